@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from record import PERFORMANCE, commit, keep, machine, write
 
-from stretto_lab.bench.ablation.score_cache import Ablation, AblationAsked, run_ablation
+from stretto_lab.bench.ablation.score_cache import Ablation, AblationOptions, run_ablation
 from stretto_lab.bench.ablation.victims import preemption
 
 CLAIMS = {
@@ -63,7 +63,7 @@ def main() -> None:
     asked = parser.parse_args()
     host = machine()
     found = {
-        nodes: run_ablation(AblationAsked(nodes=nodes, rounds=asked.rounds), [preemption])
+        nodes: run_ablation(AblationOptions(nodes=nodes, rounds=asked.rounds), [preemption])
         for nodes in map(int, asked.nodes.split(","))
     }
     print("\n".join(table(found)))

@@ -14,7 +14,7 @@ from typing import Any
 
 from record import DOCS, HERE, PERFORMANCE, commit, keep, machine, measure, write
 
-from stretto.sim.plots import Line, Words, curves_png
+from stretto.sim.plots import PlotLine, PlotTexts, curves_png
 
 PLAIN = {"nodes": 20_000, "running": 200_000, "classes": 200, "rate": 0, "rounds": 3}
 CURVES: dict[str, tuple[int, ...]] = {
@@ -63,11 +63,11 @@ def write_page(record: dict[str, Any]) -> None:
     for curve, points in record["curves"].items():
         at = [max(1, each["value"]) for each in points]
         lines = [
-            Line("whole way", at, [each["cpu_us_per_pod"] for each in points]),
-            Line("kernel", at, [each["kernel_us_per_pod"] for each in points], colour=1),
+            PlotLine("whole way", at, [each["cpu_us_per_pod"] for each in points]),
+            PlotLine("kernel", at, [each["kernel_us_per_pod"] for each in points], colour=1),
         ]
         said = f"What a pod costs over {curve}"
-        words = Words(said, curve, "CPU time a pod in microseconds", log_x=True)
+        words = PlotTexts(said, curve, "CPU time a pod in microseconds", log_x=True)
         (DOCS / "images" / f"curve-{curve}.png").write_bytes(curves_png(lines, words))
 
 

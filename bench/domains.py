@@ -28,7 +28,7 @@ from stretto.framework.profile.profile import load_profile
 from stretto.plane import Plane, PlaneConfig
 from stretto.state.rows.pods import NO_SLOT
 from stretto.stores.embedded.memory import MemoryStore
-from stretto.stores.store import Deletion, Outcome, Record
+from stretto.stores.store import Deletion, Record, WriteOutcome
 from stretto.testing import make_node
 from stretto_lab.bench.stopwatch import Stopwatches
 
@@ -206,7 +206,7 @@ class Bench:
         wall, cpu = time.perf_counter(), time.process_time()
         for first in range(0, count, SUBMIT):
             replies = self.store.create(POD, bodies[first : first + SUBMIT])
-            assert all(reply.outcome is Outcome.OK for reply in replies)
+            assert all(reply.outcome is WriteOutcome.OK for reply in replies)
             self.plane.step()
         self.plane.run_until_idle()
         took = time.perf_counter() - wall, time.process_time() - cpu

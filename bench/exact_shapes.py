@@ -15,7 +15,7 @@ import msgspec
 from stretto.api import codec
 from stretto.api.types.core import Node
 from stretto.api.types.pod import Pod
-from stretto.framework.model.snapshot import Snapshot
+from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.parity.scheduler import ExactScheduler
 from stretto.testing import Harness
 
@@ -74,7 +74,7 @@ def pod(name: str, shape: dict[str, Any], on: str = "") -> Pod:
 
 def library(shape: dict[str, Any], nodes: int, running: int, count: int) -> tuple[float, float]:
     """Pods a second of the library, by the clock on the wall and by the processor's."""
-    snapshot = Snapshot(map(node, range(nodes)))
+    snapshot = ParitySnapshot(map(node, range(nodes)))
     for number in range(running):
         snapshot.add_pod(pod(f"running-{number}", shape, f"node-{number % nodes:05}"))
     scheduler = ExactScheduler(snapshot)

@@ -84,7 +84,7 @@ def write_page(record: dict[str, Any]) -> None:
     rows = [
         cells(run, name, found) for run in record["runs"] for name, found in run["result"].items()
     ]
-    write(DOCS / "bench-kube.md", "kube", [about, "", *table(COLUMNS, rows)])
+    write(DOCS / "appendix" / "bench-kube.md", "kube", [about, "", *table(COLUMNS, rows)])
 
 
 def begun(every: list[dict[str, Any]]) -> dict[str, Any]:

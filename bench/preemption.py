@@ -25,7 +25,7 @@ from record import commit, keep, machine
 from stretto.api.wire.kinds import NODE, POD, POD_DISRUPTION_BUDGET
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
-from stretto.framework.compiled.one_node import Preemptor, Rehearsal
+from stretto.framework.compiled.one_node import PreemptionDryRun, Preemptor
 from stretto.framework.preemption.finder import VictimFinder
 from stretto.framework.profile.profile import load_profile
 from stretto.plane import Plane, PlaneConfig
@@ -185,7 +185,7 @@ def check(tier: str) -> int:
     for row in rows:
         found = finder.find(row).candidate
         assert found is not None
-        rehearsal = Rehearsal(cluster, finder.rules, field.plane.budgets, 0.0)
+        rehearsal = PreemptionDryRun(cluster, finder.rules, field.plane.budgets, 0.0)
         preemptor = Preemptor(int(cluster.pods.class_id[row]), int(cluster.pods.priority[row]))
         every = [rehearsal.on_slot(preemptor, slot) for slot in cluster.nodes.by_name.values()]
         best = min(

@@ -23,12 +23,12 @@ import numpy as np
 
 from stretto.api.types.heads import MetaHead
 from stretto.control.dispatcher.dispatcher import Dispatcher
-from stretto.control.queues.config import Between, DispatcherConfig, QueueConfig
-from stretto.control.queues.reclaim import Asked, Running, decide
-from stretto.control.queues.tree import Tree
+from stretto.control.queues.config import DispatcherConfig, QueueConfig, SiblingPolicy
+from stretto.control.queues.reclaim import ReclaimablePod, ReclaimRequest, choose_victims
+from stretto.control.queues.tree import QueueTree
 from stretto.state.rows.lifecycle import PodEvent, step_pods
 from stretto.state.rows.pods import NewPod, Pods
-from stretto.state.work.changes import Arrival, Changes
+from stretto.state.work.changes import ClusterChanges, PodArrival
 from stretto.state.work.units import Units
 
 QUEUES, UNITS, NODES, SIZES, BATCH = 10_000, 100_000, 2_000, 20, 1_000
@@ -85,19 +85,19 @@ def leaves() -> list[str]:
 def next_unit(limits: bool) -> list[float]:
     """Microseconds a unit, one figure a step."""
     pods, units = Pods(), Units()
-    config = DispatcherConfig(queues=tuple(tree_of(limits)), between=Between.DRF)
+    config = DispatcherConfig(queues=tuple(tree_of(limits)), between=SiblingPolicy.DRF)
     dispatcher = Dispatcher(pods, units, config, Pool())
     dispatcher.add_shard(0)
     names = leaves()
     notes = [json.dumps({"stretto.dev/queue": name}).encode() for name in names]
     made = [NewPod(f"u{i}", "ns", f"p{i}", i % SIZES, 0, 1, 0.0) for i in range(UNITS)]
     rows = pods.add(made).tolist()
-    changes = Changes()
+    changes = ClusterChanges()
     for i, row in enumerate(rows):
         meta = MetaHead(
             name=f"p{i}", namespace="ns", uid=f"u{i}", annotations=msgspec.Raw(notes[i % QUEUES])
         )
-        changes.arrivals.append(Arrival(row, meta, False, f"u{i}"))
+        changes.arrivals.append(PodArrival(row, meta, False, f"u{i}"))
     dispatcher.absorb(changes, 0.0)
     figures = []
     for _ in range(40):
@@ -113,10 +113,10 @@ def next_unit(limits: bool) -> list[float]:
 class Ground:
     """Full nodes: each holds pods of borrowing queues."""
 
-    def __init__(self, running: dict[str, list[Running]]) -> None:
+    def __init__(self, running: dict[str, list[ReclaimablePod]]) -> None:
         self._running = running
 
-    def running(self, queue: str) -> list[Running]:
+    def running(self, queue: str) -> list[ReclaimablePod]:
         """Pods that may leave."""
         return self._running.get(queue, [])
 
@@ -140,20 +140,22 @@ def reclaim() -> list[float]:
         replace(each, guarantee={"cpu": 40}) if each.name in names else each
         for each in tree_of(limits=False)
     ]
-    tree, running, row = Tree(Pool(), configs), {}, 0
+    tree, running, row = QueueTree(Pool(), configs), {}, 0
     for number, name in enumerate(leaves()):
         if number % 2:
             for _ in range(7):
                 amounts = ((0, 8), (1, 4), (3, 1))
                 tree.charge(name, f"u{row}", amounts)
-                one = Running(row, row % NODES, name, f"u{row}", amounts, row % 3, float(row))
+                one = ReclaimablePod(
+                    row, row % NODES, name, f"u{row}", amounts, row % 3, float(row)
+                )
                 running.setdefault(name, []).append(one)
                 row += 1
     figures = []
     for _ in range(20):
-        asked = Asked("q0-0-0", "new", (7,), ((0, 8), (1, 4), (3, 1)))
+        asked = ReclaimRequest("q0-0-0", "new", (7,), ((0, 8), (1, 4), (3, 1)))
         began = process_time()
-        victims = decide(tree, asked, Ground(running))
+        victims = choose_victims(tree, asked, Ground(running))
         figures.append((process_time() - began) * 1e3)
         assert len(victims) == 1
     return figures

@@ -20,7 +20,7 @@ from stretto.base.clock import WallClock
 from stretto.base.rng import Rng
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.embedded.sqlite import SqliteStore
-from stretto.stores.store import Bind, Outcome, Record, Store
+from stretto.stores.store import Bind, Record, Store, WriteOutcome
 
 CLOCK = WallClock()
 NODES = 1000
@@ -98,7 +98,7 @@ def measure(store: Store, bodies: list[bytes]) -> dict[str, float]:
         took["bind"] += CLOCK.monotonic() - ready
         took["create"] += created - begun
         took["watch"] += polled - created
-        bound += sum(answer.outcome is Outcome.OK for answer in answers)
+        bound += sum(answer.outcome is WriteOutcome.OK for answer in answers)
         seen += len(events) + len(watch.poll())
     assert bound == len(bodies)
     assert seen == 2 * len(bodies)

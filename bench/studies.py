@@ -154,13 +154,15 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="folder of the Philly traces")
     asked = parser.parse_args()
     if asked.only in ("", "omega"):
-        write(DOCS / "omega.md", "omega", omega_table(run("omega")["points"]))
+        write(DOCS / "appendix" / "omega.md", "omega", omega_table(run("omega")["points"]))
     if asked.only in ("", "shards"):
         write(PERFORMANCE, "shards", shards_table(run("shards")["points"]))
     if asked.only in ("", "forecast") and asked.data is not None:
-        write(DOCS / "forecast.md", "forecast", forecast_table(asked.data))
+        write(
+            DOCS / "guides" / "researcher" / "forecast.md", "forecast", forecast_table(asked.data)
+        )
     if asked.only in ("", "one-pool"):
-        write(DOCS / "one-pool.md", "one-pool", one_pool_table(run("one-pool")))
+        write(DOCS / "appendix" / "one-pool.md", "one-pool", one_pool_table(run("one-pool")))
 
 
 if __name__ == "__main__":

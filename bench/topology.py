@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE, POD, POD_GROUP
-from stretto.framework.compiled.group_tables import Work
-from stretto.framework.compiled.placement import Request
+from stretto.framework.compiled.group_tables import PlacementWork
+from stretto.framework.compiled.placement import PlacementRequest
 from stretto.framework.kernels.groups.place import _undo_unit
 from stretto.state.numa.layout import MAX_ZONES
 from stretto.state.numa.ledger import ZONE_WIDTH
@@ -122,7 +122,7 @@ def numa(nodes: int, rounds: int, batch: int) -> dict[str, Any]:
         spent = [0.0, 0.0]
         place = shard.default.runtime.place
 
-        def watched(request: Request, place: Any = place, spent: Any = spent) -> Any:
+        def watched(request: PlacementRequest, place: Any = place, spent: Any = spent) -> Any:
             before, cpu_before = time.perf_counter(), time.process_time()
             answer = place(request)
             spent[0] += time.perf_counter() - before
@@ -184,7 +184,7 @@ def gang(
         shard, spent = harness.plane.shards[0], [0.0, 0.0]
         place = shard.default.runtime.place
 
-        def watched(request: Request, place: Any = place, spent: Any = spent) -> Any:
+        def watched(request: PlacementRequest, place: Any = place, spent: Any = spent) -> Any:
             before, cpu_before = time.perf_counter(), time.process_time()
             answer = place(request)
             spent[0] += time.perf_counter() - before
@@ -243,7 +243,7 @@ def given_back_by_shard(rounds: int) -> dict[str, Any]:
     harness = Harness([make_node(f"n{i}", cpu="7", labels={"pen": "p"}) for i in range(333)])
     harness.create(POD_GROUP, make_group("last", 1000, **affinity("pen")))
     runtime = harness.plane.shards[0].default.runtime
-    calls: list[tuple[Any, Any, Work]] = []
+    calls: list[tuple[Any, Any, PlacementWork]] = []
     call = runtime._call  # type: ignore[attr-defined]  # noqa: SLF001 (a stage of its own)
 
     def watched(*asked: Any) -> int:
@@ -275,7 +275,7 @@ def given_back_by_shard(rounds: int) -> dict[str, Any]:
     held = np.zeros((0, MAX_ZONES, ZONE_WIDTH), np.int64)
     spent, taken = [], 0
     for _ in range(rounds + 1):
-        runtime.columns.room_in_log(4000)
+        runtime.columns.has_log_capacity(4000)
         call(program, state, work._replace(job=short))
         taken = int((before - free)[0].sum()) // 2000
         short.slot[:999] = [place[slot] for slot in short.slot[:999].tolist()]

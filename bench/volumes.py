@@ -36,7 +36,7 @@ from stretto.base.rng import Rng
 from stretto.framework.profile.profile import load_profile
 from stretto.plane import Plane, PlaneConfig
 from stretto.stores.embedded.memory import MemoryStore
-from stretto.stores.store import Outcome, Record
+from stretto.stores.store import Record, WriteOutcome
 from stretto.testing import make_node
 
 CASES = ("made", "limits", "local")
@@ -95,7 +95,7 @@ class Bench:
         gc.freeze()
 
     def _put(self, kind: Kind, bodies: Sequence[bytes]) -> None:
-        assert all(reply.outcome is Outcome.OK for reply in self.store.create(kind, bodies))
+        assert all(reply.outcome is WriteOutcome.OK for reply in self.store.create(kind, bodies))
 
     def _objects(self, kind: Kind, objects: Sequence[dict[str, Any]]) -> None:
         typed = ({"apiVersion": kind.api_version, "kind": kind.kind, **each} for each in objects)

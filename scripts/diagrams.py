@@ -1,4 +1,4 @@
-"""Draw docs/concepts/lifecycle.md from the transition tables, so that the picture cannot lie.
+"""Generate docs/concepts/lifecycle.md from the transition tables.
 
 python scripts/diagrams.py            write the document
 python scripts/diagrams.py --check    exit with 9 if the document is stale
@@ -10,24 +10,30 @@ from enum import Enum
 from pathlib import Path
 
 from stretto.base.errors import ExitCode
-from stretto.base.fsm import Table
+from stretto.base.fsm import TransitionTable
 from stretto.state.rows import lifecycle
 
 TARGET = Path(__file__).resolve().parents[1] / "docs" / "concepts" / "lifecycle.md"
 
 HEAD = """# Lifecycles
 
-Made by `make diagrams` from the tables in `src/stretto/state/rows/lifecycle.py`. Change the table,
-not this page; a test compares the two.
+This page shows the state machines of pods, units and PodGroups. It is for operators who read
+states in `stretto explain` and in the metrics, and for contributors who change a transition.
+
+`make diagrams` generates the diagrams and tables below from `src/stretto/state/rows/lifecycle.py`,
+and a test compares both. To change a transition, edit the table in the source and not this page.
+
+In the diagrams, a transition is written `FROM --> TO : EVENT`. For pods, `BIND` from any state
+other than `ASSUMED` means that another component has bound the pod.
 """
 
 
-def tables() -> list[Table[Enum, Enum]]:
+def tables() -> list[TransitionTable[Enum, Enum]]:
     """Every state machine of the lifecycle module, in the order of the source."""
-    return [value for value in vars(lifecycle).values() if isinstance(value, Table)]
+    return [value for value in vars(lifecycle).values() if isinstance(value, TransitionTable)]
 
 
-def section(table: Table[Enum, Enum]) -> Iterator[str]:
+def section(table: TransitionTable[Enum, Enum]) -> Iterator[str]:
     """One machine: its picture, then every move as a row."""
     title = table.name if table.name[0].isupper() else table.name.capitalize()
     yield f"\n## {title}\n\n```mermaid\n{table.mermaid()}```\n\n"

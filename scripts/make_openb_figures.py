@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from stretto.inputs.traces.openb.figures import Figures, count_nodes, count_pods
+from stretto.inputs.traces.openb.figures import OpenbFigures, count_nodes, count_pods
 from stretto.inputs.traces.openb.reader import load_openb
 
 NODES = "openb_node_list_gpu_node.csv"
@@ -20,7 +20,7 @@ PODS = "openb_pod_list_default.csv"
 def make(folder: Path) -> str:
     """The text of the figures file."""
     fleet = load_openb(folder / NODES, folder / PODS)
-    figures = Figures(
+    figures = OpenbFigures(
         source=f"hkust-adsl/kubernetes-scheduler-simulator, data/csv/{NODES} and {PODS}",
         commit="8f3d6417353c5083c6d56617f255fadd8dc306bc",
         licence="Apache-2.0",

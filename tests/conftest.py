@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 from stretto_lab.control_plane.cluster import ControlPlane, ControlPlaneConfig
-from stretto_lab.control_plane.credentials import User
+from stretto_lab.control_plane.credentials import CertificateUser
 
 # The quick profile draws the same examples every time, so that a red run is about the change at
 # hand. `HYPOTHESIS_PROFILE=thorough` looks further, and elsewhere each time. No deadline: two
@@ -70,6 +70,6 @@ def shared_data() -> Path:
 @pytest.fixture(scope="session")
 def control_plane() -> Iterator[ControlPlane]:
     """A real API server over etcd with our kinds, for tests that leave it as they found it."""
-    with ControlPlane(ControlPlaneConfig(users=(User("nobody"),))) as plane:
+    with ControlPlane(ControlPlaneConfig(users=(CertificateUser("nobody"),))) as plane:
         plane.install()
         yield plane

@@ -18,37 +18,37 @@ from stretto.base.clock import Clock
 from stretto.base.failpoints import Failpoint, no_failpoint
 from stretto.base.rng import Rng
 from stretto.control.binder.binder import Binder, Refusals
-from stretto.control.binder.conflicts import Judge
-from stretto.control.controllers.overcommit_relief import Relief
+from stretto.control.binder.conflicts import PlanJudge
+from stretto.control.controllers.overcommit_relief import OvercommitEviction
 from stretto.control.controllers.rescheduler import Rescheduler
 from stretto.control.controllers.reservations import Reservations
 from stretto.control.dispatcher.dispatcher import Dispatcher
-from stretto.control.dispatcher.waiting.failures import Failure
+from stretto.control.dispatcher.waiting.failures import UnitFailure
 from stretto.control.eviction.evictor import Evictor
 from stretto.control.eviction.judge import PreemptionJudge
-from stretto.control.eviction.parity_judge import ExactJudge, ExactPreemptionJudge
+from stretto.control.eviction.parity_judge import ParityJudge, ParityPreemptionJudge
 from stretto.control.pump import Pump
 from stretto.control.queues.config import DispatcherConfig, dispatcher_config
-from stretto.control.reporting.held_back import HeldBack
+from stretto.control.reporting.held_back import LimitedPods
 from stretto.control.reporting.reporter import ReportConfig, Reporter
-from stretto.control.reporting.statuses import Statuses
-from stretto.control.reporting.verdicts import Verdicts
-from stretto.control.scheduler.loop import BATCH, Loop
+from stretto.control.reporting.statuses import StatusWriter
+from stretto.control.reporting.verdicts import ClassVerdicts
+from stretto.control.scheduler.loop import BATCH, SchedulingLoop
 from stretto.control.scheduler.partition import Partitions
-from stretto.control.scheduler.preemption import Preempting
+from stretto.control.scheduler.preemption import ShardPreemption
 from stretto.control.scheduler.shard import Shard
 from stretto.control.scheduler.sub_clusters import sub_clusters_of
-from stretto.framework.affinity.recheck import Referee
-from stretto.framework.engine.runtime import Engine
+from stretto.framework.affinity.recheck import ClaimRecheck
+from stretto.framework.engine.runtime import CompiledProfile
 from stretto.framework.kernels.tiers import kernel
-from stretto.framework.placers import Placers
-from stretto.framework.preemption.explain import Suffixes
+from stretto.framework.placers import PlacerFactory
+from stretto.framework.preemption.explain import MessageSuffixes
 from stretto.framework.profile.profile import Profile
 from stretto.state.cluster.cluster import Cluster, ClusterConfig
 from stretto.state.queries.pool import Pool
 from stretto.state.victims.budgets import BudgetLedger
-from stretto.state.victims.reclaim_view import Floor
-from stretto.state.work.changes import Changes
+from stretto.state.victims.reclaim_view import ReclaimView
+from stretto.state.work.changes import ClusterChanges
 from stretto.state.work.claims import Plan, Verdict
 from stretto.state.work.units import Units
 from stretto.stores.store import Store
@@ -91,12 +91,12 @@ class Step(NamedTuple):
     #: Claims that the store refused or that were found void by reading back.
     refusals: Refusals
     #: Units given up on for good, with the reason.
-    failed: Sequence[Failure]
+    failed: Sequence[UnitFailure]
 
 
 Observer = Callable[[Step], None]
 """Told of every step that did something."""
-Witness = Callable[[Changes, float], None]
+Witness = Callable[[ClusterChanges, float], None]
 """Told of a batch of changes at a clock time, before they are forgotten."""
 
 
@@ -125,9 +125,9 @@ class Plane:
         #: Every unit.
         self.units = Units()
         #: The rules compiled, shared by the shards.
-        self.engine = Engine(config.profile, self.cluster)
+        self.engine = CompiledProfile(config.profile, self.cluster)
         #: Makes the shards' runtimes.
-        self.placers = Placers(self.engine, config.tier, self.units)
+        self.placers = PlacerFactory(self.engine, config.tier, self.units)
         #: What tells sub-clusters apart; ``None`` where there are none.
         self.sub_clusters = sub_clusters_of(config.profile, self.cluster)
         #: Reads the store.
@@ -151,8 +151,8 @@ class Plane:
         self.evictor = self._new_evictor()
         #: What the reclaim of queues' guarantees may ask of nodes.
         rules, eligible = config.profile.preemption, self.engine.is_eligible
-        self.floor = Floor(self.cluster, rules, eligible, self._probe, self.budgets)
-        self.floor.would_stand = lambda *of: self.evictor.would_stand(*of)  # noqa: PLW0108 - a restart makes a new evictor
+        self.floor = ReclaimView(self.cluster, rules, eligible, self._probe, self.budgets)
+        self.floor.would_fit = lambda *of: self.evictor.would_fit(*of)  # noqa: PLW0108 - a restart makes a new evictor
         for _ in range(config.shards):
             self.add_shard()
 
@@ -163,19 +163,21 @@ class Plane:
         #: Told of every batch of changes.
         self.witnesses: list[Witness] = []
         #: What nodes say to classes that wait: for events, metrics and stories.
-        self.verdicts = Verdicts(self.engine)
+        self.verdicts = ClassVerdicts(self.engine)
         #: Tells in the store what waits and why; ``None`` where nobody wants to be told.
         self.reporter: Reporter | None = None
         #: Tells in the store how Queues and PodGroups fare; ``None`` like the reporter.
-        self.statuses: Statuses | None = None
+        self.statuses: StatusWriter | None = None
         if self.config.report is not None:
             self.reporter = Reporter(
                 self.cluster, self.units, self.verdicts, self.store, self.config.report
             )
-            self.reporter.preemption = Suffixes(self.engine, self.budgets).of
-            self.reporter.held_back = HeldBack(self.cluster.pods, self.units, self.dispatcher.views)
-            self.statuses = Statuses(self.cluster, self.units, self.dispatcher, self.store)
-            self.statuses.open_rows = lambda: self.binder.open_rows()  # noqa: PLW0108 - a restart makes a new binder
+            self.reporter.preemption = MessageSuffixes(self.engine, self.budgets).of
+            self.reporter.held_back = LimitedPods(
+                self.cluster.pods, self.units, self.dispatcher.views
+            )
+            self.statuses = StatusWriter(self.cluster, self.units, self.dispatcher, self.store)
+            self.statuses.unanswered_rows = lambda: self.binder.unanswered_rows()  # noqa: PLW0108 - a restart makes a new binder
 
     def _begin_controllers(self) -> None:
         """What looks after pods that are placed, now and then."""
@@ -189,7 +191,7 @@ class Plane:
         )
         self.witnesses += [self.reservations.witness, self.rescheduler.witness]
         #: Has pods that do not run yet leave nodes that give more than they have.
-        self.relief = Relief(cluster, self.store, self.clock, lambda: self.evictor)
+        self.relief = OvercommitEviction(cluster, self.store, self.clock, lambda: self.evictor)
         self.relief.run(profile.relief, self.clock.monotonic())
         self._controllers = (self.reservations, self.rescheduler, self.relief)
 
@@ -217,31 +219,31 @@ class Plane:
         """
         self.binder = self._new_binder()
         self.evictor = self._new_evictor()
-        self.dispatcher.lose_binder(now)
+        self.dispatcher.binder_lost(now)
         for number in [shard.number for shard in self.shards]:
             self.restart_shard(number, now)
 
     def _new_shard(self, number: int) -> Shard:
         return Shard(number, partial(self._new_loop, number), self.sub_clusters, self.clock)
 
-    def _new_loop(self, number: int, sub_cluster: str) -> Loop:
+    def _new_loop(self, number: int, sub_cluster: str) -> SchedulingLoop:
         whose = ("loop", sub_cluster) if sub_cluster else ()
         runtime = self.placers.new(self._rng.child("shard", number, *whose))
-        loop = Loop(number, runtime, self.cluster.pods, self.engine.cures_of)
+        loop = SchedulingLoop(number, runtime, self.cluster.pods, self.engine.cures_of)
         loop.sub_cluster = sub_cluster
         if self.config.profile.preemption.enabled:
             finder = self.placers.finder(runtime, self.budgets, self.clock)
-            loop.preempting = Preempting(self.cluster, self.units, finder, self.clock)
+            loop.preempting = ShardPreemption(self.cluster, self.units, finder, self.clock)
         return loop
 
     def _new_binder(self) -> Binder:
         profile, law = self.config.profile, self.placers.law()
         if law is not None:
-            judge: Judge = ExactJudge(self.cluster, law, profile.commit)
+            judge: PlanJudge = ParityJudge(self.cluster, law, profile.commit)
         else:
             referee = self._new_referee()
             eligible = self.engine.is_eligible
-            judge = Judge(self.cluster, eligible, profile.conflicts, profile.commit, referee)
+            judge = PlanJudge(self.cluster, eligible, profile.conflicts, profile.commit, referee)
         volumes = judge.volumes = self.placers.volumes()
         binder = Binder(self.cluster, self.units, self.store, judge, self._failpoint)
         late = volumes.choice if volumes is not None else None
@@ -249,13 +251,13 @@ class Plane:
         binder.volumes.patience = profile.volume_patience
         return binder
 
-    def _new_referee(self) -> Referee:
-        return Referee(self.engine.between, self.cluster, kernel(self.config.tier).recheck)
+    def _new_referee(self) -> ClaimRecheck:
+        return ClaimRecheck(self.engine.between, self.cluster, kernel(self.config.tier).recheck)
 
     def _new_evictor(self) -> Evictor:
         rules, law = self.config.profile.preemption, self.placers.law()
         if law is not None:
-            judge: PreemptionJudge = ExactPreemptionJudge(
+            judge: PreemptionJudge = ParityPreemptionJudge(
                 self.cluster, self.units, law, rules, self.budgets
             )
         else:
@@ -272,7 +274,7 @@ class Plane:
         moved = self.pump.poll(now) > 0
         if not self.pump.synced:
             return moved
-        refusals = [*self.binder.settle_doubts(now), *self._settle_nominations(now)]
+        refusals = [*self.binder.resolve_unanswered(now), *self._settle_nominations(now)]
         self.dispatcher.settle(refusals, now)
         for controller in self._controllers:
             controller.step(now)
@@ -327,7 +329,7 @@ class Plane:
                 witness(changes, now)
         self.dispatcher.absorb(changes, now)
         changes.clear()
-        if self.dispatcher.wants_census():
+        if self.dispatcher.needs_census():
             self.pump.census()
             self.dispatcher.absorb(changes, now)
             changes.clear()
@@ -339,7 +341,7 @@ class Plane:
         reporter: Reporter,
         plans: Sequence[Plan],
         verdicts: Sequence[Verdict],
-        failed: Sequence[Failure],
+        failed: Sequence[UnitFailure],
         now: float,
     ) -> None:
         """Let the reporter hear what was decided, and write its next batch."""
@@ -384,7 +386,7 @@ class Plane:
     def _settle_nominations(self, now: float) -> Refusals:
         """Bind the claims whose victims have gone; what is void goes back."""
         settled = self.evictor.settle(now)
-        return [*settled.refused, *self.binder.bind_ripe(settled.ripe, now)]
+        return [*settled.refused, *self.binder.bind_ready(settled.ripe, now)]
 
     def _follow_partitions(self) -> None:
         """Give each shard the blocks that are its own."""

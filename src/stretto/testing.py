@@ -22,9 +22,9 @@ from stretto.plane import Plane, PlaneConfig
 from stretto.state.classes.annotations import MEMORY_ENHANCEMENT, QOS_LEVEL
 from stretto.state.classes.table import GPU, GPU_MILLI, GPU_MODELS
 from stretto.state.cluster.cluster import GPU_PRODUCT, SCHEDULER_NAME
-from stretto.state.queries.invariants import Breach, check_all
+from stretto.state.queries.invariants import InvariantBreach, check_all
 from stretto.stores.embedded.memory import MemoryStore
-from stretto.stores.store import Deletion, Outcome, Store
+from stretto.stores.store import Deletion, Store, WriteOutcome
 
 GROUP_NAME = "godel.bytedance.com/pod-group-name"
 """Annotation and label that make a pod a member of a PodGroup."""
@@ -204,7 +204,7 @@ class Harness:
     def create(self, kind: Kind, *bodies: bytes) -> None:
         """Create objects; a refusal is an error of the test."""
         for reply in self.store.create(kind, bodies):
-            if reply.outcome is not Outcome.OK:
+            if reply.outcome is not WriteOutcome.OK:
                 raise AssertionError(f"the store refused an object: {reply.message}")
 
     def replace(self, kind: Kind, body: bytes) -> None:
@@ -262,7 +262,7 @@ class Harness:
             raise AssertionError(f"laws are broken: {said}")
         return self.placements()
 
-    def breaches(self) -> list[Breach]:
+    def breaches(self) -> list[InvariantBreach]:
         """What is wrong with the books; empty when all is well."""
         return check_all(self.plane.cluster)
 

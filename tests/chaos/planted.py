@@ -12,26 +12,26 @@ import pytest
 
 from stretto.control.binder import binder as binder_module
 from stretto.control.binder.binder import Binder, Refusals
-from stretto.control.binder.conflicts import Judge
-from stretto.control.binder.in_flight import Landed
+from stretto.control.binder.conflicts import PlanJudge
+from stretto.control.binder.in_flight import AnsweredBinds
 from stretto.control.dispatcher.answers import Answers
 from stretto.control.dispatcher.dispatcher import Dispatcher
 from stretto.control.eviction.judge import PreemptionJudge
 from stretto.control.pump import Pump
 from stretto.framework.compiled.one_node import Preemptor
-from stretto.framework.engine.runtime import Engine
+from stretto.framework.engine.runtime import CompiledProfile
 from stretto.framework.preemption import finder as finder_module
-from stretto.framework.preemption.finder import Found, VictimFinder
-from stretto.state.classes.traits import TraitTable
+from stretto.framework.preemption.finder import VictimFinder, VictimSearchResult
+from stretto.state.classes.traits import PreemptionAttributeTable
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.ingest.pods import Ingest
-from stretto.state.rows.devices import Devices
+from stretto.state.rows.devices import DeviceColumns
 from stretto.state.rows.ledger import Ledger
 from stretto.state.rows.pods import NO_SLOT
 from stretto.state.work.claims import ConflictCause
 from stretto.stores.embedded.journal import SqliteJournal
 from stretto.stores.embedded.memory import MemoryStore
-from stretto.stores.store import Code, EventType, Outcome, Reply
+from stretto.stores.store import EventType, Reply, StatusReason, WriteOutcome
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 PLANTS: dict[str, Plant] = {}
@@ -80,8 +80,8 @@ def wrap(patch: pytest.MonkeyPatch, owner: Any, name: str, wrapper: Callable[...
 def an_unknown_bind_frees_its_claim(patch: pytest.MonkeyPatch) -> None:
     def send(original: Any, self: Binder, rows: Any, gangs: Any) -> Any:
         rows, replies = original(self, rows, gangs)
-        no = Reply(Outcome.REFUSED, Code.TIMEOUT)
-        return rows, [no if r.outcome is Outcome.UNKNOWN else r for r in replies]
+        no = Reply(WriteOutcome.REFUSED, StatusReason.TIMEOUT)
+        return rows, [no if r.outcome is WriteOutcome.UNKNOWN else r for r in replies]
 
     wrap(patch, Binder, "_send", send)
 
@@ -105,7 +105,7 @@ def a_new_binder_adopts_nothing(patch: pytest.MonkeyPatch) -> None:
 def an_answer_that_comes_late_is_taken_for_whatever_has_the_row_now(
     patch: pytest.MonkeyPatch,
 ) -> None:
-    def answered(_: Any, self: Binder, landed: Landed, now: float) -> Refusals:
+    def answered(_: Any, self: Binder, landed: AnsweredBinds, now: float) -> Refusals:
         rows = [row for row, _ in landed.rows]
         return self._take(rows, landed.replies, now, landed.again)
 
@@ -119,32 +119,32 @@ def gangs_are_bound_pod_by_pod(patch: pytest.MonkeyPatch) -> None:
 
 @plant
 def the_binder_does_not_check_fit(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Judge, "_grant_all", lambda self, plan: False)
+    patch.setattr(PlanJudge, "_grant_all", lambda self, plan: False)
     patch.setattr(Ledger, "fits", lambda self, slot, amounts: bool(self.slots.live[slot]))
 
 
 @plant
 def the_binder_does_not_check_rules(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Engine, "is_eligible", lambda self, class_id, slot: True)
+    patch.setattr(CompiledProfile, "is_eligible", lambda self, class_id, slot: True)
 
 
 @plant
 def a_gang_is_granted_in_part(patch: pytest.MonkeyPatch) -> None:
-    def as_needed(_: Any, self: Judge, plan: Any) -> Any:
+    def as_needed(_: Any, self: PlanJudge, plan: Any) -> Any:
         units = [unit._replace(at_least=1) for unit in plan.units]
         return plan if units == plan.units else plan._replace(units=units)
 
-    wrap(patch, Judge, "_as_needed", as_needed)
+    wrap(patch, PlanJudge, "_as_needed", as_needed)
 
 
 @plant
 def a_refusal_leaves_the_snapshot_as_it_is(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Judge, "_touch", lambda self, plan, claims: None)
+    patch.setattr(PlanJudge, "_touch", lambda self, plan, claims: None)
 
 
 @plant
 def device_masks_are_not_compared(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Devices, "covers", lambda self, slot, mask, request: True)
+    patch.setattr(DeviceColumns, "covers", lambda self, slot, mask, request: True)
 
 
 # ------------------------------------------------------------ ledger
@@ -281,7 +281,7 @@ def preemptions_are_proposed_that_are_never_granted(patch: pytest.MonkeyPatch) -
 
 @plant
 def notes_against_preemption_are_not_read(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(TraitTable, "number_of", lambda *_: 0)
+    patch.setattr(PreemptionAttributeTable, "number_of", lambda *_: 0)
 
 
 @plant
@@ -290,8 +290,10 @@ def victims_are_asked_before_anybody_looks_whether_it_helps(patch: pytest.Monkey
     wrap(patch, VictimFinder, "find", _one_too_few)
 
 
-def _one_too_few(find: Callable[..., Found], _: VictimFinder, row: int) -> Found:
+def _one_too_few(
+    find: Callable[..., VictimSearchResult], _: VictimFinder, row: int
+) -> VictimSearchResult:
     found = find(_, row)
     if found.candidate is None or len(found.candidate.victims) < 2:
         return found
-    return Found(found.candidate._replace(victims=found.candidate.victims[1:]))
+    return VictimSearchResult(found.candidate._replace(victims=found.candidate.victims[1:]))

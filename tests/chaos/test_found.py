@@ -6,7 +6,7 @@ import pytest
 
 from stretto.api.wire.kinds import NODE, POD_GROUP, QUEUE
 from stretto.base.failpoints import Crash
-from stretto.control.dispatcher.waiting.delays import Delays
+from stretto.control.dispatcher.waiting.delays import DelayedUnits
 from stretto.state.work.units import Unit, UnitKind
 from stretto.stores.store import Patch
 from stretto.testing import make_group, make_node, make_pod
@@ -56,7 +56,7 @@ def test_a_refusal_that_nobody_heard_of_is_queued_again() -> None:
 
 
 def test_two_deadlines_at_one_time_of_one_unit_do_not_compare_units() -> None:
-    delays, unit = Delays(), Unit("u", UnitKind.POD, 1, "default", 7)
+    delays, unit = DelayedUnits(), Unit("u", UnitKind.POD, 1, "default", 7)
     delays.add(unit, 5.0)
     delays.add(unit, 5.0)
     assert [found for _, found in delays.pop_due(5.0)] == [unit, unit]

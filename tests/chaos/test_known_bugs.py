@@ -5,7 +5,7 @@ import pytest
 
 from stretto.api.wire.kinds import NODE, POD
 from stretto.state.work.claims import ConflictCause
-from stretto.stores.store import Event, EventType, Replies
+from stretto.stores.store import EventType, Replies, WatchEvent
 from stretto.testing import make_node, make_pod
 from tests.chaos.rig import Rig
 
@@ -120,7 +120,7 @@ def test_a_tombstone_is_only_an_identity() -> None:
     rig.submit(make_pod("first", cpu="1"))
     rig.settle()
     last = msgspec.structs.replace(rig.record("first"), body=b"\x00 nothing", version=99)
-    rig.plane.pump._ingest.pods([Event(EventType.DELETED, last)], 0.0)
+    rig.plane.pump._ingest.pods([WatchEvent(EventType.DELETED, last)], 0.0)
     rig.plane.run_until_idle()
     assert (rig.booked(), rig.breaches()) == (0, [])
 

@@ -7,7 +7,7 @@ import pytest
 
 from stretto.cli.main import cli
 from stretto_lab.chaos.report import Campaign, run_campaign
-from stretto_lab.chaos.run import Result, run_seed
+from stretto_lab.chaos.run import SeedResult, run_seed
 from stretto_lab.chaos.setup import draw
 from stretto_lab.chaos.shrink import Shrinker
 from tests.chaos.planted import FOUND, HEAT, PLANTS
@@ -18,7 +18,7 @@ SEEDS = 60
 STEPS = 100
 
 
-def first_failure(name: str) -> Result | None:
+def first_failure(name: str) -> SeedResult | None:
     for seed in (FOUND.get(name, 0), *range(SEEDS)):
         drawn = draw(seed)
         setup = msgspec.structs.replace(

@@ -14,7 +14,7 @@ import pytest
 from stretto.api.wire.kinds import NODE, POD, POD_GROUP, QUEUE
 from stretto.control.reporting.reporter import ReportConfig
 from stretto.state.rows.lifecycle import PodState
-from stretto.stores.store import Code, Deletion, Outcome, Patch, Reply
+from stretto.stores.store import Deletion, Patch, Reply, StatusReason, WriteOutcome
 from stretto.testing import Harness, make_node, make_pod
 from tests.chaos.rig import Rig
 
@@ -97,7 +97,7 @@ def test_case_6_the_status_of_a_group_follows_its_binds_and_not_its_claims() -> 
     rig = Rig(make_node("n1", cpu="4"), report=ReportConfig(events=False))
     rig.group("g", 2)
     rig.settle(1)
-    refusing = Refusing(rig, Reply(Outcome.REFUSED, Code.FORBIDDEN), times=1 << 30)
+    refusing = Refusing(rig, Reply(WriteOutcome.REFUSED, StatusReason.FORBIDDEN), times=1 << 30)
     rig.submit(*(make_pod(f"p{i}", cpu="1", group="g") for i in range(2)))
     rig.settle(30)
     assert (set(rig.placements().values()), phase(rig)) == ({""}, "PreScheduling")
@@ -107,11 +107,11 @@ def test_case_6_the_status_of_a_group_follows_its_binds_and_not_its_claims() -> 
 
 
 FAILURES = [
-    Reply(Outcome.CONFLICT, Code.CONFLICT),
-    Reply(Outcome.REFUSED, Code.TOO_MANY_REQUESTS, retry_after=2.0),
-    Reply(Outcome.REFUSED, Code.INTERNAL),
-    Reply(Outcome.REFUSED, Code.FORBIDDEN),
-    Reply(Outcome.UNKNOWN, Code.TIMEOUT),
+    Reply(WriteOutcome.CONFLICT, StatusReason.CONFLICT),
+    Reply(WriteOutcome.REFUSED, StatusReason.TOO_MANY_REQUESTS, retry_after=2.0),
+    Reply(WriteOutcome.REFUSED, StatusReason.INTERNAL),
+    Reply(WriteOutcome.REFUSED, StatusReason.FORBIDDEN),
+    Reply(WriteOutcome.UNKNOWN, StatusReason.TIMEOUT),
 ]
 
 

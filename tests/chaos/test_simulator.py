@@ -11,11 +11,11 @@ import pytest
 
 from stretto.base.errors import InputError
 from stretto.stores.faulty.odds import FAULTS
-from stretto_lab.chaos.draws.faults import Fate, Fault
+from stretto_lab.chaos.draws.faults import Fault, FaultDraw
 from stretto_lab.chaos.draws.preemption import CHANGES as PUSHING
 from stretto_lab.chaos.run import run_seed
 from stretto_lab.chaos.setup import CHANGES, FAILPOINTS, HIGHEST_ODDS, draw
-from stretto_lab.chaos.trace import Failure, load, save
+from stretto_lab.chaos.trace import ChaosFailure, load_failure, save_failure
 
 pytestmark = pytest.mark.chaos
 
@@ -84,7 +84,7 @@ def test_what_happened_is_all_that_it_takes_to_replay() -> None:
 
 def test_a_masked_fault_leaves_the_decisions_of_others_alone() -> None:
     odds = {"a": 0.5, "b": 0.5}
-    whole, part = Fate(1, odds), Fate(1, {"b": 0.5})
+    whole, part = FaultDraw(1, odds), FaultDraw(1, {"b": 0.5})
     for fate in (whole, part):
         for step in range(50):
             fate.begin(step)
@@ -122,16 +122,16 @@ def test_every_failpoint_of_the_source_is_known(repo_root: Path) -> None:
 
 
 def test_a_failure_is_kept_and_found_again(tmp_path: Path) -> None:
-    failure = Failure(3, 7, ("law 1: x",), (Fault(2, "kill_plane", 0),))
-    save(failure, tmp_path / "f.json")
-    assert load(tmp_path / "f.json") == failure
+    failure = ChaosFailure(3, 7, ("law 1: x",), (Fault(2, "kill_plane", 0),))
+    save_failure(failure, tmp_path / "f.json")
+    assert load_failure(tmp_path / "f.json") == failure
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"schema": 3}', "[1]"])
 def test_a_file_that_is_no_failure_is_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / "f.json").write_text(text)
     with pytest.raises(InputError, match="a failure saved by stretto chaos"):
-        load(tmp_path / "f.json")
+        load_failure(tmp_path / "f.json")
 
 
 # ------------------------------------------------------------ the command
@@ -150,7 +150,9 @@ def test_the_command_reports_as_json() -> None:
 
 
 def test_a_mended_failure_replays_clean(tmp_path: Path) -> None:
-    save(Failure(3, 7, ("law 1: x",), (Fault(2, "kill_plane", 0),)), tmp_path / "f.json")
+    save_failure(
+        ChaosFailure(3, 7, ("law 1: x",), (Fault(2, "kill_plane", 0),)), tmp_path / "f.json"
+    )
     done = stretto("--replay", str(tmp_path / "f.json"))
     assert done.returncode == 0
     assert "laws hold" in done.stdout

@@ -13,7 +13,7 @@ from stretto.base.rng import Rng
 from stretto.framework.profile.profile import load_profile
 from stretto.testing import Harness
 from stretto_lab.conformance import kube_cases
-from stretto_lab.conformance.kube_cases import Case
+from stretto_lab.conformance.kube_cases import ConformanceCase
 from tests.conformance.test_live import DATA, NOT_LIVE, SHARED
 from tests.support.parity_plane import ServerLike, ours
 
@@ -22,7 +22,7 @@ PROFILE = load_profile({"profiles": [{"stretto": {"preemption": False}}]})
 ROUNDED = {"fit", "ephemeral_storage", "hugepages"}
 
 
-def chosen(case: Case) -> str:
+def chosen(case: ConformanceCase) -> str:
     """The node that a plane wants for the pod of a case; empty for none."""
     store = ServerLike(ManualClock(), Rng(0))
     harness = Harness((), profile=PROFILE, store=store, config={"tier": "numpy"})

@@ -19,7 +19,7 @@ FILES = ["cases.jsonl.gz", "sequences.jsonl.gz"]
 GENERATED = "generated.jsonl.gz"
 
 
-def first(name: str) -> kube_cases.Case:
+def first(name: str) -> kube_cases.ConformanceCase:
     return next(iter(kube_cases.read(DATA / name)))
 
 
@@ -45,7 +45,7 @@ def test_a_field_that_differs_is_told_with_both_values() -> None:
     case = first("cases.jsonl.gz")
     expect = {**case.expect, "feasible": ["nowhere"]}
     found = kube_cases.compare(
-        kube_cases.Case(
+        kube_cases.ConformanceCase(
             case.id, case.nodes, case.pods, case.objects, case.pod, (), case.features, expect
         )
     )
@@ -148,7 +148,7 @@ def test_compressed_cases_are_read_whatever_their_file_is_called(tmp_path: Path)
 def test_ctrl_c_keeps_what_was_compared(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     case = first("cases.jsonl.gz")
 
-    def interrupted(_path: Path) -> Iterator[kube_cases.Case]:
+    def interrupted(_path: Path) -> Iterator[kube_cases.ConformanceCase]:
         yield case
         raise KeyboardInterrupt
 

@@ -11,7 +11,7 @@ from stretto.explain.why.scene import live_scene
 from stretto.explain.why.why import explain_pod
 from stretto.state.work.claims import Plan
 from stretto_lab.conformance import kube_cases
-from stretto_lab.conformance.kube_cases import Case
+from stretto_lab.conformance.kube_cases import ConformanceCase
 from tests.support.parity_plane import Parity, ServerLike
 
 DATA = Path(__file__).parent / "data"
@@ -21,7 +21,7 @@ SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "kube_parity"
 NOT_LIVE = {"node_name", "scheduling_gates", "volume_ephemeral"}
 
 
-def plane_of(case: Case, **more: bool) -> Parity:
+def plane_of(case: ConformanceCase, **more: bool) -> Parity:
     """A plane over the cluster of a case."""
     plane = Parity(store=ServerLike(ManualClock(), Rng(0)), **more)
     for item in (*map(kube_cases.decoded, case.objects), *case.nodes, *case.pods):
@@ -30,7 +30,7 @@ def plane_of(case: Case, **more: bool) -> Parity:
     return plane
 
 
-def differing_steps(case: Case) -> list[str]:
+def differing_steps(case: ConformanceCase) -> list[str]:
     """Steps at which a plane puts the pod elsewhere, or says something else of it."""
     plane = plane_of(case, preempts=False)
     differing = []
@@ -44,12 +44,12 @@ def differing_steps(case: Case) -> list[str]:
     return differing
 
 
-def single_cases(path: Path) -> Iterator[Case]:
+def single_cases(path: Path) -> Iterator[ConformanceCase]:
     """Cases of one pod that a plane can be asked about."""
     return (each for each in kube_cases.read(path) if not NOT_LIVE.intersection(each.features))
 
 
-def difference(case: Case) -> str:
+def difference(case: ConformanceCase) -> str:
     """What a plane does otherwise with the pod of a case; empty where it does the same."""
     plane, asked = plane_of(case), list[tuple[str, list[str]]]()
     assert case.pod is not None
@@ -79,7 +79,7 @@ def victims(plane: Parity, plans: "list[Plan]") -> Iterator[tuple[str, list[str]
             yield cluster.nodes.names[slot], [cluster.pods.name[row] for row in each.victims]
 
 
-def explained(case: Case) -> tuple[str, str]:
+def explained(case: ConformanceCase) -> tuple[str, str]:
     """What a plane said of a pod that fits nowhere, and what an explanation says of it."""
     plane = plane_of(case, preempts=False)
     assert case.pod is not None

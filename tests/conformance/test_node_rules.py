@@ -23,16 +23,16 @@ from stretto.framework.contract.rule import (
     View,
 )
 from stretto.framework.engine.diagnosis import diagnose
-from stretto.framework.plugins.node_affinity import NodeAffinity
-from stretto.framework.plugins.node_name import NodeName
-from stretto.framework.plugins.node_unschedulable import NodeUnschedulable
-from stretto.framework.plugins.taints import TaintToleration
+from stretto.framework.plugins.node_affinity import NodeAffinityRule
+from stretto.framework.plugins.node_name import NodeNameRule
+from stretto.framework.plugins.node_unschedulable import NodeUnschedulableRule
+from stretto.framework.plugins.taints import TaintTolerationRule
 from stretto.state.classes.table import PodClass
-from stretto.state.nodes.table import Nodes
+from stretto.state.nodes.table import NodeFacts
 from tests.support.small_cluster import a_class, look, nodes_of
 
 Case = dict[str, Any]
-RULES = [NodeUnschedulable({}), NodeName({}), TaintToleration({}), NodeAffinity({})]
+RULES = [NodeUnschedulableRule({}), NodeNameRule({}), TaintTolerationRule({}), NodeAffinityRule({})]
 ORDER = (
     "NodeUnschedulable",
     "NodeName",
@@ -67,7 +67,7 @@ def decided(shared_data: Path) -> list[Case]:
     return cases(path)
 
 
-def world(case: Case) -> tuple[Nodes, PodClass]:
+def world(case: Case) -> tuple[NodeFacts, PodClass]:
     nodes = nodes_of(*(msgspec.convert(node, Node) for node in case["nodes"]))
     spec = msgspec.convert(case["pod"]["spec"], PodSpec)
     return nodes, msgspec.structs.replace(a_class(), spec=spec)
@@ -95,7 +95,7 @@ def test_each_node_is_refused_as_kube_scheduler_refuses_it(
 
 
 def test_names_in_an_affinity_narrow_the_search_as_they_do_there(decided: list[Case]) -> None:
-    rule = NodeAffinity({})
+    rule = NodeAffinityRule({})
     for case in decided:
         wanted = case["expect"].get("prefilter", {}).get(rule.NAME, {})
         nodes, pod = world(case)
@@ -113,7 +113,7 @@ def test_soft_scores_order_nodes_as_they_do_there(decided: list[Case]) -> None:
     """Scales differ; which of two nodes is better, and which are level, must not."""
     for case in decided:
         nodes, pod = world(case)
-        for rule in (TaintToleration({}), NodeAffinity({})):
+        for rule in (TaintTolerationRule({}), NodeAffinityRule({})):
             theirs = case["expect"].get("scores", {}).get(rule.NAME)
             if not theirs:
                 continue

@@ -8,7 +8,7 @@ from typing import Any
 from stretto.api.wire.kinds import CONFIG_MAP, NODE, POD, POD_DISRUPTION_BUDGET, QUEUE
 from stretto.base.rng import Rng
 from stretto.stores.kube.login.access import KubeconfigAccess
-from stretto.stores.kube.paths import collection, single
+from stretto.stores.kube.paths import collection_path, object_path
 from stretto.stores.kube.store import KubeStore
 from stretto.stores.kube.transport.options import KubeOptions
 from stretto_lab.control_plane.cluster import ControlPlane
@@ -64,7 +64,7 @@ def _is_empty(plane: ControlPlane) -> bool:
 
 def _places() -> list[str]:
     spaces = {kind: SPACES if kind.namespaced else ("",) for kind in KINDS}
-    return [collection(kind, space) for kind in KINDS for space in spaces[kind]]
+    return [collection_path(kind, space) for kind in KINDS for space in spaces[kind]]
 
 
 def _items(plane: ControlPlane, path: str) -> list[dict[str, Any]]:
@@ -75,10 +75,10 @@ def _items(plane: ControlPlane, path: str) -> list[dict[str, Any]]:
 
 
 def _sweep(plane: ControlPlane) -> None:
-    for item in _items(plane, collection(POD)):
+    for item in _items(plane, collection_path(POD)):
         meta = item["metadata"]
         if meta.get("finalizers"):
-            path = single(POD, meta["namespace"], meta["name"])
+            path = object_path(POD, meta["namespace"], meta["name"])
             plane.ask("PATCH", path, b'{"metadata": {"finalizers": null}}')
     for path in _places():
         if _items(plane, path):

@@ -10,19 +10,19 @@ from stretto.api.wire.kinds import NODE, POD, POD_DISRUPTION_BUDGET, Kind
 from stretto.stores.render import render
 from stretto.stores.store import (
     Bind,
-    Code,
     Deletion,
-    Event,
     EventType,
     Eviction,
-    Outcome,
+    ListOptions,
     Patch,
     Record,
     Reply,
-    Selection,
+    StatusReason,
     Store,
     Update,
     Watch,
+    WatchEvent,
+    WriteOutcome,
 )
 from tests.contract import bodies
 from tests.contract.subjects import Subject
@@ -102,7 +102,7 @@ class Desk:
         """Bind a pod."""
         bind = Bind(record.namespace, record.name, record.uid, node, notes)
         reply = self.store.bind([bind])[0]
-        if reply.outcome is Outcome.OK and not self.store.capabilities.shows_bound:
+        if reply.outcome is WriteOutcome.OK and not self.store.capabilities.shows_bound:
             return replace(reply, record=self.now(record))
         return reply
 
@@ -125,45 +125,45 @@ class Desk:
 
     def names(self, kind: Kind = POD, **selection: Any) -> list[str]:
         """Names of what a list in the suite's namespace answers."""
-        listing = self.store.list(kind, Selection(namespace=SPACE, **selection))
+        listing = self.store.list(kind, ListOptions(namespace=SPACE, **selection))
         return [record.name for record in listing.records]
 
     def watch(self, kind: Kind = POD) -> Watch:
         """A watch from now on."""
         return self.store.watch(kind, self.store.list(kind).version)
 
-    def read(self, watch: Watch, count: int) -> list[Event]:
+    def read(self, watch: Watch, count: int) -> list[WatchEvent]:
         """The next changes of a watch."""
         return self.subject.read(watch, count)
 
-    def news(self, watch: Watch, count: int) -> list[Event]:
+    def news(self, watch: Watch, count: int) -> list[WatchEvent]:
         """As ``read``, without the marks of a store that marks what it then removes."""
         if self.store.capabilities.removes_in_one_step:
             return self.read(watch, count)
-        events: list[Event] = []
+        events: list[WatchEvent] = []
         while len(events) < count and (more := self.read(watch, count - len(events))):
             events += [each for each in more if not _is_mark(each)]
         return events
 
 
-def _is_mark(event: Event) -> bool:
+def _is_mark(event: WatchEvent) -> bool:
     return event.type is EventType.MODIFIED and bool(event.record.deleting)
 
 
 def written(reply: Reply) -> Record:
     """The record of a write that must have been accepted."""
-    assert reply.outcome is Outcome.OK, reply.message
+    assert reply.outcome is WriteOutcome.OK, reply.message
     assert reply.record is not None
     return reply.record
 
 
-def answer(reply: Reply) -> tuple[Outcome, Code]:
+def answer(reply: Reply) -> tuple[WriteOutcome, StatusReason]:
     """What became of a write, and why."""
     return reply.outcome, reply.code
 
 
-CONFLICT = (Outcome.CONFLICT, Code.CONFLICT)
-NOT_FOUND = (Outcome.REFUSED, Code.NOT_FOUND)
-INVALID = (Outcome.REFUSED, Code.INVALID)
-EXISTS = (Outcome.CONFLICT, Code.ALREADY_EXISTS)
-TOO_MANY = (Outcome.REFUSED, Code.TOO_MANY_REQUESTS)
+CONFLICT = (WriteOutcome.CONFLICT, StatusReason.CONFLICT)
+NOT_FOUND = (WriteOutcome.REFUSED, StatusReason.NOT_FOUND)
+INVALID = (WriteOutcome.REFUSED, StatusReason.INVALID)
+EXISTS = (WriteOutcome.CONFLICT, StatusReason.ALREADY_EXISTS)
+TOO_MANY = (WriteOutcome.REFUSED, StatusReason.TOO_MANY_REQUESTS)

@@ -18,7 +18,7 @@ from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.embedded.sqlite import SqliteStore
 from stretto.stores.faulty.odds import NO_FAULTS
 from stretto.stores.faulty.store import FaultyStore
-from stretto.stores.store import Event, EventType, Store, UnitStore, Watch
+from stretto.stores.store import EmbeddedStore, EventType, Store, Watch, WatchEvent
 
 HISTORY = 64
 """Events that the stores under test keep: few, so that a test can outrun them."""
@@ -53,9 +53,9 @@ class Subject:
             finally:
                 store.close()
 
-    def read(self, watch: Watch, count: int) -> list[Event]:
+    def read(self, watch: Watch, count: int) -> list[WatchEvent]:
         """The next ``count`` changes of a watch, or fewer where no more arrive in time."""
-        events: list[Event] = []
+        events: list[WatchEvent] = []
         deadline = time.monotonic() + (self.latency if count else self.quiet)
         while True:
             events += [each for each in watch.poll() if each.type is not EventType.BOOKMARK]
@@ -74,15 +74,15 @@ class Subject:
         return True
 
 
-def _memory(_: Path) -> UnitStore:
+def _memory(_: Path) -> EmbeddedStore:
     return MemoryStore(ManualClock(), Rng(1), history=HISTORY)
 
 
-def _sqlite(folder: Path) -> UnitStore:
+def _sqlite(folder: Path) -> EmbeddedStore:
     return SqliteStore(folder / "store.sqlite", ManualClock(), Rng(1), history=HISTORY)
 
 
-def _faulty(folder: Path) -> UnitStore:
+def _faulty(folder: Path) -> EmbeddedStore:
     return FaultyStore(_memory(folder), Rng(2), NO_FAULTS, ManualClock())
 
 

@@ -1,7 +1,7 @@
 """Binds: at most once, by uid, and nothing of the pod is lost."""
 
 from stretto.api.wire.kinds import NODE, POD
-from stretto.stores.store import Bind, Outcome
+from stretto.stores.store import Bind, WriteOutcome
 from tests.contract import bodies
 from tests.contract.shorthand import CONFLICT, NOT_FOUND, SPACE, Desk, answer, written
 
@@ -62,7 +62,7 @@ def test_a_pod_twice_in_a_batch_is_bound_once(desk: Desk) -> None:
     binds = [Bind(SPACE, "web", pod.uid, node) for node in ("n1", "n2", "n1")]
     replies = desk.store.bind(binds)
     outcomes = [reply.outcome for reply in replies]
-    assert outcomes == [Outcome.OK, Outcome.CONFLICT, Outcome.OK]
+    assert outcomes == [WriteOutcome.OK, WriteOutcome.CONFLICT, WriteOutcome.OK]
 
 
 def test_a_bind_meant_for_a_namesake_is_a_conflict(desk: Desk) -> None:
@@ -102,7 +102,7 @@ def test_one_bad_bind_of_a_batch_fails_alone(desk: Desk) -> None:
     binds = [Bind(SPACE, pod.name, pod.uid, "n1") for pod in pods]
     binds[1] = Bind(SPACE, "b", "another-uid", "n1")
     outcomes = [reply.outcome for reply in desk.store.bind(binds)]
-    assert outcomes == [Outcome.OK, Outcome.CONFLICT, Outcome.OK]
+    assert outcomes == [WriteOutcome.OK, WriteOutcome.CONFLICT, WriteOutcome.OK]
     assert desk.names(fields="spec.nodeName=n1") == ["a", "c"]
 
 
@@ -114,7 +114,7 @@ def test_binds_in_several_namespaces_find_their_pods(desk: Desk) -> None:
         for index, space in enumerate(spaces)
     ]
     binds = [Bind(pod.namespace, pod.name, pod.uid, "n1") for pod in pods]
-    assert [reply.outcome for reply in desk.store.bind(binds)] == [Outcome.OK] * 3
+    assert [reply.outcome for reply in desk.store.bind(binds)] == [WriteOutcome.OK] * 3
     bound = [found for pod in pods if (found := desk.now(pod))]
     assert [(each.namespace, each.node) for each in bound] == [(s, "n1") for s in spaces]
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from stretto.api.wire.kinds import POD_DISRUPTION_BUDGET
-from stretto.stores.store import Code, Eviction, Outcome, Record
+from stretto.stores.store import Eviction, Record, StatusReason, WriteOutcome
 from tests.contract import bodies
 from tests.contract.shorthand import CONFLICT, NOT_FOUND, SPACE, TOO_MANY, Desk, answer, written
 
@@ -20,12 +20,12 @@ def counted(desk: Desk) -> Desk:
 
 def _evicted(desk: Desk, pods: list[Record]) -> int:
     """How many of the pods may go, one after the other."""
-    return sum(desk.evict(pod).outcome is Outcome.OK for pod in pods)
+    return sum(desk.evict(pod).outcome is WriteOutcome.OK for pod in pods)
 
 
 def test_an_evicted_pod_goes_or_is_marked(desk: Desk) -> None:
     pod = desk.running("web")
-    assert desk.evict(pod).outcome is Outcome.OK
+    assert desk.evict(pod).outcome is WriteOutcome.OK
     found = desk.now(pod)
     assert found is None or found.deleting
 
@@ -74,7 +74,7 @@ def test_a_batch_counts_its_own_evictions(counted: Desk) -> None:
     pods = [counted.running(name) for name in "abc"]
     counted.budget(minAvailable=2)
     replies = counted.store.evict([Eviction(SPACE, pod.name, pod.uid) for pod in pods])
-    assert [reply.outcome for reply in replies].count(Outcome.OK) == 1
+    assert [reply.outcome for reply in replies].count(WriteOutcome.OK) == 1
 
 
 def test_a_new_healthy_pod_makes_room_for_the_next_eviction(counted: Desk) -> None:
@@ -147,7 +147,7 @@ def test_a_pod_under_two_budgets_is_not_evicted(counted: Desk) -> None:
     pod = counted.running("a")
     counted.budget("one", minAvailable=0)
     counted.budget("two", minAvailable=0)
-    assert answer(counted.evict(pod)) == (Outcome.REFUSED, Code.INTERNAL)
+    assert answer(counted.evict(pod)) == (WriteOutcome.REFUSED, StatusReason.INTERNAL)
 
 
 def test_a_changed_budget_is_counted_anew(counted: Desk) -> None:

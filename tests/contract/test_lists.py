@@ -6,7 +6,7 @@ import pytest
 
 from stretto.api.wire.kinds import NODE, POD
 from stretto.base.errors import InputError, TooOldError
-from stretto.stores.store import Selection
+from stretto.stores.store import ListOptions
 from tests.contract import bodies
 from tests.contract.shorthand import SPACE, Desk, written
 
@@ -30,7 +30,7 @@ def test_a_list_keeps_its_order_when_objects_come_and_go(desk: Desk) -> None:
 
 def test_an_empty_list_still_has_a_version(desk: Desk) -> None:
     node = desk.node("n1")
-    listing = desk.store.list(POD, Selection(namespace=SPACE))
+    listing = desk.store.list(POD, ListOptions(namespace=SPACE))
     assert not listing.records
     assert listing.version >= node.version
 
@@ -110,7 +110,7 @@ def _pages(desk: Desk, limit: int, between: list[str]) -> tuple[list[list[str]],
     """All pages of a list, making the named pods between the first and the second."""
     pages, versions, token = [], set(), ""
     while True:
-        asked = Selection(namespace=SPACE, limit=limit, page=token)
+        asked = ListOptions(namespace=SPACE, limit=limit, page=token)
         listing = desk.store.list(POD, asked)
         pages.append([record.name for record in listing.records])
         versions.add(listing.version)
@@ -151,7 +151,7 @@ def test_a_watch_from_the_version_of_pages_misses_nothing(desk: Desk) -> None:
 
 def test_a_page_token_that_is_none_is_refused(desk: Desk) -> None:
     with pytest.raises((InputError, TooOldError)):
-        desk.store.list(POD, Selection(limit=1, page="nonsense"))
+        desk.store.list(POD, ListOptions(limit=1, page="nonsense"))
 
 
 def test_nodes_are_listed_without_a_namespace(desk: Desk) -> None:

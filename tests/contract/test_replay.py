@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from stretto.api.wire.kinds import POD
 from stretto.base.errors import TooOldError
-from stretto.stores.store import EventType, Outcome, Patch, Record, Replies, Watch
+from stretto.stores.store import EventType, Patch, Record, Replies, Watch, WriteOutcome
 from tests.contract import bodies
 from tests.contract.shorthand import SPACE, Desk
 from tests.contract.subjects import Subject
@@ -139,5 +139,5 @@ def changes(replies: Replies, before: int) -> set[int]:
     return {
         reply.record.version
         for reply in replies
-        if reply.outcome is Outcome.OK and reply.record and reply.record.version > before
+        if reply.outcome is WriteOutcome.OK and reply.record and reply.record.version > before
     }

@@ -4,7 +4,7 @@ import json
 
 from stretto.api.edit.patch import PatchType
 from stretto.api.wire.kinds import CONFIG_MAP, NODE, POD, POD_DISRUPTION_BUDGET, QUEUE
-from stretto.stores.store import Outcome, Patch, Store, Update
+from stretto.stores.store import Patch, Store, Update, WriteOutcome
 from tests.contract import bodies
 from tests.contract.shorthand import (
     CONFLICT,
@@ -66,7 +66,7 @@ def test_a_batch_is_answered_in_its_order(desk: Desk) -> None:
 
 def test_a_name_twice_in_a_batch_is_taken_once(desk: Desk) -> None:
     replies = desk.store.create(POD, [_pod("web"), _pod("web")])
-    assert replies[0].outcome is Outcome.OK
+    assert replies[0].outcome is WriteOutcome.OK
     assert answer(replies[1]) == EXISTS
 
 
@@ -76,7 +76,11 @@ def test_an_empty_batch_has_no_answers(store: Store) -> None:
 
 def test_one_poison_object_fails_alone(desk: Desk) -> None:
     replies = desk.store.create(POD, [_pod("a"), b'{"metadata": ', _pod("b")])
-    assert [reply.outcome for reply in replies] == [Outcome.OK, Outcome.REFUSED, Outcome.OK]
+    assert [reply.outcome for reply in replies] == [
+        WriteOutcome.OK,
+        WriteOutcome.REFUSED,
+        WriteOutcome.OK,
+    ]
     assert desk.names() == ["a", "b"]
 
 
@@ -84,7 +88,7 @@ def test_a_malformed_field_is_refused_with_its_path(desk: Desk) -> None:
     body = json.loads(_pod("web"))
     body["metadata"]["labels"] = {"app": 5}
     reply = desk.store.create(POD, [json.dumps(body).encode()])[0]
-    assert reply.outcome is Outcome.REFUSED
+    assert reply.outcome is WriteOutcome.REFUSED
     assert "labels" in reply.message
 
 
@@ -151,7 +155,7 @@ def test_an_update_cannot_rename(desk: Desk) -> None:
     config = desk.create(CONFIG_MAP, bodies.config("web", namespace=SPACE))
     body = bodies.typed(CONFIG_MAP, bodies.config("db", namespace=SPACE))
     reply = desk.store.update(CONFIG_MAP, [Update(SPACE, config.name, body)])[0]
-    assert reply.outcome is Outcome.REFUSED
+    assert reply.outcome is WriteOutcome.REFUSED
 
 
 def test_an_update_keeps_uid_and_creation(desk: Desk) -> None:
@@ -202,7 +206,7 @@ def test_a_patch_that_breaks_the_object_is_refused_alone(desk: Desk) -> None:
     good, bad = {"metadata": {"labels": {"x": "y"}}}, {"metadata": {"labels": {"x": 5}}}
     changes = [Patch(SPACE, a.name, bad), Patch(SPACE, b.name, good)]
     replies = desk.store.patch(POD, changes)
-    assert [reply.outcome for reply in replies] == [Outcome.REFUSED, Outcome.OK]
+    assert [reply.outcome for reply in replies] == [WriteOutcome.REFUSED, WriteOutcome.OK]
     assert desk.now(a) == a
 
 
@@ -252,8 +256,8 @@ def test_a_patch_of_a_type_that_no_store_takes_is_refused(desk: Desk) -> None:
 def test_only_a_bind_gives_a_pod_its_node(desk: Desk) -> None:
     pod = desk.pod("web")
     desk.node("n1")
-    assert desk.patch(pod, {"spec": {"nodeName": "n1"}}).outcome is Outcome.REFUSED
-    assert desk.update(pod, {"spec": {"nodeName": "n1"}}).outcome is Outcome.REFUSED
+    assert desk.patch(pod, {"spec": {"nodeName": "n1"}}).outcome is WriteOutcome.REFUSED
+    assert desk.update(pod, {"spec": {"nodeName": "n1"}}).outcome is WriteOutcome.REFUSED
     assert desk.now(pod) == pod
 
 

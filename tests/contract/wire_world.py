@@ -19,7 +19,7 @@ from stretto.base.clock import ManualClock, timestamp
 from stretto.base.rng import Rng
 from stretto.daemons.roles.binder import BinderPlane
 from stretto.daemons.roles.controller import ControllerPlane
-from stretto.daemons.roles.dispatcher import DispatcherConfig, DispatcherPlane
+from stretto.daemons.roles.dispatcher import DispatcherPlane, DispatcherRoleConfig
 from stretto.daemons.roles.shard import ShardConfig, ShardPlane
 from stretto.daemons.scheduler import plane_config
 from stretto.framework.profile.profile import load_profile
@@ -29,17 +29,17 @@ from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.render import render
 from stretto.stores.store import (
     Bind,
-    Code,
     Deletion,
     Eviction,
-    Outcome,
     Patch,
     Replies,
     Reply,
+    StatusReason,
     Store,
     Update,
+    WriteOutcome,
 )
-from stretto.stores.wrapper import PassingStore
+from stretto.stores.wrapper import StoreWrapper
 from tests.contract.wire_effects import Effects, Json, Scenario, actors_of, effect_of, note
 
 NAMES: Final = frozenset({"godel-scheduler", "default-scheduler"})
@@ -67,7 +67,7 @@ _BY_PLURAL: Final = {kind.plural: kind for kind in KINDS if kind.group != "sched
 _BY_PLURAL["priorityclasses"] = next(k for k in KINDS if k.plural == "priorityclasses")
 
 
-class Spy(PassingStore):
+class Spy(StoreWrapper):
     """Keeps what one role has written with success."""
 
     def __init__(self, inner: Store) -> None:
@@ -114,7 +114,9 @@ class Spy(PassingStore):
                 continue
             left = found.get("status", {}).get("disruptionsAllowed", 0)
             if left < 1:
-                return Reply(Outcome.REFUSED, Code.TOO_MANY_REQUESTS, "the budget is used up")
+                return Reply(
+                    WriteOutcome.REFUSED, StatusReason.TOO_MANY_REQUESTS, "the budget is used up"
+                )
             status = {"status": {"disruptionsAllowed": left - 1}}
             self._inner.patch_status(
                 POD_DISRUPTION_BUDGET, [Patch(budget.namespace, budget.name, status)]
@@ -129,7 +131,7 @@ class Spy(PassingStore):
         return replies
 
     def _keep(self, verb: str, kind: Kind, name: str, body: Json, reply: Reply) -> None:
-        if reply.outcome is Outcome.OK and kind is not EVENT:
+        if reply.outcome is WriteOutcome.OK and kind is not EVENT:
             found = effect_of(verb, kind.plural, body, self.waiting, name)
             note(self.effects, found, kind.plural, name)
 
@@ -178,7 +180,7 @@ class Replay:
         config = self._config()
         if role == "dispatcher":
             flags = " ".join(scenario.config["dispatcher"].get("flags", ()))
-            wire = DispatcherConfig(shares_nodes="DispatcherNodeShuffle=true" in flags)
+            wire = DispatcherRoleConfig(shares_nodes="DispatcherNodeShuffle=true" in flags)
             yield DispatcherPlane(config, self.spy, self.clock, wire)
         elif role in SHARD_OF:
             yield ShardPlane(config, self.spy, self.clock, ShardConfig(SHARD_OF[role]))

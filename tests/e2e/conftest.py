@@ -7,7 +7,7 @@ import pytest
 
 from stretto.stores.kube.store import KubeStore
 from stretto_lab.control_plane.cluster import ControlPlane
-from stretto_lab.control_plane.faulty_wire import Wire
+from stretto_lab.control_plane.faulty_wire import FaultyWire
 from tests.contract.kube_subject import kube_subject, wipe
 from tests.e2e.daemon import LEASES, Daemon, named_space, ready_nodes
 from tests.e2e.plane import GROUPS, QUICK, Ground, store_of
@@ -48,9 +48,9 @@ def site(plane: ControlPlane) -> Iterator[ControlPlane]:
 
 
 @pytest.fixture
-def wire(plane: ControlPlane) -> Iterator[Wire]:
+def wire(plane: ControlPlane) -> Iterator[FaultyWire]:
     """A wire to the API server."""
-    with Wire(plane.port) as wire:
+    with FaultyWire(plane.port) as wire:
         yield wire
 
 
@@ -71,7 +71,7 @@ def hasty(plane: ControlPlane) -> Iterator[KubeStore]:
 
 
 @pytest.fixture
-def far(plane: ControlPlane, wire: Wire) -> Iterator[KubeStore]:
+def far(plane: ControlPlane, wire: FaultyWire) -> Iterator[KubeStore]:
     """A store of the administrator behind the wire."""
     store = store_of(plane, QUICK, wire.server)
     yield store
@@ -80,7 +80,9 @@ def far(plane: ControlPlane, wire: Wire) -> Iterator[KubeStore]:
 
 
 @pytest.fixture
-def ground(plane: ControlPlane, wire: Wire, store: KubeStore, far: KubeStore) -> Iterator[Ground]:
+def ground(
+    plane: ControlPlane, wire: FaultyWire, store: KubeStore, far: KubeStore
+) -> Iterator[Ground]:
     """A whole plane over the wire; groups of other tests are removed."""
     assert plane.ask("DELETE", GROUPS).status == 200
     ground = Ground(plane, wire, store, far)

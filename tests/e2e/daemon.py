@@ -15,9 +15,9 @@ from zlib import crc32
 
 from stretto.api.wire.kinds import POD, POD_GROUP
 from stretto.base.errors import UnreachableError
-from stretto.stores.kube.paths import collection, single
+from stretto.stores.kube.paths import collection_path, object_path
 from stretto_lab.control_plane.cluster import ControlPlane
-from stretto_lab.control_plane.parts import Part, free_ports
+from stretto_lab.control_plane.parts import ServerProcess, free_ports
 
 SPACE = "contract"
 PODS = f"/api/v1/namespaces/{SPACE}/pods"
@@ -40,7 +40,7 @@ class Daemon:
         command += ["--kubeconfig", str(kubeconfig), "--log-format", "json"]
         command += ["--bind-address", f"127.0.0.1:{self.port}", "--tier", "numpy", *more]
         self.is_secure = any(word.startswith("--tls-cert-file") for word in more)
-        self.part = Part(f"stretto {verb}", command, log)
+        self.part = ServerProcess(f"stretto {verb}", command, log)
 
     def __enter__(self) -> Self:
         self.part.start()
@@ -155,7 +155,7 @@ def named_space(plane: ControlPlane, test: str) -> str:
 
 def groups(space: str = SPACE) -> str:
     """Where the PodGroups of a namespace are."""
-    return collection(POD_GROUP, space)
+    return collection_path(POD_GROUP, space)
 
 
 def group(name: str, least: int) -> dict[str, Any]:
@@ -193,7 +193,7 @@ def bound(plane: ControlPlane, namespace: str = SPACE) -> dict[str, str]:
 
 def why(plane: ControlPlane, name: str, namespace: str = SPACE) -> str:
     """What a pod's conditions say, of why it waits for instance."""
-    status = item(plane, single(POD, namespace, name))["status"]
+    status = item(plane, object_path(POD, namespace, name))["status"]
     return " ".join(each.get("message", "") for each in status.get("conditions", []))
 
 

@@ -9,9 +9,9 @@ from stretto.api.wire.kinds import POD
 from stretto.base.clock import Clock, WallClock
 from stretto.base.failpoints import Failpoint, no_failpoint
 from stretto.base.rng import Rng
-from stretto.daemons.retrying_store import SteadyStore, StoppedError
+from stretto.daemons.retrying_store import RetryingStore, StoppedError
 from stretto.daemons.scheduler import plane_config
-from stretto.explain.doctor.doctor import Subject, examine, subject_of
+from stretto.explain.doctor.doctor import CheckedObjects, examine, subject_of
 from stretto.explain.doctor.findings import Finding
 from stretto.framework.profile.profile import load_profile
 from stretto.plane import Plane
@@ -22,7 +22,7 @@ from stretto.stores.kube.transport.options import KubeOptions
 from stretto.stores.store import EventType, Store
 from stretto_lab.control_plane.cluster import ControlPlane
 from stretto_lab.control_plane.credentials import ADMIN
-from stretto_lab.control_plane.faulty_wire import Wire
+from stretto_lab.control_plane.faulty_wire import FaultyWire
 from tests.contract.kube_subject import SURE
 from tests.e2e.daemon import PODS, bound, groups, pod, pods_of, put, ready_nodes, until, why
 
@@ -66,7 +66,9 @@ class Places:
 class Ground:
     """A plane that schedules over the wire, and a good line beside it to see what is true."""
 
-    def __init__(self, site: ControlPlane, wire: Wire, near: KubeStore, far: KubeStore) -> None:
+    def __init__(
+        self, site: ControlPlane, wire: FaultyWire, near: KubeStore, far: KubeStore
+    ) -> None:
         self.site, self.wire, self.near, self.far = site, wire, near, far
         self.failpoint: Failpoint = no_failpoint
         self.plane = self.new_plane()
@@ -82,7 +84,7 @@ class Ground:
             if time.monotonic() > until:
                 raise StoppedError
 
-        steady = SteadyStore(store or self.far, clock, check, lambda *_: None)
+        steady = RetryingStore(store or self.far, clock, check, lambda *_: None)
         return Plane(config, steady, clock, self._visit)
 
     def _visit(self, name: str) -> None:
@@ -161,7 +163,7 @@ class Ground:
         """
         records = listed(self.near).records
         audit = self.plane.dispatcher.audit
-        return examine(Subject(self.plane.cluster, records, audit=audit)).broken
+        return examine(CheckedObjects(self.plane.cluster, records, audit=audit)).broken
 
     def nothing_in_doubt(self) -> bool:
         return not self.plane.binder.in_doubt
@@ -180,7 +182,7 @@ class Ground:
 def ground_on(site: ControlPlane, options: KubeOptions, user: str = ADMIN) -> Iterator[Ground]:
     """A whole plane of a user over a wire that is its own."""
     with ExitStack() as held:
-        wire = held.enter_context(Wire(site.port))
+        wire = held.enter_context(FaultyWire(site.port))
         near = held.enter_context(closing(store_of(site, SURE)))
         far = held.enter_context(closing(store_of(site, options, wire.server, user)))
         ground = Ground(site, wire, near, far)

@@ -4,7 +4,7 @@ import time
 
 from stretto.api.wire.kinds import POD
 from stretto.base.errors import StrettoError, TooOldError
-from stretto.stores.store import Event, EventType, Outcome, Record, Reply, Store, Watch
+from stretto.stores.store import EventType, Record, Reply, Store, Watch, WatchEvent, WriteOutcome
 from tests.contract import bodies
 
 SPACE = "contract"
@@ -44,7 +44,7 @@ class Picture:
         for event in events:
             self._take(event)
 
-    def _take(self, event: Event) -> None:
+    def _take(self, event: WatchEvent) -> None:
         uid, version = event.record.uid, event.record.version
         assert not self.versions or version > self.versions[-1], "doubled, or out of order"
         assert (event.type is EventType.ADDED) == (uid not in self.pods), "lost or doubled"
@@ -74,6 +74,6 @@ def made(store: Store, *names: str) -> list[Record]:
 
 def done(reply: Reply) -> Record:
     """The record of a write that must have been accepted."""
-    assert reply.outcome is Outcome.OK, reply.message
+    assert reply.outcome is WriteOutcome.OK, reply.message
     assert reply.record is not None
     return reply.record

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from stretto.explain.doctor.doctor import examine, subject_of
-from stretto.explain.doctor.findings import Check, Finding
+from stretto.explain.doctor.findings import DoctorCheck, Finding
 from stretto.sim.history.clusters import listed
 from stretto_lab.control_plane.cluster import ControlPlane
 from tests.e2e.daemon import (
@@ -23,7 +23,7 @@ from tests.e2e.daemon import (
 )
 from tests.e2e.plane import NAMES, store_of
 
-OPEN = {Check.UNKNOWN_NODE}
+OPEN = {DoctorCheck.UNKNOWN_NODE}
 """What nobody keeps from happening while nodes go: a controller removes those pods."""
 
 

@@ -7,7 +7,7 @@ import pytest
 from stretto.api.wire.kinds import POD, POD_DISRUPTION_BUDGET
 from stretto.base.errors import TooOldError
 from stretto.stores.kube.store import KubeStore
-from stretto.stores.store import Bind, Code, Deletion, Eviction, Outcome, Patch
+from stretto.stores.store import Bind, Deletion, Eviction, Patch, StatusReason, WriteOutcome
 from tests.contract import bodies
 from tests.e2e.reader import SPACE, Picture, done, made, pods
 
@@ -22,7 +22,7 @@ def test_whole_units_cannot_be_bound_in_one_transaction(store: KubeStore) -> Non
 def test_a_bind_to_a_node_that_is_not_there_is_taken(store: KubeStore) -> None:
     pod = made(store, "web")[0]
     reply = store.bind([Bind(SPACE, "web", pod.uid, "ghost")])[0]
-    assert (reply.outcome, reply.record) == (Outcome.OK, None)
+    assert (reply.outcome, reply.record) == (WriteOutcome.OK, None)
 
 
 def test_a_budget_that_nobody_counts_lets_no_running_pod_go(store: KubeStore) -> None:
@@ -34,7 +34,7 @@ def test_a_budget_that_nobody_counts_lets_no_running_pod_go(store: KubeStore) ->
     done(store.create(POD_DISRUPTION_BUDGET, [keep])[0])
     store.patch_status(POD, [Patch(SPACE, "web", {"status": {"phase": "Running"}})])
     reply = store.evict([Eviction(SPACE, "web", pod.uid)])[0]
-    assert (reply.outcome, reply.code) == (Outcome.REFUSED, Code.TOO_MANY_REQUESTS)
+    assert (reply.outcome, reply.code) == (WriteOutcome.REFUSED, StatusReason.TOO_MANY_REQUESTS)
 
 
 def test_a_bound_pod_that_is_deleted_waits_for_its_node(store: KubeStore) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from stretto.api.wire.kinds import POD_GROUP, QUEUE, Kind
 from stretto.explain.doctor.doctor import examine, subject_of
-from stretto.explain.doctor.findings import Check
+from stretto.explain.doctor.findings import DoctorCheck
 from stretto.sim.history.clusters import listed
 from stretto.stores.kube.transport.options import KubeOptions
 from stretto_lab.control_plane.cluster import ControlPlane, ControlPlaneConfig
@@ -59,7 +59,7 @@ def test_a_node_that_is_deleted_with_claims_in_flight_is_used_no_more(
     ground.go(lambda: ground.bound().get("next") == "n1")
     if ground.bound().get("web") == "n0":  # the API server binds to nodes that are not there
         found = examine(subject_of(listed(ground.near).records, NAMES)).broken
-        assert {each.check for each in found} == {Check.UNKNOWN_NODE}
+        assert {each.check for each in found} == {DoctorCheck.UNKNOWN_NODE}
         ground.remove("web")  # as kube-controller-manager does
         ground.go_for(0.5)
     ground.laws_hold()

@@ -7,9 +7,9 @@ import pytest
 
 from stretto.api.wire.kinds import POD
 from stretto.base.clock import WallClock
-from stretto.control.lease import Elector, LeaseConfig
+from stretto.control.lease import LeaderElector, LeaseConfig
 from stretto.explain.doctor.doctor import examine, subject_of
-from stretto.explain.doctor.findings import Check
+from stretto.explain.doctor.findings import DoctorCheck
 from stretto.plane import Plane
 from stretto.sim.history.clusters import listed
 from stretto.stores.store import Bind
@@ -69,7 +69,7 @@ def test_case_31_what_two_leaders_overcommit_is_found_and_not_made_worse(
     assert "late" not in ground.bound()
     assert ground.most_places() == 1
     found = examine(subject_of(listed(ground.near).records, NAMES)).findings
-    over = [each for each in found if each.check is Check.OVER_COMMITTED]
+    over = [each for each in found if each.check is DoctorCheck.OVER_COMMITTED]
     assert bool(over) == (len(ground.bound()) > 2)
     for name in list(ground.bound())[2:]:
         ground.remove(name)
@@ -125,8 +125,8 @@ def test_case_31_a_standby_whose_clock_jumps_takes_no_lease_that_is_kept(
     ground.site.ask("DELETE", path)
     with closing(store_of(ground.site)) as store:
         clock = Jumping()
-        leader = Elector(store, LeaseConfig("kube-system", "jumps", "one"), WallClock())
-        standby = Elector(store, LeaseConfig("kube-system", "jumps", "two"), clock)
+        leader = LeaderElector(store, LeaseConfig("kube-system", "jumps", "one"), WallClock())
+        standby = LeaderElector(store, LeaseConfig("kube-system", "jumps", "two"), clock)
         leader.tick()
         standby.tick()
         clock.ahead = jump

@@ -8,7 +8,7 @@ from threading import Timer
 import pytest
 
 from stretto.api.wire.kinds import POD_GROUP
-from stretto.stores.store import Bind, Outcome, Patch
+from stretto.stores.store import Bind, Patch, WriteOutcome
 from tests.e2e.daemon import PODS, SPACE, group, item, member, put
 from tests.e2e.plane import GROUPS, Ground
 
@@ -62,8 +62,8 @@ def test_case_3_already_bound_to_our_node_is_success(ground: Ground) -> None:
     ground.synced()
     ground.pods("web")
     uid = item(ground.site, f"{PODS}/web")["metadata"]["uid"]
-    assert ground.near.bind([Bind(SPACE, "web", uid, "n0")])[0].outcome is Outcome.OK
-    assert ground.far.bind([Bind(SPACE, "web", uid, "n0")])[0].outcome is Outcome.OK
+    assert ground.near.bind([Bind(SPACE, "web", uid, "n0")])[0].outcome is WriteOutcome.OK
+    assert ground.far.bind([Bind(SPACE, "web", uid, "n0")])[0].outcome is WriteOutcome.OK
     ground.go_for(0.5)
     ground.laws_hold()
 
@@ -95,7 +95,7 @@ def test_case_5_a_pod_that_somebody_else_has_bound_is_on_one_node_alone(ground: 
         if name == "binder.before-write" and not taken:
             there = next(iter({"n0", "n1"} - {ground.plane.cluster.node_of(row_of(ground, uid))}))
             taken.append(there)
-            assert ground.near.bind([Bind(SPACE, "web", uid, there)])[0].outcome is Outcome.OK
+            assert ground.near.bind([Bind(SPACE, "web", uid, there)])[0].outcome is WriteOutcome.OK
 
     ground.failpoint = steal
     ground.go(lambda: bool(taken))
@@ -135,7 +135,7 @@ def test_case_7_a_status_that_met_a_conflict_is_written_again(ground: Ground) ->
     for number in range(20):  # somebody else writes all the time
         note = {"metadata": {"annotations": {"note": str(number)}}}
         reply = ground.near.patch(POD_GROUP, [Patch(SPACE, "ring", note)])[0]
-        assert reply.outcome is Outcome.OK
+        assert reply.outcome is WriteOutcome.OK
         ground.plane.step()
     ground.go(lambda: item(ground.site, f"{GROUPS}/ring").get("status", {}).get("running") == 2)
     ground.laws_hold()

@@ -12,9 +12,9 @@ from stretto.base.rng import Rng
 from stretto.stores.kube.login.access import KubeconfigAccess
 from stretto.stores.kube.store import KubeStore
 from stretto.stores.kube.transport.options import KubeOptions
-from stretto.stores.store import Event, Patch
+from stretto.stores.store import Patch, WatchEvent
 from stretto_lab.control_plane.cluster import ControlPlane, ControlPlaneConfig
-from stretto_lab.control_plane.credentials import User
+from stretto_lab.control_plane.credentials import CertificateUser
 from tests.contract.kube_subject import kube_subject
 from tests.e2e.daemon import put, until
 from tests.e2e.plane import QUICK, Ground, ground_on
@@ -60,7 +60,7 @@ def test_case_37_a_watch_that_nobody_reads_is_bounded_and_loses_nothing(
     most = 20
     options = KubeOptions(held_events=most)
     put(plane, "/api/v1/nodes", {"metadata": {"name": "busy"}})
-    seen: list[Event] = []
+    seen: list[WatchEvent] = []
     with closing(KubeStore(KubeconfigAccess(plane.kubeconfig), Rng(4), options)) as narrow:
         watch = narrow.watch(NODE, narrow.list(NODE).version)
 
@@ -86,7 +86,9 @@ def test_case_37_a_watch_that_nobody_reads_is_bounded_and_loses_nothing(
 @pytest.fixture(scope="module")
 def busy() -> Iterator[ControlPlane]:
     """A server that notes who asks what, and does one write at a time."""
-    config = ControlPlaneConfig(users=(User("us"), User("them")), audited=True, flags=ONE_PLACE)
+    config = ControlPlaneConfig(
+        users=(CertificateUser("us"), CertificateUser("them")), audited=True, flags=ONE_PLACE
+    )
     with ControlPlane(config) as plane:
         plane.install()
         kube_subject(plane)

@@ -18,9 +18,18 @@ from stretto.control import pump
 from stretto.explain.doctor.pod_checks import unknown_nodes
 from stretto.stores.kube.store import KubeStore
 from stretto.stores.kube.transport.options import KubeOptions
-from stretto.stores.store import EVERYTHING, Bind, Event, Listing, Outcome, Patch, Selection, Watch
+from stretto.stores.store import (
+    EVERYTHING,
+    Bind,
+    Listing,
+    ListOptions,
+    Patch,
+    Watch,
+    WatchEvent,
+    WriteOutcome,
+)
 from stretto_lab.control_plane.cluster import ControlPlane, ControlPlaneConfig
-from stretto_lab.control_plane.faulty_wire import Wire
+from stretto_lab.control_plane.faulty_wire import FaultyWire
 from tests.e2e.daemon import PODS, SPACE, group, item, member, put
 from tests.e2e.plane import GROUPS, Ground, ground_on, store_of
 from tests.e2e.reader import Picture, done, made
@@ -31,20 +40,20 @@ pytestmark = pytest.mark.kube
 class Forgetful:
     """A store whose watches lose some events, as a server with a bug would."""
 
-    def __init__(self, inner: KubeStore, loses: Callable[[Event], bool]) -> None:
+    def __init__(self, inner: KubeStore, loses: Callable[[WatchEvent], bool]) -> None:
         self._inner, self._loses = inner, loses
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
-    def list(self, kind: Kind, selection: Selection = EVERYTHING) -> Listing:
+    def list(self, kind: Kind, selection: ListOptions = EVERYTHING) -> Listing:
         return self._inner.list(kind, selection)
 
     def watch(self, kind: Kind, since: int) -> Watch:
         watch = self._inner.watch(kind, since)
         poll = watch.poll
 
-        def kept(limit: int = 4096) -> Sequence[Event]:
+        def kept(limit: int = 4096) -> Sequence[WatchEvent]:
             return [event for event in poll(limit) if not self._loses(event)]
 
         watch.poll = kept  # type: ignore[method-assign, assignment]
@@ -62,7 +71,7 @@ def test_case_11_a_tombstone_is_only_an_id(ground: Ground) -> None:
     ground.pods("web", schedulerName="other")
     ground.go_for(0.3)
     bind = Bind(SPACE, "web", uid_of(ground, "web"), "n0")
-    assert ground.near.bind([bind])[0].outcome is Outcome.OK
+    assert ground.near.bind([bind])[0].outcome is WriteOutcome.OK
     ground.remove("web")  # the body that goes with it was never seen as it was on the node
     ground.pods("next")
     ground.go(lambda: ground.bound() == {"next": "n0"})
@@ -143,7 +152,7 @@ def kept(plane: ControlPlane, folder: Path) -> Iterator[None]:
 
 
 def test_case_14_a_watch_that_went_silent_is_opened_again(
-    plane: ControlPlane, wire: Wire, store: KubeStore
+    plane: ControlPlane, wire: FaultyWire, store: KubeStore
 ) -> None:
     options = KubeOptions(watch_idle=4.0, longest_wait=0.5)
     with closing(store_of(plane, options, wire.server)) as quick:
@@ -191,7 +200,7 @@ def test_case_18_a_node_that_is_not_seen_yet_is_not_gone(ground: Ground) -> None
     ground.nodes("n9", cpu="1")
     ground.pods("theirs", schedulerName="other")
     bind = Bind(SPACE, "theirs", uid_of(ground, "theirs"), "n9")
-    assert ground.near.bind([bind])[0].outcome is Outcome.OK
+    assert ground.near.bind([bind])[0].outcome is WriteOutcome.OK
     ground.go(lambda: any(unknown_nodes(ground.plane.cluster)))
     ground.go_for(0.5)
     ground.plane.pump._feeds[kinds_of(ground).index(NODE)].list_at = 0.0  # and now it is seen
@@ -216,7 +225,7 @@ def test_case_19_nothing_is_decided_before_everything_was_listed(ground: Ground)
     listed: list[tuple[Kind, int]] = []
     inner = ground.far.list
 
-    def watched(kind: Kind, selection: Selection = EVERYTHING) -> Listing:
+    def watched(kind: Kind, selection: ListOptions = EVERYTHING) -> Listing:
         listed.append((kind, len(decided)))
         return inner(kind, selection)
 

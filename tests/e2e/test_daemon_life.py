@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from stretto_lab.control_plane.cluster import ControlPlane
-from stretto_lab.control_plane.faulty_wire import Wire
+from stretto_lab.control_plane.faulty_wire import FaultyWire
 from tests.e2e.daemon import (
     LEASES,
     PODS,
@@ -137,7 +137,7 @@ def test_every_route_asks_the_server_who_may(site: ControlPlane, secure: Daemon)
 
 
 def test_asked_to_stop_it_hears_of_its_binds_and_gives_the_lease_up(
-    site: ControlPlane, wire: Wire, tmp_path: Path
+    site: ControlPlane, wire: FaultyWire, tmp_path: Path
 ) -> None:
     daemon = Daemon(site.kubeconfig_of("admin", wire.server), tmp_path / "log")
     with daemon:

@@ -13,8 +13,8 @@ import pytest
 
 from stretto.api.wire.kinds import POD, POD_DISRUPTION_BUDGET, QUEUE
 from stretto.base.errors import UnreachableError
-from stretto.stores.kube.paths import collection
-from stretto.stores.store import Outcome
+from stretto.stores.kube.paths import collection_path
+from stretto.stores.store import WriteOutcome
 from stretto_lab.control_plane.cluster import ControlPlane, ControlPlaneConfig
 from tests.e2e.daemon import PATIENCE, Daemon, named_space, put
 from tests.e2e.plane import store_of
@@ -91,7 +91,7 @@ def test_a_budget_holds_in_a_drain(yard: Yard) -> None:
     keep = {"minAvailable": 3, "selector": {"matchLabels": {"app": "web"}}}
     put(
         yard.plane,
-        collection(POD_DISRUPTION_BUDGET, yard.space),
+        collection_path(POD_DISRUPTION_BUDGET, yard.space),
         {"metadata": {"name": "keep"}, "spec": keep},
     )
     full = first if yard.loads("web")[first] else second
@@ -194,7 +194,7 @@ def test_spread_and_affinity_hold_after_rescheduling(yard: Yard) -> None:
 def queue(yard: Yard, name: str, **spec: Any) -> str:
     """A queue of the yard's; its name."""
     whole = {"apiVersion": QUEUE.api_version, "kind": "Queue", "spec": spec}
-    put(yard.plane, collection(QUEUE), {**whole, "metadata": {"name": f"{yard.space}-{name}"}})
+    put(yard.plane, collection_path(QUEUE), {**whole, "metadata": {"name": f"{yard.space}-{name}"}})
     return f"{yard.space}-{name}"
 
 
@@ -244,7 +244,7 @@ def burst(yard: Yard, names: list[str]) -> set[str]:
     ]
     with closing(store_of(yard.plane)) as store:
         replies = store.create(POD, bodies)
-    return {r.record.name for r in replies if r.outcome is Outcome.OK and r.record is not None}
+    return {r.record.name for r in replies if r.outcome is WriteOutcome.OK and r.record is not None}
 
 
 @pytest.mark.parametrize("count", [BURST, pytest.param(5000, marks=pytest.mark.slow)])

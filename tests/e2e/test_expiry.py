@@ -22,7 +22,7 @@ from stretto.base.rng import Rng
 from stretto.stores.kube.login.access import KubeconfigAccess
 from stretto.stores.kube.store import KubeStore
 from stretto_lab.control_plane.cluster import ControlPlane
-from stretto_lab.control_plane.credentials import User
+from stretto_lab.control_plane.credentials import CertificateUser
 from tests.e2e.daemon import PODS, SPACE, Daemon, all_powerful, bound, pod, put, until
 from tests.e2e.plane import SURE
 from tests.e2e.site import broken_laws
@@ -124,7 +124,7 @@ def is_refused(store: KubeStore) -> bool:
 
 
 def test_an_expired_client_certificate_is_named_with_its_date(site: ControlPlane) -> None:
-    pair = site.credentials.client(User("expired", ("system:masters",)), days=-1)
+    pair = site.credentials.client(CertificateUser("expired", ("system:masters",)), days=-1)
     user = {"client-certificate": str(pair.cert), "client-key": str(pair.key)}
     config = site.credentials.kubeconfig("expired", site.server, user)
     with (

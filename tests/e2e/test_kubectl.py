@@ -12,9 +12,9 @@ import pytest
 import yaml
 
 from stretto.api.wire.kinds import QUEUE
-from stretto.stores.kube.paths import collection
+from stretto.stores.kube.paths import collection_path
 from stretto_lab.control_plane.cluster import ControlPlane, ControlPlaneConfig
-from stretto_lab.control_plane.credentials import User
+from stretto_lab.control_plane.credentials import CertificateUser
 from stretto_lab.control_plane.tools import path_of
 from tests.e2e.daemon import Daemon, bound, kubectl, pod, put, ready_nodes, rights_settle, until
 
@@ -55,7 +55,7 @@ class Desk:
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """A cluster where one pod runs, one is too big, one is of others, and a scheduler works."""
-    users = (User("reader"), User("nobody"))
+    users = (CertificateUser("reader"), CertificateUser("nobody"))
     log = tmp_path_factory.mktemp("daemon") / "log"
     with ControlPlane(ControlPlaneConfig(users=users, audited=True)) as plane:
         plane.install()
@@ -65,7 +65,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
         kubectl(plane, "create", *words, "--user", "reader")
         rights_settle(plane)
         ready_nodes(plane, "n0", "n1", cpu="8")
-        put(plane, collection(QUEUE), queue())
+        put(plane, collection_path(QUEUE), queue())
         with Daemon(plane.kubeconfig, log, "--no-leader-elect") as daemon:
             daemon.ready()
             put(plane, PODS, in_queue("web"), pod("big", "64"), pod("theirs", schedulerName="x"))

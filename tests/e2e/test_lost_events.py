@@ -15,9 +15,9 @@ from stretto.base.errors import UnreachableError
 from stretto.control.pump import Pump
 from stretto.state.cluster.cluster import Cluster
 from stretto.stores.kube.store import KubeStore
-from stretto.stores.store import Bind, Deletion, Outcome
+from stretto.stores.store import Bind, Deletion, WriteOutcome
 from stretto_lab.control_plane.cluster import ControlPlane
-from stretto_lab.control_plane.faulty_wire import Wire
+from stretto_lab.control_plane.faulty_wire import FaultyWire
 from tests.e2e.daemon import SPACE, node, pod
 from tests.e2e.plane import LONGEST
 from tests.e2e.reader import done
@@ -28,7 +28,9 @@ pytestmark = pytest.mark.kube
 class Site:
     """A cluster as the pump knows it, and the server as it is."""
 
-    def __init__(self, plane: ControlPlane, wire: Wire, near: KubeStore, far: KubeStore) -> None:
+    def __init__(
+        self, plane: ControlPlane, wire: FaultyWire, near: KubeStore, far: KubeStore
+    ) -> None:
         self.plane, self.wire, self.store = plane, wire, near
         self.cluster = Cluster()
         self.pump = Pump(far, self.cluster)
@@ -44,7 +46,7 @@ class Site:
         body = pod(name)
         body["metadata"]["namespace"] = SPACE
         made = done(self.store.create(POD, [json.dumps(body).encode()])[0])
-        assert self.store.bind([Bind(SPACE, name, made.uid, to)])[0].outcome is Outcome.OK
+        assert self.store.bind([Bind(SPACE, name, made.uid, to)])[0].outcome is WriteOutcome.OK
         return made.uid
 
     def remove(self, name: str) -> None:
@@ -87,7 +89,7 @@ class Site:
 
 
 @pytest.fixture
-def site(plane: ControlPlane, wire: Wire, store: KubeStore, far: KubeStore) -> Iterator[Site]:
+def site(plane: ControlPlane, wire: FaultyWire, store: KubeStore, far: KubeStore) -> Iterator[Site]:
     site = Site(plane, wire, store, far)
     site.node("n1")
     yield site

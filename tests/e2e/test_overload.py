@@ -8,9 +8,9 @@ import pytest
 
 from stretto.api.wire.kinds import POD
 from stretto.stores.kube.store import KubeStore
-from stretto.stores.store import Bind, Outcome, Reply
+from stretto.stores.store import Bind, Reply, WriteOutcome
 from stretto_lab.control_plane.cluster import ControlPlane, ControlPlaneConfig
-from stretto_lab.control_plane.credentials import User
+from stretto_lab.control_plane.credentials import CertificateUser
 from tests.e2e.daemon import PODS, bound, pod, put
 from tests.e2e.plane import SURE, store_of
 from tests.e2e.reader import SPACE, done, pods
@@ -24,7 +24,9 @@ PATIENCE = msgspec.structs.replace(SURE, write_patience=2.0)
 @pytest.fixture(scope="module")
 def narrow() -> Iterator[ControlPlane]:
     """A server that does one write at a time and refuses the others."""
-    config = ControlPlaneConfig(users=(User("us"), User("them")), audited=True, flags=ONE_PLACE)
+    config = ControlPlaneConfig(
+        users=(CertificateUser("us"), CertificateUser("them")), audited=True, flags=ONE_PLACE
+    )
     with ControlPlane(config) as plane:
         put(plane, "/api/v1/namespaces", {"metadata": {"name": SPACE}})
         no_master(plane, "us")
@@ -44,13 +46,13 @@ def test_a_storm_of_refusals_loses_no_write(narrow: ControlPlane, store: KubeSto
     before = turned_away(narrow, "us")
     with only_place_taken(narrow, "them"):
         replies = store.create(POD, pods(names))
-    assert outcomes(replies) == {Outcome.REFUSED}
+    assert outcomes(replies) == {WriteOutcome.REFUSED}
     assert any("nothing was sent" in reply.message for reply in replies)  # beyond the patience
     assert turned_away(narrow, "us") > before
     records = {}
     while names:  # what is refused within the patience is tried again by whoever wanted it
         replies = store.create(POD, pods(names))
-        assert outcomes(replies) <= {Outcome.OK, Outcome.REFUSED}
+        assert outcomes(replies) <= {WriteOutcome.OK, WriteOutcome.REFUSED}
         records |= {n: done(r) for n, r in zip(names, replies, strict=True) if r.record}
         names = [name for name in names if name not in records]
     assert len(store.list(POD).records) == 60
@@ -67,16 +69,16 @@ def test_binds_come_through_a_storm(narrow: ControlPlane, store: KubeStore) -> N
 
     before = turned_away(narrow, "us")
     with only_place_taken(narrow, "them"):
-        assert outcomes(bind()) == {Outcome.REFUSED}
+        assert outcomes(bind()) == {WriteOutcome.REFUSED}
     assert turned_away(narrow, "us") > before
     while waiting:
         replies = bind()
-        assert outcomes(replies) <= {Outcome.OK, Outcome.REFUSED}
+        assert outcomes(replies) <= {WriteOutcome.OK, WriteOutcome.REFUSED}
         told = zip(waiting.items(), replies, strict=True)
-        waiting = dict(each for each, reply in told if reply.outcome is not Outcome.OK)
+        waiting = dict(each for each, reply in told if reply.outcome is not WriteOutcome.OK)
     assert {bound(narrow)[name] for name in names} == {"n1"}
 
 
-def outcomes(replies: Iterable[Reply]) -> set[Outcome]:
+def outcomes(replies: Iterable[Reply]) -> set[WriteOutcome]:
     """What became of writes."""
     return {reply.outcome for reply in replies}

@@ -12,9 +12,9 @@ from stretto.base.rng import Rng
 from stretto.stores.kube.login.access import AccountAccess, KubeconfigAccess
 from stretto.stores.kube.store import KubeStore
 from stretto.stores.kube.transport.options import KubeOptions
-from stretto.stores.store import Bind, Code, Deletion, Outcome
+from stretto.stores.store import Bind, Deletion, StatusReason, WriteOutcome
 from stretto_lab.control_plane.cluster import ControlPlane
-from stretto_lab.control_plane.credentials import User
+from stretto_lab.control_plane.credentials import CertificateUser
 from tests.e2e.daemon import all_powerful, until
 from tests.e2e.reader import SPACE, made, pods
 
@@ -52,7 +52,7 @@ def test_a_missing_right_to_bind_is_refused_with_verb_and_resource(
     pod = made(store, "web")[0]
     poor = of(KubeconfigAccess(plane.kubeconfig_of("nobody")), opened)
     reply = poor.bind([Bind(SPACE, "web", pod.uid, "n1")])[0]
-    assert (reply.outcome, reply.code) == (Outcome.REFUSED, Code.FORBIDDEN)
+    assert (reply.outcome, reply.code) == (WriteOutcome.REFUSED, StatusReason.FORBIDDEN)
     assert "create pods/binding is not allowed" in reply.message
 
 
@@ -67,7 +67,7 @@ def test_a_missing_right_to_watch_is_a_trouble_that_is_told(
 
 
 def test_a_client_certificate_opens_the_door(plane: ControlPlane, opened: list[KubeStore]) -> None:
-    pair = plane.credentials.client(User("certified", ("system:masters",)))
+    pair = plane.credentials.client(CertificateUser("certified", ("system:masters",)))
     user = {"client-certificate": str(pair.cert), "client-key": str(pair.key)}
     path = plane.credentials.kubeconfig("certified", plane.server, user)
     assert of(KubeconfigAccess(path), opened).list(POD).version > 0
@@ -94,7 +94,7 @@ def test_a_server_of_another_authority_is_not_trusted(
     with pytest.raises(UnreachableError, match="certificate-authority"):
         store.list(POD)
     reply = store.create(POD, pods(["web"]))[0]
-    assert (reply.outcome, reply.code) == (Outcome.REFUSED, Code.UNAVAILABLE)
+    assert (reply.outcome, reply.code) == (WriteOutcome.REFUSED, StatusReason.UNAVAILABLE)
     assert "certificate" in reply.message
 
 
@@ -162,9 +162,9 @@ def _until_refused(store: KubeStore) -> None:
     """The server remembers a token that it knew for ten seconds."""
     for _ in range(300):
         reply = store.create(POD, pods(["probe"]))[0]
-        if reply.code is Code.FORBIDDEN:
+        if reply.code is StatusReason.FORBIDDEN:
             return
-        if reply.outcome is Outcome.OK:
+        if reply.outcome is WriteOutcome.OK:
             store.delete(POD, [Deletion(SPACE, "probe")])
         store.wait(0.1)
     pytest.fail("the token of a deleted account is taken for ever")

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from stretto.api.wire.kinds import QUEUE
-from stretto.stores.kube.paths import collection
+from stretto.stores.kube.paths import collection_path
 from stretto_lab.control_plane.cluster import ControlPlane, ControlPlaneConfig
-from stretto_lab.control_plane.credentials import User
+from stretto_lab.control_plane.credentials import CertificateUser
 from tests.e2e.daemon import (
     PREFIX,
     Daemon,
@@ -42,7 +42,9 @@ WAVE = 40
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[ControlPlane]:
     """A cluster with simulated kubelets, and an account for each role."""
-    users = tuple(User(f"stretto-{r}") for r in ("dispatcher", "shard", "binder", "controller"))
+    users = tuple(
+        CertificateUser(f"stretto-{r}") for r in ("dispatcher", "shard", "binder", "controller")
+    )
     with ControlPlane(ControlPlaneConfig(parts=("kwok",), users=users, audited=True)) as plane:
         plane.install()
         kubectl(plane, "apply", "-f", str(ROLES))
@@ -209,7 +211,7 @@ def shares(plane: ControlPlane) -> set[str]:
 def queue(plane: ControlPlane, name: str, **spec: Any) -> None:
     """A Queue."""
     whole = {"apiVersion": QUEUE.api_version, "kind": "Queue", "metadata": {"name": name}}
-    put(plane, collection(QUEUE), {**whole, "spec": spec})
+    put(plane, collection_path(QUEUE), {**whole, "spec": spec})
 
 
 def lodger(space: str, name: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from stretto_lab.control_plane.cluster import ControlPlane, ControlPlaneConfig
-from stretto_lab.control_plane.credentials import User
+from stretto_lab.control_plane.credentials import CertificateUser
 from tests.e2e.daemon import (
     Daemon,
     bound,
@@ -36,7 +36,7 @@ NODES = "/api/v1/nodes"
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[ControlPlane]:
     """A cluster with controllers and simulated kubelets."""
-    users = (User("stretto-scheduler"), User("nobody"))
+    users = (CertificateUser("stretto-scheduler"), CertificateUser("nobody"))
     parts = ("kube-controller-manager", "kwok")
     with ControlPlane(ControlPlaneConfig(parts=parts, users=users, audited=True)) as plane:
         plane.install()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from stretto_lab.control_plane.cluster import ControlPlane, ControlPlaneConfig
-from stretto_lab.control_plane.credentials import User
+from stretto_lab.control_plane.credentials import CertificateUser
 from tests.e2e.daemon import (
     LEASES,
     Daemon,
@@ -82,7 +82,7 @@ class Pair:
 def pairs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Pair]]:
     """A cluster with two of each role, one of which leads."""
     folder = tmp_path_factory.mktemp("pairs")
-    users = tuple(User(f"stretto-{verb}") for verb in VERBS)
+    users = tuple(CertificateUser(f"stretto-{verb}") for verb in VERBS)
     config = ControlPlaneConfig(parts=("kwok",), users=users, audited=True)
     with ControlPlane(config) as plane:
         plane.install()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from stretto.api.codec import decode_as
 from stretto.api.types.core import Namespace, Node
 from stretto.api.types.pod import Pod
-from stretto.framework.model.snapshot import Snapshot
+from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.state.rows.pods import NO_SLOT
 from stretto.state.work.units import Cure
 from stretto.testing import make_node, make_pod
@@ -144,7 +144,7 @@ class World:
         name = self.pick(sorted(SPACES))
         self.spaces[name] = {"team": self.pick(("x", "y", "z"))}
         self.cluster.objects.put(namespace(name, self.spaces[name]))
-        self.cluster.domains.reconsider((name,))
+        self.cluster.domains.reassign_populations((name,))
         self.cluster.changes.cures |= Cure.NAMESPACE_CHANGED
 
     def happen(self) -> None:
@@ -239,7 +239,7 @@ class World:
 
     # ------------------------------------------------------------ the exact path's view
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> ParitySnapshot:
         """The same cluster for the exact path."""
         nodes = [decode_as(Node, body, "node") for body in self.nodes.values()]
         pods = []
@@ -248,7 +248,7 @@ class World:
             if node:
                 pods.append(self.pod(name, node))
         spaces = [namespace(name, labels) for name, labels in self.spaces.items()]
-        return Snapshot(nodes, pods, spaces)
+        return ParitySnapshot(nodes, pods, spaces)
 
     def pod(self, name: str, node: str = "") -> Pod:
         """A pod in full, on a node."""

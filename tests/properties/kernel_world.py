@@ -16,17 +16,17 @@ from stretto.framework.compiled.tables import (
     DEVICE_REQUESTS,
     REQUESTS,
     SHAPE_POINTS,
-    Batch,
-    Choice,
     ClassTable,
-    Code,
     DevicePick,
     PairScore,
-    Pick,
+    PodBatch,
     ScoreCache,
+    ScoreCode,
     ScoreTable,
+    SlotChoice,
     StaticTable,
-    TypicalPods,
+    TieBreak,
+    TypicalPodTable,
 )
 from stretto.framework.compiled.ties import ranges
 from stretto.state.rows.devices import FORMS, MAX_DEVICES, WHOLE
@@ -45,10 +45,10 @@ class Shape(NamedTuple):
     zones: int
     resources: int
     classes: int
-    codes: tuple[Code, ...]
+    codes: tuple[ScoreCode, ...]
     paired: bool
     devices: bool
-    pick: Pick
+    pick: TieBreak
     device_pick: DevicePick
     limit: int
     steps: int
@@ -62,7 +62,7 @@ class World(NamedTuple):
     cache: ScoreCache
     log: np.ndarray
     log_state: np.ndarray
-    choice: Choice
+    choice: SlotChoice
     limit: int
 
     def copy(self) -> "World":
@@ -76,10 +76,10 @@ shapes = st.builds(
     zones=st.integers(1, 4),
     resources=st.integers(4, 6),
     classes=st.integers(1, 6),
-    codes=st.lists(st.sampled_from(Code), max_size=3).map(tuple),
+    codes=st.lists(st.sampled_from(ScoreCode), max_size=3).map(tuple),
     paired=st.booleans(),
     devices=st.booleans(),
-    pick=st.sampled_from(Pick),
+    pick=st.sampled_from(TieBreak),
     device_pick=st.sampled_from(DevicePick),
     limit=st.sampled_from([0, 1, 3, 20, 1000]),
     steps=st.integers(1, 6),
@@ -124,7 +124,7 @@ def make_world(shape: Shape, rng: np.random.Generator) -> World:
     )
 
 
-def make_batch(shape: Shape, rng: np.random.Generator, size: int) -> Batch:
+def make_batch(shape: Shape, rng: np.random.Generator, size: int) -> PodBatch:
     """Units of some pods, gangs among them, a few pods pinned."""
     units = int(rng.integers(1, 6))
     lengths = rng.integers(0, 6, units)
@@ -133,7 +133,7 @@ def make_batch(shape: Shape, rng: np.random.Generator, size: int) -> Batch:
     at_least = np.array([rng.integers(0, n + 1) if rng.random() < 0.7 else n for n in lengths])
     few = rng.integers(0, shape.classes, max(1, min(2, shape.classes)))
     pin = np.where(rng.random(pods) < 0.1, rng.integers(0, size, pods), -1)
-    return Batch(
+    return PodBatch(
         class_id=rng.choice(few, pods).astype(np.int32),
         pin=pin.astype(np.int32),
         start=start,
@@ -303,7 +303,7 @@ def _scores(shape: Shape, rng: np.random.Generator) -> ScoreTable:
         shape_y=np.zeros((n, SHAPE_POINTS), np.float32),
     )
     for o, code in enumerate(shape.codes):
-        if code > Code.RATIO:
+        if code > ScoreCode.RATIO:
             continue
         width = int(rng.integers(1, shape.resources + 1))
         both = rng.random() < 0.3
@@ -318,12 +318,12 @@ def _scores(shape: Shape, rng: np.random.Generator) -> ScoreTable:
     return table
 
 
-def _typical(rng: np.random.Generator) -> TypicalPods:
+def _typical(rng: np.random.Generator) -> TypicalPodTable:
     kinds = int(rng.integers(0, 6))
     weight = rng.random(kinds) + 0.1
     count = rng.choice([0, 1, 1, 2, 4], kinds)
     milli = np.where(count == 1, rng.choice([100, 300, 500, WHOLE], kinds), WHOLE)
-    return TypicalPods(
+    return TypicalPodTable(
         frequency=weight / weight.sum() if kinds else weight,
         cpu=rng.integers(0, 2000, kinds).astype(np.int32),
         gpus=count.astype(np.int32),
@@ -332,13 +332,13 @@ def _typical(rng: np.random.Generator) -> TypicalPods:
     )
 
 
-def _choice(shape: Shape, rng: np.random.Generator, blocks: int, size: int) -> Choice:
+def _choice(shape: Shape, rng: np.random.Generator, blocks: int, size: int) -> SlotChoice:
     own = np.ones(blocks, np.uint8)
     if rng.random() < 0.5:
         own = (rng.random(blocks) < 0.5).astype(np.uint8)
     zone = rng.integers(0, shape.zones, blocks).astype(np.int32)
     cut = ranges(zone, own, shape.zones)
-    return Choice(
+    return SlotChoice(
         pick=int(shape.pick),
         device_pick=int(shape.device_pick),
         rank=rng.integers(0, size, size).astype(np.int32),

@@ -8,8 +8,14 @@ undone by putting a copy back.
 from math import inf
 from typing import NamedTuple
 
-from stretto.framework.compiled.tables import Batch, Choice, DevicePick, Pick, TypicalPods
-from stretto.framework.kernels.numpy.slot_value import Program, State, slot_values
+from stretto.framework.compiled.tables import (
+    DevicePick,
+    PodBatch,
+    SlotChoice,
+    TieBreak,
+    TypicalPodTable,
+)
+from stretto.framework.kernels.numpy.slot_value import PointProgram, PointState, slot_values
 from stretto.state.rows.devices import MAX_DEVICES, WHOLE
 from stretto.state.rows.slots import BLOCK
 from tests.properties.kernel_world import World
@@ -18,15 +24,15 @@ from tests.properties.kernel_world import World
 class Scan(NamedTuple):
     """What one batch is placed on."""
 
-    program: Program
-    state: State
-    choice: Choice
-    batch: Batch
+    program: PointProgram
+    state: PointState
+    choice: SlotChoice
+    batch: PodBatch
 
 
-def plain_place(world: World, batch: Batch) -> int:
+def plain_place(world: World, batch: PodBatch) -> int:
     """Place a batch; answers as ``place`` gives them."""
-    scan = Scan(Program(*world.program), State(*world.state), world.choice, batch)
+    scan = Scan(PointProgram(*world.program), PointState(*world.state), world.choice, batch)
     for unit in range(len(batch.at_least)):
         pods = range(int(batch.start[unit]), int(batch.start[unit + 1]))
         before = [column.copy() for column in scan.state]
@@ -66,7 +72,7 @@ def _place_unit(scan: Scan, pods: range, at_least: int) -> bool:
     return placed >= at_least and (placed > 0 or not len(pods))
 
 
-def plain_choose(row: list[int], choice: Choice, draw: int) -> int:
+def plain_choose(row: list[int], choice: SlotChoice, draw: int) -> int:
     """The best slot, own blocks first, by the tie rule."""
     for own in (True, False):
         allowed = [s for s in range(len(row)) if not own or choice.own_block[s // BLOCK]]
@@ -76,14 +82,14 @@ def plain_choose(row: list[int], choice: Choice, draw: int) -> int:
             break
     else:
         return -1
-    if choice.pick == Pick.RANK:
+    if choice.pick == TieBreak.RANK:
         return min(best, key=lambda s: (choice.rank[s], s))
-    if choice.pick == Pick.RANDOM:
+    if choice.pick == TieBreak.RANDOM:
         return best[draw % len(best)]
     return _rotate(best, len(row), choice)
 
 
-def _rotate(best: list[int], size: int, choice: Choice) -> int:
+def _rotate(best: list[int], size: int, choice: SlotChoice) -> int:
     zone_of = {s: int(choice.block_zone[s // BLOCK]) for s in best}
     now = int(choice.passes[-1])
     due, zone = min((max(int(choice.passes[z]), now), z) for z in zone_of.values())
@@ -138,7 +144,9 @@ def _steps(scan: Scan, c: int, slot: int, device: int) -> int:
     return sum(gain >= threshold for threshold in program.thresholds if threshold < inf)
 
 
-def plain_fragmentation(typical: TypicalPods, cpu: int, gpus: list[tuple[int, int, int]]) -> float:
+def plain_fragmentation(
+    typical: TypicalPodTable, cpu: int, gpus: list[tuple[int, int, int]]
+) -> float:
     """F of a node with so much CPU and these GPUs (free milli, model, index)."""
     total = 0.0
     for k, frequency in enumerate(typical.frequency):

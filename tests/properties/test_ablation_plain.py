@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stretto.base.rng import Rng
-from stretto.framework.compiled.placement import Request
-from stretto.framework.engine.runtime import Engine, Runtime
+from stretto.framework.compiled.placement import PlacementRequest
+from stretto.framework.engine.runtime import CompiledProfile, Runtime
 from stretto.framework.profile.profile import load_profile
-from stretto.state.rows.slots import Slots
+from stretto.state.rows.slots import SlotMap
 from stretto.testing import make_node, make_pod
 from stretto_lab.bench.ablation.plain import (
     CopyingRuntime,
@@ -19,7 +19,7 @@ from stretto_lab.bench.ablation.plain import (
     ScanningRuntime,
     parts_of_new_classes,
 )
-from stretto_lab.bench.ablation.score_cache import Ablation, AblationAsked, run_ablation
+from stretto_lab.bench.ablation.score_cache import Ablation, AblationOptions, run_ablation
 from stretto_lab.bench.ablation.victims import preemption
 from tests.support.hand_fed_cluster import Books
 
@@ -43,16 +43,18 @@ def runtime_of() -> tuple[Runtime, list[int]]:
         gpus = 2 * (number % 2)
         books.node(make_node(f"n{number}", cpu=str(2 + number), gpus=gpus, zone="ab"[number % 2]))
     classes = [books.class_of(make_pod(f"p{n}", **form)) for n, form in enumerate(FORMS)]
-    runtime = Runtime(Engine(load_profile("default"), books.cluster), Rng(1), "numpy")
+    runtime = Runtime(CompiledProfile(load_profile("default"), books.cluster), Rng(1), "numpy")
     runtime.sync()
     return runtime, classes
 
 
-def request_of(batch: list[Unit], classes: list[int]) -> Request:
+def request_of(batch: list[Unit], classes: list[int]) -> PlacementRequest:
     """Units of like pods; a gang needs all of them, a blocking one ends the batch."""
     ids = [classes[form] for form, size, _ in batch for _ in range(size)]
     starts = np.concatenate([[0], np.cumsum([size for _, size, _ in batch])]).astype(int).tolist()
-    return Request(ids, starts, [size for _, size, _ in batch], [last for _, _, last in batch])
+    return PlacementRequest(
+        ids, starts, [size for _, size, _ in batch], [last for _, _, last in batch]
+    )
 
 
 def decided(batch: list[Unit], plain: type[ScanningRuntime] | None) -> tuple[Any, ...]:
@@ -94,7 +96,7 @@ def test_a_snapshot_that_is_copied_anew_decides_the_same(batch: list[Unit]) -> N
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.booleans()), max_size=60))
 def test_slots_and_the_plain_list_hold_the_same_nodes(moves: list[tuple[int, bool]]) -> None:
-    slots, plain, held = Slots(), PlainNodeList(), dict[str, int]()
+    slots, plain, held = SlotMap(), PlainNodeList(), dict[str, int]()
     for number, (zone, comes) in enumerate(moves):
         if comes:
             held[f"n{number}"] = slots.add(f"z{zone}")
@@ -115,7 +117,7 @@ def test_the_plain_list_takes_zones_in_turn() -> None:
 
 
 def test_the_bench_measures_every_part_and_finds_the_answers_equal() -> None:
-    asked = AblationAsked(nodes=128, running_per_node=2, pods=96, classes=12, rounds=1)
+    asked = AblationOptions(nodes=128, running_per_node=2, pods=96, classes=12, rounds=1)
     found = run_ablation(asked, [preemption])
     assert len({each.part for each in found}) == 5
     assert all(isinstance(each, Ablation) and each.factor > 0 for each in found)

@@ -7,10 +7,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from stretto.control.queues.config import Between, QueueConfig
+from stretto.control.queues.config import QueueConfig, SiblingPolicy
 from stretto.state.rows.lifecycle import PodEvent, PodState, UnitState, step_pods
 from stretto.state.work.claims import ConflictCause
-from stretto.state.work.units import Cure, Dispatch, Setback, Unit, UnitKind, Why
+from stretto.state.work.units import Cure, Dispatch, Setback, SetbackReason, Unit, UnitKind
 from tests.unit.control.dispatcher.fake_cluster import Desk, owned_by
 
 QUEUES = (QueueConfig("prio", "Priority"), QueueConfig("strict", "FIFO", blocking=True))
@@ -36,7 +36,7 @@ def traits() -> st.SearchStrategy[dict[str, Any]]:
 
 class DispatcherMachine(RuleBasedStateMachine):
     queues: tuple[QueueConfig, ...] = QUEUES
-    between = Between.WEIGHT
+    between = SiblingPolicy.WEIGHT
 
     def __init__(self) -> None:
         super().__init__()
@@ -111,10 +111,10 @@ class DispatcherMachine(RuleBasedStateMachine):
             assert each.rows == unit.away
             if unit.kind is UnitKind.POD_GROUP and not unit.scheduled:
                 assert len(unit.bound) + each.at_least >= unit.min_member
-            assert unit.queue != "strict" or self.may_leave(each, blocked)
+            assert unit.queue != "strict" or self.may_evict(each, blocked)
         self.check_order(work)
 
-    def may_leave(self, sent: Dispatch, blocked: float) -> bool:
+    def may_evict(self, sent: Dispatch, blocked: float) -> bool:
         """Whether a unit of the strict queue may leave before those that failed are placed."""
         return sent.blocking and sent.unit.rank < blocked
 
@@ -163,7 +163,7 @@ class DispatcherMachine(RuleBasedStateMachine):
             cause = ConflictCause.STORE_REFUSED if by_store else ConflictCause.DOES_NOT_FIT
             desk.dispatcher.settle([(unit, rows, cause)], desk.now)
         else:
-            why = Why.GIVEN_BACK if answer == "back" else Why.NO_PLACE
+            why = SetbackReason.GIVEN_BACK if answer == "back" else SetbackReason.NO_PLACE
             class_id = -1 if answer == "unclassed" else int(desk.pods.class_id[rows[0]])
             cures = Cure.NONE if len(rows) == 3 else Cure.POD_LEFT
             desk.dispatcher.set_back([Setback(unit, rows, class_id, cures, why)], desk.now)
@@ -245,13 +245,13 @@ class FairMachine(DispatcherMachine):
     """Turns by dominant share, shortest first, and backfill behind failed heads."""
 
     queues = (QueueConfig("prio", "ShortestFirst", 2.0), QueueConfig("strict", "Easy"))
-    between = Between.DRF
+    between = SiblingPolicy.DRF
 
     @rule(left=st.integers(0, 8), size=st.sampled_from([50, 100]))
     def others_use_the_pool(self, left: int, size: int) -> None:
         self.desk.pool.left, self.desk.pool.size = left, size
 
-    def may_leave(self, sent: Dispatch, blocked: float) -> bool:
+    def may_evict(self, sent: Dispatch, blocked: float) -> bool:
         return sent.blocking == (sent.unit.rank < blocked)
 
     def check_order(self, work: list[list[Dispatch]]) -> None:
@@ -263,7 +263,7 @@ class FairMachine(DispatcherMachine):
 class FairShareMachine(FairMachine):
     """Turns by one resource."""
 
-    between = Between.FAIR_SHARE
+    between = SiblingPolicy.FAIR_SHARE
 
 
 class TreeMachine(FairMachine):
@@ -275,7 +275,7 @@ class TreeMachine(FairMachine):
         QueueConfig("strict", "Easy", parent="org", guarantee={"cpu": 6}),
         QueueConfig("other", "FifoSkip", max_running_units=3),
     )
-    between = Between.WEIGHT
+    between = SiblingPolicy.WEIGHT
 
     def dispatch_within_limits(self, room: list[int]) -> None:
         usage = self.desk.dispatcher._places.usage
@@ -295,7 +295,7 @@ class TreeMachine(FairMachine):
     def check_order(self, work: list[list[Dispatch]]) -> None:
         """Limits let pass whatever they have room for, so the order says nothing here."""
 
-    def may_leave(self, sent: Dispatch, blocked: float) -> bool:
+    def may_evict(self, sent: Dispatch, blocked: float) -> bool:
         return sent.blocking == (sent.unit.rank < blocked)
 
     def teardown(self) -> None:

@@ -4,9 +4,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stretto.control.scheduler.even_shares import Deal, Pieces
+from stretto.control.scheduler.even_shares import EvenShares, NodeBlocks
 from stretto.control.scheduler.partition import Partitions
-from stretto.state.rows.slots import BLOCK, Slots
+from stretto.state.rows.slots import BLOCK, SlotMap
 
 SHARDS = st.sets(st.integers(0, 5), min_size=1)
 CHANGES = st.lists(
@@ -16,12 +16,12 @@ CHANGES = st.lists(
 )
 
 
-def loads(slots: Slots, owners: np.ndarray, zone: int, shards: set[int]) -> list[int]:
+def loads(slots: SlotMap, owners: np.ndarray, zone: int, shards: set[int]) -> list[int]:
     in_zone = slots.block_zone == zone
     return [int(slots.block_live[in_zone & (owners == shard)].sum()) for shard in sorted(shards)]
 
 
-def change(slots: Slots, what: str, zone: int, count: int) -> None:
+def change(slots: SlotMap, what: str, zone: int, count: int) -> None:
     for _ in range(count if what == "add" else 0):
         slots.add(f"zone-{zone}")
     for slot in np.flatnonzero(slots.live)[zone::4][: count if what == "remove" else 0]:
@@ -32,7 +32,7 @@ def change(slots: Slots, what: str, zone: int, count: int) -> None:
 def test_every_zone_is_even_within_one_block(
     steps: list[tuple[list[tuple[str, int, int]], set[int]]], fan_out: int
 ) -> None:
-    slots, partitions = Slots(fan_out), Partitions()
+    slots, partitions = SlotMap(fan_out), Partitions()
     for changes, shards in steps:
         for each in changes:
             change(slots, *each)
@@ -47,7 +47,7 @@ def test_every_zone_is_even_within_one_block(
 def test_a_shard_that_comes_or_goes_moves_little_more_than_its_share(
     fleets: list[list[tuple[str, int, int]]], shards: set[int], other: int
 ) -> None:
-    slots, partitions = Slots(3), Partitions()
+    slots, partitions = SlotMap(3), Partitions()
     for changes in fleets:
         for each in changes:
             change(slots, *each)
@@ -70,7 +70,7 @@ def test_dealt_pieces_are_even_within_the_heaviest_and_the_slack(
 ) -> None:
     zones, weights, before = ([piece[i] for piece in pieces] for i in range(3))
     owner = list(before)
-    Deal(Pieces(zones, weights, slack=slack), sorted(shards), owner).deal()
+    EvenShares(NodeBlocks(zones, weights, slack=slack), sorted(shards), owner).deal()
     assert set(owner) <= shards
     for zone in set(zones):
         mine = [piece for piece in range(len(pieces)) if zones[piece] == zone]
@@ -88,9 +88,9 @@ def test_what_was_dealt_out_stays_when_it_is_dealt_again(
     pieces: list[tuple[int, int, int]], shards: set[int]
 ) -> None:
     zones, weights, owner = ([piece[i] for piece in pieces] for i in range(3))
-    Deal(Pieces(zones, weights), sorted(shards), owner).deal()
+    EvenShares(NodeBlocks(zones, weights), sorted(shards), owner).deal()
     again = list(owner)
-    Deal(Pieces(zones, weights), sorted(shards), again).deal()
+    EvenShares(NodeBlocks(zones, weights), sorted(shards), again).deal()
     assert again == owner
 
 
@@ -100,7 +100,7 @@ def test_the_same_history_gives_the_same_partitions(
 ) -> None:
     found = []
     for order in (sorted(shards), sorted(shards, reverse=True)):
-        slots = Slots(2)
+        slots = SlotMap(2)
         for each in changes:
             change(slots, *each)
         found.append(Partitions().update(slots, order).tolist())

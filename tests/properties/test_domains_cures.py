@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 from stretto.base.rng import Rng
-from stretto.framework.engine.runtime import Engine, Runtime
+from stretto.framework.engine.runtime import CompiledProfile, Runtime
 from stretto.framework.profile.profile import load_profile
 from stretto.state.work.units import Cure
 from tests.properties.between_world import Shape, World, shapes
@@ -26,7 +26,7 @@ def fits(world: World, runtime: Runtime, name: str) -> bool:
 def watch(shape: Shape) -> tuple[int, int]:
     """Pods that waited and were cured, and events that no waiting pod had to be woken for."""
     world = World(shape)
-    engine = Engine(load_profile("default"), world.cluster)
+    engine = CompiledProfile(load_profile("default"), world.cluster)
     runtime, cured, slept = Runtime(engine, Rng(1), "numpy"), 0, 0
     waiting: dict[str, Cure] = {}
     for _ in range(2 * shape.steps):
@@ -34,9 +34,9 @@ def watch(shape: Shape) -> tuple[int, int]:
         if not fits(world, runtime, name):
             waiting[name] = engine.cures_of(class_of(world, name))
         world.cluster.changes.clear()
-        world.cluster.domains.askers()
+        world.cluster.domains.requesters()
         world.happen()
-        seen, asks = world.cluster.changes.cures, world.cluster.domains.askers()
+        seen, asks = world.cluster.changes.cures, world.cluster.domains.requesters()
         for name in [name for name in waiting if name not in world.pods]:
             del waiting[name]
         for name, cures in list(waiting.items()):

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 
 from stretto.base.rng import Rng
 from stretto.framework.engine.diagnosis import diagnose
-from stretto.framework.engine.runtime import Engine, Runtime
+from stretto.framework.engine.runtime import CompiledProfile, Runtime
 from stretto.framework.parity.scheduler import ExactScheduler
 from stretto.framework.profile.profile import load_profile
 from tests.properties.between_world import Shape, World, shapes
@@ -26,7 +26,7 @@ def verdicts(world: World, name: str, runtime: Runtime) -> tuple[list[str], str]
 def check_verdicts(shape: Shape) -> None:
     """In a world to which things happen, each new pod is judged as the exact path judges it."""
     world = World(shape)
-    runtime = Runtime(Engine(load_profile("default"), world.cluster), Rng(1), "numpy")
+    runtime = Runtime(CompiledProfile(load_profile("default"), world.cluster), Rng(1), "numpy")
     for _ in range(shape.steps):
         for _ in range(3):
             world.happen()

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 
 from stretto.base.rng import Rng
-from stretto.control.binder.conflicts import Judge
-from stretto.framework.affinity.recheck import Referee
-from stretto.framework.compiled.placement import Request
-from stretto.framework.engine.runtime import Engine, Runtime
+from stretto.control.binder.conflicts import PlanJudge
+from stretto.framework.affinity.recheck import ClaimRecheck
+from stretto.framework.compiled.placement import PlacementRequest
+from stretto.framework.engine.runtime import CompiledProfile, Runtime
 from stretto.framework.kernels.tiers import has_numba, kernel
 from stretto.framework.parity.scheduler import ExactScheduler
 from stretto.framework.profile.profile import load_profile
@@ -27,11 +27,11 @@ class Court:
 
     def __init__(self, shape: Shape) -> None:
         self.world = World(shape)
-        self.engine = Engine(load_profile("default"), self.world.cluster)
+        self.engine = CompiledProfile(load_profile("default"), self.world.cluster)
         tier = "numba" if has_numba() and shape.seed % 2 else "numpy"
-        referee = Referee(self.engine.between, self.world.cluster, kernel(tier).recheck)
+        referee = ClaimRecheck(self.engine.between, self.world.cluster, kernel(tier).recheck)
         eligible, mode = self.engine.is_eligible, CommitMode.INCREMENTAL
-        self.judge = Judge(self.world.cluster, eligible, ConflictMode.FIT, mode, referee)
+        self.judge = PlanJudge(self.world.cluster, eligible, ConflictMode.FIT, mode, referee)
         self.shards = [Runtime(self.engine, Rng(n), "numpy") for n in range(2)]
 
     def propose(self, shard: Runtime) -> Plan:
@@ -43,7 +43,7 @@ class Court:
         shard.sync()
         count = len(names)
         placement = shard.place(
-            Request(cluster.pods.class_id[rows], list(range(count + 1)), [1] * count)
+            PlacementRequest(cluster.pods.class_id[rows], list(range(count + 1)), [1] * count)
         )
         nodes = cluster.nodes.names
         pairs = zip(names, placement.slots.tolist(), strict=True)

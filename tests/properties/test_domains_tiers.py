@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stretto.base.rng import Rng
-from stretto.framework.compiled.placement import Placement, Request
-from stretto.framework.engine.runtime import Engine, Runtime
+from stretto.framework.compiled.placement import BatchPlacement, PlacementRequest
+from stretto.framework.engine.runtime import CompiledProfile, Runtime
 from stretto.framework.kernels.numpy.place import choose
 from stretto.framework.kernels.tiers import has_numba
 from stretto.framework.profile.profile import load_profile
@@ -30,7 +30,7 @@ ties = st.sampled_from(["rotate", "order", "name"])
 class Plain(Runtime):
     """Every pod looks at every node, by the rules' own functions; nothing is remembered."""
 
-    def place(self, request: Request) -> Placement:
+    def place(self, request: PlacementRequest) -> BatchPlacement:
         ids = np.asarray(request.class_ids, np.int32)
         self._make_ready(np.unique(ids))
         self.between.ready(np.unique(ids))
@@ -45,7 +45,7 @@ class Plain(Runtime):
                     self._put(int(ids[i]), int(slots[i]), -1)
                 slots[start:stop] = -1
         self.between.placed(ids[slots >= 0], slots[slots >= 0])
-        return Placement(slots, np.zeros(len(ids), np.int32), len(request.at_least))
+        return BatchPlacement(slots, np.zeros(len(ids), np.int32), len(request.at_least))
 
     def _place_unit(
         self,
@@ -93,11 +93,11 @@ class Stage:
     def __init__(self, shape: Shape, tie: str) -> None:
         self.world = World(shape)
         profile = load_profile({"profiles": [{"stretto": {"tieRule": tie}}]})
-        engine = Engine(profile, self.world.cluster)
+        engine = CompiledProfile(profile, self.world.cluster)
         self.plain: Runtime = Plain(engine, Rng(3), "numpy")
         self.runtimes = [Runtime(engine, Rng(3), tier) for tier in TIERS]
 
-    def request(self) -> tuple[Request, list[int]]:
+    def request(self) -> tuple[PlacementRequest, list[int]]:
         """Units of new pods, gangs among them."""
         world, starts, least, rows = self.world, [0], [], list[int]()
         for _ in range(int(world.rng.integers(1, 5))):
@@ -107,7 +107,7 @@ class Stage:
             least.append(int(world.rng.integers(1, size + 1)))
         pins = [self.pin() for _ in rows]
         ids = world.cluster.pods.class_id[rows]
-        return Request(ids, starts, least, (), pins), rows
+        return PlacementRequest(ids, starts, least, (), pins), rows
 
     def pin(self) -> int:
         slots = self.world.cluster.nodes.live_slots()

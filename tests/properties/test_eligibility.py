@@ -11,14 +11,14 @@ from stretto.api.types.core import Node
 from stretto.api.types.pod import Toleration
 from stretto.api.wire.selectors import NodeTerm, node_term
 from stretto.framework.contract.rule import View
-from stretto.framework.plugins.node_affinity import NodeAffinity
-from stretto.framework.plugins.node_name import NodeName
-from stretto.framework.plugins.node_unschedulable import NodeUnschedulable
-from stretto.framework.plugins.taints import TaintToleration
+from stretto.framework.plugins.node_affinity import NodeAffinityRule
+from stretto.framework.plugins.node_name import NodeNameRule
+from stretto.framework.plugins.node_unschedulable import NodeUnschedulableRule
+from stretto.framework.plugins.taints import TaintTolerationRule
 from stretto.state.classes.table import PodClass
 from stretto.state.nodes import static_rows
 from stretto.state.nodes.eligibility import Eligibility
-from stretto.state.nodes.table import Nodes
+from stretto.state.nodes.table import NodeFacts
 from tests.support.small_cluster import a_class, a_node, affinity, look, term
 
 TAINT_WEIGHT, AFFINITY_WEIGHT = 3, 2
@@ -48,14 +48,14 @@ def passes(pod: PodClass, node: Node) -> bool:
 
 def score(pod: PodClass, node: Node) -> int:
     soft = [taint for taint in node.spec.taints if taint.effect == "PreferNoSchedule"]
-    shunned = sum(not borne(taint.key, taint.value, taint.effect, pod) for taint in soft)
+    anti_preferred = sum(not borne(taint.key, taint.value, taint.effect, pod) for taint in soft)
     met = total = 0
     for wish in spec_affinity(pod).preferred if wishes(pod) else ():
         total += wish.weight
         if compiled(wish.preference).matches(node.metadata.name, node.metadata.labels):
             met += wish.weight
     liked = 100 * met // total if total else 0
-    return TAINT_WEIGHT * (100 // (1 + shunned)) + AFFINITY_WEIGHT * liked
+    return TAINT_WEIGHT * (100 // (1 + anti_preferred)) + AFFINITY_WEIGHT * liked
 
 
 def borne(key: str, value: str, effect: str, pod: PodClass) -> bool:
@@ -132,11 +132,11 @@ class World:
 
     def __init__(self, classes: list[PodClass], row_bytes: int) -> None:
         self.objects: dict[int, Node] = {}
-        self.nodes = Nodes()
+        self.nodes = NodeFacts()
         self.classes = classes
-        taint, wish = TaintToleration({}), NodeAffinity({})
+        taint, wish = TaintTolerationRule({}), NodeAffinityRule({})
         self.rows: Eligibility[View] = Eligibility(
-            [NodeUnschedulable({}), NodeName({}), taint, wish],
+            [NodeUnschedulableRule({}), NodeNameRule({}), taint, wish],
             [(taint, TAINT_WEIGHT), (wish, AFFINITY_WEIGHT)],
             self.nodes,
             lambda: look(self.nodes),

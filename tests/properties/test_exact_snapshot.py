@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stretto.framework.model.pod_facts import key_of
-from stretto.framework.model.snapshot import Snapshot
+from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.parity.scheduler import ExactScheduler
 from stretto_lab.conformance import kube_cases
-from stretto_lab.conformance.kube_cases import Case, Fields, decoded, fields
+from stretto_lab.conformance.kube_cases import ConformanceCase, Fields, decoded, fields
 
 DATA = Path(__file__).resolve().parents[1] / "conformance" / "data"
 CASES = [
@@ -21,7 +21,7 @@ CASES = [
 ]
 
 
-def anew(case: Case, gone_pods: set[str], gone_node: str) -> Fields:
+def anew(case: ConformanceCase, gone_pods: set[str], gone_node: str) -> Fields:
     nodes = [each for each in case.nodes if each.metadata.name != gone_node]
     pods = [
         each
@@ -29,7 +29,7 @@ def anew(case: Case, gone_pods: set[str], gone_node: str) -> Fields:
         if each.metadata.name not in gone_pods and each.spec.node_name != gone_node
     ]
     assert case.pod is not None
-    scheduler = ExactScheduler(Snapshot(nodes, pods, map(decoded, case.objects)))
+    scheduler = ExactScheduler(ParitySnapshot(nodes, pods, map(decoded, case.objects)))
     return fields(scheduler.decide(case.pod, thorough=True))
 
 
@@ -40,7 +40,7 @@ def test_a_snapshot_that_followed_every_change_decides_like_a_new_one(data: st.D
     assert case.pod is not None
     names = [each.metadata.name for each in case.pods]
     gone = data.draw(st.sets(st.sampled_from(names)))
-    snapshot = Snapshot(case.nodes, case.pods, map(decoded, case.objects))
+    snapshot = ParitySnapshot(case.nodes, case.pods, map(decoded, case.objects))
     scheduler = ExactScheduler(snapshot)
     scheduler.decide(case.pod)  # so that counts exist, and must follow
     for pod in case.pods:
@@ -55,7 +55,7 @@ def test_a_node_that_goes_takes_its_pods_and_nothing_else(data: st.DataObject) -
     case = data.draw(st.sampled_from(CASES))
     assert case.pod is not None
     gone = data.draw(st.sampled_from([each.metadata.name for each in case.nodes]))
-    snapshot = Snapshot(case.nodes, case.pods, map(decoded, case.objects))
+    snapshot = ParitySnapshot(case.nodes, case.pods, map(decoded, case.objects))
     snapshot.remove_node(gone)
     got = fields(ExactScheduler(snapshot).decide(case.pod, thorough=True))
     assert got == anew(case, set(), gone)
@@ -69,7 +69,7 @@ def test_nodes_that_come_late_or_again_count_like_those_from_the_start(
     case = data.draw(st.sampled_from(CASES))
     assert case.pod is not None
     early = data.draw(st.integers(0, len(case.nodes)))
-    snapshot = Snapshot(case.nodes[:early], (), map(decoded, case.objects))
+    snapshot = ParitySnapshot(case.nodes[:early], (), map(decoded, case.objects))
     ExactScheduler(snapshot).decide(case.pod)
     snapshot.put_nodes(case.nodes[early // 2 :])
     for pod in case.pods:
@@ -79,9 +79,9 @@ def test_nodes_that_come_late_or_again_count_like_those_from_the_start(
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if "pods_limit" in c.features][:5])
-def test_forgetting_an_assumed_pod_leaves_no_trace(case: Case) -> None:
+def test_forgetting_an_assumed_pod_leaves_no_trace(case: ConformanceCase) -> None:
     assert case.pod is not None
-    snapshot = Snapshot(case.nodes, case.pods, map(decoded, case.objects))
+    snapshot = ParitySnapshot(case.nodes, case.pods, map(decoded, case.objects))
     scheduler = ExactScheduler(snapshot)
     before = scheduler.decide(case.pod, thorough=True)
     other = msgspec.structs.replace(case.pod.metadata, name="other")

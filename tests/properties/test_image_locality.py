@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from stretto.api.codec import decode_as
 from stretto.api.types.core import Node
 from stretto.api.wire.kinds import NODE, POD
-from stretto.framework.compiled.placement import Request
+from stretto.framework.compiled.placement import PlacementRequest
 from stretto.framework.engine.runtime import Runtime
 from stretto.framework.model.nodes import NodeColumns
 from stretto.framework.plugins.parity import image_locality
@@ -137,7 +137,7 @@ def test_the_best_node_is_found_under_the_default_profile_after_any_changes(
         pods = harness.plane.cluster.pods
         for class_id in sorted({int(c) for c in pods.class_id[pods.rows()]}):
             row = runtime.reference_row(class_id)
-            slot = int(runtime.place(Request([class_id], [0, 1], [1])).slots[0])
+            slot = int(runtime.place(PlacementRequest([class_id], [0, 1], [1])).slots[0])
             assert (row[slot] if slot >= 0 else 0) == row.max()
 
 

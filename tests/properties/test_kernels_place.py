@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from stretto.framework.compiled.tables import Batch
-from stretto.framework.kernels.numpy.slot_value import Program, State, slot_values
-from stretto.framework.kernels.tiers import Kernel, has_numba, kernel
+from stretto.framework.compiled.tables import PodBatch
+from stretto.framework.kernels.numpy.slot_value import PointProgram, PointState, slot_values
+from stretto.framework.kernels.tiers import KernelTier, has_numba, kernel
 from tests.properties.kernel_world import (
     Shape,
     World,
@@ -29,12 +29,12 @@ NUMBA = pytest.param(
 COMPILING = pytest.mark.timeout(300)
 
 
-def run(tier: Kernel, world: World, batch: Batch) -> int:
+def run(tier: KernelTier, world: World, batch: PodBatch) -> int:
     return tier.place(*world[:5], world.choice, batch, world.limit)
 
 
-def copy_of(batch: Batch) -> Batch:
-    return Batch(*(column.copy() for column in batch))
+def copy_of(batch: PodBatch) -> PodBatch:
+    return PodBatch(*(column.copy() for column in batch))
 
 
 def differences(one: World, other: World, *, cached: bool) -> list[str]:
@@ -52,7 +52,7 @@ def differences(one: World, other: World, *, cached: bool) -> list[str]:
     return [name for name, a, b in pairs if not np.array_equal(a, b)]
 
 
-def kernels_for(shape: Shape) -> list[Kernel]:
+def kernels_for(shape: Shape) -> list[KernelTier]:
     """Every way to place in such a world: blocks alone too, where the profile is a plain one."""
     found = [kernel("numpy")]
     if has_numba():
@@ -63,7 +63,7 @@ def kernels_for(shape: Shape) -> list[Kernel]:
     return found
 
 
-def check_script(shape: Shape, tiers: list[Kernel]) -> tuple[int, int]:
+def check_script(shape: Shape, tiers: list[KernelTier]) -> tuple[int, int]:
     """Live through a world's script in every tier and plainly; pods placed and refused."""
     rng = np.random.default_rng(shape.seed)
     plain = make_world(shape, rng)
@@ -121,7 +121,9 @@ def test_a_row_made_from_blocks_is_the_row_of_a_plain_profile(shape: Shape) -> N
     for c in range(shape.classes):
         row = np.empty(size, np.int16)
         kernel("numba").score_row(world.program, c, world.state, row)
-        expected = slot_values(Program(*world.program), c, slice(0, size), State(*world.state))
+        expected = slot_values(
+            PointProgram(*world.program), c, slice(0, size), PointState(*world.state)
+        )
         assert row.tolist() == expected.tolist()
 
 
@@ -153,7 +155,7 @@ def test_a_failed_gang_leaves_no_trace_but_in_the_log(name: str) -> None:
 def test_a_blocking_unit_that_fails_ends_the_batch(name: str) -> None:
     world = make_world(EXAMPLE, np.random.default_rng(3))
     batch = gang(world, 500)
-    two = Batch(
+    two = PodBatch(
         class_id=np.append(batch.class_id, batch.class_id[:1]),
         pin=np.append(batch.pin, batch.pin[:1]),
         start=np.array([0, 500, 501], np.int32),
@@ -182,10 +184,10 @@ EXAMPLE = Shape(
 )
 
 
-def gang(world: World, size: int) -> Batch:
+def gang(world: World, size: int) -> PodBatch:
     """One gang of a class that asks for something, too large for the world."""
     asking = int(np.argmax(world.program[0].requests))
-    return Batch(
+    return PodBatch(
         class_id=np.full(size, asking, np.int32),
         pin=np.full(size, -1, np.int32),
         start=np.array([0, size], np.int32),

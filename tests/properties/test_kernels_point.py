@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from stretto.framework.compiled import devices as formulas
 from stretto.framework.compiled.devices import FGD_NOISE, fgd_thresholds
 from stretto.framework.kernels.numpy import place
-from stretto.framework.kernels.numpy.slot_value import Program, State, slot_values
+from stretto.framework.kernels.numpy.slot_value import PointProgram, PointState, slot_values
 from stretto.framework.kernels.tiers import has_numba, kernel
 from stretto.state.rows.devices import MAX_DEVICES
 from stretto.state.rows.slots import BLOCK
@@ -39,7 +39,9 @@ def test_the_compiled_row_and_the_compiled_slots_equal_numpy(shape: Shape) -> No
     size = size_of(world)
     row, peak = np.zeros(size, np.int16), np.zeros(size // BLOCK, np.int16)
     for c in range(shape.classes):
-        expected = slot_values(Program(*world.program), c, slice(0, size), State(*world.state))
+        expected = slot_values(
+            PointProgram(*world.program), c, slice(0, size), PointState(*world.state)
+        )
         rows.rebuild(*world.program, c, world.state, row, peak)
         slots = [slot_value.slot_value(*world.program, c, s, world.state) for s in range(size)]
         assert slots == expected.tolist()
@@ -50,7 +52,7 @@ def test_the_compiled_row_and_the_compiled_slots_equal_numpy(shape: Shape) -> No
 @given(shapes)
 def test_some_slots_are_worth_what_they_are_in_the_whole_row(shape: Shape) -> None:
     world = world_of(shape)
-    program, state, size = Program(*world.program), State(*world.state), size_of(world)
+    program, state, size = PointProgram(*world.program), PointState(*world.state), size_of(world)
     some = np.random.default_rng(shape.seed).integers(0, size, 7)
     for c in range(shape.classes):
         row = slot_values(program, c, slice(0, size), state)
@@ -60,7 +62,7 @@ def test_some_slots_are_worth_what_they_are_in_the_whole_row(shape: Shape) -> No
 @given(shapes)
 def test_replaying_changes_gives_the_rebuilt_row(shape: Shape) -> None:
     world, rng = world_of(shape), np.random.default_rng(shape.seed)
-    program, state, size = Program(*world.program), State(*world.state), size_of(world)
+    program, state, size = PointProgram(*world.program), PointState(*world.state), size_of(world)
     row, peak = np.zeros(size, np.int16), np.zeros(size // BLOCK, np.int16)
     place.rebuild(program, 0, state, row, peak)
     dirty = rng.integers(0, size, 9)
@@ -74,8 +76,8 @@ def test_replaying_changes_gives_the_rebuilt_row(shape: Shape) -> None:
 @given(shapes)
 def test_fragmentation_is_what_its_definition_says(shape: Shape) -> None:
     world = world_of(shape._replace(devices=True, slots=min(shape.slots, 40)))
-    typical, state = world.program[4], State(*world.state)
-    columns = formulas.Devices(state.device_free, state.device_kind, state.device_model)
+    typical, state = world.program[4], PointState(*world.state)
+    columns = formulas.DeviceSlots(state.device_free, state.device_kind, state.device_model)
     found = formulas.fragmentation(typical, state.free[0], columns, 1)
     for slot in range(0, size_of(world), 5):
         gpus = [

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stretto.base.rng import Rng
-from stretto.framework.compiled.typical import PodKind, typical_pods
-from stretto.framework.contract.rule import View
-from stretto.framework.engine.runtime import Engine, Runtime
+from stretto.framework.compiled.typical import TypicalPod, typical_pods
+from stretto.framework.contract.rule import Scope, View
+from stretto.framework.engine.runtime import CompiledProfile, Runtime
 from stretto.framework.kernels.tiers import has_numba
 from stretto.framework.plugins.table import RULES
 from stretto.framework.profile.profile import Profile, load_profile
@@ -124,6 +124,8 @@ def asked_row(profile: Profile, pod: PodClass, view: View, slots: np.ndarray) ->
         assert refused.tolist() == (~rule.filter(pod, view, slots)).tolist(), rule.NAME
     total = np.zeros(len(slots), np.int64)
     for scorer, weight in profile.scores:
+        if scorer.SCOPE is Scope.STATIC and scorer.signature(pod) is None:
+            continue  # the rule does not concern this class
         score = scorer.score(pod, view, slots)
         assert score.dtype == np.int32, scorer.NAME
         assert ((score >= 0) & (score <= 100))[passes].all(), scorer.NAME
@@ -149,9 +151,13 @@ def test_a_row_is_what_the_rules_say(
     if share is not None and asked.get("gpus"):
         asked = {**asked, "gpus": 1, "gpu_milli": share}
     pod = sketch.pod(**asked)
-    kinds = [(PodKind(1000, 1, 500), 3), (PodKind(500, 2, 1000), 2), (PodKind(100, 0, 0), 1)]
+    kinds = [
+        (TypicalPod(1000, 1, 500), 3),
+        (TypicalPod(500, 2, 1000), 2),
+        (TypicalPod(100, 0, 0), 1),
+    ]
     sketch.typical = typical_pods(kinds, sketch.cluster.ledger.devices)
-    engine = Engine(profile, sketch.cluster)
+    engine = CompiledProfile(profile, sketch.cluster)
     engine.typical = sketch.typical
     for tier in TIERS:
         runtime = Runtime(engine, Rng(0), tier)

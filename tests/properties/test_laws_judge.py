@@ -7,15 +7,15 @@ from hypothesis import strategies as st
 
 from stretto.api.codec import decode_as
 from stretto.api.types.cnr import CustomNodeResource
-from stretto.control.binder.conflicts import Judge, Judgement
+from stretto.control.binder.conflicts import Judgement, PlanJudge
 from stretto.state.classes.annotations import CPU_ENHANCEMENT
-from stretto.state.numa.ledger import with_zones
+from stretto.state.numa.ledger import with_numa_nodes
 from stretto.state.queries.invariants import (
     devices_equal_rows,
     ledger_equals_rows,
+    numa_nodes_equal_rows,
     overcommitted,
     ports_equal_rows,
-    zones_equal_rows,
 )
 from stretto.state.work.claims import CommitMode, ConflictMode, Plan
 from stretto.testing import make_node, make_pod, make_report, numa_notes
@@ -96,7 +96,7 @@ def report(books: Books, name: str, zones: list[dict[str, str]]) -> None:
 
 def mask_of(form: dict[str, Any], number: int) -> int:
     """Devices where a form asks for some, NUMA nodes where it asks for these."""
-    return with_zones(number if "gpus" in form else 0, number if "annotations" in form else 0)
+    return with_numa_nodes(number if "gpus" in form else 0, number if "annotations" in form else 0)
 
 
 def happen(books: Books, what: str, which: int) -> None:
@@ -117,7 +117,7 @@ def happen(books: Books, what: str, which: int) -> None:
 
 def judged(case: Case, quick: bool) -> tuple[Books, Plan, Judgement]:
     books, plan = prepare(case)
-    judge = Judge(books.cluster, lambda _class, _slot: True, case.conflicts, case.commit)
+    judge = PlanJudge(books.cluster, lambda _class, _slot: True, case.conflicts, case.commit)
     if not quick:
         judge._grant_all = lambda _plan: False  # type: ignore[method-assign]
     return books, plan, judge.judge(plan)
@@ -140,8 +140,8 @@ def test_the_quick_way_grants_what_the_careful_way_grants(case: Case) -> None:
 def test_a_gang_given_up_at_first_sight_is_one_that_fails_claim_by_claim(case: Case) -> None:
     books, _, quick = judged(case, quick=False)
     other, plan = prepare(case)
-    patient = Judge(other.cluster, lambda _class, _slot: True, case.conflicts, case.commit)
-    patient._first_lost = lambda *_: None  # type: ignore[method-assign]
+    patient = PlanJudge(other.cluster, lambda _class, _slot: True, case.conflicts, case.commit)
+    patient._first_failed_gang = lambda *_: None  # type: ignore[method-assign]
     patient._grant_all = lambda _plan: False  # type: ignore[method-assign]
     assert patient.judge(plan).granted.tolist() == quick.granted.tolist()
     assert (books.cluster.ledger.used == other.cluster.ledger.used).all()
@@ -154,7 +154,7 @@ def test_what_is_granted_fits_and_is_booked(case: Case) -> None:
     cluster = books.cluster
     assert overcommitted(cluster) == []
     assert ledger_equals_rows(cluster) + devices_equal_rows(cluster) == []
-    assert ports_equal_rows(cluster) + zones_equal_rows(cluster) == []
+    assert ports_equal_rows(cluster) + numa_nodes_equal_rows(cluster) == []
 
 
 @given(cases)

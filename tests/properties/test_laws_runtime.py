@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stretto.base.rng import Rng
-from stretto.framework.compiled.placement import Request
+from stretto.framework.compiled.placement import PlacementRequest
 from stretto.framework.engine import score_cache as module
-from stretto.framework.engine.runtime import Engine, Runtime
+from stretto.framework.engine.runtime import CompiledProfile, Runtime
 from stretto.framework.kernels.tiers import has_numba
 from stretto.framework.profile.profile import load_profile
 from stretto.state.cluster.cluster import Cluster
@@ -63,7 +63,7 @@ class Stage:
         self.books = Books()
         for number, form in enumerate(NODES):
             self.books.node(make_node(f"n{number}", **form))
-        self.engine = Engine(load_profile(profile), self.books.cluster)
+        self.engine = CompiledProfile(load_profile(profile), self.books.cluster)
         self.runtime = Runtime(self.engine, Rng(1), tier)
         self.runtime.sync()
         self.pods = 0
@@ -92,7 +92,7 @@ class Stage:
         rows = [self.books.row(name) for name in names]
         self.runtime.sync()
         told = self.runtime.place(
-            Request(self.cluster.pods.class_id[rows], list(range(count + 1)), [1] * count)
+            PlacementRequest(self.cluster.pods.class_id[rows], list(range(count + 1)), [1] * count)
         )
         for row, slot, mask in zip(rows, told.slots, told.devices, strict=True):
             if slot >= 0 and granted:

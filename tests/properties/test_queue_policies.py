@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stretto.control.queues.config import Between, DispatcherConfig, QueueConfig
+from stretto.control.queues.config import DispatcherConfig, QueueConfig, SiblingPolicy
 from stretto.inputs.traces.philly import PhillyJob
 from stretto.sim.traces.philly import replay_jobs
 from stretto.testing import Harness, make_node, make_pod
@@ -76,7 +76,7 @@ def test_drf_is_within_one_unit_of_progressive_filling(
 ) -> None:
     queues = tuple(QueueConfig(f"q{i}", weight=weight) for i, (_, weight) in enumerate(users))
     node = make_node("one", cpu=str(capacity[0]), memory=f"{capacity[1]}Gi", pods=999)
-    config = DispatcherConfig(queues=queues, between=Between.DRF)
+    config = DispatcherConfig(queues=queues, between=SiblingPolicy.DRF)
     harness = Harness([node], config={"dispatcher": config})
     for i, (ask, _) in enumerate(users):
         marks = {"stretto.dev/queue": f"q{i}"}
@@ -93,11 +93,11 @@ def test_drf_is_within_one_unit_of_progressive_filling(
 @settings(max_examples=25)
 @given(
     st.lists(st.tuples(st.sampled_from("ab"), st.integers(1, 4)), min_size=1, max_size=20),
-    st.sampled_from([Between.DRF, Between.FAIR_SHARE, Between.WEIGHT]),
+    st.sampled_from([SiblingPolicy.DRF, SiblingPolicy.FAIR_SHARE, SiblingPolicy.WEIGHT]),
     st.sampled_from(["FIFO", "Easy", "ShortestFirst", "FifoSkip"]),
 )
 def test_once_load_stops_everybody_gets_a_turn(
-    work: list[tuple[str, int]], between: Between, policy: str
+    work: list[tuple[str, int]], between: SiblingPolicy, policy: str
 ) -> None:
     config = DispatcherConfig(
         queues=(QueueConfig("a", policy), QueueConfig("b", "Easy")), between=between

@@ -6,8 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stretto.control.queues.config import QueueConfig
-from stretto.control.queues.reclaim import Asked, Running, Team, decide
-from stretto.control.queues.tree import Tree
+from stretto.control.queues.reclaim import (
+    ReclaimablePod,
+    ReclaimRequest,
+    RunningGang,
+    choose_victims,
+)
+from stretto.control.queues.tree import QueueTree
 from tests.support.references.reclaim import Pod, Scene
 from tests.unit.control.dispatcher.fake_cluster import FlatPool
 
@@ -21,18 +26,18 @@ class SceneGround:
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
 
-    def running(self, queue: str) -> list[Running]:
+    def running(self, queue: str) -> list[ReclaimablePod]:
         return [
-            Running(pod.row, pod.slot, pod.queue, pod.unit, ((0, pod.cpu),), 0, pod.row)
+            ReclaimablePod(pod.row, pod.slot, pod.queue, pod.unit, ((0, pod.cpu),), 0, pod.row)
             for pod in self.scene.pods
             if pod.queue == queue
         ]
 
-    def team(self, unit: str) -> Team | None:
+    def team(self, unit: str) -> RunningGang | None:
         if unit not in self.scene.least:
             return None
         rows = frozenset(pod.row for pod in self.scene.pods if pod.unit == unit)
-        return Team(self.scene.least[unit], rows)
+        return RunningGang(self.scene.least[unit], rows)
 
     def pending(self) -> list[tuple[str, tuple[tuple[int, int], ...], int]]:
         return []
@@ -64,7 +69,7 @@ def scenes(draw: st.DrawFn, even: bool = False) -> Scene:
     return Scene(PARENTS, guarantees, least, sizes, pods)
 
 
-def tree_of(scene: Scene) -> Tree:
+def tree_of(scene: Scene) -> QueueTree:
     configs = [
         QueueConfig(
             name,
@@ -73,15 +78,15 @@ def tree_of(scene: Scene) -> Tree:
         )
         for name, parent in PARENTS.items()
     ]
-    tree = Tree(FlatPool(), configs)
+    tree = QueueTree(FlatPool(), configs)
     for pod in scene.pods:
         tree.charge(pod.queue, pod.unit, ((0, pod.cpu),))
     return tree
 
 
 def decided(scene: Scene, cpu: int) -> frozenset[int]:
-    asked = Asked("a", "new", (cpu,), ((0, cpu),))
-    return frozenset(each.row for each in decide(tree_of(scene), asked, SceneGround(scene)))
+    asked = ReclaimRequest("a", "new", (cpu,), ((0, cpu),))
+    return frozenset(each.row for each in choose_victims(tree_of(scene), asked, SceneGround(scene)))
 
 
 @settings(max_examples=300)

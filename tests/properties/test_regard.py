@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from stretto.base.errors import InputError
 from stretto.base.rng import Rng
-from stretto.framework.engine.runtime import Engine, Runtime
+from stretto.framework.engine.runtime import CompiledProfile, Runtime
 from stretto.framework.parity.scheduler import ExactScheduler
 from stretto.framework.plugins.parity.inter_pod_affinity import raw_scores
 from stretto.framework.profile.profile import Profile, load_profile
-from stretto.state.classes.terms import Regard
+from stretto.state.classes.terms import RunningTermScoring
 from tests.properties.between_world import Shape, World, shapes
 
 
@@ -38,13 +38,13 @@ def test_terms_of_running_pods_count_as_the_arguments_say(
 ) -> None:
     world = World(shape._replace(running=0))
     profile = with_args(hardPodAffinityWeight=weight, ignorePreferredTermsOfExistingPods=mutual)
-    runtime = Runtime(Engine(profile, world.cluster), Rng(1), "numpy")
+    runtime = Runtime(CompiledProfile(profile, world.cluster), Rng(1), "numpy")
     for _ in range(shape.running):
         world.add_pod(world.pick(sorted(world.nodes)))
     name = world.add_pod()
     scheduler = ExactScheduler(world.snapshot())
     decision = scheduler.decide(world.pod(name), may_preempt=False)
-    raw = raw_scores(decision.pod, scheduler.snapshot, Regard(weight, mutual))
+    raw = raw_scores(decision.pod, scheduler.snapshot, RunningTermScoring(weight, mutual))
     wanted = dict.fromkeys(decision.names, 0)
     if raw is not None:
         wanted = dict(zip(decision.names, raw.tolist(), strict=True))
@@ -52,7 +52,11 @@ def test_terms_of_running_pods_count_as_the_arguments_say(
 
 
 def test_nothing_said_means_kube_schedulers_defaults() -> None:
-    assert with_args().regard == load_profile("default").regard == Regard(1, mutual=False)
+    assert (
+        with_args().running_term_scoring
+        == load_profile("default").running_term_scoring
+        == RunningTermScoring(1, mutual=False)
+    )
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stretto.base.errors import InputError
-from stretto.framework.engine.sampling import Sampling
+from stretto.framework.engine.sampling import NodeSampling
 from stretto.framework.profile.profile import load_profile
-from stretto.state.nodes.table import Nodes
+from stretto.state.nodes.table import NodeFacts
 from stretto.testing import Harness, make_node, make_pod
 
 Step = tuple[str, int]
@@ -84,7 +84,7 @@ def test_so_many_nodes_are_wanted_as_kube_scheduler_wants(
     percentage: int, nodes: int, wanted: int
 ) -> None:
     profile = load_profile({"percentageOfNodesToScore": percentage, "profiles": [{}]})
-    assert Sampling(profile, Nodes()).wanted(nodes) == wanted
+    assert NodeSampling(profile, NodeFacts()).wanted(nodes) == wanted
 
 
 def test_a_profile_says_its_own_and_otherwise_all_of_them_say() -> None:

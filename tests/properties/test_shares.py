@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stretto.state.rows.shares import NOTHING, Shares
+from stretto.state.rows.shares import NOTHING, QueueShares
 
 CLAIMS = st.lists(
     st.tuples(
@@ -20,7 +20,7 @@ CLAIMS = st.lists(
 
 @given(CLAIMS, st.randoms(use_true_random=False))
 def test_usage_is_the_sum_over_live_claims(claims, chance) -> None:
-    shares, live = Shares(), list(claims)
+    shares, live = QueueShares(), list(claims)
     for queue, amounts, pods in claims:
         shares.charge(queue, amounts.items(), pods)
     for claim in chance.sample(claims, len(claims) // 2):
@@ -36,7 +36,7 @@ def test_usage_is_the_sum_over_live_claims(claims, chance) -> None:
 
 @given(CLAIMS)
 def test_giving_everything_back_leaves_nothing(claims) -> None:
-    shares = Shares()
+    shares = QueueShares()
     for queue, amounts, pods in claims:
         shares.charge(queue, amounts.items(), pods)
     for queue, amounts, pods in reversed(claims):
@@ -46,25 +46,25 @@ def test_giving_everything_back_leaves_nothing(claims) -> None:
 
 
 def test_the_dominant_share_is_the_largest_part_of_any_resource() -> None:
-    shares = Shares()
+    shares = QueueShares()
     shares.charge("a", [(0, 1), (1, 4)], pods=3)
     assert shares.dominant("a", {0: 9, 1: 18}) == (12 / 18, 1)
 
 
 def test_of_equal_parts_the_first_resource_is_dominant() -> None:
-    shares = Shares()
+    shares = QueueShares()
     shares.charge("a", [(1, 5), (0, 5)])
     assert shares.dominant("a", {0: 10, 1: 10}) == (0.5, 0)
 
 
 def test_a_resource_that_the_cluster_does_not_have_does_not_count() -> None:
-    shares = Shares()
+    shares = QueueShares()
     shares.charge("a", [(0, 1), (1, 5), (7, 9)])
     assert shares.dominant("a", {0: 10, 1: 0}) == (0.1, 0)
 
 
 def test_more_than_was_charged_cannot_be_given_back() -> None:
-    shares = Shares()
+    shares = QueueShares()
     shares.charge("a", [(0, 5)])
     with pytest.raises(ValueError, match="queue a: more is given back"):
         shares.refund("a", [(0, 6)])

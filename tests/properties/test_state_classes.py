@@ -11,8 +11,8 @@ from stretto.api.types.effective_requests import host_ports, requests
 from stretto.api.types.heads import decode_pod_head
 from stretto.base.rng import Rng
 from stretto.state.classes import table as module
-from stretto.state.classes.table import Classes, decode_spec
-from stretto.state.rows.resources import Resources
+from stretto.state.classes.table import PodClasses, decode_spec
+from stretto.state.rows.resources import ResourceColumns
 
 CPU_SPELLINGS = [("1", "1000m", "1.0", "1e0"), ("500m", "0.5", "5e-1"), ("2", "2000m")]
 MEMORY_SPELLINGS = [("1Gi", "1024Mi", "1073741824"), ("1M", "1000k", "1e6"), ("0", "0Mi")]
@@ -69,13 +69,13 @@ def shuffled(value: dict[str, Any], rng: Rng) -> bytes:
     return json.dumps(turn(value), indent=rng.choice([None, 1])).encode()
 
 
-def intern(classes: Classes, body: bytes) -> int:
+def intern(classes: PodClasses, body: bytes) -> int:
     return classes.intern(decode_pod_head(body), body)
 
 
 @given(meanings, st.integers(0, 10**6))
 def test_the_same_meaning_is_the_same_class(meaning: dict[str, Any], seed: int) -> None:
-    classes, rng = Classes(Resources()), Rng(seed)
+    classes, rng = PodClasses(ResourceColumns()), Rng(seed)
     assert len({intern(classes, spelt(meaning, rng)) for _ in range(4)}) == 1
 
 
@@ -83,7 +83,7 @@ def test_the_same_meaning_is_the_same_class(meaning: dict[str, Any], seed: int) 
 def test_another_meaning_is_another_class(
     one: dict[str, Any], other: dict[str, Any], seed: int
 ) -> None:
-    classes, rng = Classes(Resources()), Rng(seed)
+    classes, rng = PodClasses(ResourceColumns()), Rng(seed)
     same = intern(classes, spelt(one, rng)) == intern(classes, spelt(other, rng))
     assert same == (one == other)
 
@@ -92,7 +92,7 @@ def test_another_meaning_is_another_class(
 def test_a_class_is_what_its_pods_ask_however_few_are_kept(
     script: list[tuple[dict[str, Any], bool]], seed: int
 ) -> None:
-    classes, rng, serials = Classes(Resources()), Rng(seed), dict[int, object]()
+    classes, rng, serials = PodClasses(ResourceColumns()), Rng(seed), dict[int, object]()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "CLASS_LIMIT", 2)
         for meaning, leaves in script:

@@ -15,7 +15,7 @@ from stretto.state.classes import table as classes_module
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.queries.invariants import check_all
 from stretto.stores.embedded.memory import MemoryStore
-from stretto.stores.store import Bind, Deletion, Event, Patch, Update, Watch
+from stretto.stores.store import Bind, Deletion, Patch, Update, Watch, WatchEvent
 from stretto.testing import make_node, make_pod
 from tests.support.hand_fed_cluster import portrait
 
@@ -53,10 +53,10 @@ class BentWatch:
 
     def __init__(self, inner: Watch, next_bend: Callable[[], str]) -> None:
         self.inner, self.next_bend, self.cut = inner, next_bend, False
-        self.past: list[Event] = []
-        self.late: list[Event] = []
+        self.past: list[WatchEvent] = []
+        self.late: list[WatchEvent] = []
 
-    def poll(self, limit: int = 4096) -> list[Event]:
+    def poll(self, limit: int = 4096) -> list[WatchEvent]:
         if self.cut:
             raise TooOldError("1", "2")
         events, self.late = [*self.late, *self.inner.poll(limit)], []

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stretto.state.rows.slots import BLOCK, Slots
+from stretto.state.rows.slots import BLOCK, SlotMap
 
 #: (zone to add to, or None to remove; which of the live ones)
 moves = st.lists(st.tuples(st.sampled_from(["a", "b", "c", None]), st.integers(0, 10**6)))
@@ -14,7 +14,11 @@ class Moves:
     """Slots, and what a plain dictionary knows of them."""
 
     def __init__(self, script: list[tuple[str | None, int]], fan_out: int) -> None:
-        self.slots, self.live, self.seen = Slots(fan_out), dict[int, tuple[str, int]](), list[int]()
+        self.slots, self.live, self.seen = (
+            SlotMap(fan_out),
+            dict[int, tuple[str, int]](),
+            list[int](),
+        )
         for zone, which in script * 3:
             if zone is not None:
                 slot = self.slots.add(zone)
@@ -56,7 +60,7 @@ def test_counts_are_those_of_the_live(script: list[tuple[str | None, int]], fan_
 
 @given(st.integers(1, 400), fan_outs)
 def test_open_blocks_of_a_zone_are_filled_evenly(nodes: int, fan_out: int) -> None:
-    slots = Slots(fan_out)
+    slots = SlotMap(fan_out)
     for _ in range(nodes):
         slots.add("a")
     first = slots.block_live[:fan_out].tolist()

@@ -3,11 +3,11 @@
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from stretto.framework.compiled.one_node import Candidate, Preemptor
+from stretto.framework.compiled.one_node import Preemptor, VictimCandidate
 from stretto.framework.kernels.numpy import victims
-from stretto.framework.kernels.numpy.victims import Hit
+from stretto.framework.kernels.numpy.victims import VictimSearchHit
 from stretto.framework.kernels.victims import best_of_many, search
-from stretto.framework.parity.decision import Preemption
+from stretto.framework.parity.decision import PostFilterResult
 from stretto.state.victims.index import Victims
 from tests.properties.victim_world import CALM, World, same
 
@@ -48,7 +48,7 @@ def test_the_node_and_its_victims_are_those_of_kube_schedulers_search(
         world.change(CALM)
 
 
-def agrees(world: World, hit: Hit | None, upstream: Preemption) -> bool:
+def agrees(world: World, hit: VictimSearchHit | None, upstream: PostFilterResult) -> bool:
     """Whether a node is one of upstream's best, with the same victims; or both found none."""
     if hit is None or upstream.chosen is None:
         return hit is None and upstream.chosen is None
@@ -81,7 +81,7 @@ def test_many_that_are_alike_get_what_each_would_get_after_the_other(
     preemptor, twin = together.preemptor(), alone.preemptor()
     for world in (together, alone):
         world.victims.sync(world.now)
-    known = together.victims.most, together.victims.counted_as_safe()
+    known = together.victims.most, together.victims.budgets_in_safe_sums()
     wanted = together.wanted(preemptor)
     hits = best_of_many.search_many(together.index, wanted, together.limits, known, 12)
     assert one_by_one(alone, twin, 12) == hits
@@ -90,7 +90,7 @@ def test_many_that_are_alike_get_what_each_would_get_after_the_other(
     assert contents(together.victims) == contents(alone.victims)
 
 
-def one_by_one(world: World, preemptor: Preemptor, count: int) -> list[Candidate]:
+def one_by_one(world: World, preemptor: Preemptor, count: int) -> list[VictimCandidate]:
     """Search, promise, and search again."""
     hits = []
     for _ in range(count):
@@ -98,9 +98,9 @@ def one_by_one(world: World, preemptor: Preemptor, count: int) -> list[Candidate
         if hit is None:
             break
         rows = (*hit.victims, *hit.displaced)
-        world.victims.take(rows, hit.slot, world.victims.ask_number(preemptor.class_id))
+        world.victims.take(rows, hit.slot, world.victims.request_number(preemptor.class_id))
         world.budgets.spend(hit.victims)
-        hits.append(Candidate(hit.slot, hit.victims, hit.beyond, hit.displaced, 0))
+        hits.append(VictimCandidate(hit.slot, hit.victims, hit.beyond, hit.displaced, 0))
     return hits
 
 

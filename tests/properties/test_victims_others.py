@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from stretto.api.wire.kinds import POD, POD_DISRUPTION_BUDGET
 from stretto.base.clock import ManualClock, timestamp
 from stretto.base.rng import Rng
-from stretto.framework.compiled.one_node import Candidate, Preemptor, Rehearsal, best
-from stretto.framework.engine.runtime import Engine
-from stretto.framework.groups.runtime import StagedRuntime
+from stretto.framework.compiled.one_node import PreemptionDryRun, Preemptor, VictimCandidate, best
+from stretto.framework.engine.runtime import CompiledProfile
+from stretto.framework.groups.runtime import GroupRuntime
 from stretto.framework.parity.decision import Decision
 from stretto.framework.parity.scheduler import ExactScheduler
 from stretto.framework.preemption.explain import preemption_words
@@ -23,8 +23,8 @@ from stretto.state.ingest.whole_objects import apply_objects
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.victims.budgets import BudgetLedger
 from stretto.state.work.claims import NO_ROWS, Plan
-from stretto.state.work.evictions import EvictionCause, Leaving
-from stretto.stores.store import Event
+from stretto.state.work.evictions import EvictionCause, PendingEviction
+from stretto.stores.store import WatchEvent
 from stretto.testing import make_pod
 from tests.properties import between_world
 from tests.properties.between_world import Shape, shapes
@@ -42,7 +42,7 @@ class World(between_world.World):
         super().__init__(shape)
         rules = {"budgets": "hard" if hard else "best-effort"}
         profile = load_profile({"profiles": [{"stretto": {"preemption": rules}}]})
-        self.runtime = StagedRuntime(Engine(profile, self.cluster), Rng(1), "numpy")
+        self.runtime = GroupRuntime(CompiledProfile(profile, self.cluster), Rng(1), "numpy")
         self.ledger = BudgetLedger(self.cluster)
         for app in "ab" if budgets else "":
             self.budget(app, self.pick((0, 1, 2)))
@@ -61,7 +61,7 @@ class World(between_world.World):
         if node:
             body["spec"]["nodeName"] = node
         self.pods[name] = json.dumps(body).encode()
-        event = Event(ADDED, self.books.record(POD, self.pods[name], node=node))
+        event = WatchEvent(ADDED, self.books.record(POD, self.pods[name], node=node))
         self.books.ingest.pods([event], float(self.count))  # started as the body says
         return name
 
@@ -70,7 +70,7 @@ class World(between_world.World):
         body: dict[str, Any] = {"metadata": {"name": app, "namespace": "one", "uid": app}}
         body |= {"spec": spec, "status": {"disruptionsAllowed": allowed}}
         record = self.books.record(POD_DISRUPTION_BUDGET, json.dumps(body).encode())
-        apply_objects(self.cluster, POD_DISRUPTION_BUDGET, [Event(MODIFIED, record)])
+        apply_objects(self.cluster, POD_DISRUPTION_BUDGET, [WatchEvent(MODIFIED, record)])
 
     def disturb(self) -> None:
         """A pod is asked to leave, or is a claim that waits for its own victims."""
@@ -80,7 +80,9 @@ class World(between_world.World):
             return
         row = self.pick(bound)
         if self.chance(0.5):
-            why = Leaving(int(pods.serial[row]), int(pods.slot[row]), EvictionCause.RECLAIM, "")
+            why = PendingEviction(
+                int(pods.serial[row]), int(pods.slot[row]), EvictionCause.RECLAIM, ""
+            )
             self.cluster.evictions.leave(row, why)
         else:
             pods.state[row] = PodState.NOMINATED
@@ -94,7 +96,7 @@ class World(between_world.World):
         finder.begin(Plan(0, NO_ROWS, NO_ROWS, nothing, NO_ROWS, NO_ROWS, nothing, [], []))
         return finder
 
-    def plainly(self, finder: VictimFinder, row: int) -> list[Candidate]:
+    def plainly(self, finder: VictimFinder, row: int) -> list[VictimCandidate]:
         """Every node on which pods could make room, rehearsed with every rule."""
         pods = self.cluster.pods
         preemptor = Preemptor(int(pods.class_id[row]), int(pods.priority[row]))
@@ -102,14 +104,14 @@ class World(between_world.World):
         wanted = finder._wanted(preemptor)
         if not wanted.bands:
             return []
-        rehearsal = Rehearsal(self.cluster, finder.rules, self.ledger, 0.0, holds)
+        rehearsal = PreemptionDryRun(self.cluster, finder.rules, self.ledger, 0.0, holds)
         slots = np.flatnonzero(wanted.admitted).tolist()
         return [c for slot in slots if (c := rehearsal.on_slot(preemptor, slot)) is not None]
 
     def upstream(self, name: str) -> Decision:
         return ExactScheduler(self.snapshot()).decide(self.pod(name))
 
-    def told(self, candidate: Candidate) -> tuple[str, list[str]]:
+    def told(self, candidate: VictimCandidate) -> tuple[str, list[str]]:
         """A candidate in names."""
         names = self.cluster.pods.name
         node = self.cluster.nodes.names[candidate.slot]
@@ -166,7 +168,7 @@ def test_the_search_finds_what_rehearsing_every_node_finds(
         finder, row = world.finder(tier), world.books.row(name)
         found = finder.find(row).candidate
         every = world.plainly(finder, row)
-        rehearsal = Rehearsal(world.cluster, finder.rules, world.ledger, 0.0)
+        rehearsal = PreemptionDryRun(world.cluster, finder.rules, world.ledger, 0.0)
         plain = best(rehearsal, every)
         assert _parts(found) == _parts(plain)
 
@@ -186,7 +188,7 @@ def test_why_nobodys_leaving_helps_is_said_as_kube_scheduler_says_it(shape: Shap
         assert (said.message if said else "") == ("" if decision.preemption.chosen else theirs)
 
 
-def _parts(found: Candidate | None) -> object:
+def _parts(found: VictimCandidate | None) -> object:
     if found is None:
         return None
     return found.slot, found.victims, found.beyond, set(found.displaced)

@@ -16,11 +16,11 @@ from stretto.api.types.storage import (
     StorageClass,
     VolumeAttachment,
 )
-from stretto.framework.model.snapshot import Snapshot
+from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import SUCCESS
 from stretto.framework.plugins.parity.node_volume_limits import LimitCheck
-from stretto.framework.volume_binder.claims import claims_of
-from stretto.framework.volume_binder.volumes import Binder
+from stretto.framework.volume_binder.claims import pvcs_of
+from stretto.framework.volume_binder.volumes import VolumeBinder
 from stretto.state.objects import BIND_COMPLETED, SELECTED_NODE
 
 CLASSES = ("local", "made")
@@ -100,7 +100,7 @@ steps = st.lists(
 )
 
 
-def act(at: Snapshot, step: tuple[str, int, int, int, int]) -> None:
+def act(at: ParitySnapshot, step: tuple[str, int, int, int, int]) -> None:
     what, i, a, b, c = step
     known = list(at.nodes.names)
     if what == "node":
@@ -133,7 +133,7 @@ def act(at: Snapshot, step: tuple[str, int, int, int, int]) -> None:
 def test_answers_equal_those_of_every_node_alone(
     done: list[tuple[str, int, int, int, int]], asked: list[int]
 ) -> None:
-    at = Snapshot([node(0, 0), node(1, 1)])
+    at = ParitySnapshot([node(0, 0), node(1, 1)])
     at.objects.put(
         read(
             StorageClass,
@@ -155,11 +155,13 @@ def test_answers_equal_those_of_every_node_alone(
         for n in range(at.nodes.count):
             told = SUCCESS if said is None else said.status(n)
             assert told == check.judge(n, at.pods_on[n])
-        claims = claims_of(facts, at.objects)
+        claims = pvcs_of(facts, at.objects)
         if claims.immediate:
             continue
-        binder = Binder(claims, at)
-        fresh = Binder(claims, Snapshot(at.nodes.objects, (), at.objects.everything().values()))
+        binder = VolumeBinder(claims, at)
+        fresh = VolumeBinder(
+            claims, ParitySnapshot(at.nodes.objects, (), at.objects.everything().values())
+        )
         answers, numbers = binder.answers()
         for n in range(at.nodes.count):
             alone, kept = binder.find(n), answers[numbers[n]]

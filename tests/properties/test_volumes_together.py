@@ -98,13 +98,13 @@ def settled(seed: int) -> Harness:
 @settings(max_examples=20)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_runs_get_the_places_and_volumes_of_pods_one_by_one(seed: int) -> None:
-    together = VolumeRuntime._alike_from
+    together = VolumeRuntime._run_of_alike
     try:
         found = settled(seed)
-        VolumeRuntime._alike_from = lambda *_: []  # type: ignore[method-assign]
+        VolumeRuntime._run_of_alike = lambda *_: []  # type: ignore[method-assign]
         alone = settled(seed)
     finally:
-        VolumeRuntime._alike_from = together  # type: ignore[method-assign]
+        VolumeRuntime._run_of_alike = together  # type: ignore[method-assign]
     assert found.placements() == alone.placements()
     for kind in (PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM):
         mine, theirs = (

@@ -8,29 +8,29 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stretto.framework.compiled.group_tables import (
-    Caps,
-    Job,
-    Search,
-    Work,
-    Zones,
+    DomainCaps,
+    DomainSearch,
+    NumaSnapshot,
+    PlacementJob,
+    PlacementWork,
     no_caps,
-    no_zone_asks,
-    no_zones,
+    no_numa_asks,
+    no_numa_nodes,
 )
 from stretto.framework.compiled.tables import DevicePick
 from stretto.framework.kernels.numpy import groups
-from stretto.framework.kernels.numpy.slot_value import Program, State, slot_values
-from stretto.state.numa.ledger import ZONE_WIDTH, zones_of
+from stretto.framework.kernels.numpy.slot_value import PointProgram, PointState, slot_values
+from stretto.state.numa.ledger import ZONE_WIDTH, numa_nodes_of
 from stretto.state.rows.devices import MAX_DEVICES
 from tests.properties.kernel_world import World, make_world, shapes
 
 kernels_within = pytest.importorskip("stretto.framework.kernels.groups.place")
 
 
-def zones_on(world: World, rng: np.random.Generator) -> Zones:
+def zones_on(world: World, rng: np.random.Generator) -> NumaSnapshot:
     """NUMA nodes on most machines: two sockets or one, some of them in use."""
     slots = world.state[0].shape[1]
-    zones = no_zones(slots)
+    zones = no_numa_nodes(slots)
     zones.count[:] = rng.choice([0, 1, 2, 4, 6], slots)
     for s in range(slots):
         n = int(zones.count[s])
@@ -44,16 +44,16 @@ def zones_on(world: World, rng: np.random.Generator) -> Zones:
     return zones
 
 
-def work_on(world: World, rng: np.random.Generator, *, bound: bool) -> Work:
+def work_on(world: World, rng: np.random.Generator, *, bound: bool) -> PlacementWork:
     """A few units over a few domains, with caps where there is one unit."""
     slots = np.flatnonzero(world.program[1].eligible[0]).astype(np.int32)
     slots = rng.permutation(slots) if len(slots) else np.zeros(1, np.int32)
     cuts = np.sort(rng.integers(0, len(slots) + 1, int(rng.integers(0, 4))))
     start = np.concatenate([[0], cuts, [len(slots)]]).astype(np.int32)
     own = (rng.random(len(slots)) < 0.3).astype(np.uint8)
-    search = Search(slots, start, own, rng.integers(0, len(slots), 1))
+    search = DomainSearch(slots, start, own, rng.integers(0, len(slots), 1))
     classes = len(world.program[0].requests)
-    asks = no_zone_asks(classes)
+    asks = no_numa_asks(classes)
     if bound:
         asks.binding[:] = rng.integers(0, 4, classes)
         asks.amount[:, :3] = rng.integers(0, 500, (classes, 3)) * (rng.random((classes, 3)) < 0.8)
@@ -61,7 +61,7 @@ def work_on(world: World, rng: np.random.Generator, *, bound: bool) -> Work:
         asks.device_aligned[:] = rng.integers(0, 2, asks.device_aligned.shape)
     lengths = rng.integers(1, 8, int(rng.integers(1, 4)))
     pods = int(lengths.sum())
-    job = Job(
+    job = PlacementJob(
         class_id=np.arange(classes, dtype=np.int32),
         local=rng.integers(0, classes, pods).astype(np.int32),
         start=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32),
@@ -73,25 +73,30 @@ def work_on(world: World, rng: np.random.Generator, *, bound: bool) -> Work:
     caps = no_caps(len(slots))
     if rng.random() < 0.5:
         domain = rng.integers(-1, 5, (2, len(slots))).astype(np.int32)
-        caps = Caps(domain, rng.integers(0, 4, (2, 5)).astype(np.int32))
-    return Work(zones_on(world, rng), asks, caps, search, job)
+        caps = DomainCaps(domain, rng.integers(0, 4, (2, 5)).astype(np.int32))
+    return PlacementWork(zones_on(world, rng), asks, caps, search, job)
 
 
-def run_both(seed: int, world: World, *, bound: bool) -> tuple[World, Work, World, Work]:
+def run_both(
+    seed: int, world: World, *, bound: bool
+) -> tuple[World, PlacementWork, World, PlacementWork]:
     """The same work by both forms, each on a world of its own."""
     rng = np.random.default_rng(seed)
     work = work_on(world, rng, bound=bound)
-    other, same = world.copy(), Work(*(type(part)(*(a.copy() for a in part)) for part in work))
+    other, same = (
+        world.copy(),
+        PlacementWork(*(type(part)(*(a.copy() for a in part)) for part in work)),
+    )
     pick = int(DevicePick.FULLEST)
     rows = np.zeros((0, 0), np.int16)
     if seed % 2:  # values of the whole row, as the runtime hands them over for many places
-        slots, given = slice(0, world.state[0].shape[1]), Program(*world.program)
+        slots, given = slice(0, world.state[0].shape[1]), PointProgram(*world.program)
         classes = range(len(world.program[0].requests))
-        rows = np.stack([slot_values(given, c, slots, State(*world.state)) for c in classes])
-    tried = kernels_within.place_within(
+        rows = np.stack([slot_values(given, c, slots, PointState(*world.state)) for c in classes])
+    tried = kernels_within.place_in_slots(
         world.program, world.state, *work, world.log, world.log_state, pick, rows
     )
-    again = groups.place_within(
+    again = groups.place_in_slots(
         other.program, other.state, same, (other.log, other.log_state), pick
     )
     assert tried == again
@@ -137,4 +142,4 @@ def test_no_numa_node_gives_more_than_it_has_free(shape, seed) -> None:
     bound = work.asks.binding[work.job.local] > 0
     taken = work.job.slot[bound & (work.job.slot >= 0)]
     assert (work.zones.free[taken] >= 0).all()
-    assert all(zones_of(int(mask)) for mask in work.job.mask[bound & (work.job.slot >= 0)])
+    assert all(numa_nodes_of(int(mask)) for mask in work.job.mask[bound & (work.job.slot >= 0)])

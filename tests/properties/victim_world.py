@@ -11,16 +11,16 @@ from stretto.api.types.pod import Pod
 from stretto.api.wire.kinds import POD, POD_DISRUPTION_BUDGET
 from stretto.base.clock import timestamp
 from stretto.base.rng import Rng
-from stretto.framework.compiled.one_node import Candidate, Preemptor, Rehearsal
+from stretto.framework.compiled.one_node import PreemptionDryRun, Preemptor, VictimCandidate
 from stretto.framework.kernels.numpy.victims import (
-    Hit,
-    Index,
-    Limits,
-    Wanted,
+    VictimDemand,
+    VictimIndex,
+    VictimSearchHit,
+    VictimSearchLimits,
+    budget_standing_of,
     set_arrays,
-    standing_of,
 )
-from stretto.framework.model.snapshot import Snapshot
+from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.parity.decision import Decision
 from stretto.framework.parity.scheduler import ExactScheduler
 from stretto.state.ingest.whole_objects import apply_objects
@@ -28,8 +28,8 @@ from stretto.state.rows.lifecycle import PodState
 from stretto.state.victims.budgets import BudgetLedger
 from stretto.state.victims.index import Victims
 from stretto.state.victims.rules import PreemptionRules
-from stretto.state.work.evictions import EvictionCause, Leaving
-from stretto.stores.store import Event
+from stretto.state.work.evictions import EvictionCause, PendingEviction
+from stretto.stores.store import WatchEvent
 from stretto.testing import make_node, make_pod
 from tests.support.hand_fed_cluster import ADDED, DELETED, MODIFIED, Books
 
@@ -66,7 +66,7 @@ class World(Books):
         body: dict[str, Any] = {"metadata": {"name": app, "namespace": "default", "uid": app}}
         body |= {"spec": spec, "status": {"disruptionsAllowed": allowed}}
         record = self.record(POD_DISRUPTION_BUDGET, json.dumps(body).encode())
-        apply_objects(self.cluster, POD_DISRUPTION_BUDGET, [Event(MODIFIED, record)])
+        apply_objects(self.cluster, POD_DISRUPTION_BUDGET, [WatchEvent(MODIFIED, record)])
 
     def come(self) -> None:
         """A pod on a node."""
@@ -84,7 +84,7 @@ class World(Books):
         whole["status"] = {"phase": "Running", "startTime": timestamp(self.now)}
         body = json.dumps(whole).encode()
         self.bodies[f"p{self.made}"] = body
-        self.ingest.pods([Event(ADDED, self.record_of(body))], self.now)
+        self.ingest.pods([WatchEvent(ADDED, self.record_of(body))], self.now)
 
     def record_of(self, body: bytes) -> Any:
         node = json.loads(body)["spec"].get("nodeName", "")
@@ -102,7 +102,9 @@ class World(Books):
             self.bodies.pop(pods.name[row], None)
             self.pod(make_pod(pods.name[row]), DELETED)
         elif kind == "leave":
-            why = Leaving(int(pods.serial[row]), int(pods.slot[row]), EvictionCause.RECLAIM, "")
+            why = PendingEviction(
+                int(pods.serial[row]), int(pods.slot[row]), EvictionCause.RECLAIM, ""
+            )
             self.cluster.evictions.leave(row, why)
             pods.log.add(row)
         elif kind == "wait":
@@ -120,28 +122,28 @@ class World(Books):
         body = make_pod("x", cpu=f"{self.rng.choice((500, 2000, 3900))}m", memory="700Mi")
         return Preemptor(self.class_of(body), self.rng.choice((1, 7, 8, 1000)))
 
-    def wanted(self, preemptor: Preemptor) -> Wanted:
+    def wanted(self, preemptor: Preemptor) -> VictimDemand:
         amounts = self.cluster.classes.asks(np.array([preemptor.class_id], np.int32))[0]
         columns = np.flatnonzero(amounts).astype(np.int32)
         bands = self.victims.bands_below(preemptor.priority)
         live = self.cluster.ledger.slots.live.copy()
-        return Wanted(columns, amounts[columns], preemptor.priority, bands, live)
+        return VictimDemand(columns, amounts[columns], preemptor.priority, bands, live)
 
     @property
-    def index(self) -> Index:
+    def index(self) -> VictimIndex:
         victims = self.victims
-        return Index(victims.entries, victims.sums, victims.asks, victims.largest)
+        return VictimIndex(victims.entries, victims.sums, victims.asks, victims.largest)
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> VictimSearchLimits:
         left, sets = self.budgets.left, self.victims.sets
         arrays = set_arrays(sets)
-        standing = standing_of(arrays, left, self.victims.most)
-        return Limits(left, sets, arrays, standing, self.rules.hard_budgets)
+        standing = budget_standing_of(arrays, left, self.victims.most)
+        return VictimSearchLimits(left, sets, arrays, standing, self.rules.hard_budgets)
 
-    def plainly(self, preemptor: Preemptor) -> Candidate | None:
+    def plainly(self, preemptor: Preemptor) -> VictimCandidate | None:
         """The best of all nodes, rehearsed one by one."""
-        rehearsal = Rehearsal(self.cluster, self.rules, self.budgets, self.now)
+        rehearsal = PreemptionDryRun(self.cluster, self.rules, self.budgets, self.now)
         live = np.flatnonzero(self.cluster.ledger.slots.live).tolist()
         found = [rehearsal.on_slot(preemptor, slot) for slot in live]
         return min(
@@ -154,7 +156,7 @@ class World(Books):
         """kube-scheduler's own decision about the same pod in the same cluster."""
         nodes = [codec.decode_as(Node, body) for body in self.nodes.values()]
         pods = [codec.decode_as(Pod, body) for body in self.bodies.values()]
-        snapshot = Snapshot(nodes, pods, self.cluster.objects.budgets.values())
+        snapshot = ParitySnapshot(nodes, pods, self.cluster.objects.budgets.values())
         amounts = self.cluster.classes[preemptor.class_id].requests
         cpu, memory = (amount for _, amount in amounts)
         body = make_pod("new", cpu=f"{cpu}m", memory=str(memory), priority=preemptor.priority)
@@ -165,7 +167,7 @@ class World(Books):
         return self.victims.bands_below(preemptor.priority) > 0
 
 
-def same(hit: Hit | None, plain: Candidate | None) -> bool:
+def same(hit: VictimSearchHit | None, plain: VictimCandidate | None) -> bool:
     if hit is None or plain is None:
         return hit is None and plain is None
     return (hit.slot, hit.victims, hit.beyond, set(hit.displaced)) == (

@@ -8,7 +8,7 @@ import pytest
 
 from stretto.inputs.neutral.shapes import nodes_like
 from stretto.inputs.traces.azure_vm import AzureVm, Lifetime, load_vms, vm_pods
-from stretto.sim.engine import Unfit
+from stretto.sim.engine import UnfitPolicy
 from stretto.sim.traces.azure import AzureStudy, simulate_azure
 from tests.support.references import hosts
 
@@ -21,21 +21,21 @@ HOSTS = nodes_like("64cpu-256gib:6,16cpu-64gib:4")
 def agree(vms: tuple[AzureVm, ...], study: AzureStudy) -> dict[str, Any]:
     ours = msgspec.to_builtins(simulate_azure(vms, HOSTS, study).report)
     pods = vm_pods(vms, study.lifetime, gangs=study.gangs)
-    theirs = hosts.run_vms(HOSTS, pods, waiting=study.unfit is Unfit.WAIT)
+    theirs = hosts.run_vms(HOSTS, pods, waiting=study.unfit is UnfitPolicy.WAIT)
     expected = {key: pytest.approx(value) for key, value in theirs.items()}
     assert expected == {key: ours[key] for key in theirs}
     return theirs
 
 
 @pytest.mark.parametrize("gangs", [False, True])
-@pytest.mark.parametrize("unfit", list(Unfit))
+@pytest.mark.parametrize("unfit", list(UnfitPolicy))
 def test_the_first_hours_of_the_real_trace_agree(
-    shared_data: Path, unfit: Unfit, gangs: bool
+    shared_data: Path, unfit: UnfitPolicy, gangs: bool
 ) -> None:
     vms = load_vms(shared_data / "azure_vm_2017" / "azure_vm_2017_24h.csv.gz")[:2000]
     study = AzureStudy(Lifetime.MAX, gangs=gangs, policy="best-fit", unfit=unfit)
     crowded = agree(vms, study)
-    assert crowded["rejected" if unfit is Unfit.REJECT else "mean_wait_s"] > 0
+    assert crowded["rejected" if unfit is UnfitPolicy.REJECT else "mean_wait_s"] > 0
 
 
 def a_vm(number: int, arrival: float, vcpu: int, life: float, batch: str = "b") -> AzureVm:
@@ -54,7 +54,7 @@ def test_a_vm_that_fits_no_host_is_rejected_and_the_others_are_not() -> None:
 
 def test_a_batch_starts_as_one_or_not_at_all() -> None:
     vms = tuple(a_vm(i, 0, 40, 5) for i in range(3))
-    study = AzureStudy(unfit=Unfit.REJECT, gangs=True)
+    study = AzureStudy(unfit=UnfitPolicy.REJECT, gangs=True)
     assert simulate_azure(vms, HOSTS[:2], study).report.rejected == 3
     assert simulate_azure(vms, HOSTS[:3], study).report.placed == 3
 

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from stretto.cli.main import cli
-from stretto.sim.engine import Engine
+from stretto.sim.engine import WorkRunner
 
 #: The first of these compiles the kernels where nobody has done so yet.
 pytestmark = pytest.mark.timeout(240)
@@ -159,14 +159,14 @@ def test_require_all_ends_with_3_after_the_report(run: Run) -> None:
 def test_an_interrupted_simulation_keeps_a_partial_report(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    step = Engine._step
+    step = WorkRunner._step
 
-    def stop(engine: Engine, tick: int) -> None:
+    def stop(engine: WorkRunner, tick: int) -> None:
         if tick > 30:
             raise KeyboardInterrupt
         step(engine, tick)
 
-    monkeypatch.setattr(Engine, "_step", stop)
+    monkeypatch.setattr(WorkRunner, "_step", stop)
     assert run(*SIMULATE, *REPLAY, "--json", "out.json").exit_code == 130
     assert written()["partial"] is True
 
@@ -174,17 +174,17 @@ def test_an_interrupted_simulation_keeps_a_partial_report(
 def test_an_interrupted_comparison_keeps_the_runs_that_are_done(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from stretto.sim.comparison.scene import Asked, Study
-    from stretto.sim.comparison.scene import Run as Done
+    from stretto.sim.comparison.scene import OpenbStudy, StudyRunSpec
+    from stretto.sim.comparison.scene import StudyRun as Done
 
-    make = Study.run
+    make = OpenbStudy.run
 
-    def stop(study: Study, asked: Asked) -> Done:
+    def stop(study: OpenbStudy, asked: StudyRunSpec) -> Done:
         if asked.seed == 3:
             raise KeyboardInterrupt
         return make(study, asked)
 
-    monkeypatch.setattr(Study, "run", stop)
+    monkeypatch.setattr(OpenbStudy, "run", stop)
     words = ("--policy", "fgd", "--seeds", "1-4", "--json", "out.json", "--out", "plots")
     assert run(*COMPARE, *words).exit_code == 130
     found = written()

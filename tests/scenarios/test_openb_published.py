@@ -7,8 +7,8 @@ import pytest
 
 from stretto.inputs.traces.openb.protocol import PUBLISHED_SEEDS
 from stretto.inputs.traces.openb.reader import load_openb
-from stretto.sim.comparison.published import TOLERANCE, agreement, read_published
-from stretto.sim.comparison.scene import Asked, Run, Study
+from stretto.sim.comparison.published import TOLERANCE, compare_with_published, read_published
+from stretto.sim.comparison.scene import OpenbStudy, StudyRun, StudyRunSpec
 from stretto.sim.comparison.seeds import compare
 from stretto.sim.policies import STUDY
 
@@ -20,14 +20,14 @@ PERCENTS = (100, 130)
 
 
 @cache
-def study(folder: Path, workload: str) -> Study:
+def study(folder: Path, workload: str) -> OpenbStudy:
     nodes, pods = "openb_node_list_gpu_node.csv", f"openb_pod_list_{workload}.csv"
-    return Study(load_openb(folder / nodes, folder / pods))
+    return OpenbStudy(load_openb(folder / nodes, folder / pods))
 
 
 @cache
-def run(folder: Path, policy: str) -> Run:
-    return study(folder, "default").run(Asked(policy, seed=42))
+def run(folder: Path, policy: str) -> StudyRun:
+    return study(folder, "default").run(StudyRunSpec(policy, seed=42))
 
 
 @pytest.mark.parametrize("policy", STUDY)
@@ -68,9 +68,9 @@ def test_what_arrives_is_placed_or_failed(shared_data: Path) -> None:
 @pytest.mark.parametrize("workload", LISTS)
 def test_ten_seeds_agree_with_the_published_means(shared_data: Path, workload: str) -> None:
     folder = shared_data / "openb"
-    asked = [Asked(policy, seed) for policy in STUDY for seed in PUBLISHED_SEEDS]
+    asked = [StudyRunSpec(policy, seed) for policy in STUDY for seed in PUBLISHED_SEEDS]
     done = compare(study(folder, workload).fleet, asked)
     published = read_published(folder / "published_fgd_results.csv", workload)
-    found = [a for a in agreement(done.summary, published) if a.arrive_pct in PERCENTS]
+    found = [a for a in compare_with_published(done.summary, published) if a.arrive_pct in PERCENTS]
     assert len(found) == len(STUDY) * len(PERCENTS)
     assert [a for a in found if abs(a.difference) > TOLERANCE[a.policy]] == []

@@ -10,10 +10,10 @@ import pytest
 from stretto.base.rng import Rng
 from stretto.inputs.neutral.fleet import Fleet, FleetPod
 from stretto.inputs.traces.openb.figures import bundled_openb
-from stretto.inputs.traces.openb.protocol import Order
+from stretto.inputs.traces.openb.protocol import ArrivalOrder
 from stretto.inputs.traces.openb.reader import load_openb
-from stretto.sim.comparison.fragmentation import Decisions
-from stretto.sim.comparison.scene import Asked, Study
+from stretto.sim.comparison.fragmentation import ArrivalDecisions
+from stretto.sim.comparison.scene import OpenbStudy, StudyRunSpec
 from stretto.sim.policies import STUDY
 from tests.support.references import openb as reference
 
@@ -38,14 +38,14 @@ def choosy(pod: FleetPod) -> FleetPod:
     return msgspec.structs.replace(pod, gpu_models=models)
 
 
-def plain(made: Decisions) -> list[reference.Decision]:
+def plain(made: ArrivalDecisions) -> list[reference.Decision]:
     return [
         (node, tuple(i for i in range(16) if mask >> i & 1))
         for node, mask in zip(made.node.tolist(), made.devices.tolist(), strict=True)
     ]
 
 
-def draws_of(asked: Asked, count: int) -> list[int]:
+def draws_of(asked: StudyRunSpec, count: int) -> list[int]:
     """The random numbers that the plane's only shard draws for its first batch."""
     plane = Rng(asked.seed).child("plane")
     drawn = plane.child("shard", 0).numpy().integers(0, 1 << 63, count, dtype=np.uint64)
@@ -54,8 +54,8 @@ def draws_of(asked: Asked, count: int) -> list[int]:
 
 @pytest.mark.parametrize("policy", STUDY)
 def test_every_decision_of_a_policy_is_that_of_the_plain_program(policy: str) -> None:
-    asked = Asked(policy, seed=42, arrive_pct=None)
-    made, given = Study(sample()).decide(asked)
+    asked = StudyRunSpec(policy, seed=42, arrive_pct=None)
+    made, given = OpenbStudy(sample()).decide(asked)
     rows, order = given.arrivals.tolist(), given.node_order.tolist()
     draws = draws_of(asked, len(rows))
     assert plain(made) == reference.decide(sample(), order, rows, policy, draws)
@@ -63,14 +63,14 @@ def test_every_decision_of_a_policy_is_that_of_the_plain_program(policy: str) ->
 
 @pytest.mark.parametrize("tier", ["numba", "numpy"])
 def test_both_tiers_decide_alike_in_the_order_of_the_file(tier: str) -> None:
-    asked = Asked("fgd", seed=0, arrive_pct=None, order=Order.FILE, tier=tier)
-    made, given = Study(sample()).decide(asked)
+    asked = StudyRunSpec("fgd", seed=0, arrive_pct=None, order=ArrivalOrder.FILE, tier=tier)
+    made, given = OpenbStudy(sample()).decide(asked)
     rows, order = given.arrivals.tolist(), given.node_order.tolist()
     assert plain(made) == reference.decide(sample(), order, rows, "fgd", [0] * len(rows))
 
 
 def test_the_sample_fills_its_nodes() -> None:
-    run = Study(sample()).run(Asked("best-fit", seed=1, arrive_pct=None))
+    run = OpenbStudy(sample()).run(StudyRunSpec("best-fit", seed=1, arrive_pct=None))
     assert run.failed > 20
     assert run.placed > 100
 
@@ -85,6 +85,8 @@ def test_the_whole_list_in_the_order_of_the_file_is_decided_alike(
     fleet = load_openb(
         folder / "openb_node_list_gpu_node.csv", folder / "openb_pod_list_gpuspec33.csv"
     )
-    made, given = Study(fleet).decide(Asked(policy, seed=0, arrive_pct=None, order=Order.FILE))
+    made, given = OpenbStudy(fleet).decide(
+        StudyRunSpec(policy, seed=0, arrive_pct=None, order=ArrivalOrder.FILE)
+    )
     rows, order = given.arrivals.tolist(), given.node_order.tolist()
     assert plain(made) == reference.decide(fleet, order, rows, policy, [0] * len(rows))

@@ -9,7 +9,7 @@ from stretto.base.errors import InputError
 from stretto.inputs.neutral.fleet import Fleet, FleetNode, FleetPod
 from stretto.inputs.neutral.shapes import matching_nodes
 from stretto.inputs.traces.openb.reader import load_openb
-from stretto.sim.engine import Unfit
+from stretto.sim.engine import UnfitPolicy
 from stretto.sim.traces.openb import ReplayReport, ReplayStudy, replay_openb
 from tests.support.references import hosts
 
@@ -20,7 +20,7 @@ NODE = FleetNode("n1", 8000, 8192, 2, "T4")
 
 
 def rejecting(nodes: tuple[FleetNode, ...], pods: tuple[FleetPod, ...]) -> ReplayReport:
-    return replay_openb(Fleet(nodes, pods), ReplayStudy(unfit=Unfit.REJECT)).report
+    return replay_openb(Fleet(nodes, pods), ReplayStudy(unfit=UnfitPolicy.REJECT)).report
 
 
 def pod(name: str, start: float, end: float, **more: object) -> FleetPod:
@@ -69,7 +69,7 @@ def test_what_does_not_fit_is_counted_by_quality_of_service() -> None:
 
 def test_a_pod_that_waits_starts_when_room_comes_and_leaves_on_time() -> None:
     pods = (pod("a", 0, 5, gpus=2), pod("b", 1, 8), pod("c", 1, 4))
-    report = replay_openb(Fleet((NODE,), pods), ReplayStudy(unfit=Unfit.WAIT)).report
+    report = replay_openb(Fleet((NODE,), pods), ReplayStudy(unfit=UnfitPolicy.WAIT)).report
     assert (report.placed, report.rejected) == (2, 1)
     assert report.gpu_milli_seconds == 2000 * 5 + 1000 * 3
 

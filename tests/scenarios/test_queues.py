@@ -7,7 +7,7 @@ import pytest
 
 from stretto.api.wire.kinds import POD, QUEUE
 from stretto.base.errors import InputError, UnknownNameError
-from stretto.control.queues.config import Between, DispatcherConfig, QueueConfig
+from stretto.control.queues.config import DispatcherConfig, QueueConfig, SiblingPolicy
 from stretto.stores.store import Bind
 from stretto.testing import Harness, make_node, make_pod
 
@@ -52,7 +52,7 @@ def test_drf_shares_as_the_paper_says(
     capacity: Ask, a: Ask, b: Ask, expected: dict[str, int], policy: str
 ) -> None:
     queues = QueueConfig("a", policy), QueueConfig("b", policy)
-    harness = make_harness(capacity, *queues, between=Between.DRF)
+    harness = make_harness(capacity, *queues, between=SiblingPolicy.DRF)
     harness.submit(*pods("a", a, 60), *pods("b", b, 60))
     harness.settle()
     assert placed(harness) == expected
@@ -60,14 +60,14 @@ def test_drf_shares_as_the_paper_says(
 
 def test_weights_count_twice_what_they_are_twice() -> None:
     queues = QueueConfig("a", weight=2), QueueConfig("b")
-    harness = make_harness((9, 100), *queues, between=Between.DRF)
+    harness = make_harness((9, 100), *queues, between=SiblingPolicy.DRF)
     harness.submit(*pods("a", (1, 1), 20), *pods("b", (1, 1), 20))
     harness.settle()
     assert placed(harness) == {"a": 6, "b": 3}
 
 
 def test_fair_share_counts_one_resource_only() -> None:
-    harness = make_harness((12, 100), between=Between.FAIR_SHARE)
+    harness = make_harness((12, 100), between=SiblingPolicy.FAIR_SHARE)
     harness.submit(*pods("a", (1, 8), 20), *pods("b", (2, 1), 20))
     harness.settle()
     assert placed(harness) == {"a": 6, "b": 3}
@@ -81,7 +81,7 @@ def test_by_weight_alone_pods_are_counted_and_not_what_they_hold() -> None:
 
 
 def test_a_queue_that_comes_late_gets_what_becomes_free() -> None:
-    harness = make_harness((8, 100), between=Between.DRF)
+    harness = make_harness((8, 100), between=SiblingPolicy.DRF)
     harness.submit(*pods("a", (1, 1), 40))
     harness.settle()
     harness.submit(*pods("b", (1, 1), 40))
@@ -92,7 +92,7 @@ def test_a_queue_that_comes_late_gets_what_becomes_free() -> None:
 
 
 def test_usage_is_refunded_when_pods_end() -> None:
-    harness = make_harness((8, 100), between=Between.DRF)
+    harness = make_harness((8, 100), between=SiblingPolicy.DRF)
     harness.submit(*pods("a", (1, 1), 3))
     harness.settle()
     held = harness.plane.dispatcher.views.usage()["a"]
@@ -106,7 +106,7 @@ def test_usage_is_refunded_when_pods_end() -> None:
 
 
 def test_pods_that_run_already_count_for_the_queue_that_they_name() -> None:
-    harness = make_harness((8, 100), between=Between.DRF)
+    harness = make_harness((8, 100), between=SiblingPolicy.DRF)
     marks = {"stretto.dev/queue": "a"}
     harness.submit(
         *(make_pod(f"a-{i}", cpu="1", node="one", annotations=marks) for i in range(100, 103))
@@ -154,7 +154,7 @@ def test_a_limit_on_gpus_counts_whole_ones() -> None:
 
 def test_gpus_that_are_devices_count_for_the_dominant_share() -> None:
     node = make_node("one", cpu="64", gpus=8)
-    config = DispatcherConfig(between=Between.DRF)
+    config = DispatcherConfig(between=SiblingPolicy.DRF)
     harness = Harness([node], config={"dispatcher": config})
     for queue, gpus in (("a", 1), ("b", 2)):
         marks = {"stretto.dev/queue": queue}

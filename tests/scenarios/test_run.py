@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from stretto.cli.main import cli
-from stretto.explain.records.records import Records
+from stretto.explain.records.records import RunRecords
 
 SMALL = """
 name: small
@@ -189,7 +189,7 @@ def test_without_a_record_explain_says_how_to_make_one(run: Run) -> None:
 
 
 def test_runs_are_listed_the_latest_first(run: Run) -> None:
-    records = Records()
+    records = RunRecords()
     names = [str(report(run)["record"]) for _ in range(11)]
     for name in names:  # as where times of files are coarse
         os.utime(records.find(name), (0, 0))
@@ -201,7 +201,7 @@ def test_of_files_of_one_moment_the_later_run_comes_first(tmp_path: Path) -> Non
     for name in names:
         (tmp_path / f"{name}.sqlite").touch()
         os.utime(tmp_path / f"{name}.sqlite", (0, 0))
-    assert Records(tmp_path).names() == names[::-1]
+    assert RunRecords(tmp_path).names() == names[::-1]
 
 
 def test_an_earlier_run_is_asked_by_name(run: Run) -> None:

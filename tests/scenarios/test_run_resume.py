@@ -15,7 +15,7 @@ import pytest
 from stretto.api.wire.kinds import NODE, POD
 from stretto.base.clock import WallClock
 from stretto.base.rng import Rng
-from stretto.explain.records.records import Records
+from stretto.explain.records.records import RunRecords
 from stretto.explain.why.scene import LoadedRun
 from stretto.state.queries.invariants import check_all
 from stretto.stores.embedded.sqlite import SqliteStore
@@ -98,7 +98,7 @@ def test_a_killed_run_goes_on_and_binds_nothing_twice(place: Path, size: int) ->
 def test_a_killed_run_keeps_the_laws(place: Path) -> None:
     killed_after(place / "run.db", 800_000)
     told = finish("many.yaml", "--store", "sqlite:run.db")
-    with closing(LoadedRun(Records().find(str(told["record"])))) as run:
+    with closing(LoadedRun(RunRecords().find(str(told["record"])))) as run:
         assert check_all(run.scene.cluster) == []
     assert (told["placed"], told["pending"]) == (300 * 17, 900)
 
@@ -137,7 +137,7 @@ def test_an_interrupted_run_is_recorded_and_goes_on_where_its_time_stopped(place
     _, _, err = ended_by(signal.SIGTERM, "sqlite:run.db")
     print(err)
     part = json.loads((place / "part.json").read_text())
-    with closing(LoadedRun(Records().find())) as run:
+    with closing(LoadedRun(RunRecords().find())) as run:
         assert run.facts.interrupted
     told = finish("slow.yaml", "--store", "sqlite:run.db", "--speed", "100")
     assert (told["placed"], told["resumed"]) == (400, True)

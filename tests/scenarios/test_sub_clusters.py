@@ -12,7 +12,7 @@ from stretto.base.errors import InputError
 from stretto.cli.main import cli
 from stretto.control.queues.config import QueueConfig, dispatcher_config
 from stretto.daemons.metrics import metrics_of
-from stretto.explain.metrics.shards import LoopFacts, Work, shard_facts
+from stretto.explain.metrics.shards import LoopFacts, WaitingWork, shard_facts
 from stretto.explain.why.scene import live_scene
 from stretto.explain.why.why import explain_pod
 from stretto.framework.profile.profile import Profile, load_profile
@@ -170,7 +170,7 @@ def test_shards_are_shown_with_their_loops() -> None:
     at = harness()
     at.submit(pod("a", "x"), pod("b", "x"), pod("c", "nowhere"), pod("d"))
     at.plane.look()
-    work = Work(at.plane.units, at.plane.sub_clusters)
+    work = WaitingWork(at.plane.units, at.plane.sub_clusters)
     (shard,) = shard_facts(at.plane.cluster, [0], work=work)
     assert shard.loops == (LoopFacts("", 3, 2), LoopFacts("x", 1, 2))
 

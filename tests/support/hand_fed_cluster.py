@@ -11,7 +11,7 @@ from stretto.state.cluster.cluster import Cluster, ClusterConfig
 from stretto.state.ingest.pods import Ingest
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.rows.snapshot import Columns
-from stretto.stores.store import Event, EventType, Record
+from stretto.stores.store import EventType, Record, WatchEvent
 from stretto.testing import make_group, make_node, make_pod
 
 ADDED, MODIFIED, DELETED = EventType.ADDED, EventType.MODIFIED, EventType.DELETED
@@ -43,24 +43,26 @@ class Books:
         return Record(kind=kind, name=meta["name"], uid=uid or meta["name"], body=body, **more)
 
     def node(self, body: bytes, type_: EventType = ADDED, uid: str = "") -> None:
-        self.ingest.nodes([Event(type_, self.record(NODE, body, uid))])
+        self.ingest.nodes([WatchEvent(type_, self.record(NODE, body, uid))])
 
     def lose(self, name: str) -> None:
         self.node(make_node(name), DELETED)
 
-    def pod(self, body: bytes, type_: EventType = ADDED, uid: str = "", **more: Any) -> Event:
+    def pod(self, body: bytes, type_: EventType = ADDED, uid: str = "", **more: Any) -> WatchEvent:
         """Apply one pod event; a pod whose body names a node is told as bound."""
         node = json.loads(body)["spec"].get("nodeName", "")
-        event = Event(type_, self.record(POD, body, uid, **{"node": node, **more}))
+        event = WatchEvent(type_, self.record(POD, body, uid, **{"node": node, **more}))
         self.ingest.pods([event], 0.0)
         return event
 
     def group(self, name: str, min_member: int = 1, type_: EventType = ADDED) -> None:
-        self.ingest.groups([Event(type_, self.record(POD_GROUP, make_group(name, min_member)))])
+        self.ingest.groups(
+            [WatchEvent(type_, self.record(POD_GROUP, make_group(name, min_member)))]
+        )
 
     def priority(self, name: str, value: object, type_: EventType = ADDED) -> None:
         body = msgspec.json.encode({"metadata": {"name": name}, "value": value})
-        self.ingest.priorities([Event(type_, self.record(PRIORITY_CLASS, body))])
+        self.ingest.priorities([WatchEvent(type_, self.record(PRIORITY_CLASS, body))])
 
     def assume(self, uid: str, node: str) -> None:
         """What the binder does: dispatched, charged, assumed."""

@@ -8,8 +8,8 @@ from stretto.api.types.core import Node
 from stretto.api.types.pod import Pod
 from stretto.api.wire import kinds
 from stretto.api.wire.meta import Wire
-from stretto.framework.model.snapshot import Snapshot
-from stretto.framework.model.status import Status
+from stretto.framework.model.snapshot import ParitySnapshot
+from stretto.framework.model.status import PluginStatus
 from stretto.framework.parity.decision import Decision
 from stretto.framework.parity.scheduler import ExactScheduler
 
@@ -55,7 +55,7 @@ def cluster(*items: Wire) -> ExactScheduler:
     nodes = [each for each in items if isinstance(each, Node)]
     pods = [each for each in items if isinstance(each, Pod)]
     rest = [each for each in items if not isinstance(each, Node | Pod)]
-    return ExactScheduler(Snapshot(nodes, pods, rest))
+    return ExactScheduler(ParitySnapshot(nodes, pods, rest))
 
 
 def decide(asked: Pod, *items: Wire) -> Decision:
@@ -63,7 +63,7 @@ def decide(asked: Pod, *items: Wire) -> Decision:
     return cluster(*items).decide(asked, thorough=True)
 
 
-def said(plugin: str, asked: Pod, *items: Wire) -> dict[str, Status]:
+def said(plugin: str, asked: Pod, *items: Wire) -> dict[str, PluginStatus]:
     """What one filter says of the nodes that it refuses."""
     decision = decide(asked, *items)
     assert decision.filtered is not None
@@ -78,7 +78,7 @@ def refused(plugin: str, asked: Pod, *items: Wire) -> list[str]:
     return sorted(said(plugin, asked, *items))
 
 
-def before(plugin: str, asked: Pod, *items: Wire) -> Status | None:
+def before(plugin: str, asked: Pod, *items: Wire) -> PluginStatus | None:
     """What one filter says before any node is looked at; None where it goes on."""
     decision = decide(asked, *items)
     assert decision.filtered is not None

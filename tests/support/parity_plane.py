@@ -9,9 +9,9 @@ from stretto.api.types.core import Node
 from stretto.api.types.pod import Pod
 from stretto.api.wire.kinds import NODE, POD, Kind
 from stretto.api.wire.meta import Wire
-from stretto.framework.model.snapshot import Snapshot
+from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.parity.decision import Decision
-from stretto.framework.parity.runtime import ExactRuntime
+from stretto.framework.parity.runtime import ParityRuntime
 from stretto.framework.parity.scheduler import ExactScheduler
 from stretto.framework.profile.profile import load_profile
 from stretto.plane import Step
@@ -38,10 +38,10 @@ class Parity(Harness):
         self.plane.observers.append(self._note)
 
     @property
-    def runtime(self) -> ExactRuntime:
+    def runtime(self) -> ParityRuntime:
         """The first shard's runtime, up to date."""
         found = self.plane.shards[0].default.runtime
-        assert isinstance(found, ExactRuntime)
+        assert isinstance(found, ParityRuntime)
         found.sync()
         return found
 
@@ -88,7 +88,7 @@ def library_of(store: Store) -> ExactScheduler:
     running = [pod for pod in pods if pod.spec.node_name and pod.status.phase not in ENDED]
     fleet = [each for each in nodes if isinstance(each, Node)]
     objects = [read_object(kind, record) for kind in CURES for record in store.list(kind).records]
-    return ExactScheduler(Snapshot(fleet, running, objects))
+    return ExactScheduler(ParitySnapshot(fleet, running, objects))
 
 
 def ours(pod: Pod) -> Pod:

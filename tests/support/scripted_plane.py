@@ -9,12 +9,12 @@ from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.framework.profile.profile import load_profile
 from stretto.plane import Plane, PlaneConfig, Step
-from stretto.state.queries.invariants import check_all, gangs_are_whole
+from stretto.state.queries.invariants import check_all, gangs_are_complete
 from stretto.state.rows.lifecycle import PodState
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.faulty.odds import NO_FAULTS, FaultOdds
 from stretto.stores.faulty.store import FaultyStore
-from stretto.stores.store import Deletion, Patch, UnitStore
+from stretto.stores.store import Deletion, EmbeddedStore, Patch
 from stretto.testing import make_group, make_node, make_pod
 
 Move = tuple[str, int, int]
@@ -38,13 +38,13 @@ class Voyage:
 
     def __init__(
         self,
-        store: UnitStore | None = None,
+        store: EmbeddedStore | None = None,
         clock: ManualClock | None = None,
         odds: FaultOdds = NO_FAULTS,
         **config: Any,
     ) -> None:
         self.clock = clock or ManualClock()
-        self.inner: UnitStore = store or MemoryStore(self.clock, Rng(0))
+        self.inner: EmbeddedStore = store or MemoryStore(self.clock, Rng(0))
         self.store = FaultyStore(self.inner, Rng(5), odds, self.clock)
         self.config = PlaneConfig(
             **{"profile": load_profile("default"), "shards": 2, "tier": "numpy", **config}
@@ -124,7 +124,7 @@ class Voyage:
         """Law 1 and 2 at the moment of each claim."""
         ledger = self.plane.cluster.ledger
         for plan, verdict in zip(step.plans, step.verdicts, strict=True):
-            self.broken += [breach.what for breach in gangs_are_whole(plan, verdict)]
+            self.broken += [breach.what for breach in gangs_are_complete(plan, verdict)]
             granted = set(verdict.granted.tolist())
             for row, slot in zip(plan.rows.tolist(), plan.slots.tolist(), strict=True):
                 if row in granted:

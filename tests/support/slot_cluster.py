@@ -8,7 +8,7 @@ import numpy as np
 from stretto.api.codec import decode
 from stretto.api.types.heads import decode_pod_head
 from stretto.api.wire.kinds import NODE
-from stretto.framework.compiled.tables import TypicalPods, no_typical_pods
+from stretto.framework.compiled.tables import TypicalPodTable, no_typical_pods
 from stretto.framework.contract.rule import SlotArray, View
 from stretto.state.classes.table import PodClass
 from stretto.state.cluster.cluster import Cluster
@@ -21,7 +21,7 @@ class SlotSketch:
 
     def __init__(self, *nodes: dict[str, Any]) -> None:
         self.cluster = Cluster()
-        self.typical: TypicalPods = no_typical_pods()
+        self.typical: TypicalPodTable = no_typical_pods()
         for number, node in enumerate(nodes):
             self.cluster.put_node(decode(NODE, make_node(f"n{number}", **node)))
 

@@ -11,7 +11,7 @@ from stretto.api.types.core import Node
 from stretto.api.types.pod import PodSpec
 from stretto.framework.contract.rule import SlotArray, View
 from stretto.state.classes.table import PodClass
-from stretto.state.nodes.table import Nodes
+from stretto.state.nodes.table import NodeFacts
 from stretto.state.rows.ledger import Ledger
 from stretto.state.rows.snapshot import Columns
 
@@ -32,9 +32,9 @@ def a_taint(text: str) -> dict[str, str]:
     return {"key": key, "value": value, "effect": effect}
 
 
-def nodes_of(*nodes: Node) -> Nodes:
+def nodes_of(*nodes: Node) -> NodeFacts:
     """Nodes on slots 0, 1, 2, ..., with room to 64."""
-    table = Nodes()
+    table = NodeFacts()
     table.grow(64)
     for slot, node in enumerate(nodes):
         table.put(slot, node)
@@ -89,7 +89,7 @@ def term(*rules: str) -> dict[str, Any]:
     return {"matchExpressions": [r for r in wire if r["key"] != "@"], "matchFields": fields}
 
 
-def look(nodes: Nodes) -> View:
+def look(nodes: NodeFacts) -> View:
     """A view of nodes with nothing on them."""
     return View(Columns(Ledger()), nodes)
 

@@ -8,14 +8,14 @@ from stretto.api.wire.kinds import NODE, POD
 from stretto.base.errors import UnreachableError
 from stretto.base.rng import Rng
 from stretto.control.queues.config import QueueConfig, dispatcher_config
-from stretto.control.scheduler.loop import Loop
+from stretto.control.scheduler.loop import SchedulingLoop
 from stretto.framework.engine.runtime import Runtime
 from stretto.framework.profile.profile import load_profile
 from stretto.plane import Plane, PlaneConfig, Step
 from stretto.state.work.claims import ConflictCause
 from stretto.stores.faulty.odds import FaultOdds
 from stretto.stores.faulty.store import FaultyStore
-from stretto.stores.store import Bind, Deletion, Outcome, Patch, Update
+from stretto.stores.store import Bind, Deletion, Patch, Update, WriteOutcome
 from stretto.testing import Harness, make_node, make_pod
 
 
@@ -29,8 +29,8 @@ class Counted:
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.handed = self.calls = 0
-        accept, place, refresh = Loop.accept, Runtime.place, Runtime.row
-        patch.setattr(Loop, "accept", lambda s, work: self.hand(work) or accept(s, work))
+        accept, place, refresh = SchedulingLoop.accept, Runtime.place, Runtime.row
+        patch.setattr(SchedulingLoop, "accept", lambda s, work: self.hand(work) or accept(s, work))
         patch.setattr(Runtime, "place", lambda r, q: self.call() or place(r, q))
         patch.setattr(Runtime, "row", lambda r, c: self.call() or refresh(r, c))
 
@@ -280,7 +280,7 @@ def test_a_pod_bound_by_somebody_else_is_not_bound_again(harness: Harness) -> No
     assert record is not None
     (reply,) = harness.store.bind([Bind("default", "p", record.uid, "n2")])
     harness.settle()
-    assert (reply.outcome, harness.node_of("p")) == (Outcome.OK, "n2")
+    assert (reply.outcome, harness.node_of("p")) == (WriteOutcome.OK, "n2")
     assert harness.plane.cluster.ledger.used[:, 0].sum() == 3000
 
 

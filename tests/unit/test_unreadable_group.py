@@ -10,8 +10,8 @@ from stretto.control.reporting.reporter import ReportConfig
 from stretto.explain.story import story_of_objects
 from stretto.explain.why.scene import live_scene
 from stretto.explain.why.why import explain_pod
-from stretto.explain.words.reasons import Code, Reason
-from stretto.stores.store import Deletion, Outcome, Patch
+from stretto.explain.words.reasons import Reason, ReasonCode
+from stretto.stores.store import Deletion, Patch, WriteOutcome
 from stretto.testing import Harness, make_group, make_node, make_pod
 
 SAID = "PodGroup default/g cannot be read: spec.minMember: got 'two', expected a whole number"
@@ -35,7 +35,7 @@ def a_harness(*groups: bytes) -> Harness:
 def put_least(harness: Harness, least: object) -> None:
     """The group's owner edits ``minMember``."""
     patch = Patch("default", "g", {"spec": {"minMember": least}})
-    assert harness.store.patch(POD_GROUP, [patch])[0].outcome is Outcome.OK
+    assert harness.store.patch(POD_GROUP, [patch])[0].outcome is WriteOutcome.OK
 
 
 def condition(harness: Harness) -> str:
@@ -64,7 +64,7 @@ def test_a_pod_is_told_which_field_of_its_group_is_wrong_and_what_belongs_there(
 
 def test_explain_says_the_same(harness: Harness) -> None:
     said = explained(harness)
-    assert (said.code, said.sentence) == (Code.UNREADABLE_GROUP, f"Its {SAID}.")
+    assert (said.code, said.sentence) == (ReasonCode.UNREADABLE_GROUP, f"Its {SAID}.")
 
 
 def test_so_does_the_story(harness: Harness) -> None:
@@ -88,7 +88,7 @@ def test_of_an_unreadable_group_that_is_deleted_it_is_said_that_there_is_none(
 ) -> None:
     harness.store.delete(POD_GROUP, [Deletion("default", "g")])
     harness.settle(5.0)
-    assert explained(harness).code is Code.UNKNOWN_GROUP
+    assert explained(harness).code is ReasonCode.UNKNOWN_GROUP
     assert condition(harness) == "PodGroup default/g does not exist"
 
 

@@ -20,7 +20,7 @@ LIMIT: Final = 20 * SPARED
 """New objects after which everything is looked through, whatever waits."""
 
 
-def look_seldom() -> None:
+def set_thresholds() -> None:
     """Set the thresholds of this process; for programs, which own theirs, not for libraries."""
     gc.set_threshold(YOUNG, MIDDLE, OLD)
 

@@ -15,12 +15,12 @@ from stretto.base.errors import InvalidTransitionError
 S = TypeVar("S", bound=Enum)
 E = TypeVar("E", bound=Enum)
 
-#: What `Table.matrix` holds where a move is not allowed.
+#: What `TransitionTable.matrix` holds where a move is not allowed.
 NOT_ALLOWED = -1
 
 
 @dataclass(frozen=True)
-class Table(Generic[S, E]):
+class TransitionTable(Generic[S, E]):
     """One machine: immutable, checked when it is made.
 
     Raises:

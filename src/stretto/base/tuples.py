@@ -7,7 +7,7 @@ from typing import TypeVar, cast
 _T = TypeVar("_T", bound=tuple[object, ...])
 
 
-def tuples_of(kind: type[_T], *columns: Iterable[object]) -> Iterator[_T]:
+def named_tuples(kind: type[_T], *columns: Iterable[object]) -> Iterator[_T]:
     """Named tuples of a kind from its fields by columns, as long as the shortest of them.
 
     Every field needs its column: defaults are not filled in.

@@ -14,10 +14,10 @@ import click
 
 from stretto.base.errors import InputError
 from stretto.cli import options
-from stretto.cli.options import Common
+from stretto.cli.options import CommandContext
 
 if TYPE_CHECKING:
-    from stretto.sim.history.sandbox import State
+    from stretto.sim.history.sandbox import SandboxState
     from stretto.stores.store import Store
 
 PATIENCE: Final = 6.0
@@ -25,7 +25,7 @@ PATIENCE: Final = 6.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class OfCluster:
+class ClusterOptions:
     """Options of a verb that may look at a cluster."""
 
     #: Whether the verb tries other profiles than a state's own, on any state.
@@ -42,7 +42,7 @@ class OfCluster:
     profile: str = ""
 
     @property
-    def asks_cluster(self) -> bool:
+    def reads_cluster(self) -> bool:
         """Whether a cluster is looked at, and no run and no file."""
         return self.cluster or self.kubeconfig is not None or bool(self.context)
 
@@ -56,7 +56,7 @@ class OfCluster:
         Raises:
             InputError: it is so.
         """
-        if self.asks_cluster and value:
+        if self.reads_cluster and value:
             raise InputError(
                 name, value, "no other state beside a cluster", "leave one of them out"
             )
@@ -64,7 +64,7 @@ class OfCluster:
         if not self.tries_profiles:
             told["--profile"] = self.profile
         for option, given in told.items():
-            if given and not self.asks_cluster:
+            if given and not self.reads_cluster:
                 hint = "add --cluster, --kubeconfig or --context"
                 raise InputError(option, given, "a cluster beside it", hint)
 
@@ -90,7 +90,7 @@ NAMESPACE: Final = click.option(
 )
 
 
-def of_cluster(body: Callable[..., Any]) -> Callable[..., Any]:
+def cluster_options(body: Callable[..., Any]) -> Callable[..., Any]:
     """The options of a verb that may look at a cluster; its profile's is apart."""
     for each in reversed(_OPTIONS):
         body = each(body)
@@ -102,7 +102,7 @@ def named(pod: str, namespace: str) -> str:
     return f"{namespace}/{pod}" if namespace and "/" not in pod else pod
 
 
-class Opened(NamedTuple):
+class OpenedCluster(NamedTuple):
     """A cluster that is looked at."""
 
     #: Its API server.
@@ -113,17 +113,17 @@ class Opened(NamedTuple):
     namespace: str
 
 
-class Looked(NamedTuple):
+class ClusterContents(NamedTuple):
     """What was found in a cluster."""
 
     #: What it holds, with the rules that its scheduler runs with.
-    state: "State"
+    state: "SandboxState"
     #: The namespace that is meant where none is named.
     namespace: str
 
 
 @contextmanager
-def opened(asked: OfCluster) -> Iterator[Opened]:
+def opened(asked: ClusterOptions) -> Iterator[OpenedCluster]:
     """The cluster, while the block lasts.
 
     Raises:
@@ -138,14 +138,14 @@ def opened(asked: OfCluster) -> Iterator[Opened]:
     store = KubeStore(access, Rng(0), KubeOptions(read_patience=PATIENCE))
     try:
         named = asked.context or (str(asked.kubeconfig) if asked.kubeconfig else "")
-        yield Opened(store, f"cluster {named}".strip(), access.namespace)
+        yield OpenedCluster(store, f"cluster {named}".strip(), access.namespace)
     finally:
         store.close()
 
 
 def state_in(
-    common: Common, asked: OfCluster, shards: int = 1, plugins: tuple[Path, ...] = ()
-) -> Looked:
+    common: CommandContext, asked: ClusterOptions, shards: int = 1, plugins: tuple[Path, ...] = ()
+) -> ClusterContents:
     """What the cluster holds now, with the rules that its scheduler runs with.
 
     Raises:
@@ -156,8 +156,8 @@ def state_in(
     from stretto.framework.profile.load import known_rules
     from stretto.framework.profile.profile import load_profile
     from stretto.sim.history.clusters import listed
-    from stretto.sim.history.sandbox import State
-    from stretto.sim.setup import Settings, chosen_source
+    from stretto.sim.history.sandbox import SandboxState
+    from stretto.sim.setup import PlaneSettings, chosen_source
 
     source = chosen_source("default", profile=asked.profile, plugins=plugins)
     own = load_profile(source, known_rules(plugins)).scheduler_names
@@ -166,6 +166,8 @@ def state_in(
         found, namespace = listed(cluster.store), cluster.namespace
     if found.hidden:
         common.console.note(f"left out, for want of the right to list: {', '.join(found.hidden)}")
-    settings = Settings(shards, common.seed, names)
+    settings = PlaneSettings(shards, common.seed, names)
     now = common.console.clock.now()
-    return Looked(State(cluster.title, found.records, source, settings, now), namespace)
+    return ClusterContents(
+        SandboxState(cluster.title, found.records, source, settings, now), namespace
+    )

@@ -36,7 +36,7 @@ class Console:
         self.clock: Clock = clock or WallClock()
 
     @property
-    def wants_json(self) -> bool:
+    def writes_json(self) -> bool:
         """Whether there is a JSON twin to write."""
         return bool(self.json_target)
 
@@ -101,7 +101,7 @@ class Console:
 
     def json(self, schema: str, payload: Mapping[str, Any]) -> None:
         """Write the JSON twin where one was asked for; ``schema`` is like ``stretto.run/v1``."""
-        if self.wants_json:
+        if self.writes_json:
             sinks.write_json(self.json_target, {"schema": schema, **payload})
 
     @contextmanager

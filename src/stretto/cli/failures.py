@@ -38,7 +38,7 @@ class Terminated(KeyboardInterrupt):
     """SIGTERM: handled wherever Ctrl-C is, so the same partial report is kept."""
 
 
-class Failure(NamedTuple):
+class CommandFailure(NamedTuple):
     """What ended a command, ready to be printed."""
 
     #: Class of the error, for programs.
@@ -51,28 +51,32 @@ class Failure(NamedTuple):
     unexpected: bool = False
 
 
-def failure_of(error: BaseException) -> Failure:
+def failure_of(error: BaseException) -> CommandFailure:
     """Message and exit code of anything that a command may raise."""
     kind = type(error).__name__
     if isinstance(error, StrettoError):
-        return Failure(kind, str(error), int(error.exit_code))
+        return CommandFailure(kind, str(error), int(error.exit_code))
     if isinstance(error, click.ClickException):
-        return Failure(kind, _usage(error), error.exit_code)
+        return CommandFailure(kind, _usage(error), error.exit_code)
     if isinstance(error, Terminated):
-        return Failure(kind, "terminated", int(ExitCode.INTERRUPTED))
+        return CommandFailure(kind, "terminated", int(ExitCode.INTERRUPTED))
     if isinstance(error, KeyboardInterrupt | click.Abort):
-        return Failure("Interrupted", "interrupted", int(ExitCode.INTERRUPTED))
+        return CommandFailure("Interrupted", "interrupted", int(ExitCode.INTERRUPTED))
     if isinstance(error, BrokenPipeError):
-        return Failure(kind, "", BROKEN_PIPE)
+        return CommandFailure(kind, "", BROKEN_PIPE)
     if isinstance(error, OSError):
         bad = isinstance(error, _BAD_PATHS) or error.errno in _BAD_NUMBERS
-        return Failure(kind, _of_system(error), int(ExitCode.USAGE if bad else ExitCode.ERROR))
+        return CommandFailure(
+            kind, _of_system(error), int(ExitCode.USAGE if bad else ExitCode.ERROR)
+        )
     if isinstance(error, MemoryError):
-        return Failure(kind, "out of memory; try a smaller input", int(ExitCode.ERROR))
+        return CommandFailure(kind, "out of memory; try a smaller input", int(ExitCode.ERROR))
     if isinstance(error, RecursionError):
-        return Failure(kind, "the input is nested too deeply", int(ExitCode.ERROR), unexpected=True)
+        return CommandFailure(
+            kind, "the input is nested too deeply", int(ExitCode.ERROR), unexpected=True
+        )
     told = f"{kind}: {error}" if str(error) else kind
-    return Failure(kind, f"unexpected {told}", int(ExitCode.ERROR), unexpected=True)
+    return CommandFailure(kind, f"unexpected {told}", int(ExitCode.ERROR), unexpected=True)
 
 
 def _usage(error: click.ClickException) -> str:
@@ -108,7 +112,7 @@ def report(error: BaseException, *, as_json: bool, verbose: bool) -> int:
     return failure.code
 
 
-def print_failure(failure: Failure, *, as_json: bool, verbose: bool) -> None:
+def print_failure(failure: CommandFailure, *, as_json: bool, verbose: bool) -> None:
     """Write the sentence, or the object, to stderr."""
     hint = "-v shows where" if failure.unexpected and not verbose else ""
     if as_json:

@@ -1,7 +1,7 @@
 """Ctrl-C and SIGTERM, held back until a command is at a place where it may stop.
 
 A signal that raises in the middle of a write leaves a durable store in doubt about itself. So a
-long command runs under ``HeldBack`` and asks now and then; a second signal does not wait.
+long command runs under ``DeferredInterrupt`` and asks now and then; a second signal does not wait.
 """
 
 import signal
@@ -21,7 +21,7 @@ def terminate(_number: int, _frame: FrameType | None) -> None:
     raise Terminated
 
 
-class HeldBack:
+class DeferredInterrupt:
     """While it is open, the first signal waits for ``check``; the second raises at once."""
 
     def __init__(self) -> None:

@@ -19,7 +19,7 @@ from stretto.base import collector
 from stretto.base.errors import UnknownNameError
 from stretto.cli import failures
 from stretto.cli.interrupts import terminate
-from stretto.cli.options import Given, shared_options
+from stretto.cli.options import SharedOptions, shared_options
 from stretto.cli.verbs import Verb, known
 
 #: Set by a shell that asks how a word may be completed.
@@ -72,7 +72,7 @@ class LazyGroup(click.Group):
 
     def _run(self, words: list[str]) -> int:
         """Parse and invoke; click's own loop would end a broken pipe its own way."""
-        given = Given()
+        given = SharedOptions()
         try:
             with self.make_context(self.name, list(words), obj=given) as context:
                 self.invoke(context)
@@ -83,12 +83,12 @@ class LazyGroup(click.Group):
             return self._report(error, given, words)
         return 0
 
-    def _report(self, error: BaseException, given: Given, words: list[str]) -> int:
-        as_json = bool(given.json) or asks_for_json(words)
+    def _report(self, error: BaseException, given: SharedOptions, words: list[str]) -> int:
+        as_json = bool(given.json) or wants_json_errors(words)
         return failures.report(error, as_json=as_json, verbose=given.verbose > 0)
 
 
-def asks_for_json(words: Sequence[str]) -> bool:
+def wants_json_errors(words: Sequence[str]) -> bool:
     """Whether a command line names ``--json``, for errors that come before it is parsed."""
     return any(word == "--json" or word.startswith("--json=") for word in words)
 
@@ -119,7 +119,7 @@ def main() -> None:
 
 def start(group: click.Group) -> None:
     """Run a group as the program that it is."""
-    collector.look_seldom()
+    collector.set_thresholds()
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, terminate)
     for name in ("stdout", "stderr"):

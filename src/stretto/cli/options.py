@@ -61,7 +61,7 @@ INPUT_FILE: Final = click.Path(exists=True, dir_okay=False, readable=True, path_
 
 
 @dataclass
-class Given:
+class SharedOptions:
     """The shared options as they stood on the command line so far."""
 
     #: Where the JSON twin goes; empty where none is wanted.
@@ -77,7 +77,7 @@ class Given:
 
 
 @dataclass(frozen=True)
-class Common:
+class CommandContext:
     """What every command is handed first."""
 
     #: Where it speaks.
@@ -92,7 +92,7 @@ class Common:
 
 def _keep(context: click.Context, parameter: click.Parameter, value: object) -> None:
     """Note a shared option where it was given; the later one wins."""
-    given = context.ensure_object(Given)
+    given = context.ensure_object(SharedOptions)
     if context.get_parameter_source(str(parameter.name)) is not ParameterSource.DEFAULT:
         setattr(given, str(parameter.name), value)
 
@@ -151,7 +151,7 @@ class Command(click.Command):
             formatter.write(f"  {line}\n")
 
 
-Body = Callable[[Common, Options], None]
+Body = Callable[[CommandContext, Options], None]
 
 
 def command(
@@ -169,7 +169,7 @@ def command(
     def decorate(body: Body[Options]) -> Command:
         def callback(**own: Any) -> None:
             context = click.get_current_context()
-            body(common_of(context.ensure_object(Given)), takes(**own))
+            body(common_of(context.ensure_object(SharedOptions)), takes(**own))
 
         parameters = list(reversed(getattr(body, "__click_params__", [])))
         return Command(name, example, out, params=parameters, callback=callback, help=body.__doc__)
@@ -177,7 +177,7 @@ def command(
     return decorate
 
 
-def common_of(given: Given) -> Common:
+def common_of(given: SharedOptions) -> CommandContext:
     """The shared options, settled; targets that cannot be written are refused here.
 
     Raises:
@@ -189,4 +189,4 @@ def common_of(given: Given) -> Common:
         sinks.check_folder("--out", given.out)
     console = Console(quiet=given.quiet, verbose=given.verbose, json=given.json)
     seed = DEFAULT_SEED if given.seed is None else given.seed
-    return Common(console, seed, given.seed is not None, given.out)
+    return CommandContext(console, seed, given.seed is not None, given.out)

@@ -21,7 +21,7 @@ STDOUT: Final = "-"
 
 
 @runtime_checkable
-class HasPlainForm(Protocol):
+class NumpyValue(Protocol):
     """NumPy's scalars and arrays, without importing NumPy."""
 
     def tolist(self) -> object:
@@ -96,7 +96,7 @@ def plain(value: object) -> object:
     """NumPy's numbers and arrays as Python's; a path as text."""
     if isinstance(value, Path):
         return str(value)
-    if isinstance(value, HasPlainForm):
+    if isinstance(value, NumpyValue):
         return value.tolist()
     raise TypeError(f"{type(value).__name__} has no form in JSON")
 

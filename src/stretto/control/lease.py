@@ -21,7 +21,7 @@ from stretto.api.types.core import Lease
 from stretto.api.wire.kinds import LEASE
 from stretto.base.clock import Clock, timestamp
 from stretto.base.errors import InputError, NotAllowedError, StrettoError
-from stretto.stores.store import Code, Outcome, Patch, Record, Reply, Store
+from stretto.stores.store import Patch, Record, Reply, StatusReason, Store, WriteOutcome
 
 _LOOK: Final = 0.05
 """Seconds between looks at whether a write is still under way."""
@@ -51,7 +51,7 @@ class LeaseConfig(msgspec.Struct, frozen=True):
     longest_write: float = LONGEST_WRITE
 
     @classmethod
-    def lasting(cls, duration: float, namespace: str, name: str, identity: str) -> Self:
+    def of_duration(cls, duration: float, namespace: str, name: str, identity: str) -> Self:
         """A lease of so many seconds: what is left beside the longest write is for renewing."""
         within = duration - LONGEST_WRITE
         every = min(2.0, within / 4)
@@ -67,7 +67,7 @@ class LeaseConfig(msgspec.Struct, frozen=True):
             )
 
 
-class Standing(Enum):
+class LeaseState(Enum):
     """Where somebody stands."""
 
     #: Somebody else leads, or nobody is known to.
@@ -78,7 +78,7 @@ class Standing(Enum):
 _DECODER: Final = msgspec.json.Decoder(Lease)
 
 
-class Elector:
+class LeaderElector:
     """One candidate; ``tick`` does the I/O, and everything else is answered from memory."""
 
     def __init__(self, store: Store, config: LeaseConfig, clock: Clock) -> None:
@@ -100,9 +100,9 @@ class Elector:
         #: Version of the lease as last seen, and when it was first seen so.
         self._seen: tuple[int, float] = (-1, 0.0)
 
-    def standing(self, now: float) -> Standing:
+    def standing(self, now: float) -> LeaseState:
         """Where we stand at a monotonic time."""
-        return Standing.LEADER if now < self._valid_until else Standing.STANDBY
+        return LeaseState.LEADER if now < self._valid_until else LeaseState.STANDBY
 
     def leads(self) -> bool:
         """Whether a write may be begun now."""
@@ -112,7 +112,7 @@ class Elector:
         """Monotonic time of the next try."""
         return self._next
 
-    def tick(self) -> Standing:
+    def tick(self) -> LeaseState:
         """Try to take or to renew the lease."""
         began = self._clock.monotonic()
         self._next = began + self.config.every
@@ -180,16 +180,16 @@ class Elector:
 
     def _settle(self, reply: Reply, began: float) -> str:
         """Lead from the moment the request was begun: the standby's wait starts later."""
-        if reply.outcome is Outcome.OK:
+        if reply.outcome is WriteOutcome.OK:
             self.holder = self.config.identity
             self._valid_until = began + self.config.renew_within
             if reply.record is not None:
                 self._seen = (reply.record.version, began)
             return ""
-        if reply.code is Code.FORBIDDEN:
+        if reply.code is StatusReason.FORBIDDEN:
             what, _, reason = reply.message.partition(" is not allowed: ")
             self._note_barred(NotAllowedError(what, reason))
-        if reply.outcome is Outcome.CONFLICT:
+        if reply.outcome is WriteOutcome.CONFLICT:
             self._valid_until = float("-inf")
         return reply.message
 

@@ -32,9 +32,9 @@ from stretto.state.ingest.node_reports import apply_movements, apply_reports
 from stretto.state.ingest.nodes_and_groups import apply_workload_groups
 from stretto.state.ingest.pods import Ingest
 from stretto.state.ingest.queues import apply_queues, census
-from stretto.state.ingest.whole_objects import apply_objects, known_objects
+from stretto.state.ingest.whole_objects import apply_objects, referenced_kinds
 from stretto.state.nodes.table import MANAGED_BY
-from stretto.stores.store import Event, EventType, Listing, Record, Store, Watch
+from stretto.stores.store import EventType, Listing, Record, Store, Watch, WatchEvent
 
 COMPARE_EVERY: Final = 300.0
 """Seconds between comparisons of what is known with a fresh list: a lost event heals by then."""
@@ -47,11 +47,11 @@ WENT_BACK_AFTER: Final = 15.0
 WENT_BACK_TIMES: Final = 8
 """And so many of them."""
 
-Apply = Callable[[Sequence[Event], float], None]
+Apply = Callable[[Sequence[WatchEvent], float], None]
 """Applies events of one kind at a clock time."""
 
 
-class _Feed:
+class _KindWatch:
     """One kind's watch and how far it has come."""
 
     def __init__(self, kind: Kind, apply: Apply, known: Callable[[], dict[str, Record]]) -> None:
@@ -106,16 +106,16 @@ class Pump:
         self._queues: dict[str, Record] = {}
         self._workloads: dict[str, Record] = {}
         self._feeds = [
-            _Feed(PRIORITY_CLASS, self._apply_priorities, lambda: _by_uid(self._priorities)),
-            _Feed(NODE, self._apply_nodes, self._known_nodes),
-            _Feed(NM_NODE, self._apply_managers, lambda: _by_uid(self._managers)),
-            _Feed(CUSTOM_NODE_RESOURCE, self._apply_reports, lambda: _by_uid(self._reports)),
-            _Feed(QUEUE, self._apply_queues, lambda: _by_uid(self._queues)),
-            _Feed(WORKLOAD_POD_GROUP, self._apply_workloads, lambda: _by_uid(self._workloads)),
-            _Feed(MOVEMENT, self._apply_movements, lambda: _by_uid(self._movements)),
-            _Feed(POD_GROUP, self._apply_groups, lambda: _by_uid(self._groups)),
+            _KindWatch(PRIORITY_CLASS, self._apply_priorities, lambda: _by_uid(self._priorities)),
+            _KindWatch(NODE, self._apply_nodes, self._known_nodes),
+            _KindWatch(NM_NODE, self._apply_managers, lambda: _by_uid(self._managers)),
+            _KindWatch(CUSTOM_NODE_RESOURCE, self._apply_reports, lambda: _by_uid(self._reports)),
+            _KindWatch(QUEUE, self._apply_queues, lambda: _by_uid(self._queues)),
+            _KindWatch(WORKLOAD_POD_GROUP, self._apply_workloads, lambda: _by_uid(self._workloads)),
+            _KindWatch(MOVEMENT, self._apply_movements, lambda: _by_uid(self._movements)),
+            _KindWatch(POD_GROUP, self._apply_groups, lambda: _by_uid(self._groups)),
             *map(self._object_feed, kinds),
-            _Feed(POD, self._ingest.pods, self._known_pods),
+            _KindWatch(POD, self._ingest.pods, self._known_pods),
         ]
 
     @property
@@ -152,7 +152,7 @@ class Pump:
                 feed.watch.close()
                 feed.watch = None
 
-    def _poll(self, feed: _Feed, now: float, limit: int) -> int:
+    def _poll(self, feed: _KindWatch, now: float, limit: int) -> int:
         if feed.watch is None or now >= feed.list_at:
             return self._relist(feed, now)
         try:
@@ -170,7 +170,7 @@ class Pump:
             self._count(feed, len(events))
         return len(events)
 
-    def _relist(self, feed: _Feed, now: float) -> int:
+    def _relist(self, feed: _KindWatch, now: float) -> int:
         """List afresh, apply the difference, and watch from there."""
         listing = self._store.list(feed.kind)
         if listing.version < feed.version:
@@ -202,44 +202,44 @@ class Pump:
                 if key not in present:
                     del abnormal[key]
 
-    def _count(self, feed: _Feed, events: int) -> None:
+    def _count(self, feed: _KindWatch, events: int) -> None:
         self.applied[feed.kind.kind] = self.applied.get(feed.kind.kind, 0) + events
 
-    def _apply_nodes(self, events: Sequence[Event], now: float) -> None:
+    def _apply_nodes(self, events: Sequence[WatchEvent], now: float) -> None:
         classes = self._cluster.classes
         told = classes.by_image
         self._ingest.nodes(events)
         if classes.by_image and not told and len(self._cluster.pods):
-            self._ingest.read_again(self._store.list(POD).records, now)
+            self._ingest.reread(self._store.list(POD).records, now)
 
-    def _apply_groups(self, events: Sequence[Event], _: float) -> None:
+    def _apply_groups(self, events: Sequence[WatchEvent], _: float) -> None:
         self._ingest.groups(_follow(self._groups, events))
 
-    def _apply_movements(self, events: Sequence[Event], _: float) -> None:
+    def _apply_movements(self, events: Sequence[WatchEvent], _: float) -> None:
         apply_movements(self._cluster, _follow(self._movements, events))
 
-    def _apply_managers(self, events: Sequence[Event], _: float) -> None:
+    def _apply_managers(self, events: Sequence[WatchEvent], _: float) -> None:
         self._ingest.managers.apply(_follow(self._managers, events))
 
-    def _apply_reports(self, events: Sequence[Event], _: float) -> None:
+    def _apply_reports(self, events: Sequence[WatchEvent], _: float) -> None:
         apply_reports(self._cluster, _follow(self._reports, events))
 
-    def _apply_workloads(self, events: Sequence[Event], _: float) -> None:
+    def _apply_workloads(self, events: Sequence[WatchEvent], _: float) -> None:
         apply_workload_groups(self._cluster, _follow(self._workloads, events))
 
-    def _apply_queues(self, events: Sequence[Event], _: float) -> None:
+    def _apply_queues(self, events: Sequence[WatchEvent], _: float) -> None:
         apply_queues(self._cluster, _follow(self._queues, events))
 
-    def _apply_priorities(self, events: Sequence[Event], _: float) -> None:
+    def _apply_priorities(self, events: Sequence[WatchEvent], _: float) -> None:
         self._ingest.priorities(_follow(self._priorities, events))
 
-    def _object_feed(self, kind: Kind) -> _Feed:
+    def _object_feed(self, kind: Kind) -> _KindWatch:
         """The feed of a kind that goes to the table of objects."""
         cluster = self._cluster
-        return _Feed(
+        return _KindWatch(
             kind,
             lambda events, _: apply_objects(cluster, kind, events),
-            lambda: known_objects(cluster.objects, kind),
+            lambda: referenced_kinds(cluster.objects, kind),
         )
 
     def _known_nodes(self) -> dict[str, Record]:
@@ -262,7 +262,7 @@ class Pump:
         }
 
 
-def _difference(known: Mapping[str, Record], listing: Listing) -> Iterator[list[Event]]:
+def _difference(known: Mapping[str, Record], listing: Listing) -> Iterator[list[WatchEvent]]:
     """A list as batches of events: what is gone first, then what is new or newer, by age.
 
     Stores list by name, but who came first is first in a queue, and versions tell that.
@@ -270,14 +270,16 @@ def _difference(known: Mapping[str, Record], listing: Listing) -> Iterator[list[
     if known:
         present = {record.uid for record in listing.records}
         gone = [
-            Event(EventType.DELETED, record) for uid, record in known.items() if uid not in present
+            WatchEvent(EventType.DELETED, record)
+            for uid, record in known.items()
+            if uid not in present
         ]
         if gone:
             yield gone
     records = sorted(listing.records, key=attrgetter("version"))
     for first in range(0, len(records), LIST_BATCH):
         changed = [
-            Event(EventType.MODIFIED if record.uid in known else EventType.ADDED, record)
+            WatchEvent(EventType.MODIFIED if record.uid in known else EventType.ADDED, record)
             for record in records[first : first + LIST_BATCH]
             if record.uid not in known or record.version > known[record.uid].version
         ]
@@ -285,7 +287,7 @@ def _difference(known: Mapping[str, Record], listing: Listing) -> Iterator[list[
             yield changed
 
 
-def _follow(known: dict[str, Record], events: Sequence[Event]) -> list[Event]:
+def _follow(known: dict[str, Record], events: Sequence[WatchEvent]) -> list[WatchEvent]:
     """Keep the last record of each name; what is said of a former bearer counts no more."""
     counting = []
     for event in events:
@@ -305,7 +307,7 @@ def _by_uid(known: Mapping[str, Record]) -> dict[str, Record]:
     return {record.uid: record for record in known.values()}
 
 
-def _note_behind(feed: _Feed, listing: Listing, now: float) -> None:
+def _note_behind(feed: _KindWatch, listing: Listing, now: float) -> None:
     """A list that is older than what was seen: another try soon, but not for ever."""
     feed.list_at = now + RETRY_LIST_AFTER
     if not feed.behind:
@@ -318,7 +320,7 @@ def _note_behind(feed: _Feed, listing: Listing, now: float) -> None:
         )
 
 
-def _news(events: Sequence[Event], version: int) -> list[Event]:
+def _news(events: Sequence[WatchEvent], version: int) -> list[WatchEvent]:
     """Events newer than a version, each version once."""
     versions = [event.record.version for event in events]
     if versions[0] > version and all(map(lt, versions, versions[1:])):

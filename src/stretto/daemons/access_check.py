@@ -22,7 +22,7 @@ MOST_TOKEN: Final = 16_384
 """Longest token that is looked at, in bytes."""
 
 
-class Admission(Enum):
+class AccessDecision(Enum):
     """What became of a request for something guarded."""
 
     ADMITTED = 200
@@ -34,19 +34,19 @@ class Admission(Enum):
     UNCLEAR = 503
 
 
-class Guard(Protocol):
+class AccessGuard(Protocol):
     """Who decides."""
 
-    def admits(self, token: str, path: str) -> Admission:
+    def admits(self, token: str, path: str) -> AccessDecision:
         """Whether the bearer of a token may read a path; an empty token is nobody's."""
         ...
 
 
-class _Kept(NamedTuple):
+class _CachedDecision(NamedTuple):
     """An answer, and until when it holds."""
 
     #: The answer.
-    said: Admission
+    said: AccessDecision
     #: Monotonic time.
     until: float
 
@@ -59,12 +59,12 @@ class ReviewGuard:
         self._store = store
         self._clock = clock
         self._lock = threading.Lock()
-        self._kept: dict[tuple[bytes, str], _Kept] = {}
+        self._kept: dict[tuple[bytes, str], _CachedDecision] = {}
 
-    def admits(self, token: str, path: str) -> Admission:
+    def admits(self, token: str, path: str) -> AccessDecision:
         """Whether the bearer of a token may read a path, by the server's RBAC."""
         if not token or len(token) > MOST_TOKEN:
-            return Admission.UNKNOWN
+            return AccessDecision.UNKNOWN
         key = hashlib.sha256(token.encode()).digest(), path
         now = self._clock.monotonic()
         with self._lock:
@@ -72,19 +72,19 @@ class ReviewGuard:
             if kept is not None and now < kept.until:
                 return kept.said
         said = self._ask(token, path)
-        if said is not Admission.UNCLEAR:
+        if said is not AccessDecision.UNCLEAR:
             with self._lock:
                 if len(self._kept) >= MOST_KEPT:
                     self._kept.clear()
-                self._kept[key] = _Kept(said, now + KEPT)
+                self._kept[key] = _CachedDecision(said, now + KEPT)
         return said
 
-    def _ask(self, token: str, path: str) -> Admission:
+    def _ask(self, token: str, path: str) -> AccessDecision:
         try:
             caller = self._store.caller(token)
             if caller is None:
-                return Admission.UNKNOWN
+                return AccessDecision.UNKNOWN
             may = self._store.may_get(caller, path)
         except StrettoError:
-            return Admission.UNCLEAR
-        return Admission.ADMITTED if may else Admission.FORBIDDEN
+            return AccessDecision.UNCLEAR
+        return AccessDecision.ADMITTED if may else AccessDecision.FORBIDDEN

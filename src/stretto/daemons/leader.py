@@ -6,15 +6,15 @@ from types import TracebackType
 from typing import Self
 
 from stretto.base.clock import Clock
-from stretto.control.lease import Elector
+from stretto.control.lease import LeaderElector
 from stretto.daemons.logs import Log
 
 
-class Leading:
+class LeaderThread:
     """One candidate and its thread."""
 
     def __init__(
-        self, elector: Elector, clock: Clock, log: Log, is_quiet: Callable[[], bool]
+        self, elector: LeaderElector, clock: Clock, log: Log, is_quiet: Callable[[], bool]
     ) -> None:
         """A candidate that begins to try when the block is entered.
 

@@ -17,7 +17,7 @@ class LogFormat(Enum):
     JSON = "json"
 
 
-class Level(Enum):
+class LogLevel(Enum):
     """How much it matters."""
 
     INFO = "info"
@@ -41,15 +41,15 @@ class Log:
 
     def info(self, message: str, **fields: Any) -> None:
         """Something happened."""
-        self._write(Level.INFO, message, fields)
+        self._write(LogLevel.INFO, message, fields)
 
     def warning(self, message: str, **fields: Any) -> None:
         """Something is odd."""
-        self._write(Level.WARNING, message, fields)
+        self._write(LogLevel.WARNING, message, fields)
 
     def error(self, message: str, **fields: Any) -> None:
         """Something failed."""
-        self._write(Level.ERROR, message, fields)
+        self._write(LogLevel.ERROR, message, fields)
 
     def trouble(self, about: str, message: str) -> None:
         """Something is wrong with ``about``, or no longer where ``message`` is empty."""
@@ -63,7 +63,7 @@ class Log:
         else:
             self.info("well again", about=about)
 
-    def _write(self, level: Level, message: str, fields: dict[str, Any]) -> None:
+    def _write(self, level: LogLevel, message: str, fields: dict[str, Any]) -> None:
         at = timestamp(self._clock.now())
         if self._form is LogFormat.JSON:
             line = msgspec.json.encode(

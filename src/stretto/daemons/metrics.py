@@ -1,12 +1,12 @@
 """The metrics of one plane: what a daemon, or a run with ``--metrics``, publishes."""
 
-from stretto.explain.metrics.metrics import Metrics, Watched
+from stretto.explain.metrics.metrics import Metrics, WatchedPlane
 from stretto.plane import Plane
 
 
 def metrics_of(plane: Plane) -> Metrics:
     """Metrics that watch a plane from now on."""
-    watched = Watched(
+    watched = WatchedPlane(
         plane.engine,
         plane.units,
         plane.dispatcher.views,

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Final, NamedTuple, Self
 
 from stretto.base.clock import WallClock
 from stretto.base.errors import InputError
-from stretto.daemons.access_check import Admission, Guard
+from stretto.daemons.access_check import AccessDecision, AccessGuard
 from stretto.stores.kube.login.access import NO_PASSPHRASE
 
 _LOOK: Final = 0.1
@@ -32,13 +32,13 @@ _WITHIN: Final = 15.0
 """Seconds in which a client must be done, however busily it goes on."""
 _BEARER: Final = "Bearer "
 _REFUSED: Final = {
-    Admission.UNKNOWN: "log in: send a bearer token that the cluster knows\n",
-    Admission.FORBIDDEN: "not allowed: get on the non-resource URL %s\n",
-    Admission.UNCLEAR: "nobody can say now who may see this: the API server does not answer\n",
+    AccessDecision.UNKNOWN: "log in: send a bearer token that the cluster knows\n",
+    AccessDecision.FORBIDDEN: "not allowed: get on the non-resource URL %s\n",
+    AccessDecision.UNCLEAR: "nobody can say now who may see this: the API server does not answer\n",
 }
 
 
-class Page(NamedTuple):
+class ProbePage(NamedTuple):
     """What one path answers."""
 
     #: Whether all is well: 200, else 503.
@@ -47,11 +47,11 @@ class Page(NamedTuple):
     text: str
 
 
-Pages = Mapping[str, Callable[[], Page]]
+Pages = Mapping[str, Callable[[], ProbePage]]
 """What is served by path."""
 
 
-class Certificate(NamedTuple):
+class ServingCertificate(NamedTuple):
     """What a server proves itself with, as files; both are read again when they change."""
 
     #: The certificate and its chain, in PEM.
@@ -60,7 +60,7 @@ class Certificate(NamedTuple):
     key: Path
 
 
-class Served(NamedTuple):
+class ServedPages(NamedTuple):
     """What is served, and to whom."""
 
     #: By path.
@@ -68,9 +68,9 @@ class Served(NamedTuple):
     #: Paths that nobody sees who is not admitted.
     guarded: frozenset[str] = frozenset()
     #: Serve over TLS with this; ``None`` for plain HTTP, which is for loopback alone.
-    certificate: Certificate | None = None
+    certificate: ServingCertificate | None = None
     #: Who decides about callers over TLS; ``None`` admits nobody.
-    guard: Guard | None = None
+    guard: AccessGuard | None = None
 
 
 def address_of(text: str) -> tuple[str, int]:
@@ -93,10 +93,10 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-class Probes:
+class ProbeServer:
     """The server; it serves while its block is open."""
 
-    def __init__(self, address: str, served: Served) -> None:
+    def __init__(self, address: str, served: ServedPages) -> None:
         """A server that listens from now on.
 
         Args:
@@ -144,14 +144,16 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 2 * MOST_AT_ONCE
 
-    def __init__(self, host: str, port: int, served: Served) -> None:
+    def __init__(self, host: str, port: int, served: ServedPages) -> None:
         #: What is served, and to whom.
         self.served = served
         self._places = threading.BoundedSemaphore(MOST_AT_ONCE)
         self._clock = WallClock()
         #: Until when each client must be done.
         self._until: dict[socket.socket, float] = {}
-        self._trust = _Trust(served.certificate) if served.certificate is not None else None
+        self._trust = (
+            _ServerCertificate(served.certificate) if served.certificate is not None else None
+        )
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         super().__init__((host, port), _Handler)
 
@@ -196,10 +198,10 @@ class _Server(ThreadingHTTPServer):
         """A client that hangs up or speaks no TLS is not worth a line."""
 
 
-class _Trust:
+class _ServerCertificate:
     """The server's certificate, read again when its files change."""
 
-    def __init__(self, certificate: Certificate) -> None:
+    def __init__(self, certificate: ServingCertificate) -> None:
         self._certificate = certificate
         self._seen: tuple[int, ...] = ()
         self._lock = threading.Lock()
@@ -249,7 +251,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(404, "no such page\n")
             return
         said = self._admission(served, path)
-        if said is Admission.ADMITTED:
+        if said is AccessDecision.ADMITTED:
             found = page()
             self._answer(200 if found.is_well else 503, found.text)
         elif path in served.guarded:
@@ -258,14 +260,14 @@ class _Handler(BaseHTTPRequestHandler):
             is_well = page().is_well
             self._answer(200 if is_well else 503, self._SHORT[is_well])
 
-    def _admission(self, served: Served, path: str) -> Admission:
+    def _admission(self, served: ServedPages, path: str) -> AccessDecision:
         """What the caller may see: all of it without TLS, which is for this machine alone."""
         if served.certificate is None:
-            return Admission.ADMITTED
+            return AccessDecision.ADMITTED
         said = self.headers.get("Authorization", "")
         token = said.removeprefix(_BEARER).strip() if said.startswith(_BEARER) else ""
         if served.guard is None or (not token and path not in served.guarded):
-            return Admission.UNKNOWN
+            return AccessDecision.UNKNOWN
         return served.guard.admits(token, path)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  (the library's name)
@@ -277,7 +279,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
         self.send_header("Content-Length", str(len(body)))
         self.send_header("X-Content-Type-Options", "nosniff")
-        if code == Admission.UNKNOWN.value:
+        if code == AccessDecision.UNKNOWN.value:
             self.send_header("WWW-Authenticate", "Bearer")
         self.end_headers()
         self.wfile.write(body)

@@ -12,7 +12,7 @@ from typing import Final
 from stretto.base.clock import Clock
 from stretto.base.errors import StrettoError
 from stretto.daemons.logs import Log
-from stretto.explain.metrics.tally import Family, Labels, MetricKind
+from stretto.explain.metrics.tally import Labels, MetricFamily, MetricKind
 from stretto.framework.profile.profile import Profile
 
 LOOK_EVERY: Final = 5.0
@@ -92,15 +92,15 @@ class ProfileFile:
         except OSError:
             return None
 
-    def families(self) -> Iterator[Family]:
+    def families(self) -> Iterator[MetricFamily]:
         """Figures: what the reloads came to, and whether the last was good."""
         results: dict[Labels, float] = {(n,): float(c) for n, c in self._counts.items()}
         said = "Times that the profile was read again: changed, or kept because the new was bad."
         name = "stretto_profile_reloads"
-        yield Family(name, MetricKind.COUNTER, said, ("result",), results)
+        yield MetricFamily(name, MetricKind.COUNTER, said, ("result",), results)
         good: dict[Labels, float] = {(): float(not self.trouble)}
         said = "1 while the profile's file is good, 0 while an older one is kept in its place."
-        yield Family("stretto_profile_is_good", MetricKind.GAUGE, said, (), good)
+        yield MetricFamily("stretto_profile_is_good", MetricKind.GAUGE, said, (), good)
         since: dict[Labels, float] = {(): self._loaded_at}
         said = "When the profile that decides was loaded, in seconds since 1970."
-        yield Family("stretto_profile_loaded_seconds", MetricKind.GAUGE, said, (), since)
+        yield MetricFamily("stretto_profile_loaded_seconds", MetricKind.GAUGE, said, (), since)

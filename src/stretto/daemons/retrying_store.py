@@ -12,8 +12,8 @@ from stretto.api.wire.kinds import Kind
 from stretto.base.clock import Clock
 from stretto.base.errors import NotAllowedError, UnreachableError
 from stretto.control.lease import GRANTED_WITHIN
-from stretto.stores.store import EVERYTHING, Listing, Record, Selection, Store
-from stretto.stores.wrapper import PassingStore
+from stretto.stores.store import EVERYTHING, Listing, ListOptions, Record, Store
+from stretto.stores.wrapper import StoreWrapper
 
 T = TypeVar("T")
 
@@ -27,7 +27,7 @@ class StoppedError(Exception):
     """Whoever waits for the server need not wait any more."""
 
 
-class SteadyStore(PassingStore):
+class RetryingStore(StoreWrapper):
     """Any store, with reads that do not fail while there is hope."""
 
     def __init__(
@@ -66,7 +66,7 @@ class SteadyStore(PassingStore):
         """
         return self._inner.get(kind, namespace, name)
 
-    def list(self, kind: Kind, selection: Selection = EVERYTHING) -> Listing:
+    def list(self, kind: Kind, selection: ListOptions = EVERYTHING) -> Listing:
         """The objects that a selection names; waits for the server.
 
         Raises:

@@ -19,18 +19,18 @@ from stretto.base import collector
 from stretto.base.clock import Clock
 from stretto.base.errors import StrettoError
 from stretto.base.rng import Rng
-from stretto.control.lease import Elector
+from stretto.control.lease import LeaderElector
 from stretto.control.reporting.reporter import ReportConfig
 from stretto.daemons.access_check import ReviewGuard
-from stretto.daemons.leader import Leading
+from stretto.daemons.leader import LeaderThread
 from stretto.daemons.logs import Log
 from stretto.daemons.metrics import metrics_of
-from stretto.daemons.probes import Certificate, Page, Pages, Probes, Served
+from stretto.daemons.probes import Pages, ProbePage, ProbeServer, ServedPages, ServingCertificate
 from stretto.daemons.profiles import ProfileFile
-from stretto.daemons.retrying_store import SteadyStore, StoppedError
-from stretto.explain.metrics.exposition import Published
+from stretto.daemons.retrying_store import RetryingStore, StoppedError
+from stretto.explain.metrics.exposition import PublishedMetrics
 from stretto.explain.metrics.metrics import Metrics
-from stretto.explain.metrics.tally import Family
+from stretto.explain.metrics.tally import MetricFamily
 from stretto.framework.profile.profile import Profile
 from stretto.plane import Plane, PlaneConfig
 from stretto.state.cluster.cluster import ClusterConfig
@@ -87,7 +87,7 @@ class SchedulerConfig(msgspec.Struct, frozen=True):
     #: Where probes and metrics are served; empty for nowhere.
     address: str = ""
     #: What they are served with over TLS; ``None`` for plain HTTP on loopback.
-    certificate: Certificate | None = None
+    certificate: ServingCertificate | None = None
     #: Makes the plane that a leader steps.
     make: Make = Plane
 
@@ -127,7 +127,7 @@ class SchedulerDaemon:
         self,
         config: SchedulerConfig,
         store: KubeStore,
-        elector: Elector | None,
+        elector: LeaderElector | None,
         clock: Clock,
         log: Log,
     ) -> None:
@@ -137,10 +137,10 @@ class SchedulerDaemon:
         self._config = config
         self._store = store
         self._elector = elector
-        self._leading: Leading | None = None
+        self._leading: LeaderThread | None = None
         self._clock = clock
         self._log = log
-        self._published = Published()
+        self._published = PublishedMetrics()
         self._stop = threading.Event()
         self._round_at = clock.monotonic()
         self._is_synced = False
@@ -181,17 +181,17 @@ class SchedulerDaemon:
             if self._elector is not None:
                 self._store.fence(self._elector.leads)
                 quiet = self._store.is_quiet
-                leading = Leading(self._elector, self._clock, self._log, quiet)
+                leading = LeaderThread(self._elector, self._clock, self._log, quiet)
                 self._leading = stack.enter_context(leading)
             while not self._is_over():
                 self._round()
 
-    def _probes(self) -> Probes:
+    def _probes(self) -> ProbeServer:
         """The server of probes and metrics."""
         guard = ReviewGuard(self._store, self._clock)
         certificate = self._config.certificate
-        served = Served(self._pages(), frozenset({"/metrics"}), certificate, guard)
-        return Probes(self._config.address, served)
+        served = ServedPages(self._pages(), frozenset({"/metrics"}), certificate, guard)
+        return ProbeServer(self._config.address, served)
 
     def _warm_up(self) -> None:
         """Load (or compile) the kernels before anybody waits for a decision: place one pod."""
@@ -209,7 +209,7 @@ class SchedulerDaemon:
     def _round(self) -> None:
         """Stand by, or lead until that ends."""
         self._round_at = self._clock.monotonic()
-        self._take_up()
+        self._adopt_profile()
         if self._leading is not None:
             self._leading.check()
         if not self._leads():
@@ -220,7 +220,7 @@ class SchedulerDaemon:
             return
         self._log.info("leading: listing everything before the first decision")
         self._store.prepare()
-        steady = SteadyStore(self._store, self._clock, self._check, self._log.trouble)
+        steady = RetryingStore(self._store, self._clock, self._check, self._log.trouble)
         plane = self._config.make(self._config.plane, steady, self._clock)
         metrics = metrics_of(plane)
         try:
@@ -247,7 +247,7 @@ class SchedulerDaemon:
         while True:
             if self._is_over():
                 self._finish(plane)
-            if self._take_up():
+            if self._adopt_profile():
                 self._settle(plane, self._clock.monotonic() + FINISH_WITHIN)
                 raise _RenewedError
             self._check()
@@ -283,10 +283,10 @@ class SchedulerDaemon:
                 return
             self._check()
             plane.pump.poll(now)
-            plane.dispatcher.settle(plane.binder.settle_doubts(now), now)
+            plane.dispatcher.settle(plane.binder.resolve_unanswered(now), now)
             self._store.wait(0.1)
 
-    def _take_up(self) -> bool:
+    def _adopt_profile(self) -> bool:
         """Whether the profile has become another one; planes are built from it from now on."""
         if self._profiles is None or not self._profiles.look():
             return False
@@ -294,7 +294,7 @@ class SchedulerDaemon:
         self._config = msgspec.structs.replace(self._config, plane=plane)
         return True
 
-    def _publish(self, families: Iterable[Family]) -> None:
+    def _publish(self, families: Iterable[MetricFamily]) -> None:
         """Show some figures, and those of the daemon itself."""
         own = self._profiles.families() if self._profiles is not None else ()
         self._published.publish([*families, *own])
@@ -320,27 +320,27 @@ class SchedulerDaemon:
             "/livez": self._alive,
             "/healthz": self._alive,
             "/readyz": self._ready,
-            "/metrics": lambda: Page(True, self._published.text()),
+            "/metrics": lambda: ProbePage(True, self._published.text()),
         }
 
-    def _alive(self) -> Page:
+    def _alive(self) -> ProbePage:
         """Alive while the loop comes round, leading or not, and the lease is tried."""
         late = self._clock.monotonic() - self._round_at
         if late > ALIVE_WITHIN:
-            return Page(False, f"the loop has not come round for {late:.0f} s\n")
+            return ProbePage(False, f"the loop has not come round for {late:.0f} s\n")
         trouble = self._leading.trouble(ALIVE_WITHIN) if self._leading is not None else ""
-        return Page(not trouble, f"{trouble or 'ok'}\n")
+        return ProbePage(not trouble, f"{trouble or 'ok'}\n")
 
-    def _ready(self) -> Page:
+    def _ready(self) -> ProbePage:
         """Ready to schedule, or to take over."""
         alive = self._alive()
         if not alive.is_well:
             return alive
         if self._elector is not None and not self._elector.leads():
             if self._elector.trouble:
-                return Page(False, f"the lease: {self._elector.trouble}\n")
-            return Page(True, f"standing by for {self._elector.holder or 'nobody'}\n")
+                return ProbePage(False, f"the lease: {self._elector.trouble}\n")
+            return ProbePage(True, f"standing by for {self._elector.holder or 'nobody'}\n")
         troubles = [f"{name}: {text}\n" for name, text in self._store.troubles().items()]
         if not self._is_synced:
-            return Page(False, "".join(["not synced yet\n", *troubles]))
-        return Page(not troubles, "".join(troubles) or "ok\n")
+            return ProbePage(False, "".join(["not synced yet\n", *troubles]))
+        return ProbePage(not troubles, "".join(troubles) or "ok\n")

@@ -83,7 +83,7 @@ def story_of_run(run: LoadedRun, pod: str) -> Story:
 
 def _unknown(run: LoadedRun, pod: str) -> NotFoundError:
     pods = run.scene.cluster.pods
-    names = [*(pods.name[row] for row in pods.rows().tolist()), *run.file.gone_names()]
+    names = [*(pods.name[row] for row in pods.rows().tolist()), *run.file.ended_names()]
     found = nearest(pod.rpartition("/")[2], names)
     hint = f"did you mean {' or '.join(found)}?" if found else ""
     return NotFoundError(f"pod {pod}", f"the run had {len(names):,} pods", hint)

@@ -11,12 +11,12 @@ import numpy.typing as npt
 
 from stretto.base.clock import Clock
 from stretto.base.rng import Rng
-from stretto.framework.compiled.placement import Placement, Request
-from stretto.framework.engine.runtime import Engine
-from stretto.framework.groups.runtime import StagedRuntime
-from stretto.framework.model.book import Book
-from stretto.framework.parity.runtime import ExactRuntime
-from stretto.framework.parity.victims import ExactFinder
+from stretto.framework.compiled.placement import BatchPlacement, PlacementRequest
+from stretto.framework.engine.runtime import CompiledProfile
+from stretto.framework.groups.runtime import GroupRuntime
+from stretto.framework.model.book import PodFactsCache
+from stretto.framework.parity.runtime import ParityRuntime
+from stretto.framework.parity.victims import ParityVictimFinder
 from stretto.framework.plugins.volumes import VolumeRule
 from stretto.framework.preemption.finder import VictimFinder, search_of
 from stretto.framework.preemption.volumes import VolumeVictimFinder
@@ -26,7 +26,7 @@ from stretto.state.rows.snapshot import Columns
 from stretto.state.victims.budgets import BudgetLedger
 from stretto.state.work.units import Units
 
-Finder = VictimFinder | ExactFinder
+Finder = VictimFinder | ParityVictimFinder
 """Finds victims for pods that fit nowhere."""
 
 
@@ -41,7 +41,7 @@ class Placer(Protocol):
     def sync(self) -> None:
         """Bring the snapshot up to date."""
 
-    def place(self, request: Request) -> Placement:
+    def place(self, request: PlacementRequest) -> BatchPlacement:
         """Place a batch on the snapshot, in order; the snapshot shows the result at once."""
         ...
 
@@ -50,10 +50,10 @@ class Placer(Protocol):
         ...
 
 
-class Placers:
+class PlacerFactory:
     """Makes the runtimes of one profile's shards."""
 
-    def __init__(self, engine: Engine, tier: str, units: Units | None = None) -> None:
+    def __init__(self, engine: CompiledProfile, tier: str, units: Units | None = None) -> None:
         """Over what the shards share; ``tier`` is the kernels' where there are any.
 
         ``units`` tells which pods belong together.
@@ -61,25 +61,25 @@ class Placers:
         self._units = units
         self._engine = engine
         self._tier = tier
-        self._book = Book(engine.cluster)
+        self._book = PodFactsCache(engine.cluster)
 
     def new(self, rng: Rng) -> Placer:
         """A runtime with a snapshot of its own."""
         if self._engine.profile.exact:
-            return ExactRuntime(self._engine.cluster, self._book)
-        kind = VolumeRuntime if self._engine.profile.asks_volumes else StagedRuntime
+            return ParityRuntime(self._engine.cluster, self._book)
+        kind = VolumeRuntime if self._engine.profile.needs_volumes else GroupRuntime
         return kind(self._engine, rng, self._tier, self._units)
 
-    def law(self) -> ExactRuntime | None:
+    def law(self) -> ParityRuntime | None:
         """What judges claims where amounts do not; ``None`` where amounts do."""
         if not self._engine.profile.exact:
             return None
-        return ExactRuntime(self._engine.cluster, self._book)
+        return ParityRuntime(self._engine.cluster, self._book)
 
     def volumes(self) -> VolumeRules | None:
         """What judges the volumes of claims where amounts do the rest; ``None`` for none."""
         profile = self._engine.profile
-        if profile.exact or not profile.asks_volumes:
+        if profile.exact or not profile.needs_volumes:
             return None
         names = frozenset(r.NAME for r in profile.filters if isinstance(r, VolumeRule))
         return VolumeRules(self._engine.cluster, names)
@@ -87,9 +87,9 @@ class Placers:
     def finder(self, placer: Placer, budgets: BudgetLedger, clock: Clock) -> Finder:
         """What finds victims for the pods that a runtime finds no place for."""
         rules = self._engine.profile.preemption
-        if isinstance(placer, ExactRuntime):
-            return ExactFinder(self._engine.cluster, placer, rules, budgets, clock)
-        assert isinstance(placer, StagedRuntime)
+        if isinstance(placer, ParityRuntime):
+            return ParityVictimFinder(self._engine.cluster, placer, rules, budgets, clock)
+        assert isinstance(placer, GroupRuntime)
         volumes, searches = self.volumes(), search_of(self._tier)
         if volumes is None:
             return VictimFinder(placer, budgets, clock, searches)

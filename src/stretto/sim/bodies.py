@@ -16,7 +16,7 @@ KINDS_KEPT: Final = 10_000
 _NAME: Final = "@name@"
 
 
-class PodBodies:
+class PodEncoder:
     """Encodes pods."""
 
     def __init__(self) -> None:

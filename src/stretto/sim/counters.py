@@ -23,7 +23,7 @@ DRAWN: Final = 500
 Floats = npt.NDArray[np.float64]
 
 
-class Meter:
+class StepCounters:
     """Counts the steps of one plane."""
 
     def __init__(self, plane: Plane) -> None:

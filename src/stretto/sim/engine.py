@@ -23,8 +23,8 @@ from stretto.api.wire.kinds import POD, POD_GROUP, Kind
 from stretto.inputs.neutral.fleet import FleetPod
 from stretto.inputs.objects.objects import NAMESPACE, object_name, pod_group_body
 from stretto.plane import Step
-from stretto.sim.bodies import PodBodies
-from stretto.sim.world import AT_ONCE, World, accepted
+from stretto.sim.bodies import PodEncoder
+from stretto.sim.world import AT_ONCE, World, require_accepted
 from stretto.state.rows.lifecycle import PodState
 from stretto.stores.store import Deletion
 
@@ -39,7 +39,7 @@ Arrivals = Callable[[int], None]
 """Told how many arrivals there have been."""
 
 
-class Unfit(Enum):
+class UnfitPolicy(Enum):
     """What happens to work that does not fit when its turn comes."""
 
     #: It waits until it does.
@@ -48,7 +48,7 @@ class Unfit(Enum):
     REJECT = "reject"
 
 
-class Work(msgspec.Struct, frozen=True, gc=False):
+class PodWork(msgspec.Struct, frozen=True, gc=False):
     """One pod, with when it comes and goes.
 
     Pods of one group come at one instant and are a gang: all of them start, or none.
@@ -64,7 +64,7 @@ class Work(msgspec.Struct, frozen=True, gc=False):
     departure: int | None = None
 
 
-class Record(msgspec.Struct, frozen=True):
+class WorkRecord(msgspec.Struct, frozen=True):
     """What became of the work, one entry each; ``NEVER`` for what has not happened."""
 
     #: int64[work]: tick at which it was bound.
@@ -83,11 +83,15 @@ class Record(msgspec.Struct, frozen=True):
     partial: bool = False
 
 
-class Engine:
+class WorkRunner:
     """Runs work through a world that has its nodes and nothing else."""
 
     def __init__(
-        self, world: World, work: Sequence[Work], tick_s: float = 1.0, told: Arrivals | None = None
+        self,
+        world: World,
+        work: Sequence[PodWork],
+        tick_s: float = 1.0,
+        told: Arrivals | None = None,
     ) -> None:
         """An engine for work listed in the order in which equal instants are served.
 
@@ -101,7 +105,7 @@ class Engine:
         self._work = work
         self._tick_s = tick_s
         self._told = told
-        self._bodies = PodBodies()
+        self._bodies = PodEncoder()
         self._agenda = [(each.arrival, _COME, i) for i, each in enumerate(work)]
         for i, each in enumerate(work):
             if each.departure is not None:
@@ -121,7 +125,7 @@ class Engine:
         self._rejected = np.zeros(len(work), np.bool_)
         world.plane.observers.append(self._observe)
 
-    def run(self) -> Record:
+    def run(self) -> WorkRecord:
         """Run until nothing can happen any more; Ctrl-C ends it early with what is known."""
         idle, partial = 0, False
         try:
@@ -132,7 +136,7 @@ class Engine:
             self._rejected |= self._started == NEVER
         except KeyboardInterrupt:
             partial = True
-        return Record(
+        return WorkRecord(
             started=self._started,
             ended=self._ended,
             start_round=self._start_round,
@@ -162,7 +166,7 @@ class Engine:
         self._world.poll()
         self._world.plane.run_until_idle()
         self._note_starts()
-        self._turn_away()
+        self._take_back_failed()
         self._round += 1
         if self._told is not None:
             self._told(self._arrived)
@@ -192,7 +196,7 @@ class Engine:
 
     def _create(self, kind: Kind, bodies: Sequence[bytes]) -> None:
         for low in range(0, len(bodies), AT_ONCE):
-            accepted(self._world.store.create(kind, bodies[low : low + AT_ONCE]))
+            require_accepted(self._world.store.create(kind, bodies[low : low + AT_ONCE]))
 
     def _leave(self, leaving: Sequence[int]) -> None:
         """Remove work that has run its time, or that did not start in time."""
@@ -220,7 +224,7 @@ class Engine:
                     groups.append(Deletion(NAMESPACE, object_name(pod.group)))
         for kind, old in ((POD, pods), (POD_GROUP, groups)):
             for low in range(0, len(old), AT_ONCE):
-                accepted(self._world.store.delete(kind, old[low : low + AT_ONCE]))
+                require_accepted(self._world.store.delete(kind, old[low : low + AT_ONCE]))
 
     def _observe(self, step: Step) -> None:
         """Note what the plane decided."""
@@ -245,7 +249,7 @@ class Engine:
                 heapq.heappush(self._agenda, (self._tick + lifetime, _LEAVE, index))
         self._granted.clear()
 
-    def _turn_away(self) -> None:
+    def _take_back_failed(self) -> None:
         """Take back work that the plane has given up."""
         gone = sorted(self._given_up)
         self._given_up.clear()

@@ -16,9 +16,17 @@ import msgspec
 
 from stretto.api.wire.kinds import CONFIG_MAP, NODE, POD, Kind
 from stretto.base.errors import InputError, UnreachableError
-from stretto.inputs.scenario.arrivals import Arrival
+from stretto.inputs.scenario.arrivals import ObjectArrival
 from stretto.inputs.scenario.feed import Feed
-from stretto.stores.store import Code, Deletion, Outcome, Patch, Replies, Selection, Store
+from stretto.stores.store import (
+    Deletion,
+    ListOptions,
+    Patch,
+    Replies,
+    StatusReason,
+    Store,
+    WriteOutcome,
+)
 
 MARKER: Final = ("kube-system", "stretto-run")
 """Namespace and name of the marker."""
@@ -27,7 +35,7 @@ AT_ONCE: Final = 2048
 _FORM: Final = 1
 
 
-class Marker(msgspec.Struct, frozen=True):
+class FeedMarker(msgspec.Struct, frozen=True):
     """How far a run has come, as the marker says."""
 
     #: Name of the scenario.
@@ -40,11 +48,11 @@ class Marker(msgspec.Struct, frozen=True):
     elapsed: str = "0"
 
 
-class _MarkerBody(msgspec.Struct, frozen=True):
+class _FeedMarkerBody(msgspec.Struct, frozen=True):
     """The marker as an object."""
 
     #: What it says.
-    data: Marker
+    data: FeedMarker
 
 
 class Feeder:
@@ -125,11 +133,11 @@ class Feeder:
             self._schedule_departures(arrived)
         self._create(self._feed.objects)
 
-    def _read_marker(self) -> Marker | None:
+    def _read_marker(self) -> FeedMarker | None:
         record = self._store.get(CONFIG_MAP, *MARKER)
         if record is None:
             return None
-        marker = msgspec.json.decode(record.body, type=_MarkerBody).data
+        marker = msgspec.json.decode(record.body, type=_FeedMarkerBody).data
         if marker.identity != self._identity:
             found = f"a run of scenario {marker.scenario}"
             if marker.scenario == self._scenario:
@@ -141,13 +149,13 @@ class Feeder:
     def _must_be_empty(self) -> None:
         """A store that somebody else has filled is not written to."""
         for kind in (NODE, POD):
-            if self._store.list(kind, Selection(limit=1)).records:
+            if self._store.list(kind, ListOptions(limit=1)).records:
                 found = f"{kind.plural} that no run of a scenario has put there"
                 raise InputError("--store", found, "an empty store", "name another file")
 
     def _create_marker(self) -> None:
         space, name = MARKER
-        data = msgspec.to_builtins(Marker(self._scenario, self._identity))
+        data = msgspec.to_builtins(FeedMarker(self._scenario, self._identity))
         body = {
             "apiVersion": "v1",
             "kind": "ConfigMap",
@@ -158,7 +166,7 @@ class Feeder:
 
     # ------------------------------------------------------------ going on
 
-    def _due(self, elapsed: float) -> Sequence[Arrival]:
+    def _due(self, elapsed: float) -> Sequence[ObjectArrival]:
         """The next arrivals that are due, at most one batch."""
         arrivals, first = self._feed.arrivals, self.arrived
         last = first
@@ -166,14 +174,14 @@ class Feeder:
             last += 1
         return arrivals[first:last]
 
-    def _write(self, batch: Sequence[Arrival]) -> None:
+    def _write(self, batch: Sequence[ObjectArrival]) -> None:
         """Groups first, so that their pods find them."""
         groups = [(each.kind, each.body) for each in batch if each.kind is not POD]
         self._create(groups)
         self._create([(POD, each.body) for each in batch if each.kind is POD])
         self._schedule_departures(batch)
 
-    def _schedule_departures(self, batch: Sequence[Arrival]) -> None:
+    def _schedule_departures(self, batch: Sequence[ObjectArrival]) -> None:
         for each in batch:
             if each.departure_s is not None and each.kind is POD:
                 heapq.heappush(self._leaving, (each.departure_s, each.namespace, each.name))
@@ -227,10 +235,10 @@ def check_written(replies: Replies) -> None:
         UnreachableError: the store did not take it, or does not say whether it did.
     """
     for reply in replies:
-        done = reply.code in (Code.ALREADY_EXISTS, Code.NOT_FOUND)
-        if reply.outcome is not Outcome.OK and not done:
+        done = reply.code in (StatusReason.ALREADY_EXISTS, StatusReason.NOT_FOUND)
+        if reply.outcome is not WriteOutcome.OK and not done:
             reason = reply.message or reply.code.value or reply.outcome.value
-            if reply.code is Code.INVALID:
+            if reply.code is StatusReason.INVALID:
                 expected = f"objects that a store takes ({reason})"
                 raise InputError("the scenario", None, expected, "mend that object")
             hint = "mend it and start the run again: it goes on where it stopped"

@@ -15,7 +15,7 @@ NAMES: Final = ("cpu", "memory", GPU)
 """What is looked at."""
 
 
-class Level(NamedTuple):
+class OccupancySample(NamedTuple):
     """One look."""
 
     #: Second.
@@ -26,13 +26,13 @@ class Level(NamedTuple):
     pending: int
 
 
-class Gauge:
+class OccupancyMeter:
     """Looks at one cluster."""
 
     def __init__(self, cluster: Cluster) -> None:
         """Nothing seen yet."""
         #: Every look, in order.
-        self.levels: list[Level] = []
+        self.levels: list[OccupancySample] = []
         self._cluster = cluster
 
     def look(self, time: float, pods: int) -> None:
@@ -41,7 +41,7 @@ class Gauge:
         states = cluster.pods.state[: cluster.pods.length]
         held = int(np.isin(states, (PodState.BOUND, PodState.ASSUMED, PodState.NOMINATED)).sum())
         used = (self._part(CPU), self._part(MEMORY), self._devices())
-        self.levels.append(Level(time, used, max(0, pods - held)))
+        self.levels.append(OccupancySample(time, used, max(0, pods - held)))
 
     def mean(self) -> dict[str, float]:
         """Use over time, by name; what the nodes have nothing of is left out."""

@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from stretto.explain.why.gangs import gang_of
 from stretto.explain.why.inquiry import Inquiry
-from stretto.explain.why.pending import Alone, reasons_of
+from stretto.explain.why.pending import PodFindings, reasons_of
 from stretto.explain.why.scene import Scene, live_scene, not_handled
-from stretto.explain.words.reasons import Code, Reason, reason
-from stretto.explain.words.standing import facts_of, quota_words
+from stretto.explain.words.reasons import Reason, ReasonCode, reason
+from stretto.explain.words.standing import facts_of, quota_message
 from stretto.framework.contract.rule import View
 from stretto.plane import Plane
 from stretto.state.rows.lifecycle import PodState
@@ -30,10 +30,16 @@ GANGS_ASKED: Final = 20
 NOT_ASKED: Final = "not looked at"
 """Word for the pods of rarer kinds."""
 _PLACED: Final = (PodState.ASSUMED, PodState.BOUND, PodState.GONE)
-_ROOM: Final = (Code.NO_ROOM, Code.TOO_BIG, Code.VOLUME_CLAIMS, Code.VOLUMES, Code.OTHER_PODS)
+_ROOM: Final = (
+    ReasonCode.NO_ROOM,
+    ReasonCode.TOO_BIG,
+    ReasonCode.VOLUME_CLAIMS,
+    ReasonCode.VOLUMES,
+    ReasonCode.OTHER_PODS,
+)
 
 
-class Waiting(msgspec.Struct, frozen=True, gc=False):
+class PendingPods(msgspec.Struct, frozen=True, gc=False):
     """Pods that wait for one reason."""
 
     #: Stable code of the reason (``no-room``, ``gang-short``, ...), or ``not looked at``.
@@ -48,7 +54,7 @@ class Waiting(msgspec.Struct, frozen=True, gc=False):
     sentence: str
 
 
-def waiting_pods(plane: Plane) -> tuple[Waiting, ...]:
+def waiting_pods(plane: Plane) -> tuple[PendingPods, ...]:
     """The pods without a node by reason, the commonest first."""
     pods = plane.cluster.pods
     states = pods.state[: pods.length]
@@ -56,7 +62,7 @@ def waiting_pods(plane: Plane) -> tuple[Waiting, ...]:
     if not len(rows):
         return ()
     kinds = [(members[0], len(members)) for members in kinds_of(plane, rows)]
-    asker = Asker(plane)
+    asker = PendingExplainer(plane)
     counts: Counter[tuple[str, str]] = Counter()
     first: dict[tuple[str, str], tuple[int, str]] = {}
     for number, (row, count) in enumerate(kinds):
@@ -67,12 +73,14 @@ def waiting_pods(plane: Plane) -> tuple[Waiting, ...]:
         counts[code, refusal] += count
         first.setdefault((code, refusal), (row, sentence))
     return tuple(
-        Waiting(code, refusal, count, pods.key(first[code, refusal][0]), first[code, refusal][1])
+        PendingPods(
+            code, refusal, count, pods.key(first[code, refusal][0]), first[code, refusal][1]
+        )
         for (code, refusal), count in counts.most_common()
     )
 
 
-class Answer(NamedTuple):
+class PendingAnswer(NamedTuple):
     """What one pod of a kind was told."""
 
     #: The dominant reason.
@@ -95,7 +103,7 @@ def kinds_of(plane: Plane, rows: npt.NDArray[np.int64]) -> list[list[int]]:
     return sorted(found.values(), key=len, reverse=True)
 
 
-class Asker:
+class PendingExplainer:
     """Asks single pods why they wait."""
 
     def __init__(self, plane: Plane) -> None:
@@ -106,23 +114,23 @@ class Asker:
         self._slots = plane.cluster.nodes.live_slots()
         self._gangs = 0
 
-    def ask(self, row: int) -> Answer:
+    def ask(self, row: int) -> PendingAnswer:
         """What one pod is told."""
         cluster = self._plane.cluster
         pod = cluster.classes[int(cluster.pods.class_id[row])]
         inquiry = Inquiry(self._scene.rules(row)[0], pod, self._view, self._slots)
         unit = self._plane.units.of_row(row)
         views = self._plane.dispatcher.views
-        quota = quota_words(views, unit) if unit is not None else ""
+        quota = quota_message(views, unit) if unit is not None else ""
         facts = None
         if unit is not None:
             facts = facts_of(unit, (0, 0), failure=views.failure(unit), quota=quota)
-        gang = gang_of(self._scene, row, facts) if self._may_ask_gang(unit) else None
+        gang = gang_of(self._scene, row, facts) if self._may_explain_gang(unit) else None
         state = PodState(int(cluster.pods.state[row]))
-        found = reasons_of(inquiry, Alone(state), facts, gang)
+        found = reasons_of(inquiry, PodFindings(state), facts, gang)
         said = inquiry.reasons()
         refusal = said[0].reason if found[0].code in _ROOM and said else ""
-        return Answer(found[0], refusal, inquiry.message())
+        return PendingAnswer(found[0], refusal, inquiry.message())
 
     def stranger(self, record: Record) -> Reason:
         """Why the plane does not know a pod that exists."""
@@ -130,9 +138,9 @@ class Asker:
         if why is not None:
             return why
         other = self._scene.other(f"{record.namespace}/{record.name}")
-        return other[1] if other else reason(Code.QUEUED, "It has not been seen yet.")
+        return other[1] if other else reason(ReasonCode.QUEUED, "It has not been seen yet.")
 
-    def _may_ask_gang(self, unit: Unit | None) -> bool:
+    def _may_explain_gang(self, unit: Unit | None) -> bool:
         if unit is None or not unit.is_gang:
             return False
         self._gangs += 1

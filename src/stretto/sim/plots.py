@@ -19,7 +19,7 @@ DOTS_PER_INCH: Final = 110
 """Sharp in a document, and some 60 kB a plot."""
 
 
-class Line(msgspec.Struct, frozen=True):
+class PlotLine(msgspec.Struct, frozen=True):
     """One curve of a plot."""
 
     #: Its name in the legend; empty for none.
@@ -38,7 +38,7 @@ class Line(msgspec.Struct, frozen=True):
     band: Sequence[float] = ()
 
 
-class Words(msgspec.Struct, frozen=True):
+class PlotTexts(msgspec.Struct, frozen=True):
     """What is written on a plot."""
 
     #: Above it.
@@ -66,7 +66,7 @@ def check_plots() -> None:
         raise NotAllowedError("drawing plots", "matplotlib is not installed", hint) from error
 
 
-def curves_png(lines: Sequence[Line], words: Words) -> bytes:
+def curves_png(lines: Sequence[PlotLine], words: PlotTexts) -> bytes:
     """Curves over a common axis."""
     figure, axes = _figure()
     for line in lines:
@@ -86,7 +86,7 @@ def curves_png(lines: Sequence[Line], words: Words) -> bytes:
     return _finish(figure, axes, words)
 
 
-def bars_png(bars: Mapping[str, Sequence[float]], parts: Sequence[str], words: Words) -> bytes:
+def bars_png(bars: Mapping[str, Sequence[float]], parts: Sequence[str], words: PlotTexts) -> bytes:
     """Stacked bars: a bar for each name, with as many parts as ``parts`` has names."""
     figure, axes = _figure()
     names = list(bars)
@@ -109,7 +109,7 @@ def _figure() -> "tuple[Figure, Axes]":
     return figure, figure.add_subplot()
 
 
-def _finish(figure: "Figure", axes: "Axes", words: Words) -> bytes:
+def _finish(figure: "Figure", axes: "Axes", words: PlotTexts) -> bytes:
     """Write on a plot and encode it; the same curves give the same bytes."""
     axes.set_title(words.title, fontsize=10, loc="left")
     axes.set_xlabel(words.x, fontsize=9)

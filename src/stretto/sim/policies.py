@@ -11,10 +11,10 @@ import msgspec
 
 from stretto.base.errors import UnknownNameError
 from stretto.framework.compiled.ties import TieRule
-from stretto.framework.compiled.typical import PodKind
-from stretto.framework.plugins.gpu_policies import FGD
+from stretto.framework.compiled.typical import TypicalPod
+from stretto.framework.plugins.gpu_policies import FgdRule
 from stretto.framework.profile.profile import PROFILES, Profile, load_profile
-from stretto.inputs.traces.openb.protocol import TypicalPods
+from stretto.inputs.traces.openb.protocol import TypicalPodKinds
 
 STUDY: Final = ("fgd", "best-fit", "dot-prod", "gpu-packing", "gpu-clustering", "random")
 """The policies of the published study, in the order in which tables show them."""
@@ -32,7 +32,7 @@ def check_policies(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def policy_profile(name: str, ties: TieRule, typical: TypicalPods | None = None) -> Profile:
+def policy_profile(name: str, ties: TieRule, typical: TypicalPodKinds | None = None) -> Profile:
     """The profile of a policy.
 
     Args:
@@ -45,16 +45,16 @@ def policy_profile(name: str, ties: TieRule, typical: TypicalPods | None = None)
     if profile.ties is not TieRule.RANDOM:
         profile = msgspec.structs.replace(profile, ties=ties)
     if typical is not None and profile.learns:
-        rule = FGD({"typicalPods": _arguments(typical)})
+        rule = FgdRule({"typicalPods": _arguments(typical)})
         scores = tuple(
-            (rule, weight) if isinstance(old, FGD) else (old, weight)
+            (rule, weight) if isinstance(old, FgdRule) else (old, weight)
             for old, weight in profile.scores
         )
         profile = msgspec.structs.replace(profile, scores=scores)
     return profile
 
 
-def kinds_of(typical: TypicalPods) -> list[tuple[PodKind, float]]:
+def kinds_of(typical: TypicalPodKinds) -> list[tuple[TypicalPod, float]]:
     """Typical pods as the framework's kinds with their frequencies."""
     rows = zip(
         typical.cpu_milli.tolist(),
@@ -65,12 +65,12 @@ def kinds_of(typical: TypicalPods) -> list[tuple[PodKind, float]]:
         strict=True,
     )
     return [
-        (PodKind(cpu, count, milli, tuple(sorted(set(models)))), frequency)
+        (TypicalPod(cpu, count, milli, tuple(sorted(set(models)))), frequency)
         for cpu, count, milli, models, frequency in rows
     ]
 
 
-def _arguments(typical: TypicalPods) -> list[dict[str, Any]]:
+def _arguments(typical: TypicalPodKinds) -> list[dict[str, Any]]:
     """Typical pods as a profile spells them."""
     return [
         {

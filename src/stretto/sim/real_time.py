@@ -30,7 +30,7 @@ POLLED: Final = 1 << 30
 """Events taken at once before the first decision: all there are."""
 
 
-class Sample(NamedTuple):
+class RunSample(NamedTuple):
     """The run at one moment."""
 
     #: Seconds since it began (or went on).
@@ -48,7 +48,7 @@ class Sample(NamedTuple):
         return max(0, self.arrived - self.placed - self.pending)
 
 
-Told = Callable[[Sample], None]
+Told = Callable[[RunSample], None]
 """Told how the run comes along, some ten times a second."""
 
 
@@ -79,7 +79,7 @@ class LiveRun:
         self._clock = clock
         self._speed = speed
         self._jumped = feeder.resumed_at
-        self._told_at = -inf
+        self._reported_at = -inf
         plane.observers.append(self.recorder.observe)
         plane.witnesses.append(self.recorder.witness)
         plane.observers.append(self._observe)
@@ -130,14 +130,14 @@ class LiveRun:
         """Note in the store how far the run has come."""
         self._feeder.pause(self.elapsed)
 
-    def sample(self) -> Sample:
+    def sample(self) -> RunSample:
         """The run at this moment."""
         pods = self._plane.cluster.pods
         counts = np.bincount(pods.state[: pods.length], minlength=len(PodState))
         placed = int(counts[PodState.BOUND] + counts[PodState.ASSUMED])
         gone = int(counts[PodState.GONE])
         pending = int(counts.sum()) - placed - gone
-        return Sample(self.seconds, placed, pending, self._feeder.pods)
+        return RunSample(self.seconds, placed, pending, self._feeder.pods)
 
     # ------------------------------------------------------------ inside
 
@@ -201,6 +201,6 @@ class LiveRun:
 
     def _tell(self, told: Told | None, *, now: bool = False) -> None:
         time = self._clock.monotonic()
-        if told is not None and (now or time - self._told_at >= TELL_EVERY):
-            self._told_at = time
+        if told is not None and (now or time - self._reported_at >= TELL_EVERY):
+            self._reported_at = time
             told(self.sample())

@@ -1,7 +1,7 @@
 """The report at the end of a run: placed, pending and why, use by GPU model, conflicts, speed.
 
-It is made of what a plane shows and what a ``Meter`` has counted, and is the same for a run in real
-time and for one in virtual time. ``tables`` lays it out for people, ``plots`` draws it.
+It is made of what a plane shows and what a ``StepCounters`` has counted, and is the same for a run
+in real time and for one in virtual time. ``tables`` lays it out for people, ``plots`` draws it.
 """
 
 from typing import Final, NamedTuple
@@ -10,11 +10,11 @@ import msgspec
 import numpy as np
 
 from stretto.framework.compiled import devices as formulas
-from stretto.framework.compiled.typical import learnt
+from stretto.framework.compiled.typical import observed_typical_pods
 from stretto.plane import Plane
-from stretto.sim.counters import Meter
-from stretto.sim.pending import Waiting, waiting_pods
-from stretto.sim.plots import Line, Words, bars_png, curves_png
+from stretto.sim.counters import StepCounters
+from stretto.sim.pending import PendingPods, waiting_pods
+from stretto.sim.plots import PlotLine, PlotTexts, bars_png, curves_png
 from stretto.state.classes.table import GPU
 from stretto.state.rows.devices import WHOLE
 from stretto.state.rows.lifecycle import PodState
@@ -26,7 +26,7 @@ NO_MODEL: Final = "GPU"
 """Name of GPUs whose nodes name no model."""
 
 
-class Latency(msgspec.Struct, frozen=True):
+class BindLatency(msgspec.Struct, frozen=True):
     """From the first sight of a pod to its bind, in milliseconds."""
 
     #: Half of the pods took no longer.
@@ -86,7 +86,7 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     #: Pods placed a second, from the start to the last placement.
     pods_per_s: float
     #: Latency of what was placed; null where nothing was.
-    latency: Latency | None
+    latency: BindLatency | None
     #: Claims that were refused.
     conflicts: int
     #: Refused claims in percent of all claims.
@@ -96,7 +96,7 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     #: Pods placed by shard.
     placed_by_shard: dict[str, int]
     #: Why pods are pending, the commonest reason first.
-    waiting: tuple[Waiting, ...]
+    waiting: tuple[PendingPods, ...]
     #: Use of the GPUs, by model.
     models: tuple[ModelUse, ...]
     #: Use of the other resources.
@@ -120,7 +120,7 @@ class TableData(NamedTuple):
     rows: list[tuple[object, ...]]
 
 
-def summarise(plane: Plane, meter: Meter, *, partial: bool = False) -> RunReport:
+def summarise(plane: Plane, meter: StepCounters, *, partial: bool = False) -> RunReport:
     """The report of a run as it stands now."""
     pods = plane.cluster.pods
     states = pods.state[: pods.length]
@@ -172,9 +172,11 @@ def tables(report: RunReport) -> list[TableData]:
 def plots(report: RunReport) -> dict[str, bytes]:
     """The report as PNG files by name."""
     placed = [float(count) for count in report.placed_after]
-    way = Line("", report.after_s, placed, steps=True)
+    way = PlotLine("", report.after_s, placed, steps=True)
     found = {
-        "placed.png": curves_png([way], Words("pods placed over time", "seconds", "pods placed"))
+        "placed.png": curves_png(
+            [way], PlotTexts("pods placed over time", "seconds", "pods placed")
+        )
     }
     if report.models:
         parts = ("allocated", "fragmented", "free and of use")
@@ -186,7 +188,7 @@ def plots(report: RunReport) -> dict[str, bytes]:
             )
             for each in report.models
         }
-        words = Words("GPU milli by model", "model", "% of the model's GPU milli")
+        words = PlotTexts("GPU milli by model", "model", "% of the model's GPU milli")
         found["gpus.png"] = bars_png(bars, parts, words)
     return found
 
@@ -210,12 +212,12 @@ def _overall(report: RunReport) -> list[tuple[object, ...]]:
     ]
 
 
-def _latency(meter: Meter) -> Latency | None:
+def _latency(meter: StepCounters) -> BindLatency | None:
     waits = 1000.0 * meter.waits()
     if not len(waits):
         return None
     p50, p90, p99 = (float(each) for each in np.percentile(waits, (50, 90, 99)))
-    return Latency(p50, p90, p99, float(waits.max()))
+    return BindLatency(p50, p90, p99, float(waits.max()))
 
 
 def _models(plane: Plane) -> tuple[ModelUse, ...]:
@@ -226,9 +228,9 @@ def _models(plane: Plane) -> tuple[ModelUse, ...]:
     there = table.kind[slots] == kind
     typical = plane.engine.typical
     if not len(typical.frequency):
-        typical = learnt(cluster)
+        typical = observed_typical_pods(cluster)
     cpu = (cluster.ledger.alloc - cluster.ledger.used)[slots, CPU].clip(0, 1 << 30)
-    columns = formulas.Devices(table.free[slots], table.kind[slots], table.model[slots])
+    columns = formulas.DeviceSlots(table.free[slots], table.kind[slots], table.model[slots])
     lost = formulas.fragmentation(typical, cpu.astype(np.int32), columns, kind)
     wanted = bool((typical.gpus > 0).any())
     first = np.argmax(there, axis=1)

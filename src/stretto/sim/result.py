@@ -2,15 +2,15 @@
 
 from typing import Generic, NamedTuple, TypeVar
 
-from stretto.sim.plots import Line
+from stretto.sim.plots import PlotLine
 
 Report = TypeVar("Report")
 
 
-class Simulated(NamedTuple, Generic[Report]):
+class SimulationResult(NamedTuple, Generic[Report]):
     """One simulation that has ended."""
 
     #: The figures.
     report: Report
     #: Use in percent over hours since the first arrival.
-    lines: tuple[Line, ...]
+    lines: tuple[PlotLine, ...]

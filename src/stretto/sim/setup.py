@@ -34,7 +34,7 @@ ProfileSource = str | dict[str, Any]
 """What a profile is made from: a name, or a mapping."""
 
 
-class Rules(NamedTuple):
+class SchedulingRules(NamedTuple):
     """What decides where pods go."""
 
     #: What the profile is made from.
@@ -47,7 +47,7 @@ class Rules(NamedTuple):
     plugins: tuple[Path, ...] = ()
 
 
-class Settings(NamedTuple):
+class PlaneSettings(NamedTuple):
     """What a plane is told beside its rules."""
 
     #: Scheduler shards.
@@ -58,7 +58,7 @@ class Settings(NamedTuple):
     scheduler_names: frozenset[str] = frozenset({SCHEDULER_NAME})
 
 
-class Site(NamedTuple):
+class LiveSite(NamedTuple):
     """A store and the plane over it."""
 
     #: Where the objects live.
@@ -143,15 +143,21 @@ def _scored_by(policy: str, given: str | Mapping[str, Any]) -> dict[str, Any]:
     return {**given, "profiles": profiles}
 
 
-def build_site(scenario: Scenario, feed: Feed, rules: Rules, store: Store, clock: Clock) -> Site:
+def build_site(
+    scenario: Scenario, feed: Feed, rules: SchedulingRules, store: Store, clock: Clock
+) -> LiveSite:
     """A plane over a store, as a scenario wants it."""
     queues = [decode_as(Queue, body) for kind, body in feed.objects if kind is QUEUE]
-    settings = Settings(scenario.shards, Rng(scenario.seed).child("plane").seed)
-    return Site(store, build_plane(rules, settings, queues, store, clock))
+    settings = PlaneSettings(scenario.shards, Rng(scenario.seed).child("plane").seed)
+    return LiveSite(store, build_plane(rules, settings, queues, store, clock))
 
 
 def build_plane(
-    rules: Rules, settings: Settings, queues: Sequence[Queue], store: Store, clock: Clock
+    rules: SchedulingRules,
+    settings: PlaneSettings,
+    queues: Sequence[Queue],
+    store: Store,
+    clock: Clock,
 ) -> Plane:
     """A plane over a store."""
     profile: Profile = load_profile(rules.source, known_rules(rules.plugins))

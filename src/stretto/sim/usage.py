@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from stretto.sim.engine import NEVER, Record
-from stretto.sim.plots import Line
+from stretto.sim.engine import NEVER, WorkRecord
+from stretto.sim.plots import PlotLine
 
 DRAWN: Final = 2000
 """Points of a curve that are drawn: more than a plot has pixels."""
@@ -19,7 +19,7 @@ HOUR_S: Final = 3600.0
 Ints = npt.NDArray[np.int64]
 
 
-class Usage(NamedTuple):
+class AmountUsage(NamedTuple):
     """How much of one amount was in use."""
 
     #: int64[round]: tick of each round.
@@ -37,21 +37,21 @@ class Usage(NamedTuple):
         """Amount × ticks, up to the last round."""
         return int((self.levels[:-1] * np.diff(self.ticks)).sum())
 
-    def line(self, label: str, whole: int, tick_s: float, colour: int = 0) -> Line:
+    def line(self, label: str, whole: int, tick_s: float, colour: int = 0) -> PlotLine:
         """The level in percent of a whole over hours, as a curve of steps."""
         shown = np.unique(np.linspace(0, max(len(self.ticks) - 1, 0), DRAWN).astype(np.int64))
         if not len(self.ticks):
             shown = shown[:0]
         hours = (self.ticks[shown] - self.ticks[:1].sum()) * tick_s / HOUR_S
         percent = 100.0 * self.levels[shown] / max(1, whole)
-        return Line(label, hours.tolist(), percent.tolist(), colour, steps=True)
+        return PlotLine(label, hours.tolist(), percent.tolist(), colour, steps=True)
 
 
-def usage(record: Record, amounts: Ints) -> Usage:
+def usage(record: WorkRecord, amounts: Ints) -> AmountUsage:
     """Use of an amount (int64[work]: what each takes while it runs)."""
     started = record.started != NEVER
     ended = record.ended != NEVER
     change = np.zeros(len(record.ticks), np.int64)
     np.add.at(change, record.start_round[started], amounts[started])
     np.add.at(change, record.end_round[ended], -amounts[ended])
-    return Usage(record.ticks, np.cumsum(change))
+    return AmountUsage(record.ticks, np.cumsum(change))

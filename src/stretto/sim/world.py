@@ -21,7 +21,7 @@ from stretto.inputs.objects.objects import node_body
 from stretto.plane import Plane, PlaneConfig
 from stretto.state.cluster.cluster import ClusterConfig
 from stretto.stores.embedded.memory import MemoryStore
-from stretto.stores.store import Outcome, Replies
+from stretto.stores.store import Replies, WriteOutcome
 
 AT_ONCE: Final = 4096
 """Objects written in one call: what a watch hands over in one go."""
@@ -91,15 +91,17 @@ def build_world(config: WorldConfig, nodes: Sequence[FleetNode]) -> World:
     )
     world = World(clock, store, plane)
     for low in range(0, len(nodes), AT_ONCE):
-        accepted(store.create(NODE, [node_body(node) for node in nodes[low : low + AT_ONCE]]))
+        require_accepted(
+            store.create(NODE, [node_body(node) for node in nodes[low : low + AT_ONCE]])
+        )
     world.poll()
     plane.run_until_idle()
     return world
 
 
-def accepted(replies: Replies) -> None:
+def require_accepted(replies: Replies) -> None:
     """Every write went through; a store in memory has no other excuse than a bug of ours."""
     for reply in replies:
-        if reply.outcome is not Outcome.OK:
+        if reply.outcome is not WriteOutcome.OK:
             reason = reply.message or reply.code.value
             raise InvariantBrokenError("the simulated store", reason, "report this as a bug")

@@ -41,7 +41,7 @@ _SELECTIONS: Final = 1024
 """Answers to namespace selectors kept."""
 
 
-class Objects:
+class ClusterObjects:
     """Objects by kind and name, and the log of their changes."""
 
     def __init__(self, objects: Iterable[Wire] = ()) -> None:
@@ -160,7 +160,7 @@ class Objects:
         identity = identity_of(item)
         before = self._known.get(identity)
         if isinstance(before, VolumeAttachment):
-            self._take_off(before)
+            self._drop_index(before)
         shelf, key = place
         shelf[key] = self._known[identity] = item
         self._note(identity)
@@ -177,7 +177,7 @@ class Objects:
         """Forget an object, if it is known."""
         before = self._known.pop(identity, None)
         if before is not None:
-            self._take_off(before)
+            self._drop_index(before)
             self._note(identity)
 
     def take(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> None:
@@ -209,7 +209,7 @@ class Objects:
             del self._log[:dropped]
             self._log_base += dropped
 
-    def _take_off(self, item: Wire) -> None:
+    def _drop_index(self, item: Wire) -> None:
         place = self._place(item)
         if place is not None:
             shelf, key = place

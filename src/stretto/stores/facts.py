@@ -63,7 +63,7 @@ class PodStatusFacts(msgspec.Struct, frozen=True, gc=False):
 NO_STATUS: Final = PodStatusFacts()
 
 
-class PodFacts(msgspec.Struct, frozen=True, gc=False):
+class PodRecordFacts(msgspec.Struct, frozen=True, gc=False):
     """Facts of a pod; its node stands in the record."""
 
     #: Identity and bookkeeping.
@@ -86,7 +86,7 @@ class PodFacts(msgspec.Struct, frozen=True, gc=False):
 
 
 _DECODER: Final = msgspec.json.Decoder(Facts)
-_POD_DECODER: Final = msgspec.json.Decoder(PodFacts)
+_POD_DECODER: Final = msgspec.json.Decoder(PodRecordFacts)
 
 
 def decode_facts(body: bytes) -> Facts:
@@ -97,7 +97,7 @@ def decode_facts(body: bytes) -> Facts:
         raise refusal(error, body, "object") from error
 
 
-def decode_pod_facts(body: bytes) -> PodFacts:
+def decode_pod_facts(body: bytes) -> PodRecordFacts:
     """The facts of a pod; malformed ones are refused with the field's path."""
     try:
         return _POD_DECODER.decode(body)

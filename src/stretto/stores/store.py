@@ -23,7 +23,7 @@ from stretto.api.wire.kinds import Kind
 from stretto.stores.capabilities import Capabilities
 
 
-class Outcome(Enum):
+class WriteOutcome(Enum):
     """What became of one write."""
 
     #: Done, and durable where the store is.
@@ -36,7 +36,7 @@ class Outcome(Enum):
     UNKNOWN = "unknown"
 
 
-class Code(Enum):
+class StatusReason(Enum):
     """Why a write did not go through, in Kubernetes' words for its status reasons."""
 
     NONE = ""
@@ -92,7 +92,7 @@ class EventType(IntEnum):
     BOOKMARK = 3
 
 
-class Event(msgspec.Struct, frozen=True, gc=False):
+class WatchEvent(msgspec.Struct, frozen=True, gc=False):
     """One change seen by a watch, in the order of versions."""
 
     #: What happened.
@@ -110,9 +110,9 @@ class Reply(msgspec.Struct, frozen=True, gc=False):
     """The answer to one write."""
 
     #: What became of it.
-    outcome: Outcome
+    outcome: WriteOutcome
     #: Why it did not go through.
-    code: Code = Code.NONE
+    code: StatusReason = StatusReason.NONE
     #: What to do about it, for people.
     message: str = ""
     #: The object after the write (ok), or as it is now (conflict, when known). An API server shows
@@ -205,7 +205,7 @@ class Listing(msgspec.Struct, frozen=True, gc=False):
     next_page: str = ""
 
 
-class Selection(msgspec.Struct, frozen=True, gc=False):
+class ListOptions(msgspec.Struct, frozen=True, gc=False):
     """What to list."""
 
     #: Only this namespace; empty for all.
@@ -220,7 +220,7 @@ class Selection(msgspec.Struct, frozen=True, gc=False):
     page: str = ""
 
 
-EVERYTHING = Selection()
+EVERYTHING = ListOptions()
 """Lists all objects of a kind."""
 
 
@@ -246,7 +246,7 @@ UnitReplies = list[Replies]
 class Watch(Protocol):
     """A stream of the changes of one kind, polled (never awaited) by its reader."""
 
-    def poll(self, limit: int = 4096) -> list[Event]:
+    def poll(self, limit: int = 4096) -> list[WatchEvent]:
         """The next changes, oldest first, at most ``limit``; empty when there are none now.
 
         Raises:
@@ -271,7 +271,7 @@ class Store(Protocol):
         """The object as it is now, or ``None``."""
         ...
 
-    def list(self, kind: Kind, selection: Selection = EVERYTHING) -> Listing:
+    def list(self, kind: Kind, selection: ListOptions = EVERYTHING) -> Listing:
         """The objects of a kind that the selection names."""
         ...
 
@@ -312,7 +312,7 @@ class Store(Protocol):
         ...
 
 
-class LateStore(Store, Protocol):
+class PipelinedStore(Store, Protocol):
     """A store behind a network: whoever writes may go on before the answers come."""
 
     def begin_bind(self, binds: Sequence[Bind]) -> Future[Replies]:
@@ -332,7 +332,7 @@ class LateStore(Store, Protocol):
         ...
 
 
-class UnitStore(Store, Protocol):
+class EmbeddedStore(Store, Protocol):
     """An embedded store: it binds whole units in one transaction and counts budgets itself."""
 
     def bind_units(self, units: Sequence[Sequence[Bind]]) -> UnitReplies:

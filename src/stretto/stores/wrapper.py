@@ -10,17 +10,17 @@ from stretto.stores.store import (
     Deletion,
     Eviction,
     Listing,
+    ListOptions,
     Patch,
     Record,
     Replies,
-    Selection,
     Store,
     Update,
     Watch,
 )
 
 
-class PassingStore:
+class StoreWrapper:
     """Answers as the store behind it does; what it does otherwise is said by whoever is made of it.
 
     Only what every store has is passed on: binding whole units is not.
@@ -39,7 +39,7 @@ class PassingStore:
         """The object as it is now, or ``None``."""
         return self._inner.get(kind, namespace, name)
 
-    def list(self, kind: Kind, selection: Selection = EVERYTHING) -> Listing:
+    def list(self, kind: Kind, selection: ListOptions = EVERYTHING) -> Listing:
         """The objects of a kind that the selection names."""
         return self._inner.list(kind, selection)
 

@@ -26,13 +26,13 @@ from stretto.inputs.objects.pod_templates import PodTemplates, TemplateSpec
 from stretto.inputs.scenario.workloads import poisson_times, synthetic_nodes
 from stretto.plane import Plane, PlaneConfig, Step
 from stretto.sim.setup import MEMORY, open_store
-from stretto.state.classes.table import Classes
-from stretto.state.rows.resources import Resources
+from stretto.state.classes.table import PodClasses
+from stretto.state.rows.resources import ResourceColumns
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.embedded.sqlite import SqliteStore
-from stretto.stores.embedded.templates import Patterns
-from stretto.stores.store import Deletion, Outcome, Record
-from stretto_lab.bench.options import EngineBench
+from stretto.stores.embedded.templates import TemplateCache
+from stretto.stores.store import Deletion, Record, WriteOutcome
+from stretto_lab.bench.options import EngineBenchOptions
 from stretto_lab.bench.stopwatch import Stopwatches
 
 SUBMIT: Final = 1024
@@ -53,7 +53,7 @@ class EngineResult(msgspec.Struct, frozen=True):
     """What was measured."""
 
     #: What was asked.
-    asked: EngineBench
+    asked: EngineBenchOptions
     #: Pods a second from JSON in hand to bound in the store: the median of the rounds.
     end_to_end_per_s: float
     #: The same of each round.
@@ -86,7 +86,7 @@ class EngineResult(msgspec.Struct, frozen=True):
     setup_s: float
 
 
-class Pass(NamedTuple):
+class ThroughputPass(NamedTuple):
     """One throughput pass."""
 
     #: Wall seconds.
@@ -106,7 +106,7 @@ class Pass(NamedTuple):
 class _Bench:
     """One run."""
 
-    def __init__(self, asked: EngineBench, seed: int) -> None:
+    def __init__(self, asked: EngineBenchOptions, seed: int) -> None:
         self.asked = asked
         self.clock = WallClock()
         self.rng = Rng(seed)
@@ -175,7 +175,7 @@ class _Bench:
         if groups:
             self.store.create(POD_GROUP, groups)
         replies = self.store.create(POD, bodies)
-        wrong = next((r for r in replies if r.outcome is not Outcome.OK), None)
+        wrong = next((r for r in replies if r.outcome is not WriteOutcome.OK), None)
         if wrong is not None:
             raise RuntimeError(f"the store refused a bench pod: {wrong.message}")
 
@@ -185,7 +185,7 @@ class _Bench:
         units, bodies = self.asked.units, self.templates.group_bodies
         return bodies[-(-first // units) : -(-self._submitted // units)]
 
-    def throughput(self, watches: Stopwatches) -> Pass:
+    def throughput(self, watches: Stopwatches) -> ThroughputPass:
         """Everything at once."""
         bodies = self.templates.bodies(self.asked.pods)
         before = self.plane.binder.counts.copy()
@@ -198,7 +198,7 @@ class _Bench:
         took, cpu = self.clock.monotonic() - start, _cpu_seconds() - cpu
         counts = self.plane.binder.counts - before
         refused = sum(n for cause, n in counts.items() if cause not in ("granted", "bound"))
-        result = Pass(
+        result = ThroughputPass(
             seconds=took,
             cpu_seconds=cpu,
             stages=watches.shares(took),
@@ -208,10 +208,10 @@ class _Bench:
         )
         first = _number(bodies[0])
         del bodies
-        self._clear_away(range(first, first + self.asked.pods))
+        self._remove_pods(range(first, first + self.asked.pods))
         return result
 
-    def _clear_away(self, numbers: range) -> None:
+    def _remove_pods(self, numbers: range) -> None:
         """Remove the pods of a pass, so that the next finds the cluster as it was."""
         for start in range(0, len(numbers), SUBMIT):
             part = numbers[start : start + SUBMIT]
@@ -274,11 +274,11 @@ class _Bench:
     def decode_only(self) -> float:
         """Pods a second through the decoder and the interning table, best of three."""
         bodies = self.templates.bodies(min(self.asked.pods, 50_000))
-        classes = Classes(Resources())
+        classes = PodClasses(ResourceColumns())
         rates = []
         for _ in range(3):
             start = self.clock.monotonic()
-            intern, patterns = classes.intern, Patterns()
+            intern, patterns = classes.intern, TemplateCache()
             for first in range(0, len(bodies), SUBMIT):
                 part = bodies[first : first + SUBMIT]
                 for body, head in zip(part, patterns.read(part)[1], strict=True):
@@ -296,7 +296,7 @@ class _Bench:
         return all(_same_row(runtime, class_id) for class_id in live[::step])
 
 
-def run_engine_bench(asked: EngineBench, seed: int = 0) -> EngineResult:
+def run_engine_bench(asked: EngineBenchOptions, seed: int = 0) -> EngineResult:
     """Measure; peak memory is the process's own, so run it in a fresh one."""
     bench = _Bench(asked, seed)
     watches = bench.stopwatches()

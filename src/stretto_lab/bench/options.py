@@ -3,7 +3,7 @@
 import msgspec
 
 
-class EngineBench(msgspec.Struct, frozen=True):
+class EngineBenchOptions(msgspec.Struct, frozen=True):
     """What to measure."""
 
     #: Nodes of the cluster.

@@ -13,11 +13,16 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from stretto.base.clock import Clock
-from stretto_lab.bench_kube.options import KUBE_SCHEDULER, STRETTO, KubeBench
-from stretto_lab.bench_kube.rounds import Ceiling, Round, ceiling, measure
-from stretto_lab.bench_kube.shapes import Counts, Shape, counts_of, shape_named
-from stretto_lab.bench_kube.warm import warm_kernels
-from stretto_lab.bench_kube.watch import Curve
+from stretto_lab.bench_kube.options import KUBE_SCHEDULER, STRETTO, KubeBenchOptions
+from stretto_lab.bench_kube.rounds import BenchRound, WriteCeiling, ceiling, measure
+from stretto_lab.bench_kube.shapes import (
+    WorkloadCounts,
+    WorkloadShape,
+    shape_named,
+    workload_counts,
+)
+from stretto_lab.bench_kube.warm import warm_up_kernels
+from stretto_lab.bench_kube.watch import PodCurve
 from stretto_lab.control_plane.cluster import CORE
 from stretto_lab.control_plane.tools import build
 
@@ -25,7 +30,7 @@ Told = Callable[[str], None]
 """Told of each step that takes long."""
 
 
-class Side(msgspec.Struct, frozen=True):
+class SchedulerResult(msgspec.Struct, frozen=True):
     """What one scheduler did with one workload; figures are medians over the rounds."""
 
     #: Pods bound a second from just before its first write to the last binding, loader stopped.
@@ -47,7 +52,7 @@ class Side(msgspec.Struct, frozen=True):
     #: Pods bound a second in each round.
     rounds_per_s: list[float | None]
     #: Pods over time in the last round.
-    curve: Curve
+    curve: PodCurve
 
 
 class WorkloadResult(msgspec.Struct, frozen=True):
@@ -56,11 +61,11 @@ class WorkloadResult(msgspec.Struct, frozen=True):
     #: Nodes.
     nodes: int
     #: How many pods there were.
-    pods: Counts
+    pods: WorkloadCounts
     #: Our side.
-    stretto: Side
+    stretto: SchedulerResult
     #: The other side; ``None`` where it was not asked for or cannot do it.
-    kube_scheduler: Side | None
+    kube_scheduler: SchedulerResult | None
     #: Pods a second when the same writes are replayed raw; ``None`` where nothing was bound.
     api_ceiling_per_s: float | None
     #: The same in each round.
@@ -73,17 +78,17 @@ class WorkloadResult(msgspec.Struct, frozen=True):
     replay_failed: int
 
 
-class _Rounds(NamedTuple):
+class _WorkloadRounds(NamedTuple):
     """All rounds of one workload."""
 
     #: By side.
-    sides: dict[str, list[Round]]
+    sides: dict[str, list[BenchRound]]
     #: The ceilings.
-    ceilings: list[Ceiling]
+    ceilings: list[WriteCeiling]
 
 
 def run_kube_bench(
-    asked: KubeBench, clock: Clock, told: Told
+    asked: KubeBenchOptions, clock: Clock, told: Told
 ) -> Iterator[tuple[str, WorkloadResult]]:
     """Measure every workload that is asked for; what is missing of the programs is built.
 
@@ -95,7 +100,7 @@ def run_kube_bench(
     names = asked.names()
     build((*CORE, *([KUBE_SCHEDULER] if asked.against == KUBE_SCHEDULER else [])), told)
     told("rehearsing in memory, so that no kernel is compiled while something is measured")
-    warm_kernels(asked.profile, names)
+    warm_up_kernels(asked.profile, names)
     for name in names:
         yield name, _workload(shape_named(name), asked, clock, told)
 
@@ -109,7 +114,7 @@ def plain(results: Mapping[str, WorkloadResult]) -> dict[str, Any]:
         for key, label in _LABELS.items():
             fields[label] = side = fields.pop(key)
             if side is not None:
-                side["curve"] = dict(zip(Curve._fields, side["curve"], strict=True))
+                side["curve"] = dict(zip(PodCurve._fields, side["curve"], strict=True))
         order = (*_LABELS.values(), *(key for key in fields if key not in _LABELS.values()))
         found[name] = {key: fields[key] for key in order}
     return found
@@ -119,15 +124,17 @@ _LABELS: Final = {"stretto": STRETTO, "kube_scheduler": KUBE_SCHEDULER}
 """Names of the sides in files, by their field."""
 
 
-def sides_of(shape: Shape, asked: KubeBench) -> list[str]:
+def schedulers_of(shape: WorkloadShape, asked: KubeBenchOptions) -> list[str]:
     """Who is measured: kube-scheduler knows no gangs of custom kinds."""
     both = asked.against == KUBE_SCHEDULER and shape.gang == 1
     return [STRETTO, KUBE_SCHEDULER] if both else [STRETTO]
 
 
-def _workload(shape: Shape, asked: KubeBench, clock: Clock, told: Told) -> WorkloadResult:
-    counts = counts_of(shape, asked.nodes)
-    rounds = _Rounds({name: [] for name in sides_of(shape, asked)}, [])
+def _workload(
+    shape: WorkloadShape, asked: KubeBenchOptions, clock: Clock, told: Told
+) -> WorkloadResult:
+    counts = workload_counts(shape, asked.nodes)
+    rounds = _WorkloadRounds({name: [] for name in schedulers_of(shape, asked)}, [])
     for number in range(asked.rounds):
         turn = f"{shape.name}, round {number + 1} of {asked.rounds}"
         order = list(rounds.sides)
@@ -135,7 +142,10 @@ def _workload(shape: Shape, asked: KubeBench, clock: Clock, told: Told) -> Workl
             told(f"{turn}: {name}, {counts.pods:,} pods on {asked.nodes:,} nodes")
             found = measure(shape, asked, name, clock)
             rounds.sides[name].append(found)
-            told(f"{turn}: {name} bound {found.drain.bound:,}, {_shown(rate_of(found))} a second")
+            told(
+                f"{turn}: {name} bound {found.drain.bound:,}, "
+                f"{_shown(pods_per_second(found))} a second"
+            )
         writes = rounds.sides[STRETTO][-1].writes
         if writes.binds:
             told(f"{turn}: the ceiling, the same writes without a scheduler")
@@ -147,7 +157,10 @@ def _workload(shape: Shape, asked: KubeBench, clock: Clock, told: Told) -> Workl
 
 
 def result_of(
-    counts: Counts, nodes: int, sides: Mapping[str, Sequence[Round]], ceilings: Sequence[Ceiling]
+    counts: WorkloadCounts,
+    nodes: int,
+    sides: Mapping[str, Sequence[BenchRound]],
+    ceilings: Sequence[WriteCeiling],
 ) -> WorkloadResult:
     """The figures of a workload from its rounds."""
     ours = side_of(sides[STRETTO], counts)
@@ -167,12 +180,12 @@ def result_of(
     )
 
 
-def side_of(rounds: Sequence[Round], counts: Counts) -> Side:
+def side_of(rounds: Sequence[BenchRound], counts: WorkloadCounts) -> SchedulerResult:
     """The figures of one side from its rounds."""
-    rates = [rate_of(each) for each in rounds]
+    rates = [pods_per_second(each) for each in rounds]
     waits = sorted(wait for each in rounds for wait in each.waits)
     out = [counts.pods - each.drain.bound + _never(each, counts) for each in rounds]
-    return Side(
+    return SchedulerResult(
         pods_per_s=_rounded(_median(rates), 1),
         p50_s=quantile(waits, 0.5),
         p99_s=quantile(waits, 0.99),
@@ -186,7 +199,7 @@ def side_of(rounds: Sequence[Round], counts: Counts) -> Side:
     )
 
 
-def rate_of(found: Round) -> float | None:
+def pods_per_second(found: BenchRound) -> float | None:
     """Pods a second of a round's throughput pass; ``None`` where nothing was bound."""
     drain = found.drain
     return drain.bound / drain.seconds if drain.seconds else None
@@ -204,12 +217,12 @@ def quantile(values: Sequence[float], share: float) -> float | None:
     return round(found, 4) if math.isfinite(found) else None
 
 
-def _never(found: Round, counts: Counts) -> int:
+def _never(found: BenchRound, counts: WorkloadCounts) -> int:
     """Pods of the latency pass that were not bound (or never came, after a long silence)."""
     return counts.steady - sum(math.isfinite(wait) for wait in found.waits)
 
 
-def _cpu_of(found: Round) -> float | None:
+def _cpu_of(found: BenchRound) -> float | None:
     drain = found.drain
     return None if drain.cpu_s is None or not drain.bound else drain.cpu_s / drain.bound * 1e6
 

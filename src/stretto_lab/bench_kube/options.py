@@ -26,7 +26,7 @@ LEAST_NODES: Final = 10
 """Below, workloads lose their shape (each anti-affine pod wants a node of its own)."""
 
 
-class KubeBench(msgspec.Struct, frozen=True):
+class KubeBenchOptions(msgspec.Struct, frozen=True):
     """What to measure."""
 
     #: Workloads, apart by commas, of ``WORKLOADS``.

@@ -1,7 +1,7 @@
 """Plots of the bench: one a workload, created and scheduled pods over time."""
 
-from stretto.sim.plots import Line, Words, curves_png
-from stretto_lab.bench_kube.bench import Side, WorkloadResult
+from stretto.sim.plots import PlotLine, PlotTexts, curves_png
+from stretto_lab.bench_kube.bench import SchedulerResult, WorkloadResult
 from stretto_lab.bench_kube.options import KUBE_SCHEDULER, STRETTO
 
 
@@ -15,13 +15,15 @@ def curves(name: str, result: WorkloadResult) -> bytes:
         for line in _lines(label, side, 2 * colour)
     ]
     title = f"{name}: {result.pods.pods:,} pods on {result.nodes:,} nodes"
-    return curves_png(lines, Words(title, "seconds since the first pod", "pods"))
+    return curves_png(lines, PlotTexts(title, "seconds since the first pod", "pods"))
 
 
-def _lines(label: str, side: Side, colour: int) -> list[Line]:
+def _lines(label: str, side: SchedulerResult, colour: int) -> list[PlotLine]:
     curve = side.curve
     return [
-        Line(f"{label}: {what}", curve.t, [float(each) for each in counts], colour=colour + offset)
+        PlotLine(
+            f"{label}: {what}", curve.t, [float(each) for each in counts], colour=colour + offset
+        )
         for offset, (what, counts) in enumerate(
             (("scheduled", curve.scheduled), ("created", curve.created))
         )

@@ -20,9 +20,9 @@ from stretto.stores.kube.login.access import KubeconfigAccess
 from stretto.stores.kube.store import KubeStore
 from stretto.stores.kube.transport.lanes import WIDTH
 from stretto.stores.kube.transport.options import KubeOptions
-from stretto.stores.store import Bind, Eviction, Outcome, Patch, Replies, Store
+from stretto.stores.store import Bind, Eviction, Patch, Replies, Store, WriteOutcome
 from stretto_lab.bench_kube.shapes import MEASURED, RUNNING
-from stretto_lab.bench_kube.watch import Onlooker
+from stretto_lab.bench_kube.watch import PodWatcher
 
 T = TypeVar("T")
 AT_ONCE: Final = 1024
@@ -49,7 +49,7 @@ class WritePlan(msgspec.Struct, frozen=True):
         return binds + evictions + len(self.nominations) + len(self.statuses)
 
 
-class Taken(msgspec.Struct, frozen=True):
+class WriteResults(msgspec.Struct, frozen=True):
     """What the server made of it."""
 
     #: Bindings that were taken.
@@ -58,7 +58,7 @@ class Taken(msgspec.Struct, frozen=True):
     failed: int
 
 
-def writes_of(seen: Onlooker) -> WritePlan:
+def writes_of(seen: PodWatcher) -> WritePlan:
     """The writes that an onlooker has seen so far; pods have no uid yet."""
     order = sorted(seen.bound, key=seen.bound.__getitem__)
     binds = [Bind(MEASURED, name, "", seen.node_of[name]) for name in order]
@@ -72,7 +72,7 @@ def writes_of(seen: Onlooker) -> WritePlan:
     return WritePlan(binds, evictions, nominations, statuses)
 
 
-def addressed(plan: WritePlan, uids: Mapping[str, str]) -> WritePlan:
+def with_uids(plan: WritePlan, uids: Mapping[str, str]) -> WritePlan:
     """The same writes for the same pods of another cluster, where they have these uids."""
     know = msgspec.structs.replace
     binds = [know(bind, uid=uids[bind.name]) for bind in plan.binds if bind.name in uids]
@@ -80,7 +80,7 @@ def addressed(plan: WritePlan, uids: Mapping[str, str]) -> WritePlan:
     return know(plan, binds=binds, evictions=going)
 
 
-def replay(store: Store, plan: WritePlan) -> Taken:
+def replay(store: Store, plan: WritePlan) -> WriteResults:
     """Send everything and wait for every answer."""
     with ThreadPoolExecutor(2) as threads:
         rest = [
@@ -90,7 +90,7 @@ def replay(store: Store, plan: WritePlan) -> Taken:
         nominated = _all(plan.nominations, lambda some: store.patch_status(POD, some))
         bound = _all(plan.binds, store.bind)
         sent = nominated + sum(each.result() for each in rest)
-    return Taken(bound, len(plan) - bound - sent)
+    return WriteResults(bound, len(plan) - bound - sent)
 
 
 def warm_up(store: Store) -> None:
@@ -107,7 +107,7 @@ def _all(items: Sequence[T], send: Callable[[Sequence[T]], Replies]) -> int:
     taken = 0
     for start in range(0, len(items), AT_ONCE):
         replies = send(items[start : start + AT_ONCE])
-        taken += sum(reply.outcome is Outcome.OK for reply in replies)
+        taken += sum(reply.outcome is WriteOutcome.OK for reply in replies)
     return taken
 
 

@@ -16,13 +16,13 @@ import msgspec
 
 from stretto.base.clock import Clock
 from stretto.base.errors import StrettoError
-from stretto_lab.bench_kube.options import KubeBench
-from stretto_lab.bench_kube.replay import Taken, WritePlan, addressed, writes_of
-from stretto_lab.bench_kube.shapes import Shape, counts_of, pod_name
-from stretto_lab.bench_kube.sides import Usage, side, usage_of
-from stretto_lab.bench_kube.site import Site
-from stretto_lab.bench_kube.watch import Curve
-from stretto_lab.control_plane.parts import Part
+from stretto_lab.bench_kube.options import KubeBenchOptions
+from stretto_lab.bench_kube.replay import WritePlan, WriteResults, with_uids, writes_of
+from stretto_lab.bench_kube.shapes import WorkloadShape, pod_name, workload_counts
+from stretto_lab.bench_kube.sides import ProcessUsage, side, usage_of
+from stretto_lab.bench_kube.site import BenchSite
+from stretto_lab.bench_kube.watch import PodCurve
+from stretto_lab.control_plane.parts import ServerProcess
 
 DRAIN_LOOK: Final = 0.02
 """Seconds between looks while pods drain; each look costs the machine a little."""
@@ -36,7 +36,7 @@ REPLAY_WITHIN: Final = 3600.0
 """Seconds for the replay of one workload."""
 
 
-class Drain(NamedTuple):
+class DrainPass(NamedTuple):
     """The throughput pass."""
 
     #: Pods bound.
@@ -49,22 +49,22 @@ class Drain(NamedTuple):
     cpu_s: float | None
 
 
-class Round(NamedTuple):
+class BenchRound(NamedTuple):
     """What one side did in one round."""
 
     #: The throughput pass.
-    drain: Drain
+    drain: DrainPass
     #: Seconds from seen to bound of each pod of the latency pass; infinity where it stayed out.
     waits: list[float]
     #: What the process has used at the end.
-    usage: Usage
+    usage: ProcessUsage
     #: Pods over time.
-    curve: Curve
+    curve: PodCurve
     #: The writes of the throughput pass.
     writes: WritePlan
 
 
-class Ceiling(NamedTuple):
+class WriteCeiling(NamedTuple):
     """The throughput pass of nobody: the writes of a side, sent raw."""
 
     #: Pods bound.
@@ -75,43 +75,45 @@ class Ceiling(NamedTuple):
     failed: int
 
 
-def measure(shape: Shape, asked: KubeBench, name: str, clock: Clock) -> Round:
+def measure(shape: WorkloadShape, asked: KubeBenchOptions, name: str, clock: Clock) -> BenchRound:
     """One round of one side, on a control plane of its own.
 
     Raises:
         StrettoError: a program has ended before its time.
     """
-    counts = counts_of(shape, asked.nodes)
+    counts = workload_counts(shape, asked.nodes)
     names = [pod_name(number) for number in range(counts.pods + counts.steady)]
-    with Site(shape, asked, clock) as site:
+    with BenchSite(shape, asked, clock) as site:
         scheduler = side(name, site.plane, asked.profile, site.folder / "scheduler.log")
         site.create_pods(range(counts.pods))
         try:
-            with site.stirred():
+            with site.churned():
                 drain = _drain(site, scheduler, names[: counts.pods], asked.patience)
                 writes = writes_of(site.seen)
                 waits = _steady(site, scheduler, names[counts.pods :], asked)
                 usage = usage_of(scheduler.pid)
         finally:
             scheduler.stop()
-        return Round(drain, waits, usage, site.seen.curve(), writes)
+        return BenchRound(drain, waits, usage, site.seen.curve(), writes)
 
 
-def ceiling(shape: Shape, asked: KubeBench, writes: WritePlan, clock: Clock) -> Ceiling:
+def ceiling(
+    shape: WorkloadShape, asked: KubeBenchOptions, writes: WritePlan, clock: Clock
+) -> WriteCeiling:
     """What the API server takes of a workload's own writes, with nobody deciding.
 
     Raises:
         StrettoError: the replay has failed.
     """
-    with Site(shape, asked, clock) as site:
+    with BenchSite(shape, asked, clock) as site:
         seen = site.seen
-        site.create_pods(range(counts_of(shape, asked.nodes).pods))
+        site.create_pods(range(workload_counts(shape, asked.nodes).pods))
         wait_for(site, lambda: len(seen.created) >= len(writes.binds), asked.patience)
         plan, out = site.folder / "plan.json", site.folder / "out.json"
-        plan.write_bytes(msgspec.json.encode(addressed(writes, seen.uid_of)))
+        plan.write_bytes(msgspec.json.encode(with_uids(writes, seen.uid_of)))
         words = [sys.executable, "-m", "stretto_lab.bench_kube.replay"]
         words += [str(site.plane.kubeconfig), str(plan), str(out)]
-        part = Part("replay", words, site.folder / "replay.log")
+        part = ServerProcess("replay", words, site.folder / "replay.log")
         part.start()
         try:
             wait_for(site, lambda: not part.is_running, REPLAY_WITHIN)
@@ -119,13 +121,13 @@ def ceiling(shape: Shape, asked: KubeBench, writes: WritePlan, clock: Clock) -> 
             part.kill()
         if not out.exists():
             raise StrettoError(f"the replay has failed; it said:\n{part.said()}")
-        taken = msgspec.json.decode(out.read_bytes(), type=Taken)
+        taken = msgspec.json.decode(out.read_bytes(), type=WriteResults)
         wait_for(site, lambda: len(seen.bound) >= taken.bound, asked.patience)
         wait_for(site, lambda: seen.looked_at - seen.wrote_at > SILENCE, asked.patience)
-        return Ceiling(len(seen.bound), seen.wrote_at - seen.idle_at, taken.failed)
+        return WriteCeiling(len(seen.bound), seen.wrote_at - seen.idle_at, taken.failed)
 
 
-def wait_for(site: Site, holds: Callable[[], bool], within: float) -> bool:
+def wait_for(site: BenchSite, holds: Callable[[], bool], within: float) -> bool:
     """Look on until something holds; whether it does in time."""
     until = site.seen.looked_at + within
     while not holds():
@@ -136,7 +138,9 @@ def wait_for(site: Site, holds: Callable[[], bool], within: float) -> bool:
     return True
 
 
-def _drain(site: Site, scheduler: Part, names: Sequence[str], patience: float) -> Drain:
+def _drain(
+    site: BenchSite, scheduler: ServerProcess, names: Sequence[str], patience: float
+) -> DrainPass:
     """Start the scheduler before pods that wait, and look on until they are bound."""
     seen = site.seen
     wait_for(site, lambda: len(seen.created) >= len(names), patience)
@@ -155,14 +159,16 @@ def _drain(site: Site, scheduler: Part, names: Sequence[str], patience: float) -
         if seen.looked_at - moved_at > (patience if bound else max(patience, START_WITHIN)):
             break
     if not bound:
-        return Drain(0, None, None, None)
+        return DrainPass(0, None, None, None)
     end = usage_of(scheduler.pid).cpu_s
     used = None if cpu is None or end is None else end - cpu
     first = min(seen.bound.values())
-    return Drain(bound, moved_at - seen.idle_at, first - started, used)
+    return DrainPass(bound, moved_at - seen.idle_at, first - started, used)
 
 
-def _steady(site: Site, scheduler: Part, names: Sequence[str], asked: KubeBench) -> list[float]:
+def _steady(
+    site: BenchSite, scheduler: ServerProcess, names: Sequence[str], asked: KubeBenchOptions
+) -> list[float]:
     """Pods at an even rate: how long each waits for its node."""
     seen = site.seen
     first = int(names[0].rpartition("-")[2])

@@ -38,7 +38,7 @@ Make = Callable[[int, int], Form]
 """The form of pod number so-and-so among so many nodes."""
 
 
-class Shape(NamedTuple):
+class WorkloadShape(NamedTuple):
     """One workload."""
 
     #: Name on the command line.
@@ -59,7 +59,7 @@ class Shape(NamedTuple):
     stirs: bool = False
 
 
-class Counts(NamedTuple):
+class WorkloadCounts(NamedTuple):
     """A workload's counts for so many nodes."""
 
     #: Pods that run already.
@@ -70,7 +70,7 @@ class Counts(NamedTuple):
     steady: int
 
 
-def counts_of(shape: Shape, nodes: int) -> Counts:
+def workload_counts(shape: WorkloadShape, nodes: int) -> WorkloadCounts:
     """How many pods there are with so many nodes; gangs are whole.
 
     >>> counts_of(shape_named("gang"), 50)
@@ -80,10 +80,10 @@ def counts_of(shape: Shape, nodes: int) -> Counts:
     least = -(-LEAST_STEADY // shape.gang)
     steady = max(least, gangs // 10)
     running = round(shape.running * nodes / FULL)
-    return Counts(running, gangs * shape.gang, steady * shape.gang)
+    return WorkloadCounts(running, gangs * shape.gang, steady * shape.gang)
 
 
-def shape_named(name: str) -> Shape:
+def shape_named(name: str) -> WorkloadShape:
     """The workload of a name of ``WORKLOADS``."""
     return _SHAPES[name]
 
@@ -96,7 +96,7 @@ def node_name(number: int) -> str:
     return f"node-{number:05d}"
 
 
-def node_bodies(shape: Shape, nodes: int) -> Iterator[bytes]:
+def node_bodies(shape: WorkloadShape, nodes: int) -> Iterator[bytes]:
     """Nodes of 4 cores, 32 GiB and 110 pods that are ready by themselves."""
     amounts = {"cpu": "4", "memory": "32Gi", "pods": "110"}
     ready = [{"type": "Ready", "status": "True", "reason": "Bench"}]
@@ -107,9 +107,9 @@ def node_bodies(shape: Shape, nodes: int) -> Iterator[bytes]:
         yield _ENCODE({"metadata": {"name": name, "labels": labels}, "status": status})
 
 
-def running_bodies(shape: Shape, nodes: int, more: int) -> Iterator[bytes]:
+def running_bodies(shape: WorkloadShape, nodes: int, more: int) -> Iterator[bytes]:
     """The pods that run already, and so many small ones more."""
-    for number in range(counts_of(shape, nodes).running):
+    for number in range(workload_counts(shape, nodes).running):
         form = shape.running_form(number, nodes)
         yield _pod(RUNNING, f"running-{number}", form, node_name(number % nodes))
     small = {"requests": {"cpu": "10m", "memory": "50Mi"}}
@@ -117,7 +117,7 @@ def running_bodies(shape: Shape, nodes: int, more: int) -> Iterator[bytes]:
         yield _pod(RUNNING, f"small-{number}", small, node_name(number % nodes))
 
 
-def pod_bodies(shape: Shape, nodes: int, numbers: range) -> list[bytes]:
+def pod_bodies(shape: WorkloadShape, nodes: int, numbers: range) -> list[bytes]:
     """Pods to place."""
     return [_pod(MEASURED, pod_name(n), _member(shape, n, nodes)) for n in numbers]
 
@@ -127,7 +127,7 @@ def pod_name(number: int) -> str:
     return f"pod-{number}"
 
 
-def group_bodies(shape: Shape, pods: int) -> list[bytes]:
+def group_bodies(shape: WorkloadShape, pods: int) -> list[bytes]:
     """The PodGroups of so many pods; none where there are no gangs."""
     if shape.gang == 1:
         return []
@@ -138,7 +138,7 @@ def group_bodies(shape: Shape, pods: int) -> list[bytes]:
     return [_ENCODE({**named, "metadata": each, "spec": spec}) for each in meta]
 
 
-def stirred_bodies(number: int) -> tuple[bytes, bytes, bytes]:
+def churn_bodies(number: int) -> tuple[bytes, bytes, bytes]:
     """The node (which takes no pod), the pod and the service of one turn."""
     name = f"churn-{number}"
     ready = [{"type": "Ready", "status": "True", "reason": "Bench"}]
@@ -172,7 +172,7 @@ def _pod(namespace: str, name: str, form: Form, node: str = "") -> bytes:
     return _ENCODE({"metadata": meta, "spec": spec})
 
 
-def _member(shape: Shape, number: int, nodes: int) -> Form:
+def _member(shape: WorkloadShape, number: int, nodes: int) -> Form:
     """A pod's form, with its gang where it has one."""
     form = dict(shape.form(number, nodes))
     if shape.gang > 1:
@@ -242,19 +242,19 @@ def _beside(kind: str, color: str, key: str) -> Form:
     return {"labels": labels, "spec": {"affinity": affinity}}
 
 
-_SHAPES: Final[dict[str, Shape]] = dict(
+_SHAPES: Final[dict[str, WorkloadShape]] = dict(
     zip(
         WORKLOADS,
         (
-            Shape("basic", 10_000, _plain, 1000),
-            Shape("node-affinity", 10_000, _in_zones, 5000, _in_zones),
-            Shape("spread", 5000, _spread, 5000, zones=("moon-1", "moon-2", "moon-3")),
-            Shape("pod-affinity", 5000, _together, 5000, _together),
-            Shape("pod-anti-affinity", 2000, _apart, 1000, _apart),
-            Shape("preemption", 1000, _high, 20_000, _low),
-            Shape("daemonset", 10_000, _of_daemon),
-            Shape("churn", 10_000, _plain, stirs=True),
-            Shape("gang", 9000, _plain, gang=3),
+            WorkloadShape("basic", 10_000, _plain, 1000),
+            WorkloadShape("node-affinity", 10_000, _in_zones, 5000, _in_zones),
+            WorkloadShape("spread", 5000, _spread, 5000, zones=("moon-1", "moon-2", "moon-3")),
+            WorkloadShape("pod-affinity", 5000, _together, 5000, _together),
+            WorkloadShape("pod-anti-affinity", 2000, _apart, 1000, _apart),
+            WorkloadShape("preemption", 1000, _high, 20_000, _low),
+            WorkloadShape("daemonset", 10_000, _of_daemon),
+            WorkloadShape("churn", 10_000, _plain, stirs=True),
+            WorkloadShape("gang", 9000, _plain, gang=3),
         ),
         strict=True,
     )

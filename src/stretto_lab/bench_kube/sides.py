@@ -8,14 +8,14 @@ from typing import Final, NamedTuple
 from stretto_lab.bench_kube.options import STRETTO
 from stretto_lab.bench_kube.shapes import SCHEDULER
 from stretto_lab.control_plane.cluster import ControlPlane
-from stretto_lab.control_plane.parts import Part
+from stretto_lab.control_plane.parts import ServerProcess
 
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _KIB: Final = 1024
 _MB: Final = 1e6
 
 
-class Usage(NamedTuple):
+class ProcessUsage(NamedTuple):
     """What a process has used since it began; ``None`` where the system does not tell."""
 
     #: Seconds of processor time, its own and the kernel's for it.
@@ -24,26 +24,26 @@ class Usage(NamedTuple):
     rss_mb: float | None
 
 
-def side(name: str, plane: ControlPlane, profile: str, log: Path) -> Part:
+def side(name: str, plane: ControlPlane, profile: str, log: Path) -> ServerProcess:
     """A scheduler that is not started yet; both act as the administrator, without a lease."""
     if name != STRETTO:
         return plane[name]
     command = [sys.executable, "-m", "stretto.cli.main", "scheduler"]
     command += ["--kubeconfig", str(plane.kubeconfig), "--scheduler-name", SCHEDULER]
     command += ["--no-leader-elect", "--bind-address", "", "--profile", profile]
-    return Part("stretto scheduler", command, log)
+    return ServerProcess("stretto scheduler", command, log)
 
 
-def usage_of(pid: int) -> Usage:
+def usage_of(pid: int) -> ProcessUsage:
     """What a process has used, from ``/proc``."""
     folder = Path("/proc") / str(pid)
     try:
         behind_name = (folder / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
         status = (folder / "status").read_text(encoding="utf-8")
     except OSError:
-        return Usage(None, None)
+        return ProcessUsage(None, None)
     ticks = int(behind_name[11]) + int(behind_name[12])
-    return Usage(ticks / _TICKS, _peak(status))
+    return ProcessUsage(ticks / _TICKS, _peak(status))
 
 
 def _peak(status: str) -> float | None:

@@ -22,21 +22,21 @@ from stretto.base.errors import StrettoError
 from stretto.base.rng import Rng
 from stretto.stores.kube.login.access import KubeconfigAccess
 from stretto.stores.kube.store import KubeStore
-from stretto.stores.store import Code, Deletion, Outcome
-from stretto_lab.bench_kube.options import KUBE_SCHEDULER, KubeBench
+from stretto.stores.store import Deletion, StatusReason, WriteOutcome
+from stretto_lab.bench_kube.options import KUBE_SCHEDULER, KubeBenchOptions
 from stretto_lab.bench_kube.replay import PATIENT
 from stretto_lab.bench_kube.shapes import (
     SPACES,
     STIRRED,
-    Shape,
-    counts_of,
+    WorkloadShape,
+    churn_bodies,
     group_bodies,
     node_bodies,
     pod_bodies,
     running_bodies,
-    stirred_bodies,
+    workload_counts,
 )
-from stretto_lab.bench_kube.watch import Onlooker
+from stretto_lab.bench_kube.watch import PodWatcher
 from stretto_lab.control_plane.cluster import ControlPlane, ControlPlaneConfig
 
 CHUNK: Final = 500
@@ -53,10 +53,10 @@ _TICK: Final = 0.02
 """Seconds between looks of a thread at whether something is due."""
 
 
-class Site:
+class BenchSite:
     """A cluster with a workload; a context manager that leaves nothing behind."""
 
-    def __init__(self, shape: Shape, asked: KubeBench, clock: Clock) -> None:
+    def __init__(self, shape: WorkloadShape, asked: KubeBenchOptions, clock: Clock) -> None:
         """Start etcd and the API server; schedulers are built, and started by nobody yet."""
         #: Workload.
         self.shape = shape
@@ -83,7 +83,7 @@ class Site:
             self._furnish()
             clock.sleep(SETTLE)
             #: What is seen of the pods.
-            self.seen = Onlooker(self.store, clock, gangs=shape.gang > 1)
+            self.seen = PodWatcher(self.store, clock, gangs=shape.gang > 1)
         except BaseException:
             self.close()
             raise
@@ -115,7 +115,10 @@ class Site:
         waiting = iter(bodies)
         while chunk := list(islice(waiting, CHUNK)):
             for reply in self.store.create(kind, chunk):
-                if reply.outcome is not Outcome.OK and reply.code is not Code.ALREADY_EXISTS:
+                if (
+                    reply.outcome is not WriteOutcome.OK
+                    and reply.code is not StatusReason.ALREADY_EXISTS
+                ):
                     raise StrettoError(f"creating {kind.resource}: {reply.message}")
 
     def create_pods(self, numbers: range) -> None:
@@ -134,13 +137,13 @@ class Site:
         self.create(POD, running_bodies(shape, asked.nodes, asked.running))
         if shape.gang > 1:
             self.plane.install()
-            counts = counts_of(shape, asked.nodes)
+            counts = workload_counts(shape, asked.nodes)
             self.create(POD_GROUP, group_bodies(shape, counts.pods + counts.steady))
 
     # ------------------------------------------------------------ meanwhile
 
     @contextlib.contextmanager
-    def stirred(self) -> Iterator[None]:
+    def churned(self) -> Iterator[None]:
         """A node, a pod and a service come and go every second, where the workload wants it."""
         if not self.shape.stirs:
             yield
@@ -196,7 +199,7 @@ class Site:
         while not stop.wait(_TURN):
             number, kinds = turn // 2, (NODE, POD, SERVICE)
             if turn % 2 == 0:
-                for kind, body in zip(kinds, stirred_bodies(number), strict=True):
+                for kind, body in zip(kinds, churn_bodies(number), strict=True):
                     self.create(kind, [body])
             else:
                 for kind in kinds:

@@ -18,19 +18,19 @@ from stretto.framework.profile.profile import load_profile
 from stretto.plane import Plane, PlaneConfig
 from stretto.state.cluster.cluster import ClusterConfig
 from stretto.stores.embedded.memory import MemoryStore
-from stretto.stores.store import Outcome
+from stretto.stores.store import WriteOutcome
 from stretto_lab.bench_kube.shapes import (
     SCHEDULER,
     SPACES,
-    Shape,
-    counts_of,
+    WorkloadShape,
     group_bodies,
     node_bodies,
     pod_bodies,
     running_bodies,
     shape_named,
+    workload_counts,
 )
-from stretto_lab.bench_kube.watch import Onlooker
+from stretto_lab.bench_kube.watch import PodWatcher
 
 NODES: Final = 50
 """Nodes of a rehearsal."""
@@ -38,13 +38,13 @@ _LOOKS: Final = 30
 """Looks of a second (of virtual time) each, for pods that wait for others to leave."""
 
 
-class Rehearsal:
+class WarmUp:
     """A workload in a store in memory, and what an onlooker saw of it."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: WorkloadShape) -> None:
         """Nodes, running pods and pods to place; nobody places them yet."""
         #: Pods there are.
-        self.counts = counts_of(shape, NODES)
+        self.counts = workload_counts(shape, NODES)
         #: Virtual time.
         self.clock = ManualClock()
         #: Everything.
@@ -55,7 +55,7 @@ class Rehearsal:
         self._create(POD, list(running_bodies(shape, NODES, NODES)))
         self._create(POD_GROUP, group_bodies(shape, pods))
         #: What is seen of the pods.
-        self.seen = Onlooker(self.store, self.clock, gangs=shape.gang > 1)
+        self.seen = PodWatcher(self.store, self.clock, gangs=shape.gang > 1)
         self._create(POD, pod_bodies(shape, NODES, range(pods)))
 
     def place(self, profile: str = "default", tier: str = "auto", batch: int = BATCH) -> None:
@@ -70,11 +70,11 @@ class Rehearsal:
 
     def _create(self, kind: Kind, bodies: Sequence[bytes]) -> None:
         for reply in self.store.create(kind, bodies):
-            if reply.outcome is not Outcome.OK:
+            if reply.outcome is not WriteOutcome.OK:
                 raise StrettoError(f"creating {kind.resource}: {reply.message}")
 
 
-def warm_kernels(profile: str, names: Sequence[str]) -> None:
+def warm_up_kernels(profile: str, names: Sequence[str]) -> None:
     """Rehearse workloads in a process of its own.
 
     Raises:
@@ -91,7 +91,7 @@ def main(words: Sequence[str]) -> int:
     profile, *names = words
     for name in names:
         for batch in (BATCH, 1):  # pods that come one by one have kernels of their own
-            Rehearsal(shape_named(name)).place(profile, batch=batch)
+            WarmUp(shape_named(name)).place(profile, batch=batch)
     return 0
 
 

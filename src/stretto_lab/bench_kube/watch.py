@@ -11,7 +11,7 @@ import msgspec
 
 from stretto.api.wire.kinds import POD, POD_GROUP
 from stretto.base.clock import Clock
-from stretto.stores.store import Event, EventType, Store
+from stretto.stores.store import EventType, Store, WatchEvent
 from stretto_lab.bench_kube.shapes import MEASURED, RUNNING
 
 POINTS: Final = 240
@@ -19,7 +19,7 @@ POINTS: Final = 240
 _NOMINATED: Final = b'"nominatedNodeName"'
 
 
-class Curve(NamedTuple):
+class PodCurve(NamedTuple):
     """How many pods there were, and how many had a node, over time."""
 
     #: Seconds since the first pod.
@@ -30,17 +30,17 @@ class Curve(NamedTuple):
     scheduled: list[int]
 
 
-class _Group(msgspec.Struct, frozen=True):
+class _WatchedGroup(msgspec.Struct, frozen=True):
     """A PodGroup, as far as it is told what became of it."""
 
     #: What was told.
     status: dict[str, Any] = {}
 
 
-_GROUP: Final = msgspec.json.Decoder(_Group)
+_GROUP: Final = msgspec.json.Decoder(_WatchedGroup)
 
 
-class Onlooker:
+class PodWatcher:
     """One watch of all pods; only the measured ones and those that leave are noted.
 
     Where there are gangs, a second one of their groups.
@@ -94,7 +94,7 @@ class Onlooker:
         if self._writes() > writes:
             self.wrote_at = now
 
-    def note(self, event: Event, now: float) -> None:
+    def note(self, event: WatchEvent, now: float) -> None:
         """Note one change that was seen at a time."""
         record = event.record
         if record.kind == POD_GROUP:
@@ -125,7 +125,7 @@ class Onlooker:
             for name in names
         ]
 
-    def curve(self) -> Curve:
+    def curve(self) -> PodCurve:
         """Created and bound pods over time, at even distances."""
         return curve_of(sorted(self.created.values()), sorted(self.bound.values()))
 
@@ -139,18 +139,18 @@ class Onlooker:
         return len(self.bound) + len(self.nominated) + len(self.left) + len(self.told)
 
 
-def curve_of(created: Sequence[float], bound: Sequence[float]) -> Curve:
+def curve_of(created: Sequence[float], bound: Sequence[float]) -> PodCurve:
     """Two rising lists of times as counts over a common axis.
 
     >>> curve_of([10.0, 11.0], [12.0]).scheduled[-1]
     1
     """
     if not created:
-        return Curve([], [], [])
+        return PodCurve([], [], [])
     start, end = created[0], max(created[-1], *bound[-1:])
     times = [start + (end - start) * step / POINTS for step in range(POINTS + 1)]
     times[-1] = end
-    return Curve(
+    return PodCurve(
         [round(each - start, 3) for each in times], _counts(created, times), _counts(bound, times)
     )
 

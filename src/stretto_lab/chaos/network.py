@@ -17,14 +17,14 @@ from stretto.stores.faulty.store import FaultyStore
 from stretto.stores.store import (
     EVERYTHING,
     Bind,
+    EmbeddedStore,
     Listing,
-    Outcome,
+    ListOptions,
     Replies,
-    Selection,
     UnitReplies,
-    UnitStore,
+    WriteOutcome,
 )
-from stretto_lab.chaos.draws.faults import Fate
+from stretto_lab.chaos.draws.faults import FaultDraw
 
 LATEST: Final = 5
 """Steps that a plan is late at most."""
@@ -35,8 +35,8 @@ class ChaosStore(FaultyStore):
 
     def __init__(
         self,
-        inner: UnitStore,
-        fate: Fate,
+        inner: EmbeddedStore,
+        fate: FaultDraw,
         clock: Clock,
         acknowledged: MutableMapping[str, str],
     ) -> None:
@@ -51,7 +51,7 @@ class ChaosStore(FaultyStore):
         """From now on it has no transactions, as an API server has none."""
         self.bind_units = None  # type: ignore[assignment, method-assign]
 
-    def list(self, kind: Kind, selection: Selection = EVERYTHING) -> Listing:
+    def list(self, kind: Kind, selection: ListOptions = EVERYTHING) -> Listing:
         """A list, stale now and then unless it must be fresh."""
         if self.fresh:
             self._land(self._clock.monotonic())
@@ -73,16 +73,18 @@ class ChaosStore(FaultyStore):
 
     def _note(self, binds: Sequence[Bind], replies: Replies) -> None:
         for bind, reply in zip(binds, replies, strict=True):
-            if reply.outcome is Outcome.OK:
+            if reply.outcome is WriteOutcome.OK:
                 self._acknowledged[bind.uid] = bind.node
 
 
 class SlowPlane(Plane):
     """The real plane; only its plans may be late on their way from shard to binder."""
 
-    def __init__(self, config: PlaneConfig, store: ChaosStore, clock: Clock, fate: Fate) -> None:
+    def __init__(
+        self, config: PlaneConfig, store: ChaosStore, clock: Clock, fate: FaultDraw
+    ) -> None:
         """A plane that crashes where fate says so."""
-        self._fate = fate
+        self._fault_draw = fate
         self._late: list[tuple[int, Plan]] = []
         super().__init__(config, store, clock, self._fail)
 
@@ -91,17 +93,17 @@ class SlowPlane(Plane):
         self._late = [
             (due, plan)
             for due, plan in self._late
-            if plan.shard != number or not self._fate.fires("lost_plan_of_the_dead")
+            if plan.shard != number or not self._fault_draw.fires("lost_plan_of_the_dead")
         ]
         super().restart_shard(number, now)
 
     def _fail(self, name: str) -> None:
-        if self._fate.fires(f"crash {name}"):
+        if self._fault_draw.fires(f"crash {name}"):
             raise Crash(name)
 
     def _plan(self, now: float) -> list[Plan]:
         """Plans that have arrived: those that were late, then the new ones that are not."""
-        fate = self._fate
+        fate = self._fault_draw
         arrived = [plan for due, plan in self._late if due <= fate.step or not fate.active]
         self._late = [(due, plan) for due, plan in self._late if due > fate.step and fate.active]
         for plan in super()._plan(now):

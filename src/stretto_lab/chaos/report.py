@@ -8,14 +8,14 @@ import msgspec
 
 from stretto.base.clock import Clock
 from stretto_lab.chaos.draws.faults import WORLD
-from stretto_lab.chaos.run import Result, run_seed
+from stretto_lab.chaos.run import SeedResult, run_seed
 from stretto_lab.chaos.shrink import Shrinker
-from stretto_lab.chaos.trace import Failure, Trace
+from stretto_lab.chaos.trace import ChaosFailure, TraceHash
 
 SCHEMA: Final = "stretto.chaos/v1"
 """Version of the JSON report."""
 
-Told = Callable[[Result], None]
+Told = Callable[[SeedResult], None]
 """Told of each seed when it is done."""
 
 
@@ -32,7 +32,7 @@ class Campaign(msgspec.Struct, frozen=True):
     shrink: int = 3
 
 
-class Report(msgspec.Struct):
+class CampaignReport(msgspec.Struct):
     """What came of a campaign."""
 
     #: What was asked.
@@ -54,7 +54,7 @@ class Report(msgspec.Struct):
     #: Seeds at which a law was broken, with what was said.
     failing: dict[int, tuple[str, ...]] = msgspec.field(default_factory=dict)
     #: The first of them, shrunk.
-    failures: list[Failure] = msgspec.field(default_factory=list)
+    failures: list[ChaosFailure] = msgspec.field(default_factory=list)
     #: Hash over the traces of all seeds: the same campaign, the same hash.
     trace: str = ""
 
@@ -68,11 +68,11 @@ class Report(msgspec.Struct):
         return found
 
 
-def run_campaign(asked: Campaign, clock: Clock, told: Told = lambda _: None) -> Report:
+def run_campaign(asked: Campaign, clock: Clock, told: Told = lambda _: None) -> CampaignReport:
     """Run every seed; a failing one is shrunk. An interrupt keeps what is done so far."""
-    report = Report(asked)
+    report = CampaignReport(asked)
     started = clock.monotonic()
-    trace = Trace()
+    trace = TraceHash()
     for seed in range(asked.first, asked.first + asked.seeds):
         result = run_seed(seed, asked.steps)
         _add(report, result)
@@ -87,7 +87,7 @@ def run_campaign(asked: Campaign, clock: Clock, told: Told = lambda _: None) -> 
     return report
 
 
-def _add(report: Report, result: Result) -> None:
+def _add(report: CampaignReport, result: SeedResult) -> None:
     report.seeds += 1
     report.steps += result.steps
     report.virtual_s += result.seconds

@@ -14,11 +14,11 @@ from stretto.base.rng import Rng
 from stretto.framework.profile.profile import Profile, load_profile
 from stretto.plane import PlaneConfig
 from stretto.state.work.claims import CommitMode, ConflictMode
-from stretto_lab.chaos.draws.affinity import Kin
-from stretto_lab.chaos.draws.pods import Ask, Shape
-from stretto_lab.chaos.draws.preemption import Pushing
-from stretto_lab.chaos.draws.queues import Tenants
-from stretto_lab.chaos.draws.sub_clusters import Parting
+from stretto_lab.chaos.draws.affinity import KindAffinity
+from stretto_lab.chaos.draws.pods import NodeShapeDraw, PodRequest
+from stretto_lab.chaos.draws.preemption import PreemptionDraw
+from stretto_lab.chaos.draws.queues import QueueDraw
+from stretto_lab.chaos.draws.sub_clusters import SubClusterDraw
 
 FAILPOINTS: Final = (
     "pump.polled",
@@ -105,7 +105,7 @@ gangs are sent without waiting there."""
 MODELS: Final = ("A100", "T4")
 
 
-class Setup(msgspec.Struct, frozen=True):
+class ChaosSetup(msgspec.Struct, frozen=True):
     """Everything drawn before the first step."""
 
     #: The seed.
@@ -129,9 +129,9 @@ class Setup(msgspec.Struct, frozen=True):
     #: Whether the store is a file.
     durable: bool
     #: Nodes at the start.
-    fleet: tuple[Shape, ...]
+    fleet: tuple[NodeShapeDraw, ...]
     #: What pods may ask for.
-    asks: tuple[Ask, ...]
+    asks: tuple[PodRequest, ...]
     #: Changes before the first step.
     head_start: int
     #: Changes a step on average.
@@ -154,9 +154,9 @@ class Setup(msgspec.Struct, frozen=True):
 
     def plane_config(self) -> PlaneConfig:
         """What the plane is built from."""
-        pushing = Pushing(self.seed)
+        pushing = PreemptionDraw(self.seed)
         profile = msgspec.structs.replace(
-            Parting(self.seed).rules(_profile(self.profile)),
+            SubClusterDraw(self.seed).rules(_profile(self.profile)),
             conflicts=self.conflicts,
             commit=self.commit,
             preemption=pushing.rules,
@@ -173,12 +173,12 @@ class Setup(msgspec.Struct, frozen=True):
         )
 
 
-def draw(seed: int) -> Setup:
+def draw(seed: int) -> ChaosSetup:
     """Everything that a seed says before the first step."""
     rng = Rng(seed).child("setup")
     zones = "abc"[: rng.randint(1, 3)]
     with_gpus = rng.random() < 0.6
-    drawn = Setup(
+    drawn = ChaosSetup(
         seed=seed,
         profile=_rules(seed, rng.choice(PROFILES), with_gpus),
         conflicts=ConflictMode.FIT if rng.random() < 0.7 else ConflictMode.VERSION,
@@ -190,14 +190,14 @@ def draw(seed: int) -> Setup:
         compare_every=rng.choice((10.0, 20.0, 45.0)),
         durable=rng.random() < SQLITE_SHARE,
         fleet=tuple(draw_shape(rng, zones, with_gpus) for _ in range(rng.randint(2, 9))),
-        asks=_dressed(seed, [_draw_ask(rng, with_gpus) for _ in range(rng.randint(3, 8))]),
+        asks=_with_extras(seed, [_draw_request(rng, with_gpus) for _ in range(rng.randint(3, 8))]),
         head_start=rng.randint(3, 25),
         pace=rng.choice((0.1, 0.4, 1.0)),
         ticks=rng.choice(((0.0, 0.01, 0.1), (0.0, 0.1, 1.0), (0.1, 1.0, 4.0), (0.01, 15.0))),
         weights={
             **_swarm(rng, dict.fromkeys(CHANGES, 4.0), 0.75),
-            **Tenants(seed).weights(),
-            **Pushing(seed).weights(),
+            **QueueDraw(seed).weights(),
+            **PreemptionDraw(seed).weights(),
         },
         odds=_swarm(rng, HIGHEST_ODDS, 0.5),
     )
@@ -210,15 +210,15 @@ def _rules(seed: int, profile: str, with_gpus: bool) -> str:
     They count GPUs like any other resource and know nothing of kept places. Drawn apart, so that
     nothing else that a seed draws depends on it.
     """
-    if with_gpus or Pushing(seed).moving.keep_share:
+    if with_gpus or PreemptionDraw(seed).moving.reservation_share:
         return profile
     return EXACT if Rng(seed).child("rules").random() < EXACT_SHARE else profile
 
 
-def draw_shape(rng: Rng, zones: Sequence[str], with_gpus: bool) -> Shape:
+def draw_shape(rng: Rng, zones: Sequence[str], with_gpus: bool) -> NodeShapeDraw:
     """A node."""
     gpus = rng.choice((0, 2, 4)) if with_gpus else 0
-    return Shape(
+    return NodeShapeDraw(
         cpu=rng.choice((1000, 2000, 4000)),
         memory=rng.choice((1024, 4096)),
         pods=rng.choice((2, 5, 16)),
@@ -232,10 +232,10 @@ def draw_shape(rng: Rng, zones: Sequence[str], with_gpus: bool) -> Shape:
     )
 
 
-def _draw_ask(rng: Rng, with_gpus: bool) -> Ask:
+def _draw_request(rng: Rng, with_gpus: bool) -> PodRequest:
     """What some pods ask for; now and then it fits nowhere, ever."""
     gpus = rng.choice((0, 1, 1, 2)) if with_gpus and rng.random() < 0.5 else 0
-    return Ask(
+    return PodRequest(
         cpu=64_000 if rng.random() < 0.06 else rng.choice((100, 250, 500, 900)),
         memory=rng.choice((64, 256, 700)),
         widgets=1 if rng.random() < 0.1 else 0,
@@ -248,21 +248,21 @@ def _draw_ask(rng: Rng, with_gpus: bool) -> Ask:
     )
 
 
-def _dressed(seed: int, asks: list[Ask]) -> tuple[Ask, ...]:
+def _with_extras(seed: int, asks: list[PodRequest]) -> tuple[PodRequest, ...]:
     """Pods that name more than what they take: their kind, a sub-cluster."""
-    return Parting(seed).dress(_with_kin(seed, asks))
+    return SubClusterDraw(seed).add_extras(_with_affinity(seed, asks))
 
 
-def _with_kin(seed: int, asks: list[Ask]) -> tuple[Ask, ...]:
+def _with_affinity(seed: int, asks: list[PodRequest]) -> tuple[PodRequest, ...]:
     """Some of the pods speak of their own kind, in some seeds all of them.
 
     Such pods are not moved, so seeds in which pods are to be moved have fewer of them.
     """
     rng = Rng(seed).child("kin")
     odds = rng.choice((0.0, 0.3, 0.6, 1.0))
-    if Pushing(seed).moving.rules is not None:
+    if PreemptionDraw(seed).moving.rules is not None:
         odds = rng.choice((0.0, 0.0, 0.1, odds))
-    rules = [rule for rule in Kin if rule is not Kin.FREE]
+    rules = [rule for rule in KindAffinity if rule is not KindAffinity.FREE]
     return tuple(
         msgspec.structs.replace(ask, kin=f"kind-{number}", rule=rng.choice(rules))
         if rng.random() < odds
@@ -271,7 +271,7 @@ def _with_kin(seed: int, asks: list[Ask]) -> tuple[Ask, ...]:
     )
 
 
-def _with_pools(drawn: Setup) -> Setup:
+def _with_pools(drawn: ChaosSetup) -> ChaosSetup:
     """In some seeds nodes have pools, and some pods take from these; kube-scheduler knows none."""
     rng = Rng(drawn.seed).child("pools")
     if rng.random() >= POOLS_SHARE:

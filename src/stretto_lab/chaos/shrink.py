@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from stretto_lab.chaos.draws.faults import Fault
-from stretto_lab.chaos.run import Result, run_seed
-from stretto_lab.chaos.trace import Failure
+from stretto_lab.chaos.run import SeedResult, run_seed
+from stretto_lab.chaos.trace import ChaosFailure
 
 MOST_RUNS: Final = 300
 """Runs after which the smallest list so far is taken."""
@@ -18,7 +18,7 @@ MOST_RUNS: Final = 300
 class Shrinker:
     """Repeats a failing run with less and less in it."""
 
-    def __init__(self, result: Result, steps: int, most_runs: int = MOST_RUNS) -> None:
+    def __init__(self, result: SeedResult, steps: int, most_runs: int = MOST_RUNS) -> None:
         """``steps`` is what the failing run was asked for."""
         #: Runs made.
         self.runs = 0
@@ -28,12 +28,12 @@ class Shrinker:
         self._steps = steps if result.failed_at >= steps else result.failed_at + 1
         self._breaches = result.breaches
 
-    def shrink(self) -> Failure:
+    def shrink(self) -> ChaosFailure:
         """The smallest failure that was found."""
         kept = list(self._result.happened)
         if self._fails(kept):
             kept = minimal(kept, self._fails)
-        return Failure(self._result.seed, self._steps, self._breaches, tuple(kept))
+        return ChaosFailure(self._result.seed, self._steps, self._breaches, tuple(kept))
 
     def _fails(self, faults: Sequence[Fault]) -> bool:
         if self.runs >= self._most:
@@ -69,6 +69,6 @@ def minimal(items: list[Fault], fails: Callable[[Sequence[Fault]], bool]) -> lis
     return items
 
 
-def _law(result: Result) -> str:
+def _law(result: SeedResult) -> str:
     """The law that was broken first, without the words."""
     return result.breaches[0].split(":", maxsplit=1)[0] if result.breaches else ""

@@ -17,7 +17,7 @@ SCHEMA: Final = "stretto.chaos.failure/v1"
 """Version of a saved failure."""
 
 
-class Trace:
+class TraceHash:
     """A running hash."""
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class Trace:
         return self._hash.hexdigest()
 
 
-class Failure(msgspec.Struct, frozen=True):
+class ChaosFailure(msgspec.Struct, frozen=True):
     """A broken law, and all that it takes to see it again."""
 
     #: The seed: it draws the world and the plane.
@@ -49,19 +49,19 @@ class Failure(msgspec.Struct, frozen=True):
     schema: str = SCHEMA
 
 
-def save(failure: Failure, path: Path) -> None:
+def save_failure(failure: ChaosFailure, path: Path) -> None:
     """Keep a failure."""
     path.write_bytes(msgspec.json.format(msgspec.json.encode(failure), indent=1) + b"\n")
 
 
-def load(path: Path) -> Failure:
+def load_failure(path: Path) -> ChaosFailure:
     """A failure that was kept.
 
     Raises:
         InputError: the file holds something else.
     """
     try:
-        failure = msgspec.json.decode(path.read_bytes(), type=Failure)
+        failure = msgspec.json.decode(path.read_bytes(), type=ChaosFailure)
     except (OSError, msgspec.DecodeError, RecursionError) as error:
         raise InputError(str(path), str(error), "a failure saved by stretto chaos") from error
     if failure.schema != SCHEMA:

@@ -12,46 +12,46 @@ import msgspec
 
 from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE, NODE, POD, POD_GROUP
 from stretto.base.rng import Rng
-from stretto.stores.store import Bind, Deletion, Outcome, Patch, Record, Replies, UnitStore
-from stretto_lab.chaos.draws.faults import Fate
+from stretto.stores.store import Bind, Deletion, EmbeddedStore, Patch, Record, Replies, WriteOutcome
+from stretto_lab.chaos.draws.faults import FaultDraw
 from stretto_lab.chaos.draws.pods import (
     ALL_TOGETHER,
-    Ask,
-    Role,
-    Shape,
+    NodeShapeDraw,
+    PodRequest,
+    PodRole,
     group_json,
     node_json,
     pod_json,
     report_json,
 )
 from stretto_lab.chaos.draws.preemption import CHANGES as PUSHING
-from stretto_lab.chaos.draws.preemption import Pushing
-from stretto_lab.chaos.draws.queues import Tenants
-from stretto_lab.chaos.setup import Setup
+from stretto_lab.chaos.draws.preemption import PreemptionDraw
+from stretto_lab.chaos.draws.queues import QueueDraw
+from stretto_lab.chaos.setup import ChaosSetup
 
 MOST_PODS: Final = 48
 """Pods beyond which one goes for each that comes: small worlds meet more often."""
 ZONES: Final = "abc"
 
 
-class Member(msgspec.Struct, frozen=True):
+class WorldPod(msgspec.Struct, frozen=True):
     """A pod that the world has made."""
 
     #: Its name.
     name: str
     #: What it asks for.
-    ask: Ask
+    ask: PodRequest
     #: What it is part of.
-    role: Role
+    role: PodRole
 
 
-class Group(msgspec.Struct):
+class WorldGroup(msgspec.Struct):
     """A PodGroup that the world has made, or will."""
 
     #: Pods that must fit together.
     min_member: int
     #: What its pods ask for.
-    ask: Ask
+    ask: PodRequest
     #: Whether it exists.
     exists: bool = False
     #: Whether anything was changed after its pods came: then the laws of gangs say less.
@@ -60,36 +60,36 @@ class Group(msgspec.Struct):
     made: int = 0
 
 
-class World:
+class ChaosWorld:
     """Nodes, pods and PodGroups as their makers know them."""
 
-    def __init__(self, setup: Setup, store: UnitStore, fate: Fate) -> None:
+    def __init__(self, setup: ChaosSetup, store: EmbeddedStore, fate: FaultDraw) -> None:
         """An empty world; ``begin`` fills it."""
         #: The store without faults.
         self.store = store
         #: Shapes of the nodes that exist.
-        self.nodes: dict[str, Shape] = {}
+        self.nodes: dict[str, NodeShapeDraw] = {}
         #: Uids of the nodes that exist.
         self.node_uids: dict[str, str] = {}
         #: Versions of their last change.
         self.node_versions: dict[str, int] = {}
         #: Every pod ever made, by uid.
-        self.members: dict[str, Member] = {}
+        self.members: dict[str, WorldPod] = {}
         #: Pods that exist: name to uid.
         self.pods: dict[str, str] = {}
         #: PodGroups by name.
-        self.groups: dict[str, Group] = {}
+        self.groups: dict[str, WorldGroup] = {}
         #: Uids of pods whose place somebody else chose.
         self.taken: set[str] = set()
         #: Preemption: rules, budgets, and pods that do not go at once.
-        self.pushing = Pushing(setup.seed)
+        self.pushing = PreemptionDraw(setup.seed)
         #: Its queues.
-        self.tenants = Tenants(setup.seed)
+        self.tenants = QueueDraw(setup.seed)
         self._setup = setup
-        self._fate = fate
+        self._fault_draw = fate
         self._rng = Rng(setup.seed)
         self._serial = 0
-        self._gone: dict[str, Shape] = {}
+        self._gone: dict[str, NodeShapeDraw] = {}
         self._kinds = [kind for kind, weight in setup.weights.items() if weight > 0]
         self._sums: list[float] = []
         for kind in self._kinds:
@@ -117,7 +117,7 @@ class World:
         if rng.random() < 0.02:
             number += 5
         for nth in range(number):
-            if self._fate.world():
+            if self._fault_draw.world():
                 self._rng = rng.child(nth)
                 self._change[self._pick()]()
         return seconds
@@ -141,7 +141,7 @@ class World:
         """A pod by itself: mostly ours, now and then born on a node or somebody else's."""
         rng = self._rng
         node = rng.choice(list(self.nodes)) if self.nodes and rng.random() < 0.04 else ""
-        role = Role(
+        role = PodRole(
             priority=rng.choice((0, 0, 0, 10)),
             gated=rng.random() < 0.08,
             foreign=rng.random() < 0.12,
@@ -153,7 +153,7 @@ class World:
         """Pods of one owner, mostly useful one by one."""
         rng = self._rng
         together = rng.choice(("", "", "", "2", ALL_TOGETHER))
-        role = Role(owner=self._name("s"), together=together, priority=rng.choice((0, 5)))
+        role = PodRole(owner=self._name("s"), together=together, priority=rng.choice((0, 5)))
         ask = rng.choice(self._setup.asks)
         for _ in range(rng.randint(1, 5)):
             self._make_pod(self._name("p"), ask, role)
@@ -164,7 +164,7 @@ class World:
         name, least = self._name("g"), rng.randint(2, 4)
         if rng.random() < 0.04:
             least = 0
-        group = self.groups[name] = Group(least, rng.choice(self._setup.asks))
+        group = self.groups[name] = WorldGroup(least, rng.choice(self._setup.asks))
         if rng.random() < 0.7:
             self._make_group(name)
         for _ in range(least + rng.choice((-1, 0, 0, 0, 1, 2))):
@@ -329,7 +329,7 @@ class World:
         there = [name for name, group in self.groups.items() if group.exists]
         return self._rng.choice(there) if there else ""
 
-    def _make_node(self, name: str, shape: Shape) -> None:
+    def _make_node(self, name: str, shape: NodeShapeDraw) -> None:
         made = self._made(self.store.create(NODE, [node_json(name, shape)]))
         self.nodes[name] = shape
         self.node_uids[name] = made.uid
@@ -338,16 +338,16 @@ class World:
             self.store.delete(CUSTOM_NODE_RESOURCE, [Deletion("", name)])
             self._made(self.store.create(CUSTOM_NODE_RESOURCE, [report_json(name, shape)]))
 
-    def _make_pod(self, name: str, ask: Ask, role: Role) -> None:
+    def _make_pod(self, name: str, ask: PodRequest, role: PodRole) -> None:
         if len(self.pods) >= MOST_PODS:
             self._delete(self._some_pod())
         if not role.queue and not role.foreign:
             queue = self.tenants.queue_of(role.group or role.owner or name)
             role = msgspec.structs.replace(role, queue=queue)
-        role = self.pushing.dress(role)
+        role = self.pushing.add_extras(role)
         uid = self._made(self.store.create(POD, [pod_json(name, ask, role)])).uid
         self.pods[name] = uid
-        self.members[uid] = Member(name, ask, role)
+        self.members[uid] = WorldPod(name, ask, role)
         self.pushing.made(name, uid, role)
         if role.node:
             self.taken.add(uid)
@@ -358,9 +358,9 @@ class World:
         group.exists = True
         self.store.create(POD_GROUP, [group_json(name, group.min_member)])
 
-    def _grow(self, name: str, group: Group) -> None:
+    def _grow(self, name: str, group: WorldGroup) -> None:
         group.made += 1
-        self._make_pod(f"{name}-{group.made}", group.ask, Role(group=name))
+        self._make_pod(f"{name}-{group.made}", group.ask, PodRole(group=name))
 
     def _delete(self, name: str) -> None:
         self._disturb(name)
@@ -395,6 +395,6 @@ class World:
     def _made(replies: Replies) -> Record:
         """What the store has made of one write, which it must take."""
         (reply,) = replies
-        if reply.outcome is not Outcome.OK or reply.record is None:
+        if reply.outcome is not WriteOutcome.OK or reply.record is None:
             raise AssertionError(f"the store refused what the world wrote: {reply.message}")
         return reply.record

@@ -4,14 +4,14 @@ import click
 
 from stretto.base.errors import CheckFailedError
 from stretto.cli import options
-from stretto.cli.options import COUNT, POSITIVE, SHARE, Common
-from stretto_lab.bench.options import EngineBench
+from stretto.cli.options import COUNT, POSITIVE, SHARE, CommandContext
+from stretto_lab.bench.options import EngineBenchOptions
 from stretto_lab.bench_kube.options import (
     KUBE_SCHEDULER,
     LEAST_NODES,
     STRETTO,
     WORKLOADS,
-    KubeBench,
+    KubeBenchOptions,
 )
 
 bench = click.Group(
@@ -23,7 +23,7 @@ bench = click.Group(
 
 @options.command(
     "engine",
-    EngineBench,
+    EngineBenchOptions,
     example="""
         stretto bench engine --nodes 20000 --running 1000000 --pods 50000 --classes 200 \\
             --constrained 0.3 --units 20 --json out.json
@@ -93,7 +93,7 @@ bench = click.Group(
     show_default=True,
     help="Kernels to use.",
 )
-def engine(common: Common, asked: EngineBench) -> None:
+def engine(common: CommandContext, asked: EngineBenchOptions) -> None:
     """Place pods from JSON in hand to bound in the store, beside a million that run."""
     import msgspec
 
@@ -125,7 +125,7 @@ def engine(common: Common, asked: EngineBench) -> None:
 
 @options.command(
     "kube",
-    KubeBench,
+    KubeBenchOptions,
     example="""
         stretto bench kube --workload basic,spread --nodes 500 --json out.json
         stretto bench kube --against kube-scheduler --nodes 5000 --json out.json --out out
@@ -181,7 +181,7 @@ def engine(common: Common, asked: EngineBench) -> None:
     help="Seconds without a binding after which the rest counts as not placed.",
 )
 @click.option("--profile", default="default", show_default=True, metavar="NAME|FILE")
-def kube(common: Common, asked: KubeBench) -> None:
+def kube(common: CommandContext, asked: KubeBenchOptions) -> None:
     """Stretto beside kube-scheduler on real API servers: the same machine, objects and settings.
 
     Programs that are missing are built first, which takes minutes, once. Workloads have the shapes

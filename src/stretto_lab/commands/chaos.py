@@ -9,15 +9,15 @@ import click
 from stretto.base.errors import CheckFailedError
 from stretto.cli import options
 from stretto.cli.console import Console
-from stretto.cli.options import Common
+from stretto.cli.options import CommandContext
 
 if TYPE_CHECKING:
-    from stretto_lab.chaos.report import Report
-    from stretto_lab.chaos.trace import Failure
+    from stretto_lab.chaos.report import CampaignReport
+    from stretto_lab.chaos.trace import ChaosFailure
 
 
 @dataclass(frozen=True)
-class Asked:
+class ChaosOptions:
     """Options of ``chaos``."""
 
     #: How many seeds, from ``--seed`` on.
@@ -30,7 +30,7 @@ class Asked:
 
 @options.command(
     "chaos",
-    Asked,
+    ChaosOptions,
     example="""
         stretto chaos --seeds 200 --steps 400
         stretto chaos --seed 17 --seeds 1 --steps 400
@@ -41,7 +41,7 @@ class Asked:
 @click.option("--seeds", type=options.POSITIVE, default=50, help="How many seeds [50].")
 @click.option("--steps", type=options.POSITIVE, default=400, help="Steps of each [400].")
 @click.option("--replay", type=options.INPUT_FILE, metavar="FILE", help="Run a saved failure.")
-def chaos(common: Common, asked: Asked) -> None:
+def chaos(common: CommandContext, asked: ChaosOptions) -> None:
     """Run the fault simulator and check every law.
 
     Each seed draws a cluster, its work and its faults, runs the real plane in virtual time with
@@ -53,13 +53,13 @@ def chaos(common: Common, asked: Asked) -> None:
         _replay(common.console, asked.replay)
         return
     from stretto_lab.chaos.report import SCHEMA, Campaign, run_campaign
-    from stretto_lab.chaos.run import Result
+    from stretto_lab.chaos.run import SeedResult
 
     console = common.console
     done = 0
     with console.progress("chaos", asked.seeds) as progress:
 
-        def told(result: Result) -> None:
+        def told(result: SeedResult) -> None:
             nonlocal done
             done += 1
             progress.update(done, f"seed {result.seed}")
@@ -75,22 +75,22 @@ def chaos(common: Common, asked: Asked) -> None:
         raise CheckFailedError(f"a law (seeds {seeds})", _first(report), hint)
 
 
-def _first(report: "Report") -> str:
+def _first(report: "CampaignReport") -> str:
     return next(iter(report.failing.values()))[0]
 
 
-def _save(out: Path | None, failure: "Failure") -> Path:
+def _save(out: Path | None, failure: "ChaosFailure") -> Path:
     """Keep a shrunk failure beside the reports."""
-    from stretto_lab.chaos.trace import save
+    from stretto_lab.chaos.trace import save_failure
 
     folder = out or Path("out")
     folder.mkdir(exist_ok=True)
     path = folder / f"chaos-{failure.seed}.json"
-    save(failure, path)
+    save_failure(failure, path)
     return path
 
 
-def _show(console: Console, report: "Report") -> None:
+def _show(console: Console, report: "CampaignReport") -> None:
     """The figures, then what failed."""
     from stretto_lab.chaos.report import crashes, replay
 
@@ -115,9 +115,9 @@ def _show(console: Console, report: "Report") -> None:
 def _replay(console: Console, path: Path) -> None:
     """Run a saved failure again."""
     from stretto_lab.chaos.run import run_seed
-    from stretto_lab.chaos.trace import SCHEMA, load
+    from stretto_lab.chaos.trace import SCHEMA, load_failure
 
-    failure = load(path)
+    failure = load_failure(path)
     result = run_seed(failure.seed, failure.steps, only=failure.faults)
     console.json(SCHEMA, {"seed": result.seed, "trace": result.trace, "breaches": result.breaches})
     if result.breaches:

@@ -8,10 +8,10 @@ import click
 
 from stretto.base.errors import CheckFailedError, InputError
 from stretto.cli import options
-from stretto.cli.options import INPUT_FILE, Common
+from stretto.cli.options import INPUT_FILE, CommandContext
 
 if TYPE_CHECKING:
-    from stretto_lab.conformance.kube_cases import Report
+    from stretto_lab.conformance.kube_cases import ConformanceReport
 
 SHOWN: Final = 10
 """Fields that are listed without ``-v``."""
@@ -22,7 +22,7 @@ PARITY: Final = "kube-parity"
 
 
 @dataclass(frozen=True)
-class Asked:
+class ConformanceOptions:
     """Options of ``conformance``."""
 
     #: Files of cases.
@@ -33,7 +33,7 @@ class Asked:
 
 @options.command(
     "conformance",
-    Asked,
+    ConformanceOptions,
     example="""
         stretto conformance --cases tests/conformance/data/cases.jsonl.gz
         stretto conformance --cases cases.jsonl.gz --json report.json
@@ -47,7 +47,7 @@ class Asked:
     help="Recorded cases, one a line, plain or .gz; may be repeated.",
 )
 @click.option("--profile", default=PARITY, metavar="NAME", help=f"What decides [{PARITY}].")
-def conformance(common: Common, asked: Asked) -> None:
+def conformance(common: CommandContext, asked: ConformanceOptions) -> None:
     """Hold decisions to recorded ones of kube-scheduler.
 
     A case agrees when every recorded field does: codes and reasons of each plugin on each node,
@@ -71,7 +71,7 @@ def conformance(common: Common, asked: Asked) -> None:
         raise CheckFailedError(f"agreement in {apart:,} of {report.cases:,} cases")
 
 
-def _show(common: Common, report: "Report") -> None:
+def _show(common: CommandContext, report: "ConformanceReport") -> None:
     """The figures, features that disagree, and the first fields."""
     console = common.console
     console.data(f"{report.agreed:,} of {report.cases:,} cases agree")

@@ -8,7 +8,7 @@ import click
 
 from stretto.cli import options, sinks
 from stretto.cli.number_lists import counts, seconds
-from stretto.cli.options import ABOVE_0, POSITIVE, SHARE, Common
+from stretto.cli.options import ABOVE_0, POSITIVE, SHARE, CommandContext
 
 if TYPE_CHECKING:
     from stretto_lab.studies.omega.sweep import OmegaPoint
@@ -21,7 +21,7 @@ study = click.Group(
 
 
 @dataclass(frozen=True)
-class OmegaAsked:
+class OmegaOptions:
     """Options of ``study omega``."""
 
     #: Machines.
@@ -48,7 +48,7 @@ class OmegaAsked:
 
 @options.command(
     "omega",
-    OmegaAsked,
+    OmegaOptions,
     example="""
         stretto study omega --out out --json out/omega.json
         stretto study omega --schedulers 4 --decisions 1 --modes-at 4 --hours 0.5
@@ -81,7 +81,7 @@ class OmegaAsked:
 @click.option("--fill", type=SHARE, default=0.6, show_default=True)
 @click.option("--load", type=SHARE, default=0.25, show_default=True)
 @click.option("--policy", default="random", show_default=True, metavar="NAME", help="A profile.")
-def omega(common: Common, asked: OmegaAsked) -> None:
+def omega(common: CommandContext, asked: OmegaOptions) -> None:
     """Omega's experiment: schedulers that think for a while, and what their claims run into.
 
     Conflicts and busyness over the decision time, by the number of schedulers and by mode, on the
@@ -117,7 +117,7 @@ def omega(common: Common, asked: OmegaAsked) -> None:
 
 
 @dataclass(frozen=True)
-class ShardsAsked:
+class ShardStudyOptions:
     """Options of ``study shards``."""
 
     #: Nodes.
@@ -136,7 +136,7 @@ class ShardsAsked:
 
 @options.command(
     "shards",
-    ShardsAsked,
+    ShardStudyOptions,
     example="""
         stretto study shards --out out --json out/shards.json
         stretto study shards --shards 1,4 --decisions-ms 10 --nodes 200 --pods 2000
@@ -161,7 +161,7 @@ class ShardsAsked:
     show_default=True,
     help="The binder's time for a claim.",
 )
-def shards(common: Common, asked: ShardsAsked) -> None:
+def shards(common: CommandContext, asked: ShardStudyOptions) -> None:
     """Shards that take time to decide, in one plane: throughput, conflicts and redone work.
 
     With and without partitions, spreading and packing, in virtual time over the real dispatcher,
@@ -211,7 +211,7 @@ def shards(common: Common, asked: ShardsAsked) -> None:
 
 
 @dataclass(frozen=True)
-class ForecastAsked:
+class ForecastOptions:
     """Options of ``study forecast``."""
 
     #: The list of jobs.
@@ -228,7 +228,7 @@ class ForecastAsked:
 
 @options.command(
     "forecast",
-    ForecastAsked,
+    ForecastOptions,
     example="""
         stretto study forecast --pods jobs.csv --gpus 64 --queue fifo,easy --out out
     """,
@@ -239,7 +239,7 @@ class ForecastAsked:
 @click.option("--queue", default="fifo,skip,easy,sjf", show_default=True, metavar="ORDER,...")
 @click.option("--run-times", default="known,typical", show_default=True, metavar="NAME,...")
 @click.option("--samples", type=POSITIVE, default=100, show_default=True, help="Jobs asked about.")
-def forecast(common: Common, asked: ForecastAsked) -> None:
+def forecast(common: CommandContext, asked: ForecastOptions) -> None:
     """Forecast when waiting jobs start, and hold it against what happens.
 
     A trace runs through a pool of GPUs; in between the plane's future is simulated on a copy. What
@@ -274,7 +274,7 @@ def forecast(common: Common, asked: ForecastAsked) -> None:
 
 
 @dataclass(frozen=True)
-class OnePoolAsked:
+class OnePoolOptions:
     """Options of ``study one-pool``."""
 
     #: Machines.
@@ -285,7 +285,7 @@ class OnePoolAsked:
 
 @options.command(
     "one-pool",
-    OnePoolAsked,
+    OnePoolOptions,
     example="""
         stretto study one-pool --out out --json out/one-pool.json
         stretto study one-pool --nodes 200
@@ -294,7 +294,7 @@ class OnePoolAsked:
 )
 @click.option("--nodes", type=click.IntRange(20, 20_000), default=2000, show_default=True)
 @click.option("--hours", type=options.FiniteRange(0.1, 48), default=24.0, show_default=True)
-def one_pool(common: Common, asked: OnePoolAsked) -> None:
+def one_pool(common: CommandContext, asked: OnePoolOptions) -> None:
     """A day of services, training and batch in one pool, and in two of together the same size.
 
     Real arrivals of Azure VMs and Philly jobs under a tide of services, over the real queues,
@@ -324,7 +324,7 @@ def one_pool(common: Common, asked: OnePoolAsked) -> None:
         _write(common, one_pool_plots(found))
 
 
-def _show_omega(common: Common, points: "list[OmegaPoint]") -> None:
+def _show_omega(common: CommandContext, points: "list[OmegaPoint]") -> None:
     rows = [
         (
             each.schedulers,
@@ -353,14 +353,14 @@ def _show_omega(common: Common, points: "list[OmegaPoint]") -> None:
     common.console.table(columns, rows)
 
 
-def _check_plots(common: Common) -> None:
+def _check_plots(common: CommandContext) -> None:
     if common.out is not None:
         from stretto.sim.plots import check_plots
 
         check_plots()
 
 
-def _write(common: Common, pictures: dict[str, bytes]) -> None:
+def _write(common: CommandContext, pictures: dict[str, bytes]) -> None:
     """Plots into the output folder."""
     assert common.out is not None
     for name, picture in pictures.items():

@@ -20,9 +20,14 @@ from stretto.api.types.pod import Pod
 from stretto.api.wire import kinds
 from stretto.api.wire.meta import Wire
 from stretto.base.errors import InputError, UnknownNameError
-from stretto.framework.model.snapshot import Snapshot
-from stretto.framework.model.status import Code, Status
-from stretto.framework.parity.decision import Candidate, Decision, Filtered, Preemption
+from stretto.framework.model.snapshot import ParitySnapshot
+from stretto.framework.model.status import PluginStatus, StatusCode
+from stretto.framework.parity.decision import (
+    Decision,
+    FilterResult,
+    PostFilterResult,
+    PreemptionCandidate,
+)
 from stretto.framework.parity.scheduler import WEIGHTS, ExactScheduler
 
 PARITY: Final = "kube-parity"
@@ -35,7 +40,7 @@ Fields = dict[str, Any]
 """What is compared, field by field, in the form of the recordings."""
 
 
-class Case(msgspec.Struct, frozen=True):
+class ConformanceCase(msgspec.Struct, frozen=True):
     """One line."""
 
     #: Its name.
@@ -71,7 +76,7 @@ class Disagreement(msgspec.Struct, frozen=True):
     got: Any
 
 
-class Tally(msgspec.Struct):
+class FeatureTally(msgspec.Struct):
     """Cases of one feature."""
 
     #: Cases.
@@ -80,7 +85,7 @@ class Tally(msgspec.Struct):
     agreed: int = 0
 
 
-class Report(msgspec.Struct):
+class ConformanceReport(msgspec.Struct):
     """How far the cases agree."""
 
     #: Cases.
@@ -88,29 +93,31 @@ class Report(msgspec.Struct):
     #: Cases that agree in every field.
     agreed: int = 0
     #: The same by feature.
-    features: dict[str, Tally] = {}
+    features: dict[str, FeatureTally] = {}
     #: Every field that differs.
     disagreed: list[Disagreement] = []
     #: Whether the run was interrupted; unset where it was not.
     partial: bool | UnsetType = UNSET
 
-    def add(self, case: Case, found: list[Disagreement]) -> None:
+    def add(self, case: ConformanceCase, found: list[Disagreement]) -> None:
         """Count a case."""
         self.cases += 1
         self.agreed += not found
         for feature in case.features:
-            tally = self.features.setdefault(feature, Tally())
+            tally = self.features.setdefault(feature, FeatureTally())
             tally.cases += 1
             tally.agreed += not found
         self.disagreed += found
 
 
-def run(cases: Iterable[Case], told: Callable[[int], None] = lambda _: None) -> Report:
+def run(
+    cases: Iterable[ConformanceCase], told: Callable[[int], None] = lambda _: None
+) -> ConformanceReport:
     """Decide every case and compare; ``told`` hears how many are done.
 
     Ctrl-C ends it early: the report then holds what was compared, and says that it is partial.
     """
-    report = Report()
+    report = ConformanceReport()
     try:
         for case in cases:
             report.add(case, compare(case))
@@ -133,7 +140,7 @@ def count(path: Path) -> int:
     return found
 
 
-def read(path: Path) -> Iterator[Case]:
+def read(path: Path) -> Iterator[ConformanceCase]:
     """The cases of a file, plain or compressed.
 
     Raises:
@@ -141,8 +148,8 @@ def read(path: Path) -> Iterator[Case]:
     """
     for number, line in _lines(path):
         where = f"{path}:{number}"
-        case = codec.decode_as(Case, line, where)
-        if codec.decode_as(_Members, line, where).expect is UNSET:
+        case = codec.decode_as(ConformanceCase, line, where)
+        if codec.decode_as(_LineMembers, line, where).expect is UNSET:
             raise InputError(f"{where}: expect", None, "what was recorded", "drop the line")
         if (case.pod is None) == (not case.sequence):
             both = None if case.pod is None else "both"
@@ -151,14 +158,14 @@ def read(path: Path) -> Iterator[Case]:
         yield msgspec.structs.replace(case, origin=where)
 
 
-class _Members(Wire, frozen=True):
+class _LineMembers(Wire, frozen=True):
     """Which members a line has."""
 
     #: What was recorded.
     expect: msgspec.Raw | UnsetType = UNSET
 
 
-def _check_nodes(case: Case, where: str) -> None:
+def _check_nodes(case: ConformanceCase, where: str) -> None:
     seen: set[str] = set()
     for index, node in enumerate(case.nodes):
         name = node.metadata.name
@@ -182,7 +189,7 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
         raise InputError(str(path), None, f"readable lines of cases: {error}") from error
 
 
-def compare(case: Case) -> list[Disagreement]:
+def compare(case: ConformanceCase) -> list[Disagreement]:
     """Fields of one case that differ.
 
     Raises:
@@ -190,7 +197,7 @@ def compare(case: Case) -> list[Disagreement]:
     """
     where = case.origin or case.id
     objects = (decoded(each, f"{where}: objects[{i}]") for i, each in enumerate(case.objects))
-    scheduler = ExactScheduler(Snapshot(case.nodes, case.pods, objects))
+    scheduler = ExactScheduler(ParitySnapshot(case.nodes, case.pods, objects))
     if case.pod is not None:
         got = fields(scheduler.decide(case.pod, thorough=True))
         return list(_differences(case.id, "", case.expect, got))
@@ -204,7 +211,7 @@ def compare(case: Case) -> list[Disagreement]:
     return found
 
 
-def _steps(case: Case, where: str) -> list[Fields]:
+def _steps(case: ConformanceCase, where: str) -> list[Fields]:
     """What was recorded of a sequence, step by step."""
     try:
         return msgspec.convert(case.expect.get("steps", []), list[Fields])
@@ -215,7 +222,7 @@ def _steps(case: Case, where: str) -> list[Fields]:
 
 def decoded(body: msgspec.Raw, where: str = "object") -> Wire:
     """An object of any kind; ``where`` names it in a refusal."""
-    head = codec.decode_as(_Head, bytes(body), where)
+    head = codec.decode_as(_ObjectHead, bytes(body), where)
     try:
         kind = kinds.kind_of(head.api_version, head.kind)
     except UnknownNameError as error:
@@ -241,7 +248,7 @@ def step(scheduler: ExactScheduler, pod: Pod) -> Fields:
 
 def fields(decision: Decision) -> Fields:
     """A decision in the form of the recordings."""
-    if decision.filtered is None and decision.preenqueue.code is Code.SUCCESS:
+    if decision.filtered is None and decision.preenqueue.code is StatusCode.SUCCESS:
         return {"feasible": [], "message": decision.message}
     if decision.filtered is None:
         gates = {"SchedulingGates": _status(decision.preenqueue)}
@@ -266,7 +273,7 @@ def fields(decision: Decision) -> Fields:
     return _present(told)
 
 
-class _Head(Wire, frozen=True):
+class _ObjectHead(Wire, frozen=True):
     """How an object names its kind."""
 
     #: Group and version.
@@ -286,25 +293,25 @@ def _present(told: Fields) -> Fields:
     return {name: each for name, each in told.items() if each or name == "feasible"}
 
 
-def _status(status: Status) -> Fields:
+def _status(status: PluginStatus) -> Fields:
     return _present({"code": status.code.value, "reasons": sorted(status.reasons)})
 
 
-def _prefilter(filtered: Filtered) -> Fields:
+def _prefilter(filtered: FilterResult) -> Fields:
     """Plugins that failed before the nodes, and those that limit them."""
     told = {
         name: _status(status)
         for name, status in filtered.prefilter.items()
-        if status.code is not Code.SKIP
+        if status.code is not StatusCode.SKIP
     }
     for name, check in filtered.checks.items():
         if check.only is not None:
-            told[name] = {"code": Code.SUCCESS.value, "nodes": sorted(check.only)}
+            told[name] = {"code": StatusCode.SUCCESS.value, "nodes": sorted(check.only)}
     return told
 
 
-def _skipped(filtered: Filtered) -> list[str]:
-    return sorted(n for n, status in filtered.prefilter.items() if status.code is Code.SKIP)
+def _skipped(filtered: FilterResult) -> list[str]:
+    return sorted(n for n, status in filtered.prefilter.items() if status.code is StatusCode.SKIP)
 
 
 def _filter(decision: Decision) -> Fields:
@@ -322,7 +329,7 @@ def _by_node(decision: Decision, values: list[int]) -> dict[str, int]:
     return {decision.names[node]: value for node, value in zip(nodes, values, strict=True)}
 
 
-def _preemption(preemption: Preemption) -> Fields:
+def _preemption(preemption: PostFilterResult) -> Fields:
     told: Fields = {
         "status": preemption.status.code.value,
         "message": preemption.message,
@@ -337,7 +344,7 @@ def _preemption(preemption: Preemption) -> Fields:
     return _present(told)
 
 
-def _candidate(candidate: Candidate) -> Fields:
+def _candidate(candidate: PreemptionCandidate) -> Fields:
     return {
         "node": candidate.node,
         "victims": [each.key[1] for each in candidate.victims],

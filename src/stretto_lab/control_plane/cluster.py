@@ -20,8 +20,8 @@ from stretto.api.wire.kinds import Kind
 from stretto.base.clock import Clock, WallClock
 from stretto.base.errors import StrettoError, TimeoutExpiredError, UnreachableError
 from stretto_lab.control_plane.crds import CUSTOM, PATH, definition
-from stretto_lab.control_plane.credentials import ADMIN, Credentials, User
-from stretto_lab.control_plane.parts import Part, free_ports
+from stretto_lab.control_plane.credentials import ADMIN, CertificateUser, Credentials
+from stretto_lab.control_plane.parts import ServerProcess, free_ports
 from stretto_lab.control_plane.stages import stages
 from stretto_lab.control_plane.tools import build, path_of
 
@@ -36,7 +36,7 @@ OPTIONAL: Final = ("kube-controller-manager", "kube-scheduler", "kwok")
 """What it may run beside."""
 
 
-class Said(NamedTuple):
+class ServerAnswer(NamedTuple):
     """An answer of the API server."""
 
     #: HTTP status.
@@ -70,7 +70,7 @@ class _AuditStatus(msgspec.Struct, frozen=True):
     code: int = 0
 
 
-class Call(msgspec.Struct, frozen=True, rename="camel"):
+class AuditedCall(msgspec.Struct, frozen=True, rename="camel"):
     """One request as the API server has noted it."""
 
     #: Verb, as RBAC says it.
@@ -89,7 +89,7 @@ class Call(msgspec.Struct, frozen=True, rename="camel"):
         return f"{self.verb} {about.resource}" + (f"/{about.subresource}" * bool(about.subresource))
 
 
-_AUDIT: Final = msgspec.json.Decoder(Call)
+_AUDIT: Final = msgspec.json.Decoder(AuditedCall)
 _AUDIT_POLICY: Final = """
 apiVersion: audit.k8s.io/v1
 kind: Policy
@@ -105,7 +105,7 @@ class ControlPlaneConfig(msgspec.Struct, frozen=True):
     #: Programs beside etcd and the API server, of ``OPTIONAL``.
     parts: tuple[str, ...] = ()
     #: Users beside the administrator; they may do what RBAC lets them.
-    users: tuple[User, ...] = ()
+    users: tuple[CertificateUser, ...] = ()
     #: Whether every request is noted, for ``ControlPlane.audit``.
     audited: bool = False
     #: More flags for the API server.
@@ -136,7 +136,7 @@ class ControlPlane:
             #: Kubeconfig of the administrator.
             self.kubeconfig = self.kubeconfig_of(ADMIN)
             #: Every program by its name, in the order in which they start.
-            self.parts: dict[str, Part] = {}
+            self.parts: dict[str, ServerProcess] = {}
             for name in (*CORE, *config.parts):
                 self._add(name, self._command(name))
         except BaseException:
@@ -155,7 +155,7 @@ class ControlPlane:
     ) -> None:
         self.close()
 
-    def __getitem__(self, name: str) -> Part:
+    def __getitem__(self, name: str) -> ServerProcess:
         """One program by its name."""
         return self.parts[name]
 
@@ -210,7 +210,7 @@ class ControlPlane:
         except UnreachableError:
             return False
 
-    def ask(self, method: str, path: str, body: bytes = b"", user: str = ADMIN) -> Said:
+    def ask(self, method: str, path: str, body: bytes = b"", user: str = ADMIN) -> ServerAnswer:
         """One request to the API server as a user, for whatever a store does not do.
 
         Raises:
@@ -226,7 +226,7 @@ class ControlPlane:
         try:
             line.request(method, path, body or None, headers)
             answer = line.getresponse()
-            return Said(answer.status, answer.read())
+            return ServerAnswer(answer.status, answer.read())
         except (OSError, http.client.HTTPException) as error:
             raise UnreachableError(self.server, str(error)) from error
         finally:
@@ -254,7 +254,7 @@ class ControlPlane:
         name = f"{user}-{server.rpartition(':')[2]}" if server else user
         return self.credentials.kubeconfig(name, server or self.server, {"token": token})
 
-    def audit(self, user: str) -> list[Call]:
+    def audit(self, user: str) -> list[AuditedCall]:
         """Every request that a user has made so far, in order (``audited`` must be set)."""
         path = self._folder / "audit.log"
         text = path.read_bytes() if path.exists() else b""
@@ -269,7 +269,7 @@ class ControlPlane:
     # ------------------------------------------------------------ commands
 
     def _add(self, name: str, command: list[str]) -> None:
-        self.parts[name] = Part(name, command, self._folder / f"{name}.log")
+        self.parts[name] = ServerProcess(name, command, self._folder / f"{name}.log")
 
     def _command(self, name: str) -> list[str]:
         return [str(path_of(name)), *_FLAGS[name](self)]

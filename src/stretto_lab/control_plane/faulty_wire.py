@@ -15,7 +15,7 @@ from stretto.stores.kube.transport.event_loop import LoopThread
 _CHUNK: Final = 1 << 16
 
 
-class Wire:
+class FaultyWire:
     """Loopback TCP to a loopback port."""
 
     def __init__(self, port: int) -> None:

@@ -30,7 +30,7 @@ _SAID: Final = 12
 """Lines of a program's log that are shown when it ended too early."""
 
 
-class Part:
+class ServerProcess:
     """A program with its arguments and its log."""
 
     def __init__(self, name: str, command: Sequence[str], log: Path) -> None:
@@ -131,14 +131,14 @@ def free_ports(count: int) -> list[int]:
     raise AssertionError("ports go round and round")
 
 
-def _own_ports() -> Iterator[int]:
+def _claimed_ports() -> Iterator[int]:
     """The ports of a block that is this process's for as long as it lives, again and again."""
     with contextlib.ExitStack() as held:
-        block = next(each for each in _BLOCKS if _is_taken(each, held))
+        block = next(each for each in _BLOCKS if _is_locked(each, held))
         yield from itertools.cycle(range(block, block + _BLOCK))
 
 
-def _is_taken(block: int, held: contextlib.ExitStack) -> bool:
+def _is_locked(block: int, held: contextlib.ExitStack) -> bool:
     """Whether a block could be had; a file is locked while it is."""
     folder = Path(tempfile.gettempdir()) / f"stretto-ports-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -151,7 +151,7 @@ def _is_taken(block: int, held: contextlib.ExitStack) -> bool:
     return True
 
 
-_PORTS: Final = _own_ports()
+_PORTS: Final = _claimed_ports()
 """Ports to be had, from the block that is looked for when the first one is asked for."""
 
 

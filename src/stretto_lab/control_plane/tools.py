@@ -40,7 +40,7 @@ _NETWORK: Final = re.compile(
 """What Go and pip say when they cannot reach what they need."""
 
 
-class Program(NamedTuple):
+class ToolProgram(NamedTuple):
     """One program and what it is built from."""
 
     #: Name of the executable.
@@ -55,18 +55,18 @@ class Program(NamedTuple):
     flags: str = ""
 
 
-def _kubernetes(name: str) -> Program:
-    return Program(name, KUBERNETES, "kubernetes", f"k8s.io/kubernetes/cmd/{name}", _STAMP)
+def _kubernetes(name: str) -> ToolProgram:
+    return ToolProgram(name, KUBERNETES, "kubernetes", f"k8s.io/kubernetes/cmd/{name}", _STAMP)
 
 
-PROGRAMS: Final[tuple[Program, ...]] = (
-    Program("etcd", "3.6.16", "etcd", "go.etcd.io/etcd/server/v3"),
+PROGRAMS: Final[tuple[ToolProgram, ...]] = (
+    ToolProgram("etcd", "3.6.16", "etcd", "go.etcd.io/etcd/server/v3"),
     _kubernetes("kube-apiserver"),
     _kubernetes("kube-scheduler"),
     _kubernetes("kube-controller-manager"),
     _kubernetes("kubectl"),
-    Program("kwok", "0.8.0", "kwok", "sigs.k8s.io/kwok/cmd/kwok"),
-    Program("helm", "4.3.1", "helm", "helm.sh/helm/v4/cmd/helm"),
+    ToolProgram("kwok", "0.8.0", "kwok", "sigs.k8s.io/kwok/cmd/kwok"),
+    ToolProgram("helm", "4.3.1", "helm", "helm.sh/helm/v4/cmd/helm"),
 )
 """In the order in which they are built: an API server first."""
 
@@ -113,13 +113,13 @@ def build(names: Sequence[str] = ALL, told: Told = lambda _: None) -> list[Path]
     return [path_of(name) for name in names]
 
 
-def _build(program: Program, go: Path) -> None:
+def _build(program: ToolProgram, go: Path) -> None:
     target = path_of(program.name)
     target.parent.mkdir(parents=True, exist_ok=True)
     made = target.with_suffix(".new")
     flags = ["-mod=readonly", "-trimpath", "-buildvcs=false"]
     flags += [f"-ldflags=-s -w {program.flags}".rstrip(), "-o", str(made)]
-    command = [*_nice(), str(go), "build", *flags, program.package]
+    command = [*_lower_priority(), str(go), "build", *flags, program.package]
     environment = os.environ | {"CGO_ENABLED": "0", "GOWORK": "off"}
     environment.pop("GOROOT", None)
     folder = _MODULES / program.module
@@ -164,7 +164,7 @@ def _run(
     )
 
 
-def _nice() -> list[str]:
+def _lower_priority() -> list[str]:
     """A build takes every core for minutes; whoever works on the machine goes first."""
     return ["nice", "-n", "15"] if shutil.which("nice") else []
 

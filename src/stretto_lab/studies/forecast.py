@@ -21,9 +21,9 @@ from stretto.base.registry import Registry
 from stretto.inputs.objects.objects import object_name
 from stretto.inputs.traces.philly import PhillyJob
 from stretto.plane import Step
-from stretto.sim.engine import NEVER, Engine
-from stretto.sim.history.forecast import Lasts, Typical, forecast, stated
-from stretto.sim.plots import Line, Words, curves_png
+from stretto.sim.engine import NEVER, WorkRunner
+from stretto.sim.history.forecast import Lasts, TypicalRunTimes, forecast, stated_run_times
+from stretto.sim.plots import PlotLine, PlotTexts, curves_png
 from stretto.sim.traces.philly import TICKS_PER_S, philly_world
 from stretto.state.rows.lifecycle import UnitState
 
@@ -107,7 +107,7 @@ def study_forecast(
         InputError: the pool has no GPU.
         UnknownNameError: there is no such order of the queue.
     """
-    asking = _Asking(jobs, study, told)
+    asking = _ForecastingRun(jobs, study, told)
     points = asking.run()
     return _report(study, points), points
 
@@ -119,13 +119,15 @@ def forecast_plot(reports: Sequence[tuple[ForecastReport, list[ForecastPoint]]])
         found = [(e.told_s / HOUR_S, e.waited_s / HOUR_S) for e in points if e.told_s is not None]
         top = max([top, *(max(pair) for pair in found)])
         x, y = [told for told, _ in found], [waited for _, waited in found]
-        lines.append(Line(f"{report.queue}, {report.run_times}", x, y, colour, marks=True))
-    lines.append(Line("", [0.0, top], [0.0, top], 6))
-    words = Words("Forecast of a job's start", "told: hours from now", "waited: hours from then")
+        lines.append(PlotLine(f"{report.queue}, {report.run_times}", x, y, colour, marks=True))
+    lines.append(PlotLine("", [0.0, top], [0.0, top], 6))
+    words = PlotTexts(
+        "Forecast of a job's start", "told: hours from now", "waited: hours from then"
+    )
     return curves_png(lines, words)
 
 
-class _Asking:
+class _ForecastingRun:
     """One run with forecasts in between."""
 
     def __init__(self, jobs: Sequence[PhillyJob], study: ForecastStudy, told: Told | None) -> None:
@@ -135,7 +137,7 @@ class _Asking:
         sizes = np.array([job.gpus for job in self._fitting], np.int64)
         #: First pod of each job.
         self._lead = np.cumsum(sizes) - sizes
-        self._typical = Typical()
+        self._typical = TypicalRunTimes()
         self._number = {
             object_name(piece.pod.name): index
             for index, lead in enumerate(self._lead.tolist())
@@ -150,7 +152,7 @@ class _Asking:
 
     def run(self) -> list[ForecastPoint]:
         """Forecasts with their starts, in the order in which they were made."""
-        record = Engine(self._world, self._work, 1 / TICKS_PER_S, self._look).run()
+        record = WorkRunner(self._world, self._work, 1 / TICKS_PER_S, self._look).run()
         started = record.started[self._lead]
         return [
             ForecastPoint(
@@ -193,7 +195,7 @@ class _Asking:
         unit = plane.units.find(key)
         if unit is None or not unit.pending:
             return
-        lasts: Lasts = stated if self._study.run_times == KNOWN else self._typical.lasts
+        lasts: Lasts = stated_run_times if self._study.run_times == KNOWN else self._typical.lasts
         told = forecast(plane, lasts, [key]).after_s[key]
         counts = plane.dispatcher.views.counts()
         queued = counts[UnitState.QUEUED] + counts[UnitState.UNSCHEDULABLE]

@@ -5,7 +5,7 @@ from enum import Enum, IntEnum
 import pytest
 
 from stretto.base.errors import InvalidTransitionError
-from stretto.base.fsm import Table
+from stretto.base.fsm import TransitionTable
 
 
 class Light(Enum):
@@ -30,8 +30,8 @@ MOVES = {
 def make_table(
     moves: dict[tuple[Light, Press], Light] | None = None,
     final: frozenset[Light] = frozenset({Light.OFF}),
-) -> Table[Light, Press]:
-    return Table("light", Light, Press, moves or MOVES, Light.RED, final)
+) -> TransitionTable[Light, Press]:
+    return TransitionTable("light", Light, Press, moves or MOVES, Light.RED, final)
 
 
 def test_an_allowed_event_moves_on() -> None:

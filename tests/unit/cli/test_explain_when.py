@@ -13,7 +13,7 @@ from stretto.base.rng import Rng
 from stretto.cli.main import cli
 from stretto.plane import Plane
 from stretto.sim.history.forecast import forecast
-from stretto.sim.history.sandbox import Copy, State, state_of
+from stretto.sim.history.sandbox import Sandbox, SandboxState, state_of
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.embedded.sqlite import SqliteStore
 from stretto.stores.store import Record
@@ -34,7 +34,7 @@ def stored(path: Path, runs: str | None) -> str:
 
 def settled(scenario: Path) -> Plane:
     """The end of a scenario, seen by a plane of its own."""
-    copy = Copy(state_of(str(scenario)))
+    copy = Sandbox(state_of(str(scenario)))
     copy.look()
     return copy.plane
 
@@ -101,9 +101,9 @@ def test_a_group_of_a_living_cluster_has_waited_since_it_was_created() -> None:
     store.seed([Record(POD_GROUP, "default", "g", "u", version=1, body=stamped)])
     store.create(POD, [make_pod("g0", group="g")])
     records = [*store.list(POD_GROUP).records, *store.list(POD).records]
-    copy = Copy(State("cluster", records, at=1_100.0))
+    copy = Sandbox(SandboxState("cluster", records, at=1_100.0))
     copy.settle(0.0)
-    copy.age_groups()
+    copy.backdate_groups()
     assert forecast(copy.plane).late_s == {"PodGroupUnit/default/g": 200.0}
 
 

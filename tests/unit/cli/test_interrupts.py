@@ -6,7 +6,7 @@ import signal
 import pytest
 
 from stretto.cli.failures import Terminated
-from stretto.cli.interrupts import HeldBack
+from stretto.cli.interrupts import DeferredInterrupt
 
 
 @pytest.mark.parametrize(
@@ -15,7 +15,7 @@ from stretto.cli.interrupts import HeldBack
 def test_a_signal_waits_until_it_is_asked_for(
     number: signal.Signals, error: type[BaseException]
 ) -> None:
-    with HeldBack() as held:
+    with DeferredInterrupt() as held:
         held.check()
         os.kill(os.getpid(), number)
         assert held.waiting == number
@@ -24,7 +24,7 @@ def test_a_signal_waits_until_it_is_asked_for(
 
 
 def test_a_second_signal_raises_at_once() -> None:
-    with HeldBack():
+    with DeferredInterrupt():
         os.kill(os.getpid(), signal.SIGINT)
         with pytest.raises(Terminated):
             os.kill(os.getpid(), signal.SIGTERM)
@@ -32,6 +32,6 @@ def test_a_second_signal_raises_at_once() -> None:
 
 def test_handlers_are_put_back() -> None:
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
-    with HeldBack():
+    with DeferredInterrupt():
         assert signal.getsignal(signal.SIGINT) != before[0]
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before

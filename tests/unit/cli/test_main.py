@@ -15,7 +15,7 @@ from stretto import __version__
 from stretto.base.errors import DoesNotFitError, NotFoundError
 from stretto.cli import main, verbs
 from stretto.cli.failures import Terminated
-from stretto.cli.options import Common, command
+from stretto.cli.options import CommandContext, command
 
 Invoke = Callable[..., Result]
 HEAVY = ("numpy", "numba", "matplotlib", "rich", "aiohttp", "http.client", "urllib.request", "yaml")
@@ -45,7 +45,7 @@ FAILURES: dict[str, Callable[[], BaseException]] = {
 
 @command("probe", Asked, example="stretto probe --fail bug", out=True)
 @click.option("--fail", default="", help="How to fail.")
-def probe(common: Common, asked: Asked) -> None:
+def probe(common: CommandContext, asked: Asked) -> None:
     """Fail as told, or say what was given."""
     if asked.fail:
         error = FAILURES[asked.fail]()

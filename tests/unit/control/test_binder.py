@@ -9,18 +9,18 @@ from stretto.api.wire.kinds import NODE, POD
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.control.binder.binder import READ_BACK_AFTER, Binder
-from stretto.control.binder.conflicts import Judge
+from stretto.control.binder.conflicts import PlanJudge
 from stretto.control.pump import Pump
 from stretto.state.queries.invariants import check_all
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.work.claims import CommitMode, ConflictCause, ConflictMode, Plan
 from stretto.stores.embedded.memory import MemoryStore
-from stretto.stores.store import Bind, Code, Deletion, Outcome, Reply
+from stretto.stores.store import Bind, Deletion, Reply, StatusReason, WriteOutcome
 from stretto.testing import make_node, make_pod
 from tests.support.hand_fed_cluster import MODIFIED, Books
 from tests.support.plans import plan_of, units_of, wait_for
 
-LOST = Reply(Outcome.UNKNOWN, Code.TIMEOUT)
+LOST = Reply(WriteOutcome.UNKNOWN, StatusReason.TIMEOUT)
 
 
 class Desk(Books):
@@ -59,8 +59,10 @@ class Desk(Books):
         self.binder = Binder(self.cluster, units_of(plan), self.store, self.judge())
         return plan
 
-    def judge(self) -> Judge:
-        return Judge(self.cluster, lambda _c, _s: True, ConflictMode.FIT, CommitMode.INCREMENTAL)
+    def judge(self) -> PlanJudge:
+        return PlanJudge(
+            self.cluster, lambda _c, _s: True, ConflictMode.FIT, CommitMode.INCREMENTAL
+        )
 
     def state_of(self, name: str) -> PodState:
         pods = self.cluster.pods
@@ -109,9 +111,9 @@ def test_a_pod_without_devices_carries_no_note() -> None:
 @pytest.mark.parametrize(
     ("reply", "cause"),
     [
-        (Reply(Outcome.REFUSED, Code.FORBIDDEN), ConflictCause.STORE_REFUSED),
-        (Reply(Outcome.REFUSED, Code.NOT_FOUND), ConflictCause.POD_GONE),
-        (Reply(Outcome.CONFLICT, Code.CONFLICT), ConflictCause.STORE_CONFLICT),
+        (Reply(WriteOutcome.REFUSED, StatusReason.FORBIDDEN), ConflictCause.STORE_REFUSED),
+        (Reply(WriteOutcome.REFUSED, StatusReason.NOT_FOUND), ConflictCause.POD_GONE),
+        (Reply(WriteOutcome.CONFLICT, StatusReason.CONFLICT), ConflictCause.STORE_CONFLICT),
     ],
 )
 def test_a_no_of_the_store_gives_the_claim_back(reply: Reply, cause: ConflictCause) -> None:
@@ -160,20 +162,20 @@ def in_doubt(landed: bool = False, **more: Any) -> Desk:
 
 def test_an_unknown_keeps_the_claim_until_it_is_read_back() -> None:
     desk = in_doubt()
-    assert desk.binder.settle_doubts(READ_BACK_AFTER / 2) == []
+    assert desk.binder.resolve_unanswered(READ_BACK_AFTER / 2) == []
     assert (desk.used("n"), desk.state_of("p"), desk.sent) == (1000, PodState.ASSUMED, [])
     assert desk.binder.next_due() == READ_BACK_AFTER
 
 
 def test_a_bind_that_was_done_is_not_sent_again() -> None:
     desk = in_doubt(landed=True)
-    assert desk.binder.settle_doubts(READ_BACK_AFTER) == []
+    assert desk.binder.resolve_unanswered(READ_BACK_AFTER) == []
     assert (desk.sent, desk.binder.in_doubt, desk.used("n")) == ([], {}, 1000)
 
 
 def test_a_bind_that_was_not_done_is_sent_again_to_the_same_node() -> None:
     desk = in_doubt()
-    desk.binder.settle_doubts(READ_BACK_AFTER)
+    desk.binder.resolve_unanswered(READ_BACK_AFTER)
     assert [bind.node for bind in desk.sent] == ["n"]
     assert desk.store.get(POD, "default", "p").node == "n"  # type: ignore[union-attr]
 
@@ -181,7 +183,7 @@ def test_a_bind_that_was_not_done_is_sent_again_to_the_same_node() -> None:
 def test_a_doubtful_pod_that_has_gone_gives_its_claim_back() -> None:
     desk = in_doubt()
     desk.store.delete(POD, [Deletion("default", "p")])
-    refused = desk.binder.settle_doubts(READ_BACK_AFTER)
+    refused = desk.binder.resolve_unanswered(READ_BACK_AFTER)
     assert [each[2] for each in refused] == [ConflictCause.POD_GONE]
     assert desk.used("n") == 0
 
@@ -191,14 +193,14 @@ def test_a_doubtful_pod_that_somebody_else_bound_gives_its_claim_back() -> None:
     record = desk.store.get(POD, "default", "p")
     assert record is not None
     desk._bind([Bind("default", "p", record.uid, "m")])
-    refused = desk.binder.settle_doubts(READ_BACK_AFTER)
+    refused = desk.binder.resolve_unanswered(READ_BACK_AFTER)
     assert [each[2] for each in refused] == [ConflictCause.STORE_CONFLICT]
 
 
 def test_a_doubtful_pod_whose_node_vanished_is_not_bound_to_another() -> None:
     desk = in_doubt()
     desk.lose("n")
-    refused = desk.binder.settle_doubts(READ_BACK_AFTER)
+    refused = desk.binder.resolve_unanswered(READ_BACK_AFTER)
     assert [each[2] for each in refused] == [ConflictCause.NODE_GONE]
     assert (desk.sent, desk.state_of("p"), check_all(desk.cluster)) == ([], PodState.PENDING, [])
 
@@ -206,14 +208,14 @@ def test_a_doubtful_pod_whose_node_vanished_is_not_bound_to_another() -> None:
 def test_an_echo_settles_a_doubt() -> None:
     desk = in_doubt(landed=True)
     desk.see()
-    assert desk.binder.settle_doubts(READ_BACK_AFTER) == []
+    assert desk.binder.resolve_unanswered(READ_BACK_AFTER) == []
     assert (desk.state_of("p"), desk.sent) == (PodState.BOUND, [])
 
 
 def test_a_store_may_say_when_to_ask_again() -> None:
     desk = Desk(make_pod("p"))
     plan = desk.plan({"p": "n"})
-    desk.answers = [Reply(Outcome.UNKNOWN, Code.TIMEOUT, retry_after=7.0)]
+    desk.answers = [Reply(WriteOutcome.UNKNOWN, StatusReason.TIMEOUT, retry_after=7.0)]
     desk.binder.commit(plan, 1.0)
     assert desk.binder.next_due() == 8.0
 
@@ -222,14 +224,14 @@ def test_a_new_binder_reads_back_whatever_is_assumed() -> None:
     desk = in_doubt(landed=True)
     fresh = Binder(desk.cluster, desk.binder._units, desk.store, desk.judge())
     assert (len(fresh.in_doubt), fresh.next_due()) == (1, 0.0)
-    assert (fresh.settle_doubts(0.0), desk.sent) == ([], [])
+    assert (fresh.resolve_unanswered(0.0), desk.sent) == ([], [])
 
 
 def test_a_doubt_about_a_row_that_is_used_again_is_dropped() -> None:
     desk = in_doubt()
     desk.ingest.end(next(iter(desk.binder.in_doubt)))
     desk.pod(make_pod("new"))
-    assert desk.binder.settle_doubts(READ_BACK_AFTER) == []
+    assert desk.binder.resolve_unanswered(READ_BACK_AFTER) == []
     assert (desk.sent, desk.binder.in_doubt) == ([], {})
 
 

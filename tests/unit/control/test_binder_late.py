@@ -9,11 +9,11 @@ from stretto.api.wire.kinds import POD
 from stretto.control.binder.binder import READ_BACK_AFTER
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.work.claims import ConflictCause
-from stretto.stores.store import Bind, Code, Deletion, Outcome, Replies, Reply
+from stretto.stores.store import Bind, Deletion, Replies, Reply, StatusReason, WriteOutcome
 from stretto.testing import make_pod
 from tests.unit.control.test_binder import LOST, Desk
 
-REFUSED = Reply(Outcome.REFUSED, Code.FORBIDDEN)
+REFUSED = Reply(WriteOutcome.REFUSED, StatusReason.FORBIDDEN)
 
 
 class NotAnsweredError(Exception):
@@ -65,9 +65,9 @@ def test_a_claim_under_way_is_charged_and_waits() -> None:
         PodState.ASSUMED,
         True,
     )
-    assert desk.binder.settle_doubts(1.0) == []
+    assert desk.binder.resolve_unanswered(1.0) == []
     desk.arrive()
-    assert (desk.binder.settle_doubts(2.0), desk.binder.is_waiting) == ([], False)
+    assert (desk.binder.resolve_unanswered(2.0), desk.binder.is_waiting) == ([], False)
     assert desk.binder.counts["bound"] == 1
 
 
@@ -75,19 +75,19 @@ def test_a_no_that_comes_late_gives_the_claim_back() -> None:
     desk = Late(make_pod("p", cpu="1"), make_pod("q", cpu="1"))
     desk.claimed(p="n", q="n")
     desk.arrive(REFUSED)
-    refused = desk.binder.settle_doubts(1.0)
+    refused = desk.binder.resolve_unanswered(1.0)
     assert [(len(rows), cause) for _, rows, cause in refused] == [(1, ConflictCause.STORE_REFUSED)]
     assert (desk.used("n"), desk.state_of("p")) == (1000, PodState.PENDING)
-    assert desk.binder.settle_doubts(1.0) == []
+    assert desk.binder.resolve_unanswered(1.0) == []
 
 
 def test_an_answer_that_is_lost_is_read_back() -> None:
     desk = Late(make_pod("p", cpu="1"))
     desk.claimed(p="n")
     desk.arrive(LOST)
-    assert desk.binder.settle_doubts(1.0) == []
+    assert desk.binder.resolve_unanswered(1.0) == []
     assert desk.binder.next_due() == 1.0 + READ_BACK_AFTER
-    desk.binder.settle_doubts(1.0 + READ_BACK_AFTER)
+    desk.binder.resolve_unanswered(1.0 + READ_BACK_AFTER)
     assert [bind.node for bind in desk.way[0][0]] == ["n"]
 
 
@@ -97,7 +97,7 @@ def test_an_echo_that_comes_before_the_answer_counts() -> None:
     desk._bind(desk.way[0][0])
     desk.see()
     desk.arrive(REFUSED)
-    assert desk.binder.settle_doubts(1.0) == []
+    assert desk.binder.resolve_unanswered(1.0) == []
     assert (desk.used("n"), desk.state_of("p")) == (1000, PodState.BOUND)
 
 
@@ -107,8 +107,8 @@ def test_a_pod_that_ends_under_way_is_not_given_back_twice() -> None:
     desk.store.delete(POD, [Deletion("default", "p")])
     desk.see()
     desk.pod(make_pod("new", cpu="1"))
-    desk.arrive(Reply(Outcome.REFUSED, Code.NOT_FOUND))
-    assert desk.binder.settle_doubts(1.0) == []
+    desk.arrive(Reply(WriteOutcome.REFUSED, StatusReason.NOT_FOUND))
+    assert desk.binder.resolve_unanswered(1.0) == []
     assert desk.used("n") == 0
 
 
@@ -124,11 +124,11 @@ def test_a_gang_is_not_waited_for_and_its_rows_are_open() -> None:
     desk = Late(make_pod("p", cpu="1"), make_pod("q", cpu="1"), make_pod("r", cpu="1"))
     plan = desk.plan({"p": "n", "q": "n"}, units=[2], at_least=2)
     assert desk.binder.commit(plan, 0.0).refused == []
-    assert desk.binder.open_rows() == set(plan.rows.tolist())
+    assert desk.binder.unanswered_rows() == set(plan.rows.tolist())
     desk.arrive(REFUSED)
-    refused = desk.binder.settle_doubts(1.0)
+    refused = desk.binder.resolve_unanswered(1.0)
     assert [(len(rows), cause) for _, rows, cause in refused] == [(1, ConflictCause.STORE_REFUSED)]
-    assert desk.binder.open_rows() == set()
+    assert desk.binder.unanswered_rows() == set()
 
 
 def test_a_gang_lands_in_one_transaction_where_the_store_has_them_though_it_answers_late() -> None:
@@ -146,8 +146,8 @@ def test_more_is_sent_while_few_are_unanswered() -> None:
     desk.claimed(q="n")
     assert len(desk.way) == 2
     desk.arrive(LOST)
-    assert desk.binder.settle_doubts(1.0) == []
-    assert (len(desk.binder.in_doubt), len(desk.binder.open_rows())) == (1, 2)
+    assert desk.binder.resolve_unanswered(1.0) == []
+    assert (len(desk.binder.in_doubt), len(desk.binder.unanswered_rows())) == (1, 2)
 
 
 def test_no_more_is_sent_while_many_are_unanswered(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,5 +166,5 @@ def test_the_first_of_a_large_batch_do_not_wait_for_its_last(
     desk.claimed(p="n", q="n", r="n")
     assert [len(binds) for binds, _ in desk.way] == [2, 1]
     desk.arrive()
-    desk.binder.settle_doubts(1.0)
+    desk.binder.resolve_unanswered(1.0)
     assert desk.binder.counts["bound"] == 2

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from stretto.control.binder.conflicts import Judge
+from stretto.control.binder.conflicts import PlanJudge
 from stretto.state.queries.invariants import (
-    Breach,
+    InvariantBreach,
     check_all,
     devices_equal_rows,
     ledger_equals_rows,
@@ -30,7 +30,7 @@ def court(cpu: str = "1", pods: int = 3, **more: object) -> Books:
     return books
 
 
-def sums(books: Books) -> list[Breach]:
+def sums(books: Books) -> list[InvariantBreach]:
     """The books without the pods' states: those are the binder's."""
     checks = (ledger_equals_rows, devices_equal_rows, ports_equal_rows)
     return [breach for check in checks for breach in check(books.cluster)]
@@ -38,8 +38,8 @@ def sums(books: Books) -> list[Breach]:
 
 def judge(
     books: Books, conflicts: ConflictMode = FIT, commit: CommitMode = EACH, eligible: bool = True
-) -> Judge:
-    return Judge(books.cluster, lambda _class, _slot: eligible, conflicts, commit)
+) -> PlanJudge:
+    return PlanJudge(books.cluster, lambda _class, _slot: eligible, conflicts, commit)
 
 
 def test_claims_that_hold_are_granted_and_charged() -> None:

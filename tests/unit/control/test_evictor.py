@@ -10,12 +10,12 @@ from stretto.control.eviction import in_flight
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.work.claims import ConflictCause
 from stretto.state.work.evictions import EvictionCause, EvictionOrder
-from stretto.stores.store import Code, Eviction, Outcome, Reply
+from stretto.stores.store import Eviction, Reply, StatusReason, WriteOutcome
 from stretto.testing import Harness, make_node, make_pod
 
-LOST = Reply(Outcome.UNKNOWN, Code.TIMEOUT)
-BUSY = Reply(Outcome.REFUSED, Code.UNAVAILABLE)
-BUDGET = Reply(Outcome.REFUSED, Code.TOO_MANY_REQUESTS)
+LOST = Reply(WriteOutcome.UNKNOWN, StatusReason.TIMEOUT)
+BUSY = Reply(WriteOutcome.REFUSED, StatusReason.UNAVAILABLE)
+BUDGET = Reply(WriteOutcome.REFUSED, StatusReason.TOO_MANY_REQUESTS)
 
 
 class Desk(Harness):

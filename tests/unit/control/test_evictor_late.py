@@ -10,12 +10,12 @@ from stretto.base.errors import UnreachableError
 from stretto.control.eviction import in_flight
 from stretto.control.eviction.nominated_names import TELL_AGAIN_AFTER
 from stretto.state.rows.lifecycle import PodState
-from stretto.stores.store import Bind, Code, Eviction, Outcome, Patch, Replies, Reply
+from stretto.stores.store import Bind, Eviction, Patch, Replies, Reply, StatusReason, WriteOutcome
 from stretto.testing import make_pod
 from tests.unit.control.test_evictor import BUDGET, BUSY, LOST, Desk
 
-TAKEN = Reply(Outcome.OK)
-GONE = Reply(Outcome.REFUSED, Code.NOT_FOUND)
+TAKEN = Reply(WriteOutcome.OK)
+GONE = Reply(WriteOutcome.REFUSED, StatusReason.NOT_FOUND)
 
 
 class Late(Desk):
@@ -26,7 +26,7 @@ class Late(Desk):
         self.way: list[tuple[list[Eviction], Future[Replies]]] = []
         self.told: list[tuple[list[Patch], Future[Replies]]] = []
         self.plane.evictor._nominees._begin = self.tell
-        self.plane.evictor._pleas._evict = self.begin
+        self.plane.evictor._evictions._evict = self.begin
         self.settle()
 
     def begin(self, evictions: Sequence[Eviction]) -> Future[Replies]:
@@ -180,7 +180,7 @@ def test_a_promise_is_taken_back_where_the_bind_is_refused(monkeypatch: pytest.M
     desk.heard()
 
     def refuse(binds: Sequence[Bind]) -> Replies:
-        return [Reply(Outcome.REFUSED, Code.INVALID) for _ in binds]
+        return [Reply(WriteOutcome.REFUSED, StatusReason.INVALID) for _ in binds]
 
     monkeypatch.setattr(desk.store, "bind", refuse)
     desk.arrive()

@@ -10,11 +10,11 @@ from stretto.api.wire.kinds import LEASE, Kind
 from stretto.base.clock import ManualClock
 from stretto.base.errors import InputError, NotAllowedError, UnreachableError
 from stretto.base.rng import Rng
-from stretto.control.lease import GRANTED_WITHIN, Elector, LeaseConfig, Standing
+from stretto.control.lease import GRANTED_WITHIN, LeaderElector, LeaseConfig, LeaseState
 from stretto.stores.embedded.memory import MemoryStore
-from stretto.stores.store import Code, Deletion, Outcome, Patch, Record, Replies, Reply
+from stretto.stores.store import Deletion, Patch, Record, Replies, Reply, StatusReason, WriteOutcome
 
-LEADER, STANDBY = Standing.LEADER, Standing.STANDBY
+LEADER, STANDBY = LeaseState.LEADER, LeaseState.STANDBY
 
 
 class Cut:
@@ -35,7 +35,7 @@ class Cut:
 
     def patch(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
         replies = self.inner.patch(kind, patches)
-        lost = Reply(Outcome.UNKNOWN, Code.TIMEOUT, "lost")
+        lost = Reply(WriteOutcome.UNKNOWN, StatusReason.TIMEOUT, "lost")
         return [lost for _ in replies] if self.loses_answers else replies
 
 
@@ -47,7 +47,7 @@ class Race:
         store = MemoryStore(self.clock, Rng(1))
         self.lines = [Cut(store) for _ in range(count)]
         self.all = [
-            Elector(line, LeaseConfig("kube-system", "stretto", f"c{number}"), self.clock)
+            LeaderElector(line, LeaseConfig("kube-system", "stretto", f"c{number}"), self.clock)
             for number, line in enumerate(self.lines)
         ]
 
@@ -232,7 +232,7 @@ def test_two_never_lead_at_once_and_the_next_waits_out_the_longest_write(
 
 @pytest.mark.parametrize("duration", [8.0, 10.5, 15.0, 60.0])
 def test_a_lease_of_any_length_ends_after_what_its_leader_may_still_write(duration: float) -> None:
-    config = LeaseConfig.lasting(duration, "kube-system", "stretto", "me")
+    config = LeaseConfig.of_duration(duration, "kube-system", "stretto", "me")
     assert config.renew_within + config.longest_write <= duration
     assert config.every * 4 <= config.renew_within or config.every == 2.0
 
@@ -249,7 +249,7 @@ class Barred(Cut):
 
     def create(self, kind: Kind, bodies: Sequence[bytes]) -> Replies:
         said = "create leases is not allowed: forbidden"
-        refused = [Reply(Outcome.REFUSED, Code.FORBIDDEN, said)]
+        refused = [Reply(WriteOutcome.REFUSED, StatusReason.FORBIDDEN, said)]
         return refused if self.no_writing else self.inner.create(kind, bodies)
 
 
@@ -259,7 +259,7 @@ def test_a_right_that_is_missing_from_the_start_is_told_apart_from_one_that_goes
 ) -> None:
     clock = ManualClock(100.0)
     line = Barred(MemoryStore(clock, Rng(1)))
-    elector = Elector(line, LeaseConfig("kube-system", "stretto", "me"), clock)
+    elector = LeaderElector(line, LeaseConfig("kube-system", "stretto", "me"), clock)
     setattr(line, right, True)
     elector.tick()
     assert elector.barred is None  # the server may not know yet who may do what

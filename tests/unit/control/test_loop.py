@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 
 from stretto.base.rng import Rng
-from stretto.control.scheduler.loop import Loop
-from stretto.framework.engine.runtime import Engine, Runtime
+from stretto.control.scheduler.loop import SchedulingLoop
+from stretto.framework.engine.runtime import CompiledProfile, Runtime
 from stretto.framework.profile.profile import load_profile
 from stretto.state.work.claims import Plan
-from stretto.state.work.units import Cure, Dispatch, Unit, Why
+from stretto.state.work.units import Cure, Dispatch, SetbackReason, Unit
 from stretto.testing import make_node, make_pod
 from tests.support.hand_fed_cluster import Books
 from tests.support.plans import a_unit, wait_for
@@ -20,9 +20,9 @@ class Bench(Books):
 
     def __init__(self, *nodes: bytes, profile: str = "default") -> None:
         super().__init__(*nodes)
-        engine = Engine(load_profile(profile), self.cluster)
+        engine = CompiledProfile(load_profile(profile), self.cluster)
         runtime = Runtime(engine, Rng(0), "numpy")
-        self.loop = Loop(3, runtime, self.cluster.pods, engine.cures_of)
+        self.loop = SchedulingLoop(3, runtime, self.cluster.pods, engine.cures_of)
 
     def hand(self, *names: str, least: int = 1, blocking: bool = False, **form: Any) -> Unit:
         for name in names:
@@ -89,7 +89,11 @@ def test_what_fits_nowhere_comes_back_with_its_cures() -> None:
     desk = bench()
     unit = desk.hand("big", cpu="9")
     (setback,) = desk.plan().setbacks
-    assert (setback.unit, desk.names(setback.rows), setback.why) == (unit, ["big"], Why.NO_PLACE)
+    assert (setback.unit, desk.names(setback.rows), setback.why) == (
+        unit,
+        ["big"],
+        SetbackReason.NO_PLACE,
+    )
     assert setback.cures & Cure.POD_LEFT
     assert setback.class_id == desk.cluster.pods.class_id[desk.row("big")]
 
@@ -123,7 +127,7 @@ def test_a_pod_that_has_gone_is_given_back_untried() -> None:
     row = desk.row("a")
     desk.ingest.end(row)
     plan = desk.plan()
-    assert [(s.rows, s.why) for s in plan.setbacks] == [((row,), Why.GIVEN_BACK)]
+    assert [(s.rows, s.why) for s in plan.setbacks] == [((row,), SetbackReason.GIVEN_BACK)]
     assert len(plan.rows) == 0
 
 
@@ -141,7 +145,10 @@ def test_after_a_blocking_unit_failed_nothing_is_tried() -> None:
     desk.hand("big", cpu="9", blocking=True)
     desk.hand("small", blocking=True)
     plan = desk.plan()
-    assert [setback.why for setback in plan.setbacks] == [Why.NO_PLACE, Why.GIVEN_BACK]
+    assert [setback.why for setback in plan.setbacks] == [
+        SetbackReason.NO_PLACE,
+        SetbackReason.GIVEN_BACK,
+    ]
 
 
 def test_a_cycle_takes_about_as_many_as_it_is_told() -> None:

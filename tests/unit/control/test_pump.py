@@ -12,7 +12,7 @@ from stretto.base.rng import Rng
 from stretto.control.pump import RETRY_LIST_AFTER, Pump
 from stretto.state.cluster.cluster import Cluster
 from stretto.stores.embedded.memory import MemoryStore
-from stretto.stores.store import Deletion, Event, Listing, Watch
+from stretto.stores.store import Deletion, Listing, Watch, WatchEvent
 from stretto.testing import make_group, make_node, make_pod
 from tests.support.hand_fed_cluster import portrait
 
@@ -23,7 +23,7 @@ class Wire:
     def __init__(self, inner: Watch, owner: "Line") -> None:
         self.inner, self.owner, self.closed = inner, owner, False
 
-    def poll(self, limit: int = 4096) -> list[Event]:
+    def poll(self, limit: int = 4096) -> list[WatchEvent]:
         if self.owner.cut:
             raise TooOldError("1", "2")
         return self.owner.bend(self.inner.poll(limit))
@@ -42,7 +42,7 @@ class Line(MemoryStore):
         self.lists = 0
         self.older: dict[Kind, Listing] = {}
         self.wires: list[Wire] = []
-        self.bend = list[Event]
+        self.bend = list[WatchEvent]
 
     def list(self, kind: Kind, *more: object) -> Listing:  # type: ignore[override]
         self.lists += 1
@@ -73,7 +73,7 @@ def create(line: Line, *pods: str) -> None:
     line.create(POD, [make_pod(name) for name in pods])
 
 
-def doubled(events: Sequence[Event]) -> list[Event]:
+def doubled(events: Sequence[WatchEvent]) -> list[WatchEvent]:
     return [event for event in events for _ in range(2)]
 
 
@@ -111,7 +111,7 @@ def test_an_event_that_comes_twice_counts_once(line: Line) -> None:
 
 
 def test_an_event_from_the_past_is_dropped(line: Line) -> None:
-    pump, kept = pump_of(line), list[Event]()
+    pump, kept = pump_of(line), list[WatchEvent]()
     line.bend = lambda events: [kept.append(event) or event for event in events]
     create(line, "a")
     pump.poll(0.0)

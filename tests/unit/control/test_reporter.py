@@ -7,7 +7,7 @@ import pytest
 
 from stretto.api.wire.kinds import EVENT, POD, POD_GROUP, QUEUE, Kind
 from stretto.control.reporting.reporter import ReportConfig
-from stretto.stores.store import Outcome, Patch, Record, Reply
+from stretto.stores.store import Patch, Record, Reply, WriteOutcome
 from stretto.testing import Harness, make_group, make_node, make_pod
 
 GATED = {"schedulingGates": [{"name": "wait"}]}
@@ -223,9 +223,11 @@ def test_a_pod_that_contradicts_itself_is_told_why() -> None:
     assert "min-member: got 'many'" in conditions(at, "odd")[0]["message"]
 
 
-@pytest.mark.parametrize("outcome", [Outcome.CONFLICT, Outcome.REFUSED, Outcome.UNKNOWN])
+@pytest.mark.parametrize(
+    "outcome", [WriteOutcome.CONFLICT, WriteOutcome.REFUSED, WriteOutcome.UNKNOWN]
+)
 def test_a_write_that_fails_stops_nothing_and_is_tried_again(
-    outcome: Outcome, monkeypatch: pytest.MonkeyPatch
+    outcome: WriteOutcome, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at = harness()
     good = at.store.patch_status

@@ -7,14 +7,14 @@ import pytest
 
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
-from stretto.control.scheduler.loop import Loop
+from stretto.control.scheduler.loop import SchedulingLoop
 from stretto.control.scheduler.shard import MOST_LOOPS, Shard
 from stretto.control.scheduler.sub_clusters import sub_clusters_of
-from stretto.framework.engine.runtime import Engine, Runtime
+from stretto.framework.engine.runtime import CompiledProfile, Runtime
 from stretto.framework.profile.profile import Profile, load_profile
 from stretto.state.rows.slots import BLOCK
 from stretto.state.work.claims import Plan
-from stretto.state.work.units import Dispatch, Unit, Why
+from stretto.state.work.units import Dispatch, SetbackReason, Unit
 from stretto.testing import make_node, make_pod
 from tests.support.hand_fed_cluster import ADDED, MODIFIED, Books
 from tests.support.plans import a_unit, wait_for
@@ -36,13 +36,13 @@ class Bench(Books):
     def __init__(self, *subs: str, profile: Profile | None = None) -> None:
         super().__init__(of(""), *(of(sub) for sub in subs))
         self.clock = ManualClock()
-        self.engine = Engine(profile or with_sub_clusters(), self.cluster)
+        self.engine = CompiledProfile(profile or with_sub_clusters(), self.cluster)
         routes = sub_clusters_of(self.engine.profile, self.cluster)
         self.shard = Shard(0, self.make_loop, routes, self.clock)
 
-    def make_loop(self, sub_cluster: str) -> Loop:
+    def make_loop(self, sub_cluster: str) -> SchedulingLoop:
         runtime = Runtime(self.engine, Rng(0), "numpy")
-        loop = Loop(0, runtime, self.cluster.pods, self.engine.cures_of)
+        loop = SchedulingLoop(0, runtime, self.cluster.pods, self.engine.cures_of)
         loop.sub_cluster = sub_cluster
         return loop
 
@@ -109,7 +109,7 @@ def test_a_name_that_no_node_bears_gets_no_loop() -> None:
     desk.hand("a", "typo")
     assert desk.waiting() == {"": 1}
     (plan,) = desk.shard.cycle()
-    assert [setback.why for setback in plan.setbacks] == [Why.NO_PLACE]
+    assert [setback.why for setback in plan.setbacks] == [SetbackReason.NO_PLACE]
 
 
 def test_without_a_key_there_is_one_loop() -> None:
@@ -137,7 +137,7 @@ def test_a_blocking_failure_gives_up_the_inbox_of_its_own_loop_only() -> None:
     desk.hand("other", "y")
     plans = desk.shard.cycle(limit=2)
     back = {desk.cluster.pods.name[r]: s.why for p in plans for s in p.setbacks for r in s.rows}
-    assert back == {"big": Why.NO_PLACE, "behind": Why.GIVEN_BACK}
+    assert back == {"big": SetbackReason.NO_PLACE, "behind": SetbackReason.GIVEN_BACK}
     assert desk.placed(plans) == {"other": "n-y"}
 
 

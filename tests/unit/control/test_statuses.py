@@ -10,7 +10,7 @@ import pytest
 
 from stretto.api.wire.kinds import POD, POD_GROUP, QUEUE, WORKLOAD_POD_GROUP, Kind
 from stretto.control.reporting.reporter import ReportConfig
-from stretto.stores.store import Code, Deletion, Outcome, Patch, Replies, Reply
+from stretto.stores.store import Deletion, Patch, Replies, Reply, StatusReason, WriteOutcome
 from stretto.testing import Harness, make_group, make_node, make_pod
 
 #: The first of these compiles the kernels where nobody has done so yet.
@@ -260,19 +260,19 @@ def test_a_group_in_the_place_of_one_that_fared_alike_is_told_of_too() -> None:
 @pytest.mark.parametrize(
     ("code", "gaps"),
     [
-        (Code.NOT_FOUND, [1, 2, 4, 8, 16, 32, 60, 60]),
-        (Code.CONFLICT, [1] * 8),
-        (Code.UNAVAILABLE, [1] * 8),
+        (StatusReason.NOT_FOUND, [1, 2, 4, 8, 16, 32, 60, 60]),
+        (StatusReason.CONFLICT, [1] * 8),
+        (StatusReason.UNAVAILABLE, [1] * 8),
     ],
 )
 def test_a_status_that_is_refused_for_good_is_told_again_later_and_later(
-    code: Code, gaps: list[int], monkeypatch: pytest.MonkeyPatch
+    code: StatusReason, gaps: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     harness, sent = make_harness(), list[float]()
 
     def refuse(_: Kind, patches: Sequence[Patch]) -> Replies:
         sent.append(harness.clock.monotonic())
-        return [Reply(Outcome.REFUSED, code=code)] * len(patches)
+        return [Reply(WriteOutcome.REFUSED, code=code)] * len(patches)
 
     monkeypatch.setattr(harness.store, "patch_status", refuse)
     gang(harness, "g")
@@ -301,10 +301,10 @@ def test_of_a_group_whose_binds_are_under_way_nothing_is_said_yet() -> None:
     statuses, units = harness.plane.statuses, harness.plane.units
     assert statuses is not None
     harness.group("g", 2)
-    statuses.open_rows = lambda: {row for unit in units for row in unit.bound}
+    statuses.unanswered_rows = lambda: {row for unit in units for row in unit.bound}
     harness.submit(*(make_pod(f"g-{i}", cpu="1", group="g") for i in range(2)))
     harness.settle(3)
     assert group_status(harness, "g").get("phase") != "Scheduled"
-    statuses.open_rows = frozenset
+    statuses.unanswered_rows = frozenset
     harness.settle(2)
     assert group_status(harness, "g")["phase"] == "Scheduled"

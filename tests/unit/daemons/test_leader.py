@@ -10,8 +10,8 @@ import pytest
 
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
-from stretto.control.lease import Elector, LeaseConfig
-from stretto.daemons.leader import Leading
+from stretto.control.lease import LeaderElector, LeaseConfig
+from stretto.daemons.leader import LeaderThread
 from stretto.daemons.logs import Log, LogFormat
 from stretto.daemons.scheduler import ALIVE_WITHIN, SchedulerConfig, SchedulerDaemon
 from stretto.framework.profile.profile import load_profile
@@ -51,9 +51,9 @@ class Bench:
         self.clock = ManualClock(100.0)
         self.line = Line(self.clock)
         config = LeaseConfig("kube-system", "stretto", "me", every=0.01)
-        self.elector = Elector(self.line, config, self.clock)
+        self.elector = LeaderElector(self.line, config, self.clock)
         self.log = Log(self.clock, LogFormat.TEXT, io.StringIO())
-        self.leading = Leading(self.elector, self.clock, self.log, lambda: True)
+        self.leading = LeaderThread(self.elector, self.clock, self.log, lambda: True)
 
     def look(self) -> None:
         """Wait until the lease is looked at; what is due later is due now."""

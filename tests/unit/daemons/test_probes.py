@@ -11,14 +11,21 @@ from pathlib import Path
 import pytest
 
 from stretto.base.errors import InputError
-from stretto.daemons.access_check import Admission
-from stretto.daemons.probes import MOST_AT_ONCE, Certificate, Page, Probes, Served, address_of
+from stretto.daemons.access_check import AccessDecision
+from stretto.daemons.probes import (
+    MOST_AT_ONCE,
+    ProbePage,
+    ProbeServer,
+    ServedPages,
+    ServingCertificate,
+    address_of,
+)
 from tests.support.certificates import self_signed
 
 PAGES = {
-    "/livez": lambda: Page(True, "ok\n"),
-    "/readyz": lambda: Page(False, "not synced yet\n"),
-    "/metrics": lambda: Page(True, "stretto_nodes 5\n"),
+    "/livez": lambda: ProbePage(True, "ok\n"),
+    "/readyz": lambda: ProbePage(False, "not synced yet\n"),
+    "/metrics": lambda: ProbePage(True, "stretto_nodes 5\n"),
 }
 GUARDED = frozenset({"/metrics"})
 
@@ -27,33 +34,33 @@ class Book:
     """Who may read what, by token."""
 
     tokens = {  # noqa: RUF012
-        "right": Admission.ADMITTED,
-        "low": Admission.FORBIDDEN,
-        "while-the-server-is-away": Admission.UNCLEAR,
+        "right": AccessDecision.ADMITTED,
+        "low": AccessDecision.FORBIDDEN,
+        "while-the-server-is-away": AccessDecision.UNCLEAR,
     }
 
-    def admits(self, token: str, path: str) -> Admission:
-        return self.tokens.get(token, Admission.UNKNOWN)
+    def admits(self, token: str, path: str) -> AccessDecision:
+        return self.tokens.get(token, AccessDecision.UNKNOWN)
 
 
 @pytest.fixture(scope="module")
-def served() -> Iterator[Probes]:
-    with Probes("127.0.0.1:0", Served(PAGES, GUARDED)) as served:
+def served() -> Iterator[ProbeServer]:
+    with ProbeServer("127.0.0.1:0", ServedPages(PAGES, GUARDED)) as served:
         yield served
 
 
 @pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> ServingCertificate:
     return self_signed(tmp_path_factory.mktemp("tls"), "one")
 
 
 @pytest.fixture(scope="module")
-def secure(certificate: Certificate) -> Iterator[Probes]:
-    with Probes("0.0.0.0:0", Served(PAGES, GUARDED, certificate, Book())) as served:
+def secure(certificate: ServingCertificate) -> Iterator[ProbeServer]:
+    with ProbeServer("0.0.0.0:0", ServedPages(PAGES, GUARDED, certificate, Book())) as served:
         yield served
 
 
-def ask(served: Probes, path: str, method: str = "GET") -> tuple[int, str]:
+def ask(served: ProbeServer, path: str, method: str = "GET") -> tuple[int, str]:
     line = http.client.HTTPConnection("127.0.0.1", served.port, timeout=5)
     line.request(method, path)
     said = line.getresponse()
@@ -62,7 +69,7 @@ def ask(served: Probes, path: str, method: str = "GET") -> tuple[int, str]:
     return said.status, text
 
 
-def ask_over_tls(served: Probes, path: str, authorization: str = "") -> tuple[int, str]:
+def ask_over_tls(served: ProbeServer, path: str, authorization: str = "") -> tuple[int, str]:
     trust = ssl.create_default_context()
     trust.check_hostname, trust.verify_mode = False, ssl.CERT_NONE
     line = http.client.HTTPSConnection("127.0.0.1", served.port, timeout=5, context=trust)
@@ -85,7 +92,9 @@ def ask_over_tls(served: Probes, path: str, authorization: str = "") -> tuple[in
         ("/debug/pprof/", 404, "no such page\n"),
     ],
 )
-def test_each_path_answers_what_it_should(served: Probes, path: str, code: int, text: str) -> None:
+def test_each_path_answers_what_it_should(
+    served: ProbeServer, path: str, code: int, text: str
+) -> None:
     assert ask(served, path) == (code, text)
 
 
@@ -102,7 +111,7 @@ def test_each_path_answers_what_it_should(served: Probes, path: str, code: int, 
     ],
 )
 def test_beyond_this_machine_every_path_asks_who_it_is(
-    secure: Probes, authorization: str, metrics: int
+    secure: ProbeServer, authorization: str, metrics: int
 ) -> None:
     is_known = metrics == 200
     assert ask_over_tls(secure, "/metrics", authorization)[0] == metrics
@@ -112,26 +121,26 @@ def test_beyond_this_machine_every_path_asks_who_it_is(
     assert ask_over_tls(secure, "/debug", authorization)[0] == 404
 
 
-def test_metrics_are_told_to_nobody_where_nobody_decides(certificate: Certificate) -> None:
-    with Probes("127.0.0.1:0", Served(PAGES, GUARDED, certificate)) as served:
+def test_metrics_are_told_to_nobody_where_nobody_decides(certificate: ServingCertificate) -> None:
+    with ProbeServer("127.0.0.1:0", ServedPages(PAGES, GUARDED, certificate)) as served:
         assert ask_over_tls(served, "/metrics", "Bearer right")[0] == 401
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "", "192.0.2.1", "example.org"])
 def test_an_address_that_others_reach_needs_tls(host: str) -> None:
     with pytest.raises(InputError, match="--tls-cert-file"):
-        Probes(f"{host}:0", Served(PAGES, GUARDED))
+        ProbeServer(f"{host}:0", ServedPages(PAGES, GUARDED))
 
 
-def test_a_certificate_that_is_none_is_bad_input(certificate: Certificate) -> None:
-    wrong = Certificate(certificate.key, certificate.key)
+def test_a_certificate_that_is_none_is_bad_input(certificate: ServingCertificate) -> None:
+    wrong = ServingCertificate(certificate.key, certificate.key)
     with pytest.raises(InputError, match="certificate and its key"):
-        Probes("127.0.0.1:0", Served(PAGES, GUARDED, wrong))
+        ProbeServer("127.0.0.1:0", ServedPages(PAGES, GUARDED, wrong))
 
 
 def test_a_certificate_that_was_renewed_is_taken_up(tmp_path: Path) -> None:
     first, second = self_signed(tmp_path, "first"), self_signed(tmp_path, "second")
-    with Probes("127.0.0.1:0", Served(PAGES, GUARDED, first)) as served:
+    with ProbeServer("127.0.0.1:0", ServedPages(PAGES, GUARDED, first)) as served:
         before = ssl.get_server_certificate(("127.0.0.1", served.port))
         for old, new in zip(first, second, strict=True):
             os.utime(new, (0, 0))  # times of files may be coarser than the two are apart
@@ -141,7 +150,7 @@ def test_a_certificate_that_was_renewed_is_taken_up(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:ssl.TLSVersion")
-def test_old_tls_is_refused(secure: Probes) -> None:
+def test_old_tls_is_refused(secure: ProbeServer) -> None:
     old = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     old.check_hostname, old.verify_mode = False, ssl.CERT_NONE
     old.minimum_version = ssl.TLSVersion.TLSv1_1
@@ -150,17 +159,17 @@ def test_old_tls_is_refused(secure: Probes) -> None:
         old.wrap_socket(line)
 
 
-def test_plain_http_is_not_spoken_where_tls_is(secure: Probes) -> None:
+def test_plain_http_is_not_spoken_where_tls_is(secure: ProbeServer) -> None:
     with pytest.raises((OSError, http.client.HTTPException)):
         ask(secure, "/livez")
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "HEAD", "OPTIONS"])
-def test_nothing_but_get_is_answered(served: Probes, method: str) -> None:
+def test_nothing_but_get_is_answered(served: ProbeServer, method: str) -> None:
     assert ask(served, "/livez", method)[0] == 501
 
 
-def test_a_body_is_not_read_however_long_it_says_that_it_is(served: Probes) -> None:
+def test_a_body_is_not_read_however_long_it_says_that_it_is(served: ProbeServer) -> None:
     with socket.create_connection(("127.0.0.1", served.port)) as line:
         line.sendall(b"GET /livez HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n")
         assert line.recv(99).startswith(b"HTTP/1.0 200")
@@ -174,18 +183,20 @@ def test_a_body_is_not_read_however_long_it_says_that_it_is(served: Probes) -> N
         (b"GET /livez HTTP/1.1\r\n" + b"A: b\r\n" * 200 + b"\r\n", b"431"),
     ],
 )
-def test_a_head_has_its_bounds(served: Probes, head: bytes, code: bytes) -> None:
+def test_a_head_has_its_bounds(served: ProbeServer, head: bytes, code: bytes) -> None:
     with socket.create_connection(("127.0.0.1", served.port)) as line:
         line.sendall(head)
         assert code in line.recv(99)
 
 
-def test_a_port_that_is_taken_is_bad_input(served: Probes) -> None:
+def test_a_port_that_is_taken_is_bad_input(served: ProbeServer) -> None:
     with pytest.raises(InputError, match="free"):
-        Probes(f"127.0.0.1:{served.port}", Served(PAGES))
+        ProbeServer(f"127.0.0.1:{served.port}", ServedPages(PAGES))
 
 
-def test_a_client_that_says_nothing_holds_nobody_up(served: Probes, secure: Probes) -> None:
+def test_a_client_that_says_nothing_holds_nobody_up(
+    served: ProbeServer, secure: ProbeServer
+) -> None:
     for each in (served, secure):
         with socket.create_connection(("127.0.0.1", each.port)):
             asked = ask if each is served else ask_over_tls
@@ -193,7 +204,7 @@ def test_a_client_that_says_nothing_holds_nobody_up(served: Probes, secure: Prob
 
 
 def test_a_client_that_says_what_it_wants_drop_by_drop_is_hung_up_on(
-    served: Probes, secure: Probes, monkeypatch: pytest.MonkeyPatch
+    served: ProbeServer, secure: ProbeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As many as are served at once would keep every probe out, and never be idle."""
     monkeypatch.setattr("stretto.daemons.probes._WITHIN", 0.3)
@@ -218,7 +229,7 @@ def drop(line: socket.socket) -> bool:
         return True
 
 
-def test_more_clients_than_are_served_at_once_are_hung_up_on(served: Probes) -> None:
+def test_more_clients_than_are_served_at_once_are_hung_up_on(served: ProbeServer) -> None:
     here = ("127.0.0.1", served.port)
     with ExitStack() as lines:
         for _ in range(MOST_AT_ONCE):

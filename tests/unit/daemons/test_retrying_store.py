@@ -6,9 +6,9 @@ from stretto.api.wire.kinds import NODE, POD, Kind
 from stretto.base.clock import ManualClock
 from stretto.base.errors import NotAllowedError, StrettoError, UnreachableError
 from stretto.base.rng import Rng
-from stretto.daemons.retrying_store import SteadyStore, StoppedError
+from stretto.daemons.retrying_store import RetryingStore, StoppedError
 from stretto.stores.embedded.memory import MemoryStore
-from stretto.stores.store import EVERYTHING, Listing, Selection
+from stretto.stores.store import EVERYTHING, Listing, ListOptions
 
 GONE = UnreachableError("the server")
 DENIED = NotAllowedError("list pods")
@@ -24,7 +24,7 @@ class Shaky(MemoryStore):
         super().__init__(clock, Rng(1))
         self.failures = failures
 
-    def list(self, kind: Kind, selection: Selection = EVERYTHING) -> Listing:
+    def list(self, kind: Kind, selection: ListOptions = EVERYTHING) -> Listing:
         if self.failures:
             raise self.failures.pop(0)
         return super().list(kind, selection)
@@ -38,7 +38,7 @@ class Site:
         self.told: list[tuple[str, str]] = []
         self.patience = patience
         self.inner = Shaky(self.clock, list(failures))
-        self.store = SteadyStore(self.inner, self.clock, self.check, self.tell)
+        self.store = RetryingStore(self.inner, self.clock, self.check, self.tell)
 
     def check(self) -> None:
         self.patience -= 1

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from stretto.api.wire.kinds import NM_NODE, NODE, POD, POD_GROUP, QUEUE, Kind
-from stretto.explain.doctor.doctor import Checkup, Subject, examine, subject_of
-from stretto.explain.doctor.findings import LAWS, Check
+from stretto.explain.doctor.doctor import CheckedObjects, Checkup, examine, subject_of
+from stretto.explain.doctor.findings import LAWS, DoctorCheck
 from stretto.explain.records.recorder import StepBatch, StepKind
 from stretto.state.cluster.cluster import SCHEDULER_NAME
 from stretto.stores.store import Record
@@ -46,36 +46,36 @@ def with_status(body: bytes, **status: object) -> bytes:
 GANG = record(POD_GROUP, make_group("g", 2))
 TOP = queue("top", limit={"cpu": 1})
 UNPLACED = {"type": "PodScheduled", "status": "False"}
-SICK: dict[Check, tuple[tuple[Record, ...], str]] = {
-    Check.OVER_COMMITTED: (
+SICK: dict[DoctorCheck, tuple[tuple[Record, ...], str]] = {
+    DoctorCheck.OVER_COMMITTED: (
         (on("n", "a", cpu="3"), on("n", "b", cpu="2")),
         "node n is over-committed in cpu: its pods ask for 5 cores of 4 cores",
     ),
-    Check.DEVICE_CLASH: (
+    DoctorCheck.DEVICE_CLASH: (
         (on("n", "a", gpus=1), on("n", "b", gpus=1)),
         "node n: device 0 is given to default/a, default/b, 2000 thousandths in all",
     ),
-    Check.PORT_CLASH: (
+    DoctorCheck.PORT_CLASH: (
         (on("n", "a", ports=[80]), on("n", "b", ports=[80])),
         "node n: pods default/a and default/b both use host port 80/TCP",
     ),
-    Check.GANG_PART_BOUND: (
+    DoctorCheck.GANG_PART_BOUND: (
         (GANG, on("n", "a", group="g"), record(POD, make_pod("b", group="g"))),
         "gang default/g has 1 of 2 pods on nodes and needs 2 together",
     ),
-    Check.BOUND_TWICE: (
+    DoctorCheck.BOUND_TWICE: (
         (on("n", "a"), record(POD, make_pod("b"), uid="uid-Pod-a")),
         "pods default/a and default/b have one uid, uid-Pod-a",
     ),
-    Check.UNKNOWN_NODE: (
+    DoctorCheck.UNKNOWN_NODE: (
         (on("gone", "a"),),
         "pods are on node gone, which does not exist: default/a",
     ),
-    Check.STALE_NOMINATION: (
+    DoctorCheck.STALE_NOMINATION: (
         (record(POD, with_status(make_pod("a"), nominatedNodeName="gone")),),
         "pod default/a has node gone kept for it, which does not exist",
     ),
-    Check.QUEUE_OVER_LIMIT: (
+    DoctorCheck.QUEUE_OVER_LIMIT: (
         (
             queue("top", limit={"cpu": 1}),
             queue("t", parent="top"),
@@ -83,11 +83,11 @@ SICK: dict[Check, tuple[tuple[Record, ...], str]] = {
         ),
         "queue top holds 2 cores, its limit is 1 core",
     ),
-    Check.UNREADABLE: (
+    DoctorCheck.UNREADABLE: (
         (record(POD, make_pod("a", cpu="-1")),),
         "pod default/a",
     ),
-    Check.STALE_CONDITION: (
+    DoctorCheck.STALE_CONDITION: (
         (
             record(
                 POD,
@@ -99,7 +99,7 @@ SICK: dict[Check, tuple[tuple[Record, ...], str]] = {
         ),
         "pod default/a is on n, and its condition says PodScheduled=False",
     ),
-    Check.GANG_SHRUNK: (
+    DoctorCheck.GANG_SHRUNK: (
         (GANG, on("n", "a", group="g")),
         "gang default/g has 1 of 1 pods on nodes and needs 2 together",
     ),
@@ -107,7 +107,7 @@ SICK: dict[Check, tuple[tuple[Record, ...], str]] = {
 
 
 @pytest.mark.parametrize("check", SICK, ids=lambda check: check.value)
-def test_what_is_broken_is_named_and_nothing_else(check: Check) -> None:
+def test_what_is_broken_is_named_and_nothing_else(check: DoctorCheck) -> None:
     records, words = SICK[check]
     said = checkup(*records)
     assert {each.check for each in said.findings} == {check}
@@ -154,13 +154,13 @@ def test_a_second_placement_without_a_refusal_between_is_found_in_the_history() 
     subject = subject_of([], NAMES)
     said = examine(msgspec.structs.replace(subject, history=history, serials={2: "default/two"}))
     assert [each.objects for each in said.findings] == [("Pod default/two",)]
-    assert said.findings[0].check is Check.BOUND_TWICE
+    assert said.findings[0].check is DoctorCheck.BOUND_TWICE
 
 
-def living(harness: Harness) -> Subject:
+def living(harness: Harness) -> CheckedObjects:
     plane = harness.plane
     records = [each for kind in (NODE, POD) for each in harness.store.list(kind).records]
-    return Subject(plane.cluster, records, audit=plane.dispatcher.audit)
+    return CheckedObjects(plane.cluster, records, audit=plane.dispatcher.audit)
 
 
 def test_a_living_plane_is_examined_by_its_own_books() -> None:
@@ -170,7 +170,7 @@ def test_a_living_plane_is_examined_by_its_own_books() -> None:
     assert examine(living(harness)).findings == ()
     harness.delete("a")
     lost = examine(living(harness)).findings
-    assert [each.check for each in lost] == [Check.CLAIM_WITHOUT_POD]
+    assert [each.check for each in lost] == [DoctorCheck.CLAIM_WITHOUT_POD]
     assert "charged for pod default/a, which does not exist" in lost[0].sentence
 
 
@@ -178,4 +178,4 @@ def test_books_that_differ_from_the_pods_are_found() -> None:
     harness = Harness(nodes=[make_node("n")], config={"tier": "numpy"})
     harness.settle()
     harness.plane.cluster.ledger.used[harness.plane.cluster.nodes.by_name["n"], 0] += 5
-    assert [each.check for each in examine(living(harness)).findings] == [Check.BOOKS]
+    assert [each.check for each in examine(living(harness)).findings] == [DoctorCheck.BOOKS]

@@ -4,7 +4,7 @@ import pytest
 
 from stretto.explain.why.scene import live_scene
 from stretto.explain.why.why import Explanation, explain_pod
-from stretto.explain.words.reasons import Code
+from stretto.explain.words.reasons import ReasonCode
 from stretto.testing import Harness, make_node, make_pod
 
 
@@ -28,14 +28,14 @@ def blocker(name: str) -> bytes:
 def test_a_gang_that_no_empty_cluster_could_hold_is_too_big() -> None:
     said = gang(8, 8)
     assert said.dominant is not None
-    assert said.dominant.code is Code.GANG_TOO_BIG
+    assert said.dominant.code is ReasonCode.GANG_TOO_BIG
     assert "could hold 6" in said.dominant.sentence
 
 
 def test_a_gang_that_is_short_says_how_many_would_fit() -> None:
     said = gang(6, 6, blocker("b"))
     assert said.dominant is not None
-    assert said.dominant.code is Code.GANG_SHORT
+    assert said.dominant.code is ReasonCode.GANG_SHORT
     assert "4 would fit now" in said.dominant.sentence
 
 
@@ -56,7 +56,7 @@ def test_a_smaller_minimum_is_offered_as_a_cure() -> None:
 def test_a_gang_without_all_its_pods_is_incomplete() -> None:
     said = gang(2, 4)
     assert said.dominant is not None
-    assert said.dominant.code is Code.GANG_INCOMPLETE
+    assert said.dominant.code is ReasonCode.GANG_INCOMPLETE
     assert "Only 2 of the 4 pods" in said.dominant.sentence
 
 

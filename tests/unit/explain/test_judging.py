@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from stretto.api.wire.kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS, Kind
-from stretto.explain.metrics.metrics import Metrics, Watched
+from stretto.explain.metrics.metrics import Metrics, WatchedPlane
 from stretto.explain.why.scene import live_scene
 from stretto.explain.why.why import explain_pod
-from stretto.explain.words.reasons import Code
+from stretto.explain.words.reasons import ReasonCode
 from stretto.testing import Harness, make_node, make_pod
 
 PROFILES = ["default", "kube-parity"]
@@ -63,19 +63,19 @@ def crowded(profile: str) -> Harness:
 
 
 WHY = {
-    "missing": Code.VOLUME_CLAIMS,
-    "novolume": Code.VOLUMES,
-    "apart": Code.OTHER_PODS,
-    "big": Code.TOO_BIG,
-    "full": Code.NO_ROOM,
-    "odd": Code.NOT_ALLOWED,
-    "claims": Code.DYNAMIC_CLAIMS,
+    "missing": ReasonCode.VOLUME_CLAIMS,
+    "novolume": ReasonCode.VOLUMES,
+    "apart": ReasonCode.OTHER_PODS,
+    "big": ReasonCode.TOO_BIG,
+    "full": ReasonCode.NO_ROOM,
+    "odd": ReasonCode.NOT_ALLOWED,
+    "claims": ReasonCode.DYNAMIC_CLAIMS,
 }
 
 
 def metrics_of(harness: Harness) -> dict[str, dict[tuple[str, ...], float]]:
     plane = harness.plane
-    watched = Watched(plane.engine, plane.units, plane.dispatcher.views, plane.verdicts)
+    watched = WatchedPlane(plane.engine, plane.units, plane.dispatcher.views, plane.verdicts)
     return {each.name: dict(each.values) for each in Metrics(watched, harness.clock).families()}
 
 

@@ -9,8 +9,14 @@ from stretto.api.wire.kinds import POD
 from stretto.control.reporting.reporter import ReportConfig
 from stretto.explain.metrics.census import NOT_ASKED, Census
 from stretto.explain.metrics.exposition import text_of
-from stretto.explain.metrics.metrics import Metrics, Watched
-from stretto.explain.metrics.tally import Count, Family, Histogram, MetricKind, gauge
+from stretto.explain.metrics.metrics import Metrics, WatchedPlane
+from stretto.explain.metrics.tally import (
+    CounterMetric,
+    HistogramMetric,
+    MetricFamily,
+    MetricKind,
+    gauge,
+)
 from stretto.stores.store import Update
 from stretto.testing import Harness, make_node, make_pod
 
@@ -25,12 +31,12 @@ class Measured:
         self.at = Harness(nodes=nodes, config={"tier": "numpy", **config})
         plane = self.at.plane
         views, reporter = plane.dispatcher.views, plane.reporter
-        watched = Watched(plane.engine, plane.units, views, plane.verdicts, reporter)
+        watched = WatchedPlane(plane.engine, plane.units, views, plane.verdicts, reporter)
         self.metrics = Metrics(watched, self.at.clock)
         plane.observers.append(self.metrics.observe)
         plane.witnesses.append(self.metrics.witness)
 
-    def family(self, name: str) -> Family:
+    def family(self, name: str) -> MetricFamily:
         return next(each for each in self.metrics.families() if each.name == name)
 
     def values(self, name: str) -> dict[tuple[str, ...], float]:
@@ -152,7 +158,7 @@ def test_the_text_is_what_a_monitoring_system_reads() -> None:
 
 
 def test_a_histogram_counts_values_at_and_below_each_bound() -> None:
-    histogram = Histogram("h", "help", (1.0, 2.0))
+    histogram = HistogramMetric("h", "help", (1.0, 2.0))
     histogram.add(np.array([0.5, 1.0, 1.5, 9.0]))
     histogram.add_same(2.0, 3)
     (buckets,) = histogram.family().buckets.values()
@@ -161,7 +167,7 @@ def test_a_histogram_counts_values_at_and_below_each_bound() -> None:
 
 
 def test_a_counter_keeps_its_labels_apart() -> None:
-    count = Count("c", "help", "what")
+    count = CounterMetric("c", "help", "what")
     count.add(2, "a")
     count.add(3, "b")
     count.add(0, "never")

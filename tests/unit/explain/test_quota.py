@@ -9,7 +9,7 @@ from stretto.control.queues.config import dispatcher_config, queue_config
 from stretto.explain.metrics.census import Census
 from stretto.explain.why.scene import live_scene
 from stretto.explain.why.why import Explanation, explain_pod
-from stretto.explain.words.reasons import Code, Tier
+from stretto.explain.words.reasons import ReasonCode, ReasonTier
 from stretto.framework.profile.profile import load_profile
 from stretto.sim.pending import waiting_pods
 from stretto.testing import Harness, make_group, make_node, make_pod
@@ -43,7 +43,7 @@ def test_the_limit_that_keeps_a_pod_waiting_is_the_reason() -> None:
     at = harness(limit={"cpu": 5})
     said = told(at, waiting(at))
     assert said.dominant is not None
-    assert (said.dominant.code, said.dominant.tier) == (Code.QUEUE_LIMIT, Tier.QUOTA)
+    assert (said.dominant.code, said.dominant.tier) == (ReasonCode.QUEUE_LIMIT, ReasonTier.QUOTA)
     words = "queue team has reached its limit: cpu 4 of 5 used, 2 asked"
     assert words in said.dominant.sentence
 

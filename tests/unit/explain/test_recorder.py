@@ -4,7 +4,7 @@ import pytest
 
 from stretto.explain.records.recorder import Recorder, StepKind
 from stretto.explain.words.nearest import nearest
-from stretto.explain.words.reasons import TIERS, Code, Tier, ordered, reason
+from stretto.explain.words.reasons import TIERS, ReasonCode, ReasonTier, reason, sort_reasons
 from stretto.testing import Harness, make_node, make_pod
 
 
@@ -30,14 +30,22 @@ def test_pods_that_find_no_node_are_noted_by_cures() -> None:
 
 
 def test_every_code_has_a_tier_and_every_code_its_own_text() -> None:
-    assert set(TIERS) == set(Code)
-    assert len({code.value for code in Code}) == len(Code)
+    assert set(TIERS) == set(ReasonCode)
+    assert len({code.value for code in ReasonCode}) == len(ReasonCode)
 
 
 def test_the_dominant_reason_comes_first() -> None:
-    some = [reason(Code.QUEUED, "q"), reason(Code.TOO_BIG, "t"), reason(Code.NO_ROOM, "n")]
-    assert [each.code for each in ordered(some)] == [Code.TOO_BIG, Code.NO_ROOM, Code.QUEUED]
-    assert ordered(some)[0].tier is Tier.NEVER_FITS
+    some = [
+        reason(ReasonCode.QUEUED, "q"),
+        reason(ReasonCode.TOO_BIG, "t"),
+        reason(ReasonCode.NO_ROOM, "n"),
+    ]
+    assert [each.code for each in sort_reasons(some)] == [
+        ReasonCode.TOO_BIG,
+        ReasonCode.NO_ROOM,
+        ReasonCode.QUEUED,
+    ]
+    assert sort_reasons(some)[0].tier is ReasonTier.NEVER_FITS
 
 
 @pytest.mark.parametrize(("name", "first"), [("web-12", "web-1"), ("wbe-7", "web-7"), ("n9", "n1")])

@@ -10,12 +10,12 @@ import pytest
 
 from stretto.api.wire.kinds import NODE, POD
 from stretto.base.errors import InputError, NotFoundError
-from stretto.explain.records.record_file import Parts, RecordFile, RunFacts, write_record
+from stretto.explain.records.record_file import RecordFile, RecordSources, RunFacts, write_record
 from stretto.explain.records.recorder import Recorder
-from stretto.explain.records.records import Records, default_folder
+from stretto.explain.records.records import RunRecords, default_folder
 from stretto.explain.why.scene import LoadedRun, live_scene
 from stretto.explain.why.why import explain_pod, explain_pod_on
-from stretto.explain.words.reasons import Code
+from stretto.explain.words.reasons import ReasonCode
 from stretto.testing import Harness, make_node, make_pod
 
 NUMPY = {"tier": "numpy"}
@@ -68,7 +68,7 @@ def harness() -> Harness:
 def record(harness: Harness, tmp_path: Path) -> Path:
     plane, path = harness.plane, tmp_path / "r.sqlite"
     recorder = harness.recorder  # type: ignore[attr-defined]
-    write_record(path, FACTS, Parts(harness.store, plane.cluster, plane.units, recorder))
+    write_record(path, FACTS, RecordSources(harness.store, plane.cluster, plane.units, recorder))
     return path
 
 
@@ -125,7 +125,7 @@ def test_a_pending_pod_has_its_failed_attempts(record: Path, loaded: Loaded) -> 
 def test_a_pod_of_another_scheduler_is_named_as_such(record: Path, loaded: Loaded) -> None:
     said = explain_pod(loaded(record).scene, "alien")
     assert said.dominant is not None
-    assert said.dominant.code is Code.OTHER_SCHEDULER
+    assert said.dominant.code is ReasonCode.OTHER_SCHEDULER
 
 
 def test_units_keep_their_members_and_minimum(record: Path, loaded: Loaded) -> None:
@@ -152,15 +152,17 @@ def test_a_full_or_missing_folder_is_an_input_error(harness: Harness, tmp_path: 
     plane = harness.plane
     with pytest.raises(InputError, match="STRETTO_STATE"):
         write_record(
-            tmp_path / "no" / "r.sqlite", FACTS, Parts(harness.store, plane.cluster, plane.units)
+            tmp_path / "no" / "r.sqlite",
+            FACTS,
+            RecordSources(harness.store, plane.cluster, plane.units),
         )
 
 
 # ---------------------------------------------------------------- the folder
 
 
-def some_records(folder: Path, count: int) -> Records:
-    records = Records(folder)
+def some_records(folder: Path, count: int) -> RunRecords:
+    records = RunRecords(folder)
     for n in range(count):
         path = records.new(f"Run {n}", "2026-01-02T03:04:05.1Z")
         path.touch()
@@ -190,7 +192,7 @@ def test_an_unknown_record_names_the_nearest(tmp_path: Path) -> None:
 
 def test_without_records_it_is_said_how_to_make_one(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match=r"stretto run SCENARIO\.yaml"):
-        Records(tmp_path / "none").find()
+        RunRecords(tmp_path / "none").find()
 
 
 def test_only_the_latest_are_kept(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from stretto.api.wire.kinds import KINDS, POD
 from stretto.base.errors import NotFoundError
 from stretto.control.reporting.reporter import ReportConfig
-from stretto.explain.records.record_file import Parts, RunFacts, write_record
+from stretto.explain.records.record_file import RecordSources, RunFacts, write_record
 from stretto.explain.records.recorder import Recorder
 from stretto.explain.story import Story, story_of_objects, story_of_run
 from stretto.explain.why.scene import LoadedRun
@@ -36,7 +36,9 @@ class Told:
     def story(self, pod: str) -> Story:
         plane = self.at.plane
         write_record(
-            self.path, FACTS, Parts(self.at.store, plane.cluster, plane.units, self.recorder)
+            self.path,
+            FACTS,
+            RecordSources(self.at.store, plane.cluster, plane.units, self.recorder),
         )
         run = LoadedRun(self.path)
         try:

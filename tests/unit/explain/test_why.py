@@ -8,7 +8,7 @@ from stretto.base.errors import NotFoundError
 from stretto.explain.why.forbidden import HeldFacts
 from stretto.explain.why.scene import Scene, live_scene
 from stretto.explain.why.why import Explanation, explain_pod, explain_pod_on
-from stretto.explain.words.reasons import Code, Tier
+from stretto.explain.words.reasons import ReasonCode, ReasonTier
 from stretto.testing import Harness, make_node, make_pod
 
 GPU = "nvidia.com/gpu"
@@ -38,20 +38,36 @@ def asked(*pods: bytes, about: str, **more: Any) -> Explanation:
 @pytest.mark.parametrize(
     ("pod", "code", "words"),
     [
-        (make_pod("p", cpu="64"), Code.TOO_BIG, "asks for 64 cores, the largest has 4 cores"),
-        (make_pod("p", spec={"nodeSelector": {"a": "b"}}), Code.NOT_ALLOWED, "None of 3 nodes"),
-        (make_pod("p", resources={"x.io/y": "1"}), Code.UNKNOWN_RESOURCE, "x.io/y, which no node"),
+        (make_pod("p", cpu="64"), ReasonCode.TOO_BIG, "asks for 64 cores, the largest has 4 cores"),
+        (
+            make_pod("p", spec={"nodeSelector": {"a": "b"}}),
+            ReasonCode.NOT_ALLOWED,
+            "None of 3 nodes",
+        ),
+        (
+            make_pod("p", resources={"x.io/y": "1"}),
+            ReasonCode.UNKNOWN_RESOURCE,
+            "x.io/y, which no node",
+        ),
         (
             make_pod("p", gpus=1, gpu_models="A100"),
-            Code.UNKNOWN_MODEL,
+            ReasonCode.UNKNOWN_MODEL,
             "model A100; the nodes have T4",
         ),
-        (make_pod("p", gpus=9), Code.TOO_BIG, "Not one of the 2 nodes allowed"),
-        (make_pod("p", spec={"schedulingGates": [{"name": "g"}]}), Code.GATED, "gate holds it"),
-        (make_pod("p", group="nobody"), Code.UNKNOWN_GROUP, "PodGroup default/nobody does not"),
+        (make_pod("p", gpus=9), ReasonCode.TOO_BIG, "Not one of the 2 nodes allowed"),
+        (
+            make_pod("p", spec={"schedulingGates": [{"name": "g"}]}),
+            ReasonCode.GATED,
+            "gate holds it",
+        ),
+        (
+            make_pod("p", group="nobody"),
+            ReasonCode.UNKNOWN_GROUP,
+            "PodGroup default/nobody does not",
+        ),
     ],
 )
-def test_the_dominant_reason_is_one_sentence(pod: bytes, code: Code, words: str) -> None:
+def test_the_dominant_reason_is_one_sentence(pod: bytes, code: ReasonCode, words: str) -> None:
     said = asked(pod, about="p")
     assert said.dominant is not None
     assert said.dominant.code is code
@@ -62,7 +78,7 @@ def test_the_dominant_reason_is_one_sentence(pod: bytes, code: Code, words: str)
 def test_no_node_at_all_is_said_plainly() -> None:
     said = asked(make_pod("p"), about="p", nodes=[])
     assert said.dominant is not None
-    assert (said.dominant.code, said.dominant.tier) == (Code.NO_NODES, Tier.WAITING)
+    assert (said.dominant.code, said.dominant.tier) == (ReasonCode.NO_NODES, ReasonTier.WAITING)
 
 
 def full() -> Explanation:
@@ -73,7 +89,7 @@ def full() -> Explanation:
 def test_full_nodes_are_waiting_for_room() -> None:
     said = full()
     assert said.dominant is not None
-    assert said.dominant.tier is Tier.WAITING
+    assert said.dominant.tier is ReasonTier.WAITING
     assert "2 of 3 nodes could hold it" in said.dominant.sentence
 
 

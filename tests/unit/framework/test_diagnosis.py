@@ -14,13 +14,13 @@ from stretto.framework.contract.rule import (
     SlotArray,
     View,
 )
-from stretto.framework.engine.diagnosis import Diagnosis, Lack, ReasonCount, diagnose
-from stretto.framework.plugins.node_affinity import REASON_CONFLICT, NodeAffinity
-from stretto.framework.plugins.node_name import NodeName
-from stretto.framework.plugins.node_unschedulable import NodeUnschedulable
-from stretto.framework.plugins.taints import TaintToleration
+from stretto.framework.engine.diagnosis import Diagnosis, ReasonCount, Shortage, diagnose
+from stretto.framework.plugins.node_affinity import REASON_CONFLICT, NodeAffinityRule
+from stretto.framework.plugins.node_name import NodeNameRule
+from stretto.framework.plugins.node_unschedulable import NodeUnschedulableRule
+from stretto.framework.plugins.taints import TaintTolerationRule
 from stretto.state.classes.table import PodClass
-from stretto.state.nodes.table import Nodes
+from stretto.state.nodes.table import NodeFacts
 from tests.support.small_cluster import a_class, a_node, look, nodes_of, requiring, term
 
 SELECTOR = "node(s) didn't match Pod's node affinity/selector"
@@ -65,11 +65,11 @@ class Pinning(FilterRule):
         return []
 
 
-def diagnosed(rules: list[FilterRule], pod: PodClass, nodes: Nodes) -> Diagnosis:
+def diagnosed(rules: list[FilterRule], pod: PodClass, nodes: NodeFacts) -> Diagnosis:
     return diagnose(rules, pod, look(nodes), nodes.live_slots())
 
 
-def five() -> Nodes:
+def five() -> NodeFacts:
     return nodes_of(
         a_node("e", {"zone": "a"}),
         a_node("d", {"zone": "a"}),
@@ -80,7 +80,12 @@ def five() -> Nodes:
 
 
 def all_rules(below: int = 3) -> list[FilterRule]:
-    static = [NodeUnschedulable({}), NodeName({}), TaintToleration({}), NodeAffinity({})]
+    static = [
+        NodeUnschedulableRule({}),
+        NodeNameRule({}),
+        TaintTolerationRule({}),
+        NodeAffinityRule({}),
+    ]
     return [*static, Full({"below": below})]
 
 
@@ -121,7 +126,7 @@ def test_the_nearest_have_the_fewest_reasons_then_hope_then_the_smallest_name() 
 
 def test_a_near_node_says_what_it_lacks_where_the_rule_can_tell() -> None:
     found = diagnosed(all_rules(3), a_class(), five())
-    assert found.nearest[0].lacks == (Lack("cpu", 500, 200),)
+    assert found.nearest[0].lacks == (Shortage("cpu", 500, 200),)
     assert found.nearest[2].lacks == ()
 
 
@@ -155,7 +160,7 @@ def test_nodes_that_the_node_name_does_not_name_have_its_own_reason() -> None:
 
 
 def test_pins_that_have_no_node_in_common_are_named_together() -> None:
-    rules = [Pinning({"answer": Restrict(np.array([1]))}), NodeAffinity({})]
+    rules = [Pinning({"answer": Restrict(np.array([1]))}), NodeAffinityRule({})]
     found = diagnosed(rules, requiring(term("@ In e")), five())
     assert found.message == (
         "0/5 nodes are available: "

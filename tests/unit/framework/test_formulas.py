@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from stretto.framework.compiled.amounts import Amount, amount_score, shape_value, shares
-from stretto.framework.compiled.tables import Code, CompiledScore
+from stretto.framework.compiled.amounts import ResourceAmount, amount_score, shape_value, shares
+from stretto.framework.compiled.tables import CompiledScore, ScoreCode
 
 
-def amount(free: int, alloc: int, ask: int = 0) -> Amount:
+def amount(free: int, alloc: int, ask: int = 0) -> ResourceAmount:
     percent = np.float32(100) / np.float32(alloc) if alloc else 0
-    return Amount(np.array([free], np.int32), np.array([percent], np.float32), ask)
+    return ResourceAmount(np.array([free], np.int32), np.array([percent], np.float32), ask)
 
 
 @pytest.mark.parametrize(
@@ -36,16 +36,16 @@ def test_a_shape_of_one_point_is_flat() -> None:
 
 
 def test_resources_of_ratio_zero_do_not_count() -> None:
-    score = CompiledScore(Code.RATIO, (4, 5), (1.0, 9.0), ((0, 0), (50, 100), (100, 0)))
+    score = CompiledScore(ScoreCode.RATIO, (4, 5), (1.0, 9.0), ((0, 0), (50, 100), (100, 0)))
     assert amount_score(score, [amount(50, 100), amount(100, 100)]).tolist() == [100]
 
 
 def test_what_nobody_has_is_worth_nothing() -> None:
-    for code in (Code.LEAST, Code.MOST, Code.BALANCED):
+    for code in (ScoreCode.LEAST, ScoreCode.MOST, ScoreCode.BALANCED):
         score = CompiledScore(code, (4,), (1.0,))
         assert amount_score(score, [amount(0, 0)]).tolist() == [0]
 
 
 def test_a_score_over_no_resource_is_a_mistake() -> None:
     with pytest.raises(ValueError, match="over no resource"):
-        amount_score(CompiledScore(Code.LEAST), [])
+        amount_score(CompiledScore(ScoreCode.LEAST), [])

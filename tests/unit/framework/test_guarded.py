@@ -23,7 +23,7 @@ from stretto.framework.contract.rule import (
     ScoreRule,
 )
 from stretto.framework.plugins.table import RULES
-from stretto.framework.profile.guard import Guarded
+from stretto.framework.profile.guard import GuardedRule
 from stretto.framework.profile.load import known_rules, rules_of_file
 from stretto.framework.profile.profile import load_profile
 from stretto.testing import Harness, make_node, make_pod
@@ -207,7 +207,7 @@ def test_a_rule_that_takes_too_long_is_told_with_its_budget() -> None:
 def test_rules_of_ours_have_no_guard() -> None:
     profile = load_profile("default")
     assert profile.outside == ()
-    assert not any(isinstance(rule, Guarded) for rule in profile.filters)
+    assert not any(isinstance(rule, GuardedRule) for rule in profile.filters)
 
 
 # ---------------------------------------------------------------- files

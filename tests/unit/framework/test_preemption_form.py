@@ -6,7 +6,7 @@ import pytest
 
 from stretto.base.errors import InputError, UnknownNameError
 from stretto.framework.profile.preemption_form import read_preemption
-from stretto.state.victims.rules import OFF, PreemptionRules, Select
+from stretto.state.victims.rules import OFF, CandidateSelection, PreemptionRules
 
 
 def test_a_profile_that_says_nothing_preempts_as_kube_scheduler_does() -> None:
@@ -34,7 +34,7 @@ def test_everything_that_may_be_said_is_read() -> None:
         protected_from=7,
         protected_for=60.0,
         patience=5.0,
-        select=Select.BETTER,
+        select=CandidateSelection.BETTER,
         candidates=3,
     )
 

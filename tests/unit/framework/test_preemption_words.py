@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from stretto.api.wire.kinds import POD_DISRUPTION_BUDGET
-from stretto.framework.preemption.explain import NEVER, OFF, Words, preemption_words
+from stretto.framework.preemption.explain import NEVER, OFF, PreemptionMessage, preemption_words
 from stretto.framework.profile.profile import load_profile
 from stretto.testing import Harness, make_node, make_pod
 
@@ -16,7 +16,7 @@ WEB = {"matchLabels": {"app": "web"}}
 
 def words(
     *running: bytes, pod: bytes, budget: bool = False, nodes: Any = (NODE,), **rules: Any
-) -> Words | None:
+) -> PreemptionMessage | None:
     """What is said of a pod on nodes, by default one of 4 CPUs."""
     profile = load_profile({"profiles": [{"stretto": {"preemption": rules or True}}]})
     made = Harness(list(nodes), profile=profile, config={"tier": "numpy"})
@@ -41,7 +41,7 @@ def wants(cpu: str = "3", **more: Any) -> bytes:
     return make_pod("x", **{"cpu": cpu, "priority": 10, **more})
 
 
-def said(found: Words | None) -> str:
+def said(found: PreemptionMessage | None) -> str:
     assert found is not None
     return found.message.removeprefix("preemption: 0/1 nodes are available: ")
 
@@ -61,11 +61,11 @@ def test_a_node_that_lacks_something_even_then_says_what() -> None:
 
 
 def test_a_policy_of_never_is_said() -> None:
-    assert words(low(), pod=wants(spec={"preemptionPolicy": "Never"})) == Words(NEVER)
+    assert words(low(), pod=wants(spec={"preemptionPolicy": "Never"})) == PreemptionMessage(NEVER)
 
 
 def test_a_profile_without_preemption_says_so() -> None:
-    assert words(low(), pod=wants(), enabled=False) == Words(OFF)
+    assert words(low(), pod=wants(), enabled=False) == PreemptionMessage(OFF)
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from stretto.base.errors import InputError, UnknownNameError
-from stretto.framework.compiled.tables import Code, DevicePick, Pick
+from stretto.framework.compiled.tables import DevicePick, ScoreCode, TieBreak
 from stretto.framework.compiled.ties import TieRule
 from stretto.framework.profile.profile import PROFILES, Profile, load_profile, load_profiles
-from stretto.state.rows.devices import Devices
-from stretto.state.rows.resources import Resources
+from stretto.state.rows.devices import DeviceColumns
+from stretto.state.rows.resources import ResourceColumns
 from stretto.state.work.claims import CommitMode, ConflictMode
 
 YAML = """\
@@ -71,7 +71,7 @@ def test_the_default_profile_spreads_with_kubernetes_weights() -> None:
         "ImageLocality": 1,
         "NodeResourcesBalancedAllocation": 1,
     }
-    assert (profile.ties, profile.tie_rule) == (TieRule.ROTATE, Pick.ROTATE)
+    assert (profile.ties, profile.tie_rule) == (TieRule.ROTATE, TieBreak.ROTATE)
 
 
 def test_a_mapping_that_says_nothing_is_the_default_profile() -> None:
@@ -81,7 +81,7 @@ def test_a_mapping_that_says_nothing_is_the_default_profile() -> None:
 
 def test_the_packing_profile_packs() -> None:
     fit = next(r for r, _ in load_profile("packing").scores if r.NAME == "NodeResourcesFit")
-    assert fit.compiled(Resources()).code is Code.MOST
+    assert fit.compiled(ResourceColumns()).code is ScoreCode.MOST
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_a_profile_may_give_the_typical_pods_itself() -> None:
     enabled = {"enabled": [{"name": "FGD"}]}
     config = [{"name": "FGD", "args": args}]
     profile = load_profile(one(plugins={"score": enabled}, pluginConfig=config))
-    given = profile.typical_pods(Devices())
+    given = profile.typical_pods(DeviceColumns())
     assert given is not None
     assert (profile.learns, given.cpu.tolist()) == (False, [1000])
 
@@ -129,7 +129,7 @@ def test_rules_are_told_apart_by_what_they_depend_on() -> None:
     assert names == ["TaintToleration", "NodeAffinity", "ImageLocality", "PodConstraints"]
     assert len(profile.slot_scores) == 2
     assert len(profile.static_filters) == 7
-    assert profile.asked_filters == ()
+    assert profile.python_filters == ()
 
 
 # ---------------------------------------------------------------- files
@@ -148,7 +148,7 @@ def test_a_file_in_kubernetes_form_is_read(tmp_path: Path) -> None:
         "InterPodAffinity": 2,
         "ImageLocality": 1,
     }
-    assert (profile.ties, profile.tie_rule) == (TieRule.NAME, Pick.RANK)
+    assert (profile.ties, profile.tie_rule) == (TieRule.NAME, TieBreak.RANK)
     assert dict(profile.min_members) == {"Job": "all", "ReplicaSet": 2}
     assert (profile.first_delay, profile.longest_delay, profile.retry) == (0.5, 60.0, False)
     assert profile.conflicts is ConflictMode.VERSION

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from stretto.base.rng import Rng
-from stretto.framework.compiled.placement import NOT_TRIED, Placement, Request
+from stretto.framework.compiled.placement import NOT_TRIED, BatchPlacement, PlacementRequest
 from stretto.framework.engine import score_cache as module
-from stretto.framework.engine.runtime import Engine, Runtime
+from stretto.framework.engine.runtime import CompiledProfile, Runtime
 from stretto.framework.profile.profile import load_profile
 from stretto.state.classes import table as classes_module
 from stretto.state.rows.devices import MAX_MODELS
@@ -22,18 +22,20 @@ class Bench(Books):
 
     def __init__(self, *nodes: bytes, profile: str = "default") -> None:
         super().__init__(*nodes)
-        self.engine = Engine(load_profile(profile), self.cluster)
+        self.engine = CompiledProfile(load_profile(profile), self.cluster)
         self.runtime = Runtime(self.engine, Rng(0), "numpy")
         self.runtime.sync()
 
     def a_class(self, **form: Any) -> int:
         return self.class_of(make_pod("p", **form))
 
-    def place(self, *ids: int, least: int = 0, **more: Any) -> Placement:
+    def place(self, *ids: int, least: int = 0, **more: Any) -> BatchPlacement:
         """Single pods, or one gang of ``least``."""
         if least:
-            return self.runtime.place(Request(ids, [0, len(ids)], [least], **more))
-        return self.runtime.place(Request(ids, range(len(ids) + 1), [1] * len(ids), **more))
+            return self.runtime.place(PlacementRequest(ids, [0, len(ids)], [least], **more))
+        return self.runtime.place(
+            PlacementRequest(ids, range(len(ids) + 1), [1] * len(ids), **more)
+        )
 
     def true(self, class_id: int) -> bool:
         self.runtime.sync()

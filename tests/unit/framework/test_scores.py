@@ -6,17 +6,17 @@ import pytest
 
 from stretto.base.errors import InputError
 from stretto.framework.compiled.devices import fgd_thresholds
-from stretto.framework.compiled.tables import Code, PairScore, ScoreTable
+from stretto.framework.compiled.tables import PairScore, ScoreCode, ScoreTable
 from stretto.framework.engine.compile_scores import compile_scores
 from stretto.framework.profile.profile import load_profile
-from stretto.state.rows.resources import Resources
+from stretto.state.rows.resources import ResourceColumns
 
 
 def compiled(*names: str, **args: dict[str, Any]) -> tuple[PairScore, ScoreTable]:
     score = {"disabled": [{"name": "*"}], "enabled": [{"name": n, "weight": 3} for n in names]}
     config = [{"name": name, "args": given} for name, given in args.items()]
     profile = load_profile({"profiles": [{"plugins": {"score": score}, "pluginConfig": config}]})
-    return compile_scores(profile.scores, Resources())
+    return compile_scores(profile.scores, ResourceColumns())
 
 
 FIT, BALANCED = "NodeResourcesFit", "NodeResourcesBalancedAllocation"
@@ -39,7 +39,7 @@ def test_scores_over_other_resources_go_to_the_table() -> None:
     args = {"resources": [{"name": "cpu"}, {"name": "ephemeral-storage"}]}
     pair, table = compiled(FIT, BALANCED, **{BALANCED: args})
     assert (pair.least, pair.balanced) == (3, 0)
-    assert table.code.tolist() == [Code.BALANCED]
+    assert table.code.tolist() == [ScoreCode.BALANCED]
     assert table.column[0, :2].tolist() == [0, 2]
 
 
@@ -54,7 +54,7 @@ def test_a_ratio_goes_to_the_table_with_its_shape() -> None:
 
 def test_policies_keep_their_order_and_weight() -> None:
     _, table = compiled("FGD", "BestFit")
-    assert table.code.tolist() == [Code.FGD, Code.BEST_FIT]
+    assert table.code.tolist() == [ScoreCode.FGD, ScoreCode.BEST_FIT]
     assert table.weight.tolist() == [3, 3]
 
 
@@ -69,7 +69,7 @@ def test_more_resources_than_the_tables_hold_are_refused() -> None:
     rule, _ = load_profile("default").slot_scores[0]
     rule.resources = tuple((f"example.com/{i}", 1) for i in range(9))  # type: ignore[attr-defined]
     with pytest.raises(InputError, match="at most 8 resources"):
-        compile_scores([(rule, 1)], Resources())
+        compile_scores([(rule, 1)], ResourceColumns())
 
 
 def test_thresholds_ascend_and_the_last_is_never_reached() -> None:

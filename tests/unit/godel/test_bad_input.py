@@ -20,7 +20,7 @@ from stretto.api.wire.kinds import (
     QUEUE,
     Kind,
 )
-from stretto.control.dispatcher.shards import room_of
+from stretto.control.dispatcher.shards import capacity_of
 from stretto.control.reporting.reporter import ReportConfig
 from stretto.stores.store import Deletion
 from stretto.testing import Harness, make_group, make_node, make_pod, make_report
@@ -180,7 +180,7 @@ def test_a_minimum_that_changes_while_a_group_runs_evicts_nobody() -> None:
 def test_what_a_shard_says_of_its_load_counts_as_far_as_it_can_be_true(
     said: int, handed: int, room: int
 ) -> None:
-    assert room_of(10, said, handed) == room
+    assert capacity_of(10, said, handed) == room
 
 
 @pytest.mark.parametrize("lie", [1 << 40, -(1 << 40), 0])

@@ -6,7 +6,7 @@ from stretto.control.dispatcher.waiting.phases import GroupFacts, moves, state_o
 from stretto.control.queues.config import QueueConfig
 from stretto.control.scheduler.partition import Partitions
 from stretto.state.rows.lifecycle import GroupState, UnitState
-from stretto.state.rows.slots import Slots
+from stretto.state.rows.slots import SlotMap
 from tests.unit.control.dispatcher.fake_cluster import Desk, owned_by
 
 PENDING, TRIED = GroupState.PENDING, GroupState.PRE_SCHEDULING
@@ -119,7 +119,7 @@ def test_case_9_twenty_pods_of_one_owner_go_to_one_shard_and_those_of_none_to_an
 
 
 def test_case_10_nodes_of_the_fullest_partition_move_to_the_emptiest() -> None:
-    slots = Slots()
+    slots = SlotMap()
     for _ in range(64 * 6):
         slots.add("zone")
     partitions = Partitions()

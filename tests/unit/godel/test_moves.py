@@ -7,7 +7,7 @@ import pytest
 
 from stretto.api.wire.kinds import EVENT, MOVEMENT, POD, POD_DISRUPTION_BUDGET
 from stretto.base.errors import StrettoError
-from stretto.explain.metrics.metrics import Metrics, Watched
+from stretto.explain.metrics.metrics import Metrics, WatchedPlane
 from stretto.framework.profile.profile import load_profile
 from stretto.stores.store import Deletion, Patch
 from stretto.testing import Harness, make_node, make_pod
@@ -32,7 +32,7 @@ def harness(**rules: Any) -> Harness:
 def told(at: Harness) -> dict[str, float]:
     """What the metrics say of moves."""
     plane = at.plane
-    watched = Watched(
+    watched = WatchedPlane(
         plane.engine, plane.units, plane.dispatcher.views, plane.verdicts, None, plane.rescheduler
     )
     families = {each.name: each for each in Metrics(watched, plane.clock).families()}

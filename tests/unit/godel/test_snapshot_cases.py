@@ -8,9 +8,9 @@ import pytest
 
 from stretto.api.wire.kinds import NM_NODE, NODE
 from stretto.control.queues.config import QueueConfig
-from stretto.control.queues.fading_priority import faded
+from stretto.control.queues.fading_priority import decayed_priority
 from stretto.framework.profile.profile import load_profile
-from stretto.state.ingest.second_managers import given
+from stretto.state.ingest.second_managers import allocatable_of
 from stretto.state.rows.snapshot import Columns
 from stretto.stores.store import Deletion, Patch
 from stretto.testing import Harness, make_node, make_pod
@@ -24,12 +24,12 @@ PLAIN = {"tier": "numpy"}
 
 @pytest.mark.parametrize(("attempts", "left"), list(enumerate([10, 5, 0, -5, 10, 5])))
 def test_case_12_a_priority_fades_and_comes_back(attempts: int, left: int) -> None:
-    assert faded(10, attempts, step=5, floor=0) == left
+    assert decayed_priority(10, attempts, step=5, floor=0) == left
 
 
 @pytest.mark.parametrize("priority", [0, -7])
 def test_case_12_a_priority_at_the_floor_has_nothing_to_lose(priority: int) -> None:
-    assert {faded(priority, attempts) for attempts in range(5)} == {priority}
+    assert {decayed_priority(priority, attempts) for attempts in range(5)} == {priority}
 
 
 def test_case_12_a_unit_that_fails_again_and_again_goes_behind_others_and_comes_back() -> None:
@@ -185,7 +185,7 @@ def test_case_37_what_the_second_manager_keeps_the_first_cannot_give(
     allocatable: dict[str, int],
     expected: dict[str, int],
 ) -> None:
-    assert given(node, capacity, allocatable) == expected
+    assert allocatable_of(node, capacity, allocatable) == expected
 
 
 def manager(capacity: str, allocatable: str) -> bytes:

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE, POD_GROUP
-from stretto.framework.groups.places import SPLIT, GangPlaces, Places, Wanted
-from stretto.state.classes.annotations import Binding
-from stretto.state.numa.choice import Machine, choose
+from stretto.framework.groups.places import SPLIT, DomainOrder, GangDemand, GangDomains
+from stretto.state.classes.annotations import NumaBinding
+from stretto.state.numa.choice import NumaMachine, choose
 from stretto.testing import Harness, make_group, make_node, make_pod, make_report, numa_notes
 
 #: The plain kernels: nothing has to be compiled for a handful of pods.
@@ -39,12 +39,12 @@ SHARING = [
 ]
 
 
-def machine(taken: list, asked: tuple, *, aligned: bool = False, room: tuple = ()) -> Machine:
+def machine(taken: list, asked: tuple, *, aligned: bool = False, room: tuple = ()) -> NumaMachine:
     """The four NUMA nodes with something taken of them, and what a pod asks."""
     free = [[a - t for a, t in zip(*pair, strict=True)] for pair in zip(FOUR, taken, strict=True)]
     share = [zone[:2] for zone in FOUR]
     flags = [False, False, aligned, False]
-    return Machine([0, 0, 1, 1], FOUR, free, asked, flags, (), share, room)
+    return NumaMachine([0, 0, 1, 1], FOUR, free, asked, flags, (), share, room)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def machine(taken: list, asked: tuple, *, aligned: bool = False, room: tuple = (
     ids=[case[0] for case in EXCLUSIVE],
 )
 def test_case_38_exclusive_pods(taken, asked, aligned, expected) -> None:
-    chosen = choose(machine(taken, asked, aligned=aligned), Binding.WHOLE)
+    chosen = choose(machine(taken, asked, aligned=aligned), NumaBinding.WHOLE)
     assert chosen == sum(1 << numa for numa in expected)
 
 
@@ -61,19 +61,19 @@ def test_case_38_shared_pods_must_keep_their_room() -> None:
     taken = [GPU, NONE, BOTH, BOTH]
     fits = machine(taken, (40, 100, 7, 0), room=(48, 126))
     crowded = machine(taken, (40, 100, 7, 0), room=(47, 126))
-    assert (choose(fits, Binding.WHOLE), choose(crowded, Binding.WHOLE)) == (0b11, 0)
+    assert (choose(fits, NumaBinding.WHOLE), choose(crowded, NumaBinding.WHOLE)) == (0b11, 0)
 
 
 @pytest.mark.parametrize(
     ("taken", "numa"), [case[1:] for case in SHARING], ids=[case[0] for case in SHARING]
 )
 def test_case_38_pods_that_share_a_numa_node(taken, numa) -> None:
-    assert choose(machine(taken, (1, 1, 0, 0)), Binding.ONE) == 1 << numa
+    assert choose(machine(taken, (1, 1, 0, 0)), NumaBinding.ONE) == 1 << numa
 
 
 @pytest.mark.parametrize("asked", [(25, 1, 0, 0), (15, 60, 3, 0), (1, 64, 0, 0)])
 def test_case_38_one_numa_node_must_have_everything(asked) -> None:
-    assert choose(machine([NONE] * 4, asked), Binding.ONE) == 0
+    assert choose(machine([NONE] * 4, asked), NumaBinding.ONE) == 0
 
 
 def test_case_38_the_decision_is_written_on_the_pod() -> None:
@@ -102,7 +102,7 @@ def racks() -> Harness:
     )
 
 
-def places(harness: Harness, required=(), preferred=(), rules=(), **more) -> Places:
+def places(harness: Harness, required=(), preferred=(), rules=(), **more) -> DomainOrder:
     """Where a group of that affinity may go."""
     terms = {
         "required": [{"topologyKey": key} for key in required],
@@ -115,12 +115,12 @@ def places(harness: Harness, required=(), preferred=(), rules=(), **more) -> Pla
     runtime = plane.shards[0].default.runtime
     runtime.sync()
     bound = plane.cluster.nodes.slots_named(more.get("bound", ()))
-    wanted = Wanted([(0, more.get("cpu", 0))])
+    wanted = GangDemand([(0, more.get("cpu", 0))])
     group = plane.cluster.groups["default/g"]
-    return GangPlaces(plane.cluster.nodes).places(group, bound, wanted, runtime.columns)
+    return GangDomains(plane.cluster.nodes).places(group, bound, wanted, runtime.columns)
 
 
-def names(harness: Harness, found: Places) -> list[str]:
+def names(harness: Harness, found: DomainOrder) -> list[str]:
     """The domains of an answer by the name of their rack, or how many nodes they have."""
     labels = harness.plane.cluster.nodes.labels
     parts = np.split(found.slots, found.start[1:-1])

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from stretto.inputs.neutral.fleet import FleetNode, FleetPod, Taint
+from stretto.inputs.neutral.fleet import FleetNode, FleetPod, FleetTaint
 from stretto.inputs.objects.objects import node_body, object_name, pod_body, pod_group_body
 
 
@@ -14,7 +14,7 @@ def test_a_node_offers_cpu_memory_pods_and_gpus() -> None:
 
 
 def test_a_node_carries_zone_labels_and_taints() -> None:
-    taints = (Taint("dedicated", "ml"),)
+    taints = (FleetTaint("dedicated", "ml"),)
     node = FleetNode("n", 1000, 1024, labels={"disk": "ssd"}, zone="z-1", taints=taints)
     read = msgspec.json.decode(node_body(node))
     assert read["metadata"]["labels"] == {

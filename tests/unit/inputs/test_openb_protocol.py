@@ -8,7 +8,7 @@ import pytest
 from stretto.base.errors import InputError
 from stretto.inputs.neutral.fleet import Fleet, FleetNode, FleetPod
 from stretto.inputs.traces.openb.figures import bundled_openb
-from stretto.inputs.traces.openb.protocol import Order, protocol_input, typical_pods
+from stretto.inputs.traces.openb.protocol import ArrivalOrder, protocol_input, typical_pods
 from stretto.inputs.traces.openb.reader import load_openb
 
 FLEET = Fleet(
@@ -57,7 +57,7 @@ def test_a_pod_that_comes_again_has_a_name_of_its_own() -> None:
 
 
 def test_file_order_sorts_nodes_by_name_and_leaves_pods_as_they_are() -> None:
-    drawn = protocol_input(FLEET, 0, None, Order.FILE)
+    drawn = protocol_input(FLEET, 0, None, ArrivalOrder.FILE)
     assert drawn.node_order.tolist() == [1, 2, 0]
     assert drawn.names == tuple(pod.name for pod in FLEET.pods)
 

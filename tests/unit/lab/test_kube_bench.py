@@ -10,18 +10,24 @@ from stretto.base.errors import InputError, UnknownNameError
 from stretto.cli.main import cli
 from stretto.stores.store import Bind, Eviction, Patch
 from stretto_lab.bench_kube import bench
-from stretto_lab.bench_kube.options import WORKLOADS, KubeBench
-from stretto_lab.bench_kube.replay import WritePlan, addressed, replay, writes_of
-from stretto_lab.bench_kube.rounds import Ceiling, Drain, Round
-from stretto_lab.bench_kube.shapes import MEASURED, Counts, counts_of, pod_name, shape_named
-from stretto_lab.bench_kube.sides import Usage
-from stretto_lab.bench_kube.warm import NODES, Rehearsal
-from stretto_lab.bench_kube.watch import Curve, curve_of
+from stretto_lab.bench_kube.options import WORKLOADS, KubeBenchOptions
+from stretto_lab.bench_kube.replay import WritePlan, replay, with_uids, writes_of
+from stretto_lab.bench_kube.rounds import BenchRound, DrainPass, WriteCeiling
+from stretto_lab.bench_kube.shapes import (
+    MEASURED,
+    WorkloadCounts,
+    pod_name,
+    shape_named,
+    workload_counts,
+)
+from stretto_lab.bench_kube.sides import ProcessUsage
+from stretto_lab.bench_kube.warm import NODES, WarmUp
+from stretto_lab.bench_kube.watch import PodCurve, curve_of
 
 
-def rehearsed(name: str) -> Rehearsal:
+def rehearsed(name: str) -> WarmUp:
     """A workload that a plane has placed in memory."""
-    rehearsal = Rehearsal(shape_named(name))
+    rehearsal = WarmUp(shape_named(name))
     rehearsal.place(tier="numpy")
     return rehearsal
 
@@ -34,9 +40,9 @@ def test_every_pod_of_a_workload_finds_a_node(name: str) -> None:
 
 
 def test_counts_scale_with_the_nodes_and_gangs_stay_whole() -> None:
-    assert counts_of(shape_named("basic"), 5000) == Counts(1000, 10_000, 1000)
-    assert counts_of(shape_named("preemption"), 500) == Counts(2000, 100, 10)
-    assert counts_of(shape_named("gang"), 500) == Counts(0, 900, 90)
+    assert workload_counts(shape_named("basic"), 5000) == WorkloadCounts(1000, 10_000, 1000)
+    assert workload_counts(shape_named("preemption"), 500) == WorkloadCounts(2000, 100, 10)
+    assert workload_counts(shape_named("gang"), 500) == WorkloadCounts(0, 900, 90)
 
 
 def test_preemptors_make_pods_leave_and_the_plan_says_which() -> None:
@@ -50,9 +56,9 @@ def test_preemptors_make_pods_leave_and_the_plan_says_which() -> None:
 
 
 def test_a_replay_sends_the_writes_that_were_seen_to_the_same_pods_elsewhere() -> None:
-    first, second = rehearsed("basic"), Rehearsal(shape_named("basic"))
+    first, second = rehearsed("basic"), WarmUp(shape_named("basic"))
     second.seen.look(0)
-    plan = addressed(writes_of(first.seen), second.seen.uid_of)
+    plan = with_uids(writes_of(first.seen), second.seen.uid_of)
     done = replay(second.store, plan)
     second.seen.look(0)
     assert (done.bound, done.failed) == (len(first.seen.bound), 0)
@@ -60,7 +66,7 @@ def test_a_replay_sends_the_writes_that_were_seen_to_the_same_pods_elsewhere() -
 
 
 def test_what_gangs_were_told_is_replayed_too() -> None:
-    first, second = Rehearsal(shape_named("gang")), Rehearsal(shape_named("gang"))
+    first, second = WarmUp(shape_named("gang")), WarmUp(shape_named("gang"))
     said = [Patch(MEASURED, "gang-0", {"status": {"phase": p}}) for p in ("Pending", "Scheduled")]
     for patch in said:
         first.store.patch_status(POD_GROUP, [patch])
@@ -76,7 +82,7 @@ def test_what_gangs_were_told_is_replayed_too() -> None:
 
 
 def test_a_replay_counts_what_was_not_taken() -> None:
-    trial = Rehearsal(shape_named("basic"))
+    trial = WarmUp(shape_named("basic"))
     plan = WritePlan(
         [Bind(MEASURED, "nobody", "u", "node-00000")], [Eviction(MEASURED, "nobody", "u")]
     )
@@ -85,7 +91,7 @@ def test_a_replay_counts_what_was_not_taken() -> None:
 
 
 def test_a_side_is_timed_from_just_before_its_first_write_to_its_last_binding() -> None:
-    trial = Rehearsal(shape_named("basic"))
+    trial = WarmUp(shape_named("basic"))
     seen = trial.seen
     seen.look(5.0)
     pods = trial.store.list(POD).records
@@ -99,7 +105,7 @@ def test_a_side_is_timed_from_just_before_its_first_write_to_its_last_binding() 
 
 
 def test_an_onlooker_also_knows_when_the_last_write_of_another_kind_was_seen() -> None:
-    trial = Rehearsal(shape_named("preemption"))
+    trial = WarmUp(shape_named("preemption"))
     seen = trial.seen
     pods = trial.store.list(POD).records
     waiting = next(pod for pod in pods if not pod.node)
@@ -114,7 +120,7 @@ def test_an_onlooker_also_knows_when_the_last_write_of_another_kind_was_seen() -
 
 
 def test_what_a_gang_is_told_before_its_bindings_does_not_start_the_time() -> None:
-    trial = Rehearsal(shape_named("gang"))
+    trial = WarmUp(shape_named("gang"))
     trial.store.patch_status(POD_GROUP, [Patch(MEASURED, "gang-0", {"status": {"phase": "P"}})])
     trial.seen.look(1.0)
     trial.seen.look(4.0)
@@ -126,14 +132,14 @@ def test_a_curve_rises_from_the_first_pod_to_the_last_binding() -> None:
     curve = curve_of([100.0, 101.0, 102.0], [103.0, 110.0])
     assert (curve.t[0], curve.t[-1]) == (0.0, 10.0)
     assert (curve.created[-1], curve.scheduled[0], curve.scheduled[-1]) == (3, 0, 2)
-    assert curve_of([], []) == Curve([], [], [])
+    assert curve_of([], []) == PodCurve([], [], [])
 
 
-def drained(pods_per_s: float, *waits: float, bound: int = 100) -> Round:
+def drained(pods_per_s: float, *waits: float, bound: int = 100) -> BenchRound:
     """A round with such a rate."""
-    drain = Drain(bound, bound / pods_per_s, 2.0, 0.02)
-    curve = Curve([0.0, 1.0], [0, bound], [0, bound])
-    return Round(drain, list(waits), Usage(3.0, 150.0), curve, WritePlan([]))
+    drain = DrainPass(bound, bound / pods_per_s, 2.0, 0.02)
+    curve = PodCurve([0.0, 1.0], [0, bound], [0, bound])
+    return BenchRound(drain, list(waits), ProcessUsage(3.0, 150.0), curve, WritePlan([]))
 
 
 def test_figures_are_medians_over_the_rounds() -> None:
@@ -141,8 +147,8 @@ def test_figures_are_medians_over_the_rounds() -> None:
         "stretto": [drained(900.0, 0.1, 0.2), drained(1100.0, 0.3, 0.4)],
         "kube-scheduler": [drained(200.0, 1.0), drained(300.0, 2.0)],
     }
-    ceilings = [Ceiling(100, 0.1, 0), Ceiling(100, 0.0625, 2)]
-    found = bench.result_of(Counts(0, 100, 2), NODES, sides, ceilings)
+    ceilings = [WriteCeiling(100, 0.1, 0), WriteCeiling(100, 0.0625, 2)]
+    found = bench.result_of(WorkloadCounts(0, 100, 2), NODES, sides, ceilings)
     assert (found.api_ceiling_per_s, found.replay_failed) == (1300.0, 2)
     assert found.ceiling_rounds_per_s == [1000.0, 1600.0]
     assert (found.ratio, found.share_of_ceiling) == (4.0, 0.769)
@@ -152,22 +158,22 @@ def test_figures_are_medians_over_the_rounds() -> None:
 
 
 def test_pods_that_stay_out_are_counted_and_have_no_latency() -> None:
-    side = bench.side_of([drained(10.0, 0.1, float("inf"), bound=90)], Counts(0, 100, 3))
+    side = bench.side_of([drained(10.0, 0.1, float("inf"), bound=90)], WorkloadCounts(0, 100, 3))
     assert (side.bound, side.unbound) == (90, 10 + 2)
     assert (side.p50_s, side.p99_s) == (0.1, None)
 
 
 def test_a_side_that_binds_nothing_has_no_rate() -> None:
-    nothing = drained(1.0)._replace(drain=Drain(0, None, None, None))
-    found = bench.result_of(Counts(0, 100, 2), NODES, {"stretto": [nothing]}, [])
+    nothing = drained(1.0)._replace(drain=DrainPass(0, None, None, None))
+    found = bench.result_of(WorkloadCounts(0, 100, 2), NODES, {"stretto": [nothing]}, [])
     assert (found.stretto.pods_per_s, found.api_ceiling_per_s, found.ratio) == (None, None, None)
 
 
 def test_kube_scheduler_has_no_side_in_gangs_and_says_null() -> None:
-    asked = KubeBench()
-    assert bench.sides_of(shape_named("gang"), asked) == ["stretto"]
-    assert bench.sides_of(shape_named("basic"), asked) == ["stretto", "kube-scheduler"]
-    found = bench.result_of(Counts(0, 100, 2), NODES, {"stretto": [drained(10.0)]}, [])
+    asked = KubeBenchOptions()
+    assert bench.schedulers_of(shape_named("gang"), asked) == ["stretto"]
+    assert bench.schedulers_of(shape_named("basic"), asked) == ["stretto", "kube-scheduler"]
+    found = bench.result_of(WorkloadCounts(0, 100, 2), NODES, {"stretto": [drained(10.0)]}, [])
     written = bench.plain({"gang": found})["gang"]
     assert written["kube-scheduler"] is None
     assert {"pods_per_s", "p50_s", "p99_s"} <= written["stretto"].keys()
@@ -181,8 +187,8 @@ def test_a_workload_that_nobody_knows_is_refused_with_those_that_are_known() -> 
 
 
 def test_workloads_are_taken_once_each_and_at_least_one() -> None:
-    assert KubeBench(workload="gang, basic,gang").names() == ["gang", "basic"]
+    assert KubeBenchOptions(workload="gang, basic,gang").names() == ["gang", "basic"]
     with pytest.raises(UnknownNameError, match="churn"):
-        KubeBench(workload="chrun").names()
+        KubeBenchOptions(workload="chrun").names()
     with pytest.raises(InputError, match="one or more"):
-        KubeBench(workload=" ,").names()
+        KubeBenchOptions(workload=" ,").names()

@@ -6,10 +6,10 @@ from typing import Any
 from stretto.api import codec
 from stretto.api.types.pod import Pod
 from stretto.base.rng import Rng
-from stretto.framework.model.snapshot import Snapshot
+from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.parity.scheduler import ExactScheduler
 from stretto_lab.bench_kube.parity.pods import node_bodies, pod_body
-from stretto_lab.conformance.kube_cases import Case
+from stretto_lab.conformance.kube_cases import ConformanceCase
 
 PODS = [pod_body(number, Rng(7).child("pod", number)) for number in range(300)]
 
@@ -34,8 +34,8 @@ def test_random_pods_use_every_rule_that_looks_at_pods_and_nodes() -> None:
 
 def test_random_pods_go_to_some_nodes_and_some_go_nowhere() -> None:
     nodes = node_bodies(50, Rng(7).child("nodes"))
-    cluster = codec.decode_as(Case, b'{"id": "c", "nodes": [%s]}' % b", ".join(nodes))
-    scheduler = ExactScheduler(Snapshot(cluster.nodes, (), ()))
+    cluster = codec.decode_as(ConformanceCase, b'{"id": "c", "nodes": [%s]}' % b", ".join(nodes))
+    scheduler = ExactScheduler(ParitySnapshot(cluster.nodes, (), ()))
     decisions = [scheduler.decide(codec.decode_as(Pod, body)) for body in PODS[:100]]
     counts = {len(decision.feasible) for decision in decisions}
     assert 0 in counts

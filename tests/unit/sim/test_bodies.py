@@ -6,7 +6,7 @@ import pytest
 from stretto.inputs.neutral.fleet import FleetPod
 from stretto.inputs.objects.objects import pod_object
 from stretto.sim import bodies
-from stretto.sim.bodies import PodBodies
+from stretto.sim.bodies import PodEncoder
 
 PODS = [
     FleetPod("a", 1000, 512, 1, 300, ("T4", "G2"), "LS"),
@@ -18,11 +18,11 @@ PODS = [
 @pytest.mark.parametrize("kept", [1, 10_000])
 def test_a_body_is_that_of_the_object(monkeypatch: pytest.MonkeyPatch, kept: int) -> None:
     monkeypatch.setattr(bodies, "KINDS_KEPT", kept)
-    made = PodBodies()
+    made = PodEncoder()
     for pod in PODS * 2:
         assert msgspec.json.decode(made.body(pod)) == pod_object(pod)
 
 
 def test_a_pod_may_come_under_another_name() -> None:
-    body = msgspec.json.decode(PodBodies().body(PODS[0], "a-again-1"))
+    body = msgspec.json.decode(PodEncoder().body(PODS[0], "a-again-1"))
     assert body["metadata"]["name"] == "a-again-1"

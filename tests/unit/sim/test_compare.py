@@ -12,7 +12,7 @@ from stretto.framework.compiled.ties import TieRule
 from stretto.inputs.neutral.fleet import Fleet, FleetNode, FleetPod
 from stretto.inputs.traces.openb.protocol import typical_pods
 from stretto.sim.comparison import seeds as module
-from stretto.sim.comparison.scene import Asked, Point, Run
+from stretto.sim.comparison.scene import PercentPoint, StudyRun, StudyRunSpec
 from stretto.sim.comparison.seeds import compare, read_seeds, summarise
 from stretto.sim.policies import check_policies, policy_profile
 
@@ -22,14 +22,14 @@ FLEET = Fleet(
 )
 
 
-def asked_for(policy: str, seed: int, arrive_pct: float | None = 130.0) -> Asked:
+def asked_for(policy: str, seed: int, arrive_pct: float | None = 130.0) -> StudyRunSpec:
     """A run on the tier that needs no compiling."""
-    return Asked(policy, seed, arrive_pct, tier="numpy")
+    return StudyRunSpec(policy, seed, arrive_pct, tier="numpy")
 
 
-def a_run(policy: str, seed: int, **alloc: float) -> Run:
-    points = tuple(Point(int(k[1:]), v, 100 - v, 50.0) for k, v in alloc.items())
-    return Run(policy, seed, 0, 0, 0, 0, 0, 0, 0.0, points)
+def a_run(policy: str, seed: int, **alloc: float) -> StudyRun:
+    points = tuple(PercentPoint(int(k[1:]), v, 100 - v, 50.0) for k, v in alloc.items())
+    return StudyRun(policy, seed, 0, 0, 0, 0, 0, 0, 0.0, points)
 
 
 def test_seeds_are_averaged_and_the_deviation_is_of_a_sample() -> None:
@@ -60,13 +60,13 @@ def test_other_processes_find_the_same() -> None:
 
 
 def test_an_error_in_another_process_comes_back_as_it_is() -> None:
-    asked = [Asked("fgd", 1, arrive_pct=-5.0)] * 2
+    asked = [StudyRunSpec("fgd", 1, arrive_pct=-5.0)] * 2
     with pytest.raises(InputError, match=r"arrive: got -5\.0"):
         compare(FLEET, asked, workers=2)
 
 
 def test_an_interruption_keeps_the_runs_that_are_done() -> None:
-    def stop(run: Run) -> None:
+    def stop(run: StudyRun) -> None:
         if run.seed == 2:
             raise KeyboardInterrupt
 
@@ -100,13 +100,13 @@ def test_a_worker_leaves_when_nobody_holds_its_line(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("stretto.sim.comparison.seeds.os._exit", left.append)
     line, held = Pipe(duplex=False)
     held.close()
-    module._leave_in_the_end(line)
+    module._exit_with_parent(line)
     assert left == [0]
 
 
 def test_a_worker_that_was_not_started_is_a_bug() -> None:
     with pytest.raises(InvariantBrokenError, match="report this"):
-        module._run(Asked("fgd", 1))
+        module._run(StudyRunSpec("fgd", 1))
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ import pytest
 from stretto.base.errors import InvariantBrokenError
 from stretto.framework.profile.profile import load_profile
 from stretto.inputs.neutral.fleet import FleetNode, FleetPod
-from stretto.sim.engine import NEVER, Engine, Record, Work
+from stretto.sim.engine import NEVER, PodWork, WorkRecord, WorkRunner
 from stretto.sim.usage import usage
-from stretto.sim.world import World, WorldConfig, accepted, build_world
-from stretto.stores.store import Code, Outcome, Reply
+from stretto.sim.world import World, WorldConfig, build_world, require_accepted
+from stretto.stores.store import Reply, StatusReason, WriteOutcome
 
 NODE = FleetNode("n", 4000, 8192)
 
@@ -20,13 +20,13 @@ def world(*nodes: FleetNode, retry: bool = True, queue: str = "FifoSkip") -> Wor
     return build_world(config, nodes or (NODE,))
 
 
-def work(name: str, at: int, cores: int, life: int | None = None, **more: object) -> Work:
+def work(name: str, at: int, cores: int, life: int | None = None, **more: object) -> PodWork:
     pod = FleetPod(name, 1000 * cores, 64, group=str(more.pop("group", "")))
-    return msgspec.structs.replace(Work(pod, at, life), **more)
+    return msgspec.structs.replace(PodWork(pod, at, life), **more)
 
 
-def run(*items: Work, retry: bool = True) -> Record:
-    return Engine(world(retry=retry), items).run()
+def run(*items: PodWork, retry: bool = True) -> WorkRecord:
+    return WorkRunner(world(retry=retry), items).run()
 
 
 def test_work_starts_on_arrival_and_leaves_after_its_lifetime() -> None:
@@ -76,7 +76,7 @@ def test_a_gang_starts_as_one_and_its_members_leave_one_by_one() -> None:
 
 def test_a_gang_that_is_rejected_leaves_no_trace() -> None:
     here = world(retry=False)
-    record = Engine(here, [work(f"g{i}", 1, 3, 5, group="g") for i in range(2)]).run()
+    record = WorkRunner(here, [work(f"g{i}", 1, 3, 5, group="g") for i in range(2)]).run()
     assert record.rejected.all()
     assert here.plane.cluster.ledger.used.sum() == 0
 
@@ -90,7 +90,7 @@ def test_more_pods_than_a_watch_hands_over_at_once_are_one_instant() -> None:
     here = build_world(
         WorldConfig(load_profile("default"), tier="numpy"), [FleetNode("n", 9_000_000, 1 << 20)]
     )
-    record = Engine(here, [work(f"p{i}", 0, 1, 1) for i in range(4_500)]).run()
+    record = WorkRunner(here, [work(f"p{i}", 0, 1, 1) for i in range(4_500)]).run()
     assert set(record.started.tolist()) == {0}
     assert len(record.ticks) == 2
 
@@ -108,7 +108,7 @@ def test_an_interruption_keeps_what_is_known(monkeypatch: pytest.MonkeyPatch) ->
             raise KeyboardInterrupt
 
     items = [work(f"p{i}", i, 1, 9) for i in range(4)]
-    record = Engine(world(), items, told=stop).run()
+    record = WorkRunner(world(), items, told=stop).run()
     assert record.partial
     assert record.started.tolist() == [0, 1, NEVER, NEVER]
     assert not record.rejected.any()
@@ -116,7 +116,7 @@ def test_an_interruption_keeps_what_is_known(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_ticks_are_any_part_of_a_second() -> None:
     here = world()
-    Engine(here, [work("a", 25, 1, 5)], tick_s=0.1).run()
+    WorkRunner(here, [work("a", 25, 1, 5)], tick_s=0.1).run()
     assert here.clock.monotonic() == pytest.approx(3.0)
 
 
@@ -128,4 +128,4 @@ def test_no_work_is_an_empty_record() -> None:
 
 def test_a_store_that_says_no_is_a_bug_and_says_so() -> None:
     with pytest.raises(InvariantBrokenError, match="disk on fire"):
-        accepted([Reply(Outcome.REFUSED, Code.INTERNAL, "disk on fire")])
+        require_accepted([Reply(WriteOutcome.REFUSED, StatusReason.INTERNAL, "disk on fire")])

@@ -11,23 +11,23 @@ from stretto.base.clock import ManualClock
 from stretto.base.errors import InputError, UnreachableError
 from stretto.base.rng import Rng
 from stretto.framework.profile.profile import load_profile
-from stretto.inputs.scenario.arrivals import Arrival
+from stretto.inputs.scenario.arrivals import ObjectArrival
 from stretto.inputs.scenario.feed import Feed, materialise
 from stretto.inputs.scenario.read import load_scenario
 from stretto.plane import Plane, PlaneConfig
 from stretto.sim.feeder import MARKER, Feeder, check_written, identity_of
-from stretto.sim.real_time import LiveRun, Sample
+from stretto.sim.real_time import LiveRun, RunSample
 from stretto.sim.setup import open_store, profile_source
 from stretto.stores.embedded.memory import MemoryStore
-from stretto.stores.store import Code, Outcome, Reply, Store
+from stretto.stores.store import Reply, StatusReason, Store, WriteOutcome
 from stretto.testing import make_group, make_node, make_pod
 
 
-def pod(name: str, time_s: float = 0.0, **more: Any) -> Arrival:
-    return Arrival(time_s, POD, "default", name, make_pod(name, cpu="1"), **more)
+def pod(name: str, time_s: float = 0.0, **more: Any) -> ObjectArrival:
+    return ObjectArrival(time_s, POD, "default", name, make_pod(name, cpu="1"), **more)
 
 
-def a_feed(*arrivals: Arrival, nodes: int = 2) -> Feed:
+def a_feed(*arrivals: ObjectArrival, nodes: int = 2) -> Feed:
     objects = [(NODE, make_node(f"n{i}", cpu="4")) for i in range(nodes)]
     return Feed(objects, sorted(arrivals, key=lambda each: each.time_s), ())
 
@@ -73,7 +73,7 @@ def test_a_pod_that_runs_for_a_time_leaves_so_long_after_its_start() -> None:
 
 def test_a_group_comes_before_its_pods() -> None:
     store = a_store()
-    group = Arrival(0, POD_GROUP, "default", "g", make_group("g", 1))
+    group = ObjectArrival(0, POD_GROUP, "default", "g", make_group("g", 1))
     Feeder(a_feed(pod("a"), group), store, "s").feed(0)
     versions = [store.list(kind).records[0].version for kind in (POD_GROUP, POD)]
     assert versions == sorted(versions)
@@ -132,22 +132,22 @@ def test_identity_is_of_what_comes_and_when() -> None:
     assert identity_of(a_feed(pod("a"))) == identity_of(feeds[0])
 
 
-@pytest.mark.parametrize("outcome", [Outcome.REFUSED, Outcome.UNKNOWN])
-def test_a_write_that_did_not_go_through_ends_the_run(outcome: Outcome) -> None:
-    reply = Reply(outcome, Code.NO_SPACE, "no space left for run.db")
+@pytest.mark.parametrize("outcome", [WriteOutcome.REFUSED, WriteOutcome.UNKNOWN])
+def test_a_write_that_did_not_go_through_ends_the_run(outcome: WriteOutcome) -> None:
+    reply = Reply(outcome, StatusReason.NO_SPACE, "no space left for run.db")
     with pytest.raises(UnreachableError, match=r"no space left.*start the run again"):
-        check_written([Reply(Outcome.OK), reply])
+        check_written([Reply(WriteOutcome.OK), reply])
 
 
 # ---------------------------------------------------------------- a whole run
 
 
-def lived(feed: Feed, *, speed: float) -> tuple[LiveRun, ManualClock, Store, Sequence[Sample]]:
+def lived(feed: Feed, *, speed: float) -> tuple[LiveRun, ManualClock, Store, Sequence[RunSample]]:
     clock = ManualClock()
     store = MemoryStore(clock, Rng(0))
     feeder = Feeder(feed, store, "s")
     plane = Plane(PlaneConfig(profile=load_profile("default"), tier="numpy"), store, clock)
-    run, samples = LiveRun(plane, feeder, clock, speed), list[Sample]()
+    run, samples = LiveRun(plane, feeder, clock, speed), list[RunSample]()
     run.run(samples.append)
     return run, clock, store, samples
 
@@ -165,7 +165,7 @@ def test_speed_is_seconds_of_the_scenario_per_second() -> None:
 
 
 def test_pods_that_fit_nowhere_do_not_keep_a_run_going() -> None:
-    big = Arrival(0, POD, "default", "big", make_pod("big", cpu="64"))
+    big = ObjectArrival(0, POD, "default", "big", make_pod("big", cpu="64"))
     _, _, _, samples = lived(a_feed(big), speed=1)
     assert (samples[-1].placed, samples[-1].pending) == (0, 1)
 
@@ -238,6 +238,6 @@ def test_a_scenario_feeds_what_it_says(tmp_path: Path) -> None:
 
 
 def test_an_object_that_the_store_finds_malformed_is_bad_input() -> None:
-    refused = Reply(Outcome.REFUSED, Code.INVALID, "budget b: spec.selector: got 3")
+    refused = Reply(WriteOutcome.REFUSED, StatusReason.INVALID, "budget b: spec.selector: got 3")
     with pytest.raises(InputError, match=r"budget b: spec\.selector: got 3"):
         check_written([refused])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from stretto.api.wire.kinds import POD_GROUP
 from stretto.base.errors import InputError, UnknownNameError
 from stretto.inputs.traces.philly import PhillyJob
-from stretto.sim.history.forecast import Runner, Typical, forecast
+from stretto.sim.history.forecast import KnownRunTime, TypicalRunTimes, forecast
 from stretto.testing import Harness, make_group, make_node, make_pod
 from stretto_lab.studies.forecast import ForecastStudy, forecast_plot, study_forecast
 
@@ -115,24 +115,24 @@ def test_the_horizon_ends_the_view() -> None:
 
 
 def test_typical_run_times_are_medians_of_units_of_the_same_size() -> None:
-    typical = Typical()
+    typical = TypicalRunTimes()
     for seconds in (10.0, 20.0, 30.0, 40.0, 50.0):
         typical.learn(1, seconds)
         typical.learn(8, 10 * seconds)
-    assert typical.lasts(Runner(1, inf)) == 30.0
-    assert typical.lasts(Runner(7, inf)) == 300.0
+    assert typical.lasts(KnownRunTime(1, inf)) == 30.0
+    assert typical.lasts(KnownRunTime(7, inf)) == 300.0
 
 
 def test_what_has_run_for_long_is_expected_to_go_on_like_those_that_ran_longer() -> None:
-    typical = Typical()
+    typical = TypicalRunTimes()
     for seconds in (10.0, 20.0, 30.0, 40.0, 50.0):
         typical.learn(1, seconds)
-    assert typical.lasts(Runner(1, inf, 35.0)) == 50.0 - 35.0
-    assert typical.lasts(Runner(1, inf, 60.0)) == 60.0
+    assert typical.lasts(KnownRunTime(1, inf, 35.0)) == 50.0 - 35.0
+    assert typical.lasts(KnownRunTime(1, inf, 60.0)) == 60.0
 
 
 def test_before_anything_has_ended_nothing_is_typical() -> None:
-    assert Typical().lasts(Runner(1, inf)) == inf
+    assert TypicalRunTimes().lasts(KnownRunTime(1, inf)) == inf
 
 
 jobs = st.lists(

@@ -10,18 +10,18 @@ from stretto.inputs.neutral.fleet import Fleet, FleetNode, FleetPod
 from stretto.inputs.traces.openb.figures import bundled_openb
 from stretto.inputs.traces.openb.protocol import typical_pods
 from stretto.sim.comparison.fragmentation import (
-    Curve,
-    Decisions,
+    ArrivalDecisions,
+    FragmentationCurve,
     machines_of,
     replay,
     whole_percents,
 )
 from stretto.sim.policies import kinds_of
-from stretto.state.rows.devices import Devices
+from stretto.state.rows.devices import DeviceColumns
 from tests.support.references import openb as reference
 
 
-def walk(fleet: Fleet, made: Decisions) -> Curve:
+def walk(fleet: Fleet, made: ArrivalDecisions) -> FragmentationCurve:
     """The same curve, one arrival after another."""
     nodes = [reference.Node(node) for node in fleet.nodes]
     typical = tuple(reference.kinds(fleet.pods))
@@ -33,11 +33,11 @@ def walk(fleet: Fleet, made: Decisions) -> Curve:
             used += pod.gpu_milli_total
         milli.append(used)
         lost.append(sum(reference.fragmented(typical, each) for each in nodes))
-    return Curve(np.array(milli), np.array(lost))
+    return FragmentationCurve(np.array(milli), np.array(lost))
 
 
-def replayed(fleet: Fleet, made: Decisions) -> Curve:
-    numbers = Devices()
+def replayed(fleet: Fleet, made: ArrivalDecisions) -> FragmentationCurve:
+    numbers = DeviceColumns()
     for node in fleet.nodes:
         numbers.model_number(node.gpu_model)
     typical = weighted_pods(kinds_of(typical_pods(fleet.pods)), numbers)
@@ -51,7 +51,7 @@ def test_the_replay_equals_a_plain_walk() -> None:
     order, rows = list(range(len(fleet.nodes))), list(range(150))
     found = reference.decide(fleet, order, rows, "best-fit", [0] * 150)
     masks = [sum(1 << i for i in gpus) for _, gpus in found]
-    made = Decisions(np.array(rows), np.array([node for node, _ in found]), np.array(masks))
+    made = ArrivalDecisions(np.array(rows), np.array([node for node, _ in found]), np.array(masks))
     ours, theirs = replayed(fleet, made), walk(fleet, made)
     assert ours.allocated.tolist() == theirs.allocated.tolist()
     assert ours.fragmented == pytest.approx(theirs.fragmented, abs=1e-6)
@@ -59,14 +59,14 @@ def test_the_replay_equals_a_plain_walk() -> None:
 
 def test_a_node_that_gives_more_than_it_has_is_a_broken_law() -> None:
     fleet = Fleet((FleetNode("n7", 4000, 1024, 1, "T4"),), (FleetPod("p", 1000, 1, 1, 600),) * 2)
-    twice = Decisions(np.array([0, 1]), np.array([0, 0]), np.array([1, 1]))
+    twice = ArrivalDecisions(np.array([0, 1]), np.array([0, 0]), np.array([1, 1]))
     with pytest.raises(InvariantBrokenError, match="node n7 gave more than it has"):
         replayed(fleet, twice)
 
 
 def test_a_run_that_places_nothing_has_a_level_curve() -> None:
     fleet = Fleet((FleetNode("n", 4000, 1024, 2, "T4"),), (FleetPod("p", 1000, 1, 4, 1000),))
-    curve = replayed(fleet, Decisions(np.array([0]), np.array([-1]), np.array([0])))
+    curve = replayed(fleet, ArrivalDecisions(np.array([0]), np.array([-1]), np.array([0])))
     assert (curve.allocated.tolist(), curve.fragmented.tolist()) == ([0], [2000.0])
 
 

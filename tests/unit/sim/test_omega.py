@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from stretto.base.errors import InputError
 from stretto.state.work.claims import CommitMode, ConflictMode
-from stretto_lab.studies.omega.model import Cell, Job, OmegaRun, run_omega
+from stretto_lab.studies.omega.model import OmegaCell, OmegaJob, OmegaRun, run_omega
 from stretto_lab.studies.omega.sweep import (
     MODES,
     OmegaPoint,
@@ -20,67 +20,69 @@ FIT, VERSION = ConflictMode.FIT, ConflictMode.VERSION
 ALL = CommitMode.ALL_OR_NOTHING
 
 
-def one_machine(*jobs: Job, cores: int = 10, **more: object) -> OmegaRun:
+def one_machine(*jobs: OmegaJob, cores: int = 10, **more: object) -> OmegaRun:
     """Jobs on a single machine; a second of thinking for each job and each task."""
     size = {"cpu_milli": 1000 * cores, "memory_mib": 65536}
     asked = {"machines": 1, "job_s": 1.0, "task_s": 1.0, **size, **more}
-    return run_omega(jobs, Cell(**asked))  # type: ignore[arg-type]
+    return run_omega(jobs, OmegaCell(**asked))  # type: ignore[arg-type]
 
 
 def test_forty_jobs_of_one_task_end_at_121() -> None:
-    jobs = [Job(float(i), 1, float(i)) for i in range(1, 41)]
-    run = run_omega(jobs, Cell(machines=1000, job_s=1, task_s=1))
+    jobs = [OmegaJob(float(i), 1, float(i)) for i in range(1, 41)]
+    run = run_omega(jobs, OmegaCell(machines=1000, job_s=1, task_s=1))
     assert (run.ends_s, run.done, run.conflict_fraction) == (121.0, 40, 0.0)
 
 
 def test_jobs_that_come_faster_than_one_thinks_wait_0_1_3_6() -> None:
-    run = one_machine(*[Job(float(i), i, float(i)) for i in range(1, 5)])
+    run = one_machine(*[OmegaJob(float(i), i, float(i)) for i in range(1, 5)])
     assert run.waits_s == (0.0, 1.0, 3.0, 6.0)
     assert run.schedulers[0].useful_s == 2 + 3 + 4 + 5
 
 
 def test_of_two_commits_to_one_machine_the_second_conflicts() -> None:
-    jobs = [Job(0.0, 1, 9.0, 250, 768), Job(0.0, 1, 9.0, 250, 768)]
+    jobs = [OmegaJob(0.0, 1, 9.0, 250, 768), OmegaJob(0.0, 1, 9.0, 250, 768)]
     run = one_machine(*jobs, cores=1, schedulers=2, conflicts=VERSION, commit=ALL)
     assert [each.failed for each in run.schedulers] == [0, 1]
     assert (run.granted, run.refused, run.done) == (2, 1, 2)
 
 
 def test_by_fit_the_same_two_both_succeed() -> None:
-    run = one_machine(Job(0.0, 1, 9.0, 250), Job(0.0, 1, 9.0, 250), cores=1, schedulers=2)
+    run = one_machine(OmegaJob(0.0, 1, 9.0, 250), OmegaJob(0.0, 1, 9.0, 250), cores=1, schedulers=2)
     assert [each.failed for each in run.schedulers] == [0, 0]
 
 
 def test_what_was_refused_is_thought_about_again_a_second_later() -> None:
-    run = one_machine(Job(0.0, 1, 5.0), Job(0.0, 1, 5.0), cores=1, schedulers=2, until_s=60.0)
+    run = one_machine(
+        OmegaJob(0.0, 1, 5.0), OmegaJob(0.0, 1, 5.0), cores=1, schedulers=2, until_s=60.0
+    )
     thought = run.schedulers[1]  # refused at 2; looks at 3 and 6, when all is taken, and at 9
     assert (thought.wasted_s, thought.fruitless_s, thought.useful_s) == (2.0, 4.0, 2.0)
     assert run.ends_s == 9.0 + 2.0 + 5.0
 
 
 def test_incremental_keeps_what_fits_and_all_or_nothing_none_of_it() -> None:
-    jobs = [Job(0.0, 3, 99.0), Job(0.0, 3, 99.0)]
+    jobs = [OmegaJob(0.0, 3, 99.0), OmegaJob(0.0, 3, 99.0)]
     asked = {"cores": 4, "schedulers": 2, "until_s": 4.5}
     assert one_machine(*jobs, **asked).granted == 4  # type: ignore[arg-type]
     assert one_machine(*jobs, commit=ALL, **asked).granted == 3  # type: ignore[arg-type]
 
 
 def test_two_schedulers_never_refuse_each_other_for_ever() -> None:
-    jobs = [Job(0.0, 1, 1000.0), Job(4.0, 1, 1000.0), Job(7.0, 1, 1000.0)]
-    cell = Cell(machines=1, schedulers=3, job_s=10, task_s=0, conflicts=VERSION, until_s=200)
+    jobs = [OmegaJob(0.0, 1, 1000.0), OmegaJob(4.0, 1, 1000.0), OmegaJob(7.0, 1, 1000.0)]
+    cell = OmegaCell(machines=1, schedulers=3, job_s=10, task_s=0, conflicts=VERSION, until_s=200)
     run = run_omega(jobs, cell)
     assert (run.done, run.refused) == (3, 3)
 
 
 def test_a_job_that_fits_nowhere_is_given_up() -> None:
-    run = one_machine(Job(0.0, 1, 5.0, 99_000))
+    run = one_machine(OmegaJob(0.0, 1, 5.0, 99_000))
     assert (run.done, run.abandoned) == (0, 1)
     assert run.conflict_fraction is None
 
 
 def test_what_fills_the_cell_is_never_given_out() -> None:
-    jobs = [Job(0.0, 400, 9.0, 1000, 1)]
-    run = run_omega(jobs, Cell(machines=100, fill=0.75, job_s=1, task_s=0, until_s=1.5))
+    jobs = [OmegaJob(0.0, 400, 9.0, 1000, 1)]
+    run = run_omega(jobs, OmegaCell(machines=100, fill=0.75, job_s=1, task_s=0, until_s=1.5))
     assert run.granted == 100
 
 
@@ -159,6 +161,6 @@ def test_a_study_that_makes_no_sense_is_refused(wrong: dict) -> None:  # type: i
 
 def test_a_cell_that_makes_no_sense_is_refused() -> None:
     with pytest.raises(InputError, match="schedulers"):
-        Cell(schedulers=0)
+        OmegaCell(schedulers=0)
     with pytest.raises(InputError, match="fill"):
-        Cell(fill=1.0)
+        OmegaCell(fill=1.0)

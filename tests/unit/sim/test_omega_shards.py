@@ -6,7 +6,7 @@ import pytest
 
 from stretto.base.errors import InputError
 from stretto_lab.studies.omega.shards import (
-    Binding,
+    BinderTime,
     ShardPoint,
     ShardStudy,
     run_shard_study,
@@ -66,7 +66,7 @@ def test_partitions_hardly_loosen_the_packing(points: Points) -> None:
 
 
 def test_the_binder_takes_plans_one_after_the_other() -> None:
-    binding = Binding(0.5)
+    binding = BinderTime(0.5)
     begins = [binding.turn(ready, 2) for ready in (1.0, 1.0, 1.5, 9.0)]
     assert begins == [1.0, 2.0, 3.0, 9.0]
     assert all(later - sooner >= 1.0 for sooner, later in pairwise(begins))

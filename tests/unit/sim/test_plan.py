@@ -12,24 +12,26 @@ from stretto.base.errors import InputError, NotFoundError, UnreachableError
 from stretto.base.rng import Rng
 from stretto.explain.why.scene import live_scene
 from stretto.explain.why.why import explain_pod
-from stretto.explain.words.reasons import Code
+from stretto.explain.words.reasons import ReasonCode
 from stretto.inputs.objects.relations import InputObject
 from stretto.sim.history.plan import PlanReport, plan
-from stretto.sim.history.sandbox import Copy, State, state_of
-from stretto.sim.setup import Rules
+from stretto.sim.history.sandbox import Sandbox, SandboxState, state_of
+from stretto.sim.setup import SchedulingRules
 from stretto.state.rows.lifecycle import PodState, UnitState
 from stretto.stores.embedded.sqlite import SqliteStore
 from stretto.testing import Harness, make_group, make_node, make_pod
 
-NUMPY = Rules("default", "numpy")
+NUMPY = SchedulingRules("default", "numpy")
 
 
-def state(*pods: bytes, nodes: Sequence[bytes] = (), settle: bool = True) -> State:
+def state(*pods: bytes, nodes: Sequence[bytes] = (), settle: bool = True) -> SandboxState:
     harness = Harness(nodes=nodes or [make_node("n", cpu="4")], config={"tier": "numpy"})
     harness.submit(*pods)
     if settle:
         harness.settle()
-    return State("test", [each for kind in KINDS for each in harness.store.list(kind).records])
+    return SandboxState(
+        "test", [each for kind in KINDS for each in harness.store.list(kind).records]
+    )
 
 
 def objects(*bodies: bytes, kind: Kind = POD) -> list[InputObject]:
@@ -38,7 +40,7 @@ def objects(*bodies: bytes, kind: Kind = POD) -> list[InputObject]:
     return [InputObject(kind, space, n, b, "test") for n, b in zip(names, bodies, strict=True)]
 
 
-def planned(on: State, *pods: bytes) -> PlanReport:
+def planned(on: SandboxState, *pods: bytes) -> PlanReport:
     return plan(on, objects(*pods), NUMPY)
 
 
@@ -46,7 +48,10 @@ def test_what_fits_gets_a_node_and_the_rest_is_told_why() -> None:
     said = planned(state(make_pod("old", cpu="2")), make_pod("a", cpu="1"), make_pod("b", cpu="3"))
     assert [(each.pod, each.node) for each in said.placed] == [("default/a", "n")]
     (waiting,) = said.pending
-    assert (waiting.pods, waiting.reason and waiting.reason.code) == (("default/b",), Code.NO_ROOM)
+    assert (waiting.pods, waiting.reason and waiting.reason.code) == (
+        ("default/b",),
+        ReasonCode.NO_ROOM,
+    )
     assert waiting.message == "0/1 nodes are available: 1 Insufficient cpu."
     assert said.unfit == 1
 
@@ -78,7 +83,7 @@ def test_a_gang_that_does_not_fit_as_a_whole_is_told_as_one() -> None:
     assert said.placed == ()
     assert [len(each.pods) for each in said.pending] == [3]
     assert said.pending[0].reason is not None
-    assert said.pending[0].reason.code is Code.GANG_TOO_BIG
+    assert said.pending[0].reason.code is ReasonCode.GANG_TOO_BIG
 
 
 def test_what_exists_already_is_refused_and_told() -> None:
@@ -92,8 +97,8 @@ def test_pods_that_somebody_holds_back_are_no_misfits() -> None:
     gated = make_pod("g", spec={"schedulingGates": [{"name": "wait"}]})
     said = planned(state(), gated, make_pod("other", scheduler="another"))
     assert [each.reason and each.reason.code for each in said.pending] == [
-        Code.OTHER_SCHEDULER,
-        Code.GATED,
+        ReasonCode.OTHER_SCHEDULER,
+        ReasonCode.GATED,
     ]
     assert said.unfit == 0
 
@@ -152,12 +157,12 @@ def test_who_would_have_to_leave_is_told() -> None:
 
 
 def test_a_copy_at_rest_tells_of_no_delays_of_its_own() -> None:
-    copy = Copy(state(make_pod("p", cpu="64")), NUMPY)
+    copy = Sandbox(state(make_pod("p", cpu="64")), NUMPY)
     copy.settle()
     (unit,) = copy.plane.units
     unit.state, copy.plane.cluster.pods.state[0] = UnitState.BACKOFF, PodState.BACKOFF
     copy.rest()
     plane = copy.plane
     said = explain_pod(live_scene(plane.cluster, plane.config.profile, plane.units), "p")
-    assert [each.code for each in said.reasons] == [Code.TOO_BIG]
+    assert [each.code for each in said.reasons] == [ReasonCode.TOO_BIG]
     assert (said.state, unit.state) == ("unschedulable", UnitState.UNSCHEDULABLE)

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from stretto.base.errors import InputError
-from stretto.sim.comparison.published import agreement, read_published, workload_of
-from stretto.sim.comparison.seeds import Summary
+from stretto.sim.comparison.published import compare_with_published, read_published, workload_of
+from stretto.sim.comparison.seeds import PolicySummary
 
 HEAD = "workload,policy,metric,arrive_pct,n_seeds,mean,sd,min,max\n"
 
@@ -25,8 +25,8 @@ def test_curves_are_found_by_list_policy_and_metric(tmp_path: Path) -> None:
 
 
 def test_our_figures_stand_beside_the_published_ones() -> None:
-    ours = [Summary("fgd", 100, 95.5, None, 4.0), Summary("fgd", 101, 95.6, None, 4.0)]
-    [found] = agreement(ours, {"fgd": {"alloc_pct": {100: 95.2}}})
+    ours = [PolicySummary("fgd", 100, 95.5, None, 4.0), PolicySummary("fgd", 101, 95.6, None, 4.0)]
+    [found] = compare_with_published(ours, {"fgd": {"alloc_pct": {100: 95.2}}})
     assert (found.arrive_pct, found.difference) == (100, pytest.approx(0.3))
 
 

@@ -21,17 +21,17 @@ from stretto.api.wire.kinds import (
 from stretto.base.errors import InputError, NotFoundError, UnknownNameError
 from stretto.inputs.objects.recordings import (
     FORMAT,
-    Header,
     Recording,
+    RecordingHeader,
     RecordingWriter,
     load_recording,
 )
 from stretto.inputs.objects.redaction import redacted
-from stretto.sim.history.histories import History, history_of
-from stretto.sim.history.recording import RECORDED, Taking, kinds_of
-from stretto.sim.history.replay import Replay, Replayed, recorded_waits
+from stretto.sim.history.histories import ReplayHistory, history_of
+from stretto.sim.history.recording import RECORDED, RecordingSession, kinds_of
+from stretto.sim.history.replay import Replay, ReplayResult, recorded_waits
 from stretto.sim.history.what_if import AS_IT_WAS, Variation, queues_of, read_variation
-from stretto.sim.setup import Rules, Settings
+from stretto.sim.setup import PlaneSettings, SchedulingRules
 from stretto.stores.store import Deletion, Patch, Update
 from stretto.testing import Harness, make_node, make_pod
 
@@ -49,8 +49,8 @@ class Tape:
             self.harness.store.create(kind, [body])
         self.harness.submit(make_pod("before", cpu="3"))
         self.harness.settle()
-        self.writer = RecordingWriter(path, Header(FORMAT, "", kinds_of(RECORDED)))
-        self.taking = Taking(self.harness.store, self.writer, self.harness.clock)
+        self.writer = RecordingWriter(path, RecordingHeader(FORMAT, "", kinds_of(RECORDED)))
+        self.taking = RecordingSession(self.harness.store, self.writer, self.harness.clock)
 
     def at(self, seconds: float, act: Callable[[], object]) -> None:
         """Something happens so many seconds after the start."""
@@ -86,12 +86,14 @@ def recording(request: pytest.FixtureRequest, tmp_path: Path) -> Recording:
 
 
 @pytest.fixture
-def history(recording: Recording) -> History:
+def history(recording: Recording) -> ReplayHistory:
     return history_of(recording)
 
 
-def replayed(history: History, variation: Variation = AS_IT_WAS) -> Replayed:
-    return Replay(variation.applied(history), variation.drains, Rules("default"), Settings()).run()
+def replayed(history: ReplayHistory, variation: Variation = AS_IT_WAS) -> ReplayResult:
+    return Replay(
+        variation.applied(history), variation.drains, SchedulingRules("default"), PlaneSettings()
+    ).run()
 
 
 def vary(**words: str) -> Variation:
@@ -99,7 +101,7 @@ def vary(**words: str) -> Variation:
     return read_variation(*([words[kind]] if kind in words else [] for kind in kinds))
 
 
-def test_a_recording_says_when_each_pod_came_started_and_left(history: History) -> None:
+def test_a_recording_says_when_each_pod_came_started_and_left(history: ReplayHistory) -> None:
     found = {pod.name: (pod.came, pod.bound, pod.left) for pod in history.pods}
     assert found["before"] == (0.0, 0.0, float("inf"))
     assert found["short"] == (1.0, 1.0, 5.0)
@@ -107,26 +109,26 @@ def test_a_recording_says_when_each_pod_came_started_and_left(history: History) 
     assert found["huge"][2] == 6.0
 
 
-def test_a_replay_of_our_own_decisions_gives_the_recorded_waits(history: History) -> None:
+def test_a_replay_of_our_own_decisions_gives_the_recorded_waits(history: ReplayHistory) -> None:
     done = replayed(history)
     assert sorted(done.waits.values()) == recorded_waits(history) == [0.0, 3.0]
     assert (done.outcomes.pods, done.outcomes.placed, done.outcomes.left_waiting) == (3, 2, 1)
 
 
-def test_the_same_seed_replays_to_the_same_outcome(history: History) -> None:
+def test_the_same_seed_replays_to_the_same_outcome(history: ReplayHistory) -> None:
     assert msgspec.json.encode(replayed(history)) == msgspec.json.encode(replayed(history))
 
 
-def test_more_nodes_leave_nobody_waiting(history: History) -> None:
+def test_more_nodes_leave_nobody_waiting(history: ReplayHistory) -> None:
     assert replayed(history, vary(nodes="a:1")).outcomes.max_wait_s == 0.0
 
 
-def test_a_node_of_a_shape_takes_what_fitted_nowhere(history: History) -> None:
+def test_a_node_of_a_shape_takes_what_fitted_nowhere(history: ReplayHistory) -> None:
     done = replayed(history, vary(nodes="96cpu-256gib:1"))
     assert done.outcomes.placed == 3
 
 
-def test_a_drained_zone_sends_its_pods_to_wait(history: History) -> None:
+def test_a_drained_zone_sends_its_pods_to_wait(history: ReplayHistory) -> None:
     zone = next(pod.node for pod in history.pods if pod.name == "before")
     label = {"a": "z1", "b": "z2"}[zone]
     done = replayed(history, vary(drains=f"{ZONE}={label}"))
@@ -134,19 +136,19 @@ def test_a_drained_zone_sends_its_pods_to_wait(history: History) -> None:
     assert done.outcomes.placed < 2 or done.outcomes.pending > 0
 
 
-def test_a_burst_brings_pods_like_the_recorded_one(history: History) -> None:
+def test_a_burst_brings_pods_like_the_recorded_one(history: ReplayHistory) -> None:
     done = replayed(history, vary(bursts="default/waits:5@3"))
     assert (done.outcomes.pods, done.outcomes.pending) == (8, 5)
 
 
-def test_pods_wait_from_when_they_come_and_curves_go_to_the_end(history: History) -> None:
+def test_pods_wait_from_when_they_come_and_curves_go_to_the_end(history: ReplayHistory) -> None:
     levels = replayed(history).levels
     assert {level.pending for level in levels if level.time_s < 2} == {0}
     assert max(level.pending for level in levels) == 2
     assert levels[-1].time_s == history.seconds
 
 
-def test_what_is_asked_for_twice_comes_twice(history: History) -> None:
+def test_what_is_asked_for_twice_comes_twice(history: ReplayHistory) -> None:
     words: tuple[list[str], ...] = (
         ["a:1", "a:2", "96cpu-256gib:1", "96cpu-256gib:1"],
         [],
@@ -159,11 +161,11 @@ def test_what_is_asked_for_twice_comes_twice(history: History) -> None:
     assert len([each for each in varied.objects if each.kind is NODE]) == 7
 
 
-def test_nodes_that_come_later_help_from_then_on(history: History) -> None:
+def test_nodes_that_come_later_help_from_then_on(history: ReplayHistory) -> None:
     assert replayed(history, vary(nodes="a:1@3")).outcomes.max_wait_s == 1.0
 
 
-def test_a_burst_comes_to_a_recording_of_one_moment(history: History) -> None:
+def test_a_burst_comes_to_a_recording_of_one_moment(history: ReplayHistory) -> None:
     now = msgspec.structs.replace(history, pods=history.pods[:1], changes=[], seconds=0.0)
     done = replayed(now, vary(bursts="default/before:2"))
     assert (done.outcomes.pods, done.outcomes.placed) == (2, 1)
@@ -215,7 +217,7 @@ def test_a_queue_that_comes_later_is_changed_when_it_comes(tmp_path: Path) -> No
     assert replayed(history, words).outcomes.placed == 1
 
 
-def test_a_queue_may_get_another_weight(history: History) -> None:
+def test_a_queue_may_get_another_weight(history: ReplayHistory) -> None:
     varied = vary(queues="batch:weight=3,limit.cpu=100").applied(history)
     (queue,) = queues_of(varied)
     assert (queue.metadata.name, queue.spec.weight) == ("batch", 3)
@@ -276,7 +278,7 @@ def test_a_pod_that_asks_for_devices_by_claim_gets_no_node_in_a_replay_either(
 def test_a_recording_that_never_began_leaves_the_old_one_alone(tmp_path: Path) -> None:
     path = tmp_path / "old.jsonl"
     path.write_text("precious")
-    with RecordingWriter(path, Header(FORMAT, "", [])) as writer:
+    with RecordingWriter(path, RecordingHeader(FORMAT, "", [])) as writer:
         writer.there([])
     assert path.read_text() == "precious"
     assert list(tmp_path.iterdir()) == [path]
@@ -344,7 +346,7 @@ def test_a_word_that_makes_no_sense_names_its_option(words: dict[str, str], comp
         vary(**words)
 
 
-def test_what_a_variation_names_must_be_in_the_recording(history: History) -> None:
+def test_what_a_variation_names_must_be_in_the_recording(history: ReplayHistory) -> None:
     for words in ({"nodes": "zz:1"}, {"bursts": "default/zz:1"}, {"drains": f"{ZONE}=zz"}):
         with pytest.raises(NotFoundError, match="zz"):
             vary(**words).applied(history)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stretto.sim.counters import Meter
+from stretto.sim.counters import StepCounters
 from stretto.sim.pending import waiting_pods
 from stretto.sim.report import plots, summarise, tables
 from stretto.testing import Harness, make_node, make_pod
@@ -13,11 +13,11 @@ def harness_of(*nodes: bytes) -> Harness:
     return Harness(nodes, config={"tier": "numpy"})
 
 
-def crowded() -> tuple[Harness, Meter]:
+def crowded() -> tuple[Harness, StepCounters]:
     """Two GPU nodes and one without, and pods of which some fit nowhere."""
     nodes = [make_node(f"g{i}", cpu="8", gpus=2, model="T4") for i in range(2)]
     harness = harness_of(*nodes, make_node("c", cpu="4"))
-    meter = Meter(harness.plane)
+    meter = StepCounters(harness.plane)
     harness.submit(*(make_pod(f"gpu-{i}", cpu="1", gpus=1) for i in range(5)))
     harness.submit(make_pod("big", cpu="9"), make_pod("share", gpus=1, gpu_milli=500))
     harness.submit(make_pod("odd", resources={"example.com/fpga": "1"}))
@@ -78,7 +78,7 @@ def test_gpus_are_reported_by_model() -> None:
 
 def test_nothing_is_called_fragmented_where_nobody_wants_a_gpu() -> None:
     harness = harness_of(make_node("n", cpu="8", gpus=4, model="T4"))
-    meter = Meter(harness.plane)
+    meter = StepCounters(harness.plane)
     harness.submit(make_pod("web"))
     harness.settle()
     [model] = summarise(harness.plane, meter).models
@@ -94,7 +94,7 @@ def test_other_resources_leave_out_places_for_pods() -> None:
 
 def test_latency_is_in_milliseconds_of_the_plane_s_clock() -> None:
     harness = harness_of(make_node("n", cpu="1"))
-    meter = Meter(harness.plane)
+    meter = StepCounters(harness.plane)
     harness.submit(make_pod("a", cpu="1"), make_pod("b", cpu="1"))
     harness.settle()
     harness.clock.advance(2.0)
@@ -107,7 +107,7 @@ def test_latency_is_in_milliseconds_of_the_plane_s_clock() -> None:
 
 def test_a_run_without_pods_has_a_report() -> None:
     harness = harness_of(make_node("n"))
-    report = summarise(harness.plane, Meter(harness.plane), partial=True)
+    report = summarise(harness.plane, StepCounters(harness.plane), partial=True)
     assert (report.placed, report.latency, report.waiting, report.partial) == (0, None, (), True)
     assert [table.title for table in tables(report)] == ["", "other resources"]
     assert list(plots(report)) == ["placed.png"]

@@ -8,8 +8,8 @@ from stretto.framework.profile.profile import load_profile
 from stretto.inputs.neutral.fleet import FleetNode, FleetPod
 from stretto.inputs.traces.one_pool import load_arrivals
 from stretto.plane import PlaneConfig
-from stretto_lab.studies.one_pool.day import run_tide
-from stretto_lab.studies.one_pool.ledger import Service, TideJob, TideRun
+from stretto_lab.studies.one_pool.day import run_one_pool_day
+from stretto_lab.studies.one_pool.ledger import DiurnalService, OnePoolDayResult, OnePoolJob
 from stretto_lab.studies.one_pool.report import (
     WARM_UP,
     OnePoolStudy,
@@ -19,7 +19,7 @@ from stretto_lab.studies.one_pool.report import (
     peak_cores,
     run_one_pool,
     services_of,
-    split,
+    split_machines,
 )
 
 HIGH, LOW = FleetPod("web", 1000, 1024, priority=1000), FleetPod("task", 1000, 1024, priority=10)
@@ -32,14 +32,16 @@ CONFIG = PlaneConfig(
 )
 
 
-def pool(*jobs: TideJob, tide: tuple[tuple[int, int], ...] = (), until: int = 40) -> TideRun:
+def pool(
+    *jobs: OnePoolJob, tide: tuple[tuple[int, int], ...] = (), until: int = 40
+) -> OnePoolDayResult:
     """One machine of four cores."""
-    services = [Service("web", HIGH, "online", tide)] if tide else []
-    return run_tide([FleetNode("n", 4000, 65536)], (services, jobs), CONFIG, until)
+    services = [DiurnalService("web", HIGH, "online", tide)] if tide else []
+    return run_one_pool_day([FleetNode("n", 4000, 65536)], (services, jobs), CONFIG, until)
 
 
 def test_jobs_run_their_time_and_leave() -> None:
-    run = pool(TideJob(0, 10, LOW, "batch"), TideJob(3, 10, LOW, "batch"))
+    run = pool(OnePoolJob(0, 10, LOW, "batch"), OnePoolJob(3, 10, LOW, "batch"))
     book = run.books["batch"]
     assert (book.started, book.waiting, book.evicted) == (2, 0, 0)
     assert book.done_core_h == pytest.approx(2 * 10 * 30 / 3600)
@@ -47,7 +49,7 @@ def test_jobs_run_their_time_and_leave() -> None:
 
 
 def test_what_does_not_fit_waits_for_what_leaves() -> None:
-    run = pool(*[TideJob(0, 10, LOW, "batch") for _ in range(6)])
+    run = pool(*[OnePoolJob(0, 10, LOW, "batch") for _ in range(6)])
     assert dict(run.books["batch"].waits) == {0: 4, 10: 2}
 
 
@@ -58,7 +60,7 @@ def test_replicas_follow_the_tide_both_ways() -> None:
 
 
 def test_a_rising_tide_evicts_batch_within_its_grace_and_batch_comes_back() -> None:
-    jobs = [TideJob(0, 15, LOW, "batch") for _ in range(4)]
+    jobs = [OnePoolJob(0, 15, LOW, "batch") for _ in range(4)]
     run = pool(*jobs, tide=((0, 0), (10, 2), (20, 0)))
     online, batch = run.books["online"], run.books["batch"]
     assert max(online.waits) == 1
@@ -68,7 +70,7 @@ def test_a_rising_tide_evicts_batch_within_its_grace_and_batch_comes_back() -> N
 
 
 def test_a_gang_that_loses_a_pod_runs_its_whole_time_again() -> None:
-    gang = TideJob(0, 20, LOW, "batch", pods=4)
+    gang = OnePoolJob(0, 20, LOW, "batch", pods=4)
     run = pool(gang, tide=((0, 0), (10, 1), (12, 0)), until=60)
     book = run.books["batch"]
     assert book.evicted >= 1
@@ -77,8 +79,8 @@ def test_a_gang_that_loses_a_pod_runs_its_whole_time_again() -> None:
 
 
 def test_only_what_comes_after_the_warm_up_counts() -> None:
-    nodes, jobs = [FleetNode("n", 4000, 65536)], [TideJob(t, 5, LOW, "batch") for t in (0, 20)]
-    run = run_tide(nodes, ((), jobs), CONFIG, 40, counted_from=10)
+    nodes, jobs = [FleetNode("n", 4000, 65536)], [OnePoolJob(t, 5, LOW, "batch") for t in (0, 20)]
+    run = run_one_pool_day(nodes, ((), jobs), CONFIG, 40, counted_from=10)
     assert (run.books["batch"].came, run.books["batch"].started) == (1, 1)
 
 
@@ -87,7 +89,7 @@ STUDY = OnePoolStudy(nodes=20, hours=0.5)
 
 def test_two_pools_have_together_the_machines_of_one() -> None:
     nodes = machines(STUDY)
-    mine, others = split(STUDY, nodes)
+    mine, others = split_machines(STUDY, nodes)
     assert sorted(n.name for n in [*mine, *others]) == sorted(n.name for n in nodes)
     assert sum(n.cpu_milli for n in mine) / 1000 >= 1.1 * peak_cores(STUDY)
     assert not any(n.gpus for n in mine)

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from stretto.sim.engine import Record
-from stretto.sim.usage import Usage, usage
+from stretto.sim.engine import WorkRecord
+from stretto.sim.usage import AmountUsage, usage
 
 
-def record(*rows: tuple[int, int, int, int], ticks: list[int]) -> Record:
+def record(*rows: tuple[int, int, int, int], ticks: list[int]) -> WorkRecord:
     """A record of (started, ended, start round, end round)."""
     columns = np.array(rows, np.int64).reshape(-1, 4).T
-    return Record(*columns, np.zeros(len(rows), np.bool_), np.array(ticks, np.int64))
+    return WorkRecord(*columns, np.zeros(len(rows), np.bool_), np.array(ticks, np.int64))
 
 
 def test_the_integral_is_amount_times_ticks() -> None:
@@ -28,12 +28,12 @@ def test_what_still_runs_counts_until_the_last_round() -> None:
 
 
 def test_a_line_is_in_percent_over_hours() -> None:
-    line = Usage(np.array([3600, 7200]), np.array([5, 0])).line("x", 10, 1.0)
+    line = AmountUsage(np.array([3600, 7200]), np.array([5, 0])).line("x", 10, 1.0)
     assert (list(line.x), list(line.y)) == ([0.0, 1.0], [50.0, 0.0])
 
 
 def test_a_long_line_is_thinned_and_keeps_its_ends() -> None:
     ticks = np.arange(50_000)
-    line = Usage(ticks, ticks).line("x", 1, 1.0)
+    line = AmountUsage(ticks, ticks).line("x", 1, 1.0)
     assert len(line.x) <= 2000
     assert line.y[-1] == 100.0 * 49_999

@@ -5,8 +5,8 @@ from stretto.state.rows.devices import (
     ASKED_MODELS,
     MAX_MODELS,
     WHOLE,
+    DeviceColumns,
     DeviceRequest,
-    Devices,
     mask_to_text,
     text_to_mask,
 )
@@ -14,8 +14,8 @@ from stretto.state.rows.devices import (
 GPU, NIC = "nvidia.com/gpu", "x.io/nic"
 
 
-def devices_of(gpus: int = 4, model: str = "A", nics: int = 0) -> Devices:
-    table = Devices()
+def devices_of(gpus: int = 4, model: str = "A", nics: int = 0) -> DeviceColumns:
+    table = DeviceColumns()
     table.grow(64)
     table.install(0, GPU, gpus, model)
     if nics:
@@ -96,7 +96,7 @@ def test_no_models_means_any() -> None:
 
 
 def test_a_63rd_model_is_refused() -> None:
-    table = Devices()
+    table = DeviceColumns()
     for number in range(MAX_MODELS):
         table.model_number(f"m{number}")
     with pytest.raises(InputError, match="at most 62 different models"):
@@ -104,7 +104,7 @@ def test_a_63rd_model_is_refused() -> None:
 
 
 def test_models_that_only_pods_name_leave_numbers_for_nodes() -> None:
-    table = Devices()
+    table = DeviceColumns()
     masks = [table.model_mask((f"wish{n}",)) for n in range(100)]
     assert len(table.model_names) == ASKED_MODELS + 1
     assert masks[-1] == 0

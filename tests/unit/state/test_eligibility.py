@@ -5,14 +5,14 @@ import pytest
 
 from stretto.base.errors import InputError
 from stretto.framework.contract.rule import View
-from stretto.framework.plugins.node_affinity import NodeAffinity
-from stretto.framework.plugins.node_unschedulable import NodeUnschedulable
-from stretto.framework.plugins.taints import TaintToleration
+from stretto.framework.plugins.node_affinity import NodeAffinityRule
+from stretto.framework.plugins.node_unschedulable import NodeUnschedulableRule
+from stretto.framework.plugins.taints import TaintTolerationRule
 from stretto.state.classes.table import PodClass
 from stretto.state.nodes import static_rows
 from stretto.state.nodes.eligibility import Eligibility
 from stretto.state.nodes.labels import BoolArray, SlotArray
-from stretto.state.nodes.table import Nodes
+from stretto.state.nodes.table import NodeFacts
 from tests.support.small_cluster import (
     a_class,
     a_node,
@@ -24,10 +24,10 @@ from tests.support.small_cluster import (
     term,
 )
 
-TAINTS, AFFINITY = TaintToleration({}), NodeAffinity({})
+TAINTS, AFFINITY = TaintTolerationRule({}), NodeAffinityRule({})
 
 
-def a_fleet() -> Nodes:
+def a_fleet() -> NodeFacts:
     return nodes_of(
         a_node("n0", {"zone": "a"}),
         a_node("n1", {"zone": "b"}, taints=["gpu:NoSchedule"]),
@@ -35,8 +35,8 @@ def a_fleet() -> Nodes:
     )
 
 
-def rows_over(nodes: Nodes, row_bytes: int = 1 << 20) -> Eligibility[View]:
-    filters = [NodeUnschedulable({}), TAINTS, AFFINITY]
+def rows_over(nodes: NodeFacts, row_bytes: int = 1 << 20) -> Eligibility[View]:
+    filters = [NodeUnschedulableRule({}), TAINTS, AFFINITY]
     scores = [(TAINTS, 3), (AFFINITY, 2)]
     return Eligibility(filters, scores, nodes, lambda: look(nodes), row_bytes)
 
@@ -52,7 +52,7 @@ def scored(rows: Eligibility[View], pod: PodClass) -> list[int]:
 
 
 def test_without_rules_every_live_slot_passes_and_scores_nothing() -> None:
-    rows: Eligibility[View] = Eligibility([], [], a_fleet(), lambda: look(Nodes()))
+    rows: Eligibility[View] = Eligibility([], [], a_fleet(), lambda: look(NodeFacts()))
     pod = a_class()
     assert (rows.filter_row(pod), rows.score_row(pod)) == (0, 0)
     assert (passing(rows, pod), scored(rows, pod)) == ([0, 1, 2], [0, 0, 0])
@@ -160,7 +160,7 @@ def test_rows_that_are_kept_are_not_given_away(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_rule_is_asked_once_for_a_signature_that_many_rows_share() -> None:
-    class Counting(TaintToleration):
+    class Counting(TaintTolerationRule):
         asked = 0
 
         def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
@@ -193,4 +193,4 @@ def test_a_rule_of_others_needs_no_more_than_the_contract() -> None:
 def test_weights_that_a_row_cannot_hold_are_refused(weights: tuple[int, int]) -> None:
     scores = list(zip((TAINTS, AFFINITY), weights, strict=True))
     with pytest.raises(InputError, match="weights of static scores"):
-        Eligibility([], scores, a_fleet(), lambda: look(Nodes()))
+        Eligibility([], scores, a_fleet(), lambda: look(NodeFacts()))

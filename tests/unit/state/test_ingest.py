@@ -8,10 +8,10 @@ from stretto.base.rng import Rng
 from stretto.state.cluster.cluster import ClusterConfig
 from stretto.state.queries.invariants import check_all
 from stretto.state.rows.lifecycle import PodState
-from stretto.state.work.evictions import Stay
+from stretto.state.work.evictions import EvictionState
 from stretto.state.work.units import Cure
 from stretto.stores.embedded.memory import MemoryStore
-from stretto.stores.store import Event, EventType
+from stretto.stores.store import EventType, WatchEvent
 from stretto.testing import make_node, make_pod
 from tests.support.hand_fed_cluster import ADDED, DELETED, MODIFIED, Books, changed
 
@@ -81,14 +81,16 @@ def test_a_namesake_with_another_uid_is_another_pod(books: Books) -> None:
 
 
 def test_a_batch_tells_arrivals_in_order(books: Books) -> None:
-    events = [Event(ADDED, books.record(POD, make_pod(name)), None) for name in ("b", "a", "c")]
+    events = [
+        WatchEvent(ADDED, books.record(POD, make_pod(name)), None) for name in ("b", "a", "c")
+    ]
     books.ingest.pods(events, 0.0)
     assert [uid for uid, _ in arrivals(books)] == ["b", "a", "c"]
 
 
 def test_a_pod_that_comes_and_goes_in_one_batch_leaves_nothing(books: Books) -> None:
     kind, body = POD, make_pod("p", node="n")
-    events = [Event(each, books.record(kind, body, node="n")) for each in (ADDED, DELETED)]
+    events = [WatchEvent(each, books.record(kind, body, node="n")) for each in (ADDED, DELETED)]
     books.ingest.pods(events, 0.0)
     assert (len(books.cluster.pods), books.used("n")) == (0, 0)
 
@@ -185,7 +187,7 @@ def test_a_waiting_pod_that_changed_may_fit_now(books: Books) -> None:
 def test_an_event_that_was_seen_before_changes_nothing(books: Books) -> None:
     event = books.pod(make_pod("p", node="n", cpu="1"))
     books.pod(make_pod("p", node="n", cpu="3"), MODIFIED)
-    books.ingest.pods([event, Event(MODIFIED, event.record)], 0.0)
+    books.ingest.pods([event, WatchEvent(MODIFIED, event.record)], 0.0)
     assert books.used("n") == 3000
 
 
@@ -203,8 +205,8 @@ def test_a_pod_that_was_created_terminating_in_a_store_leaves_its_node(books: Bo
     leaving = books.cluster.pods.leaving
     assert leaves.record is not None
     assert stays.record is not None
-    assert leaving[books.row(stays.record.uid)] == Stay.STAYS
-    assert leaving[books.row(leaves.record.uid)] == Stay.LEAVES
+    assert leaving[books.row(stays.record.uid)] == EvictionState.STAYS
+    assert leaving[books.row(leaves.record.uid)] == EvictionState.LEAVES
 
 
 # ---------------------------------------------------------------- objects that cannot be read
@@ -223,7 +225,7 @@ def test_a_pod_that_was_created_terminating_in_a_store_leaves_its_node(books: Bo
 )
 def test_a_pod_that_cannot_be_read_fails_alone(books: Books, bad: bytes) -> None:
     kind = POD
-    events = [Event(ADDED, books.record(kind, body)) for body in (bad, make_pod("good"))]
+    events = [WatchEvent(ADDED, books.record(kind, body)) for body in (bad, make_pod("good"))]
     books.ingest.pods(events, 0.0)
     assert list(books.cluster.abnormal) == ["pod default/bad"]
     assert [uid for uid, _ in arrivals(books)] == ["good"]

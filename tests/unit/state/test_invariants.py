@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from stretto.state.queries.invariants import check_all, gangs_are_whole, overcommitted
+from stretto.state.queries.invariants import check_all, gangs_are_complete, overcommitted
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.work.claims import Verdict
 from stretto.testing import make_node, make_pod
@@ -99,4 +99,4 @@ def test_a_gang_stands_or_falls(granted: int, breaches: int) -> None:
         books.pod(make_pod(name))
     plan = plan_of(books, dict.fromkeys("abc", "n"), [3], at_least=2)
     verdict = Verdict(0, np.array(plan.rows[:granted]), [])
-    assert len(gangs_are_whole(plan, verdict)) == breaches
+    assert len(gangs_are_complete(plan, verdict)) == breaches

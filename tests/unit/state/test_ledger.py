@@ -83,7 +83,7 @@ def test_a_removed_node_leaves_no_amounts() -> None:
 def test_a_slot_is_read_again_without_being_another() -> None:
     ledger = ledger_of()
     version, head = ledger.version.tolist(), ledger.head
-    ledger.remind([0])
+    ledger.mark_changed([0])
     changes = ledger.changes_since(head)
     assert changes is not None
     assert (changes.tolist(), ledger.version.tolist()) == ([0], version)

@@ -4,7 +4,7 @@ import pytest
 
 from stretto.api.wire.meta import NodeSelector
 from stretto.api.wire.selectors import node_terms
-from stretto.state.nodes.table import NO_RANK, Nodes, zone_name
+from stretto.state.nodes.table import NO_RANK, NodeFacts, zone_name
 from stretto.state.work.units import Cure
 from tests.support.small_cluster import a_node, nodes_of, slots_of, term
 
@@ -14,7 +14,7 @@ def selector(*terms: dict[str, object]) -> NodeSelector:
 
 
 def test_a_new_node_is_told_with_all_it_brings() -> None:
-    nodes = Nodes()
+    nodes = NodeFacts()
     changed = nodes.put(3, a_node("n", {"a": "1"}, taints=["gpu:NoSchedule"]))
     assert changed == Cure.NODE_ADDED | Cure.NODE_LABELS | Cure.NODE_TAINTS
     assert (nodes.by_name, nodes.names[3], nodes.uids[3]) == ({"n": 3}, "n", "uid-n")

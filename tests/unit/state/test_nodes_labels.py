@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from stretto.api.wire.selectors import Operator, Rule, integer
+from stretto.api.wire.selectors import Operator, SelectorRule, integer
 from stretto.state.nodes import labels as module
-from stretto.state.nodes.labels import Labels
+from stretto.state.nodes.labels import LabelColumns
 from tests.support.small_cluster import slots_of
 
 FLEET = (
@@ -19,8 +19,8 @@ FLEET = (
 """The last three are the ends of 64 bits and one beyond."""
 
 
-def labels_of(*fleet: dict[str, str]) -> Labels:
-    table = Labels()
+def labels_of(*fleet: dict[str, str]) -> LabelColumns:
+    table = LabelColumns()
     table.grow(len(fleet))
     for slot, labels in enumerate(fleet):
         table.put(slot, labels)
@@ -28,25 +28,25 @@ def labels_of(*fleet: dict[str, str]) -> Labels:
 
 
 RULES = [
-    Rule("zone", Operator.IN, ("a",)),
-    Rule("zone", Operator.IN, ("a", "b", "nowhere")),
-    Rule("zone", Operator.IN, tuple("abcdefghijkl")),
-    Rule("zone", Operator.NOT_IN, ("a",)),
-    Rule("zone", Operator.IN, ("",)),
-    Rule("zone", Operator.EXISTS),
-    Rule("zone", Operator.DOES_NOT_EXIST),
-    Rule("gen", Operator.GT, ("7",)),
-    Rule("gen", Operator.GT, ("-9223372036854775808",)),
-    Rule("gen", Operator.LT, ("12",)),
-    Rule("gen", Operator.LT, ("9223372036854775807",)),
-    Rule("unheard", Operator.EXISTS),
-    Rule("unheard", Operator.NOT_IN, ("a",)),
-    Rule("unheard", Operator.GT, ("1",)),
+    SelectorRule("zone", Operator.IN, ("a",)),
+    SelectorRule("zone", Operator.IN, ("a", "b", "nowhere")),
+    SelectorRule("zone", Operator.IN, tuple("abcdefghijkl")),
+    SelectorRule("zone", Operator.NOT_IN, ("a",)),
+    SelectorRule("zone", Operator.IN, ("",)),
+    SelectorRule("zone", Operator.EXISTS),
+    SelectorRule("zone", Operator.DOES_NOT_EXIST),
+    SelectorRule("gen", Operator.GT, ("7",)),
+    SelectorRule("gen", Operator.GT, ("-9223372036854775808",)),
+    SelectorRule("gen", Operator.LT, ("12",)),
+    SelectorRule("gen", Operator.LT, ("9223372036854775807",)),
+    SelectorRule("unheard", Operator.EXISTS),
+    SelectorRule("unheard", Operator.NOT_IN, ("a",)),
+    SelectorRule("unheard", Operator.GT, ("1",)),
 ]
 
 
 @pytest.mark.parametrize("rule", RULES, ids=str)
-def test_a_rule_holds_where_it_holds_for_the_plain_labels(rule: Rule) -> None:
+def test_a_rule_holds_where_it_holds_for_the_plain_labels(rule: SelectorRule) -> None:
     table = labels_of(*FLEET)
     answers = table.holds(rule, np.arange(len(FLEET)))
     assert answers.tolist() == [rule.holds(labels) for labels in FLEET]
@@ -117,7 +117,7 @@ def test_names_of_vanished_nodes_are_forgotten_and_answers_stay_right(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(module, "SWEEP_FLOOR", 32)
-    table = Labels()
+    table = LabelColumns()
     table.grow(4)
     table._sweep_at = 32
     for turn in range(1000):
@@ -125,7 +125,12 @@ def test_names_of_vanished_nodes_are_forgotten_and_answers_stay_right(
         assert table.equal("host", f"n{turn}", slots_of(turn % 4)).all()
     assert len(table._pairs) < 100
     assert table.epoch > 0
-    assert table.holds(Rule("gen", Operator.GT, ("1",)), np.arange(4)).tolist() == [0, 0, 1, 1]
+    assert table.holds(SelectorRule("gen", Operator.GT, ("1",)), np.arange(4)).tolist() == [
+        0,
+        0,
+        1,
+        1,
+    ]
     assert table.of(3) == {"host": "n999", "gen": "3"}
 
 

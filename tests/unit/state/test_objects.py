@@ -8,7 +8,7 @@ from stretto.api.wire import kinds
 from stretto.api.wire.meta import LabelSelector
 from stretto.api.wire.selectors import label_selector
 from stretto.state.ingest.whole_objects import CURES
-from stretto.state.objects import LOG_LIMIT, SELECTED_NODE, Objects, identity_of
+from stretto.state.objects import LOG_LIMIT, SELECTED_NODE, ClusterObjects, identity_of
 from tests.support.parity_cluster import thing
 
 
@@ -18,21 +18,21 @@ def attachment(name: str, node: str) -> Any:
 
 def test_an_object_is_found_by_kind_and_name_until_it_goes() -> None:
     claim = thing("PersistentVolumeClaim", "data")
-    objects = Objects([claim])
+    objects = ClusterObjects([claim])
     assert objects.find(identity_of(claim)) is objects.claims["default", "data"]
     objects.remove(claim)
     assert (objects.claims, objects.of(PersistentVolumeClaim)) == ({}, [])
 
 
 def test_an_attachment_that_moves_leaves_its_former_node() -> None:
-    objects = Objects([attachment("a", "n1"), attachment("a", "n2")])
+    objects = ClusterObjects([attachment("a", "n1"), attachment("a", "n2")])
     assert [node for node, those in objects.attachments.items() if those] == ["n2"]
     objects.drop((VolumeAttachment.__name__, "", "a"))
     assert not any(objects.attachments.values())
 
 
 def test_the_log_tells_what_changed_since_a_position() -> None:
-    objects = Objects([thing("Namespace", "blue")])
+    objects = ClusterObjects([thing("Namespace", "blue")])
     before = objects.head
     objects.put(thing("PersistentVolume", "disk"))
     assert objects.changes_since(before) == [(PersistentVolume.__name__, "", "disk")]
@@ -40,7 +40,7 @@ def test_the_log_tells_what_changed_since_a_position() -> None:
 
 
 def test_who_is_too_far_behind_is_told_so() -> None:
-    objects = Objects()
+    objects = ClusterObjects()
     blue = thing("Namespace", "blue")
     for _ in range(LOG_LIMIT + 1):
         objects.put(blue)
@@ -49,7 +49,9 @@ def test_who_is_too_far_behind_is_told_so() -> None:
 
 
 def test_an_assumed_claim_has_its_node_and_an_assumed_volume_its_claim() -> None:
-    objects = Objects([thing("PersistentVolumeClaim", "data"), thing("PersistentVolume", "disk")])
+    objects = ClusterObjects(
+        [thing("PersistentVolumeClaim", "data"), thing("PersistentVolume", "disk")]
+    )
     claim = objects.claims["default", "data"]
     objects.take(objects.volumes["disk"], claim)
     objects.select_node(claim, "n1")
@@ -61,7 +63,7 @@ def test_an_assumed_claim_has_its_node_and_an_assumed_volume_its_claim() -> None
 
 def test_namespaces_are_selected_by_the_labels_they_have_now() -> None:
     selector = label_selector(LabelSelector(match_labels={"team": "a"}), "selector")
-    objects = Objects([thing("Namespace", "blue", meta={"labels": {"team": "a"}})])
+    objects = ClusterObjects([thing("Namespace", "blue", meta={"labels": {"team": "a"}})])
     assert objects.namespaces_with(selector) == {"blue"}
     objects.put(thing("Namespace", "blue"))
     assert objects.namespaces_with(selector) == frozenset()
@@ -73,4 +75,4 @@ def test_every_kind_that_a_pump_may_read_has_a_place() -> None:
         for kind in CURES
         if kind is not kinds.VOLUME_ATTACHMENT
     ]
-    assert len(Objects(items)._known) == len(items)
+    assert len(ClusterObjects(items)._known) == len(items)

@@ -1,15 +1,15 @@
 import numpy as np
 
 from stretto.api.types.effective_requests import ANY_ADDRESS, HostPort
-from stretto.state.rows.ports import Ports
+from stretto.state.rows.ports import HostPorts
 
 EVERY = HostPort(ANY_ADDRESS, "TCP", 80)
 ONE = HostPort("10.0.0.1", "TCP", 80)
 OTHER = HostPort("10.0.0.2", "TCP", 80)
 
 
-def ports_of(*ports: HostPort) -> Ports:
-    table = Ports()
+def ports_of(*ports: HostPort) -> HostPorts:
+    table = HostPorts()
     table.grow(64)
     table.learn(ports)
     return table

@@ -10,7 +10,7 @@ from stretto.api.wire.kinds import POD
 from stretto.state.queries.invariants import check_all
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.work.units import Cure
-from stretto.stores.store import Event, Patch
+from stretto.stores.store import Patch, WatchEvent
 from stretto.testing import Harness, make_node, make_pod
 from tests.support.hand_fed_cluster import ADDED, DELETED, MODIFIED, Books, changed
 
@@ -51,7 +51,7 @@ def as_listed(books: Books, body: bytes) -> None:
 
 
 def as_decoded_by_the_store(books: Books, body: bytes) -> None:
-    event = Event(ADDED, books.record(POD, body, node="n"), decode_pod_head(body))
+    event = WatchEvent(ADDED, books.record(POD, body, node="n"), decode_pod_head(body))
     books.ingest.pods([event], 0.0)
 
 

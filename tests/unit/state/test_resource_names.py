@@ -3,7 +3,7 @@
 import pytest
 
 from stretto.base.errors import InputError
-from stretto.state.rows.resources import MOST_ASKED, MOST_NAMES, Resources
+from stretto.state.rows.resources import MOST_ASKED, MOST_NAMES, ResourceColumns
 from stretto.testing import Harness, make_node, make_pod
 
 
@@ -23,7 +23,7 @@ def test_a_pod_with_one_name_too_many_is_told_and_harms_nobody_else() -> None:
 
 
 def test_a_pod_is_mended_by_a_name_that_exists() -> None:
-    resources = Resources()
+    resources = ResourceColumns()
     for i in range(MOST_ASKED):
         resources.column(f"r{i}")
     assert resources.asked("r7", "pod p") == resources.column("r7")

@@ -1,15 +1,15 @@
 import numpy as np
 
-from stretto.state.rows.slots import BLOCK, Slots
+from stretto.state.rows.slots import BLOCK, SlotMap
 
 
-def filled(nodes: int, zone: str = "a", fan_out: int = 1) -> tuple[Slots, list[int]]:
-    slots = Slots(fan_out)
+def filled(nodes: int, zone: str = "a", fan_out: int = 1) -> tuple[SlotMap, list[int]]:
+    slots = SlotMap(fan_out)
     return slots, [slots.add(zone) for _ in range(nodes)]
 
 
 def test_there_is_nothing_at_first() -> None:
-    slots = Slots()
+    slots = SlotMap()
     assert (slots.size, slots.blocks, slots.zones) == (0, 0, 0)
 
 
@@ -30,7 +30,7 @@ def test_zones_never_share_a_block() -> None:
 
 
 def test_lanes_of_a_zone_never_share_a_block() -> None:
-    slots = Slots()
+    slots = SlotMap()
     found = {lane: {slots.add("a", lane) // BLOCK for _ in range(70)} for lane in (0, 1)}
     assert found[0].isdisjoint(found[1])
     assert slots.zone_live == [140]

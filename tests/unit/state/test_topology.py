@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE, NODE, POD, POD_GROUP
 from stretto.base.errors import InputError
-from stretto.framework.groups.numa_snapshot import ZoneColumns
+from stretto.framework.groups.numa_snapshot import NumaColumns
 from stretto.state.classes.annotations import (
     DOMAIN_CAPS,
     MEMORY_ENHANCEMENT,
     MICRO_TOPOLOGY,
     format_micro_topology,
-    read_asks,
+    read_annotations,
     read_micro_topology,
 )
 from stretto.state.queries.invariants import overcommitted
@@ -104,7 +104,7 @@ def test_a_pod_that_names_a_zone_its_node_has_not_got_is_told_and_counted_elsewh
 def test_exclusive_numa_nodes_are_for_dedicated_cores() -> None:
     memory = json.dumps({"numa_binding": "true", "numa_exclusive": "true"})
     with pytest.raises(InputError, match="numa_exclusive: got 'true', expected false, unless"):
-        read_asks({MEMORY_ENHANCEMENT: memory}, "pod p")
+        read_annotations({MEMORY_ENHANCEMENT: memory}, "pod p")
 
 
 # ---------------------------------------------------------------- who holds what
@@ -280,6 +280,6 @@ def test_whatever_happens_the_books_agree_and_no_numa_node_gives_more_than_it_ha
         assert overcommitted(cluster) == []
     runtime = harness.plane.shards[0].default.runtime
     runtime.sync()
-    fresh = ZoneColumns(cluster.topology, cluster.ledger)
+    fresh = NumaColumns(cluster.topology, cluster.ledger)
     fresh.sync(runtime.columns)
     assert all(np.array_equal(a, b) for a, b in zip(runtime._numa.zones, fresh.zones, strict=True))

@@ -10,7 +10,7 @@ from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.embedded.sqlite import SqliteStore
-from stretto.stores.store import Bind, Outcome, Record, Reply, Store
+from stretto.stores.store import Bind, Record, Reply, Store, WriteOutcome
 from tests.contract import bodies
 
 SPACE = "default"
@@ -64,6 +64,6 @@ def connection_of(store: SqliteStore) -> sqlite3.Connection:
 
 def done(reply: Reply) -> Record:
     """The record of a write that must have gone through."""
-    assert reply.outcome is Outcome.OK, reply.message
+    assert reply.outcome is WriteOutcome.OK, reply.message
     assert reply.record is not None
     return reply.record

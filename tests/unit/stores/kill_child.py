@@ -12,7 +12,7 @@ from stretto.api.wire.kinds import NODE, POD
 from stretto.base.clock import WallClock
 from stretto.base.rng import Rng
 from stretto.stores.embedded.sqlite import SqliteStore
-from stretto.stores.store import Bind, Deletion, Outcome, Record
+from stretto.stores.store import Bind, Deletion, Record, WriteOutcome
 
 NODES = 5
 BATCH = 16
@@ -30,7 +30,7 @@ def main(path: Path, seed: int) -> None:
         round_ += 1
         made = [b'{"metadata":{"name":"p%d-%d"},"spec":{}}' % (round_, n) for n in range(BATCH)]
         for reply in store.create(POD, made):
-            if reply.outcome is Outcome.OK and reply.record:
+            if reply.outcome is WriteOutcome.OK and reply.record:
                 pods[reply.record.uid] = reply.record
                 say(f"made {reply.record.uid} {reply.record.version}")
         bind_all(store, pods, rng)
@@ -45,7 +45,7 @@ def bind_all(store: SqliteStore, pods: dict[str, Record], rng: Rng) -> None:
         Bind(pod.namespace, pod.name, pod.uid, f"n{rng.randint(0, NODES - 1)}") for pod in waiting
     ]
     for reply in store.bind(binds):
-        if reply.outcome is Outcome.OK and reply.record:
+        if reply.outcome is WriteOutcome.OK and reply.record:
             pods[reply.record.uid] = reply.record
             say(f"bound {reply.record.uid} {reply.record.node} {reply.record.version}")
 
@@ -57,7 +57,7 @@ def delete_some(store: SqliteStore, pods: dict[str, Record]) -> None:
         say(f"drop {pod.uid}")
     replies = store.delete(POD, [Deletion(pod.namespace, pod.name, pod.uid) for pod in eldest])
     for pod, reply in zip(eldest, replies, strict=True):
-        if reply.outcome is Outcome.OK and reply.record:
+        if reply.outcome is WriteOutcome.OK and reply.record:
             del pods[pod.uid]
             say(f"gone {pod.uid} {reply.record.version}")
 

@@ -10,7 +10,15 @@ from stretto.base.rng import Rng
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.faulty.odds import FAULTS, LONGEST_DELAY, LONGEST_FLIGHT, NO_FAULTS, FaultOdds
 from stretto.stores.faulty.store import FaultyStore
-from stretto.stores.store import Deletion, Event, EventType, Outcome, Patch, Replies, Watch
+from stretto.stores.store import (
+    Deletion,
+    EventType,
+    Patch,
+    Replies,
+    Watch,
+    WatchEvent,
+    WriteOutcome,
+)
 from tests.contract import bodies
 from tests.unit.stores.contents import SPACE, add_nodes, add_pods, memory, to
 
@@ -31,7 +39,7 @@ class Bench:
     def label(self, value: str) -> None:
         self.inner.patch(POD, [Patch(SPACE, "web", {"metadata": {"labels": {"a": value}}})])
 
-    def create(self, *names: str) -> list[Outcome]:
+    def create(self, *names: str) -> list[WriteOutcome]:
         replies = self.store.create(POD, [bodies.pod(name) for name in names])
         return [reply.outcome for reply in replies]
 
@@ -44,7 +52,7 @@ class Bench:
         return [record.name for record in self.inner.list(POD).records]
 
 
-def shape(events: list[Event]) -> list[tuple[str, int]]:
+def shape(events: list[WatchEvent]) -> list[tuple[str, int]]:
     return [(event.type.name, event.record.version) for event in events]
 
 
@@ -151,19 +159,19 @@ def test_a_get_is_never_stale() -> None:
 
 def test_a_lost_reply_is_unknown_and_the_write_is_done() -> None:
     bench = Bench(lost_reply=1.0)
-    assert bench.create("a", "b") == [Outcome.UNKNOWN] * 2
+    assert bench.create("a", "b") == [WriteOutcome.UNKNOWN] * 2
     assert bench.names() == ["a", "b"]
 
 
 def test_a_lost_request_is_unknown_and_the_write_is_not_done() -> None:
     bench = Bench(lost_request=1.0)
-    assert bench.create("a") == [Outcome.UNKNOWN]
+    assert bench.create("a") == [WriteOutcome.UNKNOWN]
     assert bench.names() == []
 
 
 def test_a_late_request_lands_within_its_longest_flight() -> None:
     bench = Bench(late_request=1.0)
-    assert bench.create("a") == [Outcome.UNKNOWN]
+    assert bench.create("a") == [WriteOutcome.UNKNOWN]
     assert bench.names() == []
     bench.clock.advance(LONGEST_FLIGHT)
     bench.store.get(POD, SPACE, "a")
@@ -186,7 +194,7 @@ def sent(bench: Bench) -> Future[Replies]:
     """The answer to the bind of a pod whose sender does not wait."""
     add_nodes(bench.inner, "n1")
     pod = add_pods(bench.inner, "web")[0]
-    bench.store.answer_late(bench.clock.set)
+    bench.store.delay_answers(bench.clock.set)
     return bench.store.begin_bind([to(pod, "n1")])
 
 
@@ -196,12 +204,12 @@ def test_a_bind_lands_and_is_answered_while_its_sender_goes_on() -> None:
     assert (answer.done(), bench.node("web")) == (False, "")
     bench.clock.advance(LONGEST_FLIGHT)
     assert (bench.node("web"), answer.done()) == ("n1", True)
-    assert [reply.outcome for reply in answer.result()] == [Outcome.OK]
+    assert [reply.outcome for reply in answer.result()] == [WriteOutcome.OK]
 
 
 def test_whoever_waits_for_an_answer_lets_the_time_pass() -> None:
     bench = Bench(late_answer=1.0)
-    assert [reply.outcome for reply in sent(bench).result()] == [Outcome.OK]
+    assert [reply.outcome for reply in sent(bench).result()] == [WriteOutcome.OK]
     assert 0.0 < bench.clock.monotonic() <= LONGEST_FLIGHT
 
 
@@ -217,7 +225,7 @@ def test_what_was_sent_never_lands_after_the_longest_flight(seed: int) -> None:
     answer = sent(bench)
     bench.clock.advance(LONGEST_FLIGHT)
     assert (bench.node("web"), answer.done()) == ("n1", True)
-    assert [reply.outcome for reply in answer.result()] == [Outcome.UNKNOWN]
+    assert [reply.outcome for reply in answer.result()] == [WriteOutcome.UNKNOWN]
 
 
 def test_a_late_write_is_seen_by_a_watch_that_only_polls() -> None:
@@ -231,7 +239,7 @@ def test_a_late_write_is_seen_by_a_watch_that_only_polls() -> None:
 def test_a_refused_write_is_not_done_and_says_why() -> None:
     bench = Bench(refused_write=1.0)
     reply = bench.store.create(POD, [bodies.pod("a")])[0]
-    assert reply.outcome is Outcome.REFUSED
+    assert reply.outcome is WriteOutcome.REFUSED
     assert "try again later" in reply.message
     assert bench.names() == []
 
@@ -239,15 +247,15 @@ def test_a_refused_write_is_not_done_and_says_why() -> None:
 def test_a_half_done_batch_has_its_first_part_done() -> None:
     bench = Bench(half_batch=1.0)
     outcomes = bench.create("a", "b", "c", "d")
-    done = outcomes.count(Outcome.OK)
+    done = outcomes.count(WriteOutcome.OK)
     assert 1 <= done <= 3
-    assert outcomes[:done] == [Outcome.OK] * done
+    assert outcomes[:done] == [WriteOutcome.OK] * done
     assert bench.names() == ["a", "b", "c", "d"][:done]
 
 
 def test_a_single_write_is_never_half_done() -> None:
     bench = Bench(half_batch=1.0)
-    assert bench.create("a") == [Outcome.OK]
+    assert bench.create("a") == [WriteOutcome.OK]
 
 
 def test_faults_hit_whole_units() -> None:
@@ -265,7 +273,7 @@ def test_a_lost_reply_of_units_answers_every_pod() -> None:
     add_nodes(bench.inner, "n1")
     a, b = add_pods(bench.inner, "a", "b")
     answers = bench.store.bind_units([[to(a, "n1"), to(b, "n1")]])
-    assert [[reply.outcome for reply in unit] for unit in answers] == [[Outcome.UNKNOWN] * 2]
+    assert [[reply.outcome for reply in unit] for unit in answers] == [[WriteOutcome.UNKNOWN] * 2]
 
 
 # ---------------------------------------------------------------- all together
@@ -315,5 +323,5 @@ def test_healing_lands_late_writes_and_makes_every_watch_list_afresh() -> None:
     with pytest.raises(TooOldError):
         watch.poll()
     fresh = bench.watch()
-    assert bench.create("b") == [Outcome.OK]
+    assert bench.create("b") == [WriteOutcome.OK]
     assert [event.record.name for event in fresh.poll()] == ["b"]

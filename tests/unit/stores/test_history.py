@@ -2,28 +2,28 @@ import pytest
 
 from stretto.api.wire.kinds import POD
 from stretto.base.errors import TooOldError
-from stretto.stores.embedded.history import History, HistoryWatch
-from stretto.stores.store import Event, EventType, Record
+from stretto.stores.embedded.history import EventHistory, HistoryWatch
+from stretto.stores.store import EventType, Record, WatchEvent
 
 
-def changes(first: int, count: int) -> list[Event]:
+def changes(first: int, count: int) -> list[WatchEvent]:
     records = [Record(POD, "", "a", "u", first + n, b"") for n in range(count)]
-    return [Event(EventType.MODIFIED, record) for record in records]
+    return [WatchEvent(EventType.MODIFIED, record) for record in records]
 
 
-def watch(history: History, since: int) -> HistoryWatch:
+def watch(history: EventHistory, since: int) -> HistoryWatch:
     return HistoryWatch(history, since, history.position(since))
 
 
 def test_a_history_does_not_grow_without_bound() -> None:
-    history = History(limit=80, floor=0)
+    history = EventHistory(limit=80, floor=0)
     for version in range(1, 10_001):
         history.extend(changes(version, 1))
     assert 80 <= len(history.events) <= 92
 
 
 def test_a_slow_watch_keeps_nothing_alive_and_is_told() -> None:
-    history = History(limit=8, floor=0)
+    history = EventHistory(limit=8, floor=0)
     slow = watch(history, 0)
     for version in range(1, 100):
         history.extend(changes(version, 1))
@@ -32,7 +32,7 @@ def test_a_slow_watch_keeps_nothing_alive_and_is_told() -> None:
 
 
 def test_who_reads_after_each_batch_keeps_up_with_any() -> None:
-    history = History(limit=8, floor=0)
+    history = EventHistory(limit=8, floor=0)
     reader, seen = watch(history, 0), 0
     for batch in range(5):
         history.extend(changes(1 + 100 * batch, 100))
@@ -41,21 +41,21 @@ def test_who_reads_after_each_batch_keeps_up_with_any() -> None:
 
 
 def test_a_watch_from_the_newest_version_starts_at_the_end() -> None:
-    history = History(limit=8, floor=0)
+    history = EventHistory(limit=8, floor=0)
     history.extend(changes(1, 5))
     assert watch(history, 5).poll() == []
     assert [event.record.version for event in watch(history, 3).poll()] == [4, 5]
 
 
 def test_a_watch_may_start_at_the_floor_and_not_before() -> None:
-    history = History(limit=8, floor=7)
+    history = EventHistory(limit=8, floor=7)
     assert watch(history, 7).poll() == []
     with pytest.raises(TooOldError):
         watch(history, 6).poll()
 
 
 def test_a_forgotten_history_is_too_old_for_a_watch_that_had_read_it_all() -> None:
-    history = History(limit=8, floor=0)
+    history = EventHistory(limit=8, floor=0)
     history.extend(changes(1, 3))
     idle = watch(history, 3)
     history.forget(10)
@@ -65,7 +65,7 @@ def test_a_forgotten_history_is_too_old_for_a_watch_that_had_read_it_all() -> No
 
 
 def test_the_floor_is_the_last_dropped_version() -> None:
-    history = History(limit=8, floor=0)
+    history = EventHistory(limit=8, floor=0)
     history.extend(changes(1, 20))
     history.extend(changes(21, 1))
     assert history.floor == 12

@@ -10,7 +10,15 @@ from aiohttp import web
 
 from stretto.api.wire.kinds import EVENT, POD, QUEUE
 from stretto.base.errors import NotAllowedError, TooOldError, UnreachableError
-from stretto.stores.store import Bind, Code, Event, EventType, Outcome, Selection, Watch
+from stretto.stores.store import (
+    Bind,
+    EventType,
+    ListOptions,
+    StatusReason,
+    Watch,
+    WatchEvent,
+    WriteOutcome,
+)
 from tests.unit.stores.kube_server import QUICK, Server, at, lines, once, pod, status
 
 BODY = b'{"metadata": {"name": "web", "namespace": "default"}, "spec": {"containers": []}}'
@@ -24,9 +32,9 @@ def server(tmp_path: Path) -> Iterator[Server]:
     server.close()
 
 
-def polled(watch: Watch, count: int) -> list[Event]:
+def polled(watch: Watch, count: int) -> list[WatchEvent]:
     """The next changes, within a few seconds."""
-    events: list[Event] = []
+    events: list[WatchEvent] = []
     for _ in range(300):
         events += watch.poll()
         if len(events) >= count:
@@ -43,20 +51,20 @@ def test_a_throttled_write_is_sent_again(server: Server) -> None:
         once(status(429, "TooManyRequests", after=0)),
         once(web.json_response(pod("web", 5))),
     ]
-    assert server.store().create(POD, [BODY])[0].outcome is Outcome.OK
+    assert server.store().create(POD, [BODY])[0].outcome is WriteOutcome.OK
     assert len(server.asked) == 2
 
 
 def test_a_write_that_stays_throttled_is_refused_with_what_the_server_asked(server: Server) -> None:
     server.rules = [lambda _: status(429, "TooManyRequests", after=7)]
     reply = server.store().create(POD, [BODY])[0]
-    assert (reply.outcome, reply.code) == (Outcome.REFUSED, Code.TOO_MANY_REQUESTS)
+    assert (reply.outcome, reply.code) == (WriteOutcome.REFUSED, StatusReason.TOO_MANY_REQUESTS)
     assert reply.retry_after == 7
 
 
 def test_a_write_that_failed_inside_is_unknown_and_not_sent_again(server: Server) -> None:
     server.rules = [lambda _: status(500, "InternalError", "etcdserver: request timed out")]
-    assert server.store().create(POD, [BODY])[0].outcome is Outcome.UNKNOWN
+    assert server.store().create(POD, [BODY])[0].outcome is WriteOutcome.UNKNOWN
     assert len(server.asked) == 1
 
 
@@ -66,10 +74,10 @@ def test_a_failure_in_words_that_are_no_status_s_is_a_failure_too(
 ) -> None:
     """Proxies before a server answer in a JSON of their own."""
     server.rules = [lambda _: web.json_response(body, status=504)]
-    assert server.store().create(POD, [BODY])[0].outcome is Outcome.UNKNOWN
+    assert server.store().create(POD, [BODY])[0].outcome is WriteOutcome.UNKNOWN
     assert len(server.asked) == 1
     reply = server.store().bind([BIND])[0]
-    assert (reply.outcome, "(" in reply.message) == (Outcome.UNKNOWN, True)
+    assert (reply.outcome, "(" in reply.message) == (WriteOutcome.UNKNOWN, True)
 
 
 def test_a_bind_that_failed_inside_is_asked_for_again_and_found_done(server: Server) -> None:
@@ -78,7 +86,7 @@ def test_a_bind_that_failed_inside_is_asked_for_again_and_found_done(server: Ser
         at("GET", "web", lambda: web.json_response(pod("web", 9, nodeName="n1"))),
     ]
     reply = server.store().bind([BIND])[0]
-    assert reply.outcome is Outcome.OK
+    assert reply.outcome is WriteOutcome.OK
 
 
 def test_a_bind_that_lost_to_another_node_is_a_conflict(server: Server) -> None:
@@ -87,7 +95,7 @@ def test_a_bind_that_lost_to_another_node_is_a_conflict(server: Server) -> None:
         at("GET", "web", lambda: web.json_response(pod("web", 9, nodeName="n2"))),
     ]
     reply = server.store().bind([BIND])[0]
-    assert reply.outcome is Outcome.CONFLICT
+    assert reply.outcome is WriteOutcome.CONFLICT
     assert reply.record is not None
     assert reply.record.node == "n2"
 
@@ -98,7 +106,7 @@ def test_a_redirect_is_not_followed(server: Server) -> None:
         lambda _: web.Response(status=307, headers={"Location": "/elsewhere"}),
     ]
     reply = server.store().create(POD, [BODY])[0]
-    assert reply.outcome is Outcome.REFUSED
+    assert reply.outcome is WriteOutcome.REFUSED
     assert "redirect" in reply.message
     assert len(server.asked) == 1
 
@@ -106,7 +114,7 @@ def test_a_redirect_is_not_followed(server: Server) -> None:
 def test_an_answer_without_end_is_cut_off(server: Server) -> None:
     server.rules = [lambda _: web.Response(body=b"x" * (2 << 20))]
     store = server.store()
-    assert store.create(POD, [BODY])[0].outcome is Outcome.UNKNOWN
+    assert store.create(POD, [BODY])[0].outcome is WriteOutcome.UNKNOWN
     with pytest.raises(UnreachableError, match="more than"):
         store.get(POD, "default", "web")
 
@@ -119,7 +127,7 @@ def test_events_that_are_throttled_do_not_hold_up_binds(server: Server) -> None:
     store = server.store()
     store.create(EVENT, [BODY.replace(b"web", f"e{n}".encode()) for n in range(20)])
     before = len(server.asked)
-    assert {reply.outcome for reply in store.bind([BIND] * 50)} == {Outcome.OK}
+    assert {reply.outcome for reply in store.bind([BIND] * 50)} == {WriteOutcome.OK}
     assert all(asked.endswith("binding") for asked in server.asked[before:])
 
 
@@ -127,7 +135,7 @@ def test_a_kubeconfig_that_is_being_replaced_is_no_reason_to_stop(server: Server
     server.rules = [at("POST", "pods", lambda: web.json_response(pod("web", 5)))]
     store = server.store(msgspec.structs.replace(QUICK, token_every=0.0))
     server.kubeconfig.write_text("{half a fi")
-    assert store.create(POD, [BODY])[0].outcome is Outcome.OK
+    assert store.create(POD, [BODY])[0].outcome is WriteOutcome.OK
 
 
 # ---------------------------------------------------------------- lists
@@ -207,7 +215,7 @@ def test_a_kind_that_is_defined_but_not_served_yet_is_no_empty_list(server: Serv
 def test_a_missing_right_names_verb_and_resource(server: Server) -> None:
     server.rules = [lambda _: status(403, "Forbidden", "somebody cannot")]
     with pytest.raises(NotAllowedError, match="list pods is not allowed: somebody cannot"):
-        server.store().list(POD, Selection(namespace="default"))
+        server.store().list(POD, ListOptions(namespace="default"))
 
 
 # ---------------------------------------------------------------- watches

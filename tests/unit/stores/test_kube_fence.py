@@ -13,7 +13,7 @@ import pytest
 from aiohttp import web
 
 from stretto.api.wire.kinds import LEASE, POD
-from stretto.stores.store import Bind, Code, Eviction, Outcome, Patch, Update
+from stretto.stores.store import Bind, Eviction, Patch, StatusReason, Update, WriteOutcome
 from tests.unit.stores.kube_server import QUICK, Server, at, once, pod, status
 
 BIND = Bind("default", "web", "uid-web", "n1")
@@ -35,9 +35,9 @@ def test_who_does_not_lead_sends_leases_and_nothing_else(server: Server) -> None
     store = server.store()
     store.fence(lambda: False)
     reply = store.bind([BIND])[0]
-    assert (reply.outcome, reply.code) == (Outcome.REFUSED, Code.UNAVAILABLE)
+    assert (reply.outcome, reply.code) == (WriteOutcome.REFUSED, StatusReason.UNAVAILABLE)
     assert "we do not lead" in reply.message
-    assert store.patch(LEASE, [Patch("default", "l", {"spec": {}})])[0].outcome is Outcome.OK
+    assert store.patch(LEASE, [Patch("default", "l", {"spec": {}})])[0].outcome is WriteOutcome.OK
     assert server.asked == ["PATCH /apis/coordination.k8s.io/v1/namespaces/default/leases/l"]
 
 
@@ -59,7 +59,7 @@ def test_a_write_whose_turn_comes_after_the_lead_was_lost_is_not_sent(server: Se
     second = store.begin_bind([Bind("default", "other", "uid-other", "n1")])
     leads[0] = False
     replies = [*first.result(30), *second.result(30)]
-    assert [reply.code for reply in replies] == [Code.UNAVAILABLE, Code.UNAVAILABLE]
+    assert [reply.code for reply in replies] == [StatusReason.UNAVAILABLE, StatusReason.UNAVAILABLE]
     assert len(server.asked) == 1
 
 
@@ -73,10 +73,10 @@ def test_a_write_of_one_who_has_gone_is_not_sent_when_we_lead_again(server: Serv
     queue = store.begin_bind([Bind("default", f"web-{n}", "uid", "n1") for n in range(200)])
     store.abandon()
     replies = [*waits.result(30), *queue.result(30)]
-    assert {reply.code for reply in replies} == {Code.UNAVAILABLE}
+    assert {reply.code for reply in replies} == {StatusReason.UNAVAILABLE}
     assert len(server.asked) == 1
     server.rules = [at("POST", "binding", lambda: web.json_response(BOUND, status=201))]
-    assert store.bind([BIND])[0].outcome is Outcome.OK
+    assert store.bind([BIND])[0].outcome is WriteOutcome.OK
 
 
 def test_a_write_is_not_sent_again_under_a_new_token_when_the_lead_is_lost(server: Server) -> None:
@@ -90,7 +90,7 @@ def test_a_write_is_not_sent_again_under_a_new_token_when_the_lead_is_lost(serve
     server.rules = [at("POST", "binding", expire)]
     store = server.store()
     store.fence(lambda: leads[0])
-    assert store.bind([BIND])[0].code is Code.UNAVAILABLE
+    assert store.bind([BIND])[0].code is StatusReason.UNAVAILABLE
     assert len(server.asked) == 1
 
 
@@ -110,7 +110,7 @@ def test_a_store_is_quiet_once_its_writes_have_been_answered(server: Server) -> 
         time.sleep(0.01)
     assert not store.is_quiet()
     answers.set()
-    assert sent.result(5)[0].outcome is Outcome.OK
+    assert sent.result(5)[0].outcome is WriteOutcome.OK
     assert store.is_quiet()
 
 
@@ -153,7 +153,7 @@ def test_a_bind_that_may_have_landed_is_not_refused_by_a_right_that_is_missing_n
         once(status(500, "InternalError")),
         at("POST", "binding", lambda: status(code, "Forbidden")),
     ]
-    assert server.store().bind([BIND])[0].outcome is Outcome.UNKNOWN
+    assert server.store().bind([BIND])[0].outcome is WriteOutcome.UNKNOWN
 
 
 def test_an_update_that_cannot_look_what_is_there_fails_alone(server: Server) -> None:
@@ -168,8 +168,8 @@ def test_an_update_that_cannot_look_what_is_there_fails_alone(server: Server) ->
     bodies = [json.dumps(pod(name, 1)).encode() for name in ("bad", "good")]
     updates = [Update("default", n, b) for n, b in zip(("bad", "good"), bodies, strict=True)]
     replies = server.store().update(POD, updates)
-    assert [reply.code for reply in replies] == [Code.UNAVAILABLE, Code.NONE]
-    assert replies[1].outcome is Outcome.OK
+    assert [reply.code for reply in replies] == [StatusReason.UNAVAILABLE, StatusReason.NONE]
+    assert replies[1].outcome is WriteOutcome.OK
 
 
 # ---------------------------------------------------------------- evictions
@@ -177,19 +177,24 @@ def test_an_update_that_cannot_look_what_is_there_fails_alone(server: Server) ->
 
 def test_an_eviction_that_is_answered_costs_no_second_request(server: Server) -> None:
     server.rules = [at("POST", "eviction", lambda: web.json_response(BOUND, status=201))]
-    assert server.store().evict([Eviction("default", "web", "uid-web")])[0].outcome is Outcome.OK
+    assert (
+        server.store().evict([Eviction("default", "web", "uid-web")])[0].outcome is WriteOutcome.OK
+    )
     assert len(server.asked) == 1
 
 
 @pytest.mark.parametrize(
     ("now", "code"),
     [
-        (lambda: web.json_response(pod("web", 5)), Code.CONFLICT),
-        (lambda: status(404, "NotFound"), Code.NOT_FOUND),
+        (lambda: web.json_response(pod("web", 5)), StatusReason.CONFLICT),
+        (lambda: status(404, "NotFound"), StatusReason.NOT_FOUND),
     ],
 )
 def test_an_eviction_whose_answer_is_late_is_not_waited_for_when_its_pod_has_gone(
-    server: Server, monkeypatch: pytest.MonkeyPatch, now: Callable[[], web.Response], code: Code
+    server: Server,
+    monkeypatch: pytest.MonkeyPatch,
+    now: Callable[[], web.Response],
+    code: StatusReason,
 ) -> None:
     monkeypatch.setattr("stretto.stores.kube.writes._LATE", 0.05)
     server.rules = [at("POST", "eviction", never), at("GET", "pods/web", now)]
@@ -208,7 +213,9 @@ def test_an_eviction_whose_answer_is_late_is_waited_for_while_its_pod_is_there(
     monkeypatch.setattr("stretto.stores.kube.writes._LATE", 0.05)
     there = at("GET", "pods/web", lambda: web.json_response(pod("web", 5)))
     server.rules = [at("POST", "eviction", late), there]
-    assert server.store().evict([Eviction("default", "web", "uid-web")])[0].outcome is Outcome.OK
+    assert (
+        server.store().evict([Eviction("default", "web", "uid-web")])[0].outcome is WriteOutcome.OK
+    )
 
 
 async def never() -> web.Response:

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from stretto.base.errors import InputError
 from stretto.stores.kube.login.access import Login
-from stretto.stores.kube.login.messages import Answer, LostError, Request
-from stretto.stores.kube.transport.http1 import Reader, bytes_of, target_of
+from stretto.stores.kube.login.messages import HttpRequest, HttpResponse, LostError
+from stretto.stores.kube.transport.http1 import ResponseReader, bytes_of, target_of
 
 _MOST = 1000
 
@@ -28,12 +28,12 @@ def _chunked(body: bytes, size: int) -> bytes:
 @given(st.binary(max_size=60), st.integers(1, 20), st.lists(st.integers(0, 200), max_size=6))
 def test_an_answer_is_the_same_however_it_is_cut(body: bytes, size: int, cuts: list[int]) -> None:
     for data in (_plain(body), b"HTTP/1.1 100 Continue\r\n\r\n" + _chunked(body, size)):
-        reader, places = Reader(_MOST), sorted(min(cut, len(data)) for cut in cuts)
+        reader, places = ResponseReader(_MOST), sorted(min(cut, len(data)) for cut in cuts)
         ends = [0, *places, len(data)]
         found = [reader.feed(data[a:b]) for a, b in itertools.pairwise(ends) if a < b]
         assert found[:-1] == [None] * (len(found) - 1)
-        assert found[-1] == (Answer(201, body), True)
-        assert reader.feed(_plain(b"next")) == (Answer(201, b"next"), True)
+        assert found[-1] == (HttpResponse(201, body), True)
+        assert reader.feed(_plain(b"next")) == (HttpResponse(201, b"next"), True)
 
 
 @pytest.mark.parametrize(
@@ -56,17 +56,17 @@ def test_an_answer_is_the_same_however_it_is_cut(body: bytes, size: int, cuts: l
 )
 def test_what_is_no_answer_is_a_lost_one(data: bytes) -> None:
     with pytest.raises(LostError):
-        Reader(_MOST).feed(data)
+        ResponseReader(_MOST).feed(data)
 
 
 def test_an_answer_without_a_length_lasts_until_the_end() -> None:
-    reader = Reader(_MOST)
+    reader = ResponseReader(_MOST)
     assert reader.feed(b"HTTP/1.0 200 OK\r\n\r\nall of it") is None
-    assert reader.end() == Answer(200, b"all of it")
+    assert reader.end() == HttpResponse(200, b"all of it")
 
 
 def test_an_end_before_the_length_is_no_answer() -> None:
-    reader = Reader(_MOST)
+    reader = ResponseReader(_MOST)
     assert reader.feed(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf") is None
     assert reader.end() is None
 
@@ -75,17 +75,20 @@ def test_a_server_that_says_close_is_not_asked_again_on_that_line() -> None:
     data = (
         b"HTTP/1.1 429 Too Many\r\nConnection: close\r\nRetry-After: 3\r\nContent-Length: 0\r\n\r\n"
     )
-    assert Reader(_MOST).feed(data) == (Answer(429, b"", 3.0), False)
+    assert ResponseReader(_MOST).feed(data) == (HttpResponse(429, b"", 3.0), False)
 
 
 def test_an_answer_that_has_no_body_ends_with_its_head() -> None:
-    assert Reader(_MOST).feed(b"HTTP/1.1 204 No Content\r\n\r\n") == (Answer(204, b""), True)
+    assert ResponseReader(_MOST).feed(b"HTTP/1.1 204 No Content\r\n\r\n") == (
+        HttpResponse(204, b""),
+        True,
+    )
 
 
 def test_a_request_has_the_path_behind_the_servers_own_and_its_length() -> None:
     target = target_of(Login("https://[::1]:6443/clusters/c-1", None, "Bearer t"))
     assert (target.host, target.port) == ("::1", 6443)
-    sent = bytes_of(Request("POST", "/api/v1/pods?timeout=3s", b"{}"), target)
+    sent = bytes_of(HttpRequest("POST", "/api/v1/pods?timeout=3s", b"{}"), target)
     head, _, body = sent.partition(b"\r\n\r\n")
     assert body == b"{}"
     assert head.split(b"\r\n") == [

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from stretto.stores.kube.login.access import Login
-from stretto.stores.kube.login.messages import Answer, Request
-from stretto.stores.kube.transport.connections import Connection, Kept, _connected_socket
-from stretto.stores.kube.transport.http1 import Target
+from stretto.stores.kube.login.messages import HttpRequest, HttpResponse
+from stretto.stores.kube.transport.connections import Connection, ConnectionPool, _connected_socket
+from stretto.stores.kube.transport.http1 import RequestTarget
 from tests.unit.stores.kube_server import QUICK
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
@@ -49,9 +49,9 @@ def test_a_request_takes_no_longer_when_a_connection_is_made_for_it(
         sock.setblocking(False)
         return sock
 
-    async def exchange(_: Connection, _data: bytes, seconds: float) -> Answer:
+    async def exchange(_: Connection, _data: bytes, seconds: float) -> HttpResponse:
         given.append(seconds)
-        return Answer(200, b"")
+        return HttpResponse(200, b"")
 
     monkeypatch.setattr("stretto.stores.kube.transport.connections._connected_socket", slowly)
     monkeypatch.setattr(Connection, "exchange", exchange)
@@ -61,8 +61,8 @@ def test_a_request_takes_no_longer_when_a_connection_is_made_for_it(
 
 async def once(login: Login) -> None:
     """One request."""
-    kept = Kept(QUICK)
-    await kept.exchange(login, Request("GET", "/"))
+    kept = ConnectionPool(QUICK)
+    await kept.exchange(login, HttpRequest("GET", "/"))
     kept.close()
 
 
@@ -100,5 +100,5 @@ async def reached(addresses: list[tuple[str, int]]) -> object:
         return found
 
     loop.getaddrinfo = resolved  # type: ignore[assignment]
-    with await _connected_socket(Target("host", 1, "", ""), 1.0) as sock:
+    with await _connected_socket(RequestTarget("host", 1, "", ""), 1.0) as sock:
         return sock.getpeername()

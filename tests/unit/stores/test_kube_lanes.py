@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stretto.base.rng import Rng
-from stretto.stores.kube.login.messages import Answer, Request
-from stretto.stores.kube.transport.lanes import WIDTH, Gate, Lane
+from stretto.stores.kube.login.messages import HttpRequest, HttpResponse
+from stretto.stores.kube.transport.lanes import WIDTH, LaneGate, RequestLane
 from stretto.stores.kube.transport.options import KubeOptions
-from stretto.stores.kube.transport.retry import Batch, Sender, Write
-from stretto.stores.store import Outcome, Reply
+from stretto.stores.kube.transport.retry import RequestSender, WriteBatch, WriteInFlight
+from stretto.stores.store import Reply, WriteOutcome
 
 
 class Server:
@@ -23,7 +23,7 @@ class Server:
         self.most = most
         self.inside = self.widest = self.turned_away = self.done = 0
 
-    async def ask(self, gate: Gate, pause: float) -> None:
+    async def ask(self, gate: LaneGate, pause: float) -> None:
         """A request that is sent until it is answered."""
         while True:
             async with gate as entered:
@@ -57,26 +57,28 @@ class Busy:
         real = loop.time
         loop.time = lambda: real() + self._late  # type: ignore[method-assign]
 
-    async def exchange(self, request: Request, _may_send: Callable[[], bool]) -> Answer:
+    async def exchange(self, request: HttpRequest, _may_send: Callable[[], bool]) -> HttpResponse:
         """The answer to a request; who is turned away is told to come again at once."""
         self._late += 0.1
         self.asked.append(request.path)
         if self._has_time(len(self.asked)):
             self.well.add(request.path)
-            return Answer(201, b"{}")
-        return Answer(429, b"{}", retry_after=0.0)
+            return HttpResponse(201, b"{}")
+        return HttpResponse(429, b"{}", retry_after=0.0)
 
     async def batch(self, count: int) -> list[Reply]:
         """What is answered to so many writes."""
-        sender = Sender(self, Rng(0))  # type: ignore[arg-type]
+        sender = RequestSender(self, Rng(0))  # type: ignore[arg-type]
 
-        async def send(path: str, batch: Batch) -> Reply:
-            write = Write(Lane.STATUS, Request("PATCH", path), "patch pods/status")
+        async def send(path: str, batch: WriteBatch) -> Reply:
+            write = WriteInFlight(
+                RequestLane.STATUS, HttpRequest("PATCH", path), "patch pods/status"
+            )
             answer = await sender.write(write, batch)
-            return answer if isinstance(answer, Reply) else Reply(Outcome.OK)
+            return answer if isinstance(answer, Reply) else Reply(WriteOutcome.OK)
 
         paths = [str(number) for number in range(count)]
-        return list(await sender.all(paths, Lane.STATUS, str, send))
+        return list(await sender.all(paths, RequestLane.STATUS, str, send))
 
 
 class Mute:
@@ -89,19 +91,19 @@ def run(work: Coroutine[Any, Any, None]) -> None:
     asyncio.run(asyncio.wait_for(work, 20))
 
 
-async def flood(gate: Gate, server: Server, requests: int, pause: float = 0.001) -> None:
+async def flood(gate: LaneGate, server: Server, requests: int, pause: float = 0.001) -> None:
     await asyncio.gather(*(server.ask(gate, pause) for _ in range(requests)))
 
 
 def test_no_more_are_inside_than_the_lane_is_wide() -> None:
-    gate, server = Gate(4), Server(most=100)
+    gate, server = LaneGate(4), Server(most=100)
     run(flood(gate, server, 50))
     assert (server.done, server.widest, gate.room) == (50, 4, 4)
 
 
 def test_what_is_turned_away_together_narrows_the_lane_once() -> None:
     async def work() -> None:
-        gate = Gate(32)
+        gate = LaneGate(32)
         entered = [await gate.__aenter__() for _ in range(32)]
         for each in entered:
             gate.hold(0.0, each)
@@ -111,14 +113,14 @@ def test_what_is_turned_away_together_narrows_the_lane_once() -> None:
 
 
 def test_a_lane_finds_what_a_busy_server_has_time_for() -> None:
-    gate, server = Gate(32), Server(most=1)
+    gate, server = LaneGate(32), Server(most=1)
     run(flood(gate, server, 200))
     assert server.done == 200
     assert server.turned_away < 100, "as many as at once again and again would be thousands"
 
 
 def test_a_lane_is_wide_again_once_the_server_is_idle() -> None:
-    gate, server = Gate(8), Server(most=1)
+    gate, server = LaneGate(8), Server(most=1)
     run(flood(gate, server, 50))
     assert gate.room < 8
     server.most = 100
@@ -128,7 +130,7 @@ def test_a_lane_is_wide_again_once_the_server_is_idle() -> None:
 
 def test_who_gives_up_waiting_leaves_the_way_to_others() -> None:
     async def work() -> None:
-        gate = Gate(1)
+        gate = LaneGate(1)
         await gate.__aenter__()
         waiting = [asyncio.ensure_future(gate.__aenter__()) for _ in range(3)]
         await asyncio.sleep(0)
@@ -149,7 +151,7 @@ def test_who_gives_up_waiting_leaves_the_way_to_others() -> None:
 def test_every_request_is_answered_in_the_end(
     width: int, most: int, pauses: float, requests: int
 ) -> None:
-    gate, server = Gate(width), Server(most)
+    gate, server = LaneGate(width), Server(most)
     run(flood(gate, server, requests, pauses))
     assert server.done == requests
     assert server.widest <= width
@@ -158,16 +160,18 @@ def test_every_request_is_answered_in_the_end(
 
 def test_a_batch_begins_as_the_one_before_it_has_no_more_to_send() -> None:
     async def run() -> list[str]:
-        sender, sent, left = Sender(Mute(), Rng(0)), list[str](), asyncio.Event()  # type: ignore[arg-type]
+        sender, sent, left = RequestSender(Mute(), Rng(0)), list[str](), asyncio.Event()  # type: ignore[arg-type]
 
-        async def send(item: str, _: Batch) -> Reply:
+        async def send(item: str, _: WriteBatch) -> Reply:
             sent.append(item)
             await (left.wait() if item == "a0" else asyncio.sleep(0))
-            return Reply(Outcome.OK)
+            return Reply(WriteOutcome.OK)
 
-        width = WIDTH[Lane.LEASE]
+        width = WIDTH[RequestLane.LEASE]
         first = [f"a{number}" for number in range(3 * width)]
-        batches = [sender.all(items, Lane.LEASE, str, send) for items in (first, ["b0", "b1"])]
+        batches = [
+            sender.all(items, RequestLane.LEASE, str, send) for items in (first, ["b0", "b1"])
+        ]
         work = asyncio.gather(*batches)
         for _ in range(1000):  # turns of the loop, not time
             await asyncio.sleep(0)
@@ -182,18 +186,18 @@ def test_a_batch_begins_as_the_one_before_it_has_no_more_to_send() -> None:
 
 def test_a_batch_that_breaks_leaves_its_places_to_others() -> None:
     async def run() -> None:
-        sender = Sender(Mute(), Rng(0))  # type: ignore[arg-type]
+        sender = RequestSender(Mute(), Rng(0))  # type: ignore[arg-type]
 
-        async def break_down(_item: str, _: Batch) -> Reply:
+        async def break_down(_item: str, _: WriteBatch) -> Reply:
             raise ValueError("broken")
 
-        async def send(_item: str, _: Batch) -> Reply:
-            return Reply(Outcome.OK)
+        async def send(_item: str, _: WriteBatch) -> Reply:
+            return Reply(WriteOutcome.OK)
 
-        for _ in range(WIDTH[Lane.LEASE]):
+        for _ in range(WIDTH[RequestLane.LEASE]):
             with pytest.raises(ValueError, match="broken"):
-                await sender.all(["a", "b"], Lane.LEASE, str, break_down)
-        assert len(await sender.all(["c"], Lane.LEASE, str, send)) == 1
+                await sender.all(["a", "b"], RequestLane.LEASE, str, break_down)
+        assert len(await sender.all(["c"], RequestLane.LEASE, str, send)) == 1
 
     asyncio.run(asyncio.wait_for(run(), 5))
 
@@ -202,8 +206,8 @@ def test_a_server_that_turns_everything_away_costs_a_lane_its_patience_once() ->
     async def work() -> None:
         line = Busy(lambda _: False)
         replies = await line.batch(500)
-        assert {reply.outcome for reply in replies} == {Outcome.REFUSED}
-        assert len(set(line.asked)) <= WIDTH[Lane.STATUS]
+        assert {reply.outcome for reply in replies} == {WriteOutcome.REFUSED}
+        assert len(set(line.asked)) <= WIDTH[RequestLane.STATUS]
         assert sum("nothing was sent" in each.message for each in replies) >= 400
 
     asyncio.run(work())  # by a clock of its own, so that no bound of seconds means anything
@@ -214,6 +218,6 @@ def test_a_busy_server_that_answers_some_is_asked_for_everything() -> None:
         line = Busy(lambda asked: asked % 3 == 0)
         replies = await line.batch(100)
         assert len(set(line.asked)) == 100  # although that takes many times the patience
-        assert [each.outcome for each in replies].count(Outcome.OK) == len(line.well) > 20
+        assert [each.outcome for each in replies].count(WriteOutcome.OK) == len(line.well) > 20
 
     asyncio.run(work())  # by a clock of its own, so that no bound of seconds means anything

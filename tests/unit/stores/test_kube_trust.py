@@ -15,7 +15,7 @@ from aiohttp import web
 from stretto.api.wire.kinds import POD
 from stretto.base.errors import UnreachableError
 from stretto.base.rng import Rng
-from stretto.stores.kube.login.access import Access, AccountAccess, KubeconfigAccess
+from stretto.stores.kube.login.access import AccountAccess, KubeconfigAccess, LoginSource
 from stretto.stores.kube.store import KubeStore
 from tests.support.certificates import self_signed, signed
 from tests.unit.stores.kube_server import QUICK, Server, lines, pod
@@ -73,7 +73,7 @@ class Secure:
         """A store that goes there in one of the ways."""
         self.trust("first")
         account = AccountAccess(self.folder, self.address)
-        access: Access = account if way == "account" else KubeconfigAccess(self.folder / way)
+        access: LoginSource = account if way == "account" else KubeconfigAccess(self.folder / way)
         self.stores.append(KubeStore(access, Rng(1), QUICK))
         return self.stores[-1]
 

@@ -6,9 +6,18 @@ from stretto.api.wire.kinds import DEPLOYMENT, POD, POD_DISRUPTION_BUDGET, REPLI
 from stretto.base.clock import ManualClock
 from stretto.base.errors import InputError, TooOldError
 from stretto.base.rng import Rng
-from stretto.stores.embedded.memory import MemoryStore, Origin
-from stretto.stores.embedded.table import Draft, JournalError
-from stretto.stores.store import Code, EventType, Eviction, Outcome, Patch, Record, Reply, Update
+from stretto.stores.embedded.memory import MemoryStore, StoreOrigin
+from stretto.stores.embedded.table import JournalError, TableDraft
+from stretto.stores.store import (
+    EventType,
+    Eviction,
+    Patch,
+    Record,
+    Reply,
+    StatusReason,
+    Update,
+    WriteOutcome,
+)
 from tests.contract import bodies
 from tests.unit.stores.contents import SPACE, add_nodes, add_pods, done, memory, to
 
@@ -30,7 +39,7 @@ def test_a_uid_looks_like_a_uuid() -> None:
 
 
 def test_a_store_goes_on_from_its_origin() -> None:
-    store = MemoryStore(ManualClock(), Rng(1), origin=Origin("identity-of-24-characters", 500))
+    store = MemoryStore(ManualClock(), Rng(1), origin=StoreOrigin("identity-of-24-characters", 500))
     pod = add_pods(store, "web")[0]
     assert pod.version == 501
     assert pod.uid == "identity-of-24-characters0000000001f5"
@@ -125,7 +134,7 @@ def test_a_unit_with_one_bad_pod_leaves_no_trace() -> None:
     a, b, c = add_pods(store, "a", "b", "c")
     before, watch = store.version, store.watch(POD, store.version)
     answers = store.bind_units([[to(a, "n1"), to(b, "gone")], [to(c, "n1")]])
-    assert [reply.outcome for reply in answers[0]] == [Outcome.CONFLICT, Outcome.REFUSED]
+    assert [reply.outcome for reply in answers[0]] == [WriteOutcome.CONFLICT, WriteOutcome.REFUSED]
     assert "node gone" in answers[0][0].message
     assert store.get(POD, SPACE, "a") == a
     assert [event.record.name for event in watch.poll()] == ["c"]
@@ -138,7 +147,7 @@ def test_a_unit_that_fails_does_not_undo_an_earlier_one() -> None:
     a, b = add_pods(store, "a", "b")
     answers = store.bind_units([[to(a, "n1")], [to(b, "n1"), to(a, "n2")]])
     assert done(answers[0][0]).node == "n1"
-    assert [reply.outcome for reply in answers[1]] == [Outcome.CONFLICT, Outcome.CONFLICT]
+    assert [reply.outcome for reply in answers[1]] == [WriteOutcome.CONFLICT, WriteOutcome.CONFLICT]
     assert store.get(POD, SPACE, "b") == b
 
 
@@ -158,11 +167,11 @@ class FullJournal:
 
     def __init__(self) -> None:
         self.full = False
-        self.drafts: list[Draft] = []
+        self.drafts: list[TableDraft] = []
 
-    def write(self, draft: Draft) -> None:
+    def write(self, draft: TableDraft) -> None:
         if self.full:
-            raise JournalError(Reply(Outcome.REFUSED, Code.NO_SPACE, "full"))
+            raise JournalError(Reply(WriteOutcome.REFUSED, StatusReason.NO_SPACE, "full"))
         self.drafts.append(draft)
 
 
@@ -173,7 +182,7 @@ def test_what_the_journal_refuses_has_not_happened() -> None:
     watch = store.watch(POD, store.version)
     journal.full = True
     replies = store.create(POD, [bodies.pod("b"), bodies.pod("a")])
-    assert [reply.code for reply in replies] == [Code.NO_SPACE, Code.ALREADY_EXISTS]
+    assert [reply.code for reply in replies] == [StatusReason.NO_SPACE, StatusReason.ALREADY_EXISTS]
     assert store.version == a.version
     assert watch.poll() == []
     assert store.get(POD, SPACE, "b") is None
@@ -183,7 +192,7 @@ def test_the_journal_is_asked_before_anybody_sees_the_change() -> None:
     seen: list[int] = []
 
     class Looking(FullJournal):
-        def write(self, draft: Draft) -> None:
+        def write(self, draft: TableDraft) -> None:
             seen.append(len(store.watch(POD, 0).poll()) + len(store.list(POD).records))
 
     store = MemoryStore(ManualClock(), Rng(1), journal=Looking())
@@ -209,7 +218,7 @@ def test_an_eviction_that_was_not_kept_is_not_counted() -> None:
     pod = _bound(store, "a")
     store.create(POD_DISRUPTION_BUDGET, [bodies.budget("keep", SPACE, maxUnavailable=1)])
     journal.full = True
-    assert store.evict([Eviction(SPACE, "a", pod.uid)])[0].code is Code.NO_SPACE
+    assert store.evict([Eviction(SPACE, "a", pod.uid)])[0].code is StatusReason.NO_SPACE
     journal.full = False
     done(store.evict([Eviction(SPACE, "a", pod.uid)])[0])
 
@@ -224,7 +233,7 @@ def _bound(store: MemoryStore, name: str, **metadata: object) -> Record:
     return done(store.bind([to(done(store.create(POD, [body])[0]), "n1")])[0])
 
 
-def _evict(store: MemoryStore, pod: Record) -> Code:
+def _evict(store: MemoryStore, pod: Record) -> StatusReason:
     return store.evict([Eviction(SPACE, pod.name, pod.uid)])[0].code
 
 
@@ -240,7 +249,11 @@ def test_an_owner_says_how_many_pods_are_expected() -> None:
     pods = [_bound(store, name, ownerReferences=_owned_by("ReplicaSet", "web")) for name in "abc"]
     store.create(POD_DISRUPTION_BUDGET, [bodies.budget("keep", SPACE, maxUnavailable=8)])
     codes = [_evict(store, pod) for pod in pods]
-    assert codes == [Code.NONE, Code.TOO_MANY_REQUESTS, Code.TOO_MANY_REQUESTS]
+    assert codes == [
+        StatusReason.NONE,
+        StatusReason.TOO_MANY_REQUESTS,
+        StatusReason.TOO_MANY_REQUESTS,
+    ]
 
 
 def test_an_owner_without_a_count_is_like_none() -> None:
@@ -249,7 +262,7 @@ def test_an_owner_without_a_count_is_like_none() -> None:
     pods = [_bound(store, name, ownerReferences=_owned_by("Deployment", "web")) for name in "ab"]
     store.create(POD_DISRUPTION_BUDGET, [bodies.budget("keep", SPACE, maxUnavailable=1)])
     codes = [_evict(store, pod) for pod in pods]
-    assert codes == [Code.NONE, Code.TOO_MANY_REQUESTS]
+    assert codes == [StatusReason.NONE, StatusReason.TOO_MANY_REQUESTS]
 
 
 def test_pods_deleted_otherwise_are_not_expected_any_more() -> None:
@@ -258,26 +271,34 @@ def test_pods_deleted_otherwise_are_not_expected_any_more() -> None:
     store.create(POD_DISRUPTION_BUDGET, [bodies.budget("keep", SPACE, maxUnavailable="50%")])
     done(store.evict([Eviction(SPACE, "a", pods[0].uid)])[0])
     done(store.evict([Eviction(SPACE, "b", pods[1].uid)])[0])
-    assert store.evict([Eviction(SPACE, "c", pods[2].uid)])[0].code is Code.TOO_MANY_REQUESTS
+    assert (
+        store.evict([Eviction(SPACE, "c", pods[2].uid)])[0].code is StatusReason.TOO_MANY_REQUESTS
+    )
 
 
 def test_an_evicted_pod_is_expected_until_another_takes_its_place() -> None:
     store = memory()
     a, b, c = (_bound(store, name) for name in "abc")
     store.create(POD_DISRUPTION_BUDGET, [bodies.budget("keep", SPACE, maxUnavailable=1)])
-    assert [_evict(store, a), _evict(store, b)] == [Code.NONE, Code.TOO_MANY_REQUESTS]
+    assert [_evict(store, a), _evict(store, b)] == [
+        StatusReason.NONE,
+        StatusReason.TOO_MANY_REQUESTS,
+    ]
     _bound(store, "d")
-    assert [_evict(store, b), _evict(store, c)] == [Code.NONE, Code.TOO_MANY_REQUESTS]
+    assert [_evict(store, b), _evict(store, c)] == [
+        StatusReason.NONE,
+        StatusReason.TOO_MANY_REQUESTS,
+    ]
 
 
 def test_what_an_evicted_pod_is_owed_is_forgotten_with_the_history() -> None:
     store = memory(history=2)
     a, b = (_bound(store, name) for name in "ab")
     store.create(POD_DISRUPTION_BUDGET, [bodies.budget("keep", SPACE, maxUnavailable=1)])
-    assert _evict(store, a) is Code.NONE
+    assert _evict(store, a) is StatusReason.NONE
     for name in ("c", "d", "e", "f"):
         _bound(store, name)
-    assert _evict(store, b) is Code.NONE
+    assert _evict(store, b) is StatusReason.NONE
 
 
 def test_counts_are_kept_up_when_the_history_was_too_short() -> None:
@@ -285,7 +306,7 @@ def test_counts_are_kept_up_when_the_history_was_too_short() -> None:
     pod = _bound(store, "a")
     store.create(POD_DISRUPTION_BUDGET, [bodies.budget("keep", SPACE, minAvailable=2)])
     refused = store.evict([Eviction(SPACE, "a", pod.uid)])[0]
-    assert refused.code is Code.TOO_MANY_REQUESTS
+    assert refused.code is StatusReason.TOO_MANY_REQUESTS
     for name in ("b", "c", "d", "e"):
         _bound(store, name)
     done(store.evict([Eviction(SPACE, "a", pod.uid)])[0])
@@ -317,7 +338,7 @@ def test_a_patch_that_changes_nothing_makes_no_version() -> None:
 def test_a_patch_that_cannot_be_is_invalid(patch: dict[str, object]) -> None:
     store = memory()
     pod = add_pods(store, "web")[0]
-    assert store.patch(POD, [Patch(SPACE, "web", patch)])[0].code is Code.INVALID
+    assert store.patch(POD, [Patch(SPACE, "web", patch)])[0].code is StatusReason.INVALID
     assert store.get(POD, SPACE, "web") == pod
 
 
@@ -326,13 +347,13 @@ def test_a_body_that_is_too_deep_or_too_long_is_invalid() -> None:
     deep = b'{"metadata":{"name":"a"},"data":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
     long = bodies.pod("b", annotations={"x": "y" * (3 << 20)})
     pods = [deep.replace(b'"data"', b'"spec":{},"data"'), long]
-    assert [reply.code for reply in store.create(POD, pods)] == [Code.INVALID] * 2
-    assert store.create(DEPLOYMENT, [deep])[0].code is Code.INVALID
+    assert [reply.code for reply in store.create(POD, pods)] == [StatusReason.INVALID] * 2
+    assert store.create(DEPLOYMENT, [deep])[0].code is StatusReason.INVALID
 
 
 def test_an_object_of_another_kind_is_invalid() -> None:
     body = bodies.typed(DEPLOYMENT, bodies.body(metadata={"name": "web"}))
-    assert memory().create(REPLICA_SET, [body])[0].code is Code.INVALID
+    assert memory().create(REPLICA_SET, [body])[0].code is StatusReason.INVALID
 
 
 def test_an_update_keeps_the_status_where_the_new_body_has_none() -> None:

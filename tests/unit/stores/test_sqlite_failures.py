@@ -9,7 +9,7 @@ import pytest
 
 from stretto.api.wire.kinds import POD
 from stretto.stores.embedded.sqlite import SqliteStore
-from stretto.stores.store import Code, Outcome, Reply
+from stretto.stores.store import Reply, StatusReason, WriteOutcome
 from tests.contract import bodies
 from tests.unit.stores.contents import (
     SPACE,
@@ -31,7 +31,9 @@ def test_a_full_store_refuses_and_goes_on_when_there_is_room(
     pages = connection.execute("PRAGMA page_count").fetchone()[0]
     connection.execute(f"PRAGMA max_page_count = {pages + 1}")
     replies = store.create(POD, [_fat(f"p{n}") for n in range(40)])
-    assert {(reply.outcome, reply.code) for reply in replies} == {(Outcome.REFUSED, Code.NO_SPACE)}
+    assert {(reply.outcome, reply.code) for reply in replies} == {
+        (WriteOutcome.REFUSED, StatusReason.NO_SPACE)
+    }
     assert "free some" in replies[0].message
     assert everything(store) == [a]
     connection.execute("PRAGMA max_page_count = 1000000")
@@ -63,10 +65,10 @@ def test_a_disk_that_takes_no_more_loses_nothing_acknowledged(
             kept |= {
                 reply.record.name: reply.record
                 for reply in replies
-                if reply.outcome is Outcome.OK and reply.record
+                if reply.outcome is WriteOutcome.OK and reply.record
             }
-    assert outcomes[0] == {(Outcome.OK, Code.NONE)}
-    assert outcomes[-1] == {(Outcome.REFUSED, Code.NO_SPACE)}
+    assert outcomes[0] == {(WriteOutcome.OK, StatusReason.NONE)}
+    assert outcomes[-1] == {(WriteOutcome.REFUSED, StatusReason.NO_SPACE)}
     assert {record.name: record for record in everything(store)} == kept
     with opened_again(store, path) as again:
         assert {record.name: record for record in everything(again)} == kept
@@ -116,20 +118,20 @@ def failing(store: SqliteStore, at: str, code: int) -> Reply:
 @pytest.mark.parametrize(
     ("code", "answer"),
     [
-        (sqlite3.SQLITE_FULL, Code.NO_SPACE),
-        (sqlite3.SQLITE_IOERR_WRITE, Code.NO_SPACE),
-        (sqlite3.SQLITE_READONLY, Code.FORBIDDEN),
-        (sqlite3.SQLITE_BUSY, Code.INTERNAL),
+        (sqlite3.SQLITE_FULL, StatusReason.NO_SPACE),
+        (sqlite3.SQLITE_IOERR_WRITE, StatusReason.NO_SPACE),
+        (sqlite3.SQLITE_READONLY, StatusReason.FORBIDDEN),
+        (sqlite3.SQLITE_BUSY, StatusReason.INTERNAL),
     ],
 )
 @pytest.mark.parametrize("at", ["BEGIN", "INSERT", "UPDATE meta", "COMMIT"])
 def test_a_store_that_fails_halfway_through_a_batch_has_done_none_of_it(
-    store: SqliteStore, path: Path, at: str, code: int, answer: Code
+    store: SqliteStore, path: Path, at: str, code: int, answer: StatusReason
 ) -> None:
     a = add_pods(store, "a")[0]
     watch = store.watch(POD, store.version)
     reply = failing(store, at, code)
-    assert (reply.outcome, reply.code) == (Outcome.REFUSED, answer)
+    assert (reply.outcome, reply.code) == (WriteOutcome.REFUSED, answer)
     assert watch.poll() == []
     with opened_again(store, path) as again:
         assert everything(again) == [a]
@@ -137,9 +139,9 @@ def test_a_store_that_fails_halfway_through_a_batch_has_done_none_of_it(
 
 def test_a_failed_fsync_is_unknown_and_stops_all_writes(store: SqliteStore, path: Path) -> None:
     add_pods(store, "a")
-    assert failing(store, "COMMIT", sqlite3.SQLITE_IOERR_FSYNC).outcome is Outcome.UNKNOWN
+    assert failing(store, "COMMIT", sqlite3.SQLITE_IOERR_FSYNC).outcome is WriteOutcome.UNKNOWN
     later = store.create(POD, [bodies.pod("c")])[0]
-    assert (later.outcome, later.code) == (Outcome.REFUSED, Code.UNAVAILABLE)
+    assert (later.outcome, later.code) == (WriteOutcome.REFUSED, StatusReason.UNAVAILABLE)
     assert "open it again" in later.message
     assert store.get(POD, SPACE, "a") is not None
 
@@ -169,7 +171,7 @@ def test_an_interrupt_right_after_the_commit_stops_all_writes(store: SqliteStore
     store._journal._connection = cast(Any, breaking)
     with pytest.raises(KeyboardInterrupt):
         store.create(POD, [bodies.pod("b")])
-    assert store.create(POD, [bodies.pod("c")])[0].code is Code.UNAVAILABLE
+    assert store.create(POD, [bodies.pod("c")])[0].code is StatusReason.UNAVAILABLE
 
 
 def _fat(name: str) -> bytes:

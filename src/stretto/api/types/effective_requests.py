@@ -129,10 +129,10 @@ def _total(spec: PodSpec, standing_in: Mapping[str, Amounts], where: str) -> Amo
         if stated is None:
             stated = thousandths(spec.resources.requests, f"{where}.resources.requests")
         whole = {name: each for name, each in stated.items() if is_pod_level(name)}
-    return summed(spec, lambda each, path: asked_by(each, standing_in, path), whole, where)
+    return summed(spec, lambda each, path: requested_by(each, standing_in, path), whole, where)
 
 
-def asked_by(
+def requested_by(
     container: Container, standing_in: Mapping[str, Amounts], where: str = "container"
 ) -> Amounts:
     """What one container asks for, or what stands in for it, in thousandths."""

@@ -93,7 +93,7 @@ class NominatedNote(msgspec.Struct, frozen=True):
     victims: tuple[VictimNote, ...] = ()
 
 
-class Standing(msgspec.Struct, frozen=True, gc=False):
+class HandoverState(msgspec.Struct, frozen=True, gc=False):
     """What the annotations of a pod without a node mean."""
 
     #: In whose hands it is.
@@ -125,16 +125,16 @@ _NOTES: Final = msgspec.json.Decoder(dict[str, str] | None)
 _NOMINATED: Final = msgspec.json.Decoder(NominatedNote)
 
 
-def standing_of(meta: MetaHead) -> Standing:
+def standing_of(meta: MetaHead) -> HandoverState:
     """What the annotations of a pod's metadata mean; unreadable ones are abnormal."""
     try:
         notes = None if meta.annotations is NO_BYTES else _NOTES.decode(meta.annotations)
     except (msgspec.DecodeError, RecursionError):
-        return Standing(Hand.UNKNOWN, {})
+        return HandoverState(Hand.UNKNOWN, {})
     return read(notes or {})
 
 
-def not_known(notes: Mapping[str, str]) -> tuple[str, tuple[str, ...]] | None:
+def unknown_value(notes: Mapping[str, str]) -> tuple[str, tuple[str, ...]] | None:
     """An annotation whose word nobody here knows, with the words that are known."""
     for key, known in _KINDS.items():
         if notes.get(key, known[0]) not in known:
@@ -142,14 +142,14 @@ def not_known(notes: Mapping[str, str]) -> tuple[str, tuple[str, ...]] | None:
     return None
 
 
-def read(notes: Mapping[str, str]) -> Standing:
+def read(notes: Mapping[str, str]) -> HandoverState:
     """What annotations mean.
 
     A pod without any is as good as one that says ``pending``: Gödel writes that word on it first,
     one write more for each pod, and takes it for abnormal before.
     """
-    if not_known(notes) is not None:
-        return Standing(Hand.UNKNOWN, notes)
+    if unknown_value(notes) is not None:
+        return HandoverState(Hand.UNKNOWN, notes)
     state, node, wanted = (
         notes.get(POD_STATE, ""),
         notes.get(ASSUMED_NODE),
@@ -158,35 +158,39 @@ def read(notes: Mapping[str, str]) -> Standing:
     is_selected, has_node = bool(notes.get(SELECTED)), bool(node or wanted)
     if state in ("", Hand.PENDING.value):
         is_clean = not is_selected and not has_node
-        return Standing(Hand.PENDING if is_clean else Hand.ABNORMAL, notes)
+        return HandoverState(Hand.PENDING if is_clean else Hand.ABNORMAL, notes)
     if state == Hand.DISPATCHED.value and is_selected and not has_node:
-        return Standing(Hand.DISPATCHED, notes)
+        return HandoverState(Hand.DISPATCHED, notes)
     if state != Hand.ASSUMED.value or not is_selected or bool(node) == bool(wanted):
-        return Standing(Hand.ABNORMAL, notes)
+        return HandoverState(Hand.ABNORMAL, notes)
     if node:
-        return Standing(Hand.ASSUMED, notes, node)
+        return HandoverState(Hand.ASSUMED, notes, node)
     try:
         nominated = _NOMINATED.decode(wanted or "")
     except (msgspec.DecodeError, RecursionError):
-        return Standing(Hand.ABNORMAL, notes)
-    return Standing(Hand.NOMINATED, notes, nominated.node, nominated.victims)
+        return HandoverState(Hand.ABNORMAL, notes)
+    return HandoverState(Hand.NOMINATED, notes, nominated.node, nominated.victims)
 
 
 # ---------------------------------------------------------------- bodies
 
 
-def dispatched(standing: Standing, shard: str, at: str) -> dict[str, Any]:
+def dispatched(standing: HandoverState, shard: str, at: str) -> dict[str, Any]:
     """The dispatcher hands a pod to a shard, at an RFC 3339 time."""
     return _changed(standing, {**_handled(at), POD_STATE: "dispatched", SELECTED: shard})
 
 
-def reset(standing: Standing) -> dict[str, Any]:
+def reset(standing: HandoverState) -> dict[str, Any]:
     """The dispatcher takes a pod back that is in nobody's hands, or in those of a dead shard."""
     return _changed(standing, {POD_STATE: "pending", **dict.fromkeys(_DECISION)})
 
 
 def assumed(
-    standing: Standing, node: str, index: int | None, at: str, more: Mapping[str, str] | None = None
+    standing: HandoverState,
+    node: str,
+    index: int | None,
+    at: str,
+    more: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """A shard has found a node.
 
@@ -202,7 +206,7 @@ def assumed(
 
 
 def nominated(
-    standing: Standing, wanted: NominatedNote, index: int | None, at: str
+    standing: HandoverState, wanted: NominatedNote, index: int | None, at: str
 ) -> dict[str, Any]:
     """A shard has found a node on which others must leave first: plainly it found none."""
     said = msgspec.json.encode(wanted).decode()
@@ -210,19 +214,19 @@ def nominated(
     return _changed(standing, notes | _index(index))
 
 
-def given_back(standing: Standing, shard: str) -> dict[str, Any]:
+def given_back(standing: HandoverState, shard: str) -> dict[str, Any]:
     """A shard has no place and gives a pod back to the dispatcher."""
     failed = ",".join(dict.fromkeys([*standing.failed, shard]))
     notes = {TRIED: "true", FAILED: failed, POD_STATE: "pending", SELECTED: None}
     return _changed(standing, notes)
 
 
-def tried(standing: Standing) -> dict[str, Any]:
+def tried(standing: HandoverState) -> dict[str, Any]:
     """A shard has no place now and keeps the pod."""
     return _changed(standing, {TRIED: "true"})
 
 
-def rejected(standing: Standing) -> dict[str, Any]:
+def rejected(standing: HandoverState) -> dict[str, Any]:
     """The binder does not take a decision: the pod goes back to its shard."""
     gone = (ASSUMED_NODE, CROSS_NODE, NOMINATED_NODE, FAILED, MICRO_TOPOLOGY)
     return _changed(standing, {POD_STATE: "dispatched", **dict.fromkeys(gone)})
@@ -268,7 +272,7 @@ def _index(index: int | None) -> dict[str, str | None]:
     return {} if index is None else {INDEX: str(index)}
 
 
-def _changed(standing: Standing, wanted: Mapping[str, str | None]) -> dict[str, Any]:
+def _changed(standing: HandoverState, wanted: Mapping[str, str | None]) -> dict[str, Any]:
     """The annotations among ``wanted`` that differ; those of the first touch are never renewed."""
     notes = standing.notes
     change = {

@@ -38,7 +38,7 @@ _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,19}")
 _INT64: Final = range(-(2**63), 2**63)
 
 
-class Rule(msgspec.Struct, frozen=True, gc=False):
+class SelectorRule(msgspec.Struct, frozen=True, gc=False):
     """One compiled rule on one key."""
 
     #: Label key or field name.
@@ -84,7 +84,7 @@ class Selector(msgspec.Struct, frozen=True, gc=False):
     """Rules that must all hold; sorted, so that equal selectors are equal values."""
 
     #: The rules, by key.
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[SelectorRule, ...] = ()
     #: True for an absent selector, which no labels meet.
     nothing: bool = False
 
@@ -125,7 +125,7 @@ def label_selector(selector: LabelSelector | None, where: str) -> Selector:
     if selector is None:
         return NOTHING
     rules = [
-        Rule(
+        SelectorRule(
             names.label_key(key, f"{where}.matchLabels"),
             Operator.IN,
             (names.label_value(value, f"{where}.matchLabels.{key}"),),
@@ -138,7 +138,9 @@ def label_selector(selector: LabelSelector | None, where: str) -> Selector:
     return _all_of(rules)
 
 
-def label_rule(requirement: SelectorRequirement, where: str, allowed: Sequence[Operator]) -> Rule:
+def label_rule(
+    requirement: SelectorRequirement, where: str, allowed: Sequence[Operator]
+) -> SelectorRule:
     """One requirement on a label, compiled; what Kubernetes refuses is refused with its path."""
     names.label_key(requirement.key, f"{where}.key")
     rule = _rule(requirement, where, allowed)
@@ -148,7 +150,9 @@ def label_rule(requirement: SelectorRequirement, where: str, allowed: Sequence[O
     return rule
 
 
-def _rule(requirement: SelectorRequirement, where: str, allowed: Iterable[Operator]) -> Rule:
+def _rule(
+    requirement: SelectorRequirement, where: str, allowed: Iterable[Operator]
+) -> SelectorRule:
     """A requirement with a known operator and as many values as that takes."""
     operator = _OPERATORS.get(requirement.operator)
     if operator is None or operator not in allowed:
@@ -164,10 +168,10 @@ def _rule(requirement: SelectorRequirement, where: str, allowed: Iterable[Operat
             raise InputError(path, list(values), f"no values for {operator}", "use In instead")
     elif len(values) != 1 or integer(values[0]) is None:
         raise InputError(path, list(values), f"exactly one integer for {operator}")
-    return Rule(requirement.key, operator, tuple(sorted(set(values))))
+    return SelectorRule(requirement.key, operator, tuple(sorted(set(values))))
 
 
-def _all_of(rules: Iterable[Rule]) -> Selector:
+def _all_of(rules: Iterable[SelectorRule]) -> Selector:
     """The conjunction, with doubles removed and the rest in a fixed order."""
     return Selector(tuple(sorted(set(rules), key=str)))
 
@@ -227,7 +231,7 @@ def node_term(
     )
 
 
-def _field_rule(requirement: SelectorRequirement, where: str) -> Rule:
+def _field_rule(requirement: SelectorRequirement, where: str) -> SelectorRule:
     """A rule on a node's name: In or NotIn with exactly one."""
     if requirement.key != NODE_NAME:
         raise InputError(f"{where}.key", requirement.key, NODE_NAME, "use matchExpressions")
@@ -264,7 +268,7 @@ class _Labels:
         self._tokens = tokens
         self._next = 0
 
-    def rules(self) -> Iterator[Rule]:
+    def rules(self) -> Iterator[SelectorRule]:
         """The rules, one after the other, with commas between them."""
         yield self._requirement()
         while (token := self._take()) is not None:
@@ -272,7 +276,7 @@ class _Labels:
                 raise self._refusal()
             yield self._requirement()
 
-    def _requirement(self) -> Rule:
+    def _requirement(self) -> SelectorRule:
         """One rule: ``!key``, ``key``, ``key=value``, ``key in (values)`` or ``key>1``."""
         absent = self._peek() == "!"
         if absent:
@@ -301,7 +305,7 @@ class _Labels:
             raise self._refusal()
         return tuple(values)
 
-    def _checked(self, key: str, operator: Operator, values: tuple[str, ...]) -> Rule:
+    def _checked(self, key: str, operator: Operator, values: tuple[str, ...]) -> SelectorRule:
         requirement = SelectorRequirement(key=key, operator=operator.value, values=values)
         return label_rule(requirement, self._where, tuple(Operator))
 

@@ -11,16 +11,16 @@ from stretto.base.errors import InputError
 from stretto.cli import options, sinks
 from stretto.cli.commands.replaying import (
     VARYING,
-    WhatIf,
+    WhatIfOptions,
     compare_recording,
-    refuse,
+    refuse_options,
     what_if_options,
 )
-from stretto.cli.options import INPUT_FILE, Common
+from stretto.cli.options import INPUT_FILE, CommandContext
 
 if TYPE_CHECKING:
     from stretto.sim.comparison.published import Curves
-    from stretto.sim.comparison.scene import Asked as AskedRun
+    from stretto.sim.comparison.scene import StudyRunSpec as AskedRun
     from stretto.sim.comparison.seeds import Comparison
 
 FILE: Final = "file"
@@ -34,7 +34,7 @@ SHOWN_PCT: Final = 100
 
 
 @dataclass(frozen=True)
-class Asked:
+class CompareOptions:
     """Options of ``compare``."""
 
     #: A recording; ``None`` where a trace is meant.
@@ -75,7 +75,7 @@ class Asked:
 
 @options.command(
     "compare",
-    Asked,
+    CompareOptions,
     example="""
         stretto compare --format openb --nodes N.csv --pods P.csv --policy fgd --policy best-fit \\
             --seeds 42,43,44 --arrive 130 --json out.json
@@ -112,7 +112,7 @@ class Asked:
 @click.option("--published", type=INPUT_FILE, help="Published curves to show beside ours (CSV).")
 @click.option("--workers", type=options.COUNT, default=0, help="Processes [one a core].")
 @what_if_options
-def compare(common: Common, asked: Asked) -> None:
+def compare(common: CommandContext, asked: CompareOptions) -> None:
     """Run policies over a trace, a run for each seed, and say how they compare.
 
     The protocol is that of the openb study: the nodes in an order of the seed, the pods shuffled
@@ -121,16 +121,17 @@ def compare(common: Common, asked: Asked) -> None:
     With a recording of a cluster (stretto record): as it was, beside what if.
     """
     if asked.recording is not None:
-        refuse(_OF_TRACES, "no such option with a recording", "it is for traces")
+        refuse_options(_OF_TRACES, "no such option with a recording", "it is for traces")
         words = (asked.add_nodes, asked.drain, asked.burst, asked.queue_share, asked.plugin)
         compare_recording(
-            common, WhatIf(asked.recording, asked.policy, asked.profile, asked.shards, *words)
+            common,
+            WhatIfOptions(asked.recording, asked.policy, asked.profile, asked.shards, *words),
         )
         return
     _study(common, asked)
 
 
-def _study(common: Common, asked: Asked) -> None:
+def _study(common: CommandContext, asked: CompareOptions) -> None:
     """The openb study."""
     import msgspec
 
@@ -140,7 +141,7 @@ def _study(common: Common, asked: Asked) -> None:
     if asked.format is None or asked.nodes is None or asked.pods is None:
         hint = "or name a recording: stretto compare FILE"
         raise InputError("--format, --nodes, --pods", None, "all three for a trace", hint)
-    refuse((*VARYING, "shards"), "a recording to vary", "stretto compare FILE")
+    refuse_options((*VARYING, "shards"), "a recording to vary", "stretto compare FILE")
     if common.out is not None:
         from stretto.sim.plots import check_plots
 
@@ -165,10 +166,10 @@ def _study(common: Common, asked: Asked) -> None:
         raise KeyboardInterrupt
 
 
-def _runs(common: Common, asked: Asked) -> "list[AskedRun]":
+def _runs(common: CommandContext, asked: CompareOptions) -> "list[AskedRun]":
     """Every run that is asked for, policy by policy."""
-    from stretto.inputs.traces.openb.protocol import PUBLISHED_SEEDS, Order
-    from stretto.sim.comparison.scene import Asked as AskedRun
+    from stretto.inputs.traces.openb.protocol import PUBLISHED_SEEDS, ArrivalOrder
+    from stretto.sim.comparison.scene import StudyRunSpec as AskedRun
     from stretto.sim.comparison.seeds import read_seeds
     from stretto.sim.policies import STUDY, check_policies
 
@@ -177,7 +178,7 @@ def _runs(common: Common, asked: Asked) -> "list[AskedRun]":
         seeds = read_seeds(asked.seeds, "--seeds")
     else:
         seeds = (common.seed,) if common.seed_given else PUBLISHED_SEEDS
-    arrive, order = _percent(asked.arrive), Order(asked.order)
+    arrive, order = _percent(asked.arrive), ArrivalOrder(asked.order)
     return [AskedRun(policy, seed, arrive, order) for policy in policies for seed in seeds]
 
 
@@ -197,7 +198,7 @@ def _percent(text: str) -> float | None:
     return percent
 
 
-def _curves(asked: Asked) -> "Curves | None":
+def _curves(asked: CompareOptions) -> "Curves | None":
     """The published curves of this pod list."""
     from stretto.sim.comparison.published import read_published, workload_of
 
@@ -206,7 +207,7 @@ def _curves(asked: Asked) -> "Curves | None":
     return read_published(asked.published, workload_of(asked.pods))
 
 
-def _show(common: Common, found: "Comparison", curves: "Curves | None") -> None:
+def _show(common: CommandContext, found: "Comparison", curves: "Curves | None") -> None:
     """Policies × percent of arrival as a table, the published figures beside."""
     from stretto.sim.comparison.published import METRICS
 
@@ -228,7 +229,7 @@ def _show(common: Common, found: "Comparison", curves: "Curves | None") -> None:
     common.console.table(columns, rows)
 
 
-def _plot(common: Common, found: "Comparison", curves: "Curves | None") -> None:
+def _plot(common: CommandContext, found: "Comparison", curves: "Curves | None") -> None:
     """The curves as pictures in the output folder."""
     from stretto.sim.comparison.plots import study_plots
 

@@ -7,8 +7,8 @@ import click
 
 from stretto.cli import options
 from stretto.cli.console import Console
-from stretto.cli.options import Common
-from stretto.explain.words.amounts import counted
+from stretto.cli.options import CommandContext
+from stretto.explain.words.amounts import format_count
 
 if TYPE_CHECKING:
     from stretto.control.controllers.move_plan import DefragPlan
@@ -19,7 +19,7 @@ SHOWN = 20
 
 
 @dataclass(frozen=True)
-class Asked:
+class DefragmentOptions:
     """Options of ``defragment``."""
 
     #: The state: ``sqlite:PATH``, a scenario's file, or a run record; empty for the latest record.
@@ -34,7 +34,7 @@ class Asked:
 
 @options.command(
     "defragment",
-    Asked,
+    DefragmentOptions,
     example="""
         stretto defragment --on examples/defragment.yaml --goal gpus
         stretto defragment --on sqlite:run.db --goal nodes --budget 20
@@ -62,7 +62,7 @@ class Asked:
     help="Moves at most.",
 )
 @options.TIER
-def defragment(common: Common, asked: Asked) -> None:
+def defragment(common: CommandContext, asked: DefragmentOptions) -> None:
     """Say which pods to move so that whole GPUs, or whole nodes, come free.
 
     A dry run on a copy of the state: nothing is evicted. Pods that nobody would make again, gangs,
@@ -70,16 +70,16 @@ def defragment(common: Common, asked: Asked) -> None:
     hold. The table shows how the room lies before and after.
     """
     from stretto.control.controllers.rescheduler import Rescheduler
-    from stretto.sim.history.sandbox import Copy, state_of
-    from stretto.sim.setup import Rules
-    from stretto.state.work.rescheduling import Goal
+    from stretto.sim.history.sandbox import Sandbox, state_of
+    from stretto.sim.setup import SchedulingRules
+    from stretto.state.work.rescheduling import ReschedulingGoal
 
-    state = state_of(asked.on, Rules("", asked.tier))
-    copy = Copy(state)
+    state = state_of(asked.on, SchedulingRules("", asked.tier))
+    copy = Sandbox(state)
     copy.settle()
     plane = copy.plane
     rescheduler = Rescheduler(plane.cluster, plane.units, copy.store, plane.budgets)
-    plan = rescheduler.plan(Goal(asked.goal), asked.budget, asked.tier)
+    plan = rescheduler.plan(ReschedulingGoal(asked.goal), asked.budget, asked.tier)
     _show(common.console, plan, state.title)
     told = {
         "goal": plan.goal.value,
@@ -96,7 +96,7 @@ def _show(console: Console, plan: "DefragPlan", title: str) -> None:
     """The moves, and the room before and after them."""
     before, after = plan.before, plan.after
     if plan.moves:
-        console.data(f"On the {title}: {counted(len(plan.moves), 'move')} would help.")
+        console.data(f"On the {title}: {format_count(len(plan.moves), 'move')} would help.")
     else:
         console.data(f"On the {title}: no move within the budget would free {plan.goal.value}.")
     rows = [

@@ -8,19 +8,19 @@ import click
 
 from stretto.base.errors import CheckFailedError
 from stretto.cli import options
-from stretto.cli.cluster_source import PROFILE, OfCluster, of_cluster, state_in
+from stretto.cli.cluster_source import PROFILE, ClusterOptions, cluster_options, state_in
 from stretto.cli.console import Console
-from stretto.cli.options import Common
+from stretto.cli.options import CommandContext
 
 if TYPE_CHECKING:
-    from stretto.explain.doctor.doctor import Checkup, Subject
+    from stretto.explain.doctor.doctor import CheckedObjects, Checkup
 
 #: Findings that are listed without ``-v``.
 SHOWN = 20
 
 
 @dataclass(frozen=True)
-class Asked(OfCluster):
+class DoctorOptions(ClusterOptions):
     """Options of ``doctor``."""
 
     #: What is examined: ``sqlite:PATH``, or a run record; empty for the latest record.
@@ -29,7 +29,7 @@ class Asked(OfCluster):
 
 @options.command(
     "doctor",
-    Asked,
+    DoctorOptions,
     example="""
         stretto doctor
         stretto doctor sqlite:run.db
@@ -38,9 +38,9 @@ class Asked(OfCluster):
     """,
 )
 @click.argument("state", required=False, default="", metavar="[RUN|sqlite:PATH]")
-@of_cluster
+@cluster_options
 @PROFILE
-def doctor(common: Common, asked: Asked) -> None:
+def doctor(common: CommandContext, asked: DoctorOptions) -> None:
     """Check every law on live state and name what breaks it.
 
     Looks at a store (sqlite:PATH) or a cluster (--cluster) as it is, or at the end of a run by its
@@ -64,22 +64,22 @@ def doctor(common: Common, asked: Asked) -> None:
         raise CheckFailedError("one law" if one else "more than one law", f"{title}: {named}")
 
 
-def _subject(common: Common, asked: Asked) -> "tuple[str, Subject]":
+def _subject(common: CommandContext, asked: DoctorOptions) -> "tuple[str, CheckedObjects]":
     """What is examined, with its name."""
     from stretto.explain.doctor.doctor import subject_of, subject_of_record
-    from stretto.explain.records.records import Records
+    from stretto.explain.records.records import RunRecords
     from stretto.state.cluster.cluster import SCHEDULER_NAME
     from stretto.stores.embedded.sqlite import read_store
 
     asked.check("STATE", asked.state)
-    if asked.asks_cluster:
+    if asked.reads_cluster:
         found = state_in(common, asked).state
         return found.title, subject_of(found.records, found.settings.scheduler_names)
     state = asked.state
     if state.startswith("sqlite:"):
         path = Path(state.removeprefix("sqlite:"))
         return f"store {path}", subject_of(read_store(path), frozenset({SCHEDULER_NAME}))
-    record = Records().find(state)
+    record = RunRecords().find(state)
     return f"run {record.stem}", subject_of_record(record)
 
 
@@ -96,7 +96,7 @@ def _show(console: Console, title: str, said: "Checkup") -> None:
     if shown:
         console.data()
     for each in shown:
-        mark = "broken" if each.breaks_a_law else "note"
+        mark = "broken" if each.breaks_invariant else "note"
         console.data(f"{mark}: {each.check.value}: {each.sentence}")
     if len(shown) < len(said.findings):
         console.note(f"{len(said.findings) - len(shown):,} more; -v shows them, --json has all")

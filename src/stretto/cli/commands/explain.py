@@ -9,24 +9,31 @@ from typing import TYPE_CHECKING
 import click
 
 from stretto.cli import options
-from stretto.cli.cluster_source import NAMESPACE, PROFILE, OfCluster, named, of_cluster, state_in
+from stretto.cli.cluster_source import (
+    NAMESPACE,
+    PROFILE,
+    ClusterOptions,
+    cluster_options,
+    named,
+    state_in,
+)
 from stretto.cli.console import Console
-from stretto.cli.options import Common
-from stretto.explain.words.amounts import counted
+from stretto.cli.options import CommandContext
+from stretto.explain.words.amounts import format_count
 
 if TYPE_CHECKING:
-    from stretto.explain.records.records import Records
+    from stretto.explain.records.records import RunRecords
     from stretto.explain.why.inquiry import NearFacts
     from stretto.explain.why.scene import Scene
-    from stretto.explain.why.why import Choice, Explanation, NodeExplanation
-    from stretto.sim.history.sandbox import State
+    from stretto.explain.why.why import Explanation, NodeChoice, NodeExplanation
+    from stretto.sim.history.sandbox import SandboxState
 
 #: Reasons and nodes that are listed without ``-v``.
 SHOWN = 5
 
 
 @dataclass(frozen=True)
-class Asked(OfCluster):
+class ExplainOptions(ClusterOptions):
     """Options of ``explain``."""
 
     #: The pod, as ``name`` or ``namespace/name``.
@@ -47,7 +54,7 @@ class Asked(OfCluster):
 
 @options.command(
     "explain",
-    Asked,
+    ExplainOptions,
     example="""
         stretto explain dream-0
         stretto explain default/web-3 cpu-0001 --run quickstart
@@ -67,31 +74,31 @@ class Asked(OfCluster):
 @options.PLUGIN
 @click.option("--when", is_flag=True, help="Say when it is expected to start, too.")
 @NAMESPACE
-@of_cluster
+@cluster_options
 @PROFILE
-def explain(common: Common, asked: Asked) -> None:
+def explain(common: CommandContext, asked: ExplainOptions) -> None:
     """Say why a pod is pending, or why it is where it is.
 
     POD is a name or namespace/name; with NODE: why it is not there. It reads the record of the
     last run (or of --run NAME), or a cluster as it is now (--cluster), and answers with one
     dominant reason, all reasons with counts, the nearest nodes, and what would cure it.
     """
-    from stretto.explain.records.records import Records
+    from stretto.explain.records.records import RunRecords
 
     if asked.runs:
-        _list_runs(common.console, Records())
+        _list_runs(common.console, RunRecords())
         return
     if not asked.pod:
         raise click.UsageError("Missing argument 'POD'.", click.get_current_context())
     asked.check("--run", asked.run)
-    if asked.run.startswith("sqlite:") or asked.asks_cluster:
+    if asked.run.startswith("sqlite:") or asked.reads_cluster:
         _answer(common.console, *_stored(common, asked))
         return
     from stretto.explain.why.scene import LoadedRun
     from stretto.sim.history.sandbox import state_of
 
     asked = replace(asked, pod=named(asked.pod, asked.namespace))
-    run = LoadedRun(Records().find(asked.run), asked.plugin)
+    run = LoadedRun(RunRecords().find(asked.run), asked.plugin)
     try:
         facts = run.facts
         common.console.detail(f"record {facts.name}: {facts.source}, {facts.started}")
@@ -101,20 +108,22 @@ def explain(common: Common, asked: Asked) -> None:
         run.close()
 
 
-def _stored(common: Common, asked: Asked) -> "tuple[Asked, Scene, State]":
+def _stored(
+    common: CommandContext, asked: ExplainOptions
+) -> "tuple[ExplainOptions, Scene, SandboxState]":
     """The scene of a store or cluster: a plane looks at a copy, and places what it can."""
-    from stretto.explain.why.queues import beside_objects
+    from stretto.explain.why.queues import with_implicit_queues
     from stretto.explain.why.scene import live_scene
-    from stretto.sim.history.sandbox import Copy, state_of
-    from stretto.sim.setup import Rules
+    from stretto.sim.history.sandbox import Sandbox, state_of
+    from stretto.sim.setup import SchedulingRules
 
-    if asked.asks_cluster:
+    if asked.reads_cluster:
         state, space = state_in(common, asked, plugins=asked.plugin)
         asked = replace(asked, run=state.title, pod=named(asked.pod, asked.namespace or space))
     else:
         state = state_of(asked.run)
         asked = replace(asked, pod=named(asked.pod, asked.namespace))
-    copy = Copy(state, Rules(state.profile, "numpy", plugins=asked.plugin))
+    copy = Sandbox(state, SchedulingRules(state.profile, "numpy", plugins=asked.plugin))
     copy.settle()
     copy.rest()
     plane = copy.plane
@@ -122,13 +131,13 @@ def _stored(common: Common, asked: Asked) -> "tuple[Asked, Scene, State]":
     scene = live_scene(plane.cluster, plane.config.profile, plane.units, views)
     scene.when = f"the {state.title}, after what waits there has been tried"
     scene.read(state.records, state.settings.scheduler_names)
-    scene.queues = tuple(beside_objects(scene.queues, state.records))
-    if asked.asks_cluster:
-        _note_room(common.console, scene, state, asked.pod)
+    scene.queues = tuple(with_implicit_queues(scene.queues, state.records))
+    if asked.reads_cluster:
+        _print_fit(common.console, scene, state, asked.pod)
     return asked, scene, state
 
 
-def _note_room(console: Console, scene: "Scene", state: "State", pod: str) -> None:
+def _print_fit(console: Console, scene: "Scene", state: "SandboxState", pod: str) -> None:
     """Say so where the copy has found a node for a pod that has none in the cluster."""
     from stretto.api.wire.kinds import POD
 
@@ -145,7 +154,9 @@ def _note_room(console: Console, scene: "Scene", state: "State", pod: str) -> No
         )
 
 
-def _answer(console: Console, asked: Asked, scene: "Scene", state: "State | None") -> None:
+def _answer(
+    console: Console, asked: ExplainOptions, scene: "Scene", state: "SandboxState | None"
+) -> None:
     """Ask a scene, and show what it says."""
     import msgspec
 
@@ -164,16 +175,18 @@ def _answer(console: Console, asked: Asked, scene: "Scene", state: "State | None
     console.json(SCHEMA, told)
 
 
-def _show_when(console: Console, asked: Asked, state: "State") -> dict[str, float | None]:
+def _show_when(
+    console: Console, asked: ExplainOptions, state: "SandboxState"
+) -> dict[str, float | None]:
     """Seconds until the pod's unit starts or is given up; ``None`` where that is not to be seen."""
     from stretto.sim.history.forecast import forecast
-    from stretto.sim.history.sandbox import Copy
-    from stretto.sim.setup import Rules
+    from stretto.sim.history.sandbox import Sandbox
+    from stretto.sim.setup import SchedulingRules
 
     told: dict[str, float | None] = {"expected_start_s": None, "expected_timeout_s": None}
-    copy = Copy(state, Rules(state.profile, "numpy", plugins=asked.plugin))
+    copy = Sandbox(state, SchedulingRules(state.profile, "numpy", plugins=asked.plugin))
     copy.settle(patience=0.0)
-    copy.age_groups()
+    copy.backdate_groups()
     pods = copy.plane.cluster.pods
     space, _, name = asked.pod.rpartition("/")
     key = f"{space or 'default'}/{name}"
@@ -196,7 +209,7 @@ def _show_when(console: Console, asked: Asked, state: "State") -> dict[str, floa
 
 def _never(late: float, spare: int) -> str:
     """Why a gang never starts, and what would help."""
-    lacks = f"lacks {counted(-spare, 'pod')}" if spare < 0 else "has not found room"
+    lacks = f"lacks {format_count(-spare, 'pod')}" if spare < 0 else "has not found room"
     if late <= 0:
         return (
             "Never starts: its group has timed out (spec.scheduleTimeoutSeconds of the PodGroup). "
@@ -208,7 +221,7 @@ def _never(late: float, spare: int) -> str:
     )
 
 
-def _list_runs(console: Console, records: "Records") -> None:
+def _list_runs(console: Console, records: "RunRecords") -> None:
     """Names of all records, the latest first."""
     names = records.names()
     for name in names:
@@ -252,7 +265,7 @@ def _show_nodes(console: Console, said: "Explanation") -> None:
         shown = nodes.reasons if console.verbose else nodes.reasons[:SHOWN]
         rows = [(each.nodes, each.alone, each.reason) for each in shown]
         console.table(["nodes", "alone", "reason"], rows)
-    together = [f"{counted(e.nodes, 'node')}: {' + '.join(e.reasons)}" for e in nodes.overlaps]
+    together = [f"{format_count(e.nodes, 'node')}: {' + '.join(e.reasons)}" for e in nodes.overlaps]
     _list(console, "Together", together if console.verbose else together[:2])
     _show_forbidden(console, said)
     near = [(each.node, "; ".join(_why(each))) for each in nodes.nearest]
@@ -313,11 +326,11 @@ def _show_unit(console: Console, said: "Explanation") -> None:
             console.data(f"  {gang.next_pod} is next; nearest {gang.next_lacks.node}: {why}")
 
 
-def _show_choice(console: Console, choice: "Choice", *, placed: bool) -> None:
+def _show_choice(console: Console, choice: "NodeChoice", *, placed: bool) -> None:
     """The best nodes, each score rule by rule."""
     fit = "fits" if choice.feasible == 1 else "fit"
     console.data(f"\n{choice.sentence}")
-    console.data(f"{counted(choice.feasible, 'node')} {fit} in {choice.basis}.")
+    console.data(f"{format_count(choice.feasible, 'node')} {fit} in {choice.basis}.")
     if choice.tied > 1:
         console.data(f"Equal scores are told apart by {choice.tie_rule}.")
     top = choice.top
@@ -352,7 +365,7 @@ def _show_node(console: Console, said: "NodeExplanation") -> None:
             rows.append((each.rank, each.node + mark, each.total, *parts))
         console.table(["rank", "node", "score", *plugins], rows)
     fit = "fits" if said.feasible == 1 else "fit"
-    console.data(f"So it is in {said.basis}; {counted(said.feasible, 'node')} {fit}.")
+    console.data(f"So it is in {said.basis}; {format_count(said.feasible, 'node')} {fit}.")
 
 
 def _list(console: Console, heading: str, lines: Sequence[str]) -> None:

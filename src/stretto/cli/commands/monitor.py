@@ -51,9 +51,9 @@ class Monitor(AbstractContextManager["Monitor"]):
         """
         if self._metrics is None:
             return self
-        from stretto.explain.metrics.exposition import Published
+        from stretto.explain.metrics.exposition import PublishedMetrics
 
-        self._published = Published()
+        self._published = PublishedMetrics()
         if self._port is not None:
             from prometheus_client import start_http_server
 

@@ -9,22 +9,22 @@ import click
 
 from stretto.base.errors import DoesNotFitError, InputError
 from stretto.cli import options
-from stretto.cli.cluster_source import OfCluster, of_cluster, state_in
+from stretto.cli.cluster_source import ClusterOptions, cluster_options, state_in
 from stretto.cli.console import Console
-from stretto.cli.options import Common
-from stretto.explain.words.amounts import counted
+from stretto.cli.options import CommandContext
+from stretto.explain.words.amounts import format_count
 
 if TYPE_CHECKING:
     from stretto.sim.history.plan import PlanReport
-    from stretto.sim.history.sandbox import State
-    from stretto.sim.setup import Rules
+    from stretto.sim.history.sandbox import SandboxState
+    from stretto.sim.setup import SchedulingRules
 
 #: Pods that are listed without ``-v``.
 SHOWN = 20
 
 
 @dataclass(frozen=True)
-class Asked(OfCluster):
+class PlanOptions(ClusterOptions):
     """Options of ``plan``."""
 
     tries_profiles = True
@@ -44,7 +44,7 @@ class Asked(OfCluster):
 
 @options.command(
     "plan",
-    Asked,
+    PlanOptions,
     example="""
         stretto plan examples/manifests/web.yaml --on examples/kubernetes.yaml
         stretto plan job.yaml --on sqlite:run.db
@@ -69,8 +69,8 @@ class Asked(OfCluster):
 @click.option("--profile", default="", metavar="NAME|FILE", help="Scheduling profile.")
 @options.TIER
 @options.PLUGIN
-@of_cluster
-def plan(common: Common, asked: Asked) -> None:
+@cluster_options
+def plan(common: CommandContext, asked: PlanOptions) -> None:
     """Say what would happen if some objects were submitted now.
 
     MANIFESTS are Kubernetes objects (YAML or JSON; controllers count as their pods, nodes may come
@@ -84,13 +84,13 @@ def plan(common: Common, asked: Asked) -> None:
     from stretto.sim.history.plan import SCHEMA, nodes_of
     from stretto.sim.history.plan import plan as tried
     from stretto.sim.history.sandbox import state_of
-    from stretto.sim.setup import Rules
+    from stretto.sim.setup import SchedulingRules
 
     asked.check("--on", asked.on)
-    if asked.asks_cluster:
+    if asked.reads_cluster:
         state = state_in(common, asked, plugins=asked.plugin).state
     else:
-        state = state_of(asked.on, Rules("", asked.tier, plugins=asked.plugin))
+        state = state_of(asked.on, SchedulingRules("", asked.tier, plugins=asked.plugin))
     settings = ManifestOptions(asked.namespace, keep_missing_owners=True)
     objects = load_objects(asked.manifests, settings, nodes_of(state))
     report = tried(state, objects, _rules(state, asked))
@@ -98,21 +98,21 @@ def plan(common: Common, asked: Asked) -> None:
     told = {"fits": not report.unfit and not report.refused, **msgspec.to_builtins(report)}
     common.console.json(SCHEMA, told)
     if report.refused:
-        found = counted(len(report.refused), "object")
+        found = format_count(len(report.refused), "object")
         hint = "rename them, or leave out what is there already"
         raise InputError("MANIFESTS", found, "objects that the store takes", hint)
     if report.unfit:
         first = next(each for each in report.pending if each.reason is not None)
         why = first.reason.sentence.rstrip(".") if first.reason else ""
-        raise DoesNotFitError(f"{report.unfit:,} of {counted(report.pods, 'pod')}", why)
+        raise DoesNotFitError(f"{report.unfit:,} of {format_count(report.pods, 'pod')}", why)
 
 
-def _rules(state: "State", asked: Asked) -> "Rules":
+def _rules(state: "SandboxState", asked: PlanOptions) -> "SchedulingRules":
     """The state's own rules, or those that were asked for."""
-    from stretto.sim.setup import Rules, chosen_source
+    from stretto.sim.setup import SchedulingRules, chosen_source
 
     source = chosen_source(state.profile, asked.policy, asked.profile, asked.plugin)
-    return Rules(source, asked.tier, plugins=asked.plugin)
+    return SchedulingRules(source, asked.tier, plugins=asked.plugin)
 
 
 # ---------------------------------------------------------------- what is shown
@@ -120,12 +120,12 @@ def _rules(state: "State", asked: Asked) -> "Rules":
 
 def _show(console: Console, report: "PlanReport") -> None:
     """The whole answer: in a sentence, then pod by pod."""
-    parts = [f"{len(report.placed):,} of {counted(report.pods, 'pod')} would be placed"]
+    parts = [f"{len(report.placed):,} of {format_count(report.pods, 'pod')} would be placed"]
     waiting = sum(len(each.pods) for each in report.pending)
     if waiting:
         parts.append(f"{waiting:,} would stay pending")
     if report.victims:
-        parts.append(f"{counted(len(report.victims), 'pod')} would lose their node")
+        parts.append(f"{format_count(len(report.victims), 'pod')} would lose their node")
     console.data(f"On the {report.state}: {', '.join(parts)}.")
     _show_placed(console, report)
     for group in report.pending:
@@ -145,7 +145,7 @@ def _show(console: Console, report: "PlanReport") -> None:
     if used:
         console.table(["resource", "allocated %", "then %"], used)
     if report.also_placed:
-        others = counted(len(report.also_placed), "pod")
+        others = format_count(len(report.also_placed), "pod")
         console.data(f"\n{others} that wait now would get a node too.")
 
 
@@ -161,7 +161,7 @@ def _show_placed(console: Console, report: "PlanReport") -> None:
     counts = Counter(each.node for each in report.placed).most_common()
     console.table(["node", "pods"], counts[:SHOWN])
     if len(counts) > SHOWN:
-        console.note(f"and {counted(len(counts) - SHOWN, 'node')} more; -v lists every pod")
+        console.note(f"and {format_count(len(counts) - SHOWN, 'node')} more; -v lists every pod")
 
 
 def _show_pending(console: Console, pods: tuple[str, ...], why: str) -> None:

@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING
 import click
 
 from stretto.cli import options
-from stretto.cli.cluster_source import PROFILE, OfCluster, of_cluster, state_in
+from stretto.cli.cluster_source import PROFILE, ClusterOptions, cluster_options, state_in
 from stretto.cli.console import Console
-from stretto.cli.options import Common
-from stretto.explain.words.amounts import counted
+from stretto.cli.options import CommandContext
+from stretto.explain.words.amounts import format_count
 
 if TYPE_CHECKING:
     from stretto.control.dispatcher.usage_report import QueueFacts
     from stretto.explain.metrics.shards import ShardFacts
     from stretto.explain.records.recorder import StepBatch
-    from stretto.sim.history.sandbox import Copy
+    from stretto.sim.history.sandbox import Sandbox
 
 #: Resources that are shown without ``-v``: who wants all of them reads the JSON.
 SHOWN = ("cpu", "memory", "nvidia.com/gpu")
 
 
 @dataclass(frozen=True)
-class Asked(OfCluster):
+class QueuesOptions(ClusterOptions):
     """Options of ``queues`` and ``shards``."""
 
     #: ``sqlite:PATH``, a scenario's file, or a run record; empty for the latest record.
@@ -36,7 +36,7 @@ class Asked(OfCluster):
 
 @options.command(
     "queues",
-    Asked,
+    QueuesOptions,
     example="""
         stretto queues
         stretto queues examples/queues.yaml
@@ -45,9 +45,9 @@ class Asked(OfCluster):
     """,
 )
 @click.argument("state", required=False, default="", metavar="[RUN|SCENARIO|sqlite:PATH]")
-@of_cluster
+@cluster_options
 @PROFILE
-def queues(common: Common, asked: Asked) -> None:
+def queues(common: CommandContext, asked: QueuesOptions) -> None:
     """Show the queues as a tree: guaranteed, used, borrowed, waiting, running.
 
     Of the end of a run by its record (the latest unless one is named), of a store as it lies on
@@ -56,28 +56,28 @@ def queues(common: Common, asked: Asked) -> None:
     """
     import msgspec
 
-    from stretto.explain.why.queues import beside_objects
+    from stretto.explain.why.queues import with_implicit_queues
 
     copy = _copy(common, asked)
-    found = beside_objects(copy.plane.dispatcher.views.queues(), copy.state.records)
+    found = with_implicit_queues(copy.plane.dispatcher.views.queues(), copy.state.records)
     console = common.console
-    console.data(f"{copy.state.title}: {counted(len(found), 'queue')}")
-    if not found and asked.asks_cluster:
+    console.data(f"{copy.state.title}: {format_count(len(found), 'queue')}")
+    if not found and asked.reads_cluster:
         console.note("no Queue is there; kubectl apply -f deploy/crds brings the kind")
     _show(console, found)
     told = {"state": copy.state.title, "queues": msgspec.to_builtins(found)}
     console.json("stretto.queues/v1", told)
 
 
-def _copy(common: Common, asked: Asked) -> "Copy":
+def _copy(common: CommandContext, asked: QueuesOptions) -> "Sandbox":
     """A plane that has looked at the state, and decided nothing."""
-    from stretto.sim.history.sandbox import Copy, state_of
+    from stretto.sim.history.sandbox import Sandbox, state_of
 
     asked.check("STATE", asked.state)
-    if asked.asks_cluster:
-        copy = Copy(state_in(common, asked, asked.shards).state)
+    if asked.reads_cluster:
+        copy = Sandbox(state_in(common, asked, asked.shards).state)
     else:
-        copy = Copy(state_of(asked.state))
+        copy = Sandbox(state_of(asked.state))
     copy.look()
     return copy
 
@@ -120,7 +120,7 @@ def _amounts(console: Console, amounts: dict[str, str]) -> str:
 
 @options.command(
     "shards",
-    Asked,
+    QueuesOptions,
     example="""
         stretto shards
         stretto shards quickstart --json -
@@ -135,9 +135,9 @@ def _amounts(console: Console, amounts: dict[str, str]) -> str:
     metavar="N",
     help="Shards of the cluster's scheduler [1].",
 )
-@of_cluster
+@cluster_options
 @PROFILE
-def shards(common: Common, asked: Asked) -> None:
+def shards(common: CommandContext, asked: QueuesOptions) -> None:
     """Show the shards: which nodes each tries first, its loops, what became of its decisions.
 
     What became of them is known of runs that left a record. A shard has a loop for each sub-cluster
@@ -145,15 +145,15 @@ def shards(common: Common, asked: Asked) -> None:
     """
     import msgspec
 
-    from stretto.explain.metrics.shards import Work, shard_facts
+    from stretto.explain.metrics.shards import WaitingWork, shard_facts
 
     copy = _copy(common, asked)
     numbers = [shard.number for shard in copy.plane.shards]
-    steps = [] if asked.asks_cluster else _steps(asked.state)
-    work = Work(copy.plane.units, copy.plane.sub_clusters)
+    steps = [] if asked.reads_cluster else _steps(asked.state)
+    work = WaitingWork(copy.plane.units, copy.plane.sub_clusters)
     found = shard_facts(copy.plane.cluster, numbers, steps, work)
     console = common.console
-    console.data(f"{copy.state.title}: {counted(len(found), 'shard')}")
+    console.data(f"{copy.state.title}: {format_count(len(found), 'shard')}")
     head, rows = ["shard", "nodes", "of all CPU"], [_row(each) for each in found]
     if steps:
         head += ["placed", "refused", "no place"]
@@ -182,10 +182,10 @@ def _deeds(each: "ShardFacts") -> tuple[object, ...]:
 def _steps(state: str) -> list["StepBatch"]:
     """What a record says of each shard's decisions; nothing where the state is no record."""
     from stretto.explain.records.record_file import RecordFile
-    from stretto.explain.records.records import Records
+    from stretto.explain.records.records import RunRecords
     from stretto.sim.history.sandbox import SQLITE
 
     if state.startswith(SQLITE) or (state.endswith((".yaml", ".yml")) and Path(state).is_file()):
         return []
-    with closing(RecordFile(Records().find(state))) as file:
+    with closing(RecordFile(RunRecords().find(state))) as file:
         return list(file.all_steps())

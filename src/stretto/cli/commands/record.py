@@ -9,13 +9,13 @@ import click
 
 from stretto.base.errors import InputError
 from stretto.cli import options, sinks
-from stretto.cli.interrupts import HeldBack
-from stretto.cli.options import Common
-from stretto.explain.words.amounts import counted
+from stretto.cli.interrupts import DeferredInterrupt
+from stretto.cli.options import CommandContext
+from stretto.explain.words.amounts import format_count
 
 if TYPE_CHECKING:
     from stretto.base.clock import Clock
-    from stretto.sim.history.recording import Taking
+    from stretto.sim.history.recording import RecordingSession
     from stretto.stores.store import Store
 
 #: Seconds that are kept where nothing is said: until Ctrl-C, and at most a month.
@@ -24,7 +24,7 @@ SQLITE = "sqlite:"
 
 
 @dataclass(frozen=True)
-class Asked:
+class RecordOptions:
     """Options of ``record``."""
 
     #: Configuration of the cluster's client; ``None`` takes the usual places.
@@ -41,7 +41,7 @@ class Asked:
 
 @options.command(
     "record",
-    Asked,
+    RecordOptions,
     example="""
         stretto record --kubeconfig ~/.kube/config --out monday.jsonl.gz --for 3600
         stretto record --store sqlite:run.db --out now.jsonl.gz
@@ -67,7 +67,7 @@ class Asked:
     metavar="SECONDS",
     help="How long to listen [until Ctrl-C]; 0 keeps the present state alone.",
 )
-def record(common: Common, asked: Asked) -> None:
+def record(common: CommandContext, asked: RecordOptions) -> None:
     """Keep what a cluster holds now, and every change from now on, in a file.
 
     Nodes, pods, groups, queues, priorities, budgets and volumes are kept. Environment, commands,
@@ -75,27 +75,30 @@ def record(common: Common, asked: Asked) -> None:
     to the cluster. The file is good up to the last change, however the command ends.
     """
     from stretto.base.clock import WallClock, timestamp
-    from stretto.inputs.objects.recordings import FORMAT, Header, RecordingWriter
-    from stretto.sim.history.recording import RECORDED, Taking, kinds_of
+    from stretto.inputs.objects.recordings import FORMAT, RecordingHeader, RecordingWriter
+    from stretto.sim.history.recording import RECORDED, RecordingSession, kinds_of
 
     sinks.check_file("--out", str(asked.out))
     clock = WallClock()
     with closing(_source(asked, clock)) as store:
-        header = Header(FORMAT, timestamp(clock.now()), kinds_of(RECORDED))
+        header = RecordingHeader(FORMAT, timestamp(clock.now()), kinds_of(RECORDED))
         with RecordingWriter(asked.out, header) as writer:
-            taking = Taking(store, writer, clock)
-            common.console.note(f"recording {counted(taking.objects, 'object')} to {asked.out}")
+            taking = RecordingSession(store, writer, clock)
+            common.console.note(
+                f"recording {format_count(taking.objects, 'object')} to {asked.out}"
+            )
             _listen(common, asked, taking)
     told = {"out": str(asked.out), "objects": taking.objects, "changes": taking.changes}
     common.console.data(
-        f"{asked.out}: {counted(taking.objects, 'object')}, {counted(taking.changes, 'change')} in "
+        f"{asked.out}: {format_count(taking.objects, 'object')}, "
+        f"{format_count(taking.changes, 'change')} in "
         f"{taking.seconds:.1f} s"
     )
     common.console.note(f"try: stretto simulate {asked.out}")
     common.console.json("stretto.record/v1", {**told, "seconds": round(taking.seconds, 3)})
 
 
-def _source(asked: Asked, clock: "Clock") -> "Store":
+def _source(asked: RecordOptions, clock: "Clock") -> "Store":
     """What is recorded."""
     from stretto.base.rng import Rng
 
@@ -123,14 +126,14 @@ def _copied(spelled: str, clock: "Clock") -> "Store":
     return store
 
 
-def _listen(common: Common, asked: Asked, taking: "Taking") -> None:
+def _listen(common: CommandContext, asked: RecordOptions, taking: "RecordingSession") -> None:
     """Listen until the time is over, or Ctrl-C: which is how one stops it, and no error."""
     longest = 0.0 if asked.store else LONGEST if asked.seconds is None else asked.seconds
-    held = HeldBack()
+    held = DeferredInterrupt()
     with held, common.console.progress("record", max(1, int(longest))) as bar:
 
         def told(seconds: float, changes: int) -> None:
-            bar.update(int(seconds), counted(changes, "change"))
+            bar.update(int(seconds), format_count(changes, "change"))
 
         try:
             taking.run(longest, told, held.check)

@@ -12,13 +12,13 @@ from click.core import ParameterSource
 from stretto.base.errors import InputError
 from stretto.cli import sinks
 from stretto.cli.console import cell
-from stretto.cli.options import PLUGIN, Common
-from stretto.explain.words.amounts import counted
+from stretto.cli.options import PLUGIN, CommandContext
+from stretto.explain.words.amounts import format_count
 
 if TYPE_CHECKING:
-    from stretto.sim.history.histories import History
-    from stretto.sim.history.replay import Outcomes, Replayed
-    from stretto.sim.history.what_if import Drain, Variation
+    from stretto.sim.history.histories import ReplayHistory
+    from stretto.sim.history.replay import ReplayOutcomes, ReplayResult
+    from stretto.sim.history.what_if import NodeDrain, Variation
 
 AS_RECORDED: Final = "as recorded"
 REPLAYED: Final = "replayed"
@@ -29,7 +29,7 @@ VARYING: Final = ("profile", "plugin", "add_nodes", "drain", "burst", "queue_sha
 """Options that vary a recording and mean nothing to a trace."""
 
 
-class WhatIf(msgspec.Struct, frozen=True):
+class WhatIfOptions(msgspec.Struct, frozen=True):
     """What is asked of a replay, in the words of the command line."""
 
     #: The recording.
@@ -91,7 +91,7 @@ def what_if_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def refuse(names: Sequence[str], expected: str, hint: str) -> None:
+def refuse_options(names: Sequence[str], expected: str, hint: str) -> None:
     """Say no to options of the command at hand that were given and would count for nothing.
 
     Raises:
@@ -105,13 +105,13 @@ def refuse(names: Sequence[str], expected: str, hint: str) -> None:
             raise InputError(f"--{name.replace('_', '-')}", told, expected, hint)
 
 
-def simulate_recording(common: Common, asked: WhatIf) -> "Outcomes":
+def simulate_recording(common: CommandContext, asked: WhatIfOptions) -> "ReplayOutcomes":
     """One replay, with what was recorded beside it."""
     history, varied = _histories(common, asked)
     variation = asked.variation
     name = WHAT_IF if asked.policies or not variation.is_nothing else REPLAYED
     policy = asked.policies[0] if asked.policies else ""
-    done = _replay(common, asked, _Side(name, varied, variation.drains, policy))
+    done = _replay(common, asked, _ReplaySide(name, varied, variation.drains, policy))
     recorded = recorded_side(history)
     _table(common, [(AS_RECORDED, recorded), (name, _shown(done.outcomes))])
     told = {"side": name, **msgspec.to_builtins(done.outcomes), "recorded": recorded}
@@ -122,15 +122,15 @@ def simulate_recording(common: Common, asked: WhatIf) -> "Outcomes":
     return done.outcomes
 
 
-def compare_recording(common: Common, asked: WhatIf) -> None:
+def compare_recording(common: CommandContext, asked: WhatIfOptions) -> None:
     """As it was beside what if: a replay without changes, then one for each policy."""
     history, varied = _histories(common, asked)
-    sides = [(REPLAYED, _replay(common, asked, _Side(REPLAYED, history)))]
+    sides = [(REPLAYED, _replay(common, asked, _ReplaySide(REPLAYED, history)))]
     for policy in dict.fromkeys(asked.policies) or ("",):
         if sides[-1][1].outcomes.partial:
             break
         name = f"{WHAT_IF}: {policy}" if policy else WHAT_IF
-        side = _Side(name, varied, asked.variation.drains, policy)
+        side = _ReplaySide(name, varied, asked.variation.drains, policy)
         sides.append((name, _replay(common, asked, side)))
     recorded = recorded_side(history)
     _table(common, [(AS_RECORDED, recorded), *((name, _shown(d.outcomes)) for name, d in sides)])
@@ -141,11 +141,11 @@ def compare_recording(common: Common, asked: WhatIf) -> None:
         raise KeyboardInterrupt
 
 
-def recorded_side(history: "History") -> dict[str, Any]:
+def recorded_side(history: "ReplayHistory") -> dict[str, Any]:
     """What the recording itself says of its pods' waits."""
-    from stretto.sim.history.replay import asked_for, recorded_waits
+    from stretto.sim.history.replay import arrived_pods, recorded_waits
 
-    waits, asked = recorded_waits(history), asked_for(history)
+    waits, asked = recorded_waits(history), arrived_pods(history)
     count = len(waits)
     left = sum(pod.bound == inf and pod.left < inf for pod in asked)
     return {
@@ -159,7 +159,9 @@ def recorded_side(history: "History") -> dict[str, Any]:
     }
 
 
-def _histories(common: Common, asked: WhatIf) -> "tuple[History, History]":
+def _histories(
+    common: CommandContext, asked: WhatIfOptions
+) -> "tuple[ReplayHistory, ReplayHistory]":
     """As it was, and what if: words that do not fit are told before any side runs."""
     from stretto.inputs.objects.recordings import load_recording
     from stretto.sim.history.histories import history_of
@@ -180,28 +182,28 @@ def _histories(common: Common, asked: WhatIf) -> "tuple[History, History]":
     return history, varied
 
 
-class _Side(NamedTuple):
+class _ReplaySide(NamedTuple):
     """One side of a comparison."""
 
     #: How it is called.
     name: str
     #: What happens.
-    history: "History"
+    history: "ReplayHistory"
     #: Nodes that are emptied as it happens.
-    drains: "Sequence[Drain]" = ()
+    drains: "Sequence[NodeDrain]" = ()
     #: Policy; empty for the profile's own.
     policy: str = ""
 
 
-def _replay(common: Common, asked: WhatIf, side: _Side) -> "Replayed":
+def _replay(common: CommandContext, asked: WhatIfOptions, side: _ReplaySide) -> "ReplayResult":
     """One side."""
     from stretto.cli.commands.plugins import tell, warn_unused
     from stretto.sim.history.replay import Replay
-    from stretto.sim.setup import Rules, Settings, chosen_source
+    from stretto.sim.setup import PlaneSettings, SchedulingRules, chosen_source
 
     source = chosen_source("default", side.policy, asked.profile, asked.plugins)
-    rules = Rules(source, plugins=asked.plugins)
-    replay = Replay(side.history, side.drains, rules, Settings(asked.shards, common.seed))
+    rules = SchedulingRules(source, plugins=asked.plugins)
+    replay = Replay(side.history, side.drains, rules, PlaneSettings(asked.shards, common.seed))
     warn_unused(common.console, asked.plugins, replay.profile)
     with common.console.progress(side.name, max(1, int(side.history.seconds))) as bar:
         done = replay.run(lambda time: bar.update(int(time)))
@@ -212,12 +214,12 @@ def _replay(common: Common, asked: WhatIf, side: _Side) -> "Replayed":
         common.console.warn(f"{side.name}: interrupted, figures are of {covered}")
     if found.refused:
         common.console.warn(
-            f"{side.name}: {counted(found.refused, 'object')} refused: {found.refusal}"
+            f"{side.name}: {format_count(found.refused, 'object')} refused: {found.refusal}"
         )
     return done
 
 
-def _shown(outcomes: "Outcomes") -> dict[str, Any]:
+def _shown(outcomes: "ReplayOutcomes") -> dict[str, Any]:
     """What the table says of a side."""
     found = msgspec.to_builtins(outcomes)
     for name, part in found.pop("used_mean").items():
@@ -229,7 +231,7 @@ def _shown(outcomes: "Outcomes") -> dict[str, Any]:
     return dict(found)
 
 
-def _table(common: Common, sides: Sequence[tuple[str, dict[str, Any]]]) -> None:
+def _table(common: CommandContext, sides: Sequence[tuple[str, dict[str, Any]]]) -> None:
     names = list(dict.fromkeys(name for _, side in sides for name in side))
     rows = [
         (
@@ -241,18 +243,18 @@ def _table(common: Common, sides: Sequence[tuple[str, dict[str, Any]]]) -> None:
     common.console.table(["", *(name for name, _ in sides)], rows)
 
 
-def _plot(common: Common, sides: "Sequence[tuple[str, Replayed]]") -> None:
+def _plot(common: CommandContext, sides: "Sequence[tuple[str, ReplayResult]]") -> None:
     """Use and waiting over time, as pictures in the output folder."""
     if common.out is None:
         return
     from stretto.sim.occupancy import NAMES
-    from stretto.sim.plots import Line, Words, curves_png
+    from stretto.sim.plots import PlotLine, PlotTexts, curves_png
 
-    pictures: list[tuple[str, list[Line], Words]] = []
+    pictures: list[tuple[str, list[PlotLine], PlotTexts]] = []
     for number, resource in enumerate(NAMES):
         if any(resource in done.outcomes.used_peak for _, done in sides):
             lines = [
-                Line(
+                PlotLine(
                     name,
                     [level.time_s for level in done.levels],
                     [100 * level.used[number] for level in done.levels],
@@ -262,10 +264,14 @@ def _plot(common: Common, sides: "Sequence[tuple[str, Replayed]]") -> None:
                 for colour, (name, done) in enumerate(sides)
             ]
             pictures.append(
-                (resource, lines, Words(f"{resource} in use", "seconds", "% of all", from_0=True))
+                (
+                    resource,
+                    lines,
+                    PlotTexts(f"{resource} in use", "seconds", "% of all", from_0=True),
+                )
             )
     waiting = [
-        Line(
+        PlotLine(
             name,
             [level.time_s for level in done.levels],
             [float(level.pending) for level in done.levels],
@@ -274,7 +280,9 @@ def _plot(common: Common, sides: "Sequence[tuple[str, Replayed]]") -> None:
         )
         for colour, (name, done) in enumerate(sides)
     ]
-    pictures.append(("pending", waiting, Words("pods that wait", "seconds", "pods", from_0=True)))
+    pictures.append(
+        ("pending", waiting, PlotTexts("pods that wait", "seconds", "pods", from_0=True))
+    )
     for name, lines, words in pictures:
         target = common.out / f"{name}.png"
         sinks.write_whole(target, curves_png(lines, words))

@@ -15,7 +15,7 @@ import click
 from stretto.cli import options
 from stretto.cli.commands.scheduler import serve
 from stretto.cli.daemon_options import DaemonOptions, daemon_options
-from stretto.cli.options import Common
+from stretto.cli.options import CommandContext
 
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?")
 DEAD_AFTER: Final = 120.0
@@ -65,15 +65,15 @@ class ShardOptions(DaemonOptions):
     default=True,
     help="Share the nodes out among two shards or more, by annotation [yes].",
 )
-def dispatcher(common: Common, asked: DispatcherOptions) -> None:
+def dispatcher(common: CommandContext, asked: DispatcherOptions) -> None:
     """Order the pods of a cluster and hand them to shards.
 
     It forms units, keeps queues and their shares, puts pods right whose annotations contradict one
     another, and takes the pods of dead shards back.
     """
-    from stretto.daemons.roles.dispatcher import DispatcherConfig, DispatcherPlane
+    from stretto.daemons.roles.dispatcher import DispatcherPlane, DispatcherRoleConfig
 
-    wire = DispatcherConfig(asked.shard_timeout, asked.partition)
+    wire = DispatcherRoleConfig(asked.shard_timeout, asked.partition)
     serve(common, asked, partial(DispatcherPlane, wire=wire))
 
 
@@ -99,7 +99,7 @@ def dispatcher(common: Common, asked: DispatcherOptions) -> None:
     default=True,
     help="Try the nodes of its own share first [yes].",
 )
-def shard(common: Common, asked: ShardOptions) -> None:
+def shard(common: CommandContext, asked: ShardOptions) -> None:
     """Find nodes for the pods that were dispatched to the shard NAME.
 
     It registers a Scheduler object of its name and writes on each pod where it is assumed, or who
@@ -124,7 +124,7 @@ def shard(common: Common, asked: ShardOptions) -> None:
     """,
 )
 @daemon_options(10451, "kube-system/stretto-binder")
-def binder(common: Common, asked: DaemonOptions) -> None:
+def binder(common: CommandContext, asked: DaemonOptions) -> None:
     """Check what shards have decided against the truth, and bind.
 
     A gang is bound when enough of it is decided and every member of that holds; what does not
@@ -143,7 +143,7 @@ def binder(common: Common, asked: DaemonOptions) -> None:
     """,
 )
 @daemon_options(10551, "kube-system/stretto-controller")
-def controller(common: Common, asked: DaemonOptions) -> None:
+def controller(common: CommandContext, asked: DaemonOptions) -> None:
     """Keep the phases of PodGroups, the statuses of queues, and places for successors."""
     from stretto.daemons.roles.controller import ControllerPlane
 

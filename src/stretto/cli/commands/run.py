@@ -14,15 +14,15 @@ from stretto.cli import options, sinks
 from stretto.cli.commands import plugins
 from stretto.cli.commands.monitor import Monitor
 from stretto.cli.console import Console
-from stretto.cli.interrupts import HeldBack
-from stretto.cli.options import Common
+from stretto.cli.interrupts import DeferredInterrupt
+from stretto.cli.options import CommandContext
 
 if TYPE_CHECKING:
     from stretto.inputs.scenario.schema import Scenario
-    from stretto.sim.counters import Meter
-    from stretto.sim.real_time import LiveRun, Sample
+    from stretto.sim.counters import StepCounters
+    from stretto.sim.real_time import LiveRun, RunSample
     from stretto.sim.report import RunReport
-    from stretto.sim.setup import Rules, Site
+    from stretto.sim.setup import LiveSite, SchedulingRules
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class RunOptions:
     metavar="N",
     help="Serve /metrics on 127.0.0.1 while it runs.",
 )
-def run(common: Common, asked: RunOptions) -> None:
+def run(common: CommandContext, asked: RunOptions) -> None:
     """Run the scheduler over a scenario in real time and report.
 
     SCENARIO is a YAML file that names machines and work (docs/reference/scenario.md). With a SQLite
@@ -109,10 +109,16 @@ def run(common: Common, asked: RunOptions) -> None:
     from stretto.base.rng import Rng
     from stretto.inputs.scenario.feed import materialise
     from stretto.inputs.scenario.read import check_scenario, load_scenario
-    from stretto.sim.counters import Meter
+    from stretto.sim.counters import StepCounters
     from stretto.sim.feeder import Feeder
     from stretto.sim.real_time import LiveRun
-    from stretto.sim.setup import Rules, build_site, open_store, overridden, profile_source
+    from stretto.sim.setup import (
+        SchedulingRules,
+        build_site,
+        open_store,
+        overridden,
+        profile_source,
+    )
 
     scenario = overridden(
         load_scenario(asked.scenario),
@@ -128,17 +134,17 @@ def run(common: Common, asked: RunOptions) -> None:
     with closing(open_store(asked.store, clock, rng.child("store"))) as store:
         feeder = Feeder(feed, store, scenario.name)
         events = asked.store != "memory" if asked.events is None else asked.events
-        rules = Rules(source, asked.tier, events, asked.plugin)
+        rules = SchedulingRules(source, asked.tier, events, asked.plugin)
         site = build_site(scenario, feed, rules, store, clock)
         plugins.warn_unused(common.console, asked.plugin, site.plane.config.profile)
         monitor = Monitor(site.plane, asked.metrics_file, asked.metrics_port)
         _announce(common.console, scenario, site, feeder.resumed)
-        meter = Meter(site.plane)
+        meter = StepCounters(site.plane)
         live = LiveRun(site.plane, feeder, clock, scenario.speed)
         with monitor:
             ended = _drive(common.console, live, (meter, monitor), feed.pods)
         plugins.tell(common.console, site.plane.config.profile)
-        job = _Job(scenario, rules, site, live, meter, feeder.resumed, ended is not None)
+        job = _FinishedRun(scenario, rules, site, live, meter, feeder.resumed, ended is not None)
         report = _finish(common.console, job, out, plots=asked.plots)
     if ended is not None:
         raise ended
@@ -150,19 +156,19 @@ def run(common: Common, asked: RunOptions) -> None:
 
 
 @dataclass(frozen=True)
-class _Job:
+class _FinishedRun:
     """A run that has ended, with all that its report is made from."""
 
     #: What was run.
     scenario: "Scenario"
     #: What its profile was made from.
-    rules: "Rules"
+    rules: "SchedulingRules"
     #: Store and plane.
-    site: "Site"
+    site: "LiveSite"
     #: What happened.
     live: "LiveRun"
     #: What was counted.
-    meter: "Meter"
+    meter: "StepCounters"
     #: Whether it went on with an interrupted run.
     resumed: bool
     #: Whether it was ended before it was over.
@@ -180,7 +186,7 @@ def _out_folder(given: Path | None, name: str) -> Path:
     return folder
 
 
-def _announce(console: Console, scenario: "Scenario", site: "Site", resumed: bool) -> None:
+def _announce(console: Console, scenario: "Scenario", site: "LiveSite", resumed: bool) -> None:
     profile = site.plane.config.profile
     how = f"{len(site.plane.shards)} shards, profile {profile.name}, seed {scenario.seed}"
     console.note(f"{'going on with' if resumed else 'running'} {scenario.name}: {how}")
@@ -189,13 +195,13 @@ def _announce(console: Console, scenario: "Scenario", site: "Site", resumed: boo
 
 
 def _drive(
-    console: Console, live: "LiveRun", watchers: "tuple[Meter, Monitor]", pods: int
+    console: Console, live: "LiveRun", watchers: "tuple[StepCounters, Monitor]", pods: int
 ) -> KeyboardInterrupt | None:
     """Run to the end, or until somebody ends it; then the error to end with is returned."""
     meter, monitor = watchers
-    with HeldBack() as held, console.progress("placing", pods) as progress:
+    with DeferredInterrupt() as held, console.progress("placing", pods) as progress:
 
-        def told(sample: "Sample") -> None:
+        def told(sample: "RunSample") -> None:
             monitor.tick(sample.seconds)
             rate = meter.placed / sample.seconds if sample.seconds > 0 else 0
             waiting = f"pending {sample.pending:,} · {rate:,.0f}/s"
@@ -210,7 +216,7 @@ def _drive(
     return None
 
 
-def _finish(console: Console, job: _Job, out: Path, *, plots: bool) -> "RunReport":
+def _finish(console: Console, job: _FinishedRun, out: Path, *, plots: bool) -> "RunReport":
     """Report, record, plots, and what to try next."""
     import msgspec
 
@@ -241,7 +247,7 @@ def _finish(console: Console, job: _Job, out: Path, *, plots: bool) -> "RunRepor
 # ---------------------------------------------------------------- what is shown
 
 
-def _show(console: Console, report: "RunReport", job: _Job, sample: "Sample") -> None:
+def _show(console: Console, report: "RunReport", job: _FinishedRun, sample: "RunSample") -> None:
     """The figures as tables."""
     from stretto.sim.report import tables
 
@@ -258,7 +264,7 @@ def _show(console: Console, report: "RunReport", job: _Job, sample: "Sample") ->
     console.data()
 
 
-def _try_next(console: Console, job: _Job, report: "RunReport | None") -> None:
+def _try_next(console: Console, job: _FinishedRun, report: "RunReport | None") -> None:
     """Commands that answer the next question, with names of this run."""
     if report is None:
         return
@@ -290,15 +296,15 @@ def _short(pod: str) -> str:
 # ---------------------------------------------------------------- what is written
 
 
-def _record(console: Console, job: _Job, told: dict[str, Any]) -> str:
+def _record(console: Console, job: _FinishedRun, told: dict[str, Any]) -> str:
     """Write the record of the run; where it cannot be written, say so and go on."""
     from stretto.base.clock import timestamp
-    from stretto.explain.records.record_file import Parts, RunFacts, write_record
-    from stretto.explain.records.records import Records
+    from stretto.explain.records.record_file import RecordSources, RunFacts, write_record
+    from stretto.explain.records.records import RunRecords
 
     live, plane = job.live, job.site.plane
     started = timestamp(plane.clock.now() - live.seconds)
-    records = Records()
+    records = RunRecords()
     try:
         path = records.new(job.scenario.name, started)
         facts = RunFacts(
@@ -316,7 +322,7 @@ def _record(console: Console, job: _Job, told: dict[str, Any]) -> str:
             queues=tuple(plane.dispatcher.views.queues()),
             summary=told,
         )
-        parts = Parts(
+        parts = RecordSources(
             job.site.store, plane.cluster, plane.units, live.recorder, live.start, live.failures,
             plane.dispatcher.views,
         )  # fmt: skip

@@ -9,11 +9,11 @@ import click
 
 from stretto.cli import options
 from stretto.cli.daemon_options import DaemonOptions, daemon_options
-from stretto.cli.interrupts import HeldBack, on_hangup
-from stretto.cli.options import Common
+from stretto.cli.interrupts import DeferredInterrupt, on_hangup
+from stretto.cli.options import CommandContext
 
 if TYPE_CHECKING:
-    from stretto.daemons.probes import Certificate
+    from stretto.daemons.probes import ServingCertificate
     from stretto.daemons.scheduler import Make
     from stretto.framework.profile.profile import Profile
     from stretto.plane import PlaneConfig
@@ -37,7 +37,7 @@ class SchedulerOptions(DaemonOptions):
 )
 @daemon_options(10259, "kube-system/stretto-scheduler")
 @click.option("--shards", default=1, type=click.IntRange(1, 64), metavar="N", help="Shards [1].")
-def scheduler(common: Common, asked: SchedulerOptions) -> None:
+def scheduler(common: CommandContext, asked: SchedulerOptions) -> None:
     """Schedule the pods of a Kubernetes cluster that ask for it by schedulerName.
 
     Pods of other schedulers are never placed nor asked to leave; what they hold is counted. Several
@@ -48,13 +48,13 @@ def scheduler(common: Common, asked: SchedulerOptions) -> None:
 
 
 def serve(
-    common: Common, asked: DaemonOptions, make: "Make | None" = None, shards: int = 1
+    common: CommandContext, asked: DaemonOptions, make: "Make | None" = None, shards: int = 1
 ) -> None:
     """Run a daemon until it is asked to stop: the whole plane, or what ``make`` makes of it."""
     from stretto.base.clock import WallClock
     from stretto.base.errors import InputError
     from stretto.base.rng import Rng
-    from stretto.control.lease import Elector, LeaseConfig
+    from stretto.control.lease import LeaderElector, LeaseConfig
     from stretto.daemons.logs import Log, LogFormat
     from stretto.daemons.profiles import ProfileFile
     from stretto.daemons.scheduler import LINE, SchedulerConfig, SchedulerDaemon
@@ -78,13 +78,13 @@ def serve(
     try:
         elector = None
         if asked.leader_elect:
-            lease = LeaseConfig.lasting(asked.lease_duration, namespace, name, identity)
-            elector = Elector(store, lease, clock)
+            lease = LeaseConfig.of_duration(asked.lease_duration, namespace, name, identity)
+            elector = LeaderElector(store, lease, clock)
         daemon = SchedulerDaemon(config, store, elector, clock, log)
         daemon.follow(profiles, lambda profile: _plane(asked, shards, profile))
         names = ",".join(sorted(plane.cluster.scheduler_names))
         log.info("scheduling", names=names, profile=profiles.good.name, identity=identity)
-        with HeldBack() as held, on_hangup(profiles.ask):
+        with DeferredInterrupt() as held, on_hangup(profiles.ask):
             daemon.run(lambda: held.waiting is not None)
     finally:
         store.close()
@@ -98,10 +98,10 @@ def _plane(asked: DaemonOptions, shards: int, profile: "Profile") -> "PlaneConfi
     return plane_config(profile, asked.scheduler_name, shards, asked.tier, report=asked.report)
 
 
-def _certificate(asked: DaemonOptions) -> "Certificate | None":
+def _certificate(asked: DaemonOptions) -> "ServingCertificate | None":
     """The certificate and its key; both or none."""
     from stretto.base.errors import InputError
-    from stretto.daemons.probes import Certificate
+    from stretto.daemons.probes import ServingCertificate
 
     cert, key = asked.tls_cert_file, asked.tls_private_key_file
     if cert is None and key is None:
@@ -109,4 +109,4 @@ def _certificate(asked: DaemonOptions) -> "Certificate | None":
     if cert is None or key is None:
         missing = "--tls-cert-file" if cert is None else "--tls-private-key-file"
         raise InputError(missing, None, "a file: a certificate and its key go together")
-    return Certificate(cert, key)
+    return ServingCertificate(cert, key)

@@ -11,18 +11,18 @@ from stretto.base.errors import DoesNotFitError, InputError
 from stretto.cli import options, sinks
 from stretto.cli.commands.replaying import (
     VARYING,
-    WhatIf,
-    refuse,
+    WhatIfOptions,
+    refuse_options,
     simulate_recording,
     what_if_options,
 )
 from stretto.cli.console import cell
-from stretto.cli.options import INPUT_FILE, Common
+from stretto.cli.options import INPUT_FILE, CommandContext
 
 if TYPE_CHECKING:
     from stretto.inputs.neutral.fleet import FleetNode
-    from stretto.sim.engine import Arrivals, Unfit
-    from stretto.sim.result import Simulated
+    from stretto.sim.engine import Arrivals, UnfitPolicy
+    from stretto.sim.result import SimulationResult
 
 FORMATS: Final = ("openb", "philly", "azure-vm")
 """Traces that have times."""
@@ -53,7 +53,7 @@ _LABELS: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True)
-class Asked:
+class SimulateOptions:
     """Options of ``simulate``; ``None`` where one was not given."""
 
     #: A recording; ``None`` where a trace is meant.
@@ -114,7 +114,7 @@ class Asked:
 
 @options.command(
     "simulate",
-    Asked,
+    SimulateOptions,
     example="""
         stretto simulate --format openb --nodes N.csv --pods P.csv --node-filter model=G2,gpu=8 \\
             --node-limit 3 --policy best-fit --on-unschedulable reject --json out.json
@@ -152,7 +152,7 @@ class Asked:
 @click.option("--gangs", is_flag=True, help="azure-vm: the VMs of a batch start as one.")
 @click.option("--require-all", is_flag=True, help="Exit 3 when something gets no place.")
 @what_if_options
-def simulate(common: Common, asked: Asked) -> None:
+def simulate(common: CommandContext, asked: SimulateOptions) -> None:
     """Run one policy over a trace, or a recording of a cluster, in virtual time, and report.
 
     Pods come and go at the times of the trace; the plane that decides is the one of production.
@@ -183,10 +183,10 @@ def simulate(common: Common, asked: Asked) -> None:
         raise DoesNotFitError(f"{left:,} of them", "--require-all was asked for", hint)
 
 
-def _simulate_recording(common: Common, asked: Asked) -> None:
+def _simulate_recording(common: CommandContext, asked: SimulateOptions) -> None:
     """A recording: another kind of input, with options of its own."""
     names = ("format", "pods", *sorted(frozenset().union(*_ONLY.values()) - {"policy"}))
-    refuse(names, "no such option with a recording", "it is for traces")
+    refuse_options(names, "no such option with a recording", "it is for traces")
     done = simulate_recording(common, _what_if(asked))
     left = done.pending + done.left_waiting
     if asked.require_all and left:
@@ -194,9 +194,9 @@ def _simulate_recording(common: Common, asked: Asked) -> None:
         raise DoesNotFitError(f"{left:,} of them", "--require-all was asked for", hint)
 
 
-def _what_if(asked: Asked) -> WhatIf:
+def _what_if(asked: SimulateOptions) -> WhatIfOptions:
     assert asked.recording is not None
-    return WhatIf(
+    return WhatIfOptions(
         asked.recording,
         (asked.policy,) if asked.policy else (),
         asked.profile,
@@ -209,7 +209,7 @@ def _what_if(asked: Asked) -> WhatIf:
     )
 
 
-def _check(asked: Asked) -> None:
+def _check(asked: SimulateOptions) -> None:
     """Refuse options that the format has no use for, and demand those that every trace needs."""
     for name, value in (("--format", asked.format), ("--pods", asked.pods)):
         if value is None:
@@ -217,7 +217,7 @@ def _check(asked: Asked) -> None:
             raise InputError(
                 name, None, f"one of {', '.join(FORMATS)}" if name == "--format" else "a file", hint
             )
-    refuse(VARYING, "a recording to vary", "stretto simulate FILE")
+    refuse_options(VARYING, "a recording to vary", "stretto simulate FILE")
     for name in sorted(frozenset().union(*_ONLY.values()) - _ONLY[asked.trace_format]):
         if getattr(asked, name) not in (None, False):
             formats = ", ".join(each for each in FORMATS if name in _ONLY[each])
@@ -226,7 +226,7 @@ def _check(asked: Asked) -> None:
             raise InputError(option, getattr(asked, name), expected, f"it is for {formats}")
 
 
-def _machines(asked: Asked) -> "tuple[tuple[FleetNode, ...], set[str]]":
+def _machines(asked: SimulateOptions) -> "tuple[tuple[FleetNode, ...], set[str]]":
     """The nodes that are left after filter and limit, and the GPU models of all of them."""
     from stretto.inputs.neutral.shapes import matching_nodes, nodes_like
     from stretto.inputs.traces.openb.reader import load_nodes
@@ -246,7 +246,7 @@ def _machines(asked: Asked) -> "tuple[tuple[FleetNode, ...], set[str]]":
     return found, models
 
 
-def _openb(common: Common, asked: Asked) -> "Simulated[Any]":
+def _openb(common: CommandContext, asked: SimulateOptions) -> "SimulationResult[Any]":
     """Pods in their own time."""
     from stretto.inputs.neutral.fleet import Fleet
     from stretto.inputs.traces.openb.reader import load_pods
@@ -258,7 +258,7 @@ def _openb(common: Common, asked: Asked) -> "Simulated[Any]":
     return _run(common, len(fleet.pods), lambda told: replay_openb(fleet, study, told))
 
 
-def _philly(common: Common, asked: Asked) -> "Simulated[Any]":
+def _philly(common: CommandContext, asked: SimulateOptions) -> "SimulationResult[Any]":
     """Jobs on one pool of GPUs."""
     from stretto.inputs.traces.philly import load_jobs
     from stretto.sim.traces.philly import simulate_philly
@@ -270,7 +270,7 @@ def _philly(common: Common, asked: Asked) -> "Simulated[Any]":
     return _run(common, total, lambda told: simulate_philly(jobs, gpus, queue, told))
 
 
-def _azure(common: Common, asked: Asked) -> "Simulated[Any]":
+def _azure(common: CommandContext, asked: SimulateOptions) -> "SimulationResult[Any]":
     """Virtual machines on hosts."""
     from stretto.inputs.traces.azure_vm import Lifetime, load_vms
     from stretto.sim.traces.azure import DEFAULT_POLICY, AzureStudy, simulate_azure
@@ -287,28 +287,28 @@ def _azure(common: Common, asked: Asked) -> "Simulated[Any]":
     return _run(common, len(vms), lambda told: simulate_azure(vms, hosts, study, told))
 
 
-_RUNS: Final[Mapping[str, Callable[[Common, Asked], "Simulated[Any]"]]] = {
+_RUNS: Final[Mapping[str, Callable[[CommandContext, SimulateOptions], "SimulationResult[Any]"]]] = {
     "openb": _openb,
     "philly": _philly,
     "azure-vm": _azure,
 }
 
 
-def _unfit(asked: Asked) -> "Unfit":
-    from stretto.sim.engine import Unfit
+def _unfit(asked: SimulateOptions) -> "UnfitPolicy":
+    from stretto.sim.engine import UnfitPolicy
 
-    return Unfit(asked.on_unschedulable or "wait")
+    return UnfitPolicy(asked.on_unschedulable or "wait")
 
 
 def _run(
-    common: Common, total: int, start: "Callable[[Arrivals], Simulated[Any]]"
-) -> "Simulated[Any]":
+    common: CommandContext, total: int, start: "Callable[[Arrivals], SimulationResult[Any]]"
+) -> "SimulationResult[Any]":
     """Run under a progress bar."""
     with common.console.progress("simulate", total) as bar:
         return start(bar.update)
 
 
-def _show(common: Common, asked: Asked, found: Mapping[str, Any]) -> None:
+def _show(common: CommandContext, asked: SimulateOptions, found: Mapping[str, Any]) -> None:
     """The report as a table."""
     rows: list[Sequence[object]] = []
     for name, value in found.items():
@@ -318,12 +318,12 @@ def _show(common: Common, asked: Asked, found: Mapping[str, Any]) -> None:
     common.console.table(("", asked.trace_format), rows)
 
 
-def _plot(common: Common, asked: Asked, done: "Simulated[Any]") -> None:
+def _plot(common: CommandContext, asked: SimulateOptions, done: "SimulationResult[Any]") -> None:
     """Use over time, as a picture in the output folder."""
-    from stretto.sim.plots import Words, curves_png
+    from stretto.sim.plots import PlotTexts, curves_png
 
     assert common.out is not None
-    words = Words(f"{asked.trace.name}: use over time", "hours", "in use, % of all")
+    words = PlotTexts(f"{asked.trace.name}: use over time", "hours", "in use, % of all")
     target = common.out / "usage.png"
     sinks.write_whole(target, curves_png(done.lines, words))
     common.console.note(f"plot: {target}")

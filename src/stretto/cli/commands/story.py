@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 import click
 
 from stretto.cli import options
-from stretto.cli.cluster_source import NAMESPACE, OfCluster, named, of_cluster, opened
+from stretto.cli.cluster_source import NAMESPACE, ClusterOptions, cluster_options, named, opened
 from stretto.cli.console import Console
-from stretto.cli.options import Common
+from stretto.cli.options import CommandContext
 
 if TYPE_CHECKING:
     from stretto.explain.story import Story
 
 
 @dataclass(frozen=True)
-class Asked(OfCluster):
+class StoryOptions(ClusterOptions):
     """Options of ``story``."""
 
     #: The pod, as ``name`` or ``namespace/name``.
@@ -31,7 +31,7 @@ class Asked(OfCluster):
 
 @options.command(
     "story",
-    Asked,
+    StoryOptions,
     example="""
         stretto story train-big-3
         stretto story default/web-3 --run quickstart
@@ -45,8 +45,8 @@ class Asked(OfCluster):
 )
 @options.PLUGIN
 @NAMESPACE
-@of_cluster
-def story(common: Common, asked: Asked) -> None:
+@cluster_options
+def story(common: CommandContext, asked: StoryOptions) -> None:
     """Tell every step of a pod's life, with its cause.
 
     POD is a name or namespace/name. From the record of a run the story is complete: declined
@@ -62,26 +62,26 @@ def story(common: Common, asked: Asked) -> None:
     common.console.json(SCHEMA, msgspec.to_builtins(said))
 
 
-def _story(asked: Asked) -> "Story":
+def _story(asked: StoryOptions) -> "Story":
     """The story, from wherever it is to be taken."""
-    from stretto.explain.records.records import Records
+    from stretto.explain.records.records import RunRecords
     from stretto.explain.story import story_of_objects, story_of_run
     from stretto.explain.why.scene import LoadedRun
     from stretto.stores.embedded.sqlite import read_store
 
     asked.check("--run", asked.run)
-    if asked.asks_cluster:
-        from stretto.sim.history.clusters import story_in
+    if asked.reads_cluster:
+        from stretto.sim.history.clusters import story_of_events
 
         with opened(asked) as cluster:
             space, _, name = asked.pod.rpartition("/")
             space = space or asked.namespace or cluster.namespace
-            return story_in(cluster.store, space, name, cluster.title)
+            return story_of_events(cluster.store, space, name, cluster.title)
     pod = named(asked.pod, asked.namespace)
     if asked.run.startswith("sqlite:"):
         path = Path(asked.run.removeprefix("sqlite:"))
         return story_of_objects(read_store(path), pod, f"the events in {path}")
-    run = LoadedRun(Records().find(asked.run), asked.plugin)
+    run = LoadedRun(RunRecords().find(asked.run), asked.plugin)
     try:
         return story_of_run(run, pod)
     finally:

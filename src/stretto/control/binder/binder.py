@@ -19,15 +19,23 @@ import numpy.typing as npt
 
 from stretto.api.wire.kinds import POD
 from stretto.base.failpoints import Failpoint, no_failpoint
-from stretto.control.binder.conflicts import Judge
-from stretto.control.binder.in_flight import AHEAD, Flights, Landed
-from stretto.control.binder.volumes import VolumeDesk
+from stretto.control.binder.conflicts import PlanJudge
+from stretto.control.binder.in_flight import AHEAD, AnsweredBinds, BindsInFlight
+from stretto.control.binder.volumes import VolumeReserver
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.lifecycle import PodEvent, PodState, step_pods
 from stretto.state.rows.pods import NO_SLOT
 from stretto.state.work.claims import ConflictCause, Plan, Verdict
 from stretto.state.work.units import Cure, Unit, Units
-from stretto.stores.store import Bind, Code, Outcome, Replies, Reply, Store, UnitReplies
+from stretto.stores.store import (
+    Bind,
+    Replies,
+    Reply,
+    StatusReason,
+    Store,
+    UnitReplies,
+    WriteOutcome,
+)
 
 READ_BACK_AFTER: Final = 1.0
 """Seconds between looks at a pod whose bind went unanswered."""
@@ -41,7 +49,7 @@ Refusals = list[tuple[Unit, tuple[int, ...], ConflictCause]]
 """Units with rows that were not granted, and why."""
 
 
-class InDoubt(NamedTuple):
+class UnansweredBind(NamedTuple):
     """A claim whose bind has not been answered."""
 
     #: Serial of the pod.
@@ -61,12 +69,12 @@ class Binder:
         cluster: Cluster,
         units: Units,
         store: Store,
-        judge: Judge,
+        judge: PlanJudge,
         failpoint: Failpoint = no_failpoint,
     ) -> None:
         """A binder that takes over whatever is assumed in the cluster now."""
         #: Claims whose bind has not been answered, by row.
-        self.in_doubt: dict[int, InDoubt] = {}
+        self.in_doubt: dict[int, UnansweredBind] = {}
         #: What became of claims so far: ``granted``, ``bound`` and the causes of refusals.
         self.counts: Counter[str] = Counter()
         self._cluster = cluster
@@ -75,12 +83,12 @@ class Binder:
         self._judge = judge
         self._failpoint = failpoint
         #: Writes what volumes need before their pods are bound.
-        self.volumes = VolumeDesk(cluster, store)
+        self.volumes = VolumeReserver(cluster, store)
         #: Binds whole units in one transaction, where the store can.
         self._bind_units: Callable[[list[list[Bind]]], UnitReplies] | None = getattr(
             store, "bind_units", None
         )
-        self._flights = Flights(store)
+        self._in_flight = BindsInFlight(store)
         self._landed: Refusals = []
         self._adopt()
 
@@ -106,7 +114,7 @@ class Binder:
                 refused.extend(self._bind(plan.rows[granted].tolist(), now, gangs))
         return Verdict(plan.shard, rows, refused)
 
-    def settle_doubts(self, now: float) -> Refusals:
+    def resolve_unanswered(self, now: float) -> Refusals:
         """Hear of binds under way, and read back what went unanswered.
 
         That is done, gone, or bound again to the same node.
@@ -145,11 +153,11 @@ class Binder:
             refused.extend(self._bind(list(again), now, gangs, again))
         return refused
 
-    def bind_ripe(self, units: Sequence[tuple[int, ...]], now: float) -> Refusals:
+    def bind_ready(self, units: Sequence[tuple[int, ...]], now: float) -> Refusals:
         """Bind claims that have waited for their victims, each unit together."""
         refused: Refusals = []
         for unit in units if self.volumes.late is not None else ():
-            refused.extend(self._reserve_late(unit))
+            refused.extend(self._reserve_after_wait(unit))
         lost = {row for _, rows, _ in refused for row in rows}
         units = [unit for unit in units if lost.isdisjoint(unit)]
         rows = [row for unit in units for row in unit]
@@ -166,30 +174,30 @@ class Binder:
     @property
     def is_waiting(self) -> bool:
         """Whether the answer to some bind is not known yet."""
-        return bool(self.in_doubt) or self._flights.unanswered > 0
+        return bool(self.in_doubt) or self._in_flight.unanswered > 0
 
-    def open_rows(self) -> set[int]:
+    def unanswered_rows(self) -> set[int]:
         """Rows of claims whose binds have not been answered."""
-        return {*self.in_doubt, *self._flights.rows()}
+        return {*self.in_doubt, *self._in_flight.rows()}
 
     def land(self, now: float) -> None:
         """Wait for the answers to all binds under way.
 
-        What they give back is told by the next ``settle_doubts``.
+        What they give back is told by the next ``resolve_unanswered``.
         """
         self._land(now, most=0)
 
     def _land(self, now: float, most: float) -> None:
         """Take the answers that are there; wait while more than ``most`` are not."""
-        for landed in self._flights.land(most):
+        for landed in self._in_flight.land(most):
             self._failpoint("binder.after-write")
             self._landed += self._answered(landed, now)
 
-    def _answered(self, landed: Landed, now: float) -> Refusals:
+    def _answered(self, landed: AnsweredBinds, now: float) -> Refusals:
         """Take answers to binds of pods that may have changed meanwhile."""
         pods, rows, replies = self._cluster.pods, [], []
         for (row, serial), reply in zip(landed.rows, landed.replies, strict=True):
-            if reply.outcome is Outcome.OK or (
+            if reply.outcome is WriteOutcome.OK or (
                 pods.serial[row] == serial and pods.state[row] == PodState.ASSUMED
             ):  # else its end, or its node, has been seen meanwhile
                 rows.append(row)
@@ -200,7 +208,7 @@ class Binder:
         """After a crash nobody knows which binds were sent: all that is assumed is in doubt."""
         pods = self._cluster.pods
         for row in np.flatnonzero(pods.state[: pods.length] == PodState.ASSUMED).tolist():
-            self.in_doubt[row] = InDoubt(int(pods.serial[row]), 0.0, inf)
+            self.in_doubt[row] = UnansweredBind(int(pods.serial[row]), 0.0, inf)
 
     def _reserve(
         self, plan: Plan, granted: npt.NDArray[np.int64]
@@ -223,7 +231,7 @@ class Binder:
             refused.extend(self._release(int(plan.rows[i]), cause))
         return np.array([i for i in granted.tolist() if i not in lost], np.int64), refused
 
-    def _reserve_late(self, unit: Sequence[int]) -> Refusals:
+    def _reserve_after_wait(self, unit: Sequence[int]) -> Refusals:
         """What the volumes of a unit need that has waited for its victims; all of it or nothing."""
         desk, pods, refused = self.volumes, self._cluster.pods, Refusals()
         assert desk.late is not None
@@ -258,12 +266,12 @@ class Binder:
             gangs = [some for gang in gangs if (some := [row for row in gang if row in there])]
             if not rows:
                 return []
-        if self._flights.possible and not (gangs and self._bind_units):
+        if self._in_flight.can_send and not (gangs and self._bind_units):
             self._land(now, most=AHEAD)
             serials = self._cluster.pods.serial[np.asarray(rows, np.int64)].tolist()
             binds = self._binds(rows)
             self._failpoint("binder.before-write")
-            self._flights.begin(binds, list(zip(rows, serials, strict=True)), again)
+            self._in_flight.begin(binds, list(zip(rows, serials, strict=True)), again)
             return []
         rows, replies = self._send(rows, gangs)
         return self._take(rows, replies, now, again)
@@ -273,14 +281,14 @@ class Binder:
     ) -> Refusals:
         """Take replies for what they say."""
         refused: Refusals = []
-        bound = [reply.outcome for reply in replies].count(Outcome.OK)
+        bound = [reply.outcome for reply in replies].count(WriteOutcome.OK)
         self.counts["bound"] += bound
         if bound == len(rows):
             return refused
         for row, reply in zip(rows, replies, strict=True):
-            if reply.outcome is Outcome.OK:
+            if reply.outcome is WriteOutcome.OK:
                 continue
-            if reply.outcome is Outcome.UNKNOWN:
+            if reply.outcome is WriteOutcome.UNKNOWN:
                 self._doubt(row, now + (reply.retry_after or READ_BACK_AFTER), now + FLIGHT)
                 self.counts["unknown"] += 1
             elif row in again and again[row] > now and _is_for_now(reply):
@@ -316,7 +324,7 @@ class Binder:
         return order, [*replies, *chain.from_iterable(answers)]
 
     def _doubt(self, row: int, look_at: float, until: float) -> None:
-        self.in_doubt[row] = InDoubt(int(self._cluster.pods.serial[row]), look_at, until)
+        self.in_doubt[row] = UnansweredBind(int(self._cluster.pods.serial[row]), look_at, until)
 
     def _is_short(self, gang: list[int], lost: set[int]) -> bool:
         """Whether too few of a gang would be left to bind the rest of it."""
@@ -340,7 +348,7 @@ class Binder:
         index = np.asarray(rows, np.int64)
         slots = pods.slot[index].tolist()
         masks = pods.devices[index].tolist()
-        notes = self._cluster.bind_notes
+        notes = self._cluster.bind_annotations
         told = [notes(row, mask) if mask else None for row, mask in zip(rows, masks, strict=True)]
         whose = ([column[row] for row in rows] for column in (spaces, texts, uids))
         return list(map(Bind, *whose, [names[slot] for slot in slots], told))
@@ -368,13 +376,13 @@ def _gangs_of(plan: Plan, granted: npt.NDArray[np.int64]) -> list[list[int]]:
 
 def _is_for_now(reply: Reply) -> bool:
     """Whether a "no" says nothing of an earlier bind that may be on its way."""
-    return reply.outcome is Outcome.REFUSED and reply.code is not Code.NOT_FOUND
+    return reply.outcome is WriteOutcome.REFUSED and reply.code is not StatusReason.NOT_FOUND
 
 
 def _cause(reply: Reply) -> ConflictCause:
     """Why a store said no, in the words of verdicts."""
-    if reply.code is Code.NOT_FOUND:
+    if reply.code is StatusReason.NOT_FOUND:
         return ConflictCause.POD_GONE
-    if reply.outcome is Outcome.CONFLICT:
+    if reply.outcome is WriteOutcome.CONFLICT:
         return ConflictCause.STORE_CONFLICT
     return ConflictCause.STORE_REFUSED

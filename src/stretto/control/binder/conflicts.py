@@ -15,8 +15,8 @@ from stretto.base.arrays import distinct
 from stretto.control.binder.volumes import are_free
 from stretto.state.classes.table import PORTS_ALONE, STAGED, ZONES_ALONE
 from stretto.state.cluster.cluster import Cluster
-from stretto.state.queries.bulk_numa import NONE, OWN, Portions
-from stretto.state.queries.domain_caps import breaks_cap, keeps_caps
+from stretto.state.queries.bulk_numa import NONE, OWN, NumaBulkClaims
+from stretto.state.queries.domain_caps import exceeds_cap, respects_caps
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.work.claims import CommitMode, ConflictCause, ConflictMode, Plan, UnitClaims
 from stretto.state.work.evictions import short_of
@@ -25,7 +25,7 @@ Eligible = Callable[[int, int], bool]
 """(class id, slot) to whether the static filters still let the class onto the slot."""
 
 
-class BetweenPods(Protocol):
+class AffinityConflicts(Protocol):
     """Rules between pods, on the cluster as it is now."""
 
     def stands(self, basis: tuple[int, int, int] | None) -> bool:
@@ -54,7 +54,7 @@ class Judgement(NamedTuple):
     refused: list[tuple[UnitClaims, tuple[int, ...], ConflictCause]]
 
 
-class VolumeLaw(Protocol):
+class VolumeConflicts(Protocol):
     """Rules about volumes, on the cluster as it is now."""
 
     def holds(self, row: int, slot: int) -> bool:
@@ -62,7 +62,7 @@ class VolumeLaw(Protocol):
         ...
 
 
-class Judge:
+class PlanJudge:
     """Judges plans against a cluster and charges what it grants."""
 
     def __init__(
@@ -71,14 +71,14 @@ class Judge:
         eligible: Eligible,
         conflicts: ConflictMode,
         commit: CommitMode,
-        between: BetweenPods | None = None,
+        between: AffinityConflicts | None = None,
     ) -> None:
         """A judge with Omega's two modes, bound once."""
         self._between = between
         #: Judges the volumes of claims; ``None`` where no rule asks about them.
-        self.volumes: VolumeLaw | None = None
+        self.volumes: VolumeConflicts | None = None
         self._cluster = cluster
-        self._portions = Portions(cluster)
+        self._portions = NumaBulkClaims(cluster)
         self._eligible = eligible
         self._by_version = conflicts is ConflictMode.VERSION
         self._all_or_nothing = commit is CommitMode.ALL_OR_NOTHING
@@ -92,8 +92,8 @@ class Judge:
         if whole is plan and self._grant_all(plan):
             return Judgement(np.arange(len(plan.rows)), [])
         plan = whole
-        judgement = self._claim_by_claim(plan, before if self._by_version else None)
-        self._leave_unchanged(plan, judgement.granted, before)
+        judgement = self._judge_one_by_one(plan, before if self._by_version else None)
+        self._restore_versions(plan, judgement.granted, before)
         return judgement
 
     def _as_needed(self, plan: Plan) -> Plan:
@@ -131,9 +131,9 @@ class Judge:
         if not all(self._has_volumes(plan, i) for i in with_volumes):
             return False
         kinds = cluster.classes.special[pods.class_id[plan.rows]]
-        if (cluster.directed or (kinds & STAGED).any()) and not keeps_caps(cluster, plan):
+        if (cluster.directed or (kinds & STAGED).any()) and not respects_caps(cluster, plan):
             return False
-        if not self._hold_between(plan):
+        if not self._affinity_holds(plan):
             return False
         return self._charge_all(plan, kinds)
 
@@ -199,7 +199,7 @@ class Judge:
             return False
         return self.volumes.holds(row, slot)
 
-    def _hold_between(self, plan: Plan) -> bool:
+    def _affinity_holds(self, plan: Plan) -> bool:
         """Whether no other pod stands against the plan; none does if nothing was counted since."""
         class_ids = self._cluster.pods.class_id[plan.rows]
         if self._between is None or not self._cluster.classes.judged[class_ids].any():
@@ -217,7 +217,7 @@ class Judge:
             self._cluster.charge(int(plan.rows[i]), int(plan.slots[i]), int(plan.devices[i]))
         return True
 
-    def _claim_by_claim(self, plan: Plan, versions: npt.NDArray[np.int64] | None) -> Judgement:
+    def _judge_one_by_one(self, plan: Plan, versions: npt.NDArray[np.int64] | None) -> Judgement:
         """The careful way, unit by unit in order; ``versions`` of the slots before any of it."""
         granted: list[int] = []
         refused: list[tuple[UnitClaims, tuple[int, ...], ConflictCause]] = []
@@ -226,7 +226,7 @@ class Judge:
             bad: list[int] = []
             cause = ConflictCause.GANG_SHORT
             claims = range(unit.start, unit.stop)
-            if (lost := self._first_lost(plan, unit, versions)) is not None:
+            if (lost := self._first_failed_gang(plan, unit, versions)) is not None:
                 cause, claims, bad = lost, range(0), list(claims)
             for i in claims:
                 problem = self._problem(plan, i, versions)
@@ -250,7 +250,7 @@ class Judge:
                 self._touch(plan, bad)
         return Judgement(np.array(granted, np.int64), refused)
 
-    def _first_lost(
+    def _first_failed_gang(
         self, plan: Plan, unit: UnitClaims, versions: npt.NDArray[np.int64] | None
     ) -> ConflictCause | None:
         """Why a gang must fail whatever is charged first, so that nothing of it need be charged.
@@ -302,7 +302,7 @@ class Judge:
         if not cluster.directed and not cluster.classes[int(cluster.pods.class_id[row])].asks.caps:
             return False
         granted = plan.rows[good].tolist()
-        return breaks_cap(cluster, unit.unit, granted, (row, int(plan.slots[i])))
+        return exceeds_cap(cluster, unit.unit, granted, (row, int(plan.slots[i])))
 
     def _problem(
         self, plan: Plan, i: int, versions: npt.NDArray[np.int64] | None
@@ -353,7 +353,7 @@ class Judge:
                 return ConflictCause.OTHERS_FIRST
         return None
 
-    def _leave_unchanged(
+    def _restore_versions(
         self, plan: Plan, granted: npt.NDArray[np.int64], before: npt.NDArray[np.int64]
     ) -> None:
         """What was charged and taken back has not changed a slot: its version is the old one.

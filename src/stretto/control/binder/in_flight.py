@@ -20,7 +20,7 @@ _TOGETHER: Final = 256
 """Binds whose answers are taken together: the first of a large batch do not wait for its last."""
 
 
-class Landed(NamedTuple):
+class AnsweredBinds(NamedTuple):
     """Binds that have been answered."""
 
     #: Row and serial of each pod, as they were when it was sent.
@@ -31,7 +31,7 @@ class Landed(NamedTuple):
     again: Mapping[int, float]
 
 
-class _Flight(NamedTuple):
+class _BindBatch(NamedTuple):
     """Binds that have been sent together."""
 
     rows: Sequence[tuple[int, int]]
@@ -39,7 +39,7 @@ class _Flight(NamedTuple):
     answers: Future[Replies]
 
 
-class Flights:
+class BindsInFlight:
     """Binds under way, in the order in which they were sent."""
 
     def __init__(self, store: Store) -> None:
@@ -47,10 +47,10 @@ class Flights:
         #: Binds that have been sent and whose answers nobody has taken.
         self.unanswered = 0
         self._begin: BeginBind | None = getattr(store, "begin_bind", None)
-        self._way: deque[_Flight] = deque()
+        self._way: deque[_BindBatch] = deque()
 
     @property
-    def possible(self) -> bool:
+    def can_send(self) -> bool:
         """Whether the store can send without waiting."""
         return self._begin is not None
 
@@ -65,10 +65,10 @@ class Flights:
         assert self._begin is not None
         for start in range(0, len(binds), _TOGETHER):
             part = slice(start, start + _TOGETHER)
-            self._way.append(_Flight(rows[part], again, self._begin(binds[part])))
+            self._way.append(_BindBatch(rows[part], again, self._begin(binds[part])))
         self.unanswered += len(binds)
 
-    def land(self, most: float) -> Iterator[Landed]:
+    def land(self, most: float) -> Iterator[AnsweredBinds]:
         """Binds that have been answered, oldest first; waits while more than ``most`` have not.
 
         Raises:
@@ -77,4 +77,4 @@ class Flights:
         while self._way and (self.unanswered > most or self._way[0].answers.done()):
             flight = self._way.popleft()
             self.unanswered -= len(flight.rows)
-            yield Landed(flight.rows, flight.answers.result(), flight.again)
+            yield AnsweredBinds(flight.rows, flight.answers.result(), flight.again)

@@ -25,7 +25,7 @@ from stretto.state.objects import (
     BIND_COMPLETED,
     BOUND_BY,
     SELECTED_NODE,
-    Objects,
+    ClusterObjects,
     identity_of,
     meta_of,
     reference_to,
@@ -33,7 +33,7 @@ from stretto.state.objects import (
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.work.claims import ConflictCause, VolumeChoice
 from stretto.stores.capabilities import EMBEDDED
-from stretto.stores.store import Outcome, Patch, Reply, Store
+from stretto.stores.store import Patch, Reply, Store, WriteOutcome
 
 LONGEST_WAIT: Final = 600.0
 """Seconds that a pod waits for its volumes unless told otherwise, as kube-scheduler's does."""
@@ -44,7 +44,7 @@ Late = Callable[[int, int], VolumeChoice | None]
 """(row, slot) to what has to be done about a pod's volumes there."""
 
 
-class Waiting(NamedTuple):
+class VolumeWait(NamedTuple):
     """A claimed pod that waits for its volumes."""
 
     #: Its serial.
@@ -53,7 +53,7 @@ class Waiting(NamedTuple):
     until: float
 
 
-class Write(NamedTuple):
+class VolumeWrite(NamedTuple):
     """One object to be changed before a pod is bound."""
 
     #: Its kind.
@@ -64,7 +64,7 @@ class Write(NamedTuple):
     change: Mapping[str, Any]
 
 
-class VolumeDesk:
+class VolumeReserver:
     """Reserves volumes and writes that down."""
 
     def __init__(self, cluster: Cluster, store: Store) -> None:
@@ -77,43 +77,43 @@ class VolumeDesk:
         self.late: Late | None = None
         self._cluster = cluster
         self._store = store
-        self._waiting: dict[int, Waiting] = {}
+        self._waiting: dict[int, VolumeWait] = {}
         self._seen = -1
 
-    def reserve(self, chosen: VolumeChoice, node: str) -> list[Write]:
+    def reserve(self, chosen: VolumeChoice, node: str) -> list[VolumeWrite]:
         """Assume what a pod gets on a node; returns what has to be written."""
         objects = self._cluster.objects
-        writes: list[Write] = []
+        writes: list[VolumeWrite] = []
         for name, namespace, claim_name in chosen.taken:
             volume, claim = objects.volumes[name], objects.claims[namespace, claim_name]
             reference = msgspec.to_builtins(reference_to(claim))
             notes = {"annotations": {BOUND_BY: "yes"}}
             change = {"metadata": notes, "spec": {"claimRef": reference}}
-            writes.append(Write(kinds.PERSISTENT_VOLUME, volume, change))
+            writes.append(VolumeWrite(kinds.PERSISTENT_VOLUME, volume, change))
             objects.take(volume, claim)
         for key in chosen.made:
             claim = objects.claims[key]
             if claim.metadata.annotations.get(SELECTED_NODE) == node:
                 continue
             note = {"metadata": {"annotations": {SELECTED_NODE: node}}}
-            writes.append(Write(kinds.PERSISTENT_VOLUME_CLAIM, claim, note))
+            writes.append(VolumeWrite(kinds.PERSISTENT_VOLUME_CLAIM, claim, note))
             objects.select_node(claim, node)
         return writes
 
-    def write(self, writes: list[Write]) -> ConflictCause | None:
+    def write(self, writes: list[VolumeWrite]) -> ConflictCause | None:
         """Send the changes; why the pod must not be bound, or ``None``.
 
         After a refusal what was not written is taken back; what was written stays.
         """
         for at, each in enumerate(writes):
             reply = self._store.patch(each.kind, [_patch_of(each)])[0]
-            if reply.outcome is not Outcome.OK:
+            if reply.outcome is not WriteOutcome.OK:
                 self.give_back(writes[at:])
                 return _cause(reply)
             self._learn(each, reply)
         return None
 
-    def write_all(self, wanted: Sequence[list[Write]]) -> list[ConflictCause | None]:
+    def write_all(self, wanted: Sequence[list[VolumeWrite]]) -> list[ConflictCause | None]:
         """``write`` for many pods: those that need one write each share a call."""
         causes: list[ConflictCause | None] = [None] * len(wanted)
         together: dict[Kind, list[int]] = {}
@@ -125,14 +125,14 @@ class VolumeDesk:
         for kind, many in together.items():
             replies = self._store.patch(kind, [_patch_of(wanted[i][0]) for i in many])
             for i, reply in zip(many, replies, strict=True):
-                if reply.outcome is Outcome.OK:
+                if reply.outcome is WriteOutcome.OK:
                     self._learn(wanted[i][0], reply)
                 else:
                     self.give_back(wanted[i])
                     causes[i] = _cause(reply)
         return causes
 
-    def give_back(self, writes: list[Write]) -> None:
+    def give_back(self, writes: list[VolumeWrite]) -> None:
         """Take assumptions back, the last first."""
         for each in reversed(writes):
             self._cluster.objects.put(each.before)
@@ -153,7 +153,7 @@ class VolumeDesk:
                 self._cluster.objects.late.pop(row, None)
             else:
                 serial = int(self._cluster.pods.serial[row])
-                self._waiting.setdefault(row, Waiting(serial, now + self.patience))
+                self._waiting.setdefault(row, VolumeWait(serial, now + self.patience))
         return ready
 
     def settle(self, now: float) -> tuple[list[int], list[tuple[int, ConflictCause]]]:
@@ -176,7 +176,7 @@ class VolumeDesk:
             elif now >= waiting.until:
                 self._cluster.objects.late[row] = (
                     waiting.serial,
-                    self._late_words(row, claims, node),
+                    self._wait_message(row, claims, node),
                 )
                 lost.append((row, ConflictCause.VOLUME_LATE))
             else:
@@ -203,7 +203,7 @@ class VolumeDesk:
         ]
         return [self._cluster.objects.claims.get((pods.namespace[row], n)) for n in names]
 
-    def _late_words(self, row: int, claims: Iterable[Claim], node: str) -> str:
+    def _wait_message(self, row: int, claims: Iterable[Claim], node: str) -> str:
         """What a pod has waited for, and whose work it is."""
         missing = [each for each in claims if each is not None and not _is_bound(each)]
         told = "; ".join(self._lacks(each, node) for each in missing) or "a claim has gone"
@@ -234,7 +234,7 @@ class VolumeDesk:
             for kept in (each.spec.claim_ref for each in self._cluster.objects.volumes.values())
         )
 
-    def _learn(self, write: Write, reply: Reply) -> None:
+    def _learn(self, write: VolumeWrite, reply: Reply) -> None:
         """The object as the store has it now; its echo will be old news.
 
         An embedded store changes what it was told to change and nothing else, so what was assumed
@@ -254,7 +254,7 @@ class VolumeDesk:
             return  # the watch brings it, and says what is wrong
 
 
-def _patch_of(write: Write) -> Patch:
+def _patch_of(write: VolumeWrite) -> Patch:
     """A change of the very object that was decided upon."""
     meta = meta_of(write.before)
     version = int(meta.resource_version) if meta.resource_version else None
@@ -268,12 +268,12 @@ def _is_bound(claim: Claim) -> bool:
 
 def _cause(reply: Reply) -> ConflictCause:
     """Why a volume could not be had, in the words of verdicts."""
-    if reply.outcome is Outcome.CONFLICT:
+    if reply.outcome is WriteOutcome.CONFLICT:
         return ConflictCause.VOLUME_GONE
     return ConflictCause.STORE_REFUSED
 
 
-def are_free(chosen: VolumeChoice, objects: Objects, node: str) -> bool:
+def are_free(chosen: VolumeChoice, objects: ClusterObjects, node: str) -> bool:
     """Whether volumes are still to be had for their claims, and claims free to go to a node."""
     for name, namespace, claim in chosen.taken:
         volume, wanted = objects.volumes.get(name), objects.claims.get((namespace, claim))

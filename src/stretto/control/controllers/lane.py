@@ -6,7 +6,7 @@ from typing import Protocol
 from stretto.state.work.evictions import EvictionOrder
 
 
-class Lane(Protocol):
+class EvictionLane(Protocol):
     """Where pods are asked to leave."""
 
     def order(self, order: EvictionOrder, now: float) -> tuple[int, ...]:
@@ -14,5 +14,5 @@ class Lane(Protocol):
         ...
 
 
-LaneOf = Callable[[], Lane]
+LaneOf = Callable[[], EvictionLane]
 """Gives the lane as it is now: a binder that was restarted has another one."""

@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from stretto.base.rng import Rng
-from stretto.framework.compiled.placement import Request
-from stretto.framework.engine.runtime import Engine, Runtime
+from stretto.framework.compiled.placement import PlacementRequest
+from stretto.framework.engine.runtime import CompiledProfile, Runtime
 from stretto.framework.profile.profile import load_profile
 from stretto.state.classes.table import GPU
 from stretto.state.cluster.cluster import Cluster
@@ -24,7 +24,7 @@ from stretto.state.rows.devices import MAX_DEVICES, WHOLE
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.rows.resources import CPU, MEMORY, PODS
 from stretto.state.victims.budgets import BudgetLedger
-from stretto.state.work.rescheduling import Goal
+from stretto.state.work.rescheduling import ReschedulingGoal
 from stretto.state.work.units import Units
 
 HIDDEN: Final = -(1 << 28)
@@ -48,7 +48,7 @@ class Move(NamedTuple):
     target: str
 
 
-class Shape(NamedTuple):
+class FreeCapacity(NamedTuple):
     """How a cluster's room lies."""
 
     #: Nodes without any pod.
@@ -67,16 +67,16 @@ class DefragPlan(NamedTuple):
     """Moves, and how the room lies before and after them."""
 
     #: What was to come free.
-    goal: Goal
+    goal: ReschedulingGoal
     #: The moves, in order.
     moves: tuple[Move, ...]
     #: Before.
-    before: Shape
+    before: FreeCapacity
     #: After, if every moved pod goes where it should.
-    after: Shape
+    after: FreeCapacity
 
 
-class Limits(NamedTuple):
+class MoveLimits(NamedTuple):
     """What the planner must keep to."""
 
     #: Moves at most.
@@ -89,38 +89,38 @@ class Limits(NamedTuple):
     owner_of: Callable[[int], str]
 
 
-def packing_engine(cluster: Cluster) -> Engine:
+def packing_engine(cluster: Cluster) -> CompiledProfile:
     """The rules by which moved pods are packed; one for all plans, for the cluster knows it."""
-    defaults, regard = cluster.domains.defaults, cluster.domains.regard
-    engine = Engine(load_profile("packing"), cluster)
+    defaults, running_term_scoring = cluster.domains.defaults, cluster.domains.running_term_scoring
+    engine = CompiledProfile(load_profile("packing"), cluster)
     # those of the rules by which pods are scheduled
-    cluster.domains.defaults, cluster.domains.regard = defaults, regard
+    cluster.domains.defaults, cluster.domains.running_term_scoring = defaults, running_term_scoring
     return engine
 
 
-class Planner:
+class MovePlanner:
     """Plans moves on a snapshot of its own."""
 
-    def __init__(self, engine: Engine, limits: Limits, tier: str = "auto") -> None:
+    def __init__(self, engine: CompiledProfile, limits: MoveLimits, tier: str = "auto") -> None:
         """Over a cluster as it is now, by an engine of ``packing_engine``."""
         self._cluster = engine.cluster
         self._limits = limits
         self._runtime = Runtime(engine, Rng(0), tier)
         self._owners: dict[int, str] = {}
 
-    def plan(self, goal: Goal) -> DefragPlan:
+    def plan(self, goal: ReschedulingGoal) -> DefragPlan:
         """The moves towards a goal."""
         runtime, budgets = self._runtime, self._limits.budgets
         runtime.sync()
         budgets.sync()
         before = self._shape()
-        sources = self._nodes() if goal is Goal.NODES else self._gpus()
-        hidden = self._hide_targets(goal)
+        sources = self._nodes() if goal is ReschedulingGoal.NODES else self._gpus()
+        hidden = self._exclude_targets(goal)
         moves: list[Move] = []
         for slot, device, rows in sources:
             if not rows or len(moves) + len(rows) > self._limits.moves:
                 continue
-            if not self._may_leave(rows):
+            if not self._is_movable(rows):
                 continue
             moves += self._vacate(slot, device, rows)
         for slot, places in hidden.items():
@@ -159,11 +159,11 @@ class Planner:
                     found.append((int(devices.free[slot, d]), slot, d, mine))
         return [(s, d, rows) for _, s, d, rows in sorted(found, key=lambda e: (-e[0], e[1], e[2]))]
 
-    def _hide_targets(self, goal: Goal) -> dict[int, int]:
+    def _exclude_targets(self, goal: ReschedulingGoal) -> dict[int, int]:
         """Keep empty nodes (and wholly free GPUs) out of sight: they are to stay so."""
         columns = self._runtime.columns
         hidden: dict[int, int] = {}
-        if goal is Goal.NODES:
+        if goal is ReschedulingGoal.NODES:
             used = set(self._placed())
             for slot in np.flatnonzero(columns.live).tolist():
                 if slot not in used:
@@ -174,7 +174,7 @@ class Planner:
         columns.append(np.flatnonzero(columns.live).astype(np.int64))
         return hidden
 
-    def _may_leave(self, rows: Sequence[int]) -> bool:
+    def _is_movable(self, rows: Sequence[int]) -> bool:
         """Whether all of some pods may be moved."""
         cluster, limits = self._cluster, self._limits
         pods = cluster.pods
@@ -208,7 +208,7 @@ class Planner:
             columns.device_free[slot, device] = 0
         columns.append(np.array([slot], np.int64))
         ids = pods.class_id[np.array(rows, np.int64)]
-        placed = runtime.place(Request(ids, [0, len(rows)], [len(rows)], rows=rows))
+        placed = runtime.place(PlacementRequest(ids, [0, len(rows)], [len(rows)], rows=rows))
         if (placed.slots < 0).any():
             if device < 0:
                 columns.free[PODS, slot] = places
@@ -230,7 +230,7 @@ class Planner:
             for row, target in zip(rows, placed.slots.tolist(), strict=True)
         ]
 
-    def _shape(self, moves: Sequence[Move] = ()) -> Shape:
+    def _shape(self, moves: Sequence[Move] = ()) -> FreeCapacity:
         """How the room lies in the ledger, after some moves."""
         cluster = self._cluster
         ledger, pods, by_name = cluster.ledger, cluster.pods, cluster.nodes.by_name
@@ -250,7 +250,7 @@ class Planner:
         in_use = live & (used[:, PODS] > 0)
         gpus = ledger.devices.kind == ledger.devices.kind_number(GPU)
         part = gpus & (free > 0) & (free < WHOLE)
-        return Shape(
+        return FreeCapacity(
             empty_nodes=int((live & ~in_use).sum()),
             free_gpus=int((gpus & (free == WHOLE)).sum()),
             stranded_milli=int(free[part].sum()),

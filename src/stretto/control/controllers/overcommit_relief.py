@@ -18,8 +18,8 @@ from stretto.api.wire.kinds import EVENT, POD
 from stretto.api.wire.meta import OwnerReference
 from stretto.base.clock import Clock
 from stretto.control.controllers.lane import LaneOf
-from stretto.control.controllers.owners import maker_of
-from stretto.control.reporting.wording import relief_event
+from stretto.control.controllers.owners import recreating_owner
+from stretto.control.reporting.wording import overcommit_event
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.queries.fit_after import amounts_of
 from stretto.state.rows.lifecycle import PodState
@@ -30,21 +30,21 @@ LOOKS: Final = 3
 """Looks at a node before it is relieved: what is over only for a moment is not seen so often."""
 
 
-class _Meta(msgspec.Struct, frozen=True, rename="camel"):
+class _EvictableMeta(msgspec.Struct, frozen=True, rename="camel"):
     """Whose pod it is."""
 
     #: Its owners.
     owner_references: tuple[OwnerReference, ...] = ()
 
 
-class _Spec(msgspec.Struct, frozen=True, rename="camel"):
+class _EvictableSpec(msgspec.Struct, frozen=True, rename="camel"):
     """Who places it."""
 
     #: Name of its scheduler.
     scheduler_name: str = ""
 
 
-class _Status(msgspec.Struct, frozen=True, rename="camel"):
+class _EvictableStatus(msgspec.Struct, frozen=True, rename="camel"):
     """How far it has come."""
 
     #: Phase; empty is pending.
@@ -53,21 +53,21 @@ class _Status(msgspec.Struct, frozen=True, rename="camel"):
     start_time: str | None = None
 
 
-class _Pod(msgspec.Struct, frozen=True):
+class _EvictablePod(msgspec.Struct, frozen=True):
     """What decides whether a pod may be asked to leave."""
 
     #: Whose it is.
-    metadata: _Meta = _Meta()
+    metadata: _EvictableMeta = _EvictableMeta()
     #: Who places it.
-    spec: _Spec = _Spec()
+    spec: _EvictableSpec = _EvictableSpec()
     #: How far it has come.
-    status: _Status = _Status()
+    status: _EvictableStatus = _EvictableStatus()
 
 
-_DECODER: Final = msgspec.json.Decoder(_Pod)
+_DECODER: Final = msgspec.json.Decoder(_EvictablePod)
 
 
-class Relief:
+class OvercommitEviction:
     """Finds nodes that give more than they have, and has pods leave them."""
 
     def __init__(self, cluster: Cluster, store: Store, clock: Clock, lane_of: LaneOf) -> None:
@@ -109,7 +109,7 @@ class Relief:
             before, times = seen.get(slot, (name, 0))
             times = times + 1 if before == name else 1
             if times >= LOOKS:
-                self._relieve(slot, now)
+                self._evict_surplus(slot, now)
                 times = 0  # pods that were asked need time to go, and others may come
             self._seen[slot] = (name, times)
 
@@ -119,7 +119,7 @@ class Relief:
         over = np.flatnonzero((ledger.used > ledger.alloc).any(axis=1) & ledger.slots.live)
         return [s for s in over.tolist() if not (registry.on_slot(s) or registry.nominated_on(s))]
 
-    def _relieve(self, slot: int, now: float) -> None:
+    def _evict_surplus(self, slot: int, now: float) -> None:
         """Ask as many pods of a node to leave as are too much."""
         pods, node = self._cluster.pods, self._cluster.nodes.names[slot]
         chosen = self._chosen(slot)
@@ -142,7 +142,7 @@ class Relief:
         chosen: dict[int, Record] = {}
         for row in self._candidates(slot):
             given = amounts_of(self._cluster, [int(pods.class_id[row])])
-            if (given[excess > 0] > 0).any() and (record := self._free_to_go(row)) is not None:
+            if (given[excess > 0] > 0).any() and (record := self._is_evictable(row)) is not None:
                 chosen[row] = record
                 excess = excess - given
             if not (excess > 0).any():
@@ -160,7 +160,7 @@ class Relief:
         rows = [r for r in pods.on_slot(slot).tolist() if int(pods.state[r]) == PodState.BOUND]
         return sorted(rows, key=lambda r: (int(pods.priority[r]), -int(pods.serial[r])))
 
-    def _free_to_go(self, row: int) -> Record | None:
+    def _is_evictable(self, row: int) -> Record | None:
         """The pod of a row if it is ours, does not run, and would be made again elsewhere."""
         pods = self._cluster.pods
         record = self._store.get(POD, pods.namespace[row], pods.name[row])
@@ -169,13 +169,13 @@ class Relief:
         pod = _DECODER.decode(record.body)
         begun = pod.status.phase not in ("", "Pending") or pod.status.start_time
         ours = pod.spec.scheduler_name in self._cluster.config.scheduler_names
-        comes_back = maker_of(pod.metadata.owner_references) is not None
-        return record if ours and comes_back and not begun else None
+        is_recreated = recreating_owner(pod.metadata.owner_references) is not None
+        return record if ours and is_recreated and not begun else None
 
     def _tell(self, records: list[Record], node: str) -> None:
         """An event on each pod that was asked to leave."""
         message = f"asked to leave {node} before it ran: the node gives more than it has"
         component = min(self._cluster.config.scheduler_names)
-        bodies = [relief_event(each, message, component, self._wall()) for each in records]
+        bodies = [overcommit_event(each, message, component, self._wall()) for each in records]
         if bodies:
             self._store.create(EVENT, bodies)

@@ -9,7 +9,7 @@ _BY_NODE: Final = frozenset({"DaemonSet", "Node"})
 """Owners whose next pod would come to the same node."""
 
 
-def maker_of(owners: Iterable[OwnerReference]) -> OwnerReference | None:
+def recreating_owner(owners: Iterable[OwnerReference]) -> OwnerReference | None:
     """The controller among a pod's owners that would make it again for any node, or ``None``."""
     owner = next((each for each in owners if each.controller), None)
     return None if owner is None or owner.kind in _BY_NODE else owner

@@ -19,18 +19,24 @@ from stretto.api.types.heads import NO_BYTES, decode_pod_head
 from stretto.api.wire.kinds import EVENT, MOVEMENT, POD
 from stretto.api.wire.meta import OwnerReference
 from stretto.base.clock import Clock
-from stretto.control.controllers.lane import Lane, LaneOf
-from stretto.control.controllers.move_plan import DefragPlan, Limits, Move, Planner, packing_engine
+from stretto.control.controllers.lane import EvictionLane, LaneOf
+from stretto.control.controllers.move_plan import (
+    DefragPlan,
+    Move,
+    MoveLimits,
+    MovePlanner,
+    packing_engine,
+)
 from stretto.control.controllers.movements import Movements
-from stretto.control.controllers.owners import maker_of
+from stretto.control.controllers.owners import recreating_owner
 from stretto.control.reporting.wording import move_event
-from stretto.framework.engine.runtime import Engine
+from stretto.framework.engine.runtime import CompiledProfile
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.ingest.node_reports import OWN_MOVES
 from stretto.state.victims.budgets import BudgetLedger
-from stretto.state.work.changes import Changes
+from stretto.state.work.changes import ClusterChanges
 from stretto.state.work.evictions import EvictionCause, EvictionOrder
-from stretto.state.work.rescheduling import Goal, Rescheduling
+from stretto.state.work.rescheduling import ReschedulingGoal, ReschedulingRules
 from stretto.state.work.units import Units
 from stretto.stores.store import Patch, Store
 
@@ -54,16 +60,16 @@ class Rescheduler:
         self.latest: DefragPlan | None = None
         self._hints: list[tuple[float, str, str, int]] = []
         self._round = 0
-        self._rules: Rescheduling | None = None
+        self._rules: ReschedulingRules | None = None
         self._lane_of: LaneOf | None = None
         self._wall: Callable[[], float] = lambda: 0.0
         self._due, self._tier = inf, "auto"
-        self._engine: Engine | None = None
+        self._engine: CompiledProfile | None = None
         self._others = Movements(cluster, units, store)
 
     def run(
         self,
-        rules: Rescheduling | None,
+        rules: ReschedulingRules | None,
         lane_of: LaneOf,
         clock: Clock,
         tier: str = "auto",
@@ -86,7 +92,7 @@ class Rescheduler:
 
     def step(self, now: float) -> None:
         """Look, if it is time to; nothing new begins while pods are on their way."""
-        self._lapse(now)
+        self._expire_plan(now)
         if self._rules is None or now < self._due:
             return
         self._due = now + self._rules.every
@@ -97,14 +103,14 @@ class Rescheduler:
         if plan.moves and not self._rules.dry_run:
             self.carry_out(plan, self._lane_of(), now)
 
-    def plan(self, goal: Goal, moves: int, tier: str = "auto") -> DefragPlan:
+    def plan(self, goal: ReschedulingGoal, moves: int, tier: str = "auto") -> DefragPlan:
         """What could be moved towards a goal, with so many moves at most; nothing is touched."""
-        limits = Limits(moves, self._budgets, self._units, self.owner_of)
+        limits = MoveLimits(moves, self._budgets, self._units, self.owner_of)
         if self._engine is None:
             self._engine = packing_engine(self._cluster)
-        return Planner(self._engine, limits, tier).plan(goal)
+        return MovePlanner(self._engine, limits, tier).plan(goal)
 
-    def carry_out(self, plan: DefragPlan, lane: Lane, now: float) -> tuple[Move, ...]:
+    def carry_out(self, plan: DefragPlan, lane: EvictionLane, now: float) -> tuple[Move, ...]:
         """Ask the pods of a plan to leave; returns the moves that were begun."""
         rows = tuple(move.row for move in plan.moves)
         order = EvictionOrder(
@@ -125,7 +131,7 @@ class Rescheduler:
             self._tell(begun, plan.goal)
         return begun
 
-    def witness(self, changes: Changes, now: float) -> None:
+    def witness(self, changes: ClusterChanges, now: float) -> None:
         """See who was bound: a recommendation that was followed is over, and so is an old one."""
         pods, cluster = self._cluster.pods, self._cluster
         self._others.bound(changes.bound)
@@ -135,9 +141,9 @@ class Rescheduler:
             if found is not None:
                 self.counts["followed"] += 1
                 self._forget(found)
-        self._lapse(now)
+        self._expire_plan(now)
 
-    def _lapse(self, now: float) -> None:
+    def _expire_plan(self, now: float) -> None:
         for hint in [each for each in self._hints if each[0] <= now]:
             self.counts["lapsed"] += 1
             self._forget(hint)
@@ -150,7 +156,7 @@ class Rescheduler:
             return ""
         text = decode_pod_head(record.body).metadata.owner_references
         owners = _OWNERS.decode(text) if text is not NO_BYTES else ()
-        maker = maker_of(owners)
+        maker = recreating_owner(owners)
         return f"{maker.kind}/{pods.namespace[row]}/{maker.name}" if maker is not None else ""
 
     def _forget(self, hint: tuple[float, str, str, int]) -> None:
@@ -161,7 +167,7 @@ class Rescheduler:
         if not nodes:
             self._cluster.recommended.pop(hint[1], None)
 
-    def _tell(self, moves: tuple[Move, ...], goal: Goal) -> None:
+    def _tell(self, moves: tuple[Move, ...], goal: ReschedulingGoal) -> None:
         """An event on each pod that was asked to leave."""
         bodies = []
         for move in moves:

@@ -19,12 +19,12 @@ from stretto.state.classes.annotations import MICRO_TOPOLOGY, RESERVATION_INDEX,
 from stretto.state.classes.annotations import RESERVATION as RESERVED
 from stretto.state.classes.table import GPU_DEVICES, GPU_MILLI
 from stretto.state.cluster.cluster import Cluster
-from stretto.state.cluster.reservations import Place
+from stretto.state.cluster.reservations import PlaceReservation
 from stretto.state.numa.ledger import DEVICE_BITS
 from stretto.state.rows.devices import WHOLE, mask_to_text, text_to_mask
-from stretto.state.work.changes import Changes
+from stretto.state.work.changes import ClusterChanges
 from stretto.state.work.units import Cure
-from stretto.stores.store import Deletion, Outcome, Patch, Record, Store
+from stretto.stores.store import Deletion, Patch, Record, Store, WriteOutcome
 
 OWNER: Final = "godel.bytedance.com/reservation-owner"
 """Annotation: whom the place is for."""
@@ -47,7 +47,7 @@ class Reservations:
         self._names: dict[int, tuple[str, str]] = {}
         self._adopted = False
 
-    def witness(self, changes: Changes, now: float) -> None:
+    def witness(self, changes: ClusterChanges, now: float) -> None:
         """Look at every batch before it is absorbed: new places get their time-out."""
         if not self._adopted:
             self._adopted = True
@@ -76,7 +76,7 @@ class Reservations:
         """Clock time of the next time-out; infinity where nothing is kept."""
         return min((p.until for p in self._cluster.keeps.places.values()), default=float("inf"))
 
-    def _write(self, place: Place) -> None:
+    def _write(self, place: PlaceReservation) -> None:
         space, name = place.was
         title = f"{name}-{-place.number}"
         body = {
@@ -91,10 +91,10 @@ class Reservations:
             "status": {"phase": RESERVED_PHASE},
         }
         reply = self._store.create(RESERVATION, [msgspec.json.encode(body)])[0]
-        if reply.outcome is not Outcome.CONFLICT:
+        if reply.outcome is not WriteOutcome.CONFLICT:
             self._names[place.number] = space, title
 
-    def _notes(self, place: Place) -> dict[str, str]:
+    def _notes(self, place: PlaceReservation) -> dict[str, str]:
         """What a restart needs beside the template."""
         notes = {RESERVED: "true", OWNER: place.owner, ORIGINAL: "/".join(place.was)}
         notes[RESERVATION_TTL] = str(int(place.ttl))
@@ -110,7 +110,7 @@ class Reservations:
             notes[MICRO_TOPOLOGY] = stated
         return notes
 
-    def _template(self, place: Place) -> Mapping[str, Any]:
+    def _template(self, place: PlaceReservation) -> Mapping[str, Any]:
         """The part of a pod that asks for what is kept."""
         names = self._cluster.ledger.resources.names
         asked = {names[c]: format_amount(names[c], n) for c, n in place.pod.requests}
@@ -121,7 +121,7 @@ class Reservations:
         }
         return found
 
-    def _end(self, place: Place, phase: str, row: int | None) -> None:
+    def _end(self, place: PlaceReservation, phase: str, row: int | None) -> None:
         """Say what became of a place, and let its object go."""
         known = self._names.pop(place.number, None)
         if known is None:
@@ -165,7 +165,9 @@ class Reservations:
         space, _, name = notes.get(ORIGINAL, "").partition("/")
         generation = int(self._cluster.ledger.slots.generation[slot])
         index = notes.get(RESERVATION_INDEX, "")
-        place = Place(0, notes[OWNER], index, slot, generation, pod, mask, ttl, (space, name))
+        place = PlaceReservation(
+            0, notes[OWNER], index, slot, generation, pod, mask, ttl, (space, name)
+        )
         place.until = now + ttl
         self._cluster.keeps.adopt(place)
         self._names[place.number] = record.namespace, record.name

@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.control.dispatcher.transitions import PLACED
-from stretto.control.dispatcher.unit_moves import Places
+from stretto.control.dispatcher.unit_moves import UnitStates
 from stretto.state.rows.lifecycle import PodState, UnitState
 from stretto.state.work.claims import ConflictCause
-from stretto.state.work.units import Outcome, Setback, Unit, UnitKind, Why
+from stretto.state.work.units import Setback, SetbackReason, Unit, UnitKind, UnitOutcome
 
 Refusal = tuple[Unit, tuple[int, ...], ConflictCause]
 """A unit, its rows that the binder or the store refused, and why."""
@@ -33,7 +33,7 @@ _HELD = frozenset(int(state) for state in (PodState.NOMINATED, PodState.ASSUMED,
 class Answers:
     """Takes answers in."""
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: UnitStates) -> None:
         """Answer to these places."""
         self._places = places
         self._pods = places.pods
@@ -79,7 +79,7 @@ class Answers:
                 back = [unit for unit in singles if unit.state is _DISPATCHED]
             for unit in back:
                 unit.state = PLACED
-            places.shards.singles_back(back)
+            places.shards.release_singles(back)
         for unit in others:
             places.finish(unit)
 
@@ -90,7 +90,7 @@ class Answers:
         for unit, rows, cause in refused:
             if usage is not None:
                 usage.look(rows, now)
-            mine = {row for row in rows if self._is_wanted(unit, row)}
+            mine = {row for row in rows if self._is_current(unit, row)}
             if not mine:
                 continue
             assumed = {row for row in mine if row in unit.bound}
@@ -109,15 +109,15 @@ class Answers:
         answered: dict[Unit, None] = {}
         for setback in setbacks:
             unit = setback.unit
-            rows = {row for row in setback.rows if self._is_wanted(unit, row)}
+            rows = {row for row in setback.rows if self._is_current(unit, row)}
             if not self._take_back(unit, rows):
                 continue
             answered[unit] = None
-            if setback.why is Why.GIVEN_BACK:
-                unit.outcome = max(unit.outcome, Outcome.GIVEN_BACK)
+            if setback.why is SetbackReason.GIVEN_BACK:
+                unit.outcome = max(unit.outcome, UnitOutcome.GIVEN_BACK)
             else:
                 unit.blame, unit.cures = setback.class_id, int(setback.cures)
-                unit.outcome = max(unit.outcome, Outcome.NO_PLACE)
+                unit.outcome = max(unit.outcome, UnitOutcome.NO_PLACE)
         for unit in answered:
             self._move_on(unit, now)
 
@@ -140,10 +140,10 @@ class Answers:
                 if self._places.usage is not None:
                     self._places.usage.look(held, now)
             self._take_back(unit, away - held)
-            unit.outcome = max(unit.outcome, Outcome.GIVEN_BACK)
+            unit.outcome = max(unit.outcome, UnitOutcome.GIVEN_BACK)
             self._move_on(unit, now)
 
-    def lose_binder(self, now: float) -> None:
+    def binder_lost(self, now: float) -> None:
         """The binder died: claims that it gave back and could not tell of want a node again."""
         waiting = np.flatnonzero(self._pods.state[: self._pods.length] == PodState.PENDING)
         returned: dict[Unit, set[int]] = {}
@@ -159,7 +159,7 @@ class Answers:
 
     # ------------------------------------------------------------ one unit
 
-    def _is_wanted(self, unit: Unit, row: int) -> bool:
+    def _is_current(self, unit: Unit, row: int) -> bool:
         """Whether a row still stands for the pod of the unit that was sent, and wants a node."""
         units, pods = self._units, self._pods
         return (
@@ -183,9 +183,9 @@ class Answers:
             return
         if delay > 0:
             unit.not_before = now + delay
-            unit.outcome = Outcome.BACK_OFF
+            unit.outcome = UnitOutcome.BACK_OFF
         else:
-            unit.outcome = max(unit.outcome, Outcome.RETRY)
+            unit.outcome = max(unit.outcome, UnitOutcome.RETRY)
 
     def _move_on(self, unit: Unit, now: float) -> None:
         """Move a unit once nothing of it is at the shard."""

@@ -10,9 +10,9 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from stretto.control.dispatcher.groups import Groups
-from stretto.control.dispatcher.membership import PLAIN, Reader, Wish
-from stretto.control.dispatcher.transitions import Touch
-from stretto.control.dispatcher.unit_moves import Places
+from stretto.control.dispatcher.membership import PLAIN, Membership, MembershipReader
+from stretto.control.dispatcher.transitions import UnitEffect
+from stretto.control.dispatcher.unit_moves import UnitStates
 from stretto.control.dispatcher.waiting.failures import FailureReason
 from stretto.state.rows.lifecycle import (
     POD_LIFE,
@@ -24,7 +24,7 @@ from stretto.state.rows.lifecycle import (
 )
 from stretto.state.rows.pods import Pods
 from stretto.state.rows.row_sets import RowSet
-from stretto.state.work.changes import Arrival
+from stretto.state.work.changes import PodArrival
 from stretto.state.work.units import DEFAULT_QUEUE, Unit, UnitKind
 
 ON_NODES: Final = frozenset(
@@ -39,16 +39,16 @@ _AFTER_GATE: Final = int(POD_LIFE.next(PodState.PENDING, PodEvent.GATE))
 _AFTER_UNGATE: Final = int(POD_LIFE.next(PodState.GATED, PodEvent.UNGATE))
 _COMPLETED: Final = UNIT_LIFE.next(UnitState.FORMING, UnitEvent.COMPLETE)
 
-Touching = Callable[[Unit, Touch], None]
+Touching = Callable[[Unit, UnitEffect], None]
 """Notes what a batch does to a unit."""
 Losing = Callable[[Unit, set[int]], None]
 """Takes rows from a unit."""
 
 
-class Arrivals:
+class PodArrivals:
     """Makes pods that come part of their units."""
 
-    def __init__(self, places: Places, groups: Groups, touch: Touching, lose: Losing) -> None:
+    def __init__(self, places: UnitStates, groups: Groups, touch: Touching, lose: Losing) -> None:
         """Start with no pod."""
         #: Rows held by a scheduling gate.
         self.gated: set[int] = set()
@@ -56,23 +56,23 @@ class Arrivals:
         self._places = places
         self._pods = places.pods
         self._units = places.units
-        self._reader = Reader(places.config)
+        self._reader = MembershipReader(places.config)
         self._touch = touch
         self._lose = lose
 
-    def take(self, arrivals: Sequence[Arrival], now: float) -> None:
+    def take(self, arrivals: Sequence[PodArrival], now: float) -> None:
         """Pods that want a node, in order."""
         pods, units = self._pods, self._units
         index = np.array([arrival.row for arrival in arrivals], np.int64)
         serials = pods.serial[index]
-        self._forget_former(index[units.serial[index] != serials].tolist())
+        self._drop_reused_rows(index[units.serial[index] != serials].tolist())
         units.serial[index] = serials
         states, priorities = pods.state[index].tolist(), pods.priority[index].tolist()
         uids, by_row, read = pods.uid, units.by_row, self._reader.wish
         sequence = units.next_sequence
         plain: list[Unit] = []
         fresh: dict[str, list[Unit]] = {DEFAULT_QUEUE: plain}
-        together: dict[str, _Members] = {}
+        together: dict[str, _UnitPods] = {}
         wishes, run, same = self._reader.of_templates(), -1, None
         for arrival, state, priority in zip(arrivals, states, priorities, strict=True):
             row, meta, gated, uid, template = arrival
@@ -121,17 +121,17 @@ class Arrivals:
         units.next_sequence = sequence
         self._settle(together.values(), fresh)
 
-    def _members(self, wish: Wish, when: tuple[int, float]) -> "_Members":
+    def _members(self, wish: Membership, when: tuple[int, float]) -> "_UnitPods":
         """The unit that a pod is one of the members of; ``when`` is (priority, now)."""
         priority, now = when
         is_new = wish.identity not in self._units.by_identity
         unit = self._unit(wish, now)
         if is_new:
             unit.priority = priority
-        return _Members(unit, [], [])
+        return _UnitPods(unit, [], [])
 
     def _alone(
-        self, row: int, wish: Wish, when: tuple[int, float], fresh: dict[str, list[Unit]]
+        self, row: int, wish: Membership, when: tuple[int, float], fresh: dict[str, list[Unit]]
     ) -> None:
         """Make a single pod that is not plain a unit; ``when`` is (priority, now)."""
         priority, now = when
@@ -146,17 +146,17 @@ class Arrivals:
             unit.state = _COMPLETED
             fresh.setdefault(wish.queue, []).append(unit)
 
-    def _settle(self, together: Iterable["_Members"], fresh: Mapping[str, list[Unit]]) -> None:
+    def _settle(self, together: Iterable["_UnitPods"], fresh: Mapping[str, list[Unit]]) -> None:
         """Let members join their units, and single pods their queues."""
         for unit, rows, priorities in together:
             unit.want(rows)
             unit.priority = max(unit.priority, *priorities)
-            self._touch(unit, Touch.GREW)
+            self._touch(unit, UnitEffect.GREW)
         for name, queued in fresh.items():
             if queued:
                 self._places.queues.extend(name, queued)
 
-    def _forget_former(self, rows: Sequence[int]) -> None:
+    def _drop_reused_rows(self, rows: Sequence[int]) -> None:
         """Rows that are in use again though nobody told us that their pods went."""
         self.gated.difference_update(rows)
         by_row = self._units.by_row
@@ -182,7 +182,7 @@ class Arrivals:
             self._places.queue_rows((row,))
         return True
 
-    def _found(self, row: int, state: int, wish: Wish, now: float) -> None:
+    def _found(self, row: int, state: int, wish: Membership, now: float) -> None:
         """A pod that was on a node before we came counts for its gang."""
         if state not in ON_NODES or self._units.by_row[row] is not None:
             return
@@ -194,13 +194,13 @@ class Arrivals:
         unit = self._unit(wish, now)
         self._places.hold(unit, {row})
         self._units.by_row[row] = unit
-        self._touch(unit, Touch.CHANGED)
+        self._touch(unit, UnitEffect.CHANGED)
         note_scheduled(unit, self._pods)
         if usage is not None:
             unit.run_for(wish.duration)
             usage.found(row, unit.queue, unit.key, unit.duration)
 
-    def _unit(self, wish: Wish, now: float) -> Unit:
+    def _unit(self, wish: Membership, now: float) -> Unit:
         """The unit of several pods that a wish names, made on first sight."""
         unit = self._units.by_identity.get(wish.identity)
         if unit is not None:
@@ -214,7 +214,7 @@ class Arrivals:
             self._groups.join(unit)
         return unit
 
-    def again(self, again: Sequence[Arrival], now: float) -> None:
+    def again(self, again: Sequence[PodArrival], now: float) -> None:
         """Pods whose gates, labels, annotations, owners or priority may say something else now."""
         moved = []
         for arrival in again:
@@ -234,7 +234,7 @@ class Arrivals:
         if moved:
             self.take(moved, now)
 
-    def _is_member(self, unit: Unit, wish: Wish) -> bool:
+    def _is_member(self, unit: Unit, wish: Membership) -> bool:
         """Whether a pod of the unit still belongs to it."""
         if wish.fault or (unit.state is UnitState.FAILED and unit.kind is UnitKind.POD):
             return False
@@ -242,7 +242,7 @@ class Arrivals:
             return unit.kind is UnitKind.POD
         return self._units.by_identity.get(wish.identity) is unit
 
-    def _update(self, unit: Unit, row: int, wish: Wish) -> None:
+    def _update(self, unit: Unit, row: int, wish: Membership) -> None:
         priority = int(self._pods.priority[row])
         unit.priority = priority if unit.kind is UnitKind.POD else max(unit.priority, priority)
         if unit.kind is UnitKind.OWNER:
@@ -254,10 +254,10 @@ class Arrivals:
             unit.run_for(wish.duration)
         if wish.queue != unit.queue and not self._groups.names_queue(unit):
             self._places.change_queue(unit, wish.queue)
-        self._touch(unit, Touch.RETURNED)
+        self._touch(unit, UnitEffect.RETURNED)
 
 
-class _Members(NamedTuple):
+class _UnitPods(NamedTuple):
     """Pods of one unit that come together."""
 
     #: Their unit.

@@ -6,10 +6,10 @@ counts are what counting gives. Walks everything, so it is no part of the normal
 
 from collections.abc import Iterable, Iterator
 
-from stretto.control.dispatcher.unit_moves import Places
-from stretto.control.queues.usage import Usage
+from stretto.control.dispatcher.unit_moves import UnitStates
+from stretto.control.queues.usage import QueueUsage
 from stretto.state.rows.lifecycle import PodState, UnitState
-from stretto.state.rows.shares import Shares
+from stretto.state.rows.shares import QueueShares
 from stretto.state.work.units import Unit, UnitKind
 
 _WANTING = frozenset(
@@ -23,7 +23,7 @@ _WANTING = frozenset(
 _HOLDING = frozenset({PodState.NOMINATED, PodState.ASSUMED, PodState.BOUND})
 
 
-def audit(places: Places, gated: Iterable[int] = ()) -> list[str]:
+def audit(places: UnitStates, gated: Iterable[int] = ()) -> list[str]:
     """Every law that does not hold now, as a sentence; an empty list is what it should be.
 
     Holds between calls, once all changes of the cluster have been absorbed.
@@ -31,7 +31,7 @@ def audit(places: Places, gated: Iterable[int] = ()) -> list[str]:
     return [*_rows(places, set(gated)), *_units(places), *_counts(places), *_usage(places)]
 
 
-def _rows(places: Places, gated: set[int]) -> Iterator[str]:
+def _rows(places: UnitStates, gated: set[int]) -> Iterator[str]:
     pods, units = places.pods, places.units
     for row, unit in enumerate(units.by_row):
         state = PodState(int(pods.state[row])) if row < pods.length else PodState.GONE
@@ -50,7 +50,7 @@ def _rows(places: Places, gated: set[int]) -> Iterator[str]:
             yield f"row {row} is at shard {unit.shard} but is {state.name}"
 
 
-def _units(places: Places) -> Iterator[str]:
+def _units(places: UnitStates) -> Iterator[str]:
     shards = places.shards
     found: dict[Unit, list[UnitState]] = {}
     for queue in places.queues:
@@ -79,12 +79,12 @@ def _units(places: Places) -> Iterator[str]:
         yield f"unit {unit.key} lies in {listed} and has no pod"
 
 
-def _usage(places: Places) -> Iterator[str]:
+def _usage(places: UnitStates) -> Iterator[str]:
     """What queues hold is what their live claims ask, and only what is at shards is promised."""
     usage, pods = places.usage, places.pods
     if usage is None:
         return
-    claims = Shares()
+    claims = QueueShares()
     for row, held in usage.held().items():
         claims.charge(held.queue, held.amounts)
         if pods.serial[row] != held.serial or PodState(int(pods.state[row])) not in _HOLDING:
@@ -105,7 +105,7 @@ def _usage(places: Places) -> Iterator[str]:
         yield f"{promised} units are promised something, {at_shards} are at shards"
 
 
-def _tree(usage: Usage) -> Iterator[str]:
+def _tree(usage: QueueUsage) -> Iterator[str]:
     """What a queue holds with its queues is what counting gives, and so are its running units."""
     tree = usage.tree
     units: dict[str, set[str]] = {}
@@ -134,7 +134,7 @@ def _tree(usage: Usage) -> Iterator[str]:
             yield f"queue {branch.name} runs {branch.running} units in the tree, not so many"
 
 
-def _counts(places: Places) -> Iterator[str]:
+def _counts(places: UnitStates) -> Iterator[str]:
     counted = dict.fromkeys(UnitState, 0)
     pods = [0] * len(places.shards.pods)
     units = [0] * len(places.shards.units)

@@ -20,18 +20,18 @@ import numpy.typing as npt
 
 from stretto.control.dispatcher.answers import Answers, Refusal
 from stretto.control.dispatcher.audit import audit
-from stretto.control.dispatcher.intake import Intake
-from stretto.control.dispatcher.reclaimer import FloorView, Reclaimer
-from stretto.control.dispatcher.shards import Round, room_of
-from stretto.control.dispatcher.unit_moves import Places
-from stretto.control.dispatcher.views import Views
-from stretto.control.dispatcher.waiting.broken_gangs import Torn
-from stretto.control.dispatcher.waiting.failures import Failure
+from stretto.control.dispatcher.intake import UnitTracker
+from stretto.control.dispatcher.reclaimer import Reclaimer, ReclaimNodes
+from stretto.control.dispatcher.shards import DispatchRound, capacity_of
+from stretto.control.dispatcher.unit_moves import UnitStates
+from stretto.control.dispatcher.views import UnitViews
+from stretto.control.dispatcher.waiting.broken_gangs import BrokenGangs
+from stretto.control.dispatcher.waiting.failures import UnitFailure
 from stretto.control.dispatcher.waiting.pool import Probe
 from stretto.control.queues.backfill import EasyOrder
 from stretto.control.queues.config import DispatcherConfig
-from stretto.control.queues.orders import Order, micros
-from stretto.control.queues.queue import Queue
+from stretto.control.queues.orders import UnitOrder, micros
+from stretto.control.queues.queue import UnitQueue
 from stretto.state.queries.pool import PoolView
 from stretto.state.rows.lifecycle import (
     UNIT_LIFE,
@@ -42,7 +42,7 @@ from stretto.state.rows.lifecycle import (
     step_pods,
 )
 from stretto.state.rows.pods import Pods
-from stretto.state.work.changes import Changes
+from stretto.state.work.changes import ClusterChanges
 from stretto.state.work.evictions import EvictionOrder, short_of
 from stretto.state.work.units import Cure, Dispatch, Setback, Unit, UnitKind, Units
 
@@ -61,28 +61,28 @@ class Dispatcher:
     ) -> None:
         """Start with no unit and no shard; DRF, fair share and backfill need the ``pool``."""
         self._pool = pool
-        self._places = Places(pods, units, config or DispatcherConfig(), pool)
-        self._intake = Intake(self._places)
+        self._places = UnitStates(pods, units, config or DispatcherConfig(), pool)
+        self._intake = UnitTracker(self._places)
         self._answers = Answers(self._places)
         #: Looks after queues that are owed something.
         self.reclaimer = Reclaimer(self._places)
-        self._torn = Torn(pods)
+        self._broken_gangs = BrokenGangs(pods)
         self._pods = pods
         #: Blocking queues that may send more in this round.
-        self._sending: list[Queue] = []
+        self._sending: list[UnitQueue] = []
         #: Positions, counts and what each unit waits for.
-        self.views = Views(self._places, self._intake.groups)
+        self.views = UnitViews(self._places, self._intake.groups)
 
     # ------------------------------------------------------------ what changed
 
-    def absorb(self, changes: Changes, now: float) -> None:
+    def absorb(self, changes: ClusterChanges, now: float) -> None:
         """Take in a batch of changes; its ``cures`` are for ``wake``."""
         gated, places = self._intake.gated, self._places
         if gated and places.usage is not None and not gated.isdisjoint(changes.bound):
             places.uncounted = True  # bound by others behind its gate: nobody knows its queue
         self._intake.absorb(changes, now)
 
-    def wants_census(self) -> bool:
+    def needs_census(self) -> bool:
         """Whether pods on nodes are to be told of once more, so that they count; asks once."""
         wanted, self._places.uncounted = self._places.uncounted, False
         return wanted
@@ -96,23 +96,23 @@ class Dispatcher:
             now: clock time.
         """
         places, count = self._places, 0
-        asks = self._pool.askers() if self._pool is not None else None
+        asks = self._pool.requesters() if self._pool is not None else None
         woken = places.sleepers.cured(int(cures), probe, now, asks)
         while woken:
             count += len(woken)
             for unit in woken:
                 places.wake(unit, now)
-            stuck = [unit for unit in woken if places.queues.is_behind(unit)]
+            stuck = [unit for unit in woken if places.queues.is_behind_blocked_head(unit)]
             for unit in stuck:
                 places.sleepers.left(unit)
             woken = places.sleepers.cured(0, probe, now) if stuck else []
         if cures:
-            places.queues.stir()
+            places.queues.retry_backfill()
         return count
 
-    def reclaim(self, floor: FloorView, now: float) -> list[EvictionOrder]:
+    def reclaim(self, floor: ReclaimNodes, now: float) -> list[EvictionOrder]:
         """Who is to leave: gangs that are not whole in time, and for queues that are owed."""
-        return [*self._torn.orders(now), *self.reclaimer.orders(floor, now)]
+        return [*self._broken_gangs.orders(now), *self.reclaimer.orders(floor, now)]
 
     def due(self, now: float) -> None:
         """Do what the time has come for: end delays, give up late gangs, spread the safety net."""
@@ -124,9 +124,9 @@ class Dispatcher:
             if not _is_awaited(until, unit) or unit.state is UnitState.DISPATCHED:
                 continue
             if unit.bound:
-                self._torn.add(unit, now)
+                self._broken_gangs.add(unit, now)
             if unit.state is not UnitState.PLACED:
-                places.time_out(unit)
+                places.fail_late_gang(unit)
         for unit in places.sleepers.overdue(now):
             places.enter_queue(unit, UnitEvent.WAKE)
 
@@ -138,7 +138,7 @@ class Dispatcher:
             places.deadlines.next_due(_is_awaited),
             places.sleepers.next_check(),
             self.reclaimer.next_due(),
-            self._torn.next_due(),
+            self._broken_gangs.next_due(),
         )
 
     # ------------------------------------------------------------ handing out
@@ -151,7 +151,7 @@ class Dispatcher:
             said: (number, pods that it says it has in hand) of each.
         """
         handed = self._places.shards.pods
-        return [room_of(batch, has, handed[number]) for number, has in said]
+        return [capacity_of(batch, has, handed[number]) for number, has in said]
 
     def dispatch(self, now: float, room: Sequence[int]) -> list[list[Dispatch]]:
         """Hand out units in the order of their queues while shards have room.
@@ -166,8 +166,8 @@ class Dispatcher:
         """
         turns = self._places.queues.turns
         turns.begin()
-        current = Round(self._places.shards, room)
-        while current.has_room:
+        current = DispatchRound(self._places.shards, room)
+        while current.has_capacity:
             queue = turns.pick()
             if queue is None:
                 break
@@ -177,30 +177,30 @@ class Dispatcher:
         self._sending.clear()
         return self._hand_over(current)
 
-    def _send_from(self, queue: Queue, current: Round, now: float) -> int:
+    def _send_from(self, queue: UnitQueue, current: DispatchRound, now: float) -> int:
         """Send what may go before another queue has its turn; returns how many pods."""
         if queue.blocking:
             if queue.leads:
                 return self._send_window(queue, current, now)
-            return self._send_passing(queue, current, now)
+            return self._send_backfill(queue, current, now)
         if self._places.usage is not None:
             return self._send_counted(queue, current, now)
         pods, closed, order = 0, self._places.sleepers.closed, queue.order
         tick, alone = self._places.sleepers.tick, self._places.queues.turns.is_alone
-        takers, lies_down = current.open, self._places.lies_down
+        takers, park_untried = current.open, self._places.park_untried
         while takers:
             if alone and not closed and len(takers) == 1:
                 pods += self._send_singles(order, current, tick)
             unit = order.pop() if takers else None
             if unit is None:
                 break
-            if not (closed and lies_down(unit, now)):
+            if not (closed and park_untried(unit, now)):
                 pods += self._send(unit, current, tick)
                 if not alone:
                     break
         return pods
 
-    def _send_singles(self, order: Order, current: Round, tick: int) -> int:
+    def _send_singles(self, order: UnitOrder, current: DispatchRound, tick: int) -> int:
         """Send the single pods at the front to the one shard that takes any; returns how many."""
         most, number = current.places(), current.open[0][1]
         work: list[Dispatch] = []
@@ -213,15 +213,15 @@ class Dispatcher:
         current.send_singles(work, rows, number)
         return len(rows)
 
-    def _send_counted(self, queue: Queue, current: Round, now: float) -> int:
+    def _send_counted(self, queue: UnitQueue, current: DispatchRound, now: float) -> int:
         """Send one unit, or all while no other queue waits, each promised to its queue."""
         pods, places = 0, self._places
-        while current.has_room:
+        while current.has_capacity:
             chosen, queue.chosen = queue.chosen, None
             unit = chosen if chosen is not None else queue.order.pop()
             if unit is None:
                 break
-            if not (places.sleepers.closed and places.lies_down(unit, now)):
+            if not (places.sleepers.closed and places.park_untried(unit, now)):
                 pods += self._send(unit, current, places.sleepers.tick)
             if chosen is not None:
                 queue.order.discard()
@@ -229,7 +229,7 @@ class Dispatcher:
                 break
         return pods
 
-    def _send_passing(self, queue: Queue, current: Round, now: float) -> int:
+    def _send_backfill(self, queue: UnitQueue, current: DispatchRound, now: float) -> int:
         """Send units that may pass the blocked head of a backfilling queue, the first first."""
         pods, places, order = 0, self._places, queue.order
         usage = places.usage
@@ -237,7 +237,7 @@ class Dispatcher:
         assert usage is not None
         head = min(queue.blockers, key=lambda unit: unit.rank)
         kept = usage.reserve(head, now)
-        while current.has_room:
+        while current.has_capacity:
             found = order.candidate(usage.limited(queue.name, kept.longest), usage.demand)
             if found is None:
                 queue.searched = True
@@ -247,16 +247,16 @@ class Dispatcher:
             if not usage.may_start(unit):  # the last of it has ended: it is one more unit again
                 order.changed(unit)
                 continue
-            if not (places.sleepers.closed and places.lies_down(unit, now)):
+            if not (places.sleepers.closed and places.park_untried(unit, now)):
                 kept.take(asked, micros(unit.duration))
                 pods += self._send(unit, current, places.sleepers.tick)
                 queue.away += 1
             order.discard()
-            if self._gives_way(queue):
+            if self._yields_turn(queue):
                 break
         return pods
 
-    def _send_window(self, queue: Queue, current: Round, now: float) -> int:
+    def _send_window(self, queue: UnitQueue, current: DispatchRound, now: float) -> int:
         """Send the first units of a blocking queue to one shard, to be tried in order."""
         pods, places = 0, self._places
         limit = min((unit.rank for unit in queue.blockers), default=None)
@@ -269,17 +269,17 @@ class Dispatcher:
             if places.usage is not None and not places.usage.may_start(unit):
                 break
             queue.order.pop()
-            if places.sleepers.closed and places.lies_down(unit, now):
+            if places.sleepers.closed and places.park_untried(unit, now):
                 break
             queue.shard = unit.shard = queue.shard if queue.shard >= 0 else current.choose(-1)[0]
             pods += self._send(unit, current, places.sleepers.tick, blocking=True)
             queue.away += 1
-            if self._gives_way(queue):
+            if self._yields_turn(queue):
                 return pods
         queue.stop_sending()
         return pods
 
-    def _gives_way(self, queue: Queue) -> bool:
+    def _yields_turn(self, queue: UnitQueue) -> bool:
         """Whether others are asked before a blocking queue sends more in this round."""
         turns = self._places.queues.turns
         if not turns.one_by_one or turns.is_alone:
@@ -288,7 +288,7 @@ class Dispatcher:
         self._sending.append(queue)
         return True
 
-    def _send(self, unit: Unit, current: Round, tick: int, blocking: bool = False) -> int:
+    def _send(self, unit: Unit, current: DispatchRound, tick: int, blocking: bool = False) -> int:
         """Give a unit that has left its queue to a shard; returns how many pods of it go."""
         if unit.kind is UnitKind.POD:
             number, _ = current.choose(unit.shard if blocking else -1)
@@ -308,17 +308,17 @@ class Dispatcher:
         current.send(Dispatch(unit, rows, at_least, blocking), number)
         return len(rows)
 
-    def _hand_over(self, current: Round) -> list[list[Dispatch]]:
+    def _hand_over(self, current: DispatchRound) -> list[list[Dispatch]]:
         """Step all pods that were sent; what has changed under our feet comes back first."""
         if not current.rows:
             return current.work
         rows = np.array(current.rows, np.int64)
         if (self._pods.state[rows] != PodState.PENDING).any():
-            rows = self._recall(current)
+            rows = self._take_back_units(current)
         step_pods(self._pods.state, rows, PodEvent.DISPATCH)
         return current.work
 
-    def _recall(self, current: Round) -> npt.NDArray[np.int64]:
+    def _take_back_units(self, current: DispatchRound) -> npt.NDArray[np.int64]:
         """Take units back whose pods are no longer pending: the change that says so will come."""
         states = self._pods.state
         rows: list[int] = []
@@ -352,7 +352,7 @@ class Dispatcher:
         """Shards could not place pods, or gave them back."""
         self._answers.set_back(setbacks, now)
 
-    def drain_failures(self) -> list[Failure]:
+    def drain_failures(self) -> list[UnitFailure]:
         """Units given up since the last call."""
         failures, self._places.failures = self._places.failures, []
         return failures
@@ -372,7 +372,7 @@ class Dispatcher:
         """A shard came, or came back."""
         self._places.shards.add(number)
 
-    def carry(self, number: int, pods: int) -> None:
+    def set_remote_load(self, number: int, pods: int) -> None:
         """So many pods are with a shard whose answers come through the store: that is its load."""
         self._places.shards.pods[number] = pods
 
@@ -380,9 +380,9 @@ class Dispatcher:
         """A shard died: what it has not answered is queued again; what is assumed stays."""
         self._answers.lose_shard(number, now)
 
-    def lose_binder(self, now: float) -> None:
+    def binder_lost(self, now: float) -> None:
         """The binder died: what it gave back without our hearing of it is queued again."""
-        self._answers.lose_binder(now)
+        self._answers.binder_lost(now)
 
 
 def _is_delayed(until: float, unit: Unit) -> bool:

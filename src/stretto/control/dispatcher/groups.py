@@ -6,8 +6,13 @@ time is over, is given up until the group changes.
 
 from math import inf
 
-from stretto.control.dispatcher.membership import Group, group_unit, read_group, unreadable_group
-from stretto.control.dispatcher.unit_moves import Places
+from stretto.control.dispatcher.membership import (
+    GroupRecord,
+    group_unit,
+    read_group,
+    unreadable_group,
+)
+from stretto.control.dispatcher.unit_moves import UnitStates
 from stretto.state.rows.lifecycle import UnitEvent, UnitState
 from stretto.state.work.changes import GroupChange
 from stretto.state.work.units import NO_GROUP, Unit, UnitKind
@@ -16,12 +21,12 @@ from stretto.state.work.units import NO_GROUP, Unit, UnitKind
 class Groups:
     """Every PodGroup that exists, by ``PodGroupUnit/namespace/name``."""
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: UnitStates) -> None:
         """Start with none."""
         self._places = places
-        self._known: dict[str, Group] = {}
+        self._known: dict[str, GroupRecord] = {}
 
-    def get(self, identity: str) -> Group | None:
+    def get(self, identity: str) -> GroupRecord | None:
         """A group by its unit's identity."""
         return self._known.get(identity)
 
@@ -48,7 +53,7 @@ class Groups:
         if group is None and not change.fault:
             self._known.pop(identity, None)
             if unit is not None:
-                self._lose_group(unit)
+                self._remove_group(unit)
             return unit
         if group is None:
             after = unreadable_group(change.fault, now)
@@ -63,17 +68,17 @@ class Groups:
         if renewed:
             unit.scheduled = False
         self._apply(unit, after)
-        if unit.state is UnitState.FAILED and self._is_mended(before, after):
+        if unit.state is UnitState.FAILED and self._is_retryable(before, after):
             self._places.enter_queue(unit, UnitEvent.REVIVE)
         return unit
 
-    def _lose_group(self, unit: Unit) -> None:
+    def _remove_group(self, unit: Unit) -> None:
         """A unit's group is gone: what was wrong with it holds no more."""
         unit.min_member, unit.deadline = NO_GROUP, inf
         if self._places.faults.pop(unit, None) and unit.state is UnitState.FAILED:
             self._places.enter_queue(unit, UnitEvent.REVIVE)
 
-    def _apply(self, unit: Unit, group: Group) -> None:
+    def _apply(self, unit: Unit, group: GroupRecord) -> None:
         places = self._places
         unit.min_member = group.min_member
         if group.duration < inf:
@@ -89,7 +94,7 @@ class Groups:
         if group.queue and group.queue != unit.queue:
             places.change_queue(unit, group.queue)
 
-    def _is_mended(self, before: Group | None, after: Group) -> bool:
+    def _is_retryable(self, before: GroupRecord | None, after: GroupRecord) -> bool:
         """Whether a unit that was given up deserves another try."""
         if after.fault or after.late:
             return False

@@ -9,14 +9,14 @@ from typing import Final
 
 import numpy as np
 
-from stretto.control.dispatcher.arrivals import Arrivals, note_scheduled
+from stretto.control.dispatcher.arrivals import PodArrivals, note_scheduled
 from stretto.control.dispatcher.groups import Groups
-from stretto.control.dispatcher.queue_changes import Tenants
-from stretto.control.dispatcher.transitions import PLACED, Touch
-from stretto.control.dispatcher.unit_moves import Places
+from stretto.control.dispatcher.queue_changes import QueueChanges
+from stretto.control.dispatcher.transitions import PLACED, UnitEffect
+from stretto.control.dispatcher.unit_moves import UnitStates
 from stretto.control.dispatcher.waiting.failures import FailureReason
 from stretto.state.rows.lifecycle import PodState, UnitEvent, UnitState
-from stretto.state.work.changes import Changes, Departure
+from stretto.state.work.changes import ClusterChanges, PodDeparture
 from stretto.state.work.units import DEFAULT_QUEUE, Unit, UnitKind
 
 _POD: Final = UnitKind.POD
@@ -24,28 +24,28 @@ _PENDING: Final = int(PodState.PENDING)
 _BOUND: Final = int(PodState.BOUND)
 
 
-class Intake:
+class UnitTracker:
     """Keeps units and their places in step with the pods that exist."""
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: UnitStates) -> None:
         """Start with no pod."""
         #: PodGroups that exist.
         self.groups = Groups(places)
         #: Queues that exist.
-        self.tenants = Tenants(places)
+        self.tenants = QueueChanges(places)
         self._places = places
         self._pods = places.pods
         self._units = places.units
-        self._arrivals = Arrivals(places, self.groups, self._touch, self._lose)
+        self._arrivals = PodArrivals(places, self.groups, self._touch, self._lose)
         #: Units that the batch touches, and the most that it does to each.
-        self._touched: dict[Unit, Touch] = {}
+        self._touched: dict[Unit, UnitEffect] = {}
 
     @property
     def gated(self) -> set[int]:
         """Rows held by a scheduling gate."""
         return self._arrivals.gated
 
-    def absorb(self, changes: Changes, now: float) -> None:
+    def absorb(self, changes: ClusterChanges, now: float) -> None:
         """Take in a batch."""
         self._units.grow(self._pods.length)
         if changes.queues:
@@ -53,11 +53,11 @@ class Intake:
         if self._places.usage is not None:
             self._places.usage.absorb(changes, now)
         if changes.departures:
-            self._depart(changes.departures)
+            self._remove_rows(changes.departures)
         for change in changes.groups:
             unit = self.groups.change(change, now)
             if unit is not None:
-                self._touch(unit, Touch.CHANGED)
+                self._touch(unit, UnitEffect.CHANGED)
         if changes.arrivals:
             self._arrivals.take(changes.arrivals, now)
         if changes.regrouped:
@@ -70,12 +70,12 @@ class Intake:
         for unit, touch in touched.items():
             self._reconsider(unit, touch, now)
 
-    def _touch(self, unit: Unit, touch: Touch) -> None:
+    def _touch(self, unit: Unit, touch: UnitEffect) -> None:
         self._touched[unit] = max(self._touched.get(unit, touch), touch)
 
     # ------------------------------------------------------------ pods that go
 
-    def _depart(self, departures: Sequence[Departure]) -> None:
+    def _remove_rows(self, departures: Sequence[PodDeparture]) -> None:
         units = self._units
         index = np.array([departure.row for departure in departures], np.int64)
         units.grow(int(index.max()) + 1)
@@ -106,7 +106,7 @@ class Intake:
             self._places.end(unit)
             return
         self._places.forget(unit, rows)
-        self._touch(unit, Touch.CHANGED)
+        self._touch(unit, UnitEffect.CHANGED)
 
     # ------------------------------------------------------------ pods on nodes
 
@@ -139,7 +139,7 @@ class Intake:
             if unit.pending or unit.away:  # else all of it is held
                 places.hold(unit, bound)
             note_scheduled(unit, self._pods, len(bound))
-            self._touch(unit, Touch.CHANGED)
+            self._touch(unit, UnitEffect.CHANGED)
 
     def _release(self, rows: Iterable[int], now: float) -> None:
         """Pods that had a node, or nearly, and want one again."""
@@ -156,11 +156,11 @@ class Intake:
                 self._places.forming += 1
             elif row in unit.bound:
                 unit.let_go({row})
-            self._touch(unit, Touch.RETURNED)
+            self._touch(unit, UnitEffect.RETURNED)
 
     # ------------------------------------------------------------ one look at each unit
 
-    def _reconsider(self, unit: Unit, touch: Touch, now: float) -> None:
+    def _reconsider(self, unit: Unit, touch: UnitEffect, now: float) -> None:
         """Move a unit to where it belongs after its pods or its group have changed."""
         places = self._places
         if unit.whole:
@@ -175,13 +175,13 @@ class Intake:
         elif not places.settle_down(unit, now):
             self._go_on(unit, touch, now)
 
-    def _go_on(self, unit: Unit, touch: Touch, now: float) -> None:
+    def _go_on(self, unit: Unit, touch: UnitEffect, now: float) -> None:
         """A unit that has what it needs wants a place for some of its pods."""
         places = self._places
         if unit.state is UnitState.FORMING:
             places.enter_queue(unit, UnitEvent.COMPLETE)
         elif unit.state is UnitState.PLACED:
-            if touch is Touch.GREW and not unit.is_gang:
+            if touch is UnitEffect.GREW and not unit.is_gang:
                 unit.sequence = self._units.sequence()
             places.enter_queue(unit, UnitEvent.GROW)
         elif unit.state is UnitState.QUEUED:
@@ -190,10 +190,10 @@ class Intake:
             else:
                 places.queues.changed(unit)
         elif unit.state is UnitState.UNSCHEDULABLE:
-            wanted = touch is not Touch.CHANGED and not places.sleeps_on(unit)
-            if wanted or places.needs_otherwise(unit):
+            wanted = touch is not UnitEffect.CHANGED and not places.stays_parked(unit)
+            if wanted or places.need_changed(unit):
                 places.wake(unit, now)
-        elif unit.state is UnitState.FAILED and touch is not Touch.CHANGED:
+        elif unit.state is UnitState.FAILED and touch is not UnitEffect.CHANGED:
             known = places.given_up[unit]
             if known.reason is FailureReason.NO_PLACE:
                 places.enter_queue(unit, UnitEvent.REVIVE)

@@ -51,7 +51,7 @@ _RAN: Final = frozenset(
 )
 
 
-class Notes(NamedTuple):
+class MembershipNotes(NamedTuple):
     """What a pod's labels or annotations say about units."""
 
     #: Name of its PodGroup; empty for none.
@@ -66,10 +66,10 @@ class Notes(NamedTuple):
     fault: str = ""
 
 
-class _Texts(msgspec.Struct, frozen=True, gc=False):
+class _MembershipTexts(msgspec.Struct, frozen=True, gc=False):
     """The labels or annotations that notes are read from; all others are passed over."""
 
-    #: See ``Notes``, as all the others.
+    #: See ``MembershipNotes``, as all the others.
     group: str = msgspec.field(default="", name=GROUP_NAME)
     queue: str = msgspec.field(default="", name=QUEUE_NAME)
     min_member: str = msgspec.field(default="", name=MIN_MEMBER)
@@ -89,7 +89,7 @@ class Owner(NamedTuple):
     fault: str = ""
 
 
-class Wish(NamedTuple):
+class Membership(NamedTuple):
     """The unit that a pod asks to be part of."""
 
     #: What makes it the same unit: ``PodGroupUnit/ns/name``, the owner's uid; empty for one pod.
@@ -108,29 +108,33 @@ class Wish(NamedTuple):
     fault: str = ""
 
 
-PLAIN: Final = Wish()
+PLAIN: Final = Membership()
 """The wish of most pods: to be tried alone, in the default queue."""
 
-_TEXTS: Final = msgspec.json.Decoder(_Texts)
-_NOTHING: Final = Notes()
+_TEXTS: Final = msgspec.json.Decoder(_MembershipTexts)
+_NOTHING: Final = MembershipNotes()
 _NOBODY: Final = Owner()
 
 
-class Reader:
+class MembershipReader:
     """Reads wishes, each text once."""
 
     def __init__(self, config: DispatcherConfig) -> None:
         """Start with nothing read."""
         self._min_members = config.min_members
         self._each_alone = config.each_alone
-        self._notes: dict[bytes, Notes] = {}
+        self._notes: dict[bytes, MembershipNotes] = {}
         self._owners: dict[bytes, Owner] = {}
-        self._wishes: dict[tuple[str, Notes, Owner], Wish] = {}
-        self._owned: dict[bytes, Wish] = {}
-        self._of_templates: dict[int, Wish] = {}
-        self._merged: tuple[Notes, Notes, Notes] = (_NOTHING, _NOTHING, _NOTHING)
+        self._wishes: dict[tuple[str, MembershipNotes, Owner], Membership] = {}
+        self._owned: dict[bytes, Membership] = {}
+        self._of_templates: dict[int, Membership] = {}
+        self._merged: tuple[MembershipNotes, MembershipNotes, MembershipNotes] = (
+            _NOTHING,
+            _NOTHING,
+            _NOTHING,
+        )
 
-    def wish(self, meta: MetaHead) -> Wish:
+    def wish(self, meta: MetaHead) -> Membership:
         """The unit that a pod asks to be part of."""
         notes = _NOTHING
         kept = self._notes
@@ -143,32 +147,34 @@ class Reader:
             if labels is not _NOTHING:
                 notes = labels if notes is _NOTHING else self._merge(notes, labels)
         if not meta.owner_references:
-            return PLAIN if notes is _NOTHING else self._wish(meta.namespace, notes, _NOBODY)
+            return PLAIN if notes is _NOTHING else self._membership(meta.namespace, notes, _NOBODY)
         text = bytes(meta.owner_references)
         if notes is not _NOTHING:
-            return self._wish(meta.namespace, notes, self._read_owner(text))
+            return self._membership(meta.namespace, notes, self._read_owner(text))
         found = self._owned.get(text)
         if found is None:
-            found = self._wish(meta.namespace, notes, self._read_owner(text))
+            found = self._membership(meta.namespace, notes, self._read_owner(text))
             _keep(self._owned, text, found)
         return found
 
-    def of_templates(self) -> dict[int, Wish]:
+    def of_templates(self) -> dict[int, Membership]:
         """Wishes by number of template, which is never given twice; to be filled by the caller."""
         if len(self._of_templates) >= KEPT:
             self._of_templates.clear()
         return self._of_templates
 
-    def _merge(self, first: Notes, second: Notes) -> Notes:
+    def _merge(self, first: MembershipNotes, second: MembershipNotes) -> MembershipNotes:
         """Annotations say more exactly what labels say too; the pods of a gang say the same."""
         if first == second:
             return first
         if self._merged[0] is not first or self._merged[1] is not second:
-            both = Notes(*(one or other for one, other in zip(first, second, strict=True)))
+            both = MembershipNotes(
+                *(one or other for one, other in zip(first, second, strict=True))
+            )
             self._merged = (first, second, both)
         return self._merged[2]
 
-    def _wish(self, namespace: str, notes: Notes, owner: Owner) -> Wish:
+    def _membership(self, namespace: str, notes: MembershipNotes, owner: Owner) -> Membership:
         if notes is _NOTHING and owner is _NOBODY:
             return PLAIN
         key = (namespace, notes, owner)
@@ -178,20 +184,20 @@ class Reader:
             _keep(self._wishes, key, found)
         return found
 
-    def _make(self, namespace: str, notes: Notes, owner: Owner) -> Wish:
+    def _make(self, namespace: str, notes: MembershipNotes, owner: Owner) -> Membership:
         queue = notes.queue or DEFAULT_QUEUE
         min_member, complaint = self._min_member(notes.min_member, owner.kind)
         duration, wrong = read_duration(notes.duration)
         fault = notes.fault or owner.fault or complaint or wrong
         if fault:
-            return Wish(queue=queue, fault=fault)
+            return Membership(queue=queue, fault=fault)
         if notes.group:
             key = group_unit(f"{namespace}/{notes.group}")
-            return Wish(key, key, UnitKind.POD_GROUP, NO_GROUP, queue, duration)
+            return Membership(key, key, UnitKind.POD_GROUP, NO_GROUP, queue, duration)
         if not owner.uid or (self._each_alone and min_member == 1):
-            return Wish(queue=queue, duration=duration)
+            return Membership(queue=queue, duration=duration)
         key = f"OwnerUnit/{owner.kind}/{namespace}/{owner.name}"
-        return Wish(owner.uid, key, UnitKind.OWNER, min_member, queue, duration)
+        return Membership(owner.uid, key, UnitKind.OWNER, min_member, queue, duration)
 
     def _min_member(self, written: str, kind: str) -> tuple[int, str]:
         asked = written or self._min_members.get(kind, 1)
@@ -208,7 +214,7 @@ class Reader:
             )
         return number, ""
 
-    def _read_notes(self, text: bytes) -> Notes:
+    def _read_notes(self, text: bytes) -> MembershipNotes:
         found = _parse_notes(text)
         _keep(self._notes, text, found)
         return found
@@ -233,13 +239,13 @@ def group_unit(key: str) -> str:
     return f"PodGroupUnit/{key}"
 
 
-def _parse_notes(text: bytes) -> Notes:
+def _parse_notes(text: bytes) -> MembershipNotes:
     if _GROUP not in text and _OURS not in text:
         return _NOTHING
     try:
-        found = Notes(*msgspec.structs.astuple(_TEXTS.decode(text)))
+        found = MembershipNotes(*msgspec.structs.astuple(_TEXTS.decode(text)))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        return Notes(fault=f"labels or annotations: expected texts by name: {error}")
+        return MembershipNotes(fault=f"labels or annotations: expected texts by name: {error}")
     return found if any(found) else _NOTHING
 
 
@@ -268,7 +274,7 @@ def _parse_owner(text: bytes) -> Owner:
     return _NOBODY
 
 
-class Group(NamedTuple):
+class GroupRecord(NamedTuple):
     """What the dispatcher keeps of a PodGroup."""
 
     #: Its uid: a namesake with another is another group.
@@ -291,7 +297,7 @@ class Group(NamedTuple):
     fault: str
 
 
-def read_group(group: PodGroup, now: float, default_timeout: float) -> Group:
+def read_group(group: PodGroup, now: float, default_timeout: float) -> GroupRecord:
     """What matters of a PodGroup that is first seen now."""
     meta, spec = group.metadata, group.spec
     timeout = spec.schedule_timeout_seconds
@@ -301,12 +307,12 @@ def read_group(group: PodGroup, now: float, default_timeout: float) -> Group:
     duration, wrong = read_duration(meta.annotations.get(DURATION, ""))
     fault = _group_fault(group) or (wrong and f"PodGroup {meta.namespace}/{meta.name}: {wrong}")
     ran, late = phase in _RAN, phase in _LATE
-    return Group(meta.uid, spec.min_member, now, wait, queue, ran, late, duration, fault)
+    return GroupRecord(meta.uid, spec.min_member, now, wait, queue, ran, late, duration, fault)
 
 
-def unreadable_group(fault: str, now: float) -> Group:
+def unreadable_group(fault: str, now: float) -> GroupRecord:
     """A PodGroup that could never be read."""
-    return Group("", NO_GROUP, now, inf, "", ran=False, late=False, duration=inf, fault=fault)
+    return GroupRecord("", NO_GROUP, now, inf, "", ran=False, late=False, duration=inf, fault=fault)
 
 
 def _group_fault(group: PodGroup) -> str:

@@ -10,20 +10,20 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from stretto.base.errors import InputError
-from stretto.control.dispatcher.unit_moves import Places
+from stretto.control.dispatcher.unit_moves import UnitStates
 from stretto.control.queues.config import QueueConfig, queue_config
 from stretto.control.queues.fairness import TreeTurns, make_turns
-from stretto.control.queues.round_robin import Turns
-from stretto.control.queues.usage import Usage
+from stretto.control.queues.round_robin import QueueTurns
+from stretto.control.queues.usage import QueueUsage
 from stretto.state.rows.lifecycle import UnitEvent, UnitState
 from stretto.state.work.changes import QueueChange
 from stretto.state.work.units import Unit
 
 
-class Tenants:
+class QueueChanges:
     """The settings of all queues, by name, and their way into the places."""
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: UnitStates) -> None:
         """Start with the configured queues."""
         self._places = places
         self._configs: dict[str, QueueConfig] = {q.name: q for q in places.config.queues}
@@ -75,20 +75,20 @@ class Tenants:
         places.config = config = places.config.having(self._configs.values())
         if config.counts_usage and places.usage is None:
             places.usage = self._begin_counting(now)
-        turns: Turns = places.queues.turns
+        turns: QueueTurns = places.queues.turns
         if isinstance(turns, TreeTurns) and config.has_tree and places.usage is not None:
             places.usage.tree.arrange(config.queues, config.between, config.resource)
         else:
             turns = make_turns(config, places.usage)
-            places.stand_by(turns)
+            places.wake_in_turns(turns)
         for unit in places.queues.settle(config, turns):
             self._try_again(unit)
-        self._count_away()
+        self._count_in_flight()
 
-    def _begin_counting(self, now: float) -> Usage:
+    def _begin_counting(self, now: float) -> QueueUsage:
         """What is held was of no interest so far."""
         places = self._places
-        usage = Usage(places.pods, places.units, places.need_pool())
+        usage = QueueUsage(places.pods, places.units, places.need_pool())
         places.uncounted = True
         usage.look(range(len(places.units.by_row)), now)
         for unit in places.units:
@@ -105,7 +105,7 @@ class Tenants:
             unit.rank = places.queues.get(unit.queue).order.rank(unit)
             places.queues.block(unit)
 
-    def _count_away(self) -> None:
+    def _count_in_flight(self) -> None:
         """Units at shards have their ranks by the order that their queue has now."""
         queues = self._places.queues
         for queue in queues:

@@ -12,9 +12,14 @@ from itertools import islice
 from math import inf
 from typing import Final, NamedTuple, Protocol
 
-from stretto.control.dispatcher.unit_moves import Places
-from stretto.control.queues.reclaim import Asked, Running, Team, decide
-from stretto.control.queues.usage import Usage
+from stretto.control.dispatcher.unit_moves import UnitStates
+from stretto.control.queues.reclaim import (
+    ReclaimablePod,
+    ReclaimRequest,
+    RunningGang,
+    choose_victims,
+)
+from stretto.control.queues.usage import QueueUsage
 from stretto.state.queries.pool import Amounts
 from stretto.state.rows.lifecycle import PodState, UnitState
 from stretto.state.work.evictions import EvictionCause, EvictionOrder
@@ -39,7 +44,7 @@ _WAITING: Final = frozenset(
 _ON_NODES: Final = frozenset({int(PodState.ASSUMED), int(PodState.BOUND)})
 
 
-class FloorView(Protocol):
+class ReclaimNodes(Protocol):
     """What the dispatcher may ask of nodes."""
 
     def sync(self) -> None:
@@ -48,20 +53,20 @@ class FloorView(Protocol):
     def room(self, class_id: int, /) -> int:
         """An upper bound of how many pods of a class fit now."""
 
-    def may_leave(self, row: int, now: float) -> bool:
+    def may_evict(self, row: int, now: float) -> bool:
         """Whether a pod may be asked to leave."""
 
-    def may_all_leave(self, rows: Sequence[int]) -> bool:
+    def may_evict_all(self, rows: Sequence[int]) -> bool:
         """Whether pods that may be asked one by one may be asked together."""
 
     def fits(self, slot: int, classes: Sequence[int], going: Collection[int]) -> bool:
         """Whether pods of these classes fit a slot once these rows have gone."""
 
-    def would_stand(self, row: int, slot: int, going: Collection[int], /) -> bool:
+    def would_fit(self, row: int, slot: int, going: Collection[int], /) -> bool:
         """Whether volumes and other pods would let a pod onto a slot once these rows have gone."""
 
 
-class Flight(NamedTuple):
+class ReclaimInFlight(NamedTuple):
     """Victims that were asked to leave for a unit."""
 
     #: The unit.
@@ -71,7 +76,7 @@ class Flight(NamedTuple):
     #: What it is owed, and is to come.
     amounts: Amounts
     #: The victims.
-    victims: tuple[Running, ...]
+    victims: tuple[ReclaimablePod, ...]
     #: Their serials.
     serials: tuple[int, ...]
     #: Clock time after which it is over.
@@ -85,21 +90,21 @@ class Flight(NamedTuple):
 class Reclaimer:
     """Looks for queues that are owed something, and for who is to leave."""
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: UnitStates) -> None:
         """Nothing is under way."""
         #: Reclaims under way.
-        self.flights: dict[Unit, Flight] = {}
+        self.flights: dict[Unit, ReclaimInFlight] = {}
         #: Orders given so far, and pods in them: ``orders``, ``pods``.
         self.counts: Counter[str] = Counter()
         #: Whether pods of a unit have left us and have no node yet: in one process none has.
-        self.travels: Callable[[Unit], bool] = lambda _: False
+        self.is_handed_over: Callable[[Unit], bool] = lambda _: False
         self._places = places
         self._pauses: dict[Unit, tuple[float, float]] = {}
         self._look_at = -inf
         #: Somebody may be owed something though nothing is under way.
         self._more = False
 
-    def orders(self, floor: FloorView, now: float) -> list[EvictionOrder]:
+    def orders(self, floor: ReclaimNodes, now: float) -> list[EvictionOrder]:
         """Who is to leave, and why: for the lane of evictions."""
         usage = self._places.usage
         if usage is None:
@@ -122,7 +127,7 @@ class Reclaimer:
         return found
 
     @property
-    def usage(self) -> Usage | None:
+    def usage(self) -> QueueUsage | None:
         """What queues hold; ``None`` where nobody counts."""
         return self._places.usage
 
@@ -139,18 +144,18 @@ class Reclaimer:
 
     # ------------------------------------------------------------ who asks
 
-    def _waiting(self, usage: Usage, now: float) -> Iterator[Unit]:
+    def _waiting(self, usage: QueueUsage, now: float) -> Iterator[Unit]:
         """The first units of each queue that wait and that a guarantee may help."""
         firsts = self._places.sleepers.firsts(AT_ONCE)
         for queue in self._places.queues if usage.tree.any_limits else ():
-            if queue.order.live and usage.tree.leaf(queue.name).is_owed:
+            if queue.order.live and usage.tree.leaf(queue.name).is_below_guarantee:
                 head = queue.order.peek()
                 if head is not None and not usage.may_start(head):
                     firsts.setdefault(queue.name, []).append(head)
         self._pauses = {u: p for u, p in self._pauses.items() if u.state in _WAITING}
         for name, units in firsts.items():
             leaf = usage.tree.leaf(name)
-            if not leaf.is_owed or leaf.is_closed:
+            if not leaf.is_below_guarantee or leaf.is_closed:
                 continue
             for unit in units:
                 paused = self._pauses.get(unit, (-inf, 0.0))[0] > now
@@ -158,20 +163,20 @@ class Reclaimer:
                     yield unit
 
     def _decide(
-        self, usage: Usage, unit: Unit, floor: FloorView, now: float
+        self, usage: QueueUsage, unit: Unit, floor: ReclaimNodes, now: float
     ) -> EvictionOrder | None:
         asked = self._asked(usage, unit, floor)
-        ground = _GroundNow(self._places, usage, floor, self.flights.values(), now)
+        ground = _CurrentFacts(self._places, usage, floor, self.flights.values(), now)
         ground.alone = unit.pending[0] if unit.still_needed <= 1 else None
-        victims = decide(usage.tree, asked, ground) if asked is not None else ()
+        victims = choose_victims(usage.tree, asked, ground) if asked is not None else ()
         pause = min(2 * self._pauses.get(unit, (0.0, FIRST_PAUSE / 2))[1], LONGEST_PAUSE)
         self._pauses[unit] = (now + pause, pause)
         rows = tuple(each.row for each in victims)
-        if asked is None or not victims or not floor.may_all_leave(rows):
+        if asked is None or not victims or not floor.may_evict_all(rows):
             return None
         serials = tuple(int(self._places.pods.serial[row]) for row in rows)
         until, placed = now + PATIENCE, len(unit.bound)
-        flight = Flight(unit, unit.queue, asked.amounts, victims, serials, until, placed)
+        flight = ReclaimInFlight(unit, unit.queue, asked.amounts, victims, serials, until, placed)
         self.flights[unit] = flight
         for name in {each.queue for each in victims}:
             usage.tree.hold(name, 1)
@@ -180,7 +185,7 @@ class Reclaimer:
         reason = f"queue {unit.queue} takes back what it is guaranteed, for {unit.key}"
         return EvictionOrder(rows, serials, EvictionCause.RECLAIM, reason)
 
-    def _asked(self, usage: Usage, unit: Unit, floor: FloorView) -> Asked | None:
+    def _asked(self, usage: QueueUsage, unit: Unit, floor: ReclaimNodes) -> ReclaimRequest | None:
         """What a unit lacks; ``None`` where more units than may run are what is in its way."""
         room, asked = usage.tree.room(unit.queue), usage.demand(unit)
         if room is not None and (room.closed or (asked.fresh and room.units < 1)):
@@ -189,15 +194,15 @@ class Reclaimer:
         classes: list[int] = []
         for class_id, count in Counter(int(self._places.pods.class_id[r]) for r in rows).items():
             classes += [class_id] * max(0, count - floor.room(class_id))
-        return Asked(unit.queue, unit.key, tuple(classes), asked.least)
+        return ReclaimRequest(unit.queue, unit.key, tuple(classes), asked.least)
 
     # ------------------------------------------------------------ what becomes of it
 
-    def _land(self, usage: Usage, now: float) -> None:
+    def _land(self, usage: QueueUsage, now: float) -> None:
         """End what is over: the unit has started, or has waited long enough."""
         for unit, flight in list(self.flights.items()):
             owed = usage.tree.leaf(flight.queue).guarantee
-            if self.travels(unit) and now < flight.until:
+            if self.is_handed_over(unit) and now < flight.until:
                 continue  # others would take its room before it is there
             if unit.state not in _WAITING or unit.queue != flight.queue or not owed:
                 self._pauses.pop(unit, None)
@@ -209,7 +214,7 @@ class Reclaimer:
             for queue in {each.queue for each in flight.victims}:
                 usage.tree.hold(queue, -1)
 
-    def _goes_on(self, flight: Flight, now: float) -> bool:
+    def _goes_on(self, flight: ReclaimInFlight, now: float) -> bool:
         """Whether victims are still to leave, or the unit has its chance without them."""
         if now >= flight.until:
             return False
@@ -218,7 +223,7 @@ class Reclaimer:
         flight = self.flights[flight.unit] = flight._replace(left=min(flight.left, now))
         return now < flight.left + CHANCE or flight.unit.state is not UnitState.UNSCHEDULABLE
 
-    def _is_leaving(self, flight: Flight) -> bool:
+    def _is_leaving(self, flight: ReclaimInFlight) -> bool:
         """Whether a victim is still there."""
         pods = self._places.pods
         return any(
@@ -227,15 +232,15 @@ class Reclaimer:
         )
 
 
-class _GroundNow:
+class _CurrentFacts:
     """Pods and nodes as they are at one moment, for one decision."""
 
     def __init__(
         self,
-        places: Places,
-        usage: Usage,
-        floor: FloorView,
-        flights: Iterable[Flight],
+        places: UnitStates,
+        usage: QueueUsage,
+        floor: ReclaimNodes,
+        flights: Iterable[ReclaimInFlight],
         now: float,
     ) -> None:
         #: The pod that asks, where it is one: several may need one another, and are asked about
@@ -244,27 +249,27 @@ class _GroundNow:
         self._places = places
         self._usage = usage
         self._floor = floor
-        self._flights = list(flights)
+        self._in_flight = list(flights)
         self._now = now
         self._units: dict[str, Unit] = {}
         #: Rows that others have asked to leave, some perhaps a moment ago.
         self._going: set[int] = {
             each.row
-            for flight in self._flights
+            for flight in self._in_flight
             for each, serial in zip(flight.victims, flight.serials, strict=True)
             if places.pods.serial[each.row] == serial
         }
 
-    def running(self, queue: str) -> Iterator[Running]:
+    def running(self, queue: str) -> Iterator[ReclaimablePod]:
         """Pods of a queue's own units that may be asked to leave."""
         pods, held, now = self._places.pods, self._usage.held(), self._now
         for row in list(self._usage.rows_of(queue)):
-            if row in self._going or not self._floor.may_leave(row, now):
+            if row in self._going or not self._floor.may_evict(row, now):
                 continue
             unit, charged = self._places.units.of_row(row), held[row]
             if unit is not None:
                 self._units[charged.unit] = unit
-            yield Running(
+            yield ReclaimablePod(
                 row,
                 int(pods.slot[row]),
                 queue,
@@ -274,19 +279,19 @@ class _GroundNow:
                 float(pods.started[row]),
             )
 
-    def team(self, unit: str) -> Team | None:
+    def team(self, unit: str) -> RunningGang | None:
         """The gang of a unit; ``None`` where its pods are useful one by one."""
         found = self._units.get(unit)
         if found is None or not 1 < found.min_member < NO_GROUP:
             return None
         leaving, going = self._places.pods.leaving, self._going
         stay = (row for row in found.bound if not leaving[row] and row not in going)
-        return Team(found.min_member, frozenset(stay), not found.away)
+        return RunningGang(found.min_member, frozenset(stay), not found.away)
 
     def pending(self) -> Iterator[tuple[str, Amounts, int]]:
         """What other reclaims bring to queues and take from them."""
         pods = self._places.pods
-        for flight in self._flights:
+        for flight in self._in_flight:
             if flight.unit.state in _WAITING:
                 yield flight.queue, flight.amounts, 1
             for each, serial in zip(flight.victims, flight.serials, strict=True):
@@ -297,5 +302,5 @@ class _GroundNow:
         """Whether pods of these classes fit a slot once these rows have gone."""
         gone = frozenset(going)
         return self._floor.fits(slot, classes, gone) and (
-            self.alone is None or self._floor.would_stand(self.alone, slot, gone)
+            self.alone is None or self._floor.would_fit(self.alone, slot, gone)
         )

@@ -55,14 +55,14 @@ class Shards:
         """Shards that live."""
         return [number for number, alive in enumerate(self.alive) if alive]
 
-    def unit_back(self, unit: Unit) -> None:
+    def release_unit(self, unit: Unit) -> None:
         """A unit is at its shard no longer, and with it what was not answered."""
         self.units[unit.shard] -= 1
         if unit.away:
             self.pods[unit.shard] -= len(unit.away)
             unit.away = ()
 
-    def singles_back(self, units: list[Unit]) -> None:
+    def release_singles(self, units: list[Unit]) -> None:
         """Single pods are at their shards no longer."""
         for number, count in Counter([unit.shard for unit in units]).items():
             self.units[number] -= count
@@ -72,7 +72,7 @@ class Shards:
             unit.away = ()
 
 
-class Round:
+class DispatchRound:
     """One round of handing out: how much room is left where, and what goes to whom."""
 
     def __init__(self, shards: Shards, room: Sequence[int]) -> None:
@@ -92,7 +92,7 @@ class Round:
         heapq.heapify(self.open)
 
     @property
-    def has_room(self) -> bool:
+    def has_capacity(self) -> bool:
         """Whether any shard takes more."""
         return bool(self.open)
 
@@ -147,7 +147,7 @@ class Round:
             heapq.heappop(heap)
 
 
-def room_of(batch: int, said: int, handed: int) -> int:
+def capacity_of(batch: int, said: int, handed: int) -> int:
     """Pods that a shard takes now, whatever it says of itself.
 
     It cannot have more in hand than it was handed, and one that answers nothing is not given more

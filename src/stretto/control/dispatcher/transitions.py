@@ -19,7 +19,7 @@ from stretto.state.rows.lifecycle import (
 )
 
 
-class Touch(IntEnum):
+class UnitEffect(IntEnum):
     """What a batch does to a unit; the larger decides."""
 
     #: Pods went or changed.

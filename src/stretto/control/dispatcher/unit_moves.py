@@ -20,27 +20,27 @@ from stretto.control.dispatcher.transitions import (
     WAYS_TO_BACK_OFF,
     WAYS_TO_QUEUE,
 )
-from stretto.control.dispatcher.waiting.delays import Delays
-from stretto.control.dispatcher.waiting.failures import Failure, FailureReason
-from stretto.control.dispatcher.waiting.pool import NO_CLASS, WaitingRoom
-from stretto.control.dispatcher.waiting.wait_groups import WardKey
+from stretto.control.dispatcher.waiting.delays import DelayedUnits
+from stretto.control.dispatcher.waiting.failures import FailureReason, UnitFailure
+from stretto.control.dispatcher.waiting.pool import NO_CLASS, WaitingUnits
+from stretto.control.dispatcher.waiting.wait_groups import WaitGroupKey
 from stretto.control.load_policies import load_policy
 from stretto.control.queues.config import DispatcherConfig
 from stretto.control.queues.fairness import TreeTurns, make_turns
-from stretto.control.queues.queue import Queue
-from stretto.control.queues.queues import Queues
-from stretto.control.queues.round_robin import Turns
-from stretto.control.queues.usage import Usage
+from stretto.control.queues.queue import UnitQueue
+from stretto.control.queues.queues import UnitQueues
+from stretto.control.queues.round_robin import QueueTurns
+from stretto.control.queues.usage import QueueUsage
 from stretto.state.queries.pool import PoolView
 from stretto.state.rows.lifecycle import UnitEvent, UnitState
 from stretto.state.rows.pods import Pods
-from stretto.state.work.units import Cure, Outcome, Unit, UnitKind, Units
+from stretto.state.work.units import Cure, Unit, UnitKind, UnitOutcome, Units
 
 FEW: Final = 4
 """Rows that are quicker looked at one by one."""
 
 
-class Places:
+class UnitStates:
     """Every place where a unit can be."""
 
     def __init__(
@@ -59,29 +59,29 @@ class Places:
         self.config = config
         self._pool = pool
         #: What queues hold, where anything asks for it.
-        self.usage: Usage | None = None
+        self.usage: QueueUsage | None = None
         if config.counts_usage:
-            self.usage = Usage(pods, units, self.need_pool())
+            self.usage = QueueUsage(pods, units, self.need_pool())
         #: Pods that ran before anything was counted are not counted yet.
         self.uncounted: bool = self.usage is not None
         turns = make_turns(config, self.usage)
         #: Units that wait for their turn.
-        self.queues = Queues(config, turns)
+        self.queues = UnitQueues(config, turns)
         #: Units that wait for a cure.
-        self.sleepers = WaitingRoom(config.safety_net)
-        self.stand_by(turns)
+        self.sleepers = WaitingUnits(config.safety_net)
+        self.wake_in_turns(turns)
         #: What is wrong with Queue objects that could not be read, by name.
         self.queue_faults: dict[str, str] = {}
         #: Units that wait out a delay.
-        self.delays = Delays()
+        self.delays = DelayedUnits()
         #: Gangs that must be scheduled by a time.
-        self.deadlines = Delays()
+        self.deadlines = DelayedUnits()
         #: Shards and what they have.
         self.shards = Shards(load_policy(config.dispatch, "profile: stretto.dispatch"))
         #: Units given up since the caller last looked.
-        self.failures: list[Failure] = []
+        self.failures: list[UnitFailure] = []
         #: Why a unit that is given up was, while it exists.
-        self.given_up: dict[Unit, Failure] = {}
+        self.given_up: dict[Unit, UnitFailure] = {}
         #: What is wrong with units whose PodGroup contradicts itself.
         self.faults: dict[Unit, str] = {}
         #: Units in back-off.
@@ -99,13 +99,13 @@ class Places:
             raise ValueError("DRF, fair share and backfill need the pool: pass one")
         return self._pool
 
-    def stand_by(self, turns: Turns) -> None:
+    def wake_in_turns(self, turns: QueueTurns) -> None:
         """Let sleepers wake in the order of these turns."""
         self.sleepers.standing = turns.standing if isinstance(turns, TreeTurns) else None
         if isinstance(turns, TreeTurns):
             turns.on_rest = self._rest
 
-    def _rest(self, queue: Queue) -> None:
+    def _rest(self, queue: UnitQueue) -> None:
         """Limits keep a queue: the room that its units were woken for may serve others."""
         if self.sleepers.is_watching:
             for unit in self.sleepers.stuck(queue.name):
@@ -118,10 +118,10 @@ class Places:
         before = unit.state
         unit.step(event)
         if before is UnitState.DISPATCHED:
-            self.shards.unit_back(unit)
+            self.shards.release_unit(unit)
             if self.usage is not None:
                 self.usage.back(unit)
-            self.queues.came_back(unit)
+            self.queues.unit_returned(unit)
         elif before is UnitState.QUEUED:
             self.queues.get(unit.queue).order.discard()
             self.queues.turns.enlist(self.queues.get(unit.queue))
@@ -179,12 +179,12 @@ class Places:
         self.leave(unit, UnitEvent.PARK)
         if not unit.is_gang and unit.kind is not UnitKind.POD_GROUP:
             self.sleepers.close(unit)
-        self._lie_down(unit, now, tried=True)
+        self._park(unit, now, tried=True)
 
-    def _lie_down(self, unit: Unit, now: float, tried: bool) -> None:
+    def _park(self, unit: Unit, now: float, tried: bool) -> None:
         """Put a unit that has just become unschedulable into the waiting room."""
         self.step_rows(unit.pending, PARKED)
-        self.sleepers.add(unit, self._ward(unit), now, tried)
+        self.sleepers.add(unit, self._wait_group(unit), now, tried)
         self.queues.block(unit)
 
     def finish(self, unit: Unit) -> None:
@@ -205,7 +205,7 @@ class Places:
             self.leave(unit, UnitEvent.FAIL)
         abnormal = reason is FailureReason.ABNORMAL
         self.step_rows(unit.pending, BROKEN if abnormal else PARKED)
-        failure = Failure(unit, tuple(unit.pending), reason, message)
+        failure = UnitFailure(unit, tuple(unit.pending), reason, message)
         if self.given_up.get(unit) != failure:
             self.given_up[unit] = failure
             self.failures.append(failure)
@@ -227,7 +227,7 @@ class Places:
         else:
             self.enter_queue(unit, UnitEvent.WAKE)
 
-    def lies_down(self, unit: Unit, now: float) -> bool:
+    def park_untried(self, unit: Unit, now: float) -> bool:
         """Put a unit that has left its queue to sleep untried, if its class fits nowhere."""
         class_id = self._closed_class(unit)
         if class_id == NO_CLASS:
@@ -235,10 +235,10 @@ class Places:
         unit.blame, unit.cures = class_id, self.sleepers.closed[class_id][0]
         unit.tick = self.sleepers.tick
         unit.step(UnitEvent.PARK)
-        self._lie_down(unit, now, tried=False)
+        self._park(unit, now, tried=False)
         return True
 
-    def sleeps_on(self, unit: Unit) -> bool:
+    def stays_parked(self, unit: Unit) -> bool:
         """Whether a sleeper that has got more pods need not be tried for them."""
         if self._closed_class(unit) != unit.blame or unit.blame == NO_CLASS:
             return False
@@ -262,12 +262,12 @@ class Places:
 
     def conclude(self, unit: Unit, now: float) -> None:
         """The last answer of an attempt is in: move the unit to where the answers send it."""
-        outcome, unit.outcome = unit.outcome, Outcome.NONE
+        outcome, unit.outcome = unit.outcome, UnitOutcome.NONE
         if self.settle_down(unit, now) or unit.state is UnitState.FAILED:
             return
-        if outcome is Outcome.NO_PLACE:
+        if outcome is UnitOutcome.NO_PLACE:
             self._no_place(unit, now)
-        elif outcome is Outcome.BACK_OFF:
+        elif outcome is UnitOutcome.BACK_OFF:
             if unit.state is not UnitState.BACKOFF:
                 self.back_off(unit, unit.not_before)
         elif unit.state in WAYS_TO_QUEUE:
@@ -284,7 +284,7 @@ class Places:
         elif unit.state is UnitState.FAILED:
             return False
         elif now >= unit.deadline and unit.still_needed > 0:
-            self.time_out(unit)
+            self.fail_late_gang(unit)
         elif not unit.is_complete:
             if unit.state is not UnitState.FORMING:
                 self.enter_forming(unit)
@@ -292,7 +292,7 @@ class Places:
             return False
         return True
 
-    def time_out(self, unit: Unit) -> None:
+    def fail_late_gang(self, unit: Unit) -> None:
         """Give up a gang whose time is over."""
         if unit.is_complete:
             message = f"timed out: no room for {unit.still_needed} pods together"
@@ -363,9 +363,9 @@ class Places:
             after.away += after.blocking
             self.queues.turns.enlist(before)
 
-    def needs_otherwise(self, unit: Unit) -> bool:
+    def need_changed(self, unit: Unit) -> bool:
         """Whether a sleeper needs more or fewer pods than when it went to sleep."""
-        return self.sleepers.key_of(unit) != self._ward(unit)
+        return self.sleepers.key_of(unit) != self._wait_group(unit)
 
     def queue_rows(self, rows: Collection[int]) -> None:
         """Make pods wait for a place, wherever they were on the way to one."""
@@ -383,7 +383,7 @@ class Places:
             if found is not None:
                 states[row] = found
 
-    def _ward(self, unit: Unit) -> WardKey:
+    def _wait_group(self, unit: Unit) -> WaitGroupKey:
         """Where a unit sleeps.
 
         As few pods of the class to blame must fit before another attempt makes sense: pods of
@@ -393,7 +393,7 @@ class Places:
         if need > 1:
             classes = self.pods.class_id[np.array(unit.pending, np.int64)]
             others = int(np.count_nonzero(classes != unit.blame))
-        return WardKey(unit.blame, unit.cures, unit.queue, max(1, need - others), others > 0)
+        return WaitGroupKey(unit.blame, unit.cures, unit.queue, max(1, need - others), others > 0)
 
     def _take_back(self, unit: Unit, rows: AbstractSet[int]) -> None:
         if unit.away:

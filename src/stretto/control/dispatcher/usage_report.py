@@ -6,10 +6,10 @@ from typing import Final
 import msgspec
 
 from stretto.api.wire.quantity import format_amount
-from stretto.control.dispatcher.unit_moves import Places
+from stretto.control.dispatcher.unit_moves import UnitStates
 from stretto.control.queues.config import ROOT, QueueConfig
-from stretto.control.queues.tree import Branch, QueueState, Tree
-from stretto.control.queues.usage import Usage
+from stretto.control.queues.tree import QueueBranch, QueueState, QueueTree
+from stretto.control.queues.usage import QueueUsage
 from stretto.state.queries.pool import PoolView
 from stretto.state.rows.lifecycle import UnitState
 from stretto.state.rows.resources import PODS
@@ -61,7 +61,7 @@ class QueueFacts(msgspec.Struct, frozen=True):
     faults: tuple[str, ...] = ()
 
 
-def tenancy(places: Places) -> list[QueueFacts]:
+def queue_facts(places: UnitStates) -> list[QueueFacts]:
     """Every queue that is known, each after the one that it is part of; the root first if named."""
     usage = places.usage
     waiting = _waiting(places)
@@ -80,10 +80,10 @@ def tenancy(places: Places) -> list[QueueFacts]:
             )
             for name in sorted(names)
         ]
-    return list(_Teller(places, usage, configs, waiting).tell())
+    return list(_QueueReporter(places, usage, configs, waiting).tell())
 
 
-def _waiting(places: Places) -> dict[str, int]:
+def _waiting(places: UnitStates) -> dict[str, int]:
     """Units that wait, by queue."""
     found: dict[str, int] = {}
     for unit in places.units:
@@ -92,29 +92,29 @@ def _waiting(places: Places) -> dict[str, int]:
     return found
 
 
-def _read_faults(places: Places, name: str) -> tuple[str, ...]:
+def _read_faults(places: UnitStates, name: str) -> tuple[str, ...]:
     fault = places.queue_faults.get(name)
     return (fault,) if fault else ()
 
 
-class _Teller:
+class _QueueReporter:
     """Tells of the queues of one tree."""
 
     def __init__(
         self,
-        places: Places,
-        usage: Usage,
+        places: UnitStates,
+        usage: QueueUsage,
         configs: Mapping[str, QueueConfig],
         waiting: Mapping[str, int],
     ) -> None:
         self._places = places
         self._configs = configs
         self._pool: PoolView = usage.pool
-        self._tree: Tree = usage.tree
+        self._tree: QueueTree = usage.tree
         self._capacity = {c: n for c, n in usage.pool.capacity().items() if c != PODS}
         #: What any queue is guaranteed: of all else there is nothing to borrow.
         self._guaranteed = sorted({c for branch in usage.tree for c in branch.guarantee})
-        self._waiting: dict[Branch, int] = {}
+        self._waiting: dict[QueueBranch, int] = {}
         for name, count in waiting.items():
             for branch in usage.tree.leaf(name).path:
                 self._waiting[branch] = self._waiting.get(branch, 0) + count
@@ -127,7 +127,7 @@ class _Teller:
                 yield self._facts(branch)
             stack.extend(sorted(branch.children, key=lambda each: each.name, reverse=True))
 
-    def _facts(self, branch: Branch) -> QueueFacts:
+    def _facts(self, branch: QueueBranch) -> QueueFacts:
         config = self._configs.get(branch.name, self._places.config.other_queues)
         counts = self._guaranteed if branch.parent is not None else ()
         over = {c: branch.used.get(c, 0) - branch.guarantee.get(c, 0) for c in counts}
@@ -151,7 +151,7 @@ class _Teller:
             faults=self._faults(branch),
         )
 
-    def _faults(self, branch: Branch) -> tuple[str, ...]:
+    def _faults(self, branch: QueueBranch) -> tuple[str, ...]:
         found = [*_read_faults(self._places, branch.name), *self._tree.faults.get(branch.name, ())]
         if branch.state is QueueState.DRAINING:
             found.append(

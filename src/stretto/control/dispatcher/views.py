@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 from stretto.control.dispatcher.groups import Groups
 from stretto.control.dispatcher.membership import group_unit
-from stretto.control.dispatcher.unit_moves import Places
-from stretto.control.dispatcher.usage_report import QueueFacts, tenancy
+from stretto.control.dispatcher.unit_moves import UnitStates
+from stretto.control.dispatcher.usage_report import QueueFacts, queue_facts
 from stretto.control.dispatcher.waiting.pool import NO_CLASS
 from stretto.state.rows.lifecycle import UnitState
 from stretto.state.work.units import NO_GROUP, Cure, Unit
 
 
-class Position(NamedTuple):
+class QueuePosition(NamedTuple):
     """Where a unit stands in its queue."""
 
     #: Name of the queue.
@@ -43,7 +43,7 @@ class WaitingFor(NamedTuple):
     until: float = float("inf")
 
 
-class Limit(NamedTuple):
+class ReachedLimit(NamedTuple):
     """A limit of a queue that keeps a unit waiting."""
 
     #: The queue: the unit's own or one that it is part of.
@@ -58,21 +58,21 @@ class Limit(NamedTuple):
     most: int
 
 
-class Views:
+class UnitViews:
     """Reads places."""
 
-    def __init__(self, places: Places, groups: Groups) -> None:
+    def __init__(self, places: UnitStates, groups: Groups) -> None:
         """Read these."""
         self._places = places
         self._groups = groups
 
-    def position(self, unit: Unit) -> Position:
+    def position(self, unit: Unit) -> QueuePosition:
         """Where a unit stands in its queue; counts the units before it one by one."""
         order = self._places.queues.get(unit.queue).order
         if unit.state is not UnitState.QUEUED:
-            return Position(unit.queue, 0, order.live)
+            return QueuePosition(unit.queue, 0, order.live)
         before = sum(other.rank < unit.rank for other in order)
-        return Position(unit.queue, before + 1, order.live)
+        return QueuePosition(unit.queue, before + 1, order.live)
 
     def counts(self) -> dict[UnitState, int]:
         """Units by where they are, those that wait for nothing left out."""
@@ -92,7 +92,7 @@ class Views:
 
     def queues(self) -> list[QueueFacts]:
         """How every queue fares, each after the one that it is part of."""
-        return tenancy(self._places)
+        return queue_facts(self._places)
 
     def group_deadline(self, key: str) -> float:
         """Clock time after which a PodGroup, ``namespace/name``, is late; infinity for unknown."""
@@ -116,7 +116,7 @@ class Views:
             return {}
         return {queue: usage.claims.usage(queue) for queue in usage.claims.queues()}
 
-    def limits(self, unit: Unit) -> tuple[Limit, ...]:
+    def limits(self, unit: Unit) -> tuple[ReachedLimit, ...]:
         """The limits of its queues that keep a unit waiting, its own queue's first."""
         usage = self._places.usage
         if usage is None or not unit.pending or usage.may_start(unit):
@@ -124,15 +124,17 @@ class Views:
         demand, found = usage.demand(unit), []
         for branch in usage.tree.leaf(unit.queue).path:
             if branch.is_closed:
-                found.append(Limit(branch.name, "", branch.running, 1, -1))
+                found.append(ReachedLimit(branch.name, "", branch.running, 1, -1))
             for column, amount in demand.least:
                 held, most = branch.used.get(column, 0), branch.limit.get(column)
                 if most is not None and held + amount > most:
                     name, held = usage.pool.names(column, held)
                     more, limit = usage.pool.names(column, amount), usage.pool.names(column, most)
-                    found.append(Limit(branch.name, name, held, more[1], limit[1]))
+                    found.append(ReachedLimit(branch.name, name, held, more[1], limit[1]))
             if demand.fresh and branch.running + 1 > branch.most_units:
-                found.append(Limit(branch.name, "", branch.running, 1, int(branch.most_units)))
+                found.append(
+                    ReachedLimit(branch.name, "", branch.running, 1, int(branch.most_units))
+                )
         return tuple(found)
 
     @property

@@ -18,18 +18,28 @@ import numpy as np
 
 from stretto.api.wire.kinds import POD
 from stretto.base.failpoints import Failpoint, no_failpoint
-from stretto.control.eviction.in_flight import Plea, Pleas
+from stretto.control.eviction.in_flight import EvictionInFlight, EvictionsInFlight
 from stretto.control.eviction.judge import PreemptionJudge
-from stretto.control.eviction.nominated_names import Nominees
+from stretto.control.eviction.nominated_names import NominatedNodeWriter
 from stretto.state.cluster.cluster import Cluster
-from stretto.state.queries.fit_after import charge_after, fits_after, settle_zones
+from stretto.state.queries.fit_after import (
+    charge_after_eviction,
+    fits_after_eviction,
+    settle_numa_nodes,
+)
 from stretto.state.rows.lifecycle import PodEvent, PodState, step_pods
 from stretto.state.rows.pods import NO_SLOT
 from stretto.state.victims.rules import guard_of
-from stretto.state.work.claims import ConflictCause, Plan, Preemption, Verdict
-from stretto.state.work.evictions import EvictionCause, EvictionOrder, Leaving, Nomination, Stay
+from stretto.state.work.claims import ConflictCause, Plan, UnitPreemption, Verdict
+from stretto.state.work.evictions import (
+    EvictionCause,
+    EvictionOrder,
+    EvictionState,
+    Nomination,
+    PendingEviction,
+)
 from stretto.state.work.units import Unit, Units
-from stretto.stores.store import Code, Outcome, Reply, Store
+from stretto.stores.store import Reply, StatusReason, Store, WriteOutcome
 
 ASK_AGAIN_AFTER: Final = 1.0
 """Seconds between looks at a pod that was asked to leave without an answer."""
@@ -37,11 +47,11 @@ ASK_AGAIN_AFTER: Final = 1.0
 Refusals = list[tuple[Unit, tuple[int, ...], ConflictCause]]
 """Units with rows whose claims are void, and why."""
 
-_LEAVES: Final = int(Stay.LEAVES)
-_FOR_NOW: Final = frozenset({Code.UNAVAILABLE, Code.INTERNAL, Code.TIMEOUT})
+_LEAVES: Final = int(EvictionState.LEAVES)
+_FOR_NOW: Final = frozenset({StatusReason.UNAVAILABLE, StatusReason.INTERNAL, StatusReason.TIMEOUT})
 
 
-class Settled(NamedTuple):
+class SettledNominations(NamedTuple):
     """What became of nominations."""
 
     #: Claims whose victims have gone, unit by unit: they can be bound now.
@@ -71,11 +81,11 @@ class Evictor:
         self._store = store
         self._judge = judge
         self._failpoint = failpoint
-        self._pleas = Pleas(cluster, store)
-        self._nominees = Nominees(cluster, store)
+        self._evictions = EvictionsInFlight(cluster, store)
+        self._nominees = NominatedNodeWriter(cluster, store)
         self._registry = cluster.evictions
         #: Rows that must be asked, or asked again.
-        self._open: dict[int, Leaving] = {}
+        self._open: dict[int, PendingEviction] = {}
         self._void: Refusals = []
         self._followed = -1
         self._adopt()
@@ -98,9 +108,9 @@ class Evictor:
                 self.counts[cause.value] += len(rows)
                 refused.append((claims.unit, rows, cause))
                 slots = plan.slots[claims.start : claims.stop].astype(np.int64)
-                self._cluster.ledger.remind(slots)
+                self._cluster.ledger.mark_changed(slots)
         self._failpoint("evictor.granted")
-        refused.extend(self._take_void())
+        refused.extend(self._collect_void())
         return verdict._replace(
             refused=[*verdict.refused, *refused], nominated=np.array(nominated, np.int64)
         )
@@ -126,7 +136,7 @@ class Evictor:
             asked.append(row)
         return tuple(asked)
 
-    def _grant(self, plan: Plan, wanted: Preemption, now: float) -> None:
+    def _grant(self, plan: Plan, wanted: UnitPreemption, now: float) -> None:
         """Charge the claims, and have the victims asked."""
         claims, pods = plan.units[wanted.claims], self._cluster.pods
         for row in wanted.displaced:
@@ -142,7 +152,9 @@ class Evictor:
         for i in range(claims.start, claims.stop):
             slot = int(plan.slots[i])
             going = self._registry.on_slot(slot)
-            charge_after(self._cluster, int(plan.rows[i]), slot, int(plan.devices[i]), going)
+            charge_after_eviction(
+                self._cluster, int(plan.rows[i]), slot, int(plan.devices[i]), going
+            )
         step_pods(pods.state, rows, PodEvent.NOMINATE)
         self.counts["nominated"] += len(rows)
         self.counts["victims"] += len(wanted.victims)
@@ -163,14 +175,14 @@ class Evictor:
 
     def _ask(self, row: int, cause: EvictionCause, reason: str, beyond: bool) -> None:
         pods = self._cluster.pods
-        why = Leaving(int(pods.serial[row]), int(pods.slot[row]), cause, reason, beyond)
+        why = PendingEviction(int(pods.serial[row]), int(pods.slot[row]), cause, reason, beyond)
         self._registry.leave(row, why)
         self._open[row] = why
         pods.log.add(row)
 
-    def would_stand(self, row: int, slot: int, gone: Collection[int]) -> bool:
+    def would_fit(self, row: int, slot: int, gone: Collection[int]) -> bool:
         """Whether volumes and other pods would let a pod that waits onto a slot without some."""
-        return self._judge.would_stand(row, slot, gone)
+        return self._judge.would_fit(row, slot, gone)
 
     # ------------------------------------------------------------ the lane
 
@@ -178,18 +190,18 @@ class Evictor:
         """Ask whoever has not been asked, and take answers; whether anything moved."""
         if not self.asks:
             return False
-        moved = self._hear(now)
+        moved = self._collect_replies(now)
         due = self._due(now)
         if due:
             self._failpoint("evictor.before-write")
             # One that stays voids what waits for it, and that spares who has not been asked yet.
-            self._pleas.send([Plea(row, self._open.pop(row)) for row in due])
-            self._hear(now)
+            self._evictions.send([EvictionInFlight(row, self._open.pop(row)) for row in due])
+            self._collect_replies(now)
         return moved or bool(due)
 
     def _due(self, now: float) -> list[int]:
         """Rows to ask now, as many as may be under way; who needs no asking is struck off."""
-        pods, room = self._cluster.pods, self._pleas.room
+        pods, room = self._cluster.pods, self._evictions.room
         due: list[int] = []
         settled: list[int] = []
         for row, why in self._open.items():
@@ -199,7 +211,7 @@ class Evictor:
                 settled.append(row)
             elif why.ask_at > now:
                 continue
-            elif why.in_doubt and self._has_answer(row, why):
+            elif why.in_doubt and self._is_answered(row, why):
                 settled.append(row)
             else:
                 due.append(row)
@@ -207,9 +219,9 @@ class Evictor:
             del self._open[row]
         return due
 
-    def _hear(self, now: float) -> bool:
+    def _collect_replies(self, now: float) -> bool:
         """Take the answers that have come; whether there were any."""
-        answers = self._pleas.heard()
+        answers = self._evictions.heard()
         if answers:
             self._failpoint("evictor.after-write")
         for (row, why), reply in answers:
@@ -217,7 +229,7 @@ class Evictor:
                 self._take(row, why, reply, now)
         return bool(answers)
 
-    def _has_answer(self, row: int, why: Leaving) -> bool:
+    def _is_answered(self, row: int, why: PendingEviction) -> bool:
         """Whether a pod that was asked without an answer has gone, or is going."""
         pods = self._cluster.pods
         record = self._store.get(POD, pods.namespace[row], pods.name[row])
@@ -226,33 +238,33 @@ class Evictor:
             return True
         return False
 
-    def _take(self, row: int, why: Leaving, reply: Reply, now: float) -> None:
+    def _take(self, row: int, why: PendingEviction, reply: Reply, now: float) -> None:
         """Take one answer for what it says."""
-        gone = reply.code is Code.NOT_FOUND or reply.outcome is Outcome.CONFLICT
-        if reply.outcome is Outcome.OK or gone:
+        gone = reply.code is StatusReason.NOT_FOUND or reply.outcome is WriteOutcome.CONFLICT
+        if reply.outcome is WriteOutcome.OK or gone:
             why.acknowledged = True
             self.counts["asked"] += 1
-        elif reply.outcome is Outcome.UNKNOWN or _is_for_now(reply):
-            why.in_doubt = reply.outcome is Outcome.UNKNOWN
+        elif reply.outcome is WriteOutcome.UNKNOWN or _is_for_now(reply):
+            why.in_doubt = reply.outcome is WriteOutcome.UNKNOWN
             why.ask_at = now + (reply.retry_after or ASK_AGAIN_AFTER)
             self._open[row] = why
             self.counts["unknown"] += 1
         else:
             self.counts["refused"] += 1
-            self._stays(row, ConflictCause.VICTIM_REFUSED)
+            self._eviction_denied(row, ConflictCause.VICTIM_REFUSED)
 
-    def _stays(self, row: int, cause: ConflictCause) -> None:
+    def _eviction_denied(self, row: int, cause: ConflictCause) -> None:
         """A pod may not leave: whoever waits for it waits in vain."""
         self._open.pop(row, None)
         self._registry.stays(row)
         self._cluster.pods.log.add(row)
-        nomination = self._registry.wanted_by(row)
+        nomination = self._registry.nomination_of(row)
         if nomination is not None:
             self._give_up(nomination, cause)
 
     # ------------------------------------------------------------ those who wait
 
-    def settle(self, now: float) -> Settled:
+    def settle(self, now: float) -> SettledNominations:
         """Look at the claims that wait: ripe, void, or still waiting.
 
         Those that wait for victims are looked at when a pod of theirs has changed.
@@ -264,15 +276,15 @@ class Evictor:
             cause = self._trouble(nomination, now)
             if cause is not None:
                 self._give_up(nomination, cause)
-            elif self._is_ripe(nomination):
-                ripe.append(self._ripen(nomination))
+            elif self._can_bind(nomination):
+                ripe.append(self._bind_nomination(nomination))
         self._nominees.tell(now)
-        return Settled(ripe, self._take_void())
+        return SettledNominations(ripe, self._collect_void())
 
     def next_due(self) -> float:
         """Clock time at which a pod is asked again, a claim stops waiting or is told of again."""
         due = min(self._registry.next_until(), self._nominees.next_due())
-        if self.asks and self._open and self._pleas.room > 0:
+        if self.asks and self._open and self._evictions.room > 0:
             due = min(due, *(why.ask_at for why in self._open.values()))
         return due
 
@@ -294,18 +306,18 @@ class Evictor:
                 return ConflictCause.NODE_GONE
         for row, serial in list(nomination.victims.items()):
             if pods.serial[row] != serial:
-                self._registry.has_left(nomination, row)
+                self._registry.record_victim_gone(nomination, row)
         if now >= nomination.until:
             for row, serial in (*nomination.victims.items(), *nomination.awaited):
                 if pods.serial[row] == serial and pods.leaving[row] == _LEAVES:
-                    self._registry.give_up_on(row)
+                    self._registry.abandon_victim(row)
                     pods.log.add(row)
             return ConflictCause.VICTIM_STAYS
         if nomination.victims:
             return None
-        return self._room_trouble(nomination)
+        return self._capacity_problem(nomination)
 
-    def _room_trouble(self, nomination: Nomination) -> ConflictCause | None:
+    def _capacity_problem(self, nomination: Nomination) -> ConflictCause | None:
         """Whether the node would take the claims once everybody who leaves has left."""
         pods = self._cluster.pods
         for row in nomination.rows:
@@ -313,11 +325,13 @@ class Evictor:
             if not self._judge.admits(row, slot):
                 return ConflictCause.NOT_ELIGIBLE
             going = {*self._registry.on_slot(slot), row}
-            if not fits_after(self._cluster, slot, [(class_id, int(pods.devices[row]))], going):
+            if not fits_after_eviction(
+                self._cluster, slot, [(class_id, int(pods.devices[row]))], going
+            ):
                 return ConflictCause.DOES_NOT_FIT
         return None
 
-    def _is_ripe(self, nomination: Nomination) -> bool:
+    def _can_bind(self, nomination: Nomination) -> bool:
         """Whether the claims fit as things are, other claims that wait left aside."""
         if nomination.victims:
             return False
@@ -326,18 +340,18 @@ class Evictor:
             slot = int(pods.slot[row])
             others = set(self._registry.nominated_on(slot)).difference(nomination.rows)
             wanted = [(int(pods.class_id[row]), int(pods.devices[row]))]
-            if not fits_after(self._cluster, slot, wanted, others | {row}):
+            if not fits_after_eviction(self._cluster, slot, wanted, others | {row}):
                 return False
             aside |= others
         return self._judge.are_ready(nomination.rows, aside)
 
-    def _ripen(self, nomination: Nomination) -> tuple[int, ...]:
+    def _bind_nomination(self, nomination: Nomination) -> tuple[int, ...]:
         rows = np.array(nomination.rows, np.int64)
         for row in nomination.rows:
-            settle_zones(self._cluster, row)
+            settle_numa_nodes(self._cluster, row)
         step_pods(self._cluster.pods.state, rows, PodEvent.ASSUME)
         self._registry.end(nomination)
-        self._nominees.ripen(nomination)
+        self._nominees.claims_bound(nomination)
         self.counts["ripe"] += len(rows)
         return nomination.rows
 
@@ -365,7 +379,7 @@ class Evictor:
                 self._registry.stays(row)
                 pods.log.add(row)
 
-    def _take_void(self) -> Refusals:
+    def _collect_void(self) -> Refusals:
         void, self._void = self._void, []
         return void
 
@@ -381,5 +395,5 @@ class Evictor:
 def _is_for_now(reply: Reply) -> bool:
     """Whether a "no" speaks of the store and not of the pod."""
     return reply.code in _FOR_NOW or (
-        reply.code is Code.TOO_MANY_REQUESTS and reply.retry_after is not None
+        reply.code is StatusReason.TOO_MANY_REQUESTS and reply.retry_after is not None
     )

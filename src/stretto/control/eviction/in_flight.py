@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from stretto.api.wire.kinds import POD, Kind
 from stretto.state.cluster.cluster import Cluster
-from stretto.state.work.evictions import Leaving
+from stretto.state.work.evictions import PendingEviction
 from stretto.stores.store import BeginDelete, BeginEvict, Deletion, Eviction, Replies, Reply, Store
 
 T = TypeVar("T")
@@ -19,25 +19,25 @@ LANE: Final = 512
 """Pleas under way at once: binds must not wait behind a storm of them."""
 
 
-class Plea(NamedTuple):
+class EvictionInFlight(NamedTuple):
     """A pod that is asked to leave."""
 
     #: Its row.
     row: int
     #: Why it is to leave, with its serial.
-    why: Leaving
+    why: PendingEviction
 
 
-class _Sent(NamedTuple):
+class _EvictionBatch(NamedTuple):
     """A batch that has been sent."""
 
     #: Who was asked.
-    pleas: list[Plea]
+    pleas: list[EvictionInFlight]
     #: The answers, in the order of the pleas.
     answers: Future[Replies]
 
 
-class Pleas:
+class EvictionsInFlight:
     """Evictions within budgets and deletions beyond them, on their way through one store."""
 
     def __init__(self, cluster: Cluster, store: Store) -> None:
@@ -46,14 +46,14 @@ class Pleas:
         self._store = store
         self._evict: BeginEvict = getattr(store, "begin_evict", None) or self._evict_now
         self._delete: BeginDelete = getattr(store, "begin_delete", None) or self._delete_now
-        self._way: list[_Sent] = []
+        self._way: list[_EvictionBatch] = []
 
     @property
     def room(self) -> int:
         """How many more may be asked now."""
         return LANE - sum(len(sent.pleas) for sent in self._way)
 
-    def send(self, pleas: Sequence[Plea]) -> None:
+    def send(self, pleas: Sequence[EvictionInFlight]) -> None:
         """Ask pods to leave."""
         pods = self._pods
         within = [plea for plea in pleas if not plea.why.beyond]
@@ -63,12 +63,12 @@ class Pleas:
                 Eviction(pods.namespace[row], pods.name[row], pods.uid[row], why.reason)
                 for row, why in within
             ]
-            self._way.append(_Sent(within, self._evict(evictions)))
+            self._way.append(_EvictionBatch(within, self._evict(evictions)))
         if beyond:
             deletions = [Deletion(pods.namespace[r], pods.name[r], pods.uid[r]) for r, _ in beyond]
-            self._way.append(_Sent(beyond, self._delete(POD, deletions)))
+            self._way.append(_EvictionBatch(beyond, self._delete(POD, deletions)))
 
-    def heard(self) -> list[tuple[Plea, Reply]]:
+    def heard(self) -> list[tuple[EvictionInFlight, Reply]]:
         """The answers that have come since the last look.
 
         Raises:

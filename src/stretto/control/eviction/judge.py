@@ -10,15 +10,15 @@ from typing import Final, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from stretto.control.binder.conflicts import BetweenPods
+from stretto.control.binder.conflicts import AffinityConflicts
 from stretto.state.classes.table import STAGED
 from stretto.state.cluster.cluster import Cluster
-from stretto.state.queries.domain_caps import keeps_caps
-from stretto.state.queries.fit_after import fits_after
+from stretto.state.queries.domain_caps import respects_caps
+from stretto.state.queries.fit_after import fits_after_eviction
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.victims.budgets import BudgetLedger
-from stretto.state.victims.rules import Guard, PreemptionRules, guard_against
-from stretto.state.work.claims import ConflictCause, Plan, Preemption
+from stretto.state.victims.rules import EvictionGuard, PreemptionRules, guard_against
+from stretto.state.work.claims import ConflictCause, Plan, UnitPreemption
 from stretto.state.work.units import Units
 
 Eligible = Callable[[int, int], bool]
@@ -28,8 +28,8 @@ _DISPATCHED: Final = int(PodState.DISPATCHED)
 _NOMINATED: Final = int(PodState.NOMINATED)
 _HELD: Final = frozenset(int(s) for s in (PodState.NOMINATED, PodState.ASSUMED, PodState.BOUND))
 _CAUSES: Final = {
-    Guard.NOT_RUNNING: ConflictCause.VICTIM_GONE,
-    Guard.LEAVING: ConflictCause.VICTIM_TAKEN,
+    EvictionGuard.NOT_RUNNING: ConflictCause.VICTIM_GONE,
+    EvictionGuard.LEAVING: ConflictCause.VICTIM_TAKEN,
 }
 
 
@@ -60,22 +60,24 @@ class PreemptionJudge:
         self._units = units
         self._eligible = eligible
         #: Rules between pods; ``None`` where none has a say.
-        self.between: BetweenPods | None = None
+        self.between: AffinityConflicts | None = None
         #: What the volumes of pods say of nodes; ``None`` where no rule looks at them.
         self.volumes: PodVolumes | None = None
 
     def admits(self, row: int, slot: int) -> bool:
         """Whether the rules let a pod onto a slot once everybody who leaves it has left."""
         pods = self._cluster.pods
-        going = self._leavers(slot, int(pods.priority[row]))
+        going = self._victim_rows(slot, int(pods.priority[row]))
         if not self._has_volumes(row, slot, going):
             return False
         return self._eligible(int(pods.class_id[row]), slot) and self._stand([row], going)
 
-    def would_stand(self, row: int, slot: int, gone: Collection[int]) -> bool:
+    def would_fit(self, row: int, slot: int, gone: Collection[int]) -> bool:
         """Whether volumes and other pods would let a pod that waits onto a slot without some."""
         class_ids, slots = self._cluster.pods.class_id[[row]], np.array([slot], np.int32)
-        return self._has_volumes(row, slot, gone) and self._keep_apart(class_ids, slots, gone)
+        return self._has_volumes(row, slot, gone) and self._inter_pod_rules_allow(
+            class_ids, slots, gone
+        )
 
     def are_ready(self, rows: Sequence[int], aside: Collection[int]) -> bool:
         """Whether the rules let pods that fit onto their nodes as these are, some others aside."""
@@ -92,9 +94,9 @@ class PreemptionJudge:
     def _stand(self, rows: Sequence[int], gone: Collection[int]) -> bool:
         """Whether other pods let claimed pods be where they are, some of the others aside."""
         pods, index = self._cluster.pods, np.array(rows, np.int64)
-        return self._keep_apart(pods.class_id[index], pods.slot[index], {*rows, *gone})
+        return self._inter_pod_rules_allow(pods.class_id[index], pods.slot[index], {*rows, *gone})
 
-    def _keep_apart(
+    def _inter_pod_rules_allow(
         self,
         class_ids: npt.NDArray[np.int32],
         slots: npt.NDArray[np.int32],
@@ -111,12 +113,12 @@ class PreemptionJudge:
         judged = class_ids[classes.judged[class_ids] > 0]
         return any(classes[class_id].wants.strict for class_id in set(judged.tolist()))
 
-    def _leavers(self, slot: int, priority: int) -> list[int]:
+    def _victim_rows(self, slot: int, priority: int) -> list[int]:
         """Rows of lower priority that leave a slot: whom a finder counts as gone."""
         priorities = self._cluster.pods.priority
         return [r for r in self._cluster.evictions.on_slot(slot) if priorities[r] < priority]
 
-    def problem(self, plan: Plan, wanted: Preemption, now: float) -> ConflictCause | None:
+    def problem(self, plan: Plan, wanted: UnitPreemption, now: float) -> ConflictCause | None:
         """Why a preemption does not hold, or ``None``."""
         unit = plan.units[wanted.claims]
         pods = self._cluster.pods
@@ -136,7 +138,7 @@ class PreemptionJudge:
         )
 
     def _victims_problem(
-        self, wanted: Preemption, priority: int, now: float
+        self, wanted: UnitPreemption, priority: int, now: float
     ) -> ConflictCause | None:
         """Whether each victim still runs, has a lower priority and is not protected."""
         pods = self._cluster.pods
@@ -148,7 +150,7 @@ class PreemptionJudge:
                 return _CAUSES.get(guard, ConflictCause.VICTIM_PROTECTED)
         return None
 
-    def _displaced_problem(self, wanted: Preemption, priority: int) -> ConflictCause | None:
+    def _displaced_problem(self, wanted: UnitPreemption, priority: int) -> ConflictCause | None:
         pods = self._cluster.pods
         for row in wanted.displaced:
             if pods.state[row] != _NOMINATED or pods.priority[row] >= priority:
@@ -163,7 +165,7 @@ class PreemptionJudge:
                 continue
             gone = set(victims)
             members = {*unit.bound, *(r for r in unit.pending if int(states[r]) in _HELD)}
-            left = [r for r in members if r not in gone and not leaving.is_leaving(r)]
+            left = [r for r in members if r not in gone and not leaving.is_being_evicted(r)]
             if 0 < len(left) < unit.min_member:
                 return ConflictCause.GANG_SHORT
         return None
@@ -179,16 +181,18 @@ class PreemptionJudge:
             return ConflictCause.BUDGET_SPENT
         return None if len(violating) <= len(set(beyond)) else ConflictCause.BUDGET_SPENT
 
-    def _caps_problem(self, plan: Plan, wanted: Preemption) -> ConflictCause | None:
+    def _caps_problem(self, plan: Plan, wanted: UnitPreemption) -> ConflictCause | None:
         """Whether the claims keep what their unit says of how it is spread."""
         unit, classes = plan.units[wanted.claims], self._cluster.classes
         class_ids = self._cluster.pods.class_id[plan.rows[unit.start : unit.stop]]
         if not self._cluster.directed and not (classes.special[class_ids] & STAGED).any():
             return None
-        kept = keeps_caps(self._cluster, plan._replace(units=[unit]))
+        kept = respects_caps(self._cluster, plan._replace(units=[unit]))
         return None if kept else ConflictCause.DOMAIN_FULL
 
-    def _room_problem(self, plan: Plan, claims: range, wanted: Preemption) -> ConflictCause | None:
+    def _room_problem(
+        self, plan: Plan, claims: range, wanted: UnitPreemption
+    ) -> ConflictCause | None:
         """Whether all claims fit their nodes once everybody who leaves has left."""
         by_slot: dict[int, list[int]] = {}
         for i in claims:
@@ -204,19 +208,21 @@ class PreemptionJudge:
             going = {r for r in wanted.victims if cluster.pods.slot[r] == slot}
             going.update(cluster.evictions.on_slot(slot))
             going.update(r for r in wanted.displaced if cluster.pods.slot[r] == slot)
-            if not fits_after(cluster, slot, pods, going):
+            if not fits_after_eviction(cluster, slot, pods, going):
                 return ConflictCause.DOES_NOT_FIT
         return self._rules_problem(plan, claims, wanted)
 
-    def _rules_problem(self, plan: Plan, claims: range, wanted: Preemption) -> ConflictCause | None:
+    def _rules_problem(
+        self, plan: Plan, claims: range, wanted: UnitPreemption
+    ) -> ConflictCause | None:
         """Whether other pods and volumes let the claims be there once those have left."""
         pods, rows, slots = self._cluster.pods, plan.rows[claims], plan.slots[claims]
         priority = int(pods.priority[rows].min())
         gone = {*wanted.victims, *wanted.displaced}
         for slot in set(slots.tolist()):
-            gone.update(self._leavers(slot, priority))
+            gone.update(self._victim_rows(slot, priority))
         for row, slot in zip(rows.tolist(), slots.tolist(), strict=True):
             if not self._has_volumes(row, slot, gone):
                 return ConflictCause.VOLUME_GONE
-        keeps = self._keep_apart(pods.class_id[rows], slots, gone)
+        keeps = self._inter_pod_rules_allow(pods.class_id[rows], slots, gone)
         return None if keeps else ConflictCause.OTHERS_FIRST

@@ -11,18 +11,18 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from stretto.control.binder.conflicts import Judge
+from stretto.control.binder.conflicts import PlanJudge
 from stretto.control.binder.volumes import are_free
 from stretto.control.eviction.judge import PreemptionJudge
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.victims.budgets import BudgetLedger
 from stretto.state.victims.rules import PreemptionRules
-from stretto.state.work.claims import CommitMode, ConflictCause, ConflictMode, Plan, Preemption
+from stretto.state.work.claims import CommitMode, ConflictCause, ConflictMode, Plan, UnitPreemption
 from stretto.state.work.units import Units
 
 
-class Law(Protocol):
+class ParityProfileRules(Protocol):
     """The rules of a profile that decides by pod."""
 
     def hold(self, claims: Iterable[tuple[int, int]], going: Collection[int] = ()) -> bool:
@@ -30,10 +30,10 @@ class Law(Protocol):
         ...
 
 
-class ExactJudge(Judge):
+class ParityJudge(PlanJudge):
     """Judges plans by the rules that made them."""
 
-    def __init__(self, cluster: Cluster, law: Law, commit: CommitMode) -> None:
+    def __init__(self, cluster: Cluster, law: ParityProfileRules, commit: CommitMode) -> None:
         """A judge that asks the law about claims on a cluster that has moved on."""
         super().__init__(cluster, anywhere, ConflictMode.FIT, commit)
         self._law = law
@@ -73,14 +73,14 @@ class ExactJudge(Judge):
         return None
 
 
-class ExactPreemptionJudge(PreemptionJudge):
+class ParityPreemptionJudge(PreemptionJudge):
     """Judges preemptions by the rules that proposed them: every rule, not amounts alone."""
 
     def __init__(
         self,
         cluster: Cluster,
         units: Units,
-        law: Law,
+        law: ParityProfileRules,
         rules: PreemptionRules,
         budgets: BudgetLedger,
     ) -> None:
@@ -92,7 +92,7 @@ class ExactPreemptionJudge(PreemptionJudge):
         """Whether every rule lets a pod onto a slot once everybody who leaves it has left."""
         return self._law.hold([(row, slot)], self._cluster.evictions.on_slot(slot))
 
-    def would_stand(self, row: int, slot: int, gone: Collection[int]) -> bool:
+    def would_fit(self, row: int, slot: int, gone: Collection[int]) -> bool:
         """Whether every rule would let a pod that waits onto a slot without some others."""
         return self._law.hold([(row, slot)], gone)
 
@@ -108,7 +108,7 @@ class ExactPreemptionJudge(PreemptionJudge):
         return super()._budget_problem(victims, beyond) if self.rules.hard_budgets else None
 
     def _room_problem(
-        self, plan: Plan, claims: Iterable[int], wanted: Preemption
+        self, plan: Plan, claims: Iterable[int], wanted: UnitPreemption
     ) -> ConflictCause | None:
         """Whether every rule lets the pods onto their nodes once everybody who leaves has left."""
         evictions, slots = self._cluster.evictions, self._cluster.ledger.slots

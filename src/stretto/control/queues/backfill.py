@@ -12,12 +12,12 @@ the shadow time is that of an end, whatever the sums say. What states no run tim
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Mapping
 
-from stretto.control.queues.by_request import NOT_NOW, Demand
+from stretto.control.queues.by_request import NOT_NOW, UnitDemand
 from stretto.control.queues.orders import NEVER, RankOrder, first_come
 from stretto.state.queries.pool import Amounts
 
 
-class Ends:
+class EndTimes:
     """What running pods hold, by the time at which they are expected to end."""
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class Ends:
         return ((end, self._held[end]) for end in self._times)
 
 
-class Reservation:
+class BackfillReservation:
     """What is kept for a head, and what is left for those behind it; all in one round."""
 
     def __init__(
@@ -96,7 +96,7 @@ class Reservation:
         #: What the head leaves over at the shadow time; negative for what it lacks even then.
         self.extra: dict[int, int] = then
 
-    def longest(self, asked: Demand) -> int:
+    def longest(self, asked: UnitDemand) -> int:
         """The longest run time in microseconds with which such a unit may start now.
 
         ``NEVER`` for any run time, ``NOT_NOW`` for none.
@@ -107,7 +107,7 @@ class Reservation:
             return NEVER
         return NEVER - 1 if self.shadow == NEVER else self.shadow - self.now
 
-    def take(self, asked: Demand, duration: int) -> None:
+    def take(self, asked: UnitDemand, duration: int) -> None:
         """Such a unit starts now."""
         for column, amount in asked.most:
             self.free[column] = self.free.get(column, 0) - amount

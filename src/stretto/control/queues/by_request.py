@@ -18,7 +18,7 @@ NOT_NOW: Final = -1
 """Longest run time of what may not start now, however short it is."""
 
 
-class Demand(NamedTuple):
+class UnitDemand(NamedTuple):
     """What a unit asks of the pool."""
 
     #: Without which it does not start.
@@ -29,13 +29,13 @@ class Demand(NamedTuple):
     fresh: bool = True
 
 
-DemandOf = Callable[[Unit], Demand]
+DemandOf = Callable[[Unit], UnitDemand]
 """A unit in its queue to what it asks."""
-Longest = Callable[[Demand], int]
+Longest = Callable[[UnitDemand], int]
 """What is asked to the longest run time, in microseconds, with which it may start now."""
 
 
-class Shelves:
+class UnitsByRequest:
     """The units of one queue, by what they ask; dead entries are dropped when they surface."""
 
     def __init__(self, units: Iterable[Unit], micros: Callable[[float], int]) -> None:
@@ -43,18 +43,18 @@ class Shelves:
         #: Units that have come or changed since the last search.
         self.fresh: list[Unit] = list(units)
         self._micros = micros
-        self._shelves: dict[Demand, _Shelf] = {}
-        self._asked: dict[Unit, Demand] = {}
+        self._shelves: dict[UnitDemand, _RequestGroup] = {}
+        self._asked: dict[Unit, UnitDemand] = {}
         self._entries = 0
 
     def is_stale(self, live: int, small: int) -> bool:
         """Whether the dead outnumber so many living: then shelves are to be made anew."""
         return self._entries + len(self.fresh) > 2 * live + small
 
-    def candidate(self, longest: Longest, demand_of: DemandOf) -> tuple[Unit, Demand] | None:
+    def candidate(self, longest: Longest, demand_of: DemandOf) -> tuple[Unit, UnitDemand] | None:
         """The first unit that may start now, and what it asks; it is left where it is."""
         self._shelve(demand_of)
-        best: tuple[Unit, Demand] | None = None
+        best: tuple[Unit, UnitDemand] | None = None
         for asked, shelf in self._shelves.items():
             limit = longest(asked)
             unit = shelf.first(limit, self._asked) if limit >= 0 else None
@@ -70,16 +70,16 @@ class Shelves:
             asked = self._asked[unit] = demand_of(unit)
             shelf = self._shelves.get(asked)
             if shelf is None:
-                shelf = self._shelves[asked] = _Shelf(asked, self._micros)
+                shelf = self._shelves[asked] = _RequestGroup(asked, self._micros)
             shelf.add(unit)
             self._entries += 1
         self.fresh.clear()
 
 
-class _Shelf:
+class _RequestGroup:
     """Units that ask the same, in order, with dead entries among them."""
 
-    def __init__(self, asked: Demand, micros: Callable[[float], int]) -> None:
+    def __init__(self, asked: UnitDemand, micros: Callable[[float], int]) -> None:
         self._demand = asked
         self._micros = micros
         self._line: list[tuple[int, Unit]] = []
@@ -99,7 +99,7 @@ class _Shelf:
                 line.insert(place, entry)
         heapq.heappush(self._shortest, (self._micros(unit.duration), unit.rank, unit))
 
-    def first(self, longest: int, asked: Mapping[Unit, Demand]) -> Unit | None:
+    def first(self, longest: int, asked: Mapping[Unit, UnitDemand]) -> Unit | None:
         """The first living unit that runs no longer than so many microseconds."""
         shortest, micros = self._shortest, self._micros
         while shortest:
@@ -116,7 +116,7 @@ class _Shelf:
         self._start = 0
         return next((unit for _, unit in line if micros(unit.duration) <= longest), None)
 
-    def _head(self, asked: Mapping[Unit, Demand]) -> Unit | None:
+    def _head(self, asked: Mapping[Unit, UnitDemand]) -> Unit | None:
         """The first living unit, however long it runs."""
         line, start = self._line, self._start
         while start < len(line) and not self._lives(*line[start], asked):
@@ -127,6 +127,6 @@ class _Shelf:
         self._start = start
         return line[start][1] if start < len(line) else None
 
-    def _lives(self, rank: int, unit: Unit, asked: Mapping[Unit, Demand]) -> bool:
+    def _lives(self, rank: int, unit: Unit, asked: Mapping[Unit, UnitDemand]) -> bool:
         queued = unit.state is UnitState.QUEUED and unit.rank == rank
         return queued and asked.get(unit) == self._demand

@@ -26,7 +26,7 @@ MIN_MEMBERS: Final[Mapping[str, MinMember]] = MappingProxyType(
 """Services are useful from the first pod on; a Job says otherwise by annotation."""
 
 
-class Between(StrEnum):
+class SiblingPolicy(StrEnum):
     """Whose turn it is when several queues have something to send."""
 
     #: The queue that has sent the fewest pods for its weight.
@@ -42,9 +42,9 @@ ROOT: Final = "root"
 _BETWEEN: Final = (QueuePolicy.DRF, QueuePolicy.FAIR_SHARE)
 
 
-def between_of(policy: str) -> Between:
+def between_of(policy: str) -> SiblingPolicy:
     """How the turn goes between the queues of one that has this policy."""
-    return Between(str(policy)) if policy in _BETWEEN else Between.WEIGHT
+    return SiblingPolicy(str(policy)) if policy in _BETWEEN else SiblingPolicy.WEIGHT
 
 
 @dataclass(frozen=True)
@@ -126,8 +126,8 @@ class DispatcherConfig:
     #: What queues without settings are like; its name is not used.
     other_queues: QueueConfig = QueueConfig(DEFAULT_QUEUE)
     #: Whose turn it is between queues.
-    between: Between = Between.WEIGHT
-    #: The resource or device kind that ``Between.FAIR_SHARE`` counts.
+    between: SiblingPolicy = SiblingPolicy.WEIGHT
+    #: The resource or device kind that ``SiblingPolicy.FAIR_SHARE`` counts.
     resource: str = "cpu"
     #: Pods that must fit together, by the kind of their owner; kinds not named get 1.
     min_members: Mapping[str, MinMember] = field(default_factory=lambda: MIN_MEMBERS)
@@ -168,7 +168,7 @@ class DispatcherConfig:
     @property
     def has_tree(self) -> bool:
         """Whether turns go by what queues hold, guarantee or limit."""
-        return self.between is not Between.WEIGHT or any(q.in_tree for q in self.queues)
+        return self.between is not SiblingPolicy.WEIGHT or any(q.in_tree for q in self.queues)
 
     def having(self, queues: Iterable[QueueConfig]) -> "DispatcherConfig":
         """The same with other queues; one that is named ``root`` says how turns go."""

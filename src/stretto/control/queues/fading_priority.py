@@ -18,7 +18,7 @@ FLOOR: Final = 0
 _OVER: Final = frozenset({UnitState.PLACED, UnitState.FAILED, UnitState.GONE})
 
 
-def faded(priority: int, attempts: int, step: int = STEP, floor: int = FLOOR) -> int:
+def decayed_priority(priority: int, attempts: int, step: int = STEP, floor: int = FLOOR) -> int:
     """What is left of a priority after so many attempts.
 
     It falls by ``step`` until it is one step below ``floor``, and then begins anew; a priority at
@@ -30,7 +30,7 @@ def faded(priority: int, attempts: int, step: int = STEP, floor: int = FLOOR) ->
     return priority - attempts % rounds * step
 
 
-class FadingOrder(RankOrder):
+class DecayingPriorityOrder(RankOrder):
     """Units by what is left of their priority, then by arrival."""
 
     def __init__(self) -> None:
@@ -52,5 +52,5 @@ class FadingOrder(RankOrder):
             self.push(unit)
 
     def _rank_of(self, unit: Unit) -> int:
-        left = faded(unit.priority, max(self._attempts.get(unit, 0), 0))
+        left = decayed_priority(unit.priority, max(self._attempts.get(unit, 0), 0))
         return (-left << SEQUENCE_BITS) + unit.sequence

@@ -14,13 +14,13 @@ import heapq
 from collections.abc import Callable, Mapping
 from typing import ClassVar
 
-from stretto.control.queues.by_request import NOT_NOW, Demand
-from stretto.control.queues.config import Between, DispatcherConfig
+from stretto.control.queues.by_request import NOT_NOW, UnitDemand
+from stretto.control.queues.config import DispatcherConfig, SiblingPolicy
 from stretto.control.queues.orders import NEVER, SMALL
-from stretto.control.queues.queue import Queue
-from stretto.control.queues.round_robin import Turns, WeightedTurns
-from stretto.control.queues.tree import Branch, Room
-from stretto.control.queues.usage import Usage
+from stretto.control.queues.queue import UnitQueue
+from stretto.control.queues.round_robin import QueueTurns, WeightedTurns
+from stretto.control.queues.tree import Headroom, QueueBranch
+from stretto.control.queues.usage import QueueUsage
 from stretto.state.rows.resources import PODS
 from stretto.state.work.units import Unit
 
@@ -30,7 +30,7 @@ Key = tuple[bool, float]
 _NO_KEY: Key = (True, 0.0)
 
 
-class Seat:
+class SiblingPosition:
     """Where one queue stands in the line of its siblings."""
 
     __slots__ = (
@@ -48,12 +48,12 @@ class Seat:
         "waiting",
     )
 
-    def __init__(self, branch: Branch, queue: Queue | None) -> None:
+    def __init__(self, branch: QueueBranch, queue: UnitQueue | None) -> None:
         """Start with nothing to send."""
         #: The queue in the tree.
-        self.branch: Branch = branch
+        self.branch: QueueBranch = branch
         #: Its units; ``None`` where only queues that are part of it have any.
-        self.queue: Queue | None = queue
+        self.queue: UnitQueue | None = queue
         #: Whether it, or one that is part of it, has something to send.
         self.listed: bool = False
         #: It has something to send, and limits forbid it.
@@ -66,35 +66,35 @@ class Seat:
         self.served: float = 0.0
         #: Those of its queues that have something to send, resting ones apart: a heap of (has its
         #: guarantee, measure, number, seat); an entry counts while the seat has just that key.
-        self.heap: list[tuple[bool, float, int, Seat]] = []
+        self.heap: list[tuple[bool, float, int, SiblingPosition]] = []
         #: How many of its queues have something to send.
         self.waiting: int = 0
         #: Those of its queues that rest because of a limit above them.
-        self.resting: dict[Seat, None] = {}
+        self.resting: dict[SiblingPosition, None] = {}
         #: The present time of its queues, where what was sent is what counts.
         self.time: float = 0.0
         #: What limits on the way to it had given back when those were last let go.
         self.flushed: int = 0
 
 
-class TreeTurns(Turns):
+class TreeTurns(QueueTurns):
     """The queue with the least, level by level; ties go to the older queue."""
 
     one_by_one: ClassVar[bool] = True
 
-    def __init__(self, usage: Usage) -> None:
+    def __init__(self, usage: QueueUsage) -> None:
         """Start with no queue waiting; the tree is that of ``usage``."""
         self._usage = usage
         self._tree = usage.tree
         self._capacity: Mapping[int, int] = {}
         #: The same without what there is nothing of.
-        self._wholes: tuple[tuple[int, int], ...] = ()
+        self._totals: tuple[tuple[int, int], ...] = ()
         self._epoch = -1
-        self._root: Seat = Seat(self._tree.root, None)
-        self._queues: dict[str, Queue] = {}
+        self._root: SiblingPosition = SiblingPosition(self._tree.root, None)
+        self._queues: dict[str, UnitQueue] = {}
         self._waiting = 0
         #: Told of a queue in which nothing may start now because of a limit.
-        self.on_rest: Callable[[Queue], None] = lambda _: None
+        self.on_rest: Callable[[UnitQueue], None] = lambda _: None
 
     # ------------------------------------------------------------ who waits
 
@@ -104,19 +104,19 @@ class TreeTurns(Turns):
         capacity.pop(PODS, None)
         if capacity != self._capacity:
             self._capacity = capacity
-            self._wholes = tuple((column, whole) for column, whole in capacity.items() if whole)
+            self._totals = tuple((column, whole) for column, whole in capacity.items() if whole)
             self._tree.changed.update(self._tree)
         if self._tree.any_limits and self._tree.freed:
             for queue in self._queues.values():
                 if queue.backfills and queue.searched:
                     self.enlist(queue)
 
-    def enlist(self, queue: Queue) -> None:
+    def enlist(self, queue: UnitQueue) -> None:
         """Let a queue wait for its turn."""
         queue.searched = False
-        self._follow_shape()
+        self._follow_tree()
         self._queues[queue.name] = queue
-        seat = self._seat(self._tree.leaf(queue.name))
+        seat = self._sibling_position(self._tree.leaf(queue.name))
         if seat.queue is None:
             seat.queue = queue
         if not queue.listed:
@@ -124,10 +124,10 @@ class TreeTurns(Turns):
             self._waiting += 1
         self._stand(seat)
 
-    def _stand(self, seat: Seat) -> None:
+    def _stand(self, seat: SiblingPosition) -> None:
         """Put a queue, and those it is part of, into their lines; stops at the first that is."""
         while seat.branch.parent is not None and not (seat.listed and not seat.rests):
-            above = self._seat(seat.branch.parent)
+            above = self._sibling_position(seat.branch.parent)
             if not seat.listed:
                 seat.listed = True
                 above.waiting += 1
@@ -136,16 +136,16 @@ class TreeTurns(Turns):
             self._put(seat, above)
             seat = above
 
-    def _leave(self, seat: Seat) -> None:
+    def _leave(self, seat: SiblingPosition) -> None:
         """A queue has nothing to send."""
         seat.listed = seat.rests = False
         if seat.queue is not None and seat.queue.listed:
             seat.queue.listed = False
             self._waiting -= 1
         assert seat.branch.parent is not None
-        self._seat(seat.branch.parent).waiting -= 1
+        self._sibling_position(seat.branch.parent).waiting -= 1
 
-    def _put(self, seat: Seat, above: Seat, key: Key | None = None) -> None:
+    def _put(self, seat: SiblingPosition, above: SiblingPosition, key: Key | None = None) -> None:
         """Give a seat its place in the line of those that are part of ``above``."""
         has_it, share = seat.key = key or self._key(seat, above.branch)
         heapq.heappush(above.heap, (has_it, share, seat.branch.number, seat))
@@ -154,18 +154,18 @@ class TreeTurns(Turns):
             above.heap = list(alive.values())
             heapq.heapify(above.heap)
 
-    def _key(self, seat: Seat, above: Branch) -> Key:
+    def _key(self, seat: SiblingPosition, above: QueueBranch) -> Key:
         branch = seat.branch
-        if above.between is Between.WEIGHT:
-            return not branch.is_owed, seat.served
+        if above.between is SiblingPolicy.WEIGHT:
+            return not branch.is_below_guarantee, seat.served
         return self._place(branch, branch.used, above)
 
-    def _place(self, branch: Branch, used: Mapping[int, int], above: Branch) -> Key:
+    def _place(self, branch: QueueBranch, used: Mapping[int, int], above: QueueBranch) -> Key:
         """The place that a branch would have if it held so much."""
-        has_it, weights = not branch.is_owed, branch.weights
-        if above.between is Between.DRF:
+        has_it, weights = not branch.is_below_guarantee, branch.weights
+        if above.between is SiblingPolicy.DRF:
             share = 0.0
-            for column, whole in self._wholes:
+            for column, whole in self._totals:
                 amount = used.get(column)
                 if amount:
                     part = amount / whole
@@ -177,22 +177,22 @@ class TreeTurns(Turns):
         share = amount / whole if whole else float(amount)
         return has_it, share / weights.get(above.resource, branch.weight)
 
-    def _seat(self, branch: Branch) -> Seat:
+    def _sibling_position(self, branch: QueueBranch) -> SiblingPosition:
         seat = branch.seat
-        if not isinstance(seat, Seat):
-            seat = branch.seat = Seat(branch, None)
+        if not isinstance(seat, SiblingPosition):
+            seat = branch.seat = SiblingPosition(branch, None)
         return seat
 
     # ------------------------------------------------------------ whose turn it is
 
-    def pick(self) -> Queue | None:
+    def pick(self) -> UnitQueue | None:
         """The queue whose turn it is; its ``chosen`` unit may start, where limits say which."""
-        self._follow_shape()
+        self._follow_tree()
         self._follow_usage()
         root = self._tree.root
         return self._search(self._root, root.narrow(None), root.freed)
 
-    def _search(self, seat: Seat, room: Room | None, freed: int) -> Queue | None:
+    def _search(self, seat: SiblingPosition, room: Headroom | None, freed: int) -> UnitQueue | None:
         """The first queue below a seat that may send something.
 
         Args:
@@ -209,7 +209,7 @@ class TreeTurns(Turns):
                 heapq.heappop(heap)
                 continue
             branch = below.branch
-            if seat.branch.between is Between.WEIGHT:
+            if seat.branch.between is SiblingPolicy.WEIGHT:
                 seat.time = max(seat.time, below.served)
             left = branch.narrow(room) if limits else None
             if below.queue is not None:
@@ -219,10 +219,10 @@ class TreeTurns(Turns):
             if found is not None:
                 return found
             heapq.heappop(heap)
-            self._retire(below, seat, room)
+            self._stop_sending_below(below, seat, room)
         return None
 
-    def _offer(self, queue: Queue, room: Room | None) -> Queue | None:
+    def _offer(self, queue: UnitQueue, room: Headroom | None) -> UnitQueue | None:
         """A queue that may send, with the unit that it sends where that is not simply the first."""
         if not queue.is_open:
             return None
@@ -247,11 +247,13 @@ class TreeTurns(Turns):
         queue.chosen = found[0]
         return queue
 
-    def _may_start(self, unit: Unit, room: Room) -> bool:
+    def _may_start(self, unit: Unit, room: Headroom) -> bool:
         asked = self._usage.demand(unit)
         return room.admits(asked.least, asked.fresh)
 
-    def _retire(self, seat: Seat, above: Seat, room: Room | None) -> None:
+    def _stop_sending_below(
+        self, seat: SiblingPosition, above: SiblingPosition, room: Headroom | None
+    ) -> None:
         """Nothing may start below a seat: it has nothing to send, or it rests."""
         queue = seat.queue
         if queue is not None:
@@ -272,7 +274,7 @@ class TreeTurns(Turns):
         if seat.above:
             above.resting[seat] = None
 
-    def _let_go(self, seat: Seat, freed: int) -> None:
+    def _let_go(self, seat: SiblingPosition, freed: int) -> None:
         """A limit on the way has given way: whoever it may have stopped stands in line again."""
         if seat.flushed != freed:
             seat.flushed = freed
@@ -282,15 +284,15 @@ class TreeTurns(Turns):
                     each.rests = each.above = False
                     self._put(each, seat)
 
-    def charge(self, queue: Queue, pods: int) -> None:
+    def charge(self, queue: UnitQueue, pods: int) -> None:
         """The queue has just sent so many pods: where that is what counts, it moves back."""
         branch = self._tree.leaf(queue.name)
         while branch.parent is not None:
-            if branch.parent.between is Between.WEIGHT:
-                seat = self._seat(branch)
+            if branch.parent.between is SiblingPolicy.WEIGHT:
+                seat = self._sibling_position(branch)
                 seat.served += pods / branch.weight
                 if seat.listed and not seat.rests:
-                    self._put(seat, self._seat(branch.parent))
+                    self._put(seat, self._sibling_position(branch.parent))
             branch = branch.parent
 
     @property
@@ -300,12 +302,12 @@ class TreeTurns(Turns):
 
     # ------------------------------------------------------------ what has changed
 
-    def _follow_shape(self) -> None:
+    def _follow_tree(self) -> None:
         """Start anew where the tree was laid out anew."""
         if self._epoch == self._tree.epoch:
             return
         self._epoch = self._tree.epoch
-        self._root = self._seat(self._tree.root)
+        self._root = self._sibling_position(self._tree.root)
         self._waiting = 0
         for queue in self._queues.values():
             queue.listed = False
@@ -317,15 +319,15 @@ class TreeTurns(Turns):
         tree = self._tree
         for branch in tree.freed:
             seat = branch.seat
-            if isinstance(seat, Seat) and seat.rests:
+            if isinstance(seat, SiblingPosition) and seat.rests:
                 self._stand(seat)
         tree.freed.clear()
         for branch in tree.changed:
             seat = branch.seat
-            if branch.parent is None or not isinstance(seat, Seat):
+            if branch.parent is None or not isinstance(seat, SiblingPosition):
                 continue
             if seat.listed and not seat.rests:
-                above = self._seat(branch.parent)
+                above = self._sibling_position(branch.parent)
                 key = self._key(seat, above.branch)
                 if seat.key != key:
                     self._put(seat, above, key)
@@ -339,8 +341,8 @@ class TreeTurns(Turns):
         found: list[Key] = []
         branch = self._tree.leaf(name)
         while branch.parent is not None:
-            if branch.parent.between is Between.WEIGHT:
-                found.append((not branch.is_owed, 0.0))
+            if branch.parent.between is SiblingPolicy.WEIGHT:
+                found.append((not branch.is_below_guarantee, 0.0))
             else:
                 used = dict(branch.used)
                 for column, amount in asks:
@@ -350,18 +352,18 @@ class TreeTurns(Turns):
         return tuple(reversed(found))
 
 
-def _counts(entry: tuple[bool, float, int, Seat]) -> bool:
+def _counts(entry: tuple[bool, float, int, SiblingPosition]) -> bool:
     """Whether an entry of a line is still true."""
     seat = entry[3]
     return seat.listed and not seat.rests and seat.key == entry[:2]
 
 
-def _longest(room: Room) -> Callable[[Demand], int]:
+def _longest(room: Headroom) -> Callable[[UnitDemand], int]:
     """Whether what is asked may start, however long it runs."""
     return lambda asked: NEVER if room.admits(asked.least, asked.fresh) else NOT_NOW
 
 
-def make_turns(config: DispatcherConfig, usage: Usage | None) -> Turns:
+def make_turns(config: DispatcherConfig, usage: QueueUsage | None) -> QueueTurns:
     """The turns that a configuration asks for; ``usage`` is there when it needs one."""
     if usage is None:
         return WeightedTurns()

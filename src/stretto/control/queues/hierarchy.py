@@ -19,7 +19,7 @@ Guarantee = Mapping[str, int]
 """Amounts as the engine counts them, by resource."""
 
 
-class Layout(NamedTuple):
+class QueueHierarchy(NamedTuple):
     """A sound tree."""
 
     #: Parent by queue, parents before their queues; the root has none and is left out.
@@ -30,12 +30,12 @@ class Layout(NamedTuple):
     faults: dict[str, tuple[str, ...]]
 
 
-def lay_out(queues: Iterable[QueueConfig]) -> Layout:
+def build_hierarchy(queues: Iterable[QueueConfig]) -> QueueHierarchy:
     """The tree of these queues; of two with one name the later counts."""
-    return _Draft({queue.name: queue for queue in queues}).layout()
+    return _HierarchyDraft({queue.name: queue for queue in queues}).layout()
 
 
-class _Draft:
+class _HierarchyDraft:
     """One laying-out."""
 
     def __init__(self, queues: Mapping[str, QueueConfig]) -> None:
@@ -43,16 +43,16 @@ class _Draft:
         self._faults: dict[str, list[str]] = {}
         self._children: dict[str, list[str]] = {}
 
-    def layout(self) -> Layout:
+    def layout(self) -> QueueHierarchy:
         parents = self._parents()
-        order = self._downwards(parents)
+        order = self._top_down(parents)
         wanted = self._wanted(order, parents)
         granted: dict[str, dict[str, int]] = {ROOT: {}}
         for name in (ROOT, *order):
-            self._share_out(name, granted, wanted)
+            self._grant_guarantees(name, granted, wanted)
         granted.pop(ROOT)
         faults = {name: tuple(texts) for name, texts in self._faults.items()}
-        return Layout({name: parents[name] for name in order}, granted, faults)
+        return QueueHierarchy({name: parents[name] for name in order}, granted, faults)
 
     def _fault(self, name: str, text: str) -> None:
         self._faults.setdefault(name, []).append(text)
@@ -71,7 +71,7 @@ class _Draft:
             path = list(_upwards(name, found, sound))
             if path and path[-1] in path[:-1]:
                 circle = path[path.index(path[-1]) : -1]
-                self._break(circle, found)
+                self._break_cycles(circle, found)
             sound.update(path)
         return found
 
@@ -86,7 +86,7 @@ class _Draft:
             )
         return ROOT
 
-    def _break(self, circle: list[str], parents: dict[str, str]) -> None:
+    def _break_cycles(self, circle: list[str], parents: dict[str, str]) -> None:
         """Queues that are part of one another stand beside the others."""
         for name in circle:
             at = circle.index(name)
@@ -98,7 +98,7 @@ class _Draft:
             )
             parents[name] = ROOT
 
-    def _downwards(self, parents: dict[str, str]) -> list[str]:
+    def _top_down(self, parents: dict[str, str]) -> list[str]:
         """Queues, each after its parent; what lies too deep is moved up."""
         below: dict[str, list[str]] = {}
         for name, parent in parents.items():
@@ -138,7 +138,7 @@ class _Draft:
                     above[resource] = above.get(resource, 0) + amount
         return wanted
 
-    def _share_out(
+    def _grant_guarantees(
         self,
         name: str,
         granted: dict[str, dict[str, int]],

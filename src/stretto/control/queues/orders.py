@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from math import inf
 from typing import Final
 
-from stretto.control.queues.by_request import Demand, DemandOf, Longest, Shelves
+from stretto.control.queues.by_request import DemandOf, Longest, UnitDemand, UnitsByRequest
 from stretto.state.rows.lifecycle import UnitState
 from stretto.state.work.units import Unit, UnitKind
 
@@ -49,7 +49,7 @@ def shortest_first(unit: Unit) -> int:
     return (micros(unit.duration) << SEQUENCE_BITS) + unit.sequence
 
 
-class Order(ABC):
+class UnitOrder(ABC):
     """The units of one queue, in the order in which they leave."""
 
     def __init__(self, rank: Callable[[Unit], int]) -> None:
@@ -97,11 +97,11 @@ class Order(ABC):
         """A unit in it wants something else now, or runs longer or shorter, and keeps its rank."""
 
     @abstractmethod
-    def candidate(self, longest: Longest, demand_of: DemandOf) -> tuple[Unit, Demand] | None:
+    def candidate(self, longest: Longest, demand_of: DemandOf) -> tuple[Unit, UnitDemand] | None:
         """The first unit that may start now, and what it asks; it is left where it is."""
 
 
-class RankOrder(Order):
+class RankOrder(UnitOrder):
     """Units by rank: a heap for those that come back, and a line for those that come in order."""
 
     def __init__(self, rank: Callable[[Unit], int]) -> None:
@@ -110,7 +110,7 @@ class RankOrder(Order):
         self._line_ranks: deque[int] = deque()
         self._heap: list[tuple[int, Unit]] = []
         #: Units by what they ask; made when somebody searches for the first time.
-        self._shelves: Shelves | None = None
+        self._shelves: UnitsByRequest | None = None
 
     def push(self, unit: Unit) -> None:
         """Append where the rank allows it, else sort in."""
@@ -204,11 +204,11 @@ class RankOrder(Order):
         if self._shelves is not None:
             self._shelves.fresh.append(unit)
 
-    def candidate(self, longest: Longest, demand_of: DemandOf) -> tuple[Unit, Demand] | None:
+    def candidate(self, longest: Longest, demand_of: DemandOf) -> tuple[Unit, UnitDemand] | None:
         """The first by rank of those that may start now."""
         shelves = self._shelves
         if shelves is None or shelves.is_stale(self.live, SMALL):
-            shelves = self._shelves = Shelves(self, micros)
+            shelves = self._shelves = UnitsByRequest(self, micros)
         return shelves.candidate(longest, demand_of)
 
     def _sweep(self) -> None:

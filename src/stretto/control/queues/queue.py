@@ -11,17 +11,23 @@ from stretto.api.types.godel import QueuePolicy
 from stretto.base.registry import Registry
 from stretto.control.queues.backfill import EasyOrder
 from stretto.control.queues.config import QueueConfig
-from stretto.control.queues.fading_priority import FadingOrder
-from stretto.control.queues.orders import Order, RankOrder, by_priority, first_come, shortest_first
+from stretto.control.queues.fading_priority import DecayingPriorityOrder
+from stretto.control.queues.orders import (
+    RankOrder,
+    UnitOrder,
+    by_priority,
+    first_come,
+    shortest_first,
+)
 from stretto.state.work.units import Unit
 
-POLICIES: Final[Registry[Callable[[], Order]]] = Registry(
+POLICIES: Final[Registry[Callable[[], UnitOrder]]] = Registry(
     "queue policy",
     {
         QueuePolicy.FIFO: lambda: RankOrder(first_come),
         QueuePolicy.FIFO_SKIP: lambda: RankOrder(first_come),
         QueuePolicy.PRIORITY: lambda: RankOrder(by_priority),
-        QueuePolicy.FADING_PRIORITY: FadingOrder,
+        QueuePolicy.FADING_PRIORITY: DecayingPriorityOrder,
         QueuePolicy.SHORTEST_FIRST: lambda: RankOrder(shortest_first),
         QueuePolicy.EASY: EasyOrder,
         QueuePolicy.DRF: lambda: RankOrder(first_come),
@@ -41,7 +47,7 @@ def blocks(config: QueueConfig) -> bool:
     return config.policy in BLOCKING_POLICIES if config.blocking is None else config.blocking
 
 
-class Queue:
+class UnitQueue:
     """One queue: its units, its share and what blocks it."""
 
     __slots__ = (
@@ -70,7 +76,7 @@ class Queue:
         #: Its settings.
         self.config: QueueConfig = config
         #: Its units.
-        self.order: Order = POLICIES.get(config.policy)()
+        self.order: UnitOrder = POLICIES.get(config.policy)()
         #: Its share.
         self.weight: float = config.weight
         #: Whether nothing may pass a failed head.

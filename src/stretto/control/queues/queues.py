@@ -3,29 +3,29 @@
 from collections.abc import Iterator
 
 from stretto.control.queues.config import DispatcherConfig, QueueConfig
-from stretto.control.queues.queue import POLICIES, Queue
-from stretto.control.queues.round_robin import Turns, WeightedTurns
+from stretto.control.queues.queue import POLICIES, UnitQueue
+from stretto.control.queues.round_robin import QueueTurns, WeightedTurns
 from stretto.state.work.units import Unit
 
 
-class Queues:
+class UnitQueues:
     """All queues by name, each made when first named."""
 
-    def __init__(self, config: DispatcherConfig, turns: Turns | None = None) -> None:
+    def __init__(self, config: DispatcherConfig, turns: QueueTurns | None = None) -> None:
         """Make the configured queues."""
         #: Whose turn it is.
-        self.turns: Turns = turns if turns is not None else WeightedTurns()
+        self.turns: QueueTurns = turns if turns is not None else WeightedTurns()
         self._configs = {each.name: each for each in config.queues}
         #: Whether any queue blocks; most planes have none and need not ask.
         self.any_blocking: bool = False
         self._other = config.other_queues
         POLICIES.get(self._other.policy)
-        self._by_name: dict[str, Queue] = {}
-        self._backfilling: list[Queue] = []
+        self._by_name: dict[str, UnitQueue] = {}
+        self._backfilling: list[UnitQueue] = []
         for each in config.queues:
             self._make(each.name, each)
 
-    def __iter__(self) -> Iterator[Queue]:
+    def __iter__(self) -> Iterator[UnitQueue]:
         """Every queue, in the order of making."""
         return iter(self._by_name.values())
 
@@ -33,11 +33,11 @@ class Queues:
         """How many units wait in all queues."""
         return sum(queue.order.live for queue in self)
 
-    def get(self, name: str) -> Queue:
+    def get(self, name: str) -> UnitQueue:
         """The queue of that name."""
         return self._by_name.get(name) or self._make(name, self._configs.get(name, self._other))
 
-    def settle(self, config: DispatcherConfig, turns: Turns) -> list[Unit]:
+    def settle(self, config: DispatcherConfig, turns: QueueTurns) -> list[Unit]:
         """Take over other settings; returns failed heads that are to be tried again."""
         self._configs = {each.name: each for each in config.queues}
         self.turns = turns
@@ -69,11 +69,11 @@ class Queues:
         queue.order.changed(unit)
         self.turns.enlist(queue)
 
-    def is_behind(self, unit: Unit) -> bool:
+    def is_behind_blocked_head(self, unit: Unit) -> bool:
         """Whether a unit waits behind a failed head: the room it was woken for may serve others."""
         return any(unit.rank > head.rank for head in self.get(unit.queue).blockers)
 
-    def stir(self) -> None:
+    def retry_backfill(self) -> None:
         """Something may fit that did not: look again for what may pass blocked heads."""
         for queue in self._backfilling:
             self.turns.enlist(queue)
@@ -91,7 +91,7 @@ class Queues:
             queue.blockers.remove(unit)
             self.turns.enlist(queue)
 
-    def came_back(self, unit: Unit) -> None:
+    def unit_returned(self, unit: Unit) -> None:
         """A unit is at its shard no longer."""
         if self.any_blocking:
             queue = self.get(unit.queue)
@@ -99,8 +99,8 @@ class Queues:
                 queue.away -= 1
                 self.turns.enlist(queue)
 
-    def _make(self, name: str, config: QueueConfig) -> Queue:
-        self._by_name[name] = queue = Queue(name, len(self._by_name), config)
+    def _make(self, name: str, config: QueueConfig) -> UnitQueue:
+        self._by_name[name] = queue = UnitQueue(name, len(self._by_name), config)
         self.any_blocking = self.any_blocking or queue.blocking
         if queue.backfills:
             self._backfilling.append(queue)

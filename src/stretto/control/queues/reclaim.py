@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple, Protocol
 
-from stretto.control.queues.tree import Branch, Tree
+from stretto.control.queues.tree import QueueBranch, QueueTree
 from stretto.state.queries.pool import Amounts
 from stretto.state.rows.resources import PODS
 from stretto.state.rows.shares import dominant
@@ -26,7 +26,7 @@ CLOSE_LOOKS: Final = 64
 """Nodes compared pod by pod; more would find a victim of little less worth."""
 
 
-class Running(NamedTuple):
+class ReclaimablePod(NamedTuple):
     """A pod on a node that may be asked to leave."""
 
     #: Its row.
@@ -45,7 +45,7 @@ class Running(NamedTuple):
     start: float
 
 
-class Team(NamedTuple):
+class RunningGang(NamedTuple):
     """A gang on nodes."""
 
     #: As few pods may be left, unless none is.
@@ -56,7 +56,7 @@ class Team(NamedTuple):
     settled: bool = True
 
 
-class Asked(NamedTuple):
+class ReclaimRequest(NamedTuple):
     """What waits."""
 
     #: Its queue.
@@ -69,13 +69,13 @@ class Asked(NamedTuple):
     amounts: Amounts
 
 
-class Ground(Protocol):
+class ReclaimFacts(Protocol):
     """What must be known of pods and nodes."""
 
-    def running(self, queue: str) -> Iterable[Running]:
+    def running(self, queue: str) -> Iterable[ReclaimablePod]:
         """Pods of a queue's own units that may be asked to leave."""
 
-    def team(self, unit: str) -> Team | None:
+    def team(self, unit: str) -> RunningGang | None:
         """The gang of a unit; ``None`` where its pods are useful one by one."""
 
     def pending(self) -> Iterable[tuple[str, Amounts, int]]:
@@ -85,27 +85,29 @@ class Ground(Protocol):
         """Whether pods of these classes fit a slot once these rows have gone."""
 
 
-def decide(tree: Tree, asked: Asked, ground: Ground) -> tuple[Running, ...]:
+def choose_victims(
+    tree: QueueTree, asked: ReclaimRequest, ground: ReclaimFacts
+) -> tuple[ReclaimablePod, ...]:
     """Who is to leave so that what is asked can start; empty when nobody is, or nothing helps."""
-    books = _Books(tree, ground.pending())
-    path = _entitled(tree.leaf(asked.queue), asked.amounts, books)
+    books = _QueueBalances(tree, ground.pending())
+    path = _guaranteed_ancestors(tree.leaf(asked.queue), asked.amounts, books)
     if not path:
         return ()
     short = _shortfall(tree.leaf(asked.queue), asked, books)
     if any(branch not in path[1:] for branch in short):
         return ()  # a limit from above the reach of its guarantee is in the way
-    search = _Search(tree, asked, ground, books)
+    search = _ReclaimSearch(tree, asked, ground, books)
     search.gather(path)
     return search.within_limits(short) if short else search.on_nodes()
 
 
-class _Books:
+class _QueueBalances:
     """What queues hold, with what is on its way to them and from them."""
 
-    def __init__(self, tree: Tree, pending: Iterable[tuple[str, Amounts, int]]) -> None:
+    def __init__(self, tree: QueueTree, pending: Iterable[tuple[str, Amounts, int]]) -> None:
         self._tree = tree
         #: What is added to what a queue in the tree holds, by column.
-        self.moved: dict[Branch, dict[int, int]] = {}
+        self.moved: dict[QueueBranch, dict[int, int]] = {}
         for queue, amounts, sign in pending:
             self.move(queue, amounts, sign)
 
@@ -116,13 +118,15 @@ class _Books:
             for column, amount in amounts:
                 moved[column] = moved.get(column, 0) + sign * amount
 
-    def used(self, branch: Branch, column: int) -> int:
+    def used(self, branch: QueueBranch, column: int) -> int:
         """How much a queue will hold then."""
         moved = self.moved.get(branch)
         return branch.used.get(column, 0) + (moved.get(column, 0) if moved is not None else 0)
 
 
-def _entitled(leaf: Branch, amounts: Amounts, books: _Books) -> list[Branch]:
+def _guaranteed_ancestors(
+    leaf: QueueBranch, amounts: Amounts, books: _QueueBalances
+) -> list[QueueBranch]:
     """The queue that asks and those above it, as far as its guarantees reach; empty for none."""
     path = [leaf]
     for branch in leaf.path:
@@ -135,9 +139,11 @@ def _entitled(leaf: Branch, amounts: Amounts, books: _Books) -> list[Branch]:
     return path if len(path) > 1 else []
 
 
-def _shortfall(leaf: Branch, asked: Asked, books: _Books) -> dict[Branch, dict[int, int]]:
+def _shortfall(
+    leaf: QueueBranch, asked: ReclaimRequest, books: _QueueBalances
+) -> dict[QueueBranch, dict[int, int]]:
     """By how much limits are in the way, by queue and column."""
-    found: dict[Branch, dict[int, int]] = {}
+    found: dict[QueueBranch, dict[int, int]] = {}
     for branch in leaf.path:
         lacks = {}
         for column, amount in asked.amounts:
@@ -149,44 +155,46 @@ def _shortfall(leaf: Branch, asked: Asked, books: _Books) -> dict[Branch, dict[i
     return found
 
 
-class _Search:
+class _ReclaimSearch:
     """One decision."""
 
-    def __init__(self, tree: Tree, asked: Asked, ground: Ground, books: _Books) -> None:
+    def __init__(
+        self, tree: QueueTree, asked: ReclaimRequest, ground: ReclaimFacts, books: _QueueBalances
+    ) -> None:
         self._tree = tree
         self._books = books
         self._asked = asked
-        self._ground = ground
+        self._facts = ground
         named = tree.leaf(asked.queue).guarantee
         self._columns = frozenset(c for c, _ in asked.amounts if c != PODS or c in named)
         #: Whom one may take, the best to take first.
-        self._line: list[Running] = []
-        self._by_unit: dict[str, list[Running]] = {}
+        self._line: list[ReclaimablePod] = []
+        self._by_unit: dict[str, list[ReclaimablePod]] = {}
         #: Rows that are taken.
-        self._taken: dict[int, Running] = {}
+        self._taken: dict[int, ReclaimablePod] = {}
         #: What they free, by queue in the tree.
-        self._freed: dict[Branch, dict[int, int]] = {}
+        self._freed: dict[QueueBranch, dict[int, int]] = {}
 
     # ------------------------------------------------------------ whom one may take
 
-    def gather(self, path: Sequence[Branch]) -> None:
+    def gather(self, path: Sequence[QueueBranch]) -> None:
         """Pods of queues beside the path that hold more than they are guaranteed."""
         lenders = [
-            (-self._surplus(leaf), leaf.number, leaf)
+            (-self._borrowed_share(leaf), leaf.number, leaf)
             for child, branch in pairwise(path)
             for other in (*branch.children, *([branch.own] if branch.own else ()))
             if other is not child
-            for leaf in self._lenders(other)
+            for leaf in self._lending_queues(other)
         ]
         for _, _, leaf in sorted(lenders, key=lambda each: each[:2]):
-            mine = [each for each in self._ground.running(leaf.name) if self._helps(each)]
-            self._line += sorted(mine, key=_worth)
+            mine = [each for each in self._facts.running(leaf.name) if self._helps(each)]
+            self._line += sorted(mine, key=_eviction_order)
             if len(self._line) >= MOST_PODS:
                 break
         for each in self._line:
             self._by_unit.setdefault(each.unit, []).append(each)
 
-    def _lenders(self, top: Branch) -> Iterator[Branch]:
+    def _lending_queues(self, top: QueueBranch) -> Iterator[QueueBranch]:
         """Queues at or below one that could give something of what is asked."""
         stack = [top]
         while stack:
@@ -201,24 +209,24 @@ class _Search:
             else:
                 yield branch
 
-    def _surplus(self, leaf: Branch) -> float:
+    def _borrowed_share(self, leaf: QueueBranch) -> float:
         """How much a queue has borrowed, for its weight: the share of what it has too much."""
         guarantee = leaf.guarantee
         over = ((c, n - guarantee.get(c, 0)) for c, n in leaf.used.items() if c in self._columns)
         whole = self._tree.root.used
         return dominant(((c, n) for c, n in over if n > 0), whole).share / leaf.weight
 
-    def _helps(self, running: Running) -> bool:
+    def _helps(self, running: ReclaimablePod) -> bool:
         return any(column in self._columns for column, _ in running.amounts)
 
     # ------------------------------------------------------------ taking
 
-    def _take(self, running: Running) -> list[Running]:
+    def _take(self, running: ReclaimablePod) -> list[ReclaimablePod]:
         """Take a pod, with the rest of its gang where that falls; empty where one may not."""
         if running.row in self._taken:
             return []
-        going = self._fall(running)
-        taken: list[Running] = []
+        going = self._evicted_with(running)
+        taken: list[ReclaimablePod] = []
         for each in going:
             if not self._may_go(each):
                 self._give_back(taken)
@@ -228,9 +236,9 @@ class _Search:
             taken.append(each)
         return taken
 
-    def _fall(self, running: Running) -> list[Running]:
+    def _evicted_with(self, running: ReclaimablePod) -> list[ReclaimablePod]:
         """Who goes when one goes: it alone, or what is left of its gang."""
-        team = self._ground.team(running.unit)
+        team = self._facts.team(running.unit)
         if team is None or team.least <= 1:
             return [running]
         left = team.rows - self._taken.keys()
@@ -239,7 +247,7 @@ class _Search:
         rest = [each for each in self._by_unit[running.unit] if each.row in left]
         return rest if team.settled and len(rest) == len(left) else []
 
-    def _may_go(self, running: Running) -> bool:
+    def _may_go(self, running: ReclaimablePod) -> bool:
         """Whether no queue falls under its guarantee without a pod."""
         for branch in self._tree.leaf(running.queue).path:
             if branch.parent is None:
@@ -253,26 +261,28 @@ class _Search:
                         return False
         return True
 
-    def _is_own(self, branch: Branch) -> bool:
+    def _is_own(self, branch: QueueBranch) -> bool:
         """Whether a queue is above the one that asks: what leaves there comes back to it."""
         return branch in self._tree.leaf(self._asked.queue).path
 
-    def _count(self, running: Running, sign: int) -> None:
+    def _count(self, running: ReclaimablePod, sign: int) -> None:
         for branch in self._tree.leaf(running.queue).path:
             freed = self._freed.setdefault(branch, {})
             for column, amount in running.amounts:
                 freed[column] = freed.get(column, 0) + sign * amount
 
-    def _give_back(self, rows: Iterable[Running]) -> None:
+    def _give_back(self, rows: Iterable[ReclaimablePod]) -> None:
         for each in rows:
             self._count(each, -1)
             del self._taken[each.row]
 
     # ------------------------------------------------------------ a limit is in the way
 
-    def within_limits(self, short: Mapping[Branch, Mapping[int, int]]) -> tuple[Running, ...]:
+    def within_limits(
+        self, short: Mapping[QueueBranch, Mapping[int, int]]
+    ) -> tuple[ReclaimablePod, ...]:
         """Take what others have borrowed under the limits, until what is asked may start."""
-        parts: list[list[Running]] = []
+        parts: list[list[ReclaimablePod]] = []
         for branch, lacks in short.items():
             for each in self._line:
                 if self._covers(branch, lacks):
@@ -285,14 +295,14 @@ class _Search:
             self._spare(part, lambda: all(self._covers(b, lacks) for b, lacks in short.items()))
         return tuple(self._taken.values())
 
-    def _covers(self, branch: Branch, lacks: Mapping[int, int]) -> bool:
+    def _covers(self, branch: QueueBranch, lacks: Mapping[int, int]) -> bool:
         freed = self._freed.get(branch, {})
         return all(freed.get(column, 0) >= amount for column, amount in lacks.items())
 
-    def _is_below(self, running: Running, top: Branch) -> bool:
+    def _is_below(self, running: ReclaimablePod, top: QueueBranch) -> bool:
         return any(branch is top for branch in self._tree.leaf(running.queue).path)
 
-    def _spare(self, part: list[Running], is_enough: Callable[[], bool]) -> None:
+    def _spare(self, part: list[ReclaimablePod], is_enough: Callable[[], bool]) -> None:
         """Let those stay that are not needed: a whole part, as it was taken."""
         if part and all(each.row in self._taken for each in part):
             self._give_back(part)
@@ -305,7 +315,7 @@ class _Search:
 
     def _is_whole(self, unit: str) -> bool:
         """Whether a gang keeps its minimum, or nobody of it stays."""
-        team = self._ground.team(unit)
+        team = self._facts.team(unit)
         if team is None:
             return True
         left = len(team.rows - self._taken.keys())
@@ -313,9 +323,9 @@ class _Search:
 
     # ------------------------------------------------------------ no node has room
 
-    def on_nodes(self) -> tuple[Running, ...]:
+    def on_nodes(self) -> tuple[ReclaimablePod, ...]:
         """Take whoever must leave the nodes where that costs least, pod by pod of what is asked."""
-        here: dict[int, list[Running]] = {}
+        here: dict[int, list[ReclaimablePod]] = {}
         for each in self._line:
             here.setdefault(each.slot, []).append(each)
         placed: dict[int, list[int]] = {}
@@ -327,10 +337,10 @@ class _Search:
         return tuple(self._taken.values())
 
     def _cheapest(
-        self, class_id: int, here: Mapping[int, list[Running]], placed: dict[int, list[int]]
+        self, class_id: int, here: Mapping[int, list[ReclaimablePod]], placed: dict[int, list[int]]
     ) -> int | None:
         """Make room for one pod on the node where it costs least; its slot."""
-        best: tuple[tuple[int, int, int, float], int, list[list[Running]]] | None = None
+        best: tuple[tuple[int, int, int, float], int, list[list[ReclaimablePod]]] | None = None
         looks = 0
         for slot, running in here.items():
             there = placed.get(slot)
@@ -359,16 +369,16 @@ class _Search:
         """Pods that fit there anyway: their room is counted on already."""
         there: list[int] = []
         while len(there) < len(self._asked.classes):
-            if not self._ground.fits(slot, [*there, class_id], ()):
+            if not self._facts.fits(slot, [*there, class_id], ()):
                 break
             there.append(class_id)
         return there
 
     def _make_room(
-        self, slot: int, classes: Sequence[int], running: Iterable[Running]
-    ) -> list[list[Running]] | None:
+        self, slot: int, classes: Sequence[int], running: Iterable[ReclaimablePod]
+    ) -> list[list[ReclaimablePod]] | None:
         """Take pods there until these fit; ``None``, and nothing taken, where that is in vain."""
-        parts: list[list[Running]] = []
+        parts: list[list[ReclaimablePod]] = []
         line = iter(running)
         while not self._fits(slot, classes):
             each = next(line, None)
@@ -385,9 +395,9 @@ class _Search:
 
     def _fits(self, slot: int, classes: Sequence[int]) -> bool:
         going = [row for row, each in self._taken.items() if each.slot == slot]
-        return self._ground.fits(slot, classes, going)
+        return self._facts.fits(slot, classes, going)
 
-    def _cost(self, parts: Iterable[list[Running]]) -> tuple[int, int, int, float]:
+    def _cost(self, parts: Iterable[list[ReclaimablePod]]) -> tuple[int, int, int, float]:
         """Highest priority, gangs that fall, pods, and how long the longest has run."""
         rows = [each for part in parts for each in part]
         fallen = sum(len(part) > 1 for part in parts)
@@ -395,6 +405,6 @@ class _Search:
         return priority, fallen, len(rows), -min((each.start for each in rows), default=0.0)
 
 
-def _worth(running: Running) -> tuple[int, float, int]:
+def _eviction_order(running: ReclaimablePod) -> tuple[int, float, int]:
     """Who is taken first: the lowest priority, then who has run the shortest time."""
     return running.priority, -running.start, running.row

@@ -8,10 +8,10 @@ import heapq
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
-from stretto.control.queues.queue import Queue
+from stretto.control.queues.queue import UnitQueue
 
 
-class Turns(ABC):
+class QueueTurns(ABC):
     """Which queue is next: the plug-in point for fairness between queues."""
 
     #: Whether a blocking queue gives way after each unit; else it sends a window of them.
@@ -22,15 +22,15 @@ class Turns(ABC):
         return
 
     @abstractmethod
-    def enlist(self, queue: Queue) -> None:
+    def enlist(self, queue: UnitQueue) -> None:
         """A queue has something to send again, or what it may send has changed."""
 
     @abstractmethod
-    def pick(self) -> Queue | None:
+    def pick(self) -> UnitQueue | None:
         """The queue whose turn it is; ``None`` when no queue may send."""
 
     @abstractmethod
-    def charge(self, queue: Queue, pods: int) -> None:
+    def charge(self, queue: UnitQueue, pods: int) -> None:
         """The queue has just sent so many pods."""
 
     @property
@@ -39,7 +39,7 @@ class Turns(ABC):
         """Whether no other queue waits for its turn."""
 
 
-class WeightedTurns(Turns):
+class WeightedTurns(QueueTurns):
     """Round robin by weight: the queue that was served least for its weight is next.
 
     A queue that was idle joins at the present time of the others: idleness earns no credit.
@@ -47,10 +47,10 @@ class WeightedTurns(Turns):
 
     def __init__(self) -> None:
         """Start with no queue waiting."""
-        self._heap: list[tuple[float, int, Queue]] = []
+        self._heap: list[tuple[float, int, UnitQueue]] = []
         self._time = 0.0
 
-    def enlist(self, queue: Queue) -> None:
+    def enlist(self, queue: UnitQueue) -> None:
         """Let a queue wait for its turn."""
         queue.searched = False
         if not queue.listed:
@@ -59,7 +59,7 @@ class WeightedTurns(Turns):
             queue.served = max(queue.served, present)
             heapq.heappush(self._heap, (queue.served, queue.number, queue))
 
-    def pick(self) -> Queue | None:
+    def pick(self) -> UnitQueue | None:
         """The least served queue; queues that cannot send stop waiting."""
         heap = self._heap
         while heap:
@@ -71,7 +71,7 @@ class WeightedTurns(Turns):
             heapq.heappop(heap)
         return None
 
-    def charge(self, queue: Queue, pods: int) -> None:
+    def charge(self, queue: UnitQueue, pods: int) -> None:
         """Move the queue that was picked back in the line."""
         queue.served += pods / queue.weight
         if self._heap[0][2] is queue:

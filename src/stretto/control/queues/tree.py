@@ -10,8 +10,8 @@ from enum import Enum
 from math import inf
 from typing import Final, NamedTuple
 
-from stretto.control.queues.config import ROOT, Between, QueueConfig, between_of
-from stretto.control.queues.hierarchy import Layout, lay_out
+from stretto.control.queues.config import ROOT, QueueConfig, SiblingPolicy, between_of
+from stretto.control.queues.hierarchy import QueueHierarchy, build_hierarchy
 from stretto.state.queries.pool import Amounts, PoolView
 
 NO_WEIGHTS: Final[Mapping[int, float]] = {}
@@ -27,7 +27,7 @@ class QueueState(Enum):
     DRAINING = "Draining"
 
 
-class Room(NamedTuple):
+class Headroom(NamedTuple):
     """What may still start in a queue."""
 
     #: By column; a column that is not named has no limit.
@@ -45,7 +45,7 @@ class Room(NamedTuple):
         return all(left.get(column, inf) >= amount for column, amount in least)
 
 
-class Branch:
+class QueueBranch:
     """One queue in the tree, with all that are part of it."""
 
     __slots__ = (
@@ -71,27 +71,27 @@ class Branch:
         "weights",
     )
 
-    def __init__(self, name: str, number: int, parent: "Branch | None") -> None:
+    def __init__(self, name: str, number: int, parent: "QueueBranch | None") -> None:
         """Start with nothing held, no guarantee and no limit."""
         #: Name of the queue.
         self.name: str = name
         #: Order of making; breaks ties.
         self.number: int = number
         #: What it is part of; ``None`` for the root.
-        self.parent: Branch | None = parent
+        self.parent: QueueBranch | None = parent
         #: It and all that it is part of, the root last.
-        self.path: tuple[Branch, ...] = (self,) if parent is None else (self, *parent.path)
+        self.path: tuple[QueueBranch, ...] = (self,) if parent is None else (self, *parent.path)
         #: What is part of it.
-        self.children: list[Branch] = []
+        self.children: list[QueueBranch] = []
         #: Where units of its own wait, once it has children; ``None`` before.
-        self.own: Branch | None = None
+        self.own: QueueBranch | None = None
         #: Its share among its siblings.
         self.weight: float = 1.0
         #: Its share of single resources, by column, where that is another.
         self.weights: Mapping[int, float] = NO_WEIGHTS
         #: Whose turn it is between its children.
-        self.between: Between = Between.WEIGHT
-        #: Column that ``Between.FAIR_SHARE`` counts; -1 for none.
+        self.between: SiblingPolicy = SiblingPolicy.WEIGHT
+        #: Column that ``SiblingPolicy.FAIR_SHARE`` counts; -1 for none.
         self.resource: int = -1
         #: What it gets back, by column; zeros are left out.
         self.guarantee: Mapping[int, int] = NO_AMOUNTS
@@ -117,12 +117,12 @@ class Branch:
     @property
     def is_closed(self) -> bool:
         """Whether nothing more starts in it; queues that are part of it go on by themselves."""
-        if self.holds and not self.is_owed:
+        if self.holds and not self.is_below_guarantee:
             return True
         return self.state is QueueState.DRAINING and not self.children
 
     @property
-    def is_owed(self) -> bool:
+    def is_below_guarantee(self) -> bool:
         """Whether it holds less of everything that it is guaranteed than that."""
         guarantee = self.guarantee
         if not guarantee:
@@ -137,7 +137,7 @@ class Branch:
         self.is_limited = counts or drains or self.holds > 0
         return self.is_limited
 
-    def narrow(self, room: Room | None) -> Room | None:
+    def narrow(self, room: Headroom | None) -> Headroom | None:
         """What may still start here, where so much may start above."""
         if not self.is_limited:
             return room
@@ -148,22 +148,22 @@ class Branch:
             left[column] = min(left.get(column, mine), mine)
         units, closed = self.most_units - self.running, self.is_closed
         if room is None:
-            return Room(left, units, closed)
-        return Room(left, min(units, room.units), closed or room.closed)
+            return Headroom(left, units, closed)
+        return Headroom(left, min(units, room.units), closed or room.closed)
 
 
-class Tree:
+class QueueTree:
     """Every queue in its place, with what is held."""
 
     def __init__(self, pool: PoolView, queues: Iterable[QueueConfig] = ()) -> None:
         """A tree of these queues, of which none holds anything."""
         #: All queues together.
-        self.root: Branch = Branch(ROOT, 0, None)
+        self.root: QueueBranch = QueueBranch(ROOT, 0, None)
         self._made = 0
         #: Queues whose usage has changed since somebody last looked.
-        self.changed: set[Branch] = set()
+        self.changed: set[QueueBranch] = set()
         #: Queues that have given something back, or whose limits have changed, since then.
-        self.freed: set[Branch] = set()
+        self.freed: set[QueueBranch] = set()
         #: What was not taken as written, by queue.
         self.faults: Mapping[str, tuple[str, ...]] = {}
         #: Whether any queue limits what may start.
@@ -173,8 +173,8 @@ class Tree:
         #: Counts how often it was laid out anew.
         self.epoch: int = 0
         self._pool = pool
-        self._branches: dict[str, Branch] = {ROOT: self.root}
-        self._leaves: dict[str, Branch] = {}
+        self._branches: dict[str, QueueBranch] = {ROOT: self.root}
+        self._leaves: dict[str, QueueBranch] = {}
         #: Pieces of claims and promises, by queue and unit.
         self._pieces: dict[str, dict[str, int]] = {}
         #: What is held or promised, by queue: what a new tree starts from.
@@ -189,7 +189,7 @@ class Tree:
     def arrange(
         self,
         queues: Iterable[QueueConfig],
-        between: Between = Between.WEIGHT,
+        between: SiblingPolicy = SiblingPolicy.WEIGHT,
         resource: str = "cpu",
     ) -> None:
         """Lay the tree out anew; what is held stays held.
@@ -200,11 +200,13 @@ class Tree:
             resource: what fair share counts there.
         """
         by_name = {queue.name: queue for queue in queues}
-        layout = lay_out(by_name.values())
-        self.root = Branch(ROOT, 0, None)
+        layout = build_hierarchy(by_name.values())
+        self.root = QueueBranch(ROOT, 0, None)
         self._made = 0
         self.root.between = between
-        self.root.resource = self._pool.column(resource) if between is Between.FAIR_SHARE else -1
+        self.root.resource = (
+            self._pool.column(resource) if between is SiblingPolicy.FAIR_SHARE else -1
+        )
         self._branches, self._leaves = {ROOT: self.root}, {}
         self._limiting = 0
         self.faults = layout.faults
@@ -226,14 +228,14 @@ class Tree:
             for branch in self.leaf(name).path:
                 branch.running += len(units)
 
-    def _settle(self, branch: Branch, config: QueueConfig, layout: Layout) -> None:
+    def _settle(self, branch: QueueBranch, config: QueueConfig, layout: QueueHierarchy) -> None:
         """Give a branch its settings."""
         branch.weight = config.weight
         if config.weights:
             branch.weights = {self._pool.column(n): w for n, w in config.weights.items()}
-        if branch is not self.root or between_of(config.policy) is not Between.WEIGHT:
+        if branch is not self.root or between_of(config.policy) is not SiblingPolicy.WEIGHT:
             branch.between = between_of(config.policy)
-            counts = branch.between is Between.FAIR_SHARE
+            counts = branch.between is SiblingPolicy.FAIR_SHARE
             branch.resource = self._pool.column(config.resource) if counts else -1
         branch.limit = self._columns(config.limit)
         guarantee = layout.guarantees.get(config.name, {})
@@ -246,14 +248,14 @@ class Tree:
     def _columns(self, amounts: Mapping[str, int]) -> dict[int, int]:
         return dict(self._pool.count(name, amount) for name, amount in amounts.items())
 
-    def leaf(self, name: str) -> Branch:
+    def leaf(self, name: str) -> QueueBranch:
         """Where units of a queue wait; a queue without settings stands beside the others."""
         found = self._leaves.get(name)
         if found is None:
             found = self._leaves[name] = self._find_leaf(name)
         return found
 
-    def _find_leaf(self, name: str) -> Branch:
+    def _find_leaf(self, name: str) -> QueueBranch:
         branch = self._branches.get(name)
         if branch is None:
             branch = self._branches[name] = self._make(name, self.root)
@@ -282,22 +284,22 @@ class Tree:
         self._limiting = sum(branch.note_limits() for branch in self._every())
         self.any_limits = self._limiting > 0
 
-    def _every(self) -> Iterator[Branch]:
+    def _every(self) -> Iterator[QueueBranch]:
         """Every queue, with the places of own units."""
         for branch in self._branches.values():
             yield branch
             if branch.own is not None:
                 yield branch.own
 
-    def _make(self, name: str, parent: Branch) -> Branch:
+    def _make(self, name: str, parent: QueueBranch) -> QueueBranch:
         self._made += 1
-        return Branch(name, self._made, parent)
+        return QueueBranch(name, self._made, parent)
 
-    def find(self, name: str) -> Branch | None:
+    def find(self, name: str) -> QueueBranch | None:
         """A queue with all that are part of it, or ``None``."""
         return self._branches.get(name)
 
-    def __iter__(self) -> Iterator[Branch]:
+    def __iter__(self) -> Iterator[QueueBranch]:
         """Every queue that is known, the root first, parents before their queues."""
         return iter(self._branches.values())
 
@@ -336,7 +338,7 @@ class Tree:
                     branch.freed += 1
                 self.freed.add(branch)
 
-    def _add(self, leaf: Branch, amounts: Amounts, sign: int) -> None:
+    def _add(self, leaf: QueueBranch, amounts: Amounts, sign: int) -> None:
         path = leaf.path
         self.changed.update(path)
         for column, amount in amounts:
@@ -359,11 +361,11 @@ class Tree:
         """What the units of a queue itself hold or were promised, by column."""
         return self._held.get(queue, NO_AMOUNTS)
 
-    def room(self, queue: str) -> Room | None:
+    def room(self, queue: str) -> Headroom | None:
         """What may still start in a queue; ``None`` where nothing limits it."""
         if not self.any_limits:
             return None
-        found: Room | None = None
+        found: Headroom | None = None
         for branch in self.leaf(queue).path:
             found = branch.narrow(found)
         return found

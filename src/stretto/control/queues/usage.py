@@ -15,15 +15,15 @@ from typing import Final
 
 import msgspec
 
-from stretto.control.queues.backfill import Ends, Reservation
-from stretto.control.queues.by_request import NOT_NOW, Demand, Longest
+from stretto.control.queues.backfill import BackfillReservation, EndTimes
+from stretto.control.queues.by_request import NOT_NOW, Longest, UnitDemand
 from stretto.control.queues.orders import NEVER, micros
-from stretto.control.queues.tree import Tree
+from stretto.control.queues.tree import QueueTree
 from stretto.state.queries.pool import Amounts, PoolView
 from stretto.state.rows.lifecycle import PodState, UnitState
 from stretto.state.rows.pods import Pods
-from stretto.state.rows.shares import Shares
-from stretto.state.work.changes import Changes, Departure
+from stretto.state.rows.shares import QueueShares
+from stretto.state.work.changes import ClusterChanges, PodDeparture
 from stretto.state.work.units import Unit, Units
 
 _ON_NODES: Final = frozenset(
@@ -31,7 +31,7 @@ _ON_NODES: Final = frozenset(
 )
 
 
-class Held(msgspec.Struct, frozen=True, gc=False):
+class ChargedAmounts(msgspec.Struct, frozen=True, gc=False):
     """What was charged for one row."""
 
     #: The queue that it was charged to.
@@ -46,7 +46,7 @@ class Held(msgspec.Struct, frozen=True, gc=False):
     end: int
 
 
-class Usage:
+class QueueUsage:
     """Claims and promises by queue, and when claims are expected to end."""
 
     def __init__(self, pods: Pods, units: Units, pool: PoolView) -> None:
@@ -54,23 +54,23 @@ class Usage:
         #: The cluster as one pool.
         self.pool = pool
         #: The queues in their tree, with what each holds or was promised.
-        self.tree = Tree(pool)
+        self.tree = QueueTree(pool)
         #: What claims hold, by queue.
-        self.claims = Shares()
+        self.claims = QueueShares()
         #: What pods at shards may come to hold, by queue.
-        self.promises = Shares()
+        self.promises = QueueShares()
         #: What claims free when, as far as run times are known.
-        self.ends = Ends()
+        self.ends = EndTimes()
         self._pods = pods
         self._units = units
-        self._held: dict[int, Held] = {}
+        self._held: dict[int, ChargedAmounts] = {}
         #: Rows that are charged, by queue, the oldest charge first.
         self._rows: dict[str, dict[int, None]] = {}
         self._sent: dict[Unit, tuple[str, Amounts]] = {}
 
     # ------------------------------------------------------------ claims
 
-    def absorb(self, changes: Changes, now: float) -> None:
+    def absorb(self, changes: ClusterChanges, now: float) -> None:
         """Claims that a batch makes, changes or ends; an arrival may use the row of one gone."""
         self.gone(changes.departures)
         self.look([arrival.row for arrival in changes.arrivals], now)
@@ -103,7 +103,7 @@ class Usage:
             end = _end(float(self._pods.since[row]), duration)
             self._charge(row, queue, unit or self._pods.uid[row], end)
 
-    def gone(self, departures: Iterable[Departure]) -> None:
+    def gone(self, departures: Iterable[PodDeparture]) -> None:
         """Pods have ended."""
         for row, serial, _, _ in departures:
             held = self._held.get(row)
@@ -129,7 +129,7 @@ class Usage:
             self.back(unit)
             self._promise(unit, queue)
 
-    def held(self) -> Mapping[int, Held]:
+    def held(self) -> Mapping[int, ChargedAmounts]:
         """Every row that is charged, for audits."""
         return self._held
 
@@ -166,13 +166,13 @@ class Usage:
 
     # ------------------------------------------------------------ reading
 
-    def demand(self, unit: Unit) -> Demand:
+    def demand(self, unit: Unit) -> UnitDemand:
         """What a unit in its queue asks of the pool."""
         pending = unit.pending
         least = pending[: max(unit.still_needed, 1)]
         most = self._sum(pending)
         fresh = not self.tree.runs(unit.queue, unit.key)
-        return Demand(most if len(least) == len(pending) else self._sum(least), most, fresh)
+        return UnitDemand(most if len(least) == len(pending) else self._sum(least), most, fresh)
 
     def may_start(self, unit: Unit) -> bool:
         """Whether the limits of its queue leave room for a unit."""
@@ -208,26 +208,26 @@ class Usage:
             kept += 1
         return rows[:kept]
 
-    def reserve(self, head: Unit, now: float) -> Reservation:
+    def reserve(self, head: Unit, now: float) -> BackfillReservation:
         """Keep for a head that was tried and failed what it needs."""
         free = dict(self.pool.free())
         for queue in self.promises.queues():
             for column, amount in self.promises.usage(queue).items():
                 free[column] = free.get(column, 0) - amount
         again = micros(head.not_before) if head.state is UnitState.BACKOFF else NEVER
-        return Reservation(self.demand(head).least, free, self.ends, micros(now), again)
+        return BackfillReservation(self.demand(head).least, free, self.ends, micros(now), again)
 
     # ------------------------------------------------------------ one row
 
     def _charge(self, row: int, queue: str, unit: str, end: int) -> None:
-        held = Held(queue, unit, self._asks(row), int(self._pods.serial[row]), end)
+        held = ChargedAmounts(queue, unit, self._asks(row), int(self._pods.serial[row]), end)
         self._held[row] = held
         self._rows.setdefault(queue, {})[row] = None
         self.claims.charge(queue, held.amounts)
         self.tree.charge(queue, unit, held.amounts)
         self.ends.add(end, held.amounts)
 
-    def _refund(self, row: int, held: Held) -> None:
+    def _refund(self, row: int, held: ChargedAmounts) -> None:
         del self._held[row], self._rows[held.queue][row]
         self.claims.refund(held.queue, held.amounts)
         self.tree.refund(held.queue, held.unit, held.amounts)

@@ -21,7 +21,7 @@ from stretto.api.wire.kinds import (
     RESERVATION,
     Kind,
 )
-from stretto.control.reporting.wording import NOT_VALID, Word, complaint_event, condition_patch
+from stretto.control.reporting.wording import NOT_VALID, PodReport, complaint_event, condition_patch
 from stretto.state.cluster.cluster import Cluster
 from stretto.stores.store import Patch, Record, Store
 
@@ -37,7 +37,7 @@ AT_ONCE: Final = 16
 """Events of one look."""
 
 
-class Complaints:
+class ObjectWarnings:
     """Tells what is wrong with objects."""
 
     def __init__(self, cluster: Cluster, store: Store) -> None:
@@ -65,7 +65,7 @@ class Complaints:
                 continue
             bodies.append(complaint_event(record, abnormal[key], component, wall))
             if record.kind is POD and not record.node:
-                word = Word(False, NOT_VALID, abnormal[key])
+                word = PodReport(False, NOT_VALID, abnormal[key])
                 patches.append(condition_patch(record, word, wall))
         if bodies:
             self._store.create(EVENT, bodies)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.api.wire.quantity import format_amount
-from stretto.control.dispatcher.views import Limit
+from stretto.control.dispatcher.views import ReachedLimit
 from stretto.state.rows.lifecycle import PodState, UnitState
 from stretto.state.rows.pods import Pods
 from stretto.state.work.units import Unit, Units
@@ -29,12 +29,12 @@ class LimitViews(Protocol):
         """Whether any queue limits what may start."""
         ...
 
-    def limits(self, unit: Unit) -> Sequence[Limit]:
+    def limits(self, unit: Unit) -> Sequence[ReachedLimit]:
         """The limits that keep a unit waiting, its own queue's first."""
         ...
 
 
-class HeldBack:
+class LimitedPods:
     """Finds pods whose unit a limit holds back."""
 
     def __init__(self, pods: Pods, units: Units, views: LimitViews) -> None:
@@ -70,15 +70,15 @@ class HeldBack:
         unit = self._units.of_row(row)
         if unit is None or unit.state is not UnitState.QUEUED:
             return ""
-        return limit_words(self._views.limits(unit))
+        return limit_message(self._views.limits(unit))
 
 
-def limit_words(limits: Sequence[Limit]) -> str:
+def limit_message(limits: Sequence[ReachedLimit]) -> str:
     """Limits in a sentence; empty where there are none."""
     return "; ".join(map(_words, limits))
 
 
-def _words(limit: Limit) -> str:
+def _words(limit: ReachedLimit) -> str:
     queue = f"queue {limit.queue}"
     if limit.most < 0:
         return f"{queue} starts nothing now: it drains, or gives back what it borrowed"

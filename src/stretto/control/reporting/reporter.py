@@ -18,10 +18,10 @@ import numpy.typing as npt
 
 from stretto.api.wire.kinds import EVENT, POD
 from stretto.base.clock import Clock
-from stretto.control.dispatcher.waiting.failures import Failure
-from stretto.control.reporting.complaints import Complaints
-from stretto.control.reporting.held_back import HeldBack
-from stretto.control.reporting.verdicts import Verdicts
+from stretto.control.dispatcher.waiting.failures import UnitFailure
+from stretto.control.reporting.complaints import ObjectWarnings
+from stretto.control.reporting.held_back import LimitedPods
+from stretto.control.reporting.verdicts import ClassVerdicts
 from stretto.control.reporting.wording import (
     GATED,
     GATED_MESSAGE,
@@ -29,17 +29,17 @@ from stretto.control.reporting.wording import (
     QUEUE_LIMIT,
     QUEUED,
     UNSCHEDULABLE,
-    Word,
+    PodReport,
     condition_patch,
     event_again,
     event_body,
-    lacking,
-    short,
+    incomplete_reason,
+    short_gang_reason,
 )
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.lifecycle import PodState, UnitState
 from stretto.state.work.units import Setback, Units
-from stretto.stores.store import Code, Deletion, Outcome, Patch, Record, Store
+from stretto.stores.store import Deletion, Patch, Record, StatusReason, Store, WriteOutcome
 
 OWN_WRITES: Final = 100_000
 """Versions of own writes that are remembered until they are seen; beyond that all are forgotten."""
@@ -72,7 +72,12 @@ class Reporter:
     """Writes conditions and events."""
 
     def __init__(
-        self, cluster: Cluster, units: Units, verdicts: Verdicts, store: Store, config: ReportConfig
+        self,
+        cluster: Cluster,
+        units: Units,
+        verdicts: ClassVerdicts,
+        store: Store,
+        config: ReportConfig,
     ) -> None:
         """Start with nothing told."""
         #: What was written or could not be, by kind: ``condition``, ``event``, ``refused``, ...
@@ -92,7 +97,7 @@ class Reporter:
         #: bool[row]: its condition says that a limit of its queue holds it back.
         self._limited_so_far: npt.NDArray[np.bool_] = np.zeros(0, np.bool_)
         #: int64[row]: sum of the word that it was told last; 0 where that is not known.
-        self._word_told: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        self._last_reports: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         #: float64[row]: clock time at which it is read though it was told the same last.
         self._read_due: npt.NDArray[np.float64] = np.zeros(0, np.float64)
         #: int32[row]: how often its event was told.
@@ -102,10 +107,10 @@ class Reporter:
         #: What is said of preemption behind the reasons of nodes, by row and clock time.
         self.preemption: Callable[[int, float], str] = lambda _row, _now: ""
         #: Finds pods that limits of their queues hold back; ``None`` where nobody looks.
-        self.held_back: HeldBack | None = None
-        self._complaints = Complaints(cluster, store)
+        self.held_back: LimitedPods | None = None
+        self._complaints = ObjectWarnings(cluster, store)
         self._given_up: dict[int, tuple[int, str]] = {}
-        self._own_words: dict[int, tuple[int, str]] = {}
+        self._own_messages: dict[int, tuple[int, str]] = {}
         self._placed: deque[tuple[int, int]] = deque(maxlen=10_000)
         self._written: deque[tuple[float, str, str]] = deque()
         self._next = float("-inf")
@@ -114,7 +119,7 @@ class Reporter:
 
     # ------------------------------------------------------------ what is heard
 
-    def given_up(self, failures: Iterable[Failure]) -> None:
+    def given_up(self, failures: Iterable[UnitFailure]) -> None:
         """Units were given up: their pods are told why."""
         for failure in failures:
             for row in failure.rows:
@@ -128,7 +133,7 @@ class Reporter:
             for row in setback.rows if late else ():
                 late.pop(row, None)
             for row, message in zip(setback.rows, setback.messages, strict=False):
-                self._own_words[row] = int(serials[row]), message
+                self._own_messages[row] = int(serials[row]), message
 
     def placed(self, rows: npt.NDArray[np.int64]) -> None:
         """Pods got nodes; where that is told, the oldest are left out when there are too many."""
@@ -156,7 +161,7 @@ class Reporter:
             self._more = True
         if self._config.events:
             told += self._complaints.tell(clock.now())
-        return told + self._tell_placed(clock.now())
+        return told + self._report_placed(clock.now())
 
     def finish(self, now: float, clock: Clock, limit: int = 10_000) -> int:
         """Tell what is left, up to a limit: a run has ended, and nobody waits for decisions."""
@@ -167,7 +172,7 @@ class Reporter:
             batch = rows[low : low + self._config.at_once]
             told += self._tell(batch, now, clock.now(), at_any_cost=True)
         while self._placed:
-            told += self._tell_placed(clock.now())
+            told += self._report_placed(clock.now())
         return told
 
     def _wanting(self, now: float, limit: int) -> npt.NDArray[np.int64]:
@@ -240,7 +245,7 @@ class Reporter:
         pods, words = self._cluster.pods, {}
         fresh = rows[self._told[rows] != pods.serial[rows]]
         self._events[fresh], self._event_due[fresh] = 0, 0.0
-        self._waits[fresh], self._word_told[fresh] = False, 0
+        self._waits[fresh], self._last_reports[fresh] = False, 0
         for row in rows.tolist():
             word = self._word(row, now, at_any_cost=at_any_cost)
             if word is not None:
@@ -252,52 +257,54 @@ class Reporter:
         unasked = [row for row in rows.tolist() if row not in words]
         self._due[unasked] = now + 1.0
         self._more = bool(unasked)
-        news = [row for row, word in words.items() if self._is_news(row, word, now)]
+        news = [row for row, word in words.items() if self._needs_report(row, word, now)]
         found = [(row, record) for row in news if (record := self._record(row)) is not None]
         if self._config.conditions:
             self._condition([(row, record, words[row]) for row, record in found], now, wall)
         if self._config.events:
-            self._tell_events([(row, record, words[row]) for row, record in found], now, wall)
+            self._write_events([(row, record, words[row]) for row, record in found], now, wall)
         return len(found)
 
-    def _word(self, row: int, now: float, *, at_any_cost: bool) -> Word | None:
+    def _word(self, row: int, now: float, *, at_any_cost: bool) -> PodReport | None:
         """What is to be said of a pod; ``None`` for nothing now."""
         pods = self._cluster.pods
         state = PodState(int(pods.state[row]))
         if state is PodState.BOUND:
             return HAS_NODE
         if state is PodState.GATED:
-            return Word(False, GATED, GATED_MESSAGE)
+            return PodReport(False, GATED, GATED_MESSAGE)
         serial, message = self._given_up.get(row, (0, ""))
         unit = self._units.of_row(row)
         if message and serial == pods.serial[row] and unit is not None:
             if unit.state is UnitState.FAILED:
-                return Word(False, UNSCHEDULABLE, message)
+                return PodReport(False, UNSCHEDULABLE, message)
             del self._given_up[row]
         if unit is not None and unit.state is UnitState.FORMING:
-            return Word(False, UNSCHEDULABLE, lacking(unit))
+            return PodReport(False, UNSCHEDULABLE, incomplete_reason(unit))
         if state is PodState.PENDING and unit is not None and unit.state is UnitState.QUEUED:
             held = self.held_back.words(row) if self.held_back is not None else ""
             turn = f"waits for its turn in queue {unit.queue}"
-            return Word(False, QUEUE_LIMIT if held else QUEUED, held or turn)
-        serial, message = self._cluster.objects.late.get(row, self._own_words.get(row, (0, "")))
+            return PodReport(False, QUEUE_LIMIT if held else QUEUED, held or turn)
+        serial, message = self._cluster.objects.late.get(row, self._own_messages.get(row, (0, "")))
         if message and serial == pods.serial[row]:
-            return Word(False, UNSCHEDULABLE, message)
+            return PodReport(False, UNSCHEDULABLE, message)
         said = self._verdicts.of(int(pods.class_id[row]), now, at_any_cost=at_any_cost)
         if said is None:
             return None
         if not said.available:
-            return Word(False, UNSCHEDULABLE, said.message + self.preemption(row, now))
+            return PodReport(False, UNSCHEDULABLE, said.message + self.preemption(row, now))
         if unit is not None and unit.still_needed > 1:
-            return Word(False, UNSCHEDULABLE, short(unit, said.available, said.total))
+            return PodReport(
+                False, UNSCHEDULABLE, short_gang_reason(unit, said.available, said.total)
+            )
         return None
 
-    def _is_news(self, row: int, word: Word, now: float) -> bool:
+    def _needs_report(self, row: int, word: PodReport, now: float) -> bool:
         """Whether a pod was told something else last, or so long ago that it is read again."""
         said = 1 + crc32(f"{word.reason} {word.message}".encode())
-        if self._word_told[row] == said and now < self._read_due[row]:
+        if self._last_reports[row] == said and now < self._read_due[row]:
             return False
-        self._word_told[row], self._read_due[row] = said, now + self._config.event_every
+        self._last_reports[row], self._read_due[row] = said, now + self._config.event_every
         return True
 
     def _record(self, row: int) -> Record | None:
@@ -306,7 +313,7 @@ class Reporter:
         return record if record is not None and record.uid == pods.uid[row] else None
 
     def _condition(
-        self, about: Sequence[tuple[int, Record, Word]], now: float, wall: float
+        self, about: Sequence[tuple[int, Record, PodReport]], now: float, wall: float
     ) -> None:
         """Conditions where they differ from what is to be said."""
         rows, patches = [], []
@@ -321,13 +328,13 @@ class Reporter:
         if not patches:
             return
         for row, reply in zip(rows, self._store.patch_status(POD, patches), strict=True):
-            if reply.outcome is Outcome.OK and reply.record is not None:
+            if reply.outcome is WriteOutcome.OK and reply.record is not None:
                 self.counts["condition"] += 1
                 self._own(reply.record.version)
                 continue
             self.counts[f"condition {reply.outcome.value}"] += 1
-            self._word_told[row] = 0
-            self._due[row] = now + (0.0 if reply.outcome is Outcome.CONFLICT else 1.0)
+            self._last_reports[row] = 0
+            self._due[row] = now + (0.0 if reply.outcome is WriteOutcome.CONFLICT else 1.0)
 
     def _own(self, version: int) -> None:
         own = self._cluster.own_writes
@@ -337,11 +344,11 @@ class Reporter:
 
     # ------------------------------------------------------------ events
 
-    def _tell_events(
-        self, about: Sequence[tuple[int, Record, Word]], now: float, wall: float
+    def _write_events(
+        self, about: Sequence[tuple[int, Record, PodReport]], now: float, wall: float
     ) -> None:
         """One event a pod, told again now and then."""
-        first: list[tuple[Record, Word]] = []
+        first: list[tuple[Record, PodReport]] = []
         again: list[Patch] = []
         for row, record, word in about:
             silent = word.scheduled or word.reason in (GATED, QUEUED)
@@ -356,35 +363,37 @@ class Reporter:
         self._create_events(first, now, wall)
         if again:
             replies = self._store.patch(EVENT, again)
-            self.counts["event"] += sum(reply.outcome is Outcome.OK for reply in replies)
+            self.counts["event"] += sum(reply.outcome is WriteOutcome.OK for reply in replies)
 
-    def _create_events(self, first: Sequence[tuple[Record, Word]], now: float, wall: float) -> None:
+    def _create_events(
+        self, first: Sequence[tuple[Record, PodReport]], now: float, wall: float
+    ) -> None:
         if not first:
             return
         bodies = [event_body(record, word, self._component, wall) for record, word in first]
         again = []
         for (record, word), reply in zip(first, self._store.create(EVENT, bodies), strict=True):
-            if reply.outcome is Outcome.OK and reply.record is not None:
+            if reply.outcome is WriteOutcome.OK and reply.record is not None:
                 self.counts["event"] += 1
                 self._written.append((now, record.namespace, reply.record.name))
-            elif reply.code is Code.ALREADY_EXISTS:  # told before a restart
+            elif reply.code is StatusReason.ALREADY_EXISTS:  # told before a restart
                 again.append(event_again(record, word, 2, wall))
             else:
                 self.counts[f"event {reply.outcome.value}"] += 1
         if again:
             self._store.patch(EVENT, again)
 
-    def _tell_placed(self, wall: float) -> int:
+    def _report_placed(self, wall: float) -> int:
         """The next pods that got a node."""
         pods = self._cluster.pods
-        told: list[tuple[Record, Word]] = []
+        told: list[tuple[Record, PodReport]] = []
         while self._placed and len(told) < self._config.at_once:
             row, serial = self._placed.popleft()
             record = self._record(row) if pods.serial[row] == serial else None
             if record is not None and record.node:
                 key = f"{record.namespace}/{record.name}"
                 message = f"Successfully assigned {key} to {record.node}"
-                told.append((record, Word(scheduled=True, message=message)))
+                told.append((record, PodReport(scheduled=True, message=message)))
         self._create_events(told, 0.0, wall)
         return len(told)
 

@@ -27,7 +27,15 @@ from stretto.control.dispatcher.waiting.phases import PHASE_OF, GroupFacts, move
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.lifecycle import GroupState
 from stretto.state.work.units import Unit, Units
-from stretto.stores.store import BeginPatches, Code, Outcome, Patch, Record, Replies, Store
+from stretto.stores.store import (
+    BeginPatches,
+    Patch,
+    Record,
+    Replies,
+    StatusReason,
+    Store,
+    WriteOutcome,
+)
 
 EVERY: Final = 1.0
 """Seconds between two batches: statuses are for people and slow controllers."""
@@ -41,7 +49,7 @@ A namespace may have gone before its groups, or a webhook may want nothing to be
 LOCK: Final = "podgroup-final-op-lock"
 """Annotation (after Gödel's prefix) by which its binder says that it is about to finish a group."""
 _PASSING: Final = frozenset({PodGroupPhase.PENDING.value, PodGroupPhase.PRE_SCHEDULING.value})
-_FOR_GOOD: Final = frozenset({Code.NOT_FOUND, Code.INVALID, Code.FORBIDDEN})
+_FOR_GOOD: Final = frozenset({StatusReason.NOT_FOUND, StatusReason.INVALID, StatusReason.FORBIDDEN})
 """Refusals that speak of what is written, and not of the moment."""
 _RAN: Final = (b'"Running"', b'"Succeeded"', b'"Failed"')
 
@@ -52,7 +60,7 @@ Batch = list[tuple[Patch, dict[str, Any]]]
 """Patches, and what each says."""
 
 
-class _Sent(NamedTuple):
+class _PatchBatch(NamedTuple):
     """Patches whose answers have not come yet."""
 
     #: Kind of the objects.
@@ -63,7 +71,7 @@ class _Sent(NamedTuple):
     answers: Future[Replies]
 
 
-class Statuses:
+class StatusWriter:
     """Writes what became of Queues and PodGroups."""
 
     def __init__(
@@ -77,14 +85,14 @@ class Statuses:
         self._dispatcher = dispatcher
         self._store = store
         #: Rows of claims whose binds have not been answered: of their groups nothing is said yet.
-        self.open_rows: Callable[[], AbstractSet[int]] = frozenset
+        self.unanswered_rows: Callable[[], AbstractSet[int]] = frozenset
         #: What was said last of each object, by uid.
         self._told: dict[str, dict[str, Any]] = {}
         #: Of those that were refused: clock time before which nothing is told, and the pause.
         self._refused: dict[str, tuple[float, float]] = {}
         self._begin: BeginPatches | None = getattr(store, "begin_patch_status", None)
         self._look: Look = getattr(store, "get_at_once", store.get)
-        self._way: list[_Sent] = []
+        self._way: list[_PatchBatch] = []
         #: ``minMember`` with which each group was scheduled, by uid.
         self._settled: dict[str, int] = {}
         self._next = float("-inf")
@@ -107,12 +115,12 @@ class Statuses:
         stamp = timestamp(clock.now())
         self._forget()
         news = [*self._queues(stamp), *sorted(self._groups(now, stamp), key=_goes_on)]
-        wanted = [each for each in news if self._may_tell(each[1].uid, now)][:AT_ONCE]
+        wanted = [each for each in news if self._may_write(each[1].uid, now)][:AT_ONCE]
         for kind in dict.fromkeys(kind for kind, _, _ in wanted):
             batch = [(patch, said) for each, patch, said in wanted if each is kind]
             patches = [patch for patch, _ in batch]
             if self._begin is not None and not at_once:
-                self._way.append(_Sent(kind, batch, self._begin(kind, patches)))
+                self._way.append(_PatchBatch(kind, batch, self._begin(kind, patches)))
             else:
                 self._take(kind, batch, self._store.patch_status(kind, patches), now)
         self._more = bool(news)
@@ -131,7 +139,7 @@ class Statuses:
         """Note what was told, and what was not."""
         for (patch, said), reply in zip(batch, replies, strict=True):
             self.counts[f"{kind.kind} {reply.outcome.value}"] += 1
-            if reply.outcome is Outcome.OK:
+            if reply.outcome is WriteOutcome.OK:
                 self._told[patch.uid] = said
                 self._refused.pop(patch.uid, None)
             elif reply.code in _FOR_GOOD:
@@ -139,7 +147,7 @@ class Statuses:
                 pause = min(2 * pause, LONGEST_PAUSE)
                 self._refused[patch.uid] = now + pause, pause
 
-    def _may_tell(self, uid: str, now: float) -> bool:
+    def _may_write(self, uid: str, now: float) -> bool:
         """Whether nothing that was refused lately keeps an object from being told of."""
         return uid not in self._refused or now >= self._refused[uid][0]
 
@@ -176,7 +184,7 @@ class Statuses:
 
     def _groups(self, now: float, stamp: str) -> Iterator[tuple[Kind, Patch, dict[str, Any]]]:
         """PodGroups of which there is something new to say."""
-        still_open = self.open_rows()
+        still_open = self.unanswered_rows()
         for key, group in self._cluster.groups.items():
             unit = self._units.by_identity.get(group_unit(key))
             if unit is not None and not still_open.isdisjoint(unit.bound):
@@ -190,12 +198,12 @@ class Statuses:
             path = list(moves(state, facts))
             state = path[-1] if path else state
             said = self._group_status(group, unit, facts, state)
-            remarks = list(self._remarks(key, group, state))
+            remarks = list(self._owner_warnings(key, group, state))
             news = {**said, "remarks": remarks}
             uid = group.metadata.uid
             if self._told.get(uid) == news:
                 continue
-            if not path and not remarks and said == _as_told(group):
+            if not path and not remarks and said == _written_status(group):
                 self._told[uid] = news
                 continue
             conditions = list(msgspec.to_builtins(group.status.conditions))
@@ -244,7 +252,9 @@ class Statuses:
         said["running"] = facts.bound
         return said
 
-    def _remarks(self, key: str, group: PodGroup, state: GroupState) -> Iterator[tuple[str, str]]:
+    def _owner_warnings(
+        self, key: str, group: PodGroup, state: GroupState
+    ) -> Iterator[tuple[str, str]]:
         """(reason, message) of what its owner should know."""
         fault = self._dispatcher.views.group_fault(key)
         if fault:
@@ -282,7 +292,7 @@ def _goes_on(news: tuple[Kind, Patch, dict[str, Any]]) -> bool:
     return news[2].get("phase") in _PASSING
 
 
-def _as_told(group: PodGroup) -> dict[str, Any]:
+def _written_status(group: PodGroup) -> dict[str, Any]:
     """What a group's status says already."""
     status = group.status
     return {"phase": status.phase, "pending": status.pending, "running": status.running}

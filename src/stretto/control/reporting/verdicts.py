@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from stretto.framework.contract.rule import FilterRule, View
 from stretto.framework.engine.diagnosis import diagnose
-from stretto.framework.engine.runtime import Engine
+from stretto.framework.engine.runtime import CompiledProfile
 from stretto.state.rows.snapshot import Columns
 
 KEPT_FOR: Final = 5.0
@@ -23,7 +23,7 @@ KEPT: Final = 4096
 """Answers kept."""
 
 
-class Said(NamedTuple):
+class ClassVerdict(NamedTuple):
     """What all nodes say to one class."""
 
     #: kube-scheduler's sentence: ``0/5 nodes are available: 2 Insufficient cpu, ...``
@@ -38,19 +38,19 @@ class Said(NamedTuple):
     asked_at: float
 
 
-class Verdicts:
+class ClassVerdicts:
     """Asks nodes about classes, within a budget."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: CompiledProfile) -> None:
         """Ask by the rules of an engine, about its cluster as it is."""
         self._engine = engine
         self._rules: Sequence[FilterRule] = engine.profile.every_filter
         self._columns = Columns(engine.cluster.ledger)
-        self._kept: dict[int, tuple[int, Said]] = {}
+        self._kept: dict[int, tuple[int, ClassVerdict]] = {}
         self._budget = ASKED_AT_ONCE
         self._refilled_at = float("-inf")
 
-    def of(self, class_id: int, now: float, *, at_any_cost: bool = False) -> Said | None:
+    def of(self, class_id: int, now: float, *, at_any_cost: bool = False) -> ClassVerdict | None:
         """What the nodes say to a class; ``None`` when too many have been asked lately.
 
         Args:
@@ -65,7 +65,7 @@ class Verdicts:
         known = kept[1] if kept is not None and kept[0] == serial else None
         if known is not None and now - known.asked_at <= KEPT_FOR:
             return known
-        if not self._may_ask(now) and not at_any_cost:
+        if not self._may_probe(now) and not at_any_cost:
             return known
         said = self._ask(class_id, now)
         if len(self._kept) >= KEPT:
@@ -73,13 +73,13 @@ class Verdicts:
         self._kept[class_id] = serial, said
         return said
 
-    def last(self, class_id: int) -> Said | None:
+    def last(self, class_id: int) -> ClassVerdict | None:
         """What the nodes said when they were last asked, however long ago; asks nobody."""
         kept = self._kept.get(class_id)
         serial = self._engine.cluster.classes.serial(class_id)
         return kept[1] if kept is not None and kept[0] == serial else None
 
-    def _may_ask(self, now: float) -> bool:
+    def _may_probe(self, now: float) -> bool:
         if now > self._refilled_at:
             more = (now - self._refilled_at) * ASKED_PER_SECOND
             self._budget = min(ASKED_AT_ONCE, self._budget + more)
@@ -89,11 +89,11 @@ class Verdicts:
         self._budget -= 1
         return True
 
-    def _ask(self, class_id: int, now: float) -> Said:
+    def _ask(self, class_id: int, now: float) -> ClassVerdict:
         cluster = self._engine.cluster
         self._columns.sync()
         view = View(self._columns, cluster.nodes, self._engine.typical, self._engine.look())
         slots = cluster.nodes.live_slots()
         found = diagnose(self._rules, cluster.classes[class_id], view, slots, nearest=0)
         plugins = tuple(dict.fromkeys(each.plugin for each in found.reasons))
-        return Said(found.message, found.available, found.total, plugins, now)
+        return ClassVerdict(found.message, found.available, found.total, plugins, now)

@@ -37,7 +37,7 @@ MOST: Final = 1024
 """Characters of an event's message, as in Kubernetes."""
 
 
-class Word(msgspec.Struct, frozen=True, gc=False):
+class PodReport(msgspec.Struct, frozen=True, gc=False):
     """What is to be said of one pod."""
 
     #: Whether it has a node.
@@ -48,11 +48,11 @@ class Word(msgspec.Struct, frozen=True, gc=False):
     message: str = ""
 
 
-HAS_NODE: Final = Word(scheduled=True)
+HAS_NODE: Final = PodReport(scheduled=True)
 """What is said of a pod that has a node."""
 
 
-class _Condition(msgspec.Struct, frozen=True, rename="camel"):
+class _ReportedCondition(msgspec.Struct, frozen=True, rename="camel"):
     """One condition, as far as it is compared."""
 
     #: Which aspect.
@@ -67,25 +67,25 @@ class _Condition(msgspec.Struct, frozen=True, rename="camel"):
     last_transition_time: str | None = None
 
 
-class _Status(msgspec.Struct, frozen=True):
+class _ReportedStatus(msgspec.Struct, frozen=True):
     """A pod's conditions."""
 
     #: Each as it stands.
     conditions: tuple[msgspec.Raw, ...] | None = None
 
 
-class _Pod(msgspec.Struct, frozen=True):
+class _ReportedPod(msgspec.Struct, frozen=True):
     """A pod's status."""
 
     #: Its status.
-    status: _Status = _Status()
+    status: _ReportedStatus = _ReportedStatus()
 
 
-_POD: Final = msgspec.json.Decoder(_Pod)
-_CONDITION: Final = msgspec.json.Decoder(_Condition)
+_POD: Final = msgspec.json.Decoder(_ReportedPod)
+_CONDITION: Final = msgspec.json.Decoder(_ReportedCondition)
 
 
-def condition_patch(record: Record, word: Word, now: float) -> Patch | None:
+def condition_patch(record: Record, word: PodReport, now: float) -> Patch | None:
     """A patch that makes a pod's condition say the word; ``None`` where it says so already.
 
     Other conditions stay as they are. ``now`` is wall-clock time.
@@ -120,7 +120,7 @@ def event_name(record: Record, reason: str) -> str:
     return f"{record.name[:230]}.{digest}"
 
 
-def event_body(record: Record, word: Word, reporter: str, now: float) -> bytes:
+def event_body(record: Record, word: PodReport, reporter: str, now: float) -> bytes:
     """The event about a pod, told for the first time. ``now`` is wall-clock time."""
     about = DONE if word.scheduled else FAILED, word.message
     return _event(record, about, "Normal" if word.scheduled else "Warning", (reporter, now))
@@ -136,7 +136,7 @@ def move_event(record: Record, message: str, reporter: str, now: float) -> bytes
     return _event(record, (MOVED, message), "Normal", (reporter, now))
 
 
-def relief_event(record: Record, message: str, reporter: str, now: float) -> bytes:
+def overcommit_event(record: Record, message: str, reporter: str, now: float) -> bytes:
     """The event about a pod that relieves its node. ``now`` is wall-clock time."""
     return _event(record, (RELIEVED, message), "Warning", (reporter, now))
 
@@ -172,13 +172,13 @@ def _event(record: Record, about: tuple[str, str], kind: str, told: tuple[str, f
     )
 
 
-def event_again(record: Record, word: Word, count: int, now: float) -> Patch:
+def event_again(record: Record, word: PodReport, count: int, now: float) -> Patch:
     """The same event, told once more."""
     change = {"message": word.message[:MOST], "count": count, "lastTimestamp": timestamp(now)}
     return Patch(record.namespace, event_name(record, FAILED), change)
 
 
-def lacking(unit: Unit) -> str:
+def incomplete_reason(unit: Unit) -> str:
     """Why a unit that is not whole waits."""
     name = unit.key.partition("/")[2]
     if unit.min_member == NO_GROUP:
@@ -186,7 +186,7 @@ def lacking(unit: Unit) -> str:
     return f"only {unit.size} of the {unit.min_member} pods of {name} exist"
 
 
-def short(unit: Unit, available: int, total: int) -> str:
+def short_gang_reason(unit: Unit, available: int, total: int) -> str:
     """Why a gang waits whose pods would fit alone."""
     name = unit.key.partition("/")[2]
     return (

@@ -15,7 +15,7 @@ NO_OWNER: Final = -1
 """Owner of a piece when there is no shard."""
 
 
-class Pieces(msgspec.Struct, frozen=True):
+class NodeBlocks(msgspec.Struct, frozen=True):
     """What there is to share out."""
 
     #: Zone number of each piece.
@@ -28,10 +28,10 @@ class Pieces(msgspec.Struct, frozen=True):
     slack: float = 0.0
 
 
-class Deal:
+class EvenShares:
     """One dealing of pieces to shards; changes the owners in place."""
 
-    def __init__(self, pieces: Pieces, shards: Sequence[int], owner: list[int]) -> None:
+    def __init__(self, pieces: NodeBlocks, shards: Sequence[int], owner: list[int]) -> None:
         """Take pieces as they are owned now.
 
         Args:
@@ -54,7 +54,7 @@ class Deal:
         ]
         self._grains = self._even_enough(pieces)
 
-    def _even_enough(self, pieces: Pieces) -> list[int]:
+    def _even_enough(self, pieces: NodeBlocks) -> list[int]:
         """The difference that is even enough in each zone; the last is for all of them."""
         wholes, heaviest = [0] * (len(self._zones) + 1), [0] * (len(self._zones) + 1)
         for zone, weight in zip(pieces.zones, pieces.weights, strict=True):
@@ -112,12 +112,12 @@ class Deal:
             gap = self._total[high] - self._total[low]
             if gap <= self._grains[-1]:
                 return
-            piece = self._harmless(low, high, gap)
+            piece = self._harmless_move(low, high, gap)
             if piece < 0:
                 return
             self._give(piece, low)
 
-    def _harmless(self, low: int, high: int, gap: int) -> int:
+    def _harmless_move(self, low: int, high: int, gap: int) -> int:
         """A piece whose move lessens the whole's gap and leaves its zone even; -1 for none."""
         best = (gap, -1)
         for zone in self._zones:

@@ -15,14 +15,14 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from stretto.base.tuples import tuples_of
-from stretto.control.scheduler.preemption import Preempting
-from stretto.framework.compiled.placement import NOT_TRIED, Placement, Request
+from stretto.base.tuples import named_tuples
+from stretto.control.scheduler.preemption import ShardPreemption
+from stretto.framework.compiled.placement import NOT_TRIED, BatchPlacement, PlacementRequest
 from stretto.framework.placers import Placer
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.rows.pods import Pods
-from stretto.state.work.claims import Plan, Preemption, UnitClaims, Wait
-from stretto.state.work.units import Cure, Dispatch, Setback, Unit, Why
+from stretto.state.work.claims import AwaitedNode, Plan, UnitClaims, UnitPreemption
+from stretto.state.work.units import Cure, Dispatch, Setback, SetbackReason, Unit
 
 BATCH: Final = 1024
 """Pods placed in one cycle: large enough to pay for a kernel call, small enough to answer soon."""
@@ -34,7 +34,7 @@ CuresOf = Callable[[int], Cure]
 """Class id to the events that may turn its "no" into a "yes"."""
 
 
-class Loop:
+class SchedulingLoop:
     """One scheduling loop: inbox in, plans out."""
 
     def __init__(self, number: int, runtime: Placer, pods: Pods, cures_of: CuresOf) -> None:
@@ -46,7 +46,7 @@ class Loop:
         #: Its engine and snapshot.
         self.runtime = runtime
         #: Helps what fits nowhere, by others' leaving; ``None`` where nobody may be asked.
-        self.preempting: Preempting | None = None
+        self.preempting: ShardPreemption | None = None
         self._pods = pods
         self._cures_of = cures_of
         self._inbox: list[Dispatch] = []
@@ -89,7 +89,7 @@ class Loop:
         starts = _starts(work)
         index = np.array(rows, np.int64)
         placement = self.runtime.place(
-            Request(
+            PlacementRequest(
                 class_ids=self._pods.class_id[index],
                 starts=starts,
                 at_least=[dispatch.at_least or 1 for dispatch in work],
@@ -105,9 +105,11 @@ class Loop:
             plan = plan._replace(setbacks=_without(plan.setbacks, waits))
         if plan.setbacks and self.preempting is not None:
             plan = self.preempting.extend(plan)
-        return self._with_waits(plan, work, waits) if waits else plan
+        return self._with_preemptions(plan, work, waits) if waits else plan
 
-    def _with_waits(self, plan: Plan, work: Sequence[Dispatch], waits: Mapping[int, Wait]) -> Plan:
+    def _with_preemptions(
+        self, plan: Plan, work: Sequence[Dispatch], waits: Mapping[int, AwaitedNode]
+    ) -> Plan:
         """The plan with claims of nodes that take pods once those who leave have left."""
         columns, at, count = self.runtime.columns, len(plan.rows), len(plan.units)
         whose = {row: dispatch.unit for dispatch in work for row in dispatch.rows if row in waits}
@@ -128,7 +130,7 @@ class Loop:
             preemptions=[
                 *plan.preemptions,
                 *(
-                    Preemption(i, (), (), awaited=waits[row].awaited)
+                    UnitPreemption(i, (), (), awaited=waits[row].awaited)
                     for i, row in enumerate(whose, count)
                 ),
             ],
@@ -136,7 +138,7 @@ class Loop:
 
     def _give_up_inbox(self) -> list[Setback]:
         """A blocking unit failed: nothing that was to be tried after it may be tried now."""
-        left = [_given_back(dispatch.unit, dispatch.rows) for dispatch in self._inbox]
+        left = [_untried_setback(dispatch.unit, dispatch.rows) for dispatch in self._inbox]
         self._inbox, self._rows, self._serials = [], [], []
         return left
 
@@ -162,7 +164,7 @@ class Loop:
             if fresh[at:stop].all():
                 work.append(dispatch)
             else:
-                setbacks.append(_given_back(dispatch.unit, dispatch.rows))
+                setbacks.append(_untried_setback(dispatch.unit, dispatch.rows))
             at = stop
         return work, setbacks
 
@@ -171,7 +173,7 @@ class Loop:
         work: list[Dispatch],
         rows: npt.NDArray[np.int64],
         starts: list[int],
-        placement: Placement,
+        placement: BatchPlacement,
         setbacks: list[Setback],
     ) -> Plan:
         """Claims for what was placed, setbacks for what was not."""
@@ -181,7 +183,7 @@ class Loop:
         if placed.all():
             whose = [dispatch.unit for dispatch in work]
             least = [dispatch.at_least for dispatch in work]
-            units = list(tuples_of(UnitClaims, whose, starts, starts[1:], least))
+            units = list(named_tuples(UnitClaims, whose, starts, starts[1:], least))
         else:
             marks = before.tolist()
             for dispatch, start in zip(work, starts, strict=False):
@@ -209,21 +211,21 @@ class Loop:
             others=placement.others,
         )
 
-    def _set_back(self, dispatch: Dispatch, start: int, placement: Placement) -> Setback:
+    def _set_back(self, dispatch: Dispatch, start: int, placement: BatchPlacement) -> Setback:
         """What could not be placed of one unit, and what may cure it."""
         answers = placement.slots[start : start + len(dispatch.rows)].tolist()
         left = tuple(row for row, slot in zip(dispatch.rows, answers, strict=True) if slot < 0)
         if all(slot == NOT_TRIED for slot in answers):
-            return _given_back(dispatch.unit, left)
+            return _untried_setback(dispatch.unit, left)
         if placement.said and any(start <= i < start + len(answers) for i in placement.said):
-            return _as_said(dispatch, left, start, placement)
-        together = self._cures_together(dispatch, left)
+            return _with_reasons_by_pod(dispatch, left, start, placement)
+        together = self._gang_cures(dispatch, left)
         if together is not None:
             return Setback(dispatch.unit, left, NO_CLASS, together)
-        class_id = int(self._pods.class_id[self._first_misfit(dispatch, left)])
+        class_id = int(self._pods.class_id[self._first_unfit(dispatch, left)])
         return Setback(dispatch.unit, left, class_id, self._cures_of(class_id))
 
-    def _cures_together(self, dispatch: Dispatch, left: tuple[int, ...]) -> Cure | None:
+    def _gang_cures(self, dispatch: Dispatch, left: tuple[int, ...]) -> Cure | None:
         """What may cure a gang of which some wait for others of it; ``None`` for other units.
 
         That one of them has no room now says nothing: whom it waits for may have none either.
@@ -236,7 +238,7 @@ class Loop:
             cures |= self._cures_of(class_id)
         return cures if cures & Cure.POD_PLACED else None
 
-    def _first_misfit(self, dispatch: Dispatch, left: tuple[int, ...]) -> int:
+    def _first_unfit(self, dispatch: Dispatch, left: tuple[int, ...]) -> int:
         """The first row whose class has no room now; else (a gang that is short) the first."""
         if not dispatch.unit.is_gang:
             return left[0]
@@ -266,7 +268,7 @@ def _starts(work: Sequence[Dispatch]) -> list[int]:
     return list(accumulate([len(dispatch.rows) for dispatch in work], initial=0))
 
 
-def _is_blocked(work: list[Dispatch], starts: list[int], placement: Placement) -> bool:
+def _is_blocked(work: list[Dispatch], starts: list[int], placement: BatchPlacement) -> bool:
     """Whether a blocking unit failed, the last of the batch perhaps."""
     if not work or placement.tried < len(work):
         return bool(work)
@@ -274,8 +276,8 @@ def _is_blocked(work: list[Dispatch], starts: list[int], placement: Placement) -
     return work[-1].blocking and placed < max(1, work[-1].at_least)
 
 
-def _as_said(
-    dispatch: Dispatch, left: tuple[int, ...], start: int, placement: Placement
+def _with_reasons_by_pod(
+    dispatch: Dispatch, left: tuple[int, ...], start: int, placement: BatchPlacement
 ) -> Setback:
     """A setback where each pod has its own reasons: whatever cures one of them wakes the unit."""
     said = {row: placement.said.get(i) for i, row in enumerate(dispatch.rows, start)}
@@ -287,6 +289,6 @@ def _as_said(
     return Setback(dispatch.unit, left, -1, cures, messages=tuple(messages))
 
 
-def _given_back(unit: Unit, rows: tuple[int, ...]) -> Setback:
+def _untried_setback(unit: Unit, rows: tuple[int, ...]) -> Setback:
     """Rows that were not tried."""
-    return Setback(unit, rows, -1, Cure.NONE, Why.GIVEN_BACK)
+    return Setback(unit, rows, -1, Cure.NONE, SetbackReason.GIVEN_BACK)

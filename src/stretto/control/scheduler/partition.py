@@ -11,10 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from stretto.control.scheduler.even_shares import NO_OWNER, Deal, Pieces
+from stretto.control.scheduler.even_shares import NO_OWNER, EvenShares, NodeBlocks
 from stretto.state.rows.ledger import Ledger
 from stretto.state.rows.resources import CPU, MEMORY
-from stretto.state.rows.slots import BLOCK, Slots
+from stretto.state.rows.slots import BLOCK, SlotMap
 
 
 class Partitions:
@@ -31,7 +31,7 @@ class Partitions:
         self._seen: tuple[int, tuple[int, ...]] | None = None
 
     def update(
-        self, slots: Slots, shards: Sequence[int], ledger: Ledger | None = None
+        self, slots: SlotMap, shards: Sequence[int], ledger: Ledger | None = None
     ) -> npt.NDArray[np.int32]:
         """Follow the nodes and the shards; returns the owners by block.
 
@@ -51,8 +51,8 @@ class Partitions:
         if numbers:
             weights = slots.block_live if ledger is None else block_weights(ledger)
             owner = self.owner.tolist()
-            pieces = Pieces(slots.block_zone.tolist(), weights.tolist(), grain=BLOCK)
-            deal = Deal(pieces, numbers, owner)
+            pieces = NodeBlocks(slots.block_zone.tolist(), weights.tolist(), grain=BLOCK)
+            deal = EvenShares(pieces, numbers, owner)
             deal.deal()
             self.owner[:] = owner
             self.shares.clear()
@@ -63,7 +63,7 @@ class Partitions:
         return self.owner
 
 
-def partition_blocks(slots: Slots, shards: Sequence[int]) -> npt.NDArray[np.int32]:
+def partition_blocks(slots: SlotMap, shards: Sequence[int]) -> npt.NDArray[np.int32]:
     """The owner of each block when nobody owned any before."""
     return Partitions().update(slots, shards)
 

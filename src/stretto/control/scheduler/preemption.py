@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.base.clock import Clock
-from stretto.framework.compiled.one_node import Candidate
-from stretto.framework.preemption.finder import Found
+from stretto.framework.compiled.one_node import VictimCandidate
+from stretto.framework.preemption.finder import VictimSearchResult
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.victims.rules import PreemptionRules, guard_against
-from stretto.state.work.claims import Plan, Preemption, UnitClaims
-from stretto.state.work.units import Cure, Setback, Unit, Units, Why
+from stretto.state.work.claims import Plan, UnitClaims, UnitPreemption
+from stretto.state.work.units import Cure, Setback, SetbackReason, Unit, Units
 
 ATTEMPTS: Final = 1024
 """Pods that one cycle helps at most; the others are queued again at once."""
@@ -35,7 +35,7 @@ Domain = npt.NDArray[np.bool_] | None
 """bool[slot]: where a unit may go; ``None`` for anywhere."""
 
 
-class Finder(Protocol):
+class PreemptionFinder(Protocol):
     """Finds victims; see ``framework.preemption.finder``."""
 
     #: The profile's rules.
@@ -50,20 +50,20 @@ class Finder(Protocol):
     def domains(self, unit: Unit, rows: Sequence[int], needed: int) -> Sequence[Domain]:
         """Where so many pods of a unit may go together, in the order in which that is tried."""
 
-    def keep_to(self, unit: Unit, row: int, domain: Domain, promised: Sequence[int]) -> None:
+    def restrict_to(self, unit: Unit, row: int, domain: Domain, promised: Sequence[int]) -> None:
         """Find only where a pod of a unit may go, beside what others of it were promised."""
 
-    def find(self, row: int) -> Found:
+    def find(self, row: int) -> VictimSearchResult:
         """The best node for a pod, and who must leave it."""
 
-    def take(self, row: int, candidate: Candidate) -> None:
+    def take(self, row: int, candidate: VictimCandidate) -> None:
         """A preemptor is promised a node."""
 
-    def may_leave(self, rows: Sequence[int]) -> bool:
+    def may_evict(self, rows: Sequence[int]) -> bool:
         """Whether disruption budgets let these leave together, where budgets are hard."""
         ...
 
-    def allows(self, row: int, candidate: Candidate) -> bool:
+    def allows(self, row: int, candidate: VictimCandidate) -> bool:
         """Whether other pods let a pod go to a node, whoever was added to those who leave."""
         ...
 
@@ -84,19 +84,21 @@ class Finder(Protocol):
         """Take back what was promised since a mark."""
 
 
-class Promise(NamedTuple):
+class NodePromise(NamedTuple):
     """A pod with the node that it was promised."""
 
     #: Its row.
     row: int
     #: The node and its victims.
-    candidate: Candidate
+    candidate: VictimCandidate
 
 
-class Preempting:
+class ShardPreemption:
     """Adds to a shard's plan what the leaving of others makes possible."""
 
-    def __init__(self, cluster: Cluster, units: Units, finder: Finder, clock: Clock) -> None:
+    def __init__(
+        self, cluster: Cluster, units: Units, finder: PreemptionFinder, clock: Clock
+    ) -> None:
         """Help pods of one cluster; the clock tells who started a short while ago."""
         self._cluster = cluster
         self._clock = clock
@@ -111,17 +113,19 @@ class Preempting:
         self._finder.begin(plan)
         self._going.clear()
         left: list[Setback] = []
-        helped: list[tuple[Unit, int, list[Promise]]] = []
+        helped: list[tuple[Unit, int, list[NodePromise]]] = []
         self._finder.expect([row for setback in plan.setbacks for row in setback.rows])
         tried = 0
         for setback in plan.setbacks:
-            if setback.why is not Why.NO_PLACE or not (setback.messages or setback.class_id >= 0):
+            if setback.why is not SetbackReason.NO_PLACE or not (
+                setback.messages or setback.class_id >= 0
+            ):
                 left.append(setback)
             elif tried >= ATTEMPTS:
-                left.append(_given_back(setback, setback.rows))
+                left.append(_untried_setback(setback, setback.rows))
             else:
                 tried += len(setback.rows)
-                left.extend(self._help(setback, helped))
+                left.extend(self._place_with_victims(setback, helped))
         if not helped:
             return plan._replace(setbacks=left)
         return self._with(plan._replace(setbacks=left), helped)
@@ -143,8 +147,8 @@ class Preempting:
             class_id, priority = int(pods.class_id[row]), int(pods.priority[row])
             self._refused[class_id] = max(self._refused.get(class_id, priority), priority)
 
-    def _help(
-        self, setback: Setback, helped: list[tuple[Unit, int, list[Promise]]]
+    def _place_with_victims(
+        self, setback: Setback, helped: list[tuple[Unit, int, list[NodePromise]]]
     ) -> list[Setback]:
         """Help the pods of one setback; returns what is left of it."""
         unit, needed = setback.unit, self._needed(setback.unit)
@@ -155,7 +159,7 @@ class Preempting:
                 return [setback]
             helped.append((unit, needed, promises))
             rest = tuple(r for r in setback.rows if r not in {each.row for each in promises})
-            return [_given_back(setback, rest)] if rest else []
+            return [_untried_setback(setback, rest)] if rest else []
         lost: list[int] = []
         again: list[int] = []
         said = dict(zip(setback.rows, setback.messages, strict=False))
@@ -169,26 +173,26 @@ class Preempting:
                 continue
             self._take(row, found.candidate)
             promised.append(found.candidate.slot)
-            helped.append((unit, 1, [Promise(row, found.candidate)]))
+            helped.append((unit, 1, [NodePromise(row, found.candidate)]))
         rests = []
         self._note_refused(lost)
         if lost:
-            rests.append(_left_of(setback, tuple(lost), said))
+            rests.append(_unhelped_setback(setback, tuple(lost), said))
         if again:
-            rests.append(_given_back(setback, tuple(again)))
+            rests.append(_untried_setback(setback, tuple(again)))
         return rests
 
     def _needed(self, unit: Unit) -> int:
         """How many pods must be placed together for a unit to stand once those who leave have."""
         if not unit.is_gang or not unit.bound:
             return unit.still_needed
-        leaves = self._cluster.evictions.is_leaving
+        leaves = self._cluster.evictions.is_being_evicted
         staying = sum(not leaves(row) for row in unit.bound)
         if staying == len(unit.bound):
             return unit.still_needed
         return max(unit.still_needed, unit.min_member - staying)
 
-    def _together(self, unit: Unit, rows: Sequence[int], needed: int) -> list[Promise]:
+    def _together(self, unit: Unit, rows: Sequence[int], needed: int) -> list[NodePromise]:
         """Promises for as many pods of a gang as it needs, in one place that it may go to."""
         if len(rows) < needed:
             return []
@@ -200,45 +204,45 @@ class Preempting:
 
     def _inside(
         self, unit: Unit, domain: Domain, rows: Sequence[int], needed: int
-    ) -> list[Promise]:
+    ) -> list[NodePromise]:
         """Promises for as many pods of a gang as it needs, in one domain, or none at all."""
-        mark, going, promises = self._finder.mark(), len(self._going), list[Promise]()
+        mark, going, promises = self._finder.mark(), len(self._going), list[NodePromise]()
         for at, row in enumerate(rows):
             if len(promises) + len(rows) - at < needed or len(promises) == needed:
                 break
-            self._finder.keep_to(unit, row, domain, [each.candidate.slot for each in promises])
+            self._finder.restrict_to(unit, row, domain, [each.candidate.slot for each in promises])
             found = self._find(row)
             if found.candidate is not None:
                 self._take(row, found.candidate)
-                promises.append(Promise(row, found.candidate))
+                promises.append(NodePromise(row, found.candidate))
         if len(promises) < needed or not self._finder.stand(mark):
             self._finder.back_to(mark)
             del self._going[going:]
             return []
         return promises
 
-    def _take(self, row: int, candidate: Candidate) -> None:
+    def _take(self, row: int, candidate: VictimCandidate) -> None:
         """A pod is promised a node."""
         self._finder.take(row, candidate)
         self._going.extend(candidate.victims)
 
-    def _find_for(self, unit: Unit, row: int, promised: Sequence[int]) -> Found:
+    def _find_for(self, unit: Unit, row: int, promised: Sequence[int]) -> VictimSearchResult:
         """The best node for one pod of a unit, in the first place that it may go to and has one."""
-        found = Found(None)
+        found = VictimSearchResult(None)
         for domain in self._finder.domains(unit, [row], 1):
-            self._finder.keep_to(unit, row, domain, promised)
+            self._finder.restrict_to(unit, row, domain, promised)
             found = self._find(row)
             if found.candidate is not None:
                 break
         return found
 
-    def _find(self, row: int) -> Found:
+    def _find(self, row: int) -> VictimSearchResult:
         """The best node for a pod where no gang is torn."""
         for _ in range(TRIES):
             found = self._finder.find(row)
             if found.candidate is None:
                 return found
-            torn = self._torn(found.candidate.victims)
+            torn = self._broken_gangs(found.candidate.victims)
             if not torn:
                 return found
             mates = {mate for each in torn for mate in each}
@@ -248,22 +252,22 @@ class Preempting:
                 if self._finder.allows(row, joined):
                     return found._replace(candidate=joined)
             self._finder.spare(mates.union(found.candidate.victims))
-        return Found(None)
+        return VictimSearchResult(None)
 
-    def _torn(self, victims: Sequence[int]) -> list[set[int]]:
+    def _broken_gangs(self, victims: Sequence[int]) -> list[set[int]]:
         """Who is left of each gang that would fall under its minimum without these."""
         evictions, found = self._cluster.evictions, []
         gangs = [self._units.of_row(row) for row in victims]
         for unit in dict.fromkeys(each for each in gangs if each is not None and each.is_gang):
             left = set(unit.bound).difference(victims, self._going)
-            left = {row for row in left if not evictions.is_leaving(row)}
+            left = {row for row in left if not evictions.is_being_evicted(row)}
             if 0 < len(left) < unit.min_member:
                 found.append(left)
         return found
 
     def _may_go(self, row: int, mates: Collection[int], victims: Sequence[int]) -> bool:
         """Whether a pod may push these out too, beside its victims."""
-        if not self._finder.may_leave([*victims, *sorted(mates)]):
+        if not self._finder.may_evict([*victims, *sorted(mates)]):
             return False
         cluster, now = self._cluster, self._clock.monotonic()
         priority = int(cluster.pods.priority[row])
@@ -272,14 +276,14 @@ class Preempting:
             for mate in mates
         )
 
-    def _with(self, plan: Plan, helped: list[tuple[Unit, int, list[Promise]]]) -> Plan:
+    def _with(self, plan: Plan, helped: list[tuple[Unit, int, list[NodePromise]]]) -> Plan:
         """The plan with the claims that wait for victims, behind its plain claims."""
         pods, slots = self._cluster.pods, self._cluster.ledger.slots
         promises = [each for _, _, many in helped for each in many]
         rows = np.array([each.row for each in promises], np.int64)
         wanted = np.array([each.candidate.slot for each in promises], np.int32)
         devices = np.array([each.candidate.devices for each in promises], np.int32)
-        units, preemptions = list(plan.units), list[Preemption]()
+        units, preemptions = list(plan.units), list[UnitPreemption]()
         at = len(plan.rows)
         for unit, needed, many in helped:
             preemptions.append(self._preemption(len(units), many))
@@ -296,10 +300,10 @@ class Preempting:
             preemptions=preemptions,
         )
 
-    def _preemption(self, position: int, promises: Sequence[Promise]) -> Preemption:
+    def _preemption(self, position: int, promises: Sequence[NodePromise]) -> UnitPreemption:
         victims = [row for each in promises for row in each.candidate.victims]
         serials = self._cluster.pods.serial[np.array(victims, np.int64)].tolist()
-        return Preemption(
+        return UnitPreemption(
             position,
             tuple(victims),
             tuple(serials),
@@ -308,7 +312,7 @@ class Preempting:
         )
 
 
-def _joined(candidate: Candidate, mates: Collection[int], *, hard: bool) -> Candidate:
+def _joined(candidate: VictimCandidate, mates: Collection[int], *, hard: bool) -> VictimCandidate:
     """A candidate with the rest of the gangs that its victims belong to.
 
     Where budgets are best effort these may go beyond them, for a gang leaves whole or not at all.
@@ -319,12 +323,12 @@ def _joined(candidate: Candidate, mates: Collection[int], *, hard: bool) -> Cand
     )
 
 
-def _given_back(setback: Setback, rows: tuple[int, ...]) -> Setback:
+def _untried_setback(setback: Setback, rows: tuple[int, ...]) -> Setback:
     """Pods that are worth another try at once."""
-    return Setback(setback.unit, rows, -1, Cure.NONE, Why.GIVEN_BACK)
+    return Setback(setback.unit, rows, -1, Cure.NONE, SetbackReason.GIVEN_BACK)
 
 
-def _left_of(setback: Setback, rows: tuple[int, ...], said: Mapping[int, str]) -> Setback:
+def _unhelped_setback(setback: Setback, rows: tuple[int, ...], said: Mapping[int, str]) -> Setback:
     """The part of a setback that nobody's leaving cures, with what is said of each pod."""
     messages = tuple(said[row] for row in rows) if said else ()
     return Setback(

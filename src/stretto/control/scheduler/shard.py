@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.base.clock import Clock
-from stretto.control.scheduler.loop import BATCH, Loop
+from stretto.control.scheduler.loop import BATCH, SchedulingLoop
 from stretto.control.scheduler.sub_clusters import EVERYTHING, SubClusters
 from stretto.state.work.claims import Plan
 from stretto.state.work.units import Dispatch
@@ -24,7 +24,7 @@ MOST_LOOPS: Final = 31
 Each loop has a snapshot of all nodes, so their number is bounded whatever nodes are called.
 """
 
-MakeLoop = Callable[[str], Loop]
+MakeLoop = Callable[[str], SchedulingLoop]
 """A loop for the sub-cluster of that name, or for everything."""
 
 
@@ -44,13 +44,13 @@ class Shard:
         self._make_loop = make_loop
         self._sub_clusters = sub_clusters
         self._clock = clock
-        self._own: dict[str, Loop] = {}
+        self._own: dict[str, SchedulingLoop] = {}
         self._worked: dict[str, float] = {}
         self._partition: npt.NDArray[np.bool_] | None = None
         self._turn = 0
 
     @property
-    def loops(self) -> Sequence[Loop]:
+    def loops(self) -> Sequence[SchedulingLoop]:
         """Its loops, the default one first."""
         return (self.default, *self._own.values())
 
@@ -100,7 +100,7 @@ class Shard:
 
     # ------------------------------------------------------------ its loops
 
-    def _loop_of(self, name: str) -> Loop:
+    def _loop_of(self, name: str) -> SchedulingLoop:
         """The loop of a sub-cluster; the default one where it has none."""
         if name == EVERYTHING:
             return self.default
@@ -111,7 +111,7 @@ class Shard:
             self._worked[name] = self._clock.monotonic()
         return loop
 
-    def _begin(self, name: str) -> Loop:
+    def _begin(self, name: str) -> SchedulingLoop:
         """A loop for a sub-cluster, made at first use; names that no node bears get none."""
         assert self._sub_clusters is not None
         if name in self.sharing or not self._sub_clusters.has_nodes(name):
@@ -132,7 +132,7 @@ class Shard:
         if ended:
             self.sharing.clear()
 
-    def _shares(self, limit: int) -> list[tuple[Loop, int]]:
+    def _shares(self, limit: int) -> list[tuple[SchedulingLoop, int]]:
         """The loops with work and how many pods each places: what one leaves the others get.
 
         Another one goes first each time, for of two claims of a step the first wins.
@@ -147,7 +147,7 @@ class Shard:
         first = self._turn % len(busy) if busy else 0
         return [(loop, shares[loop.sub_cluster]) for loop in (*busy[first:], *busy[:first])]
 
-    def _narrow(self, loop: Loop) -> None:
+    def _narrow(self, loop: SchedulingLoop) -> None:
         """Let a sub-cluster's loop try its own nodes first, those of the partition if there are."""
         if loop is self.default or self._sub_clusters is None:
             return

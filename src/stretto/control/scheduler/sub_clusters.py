@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from stretto.framework.plugins.sub_cluster import SubCluster
+from stretto.framework.plugins.sub_cluster import SubClusterRule
 from stretto.framework.profile.profile import Profile
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.slots import BLOCK
@@ -19,7 +19,7 @@ EVERYTHING: Final = ""
 class SubClusters:
     """The sub-clusters of one cluster, by the profile's rule."""
 
-    def __init__(self, cluster: Cluster, rule: SubCluster) -> None:
+    def __init__(self, cluster: Cluster, rule: SubClusterRule) -> None:
         """Told apart by the rule's key."""
         self._cluster = cluster
         self._rule = rule
@@ -54,7 +54,7 @@ class SubClusters:
             mine = set(each[at : at + len(dispatch.rows)])
             found.append(mine.pop() if len(mine) == 1 else EVERYTHING)
             at += len(dispatch.rows)
-        return _kept_together(work, found)
+        return _shared_names(work, found)
 
     def has_nodes(self, name: str) -> bool:
         """Whether any node is of a sub-cluster."""
@@ -85,7 +85,7 @@ def sub_clusters_of(profile: Profile, cluster: Cluster) -> SubClusters | None:
     return SubClusters(cluster, rule) if rule is not None else None
 
 
-def _kept_together(work: Sequence[Dispatch], names: list[str]) -> list[str]:
+def _shared_names(work: Sequence[Dispatch], names: list[str]) -> list[str]:
     """The names, where a blocking queue's units that name several are for everybody's loop."""
     of_queue: dict[str, set[str]] = {}
     for dispatch, name in zip(work, names, strict=True):

@@ -17,22 +17,31 @@ from stretto.api.types.handover_annotations import (
     LOCK,
     LOCK_BINDER,
     Hand,
-    Standing,
+    HandoverState,
     locked,
     rejected,
 )
 from stretto.api.wire.kinds import POD, POD_GROUP, Kind
 from stretto.base.clock import Clock
-from stretto.control.scheduler.loop import Loop
-from stretto.control.scheduler.preemption import Preempting
+from stretto.control.scheduler.loop import SchedulingLoop
+from stretto.control.scheduler.preemption import ShardPreemption
 from stretto.control.scheduler.shard import Shard
-from stretto.daemons.roles.decided_engine import Decided, Named
-from stretto.daemons.roles.delays import after_refusals
-from stretto.daemons.roles.store_view import SCALE, Known, View
+from stretto.daemons.roles.decided_engine import DecidedEngine, NamedVictimFinder
+from stretto.daemons.roles.delays import backoff_after
+from stretto.daemons.roles.store_view import SCALE, StoreView, UnboundPod
 from stretto.plane import Plane, PlaneConfig, Step
 from stretto.state.rows.lifecycle import UnitState
-from stretto.state.work.units import Why
-from stretto.stores.store import Bind, Code, Outcome, Patch, Record, Replies, Reply, Store
+from stretto.state.work.units import SetbackReason
+from stretto.stores.store import (
+    Bind,
+    Patch,
+    Record,
+    Replies,
+    Reply,
+    StatusReason,
+    Store,
+    WriteOutcome,
+)
 
 PATIENCE: Final = 40.0
 """Seconds for which decisions of a gang wait for the rest of it: more than any refusal takes."""
@@ -41,11 +50,13 @@ LOOK_EVERY: Final = 1.0
 DECIDED: Final = (Hand.ASSUMED, Hand.NOMINATED)
 """Pods in the binder's hands."""
 _GROUPS: Final = msgspec.json.Decoder(PodGroup)
-_HELD_BACK: Final = Reply(Outcome.REFUSED, Code.FORBIDDEN, "its PodGroup was given up")
-_LATER: Final = Reply(Outcome.REFUSED, Code.UNAVAILABLE, "its PodGroup could not be locked")
+_HELD_BACK: Final = Reply(WriteOutcome.REFUSED, StatusReason.FORBIDDEN, "its PodGroup was given up")
+_LATER: Final = Reply(
+    WriteOutcome.REFUSED, StatusReason.UNAVAILABLE, "its PodGroup could not be locked"
+)
 
 
-class BinderView(View):
+class BinderView(StoreView):
     """Pods with a decision want a node; the others are no business of the binder's."""
 
     keeps_queues = False
@@ -60,25 +71,25 @@ class BinderView(View):
         self._locked: set[str] = set()
         self._refusals: dict[str, tuple[int, float]] = {}
 
-    def sight(self, uid: str, standing: Standing) -> str | None:
+    def sight(self, uid: str, standing: HandoverState) -> str | None:
         """Decided, or none of our business."""
         del uid
         return "" if standing.hand in DECIDED else None
 
-    def delay(self, known: Known) -> float:
+    def delay(self, known: UnboundPod) -> float:
         """A decision that is made again and again, however often it is refused, waits.
 
         A shard of ours has waited as long already; Gödel's decides again at once.
         """
         count, at = self._refusals.get(known.record.uid, (0, 0.0))
-        return max(0.0, at + after_refusals(count) - self._clock.monotonic())
+        return max(0.0, at + backoff_after(count) - self._clock.monotonic())
 
     def refused(self, uid: str) -> None:
         """A decision about a pod has gone back."""
         count = self._refusals.get(uid, (0, 0.0))[0] + 1
         self._refusals[uid] = count, self._clock.monotonic()
 
-    def noted(self, record: Record, before: Known | None, after: Standing | None) -> None:
+    def noted(self, record: Record, before: UnboundPod | None, after: HandoverState | None) -> None:
         """Remember since when pods of gangs have been decided, and forget who has gone."""
         if after is None:
             self._refusals.pop(record.uid, None)
@@ -97,10 +108,10 @@ class BinderView(View):
         wanted = [bind for bind in binds if groups.get(self._group(bind)) is None]
         sent = self._inner.bind(wanted) if wanted else []
         for bind, reply in zip(wanted, sent, strict=True):
-            if reply.outcome in (Outcome.OK, Outcome.UNKNOWN):
+            if reply.outcome in (WriteOutcome.OK, WriteOutcome.UNKNOWN):
                 self.pinned.setdefault(bind.uid, None)
             else:
-                self.unpin(bind.uid)
+                self.forget_binding(bind.uid)
         replies = iter(sent)
         return [groups.get(self._group(bind)) or next(replies) for bind in binds]
 
@@ -128,7 +139,7 @@ class BinderView(View):
             return None if notes[LOCK] == LOCK_BINDER else _HELD_BACK
         namespace, _, name = key.partition("/")
         reply = self._inner.patch(POD_GROUP, [Patch(namespace, name, locked(), uid=uid)])[0]
-        if reply.outcome is not Outcome.OK:
+        if reply.outcome is not WriteOutcome.OK:
             return _LATER
         if reply.record is not None and _timed_out(reply.record):
             return _HELD_BACK
@@ -176,13 +187,13 @@ class BinderPlane(Plane):
         """A shard of one loop: where pods go was decided, whatever their sub-cluster."""
         return Shard(number, lambda each: self._new_loop(number, each), None, self.clock)
 
-    def _new_loop(self, number: int, sub_cluster: str) -> Loop:
+    def _new_loop(self, number: int, sub_cluster: str) -> SchedulingLoop:
         del sub_cluster
-        decided = Decided(self.cluster, self.view, self.engine.is_eligible)
+        decided = DecidedEngine(self.cluster, self.view, self.engine.is_eligible)
         decided.volumes = self.binder.volumes.late
-        loop = Loop(number, decided, self.cluster.pods, self.engine.cures_of)
-        finder = Named(self.config.profile.preemption, decided, self.cluster)
-        loop.preempting = Preempting(self.cluster, self.units, finder, self.clock)
+        loop = SchedulingLoop(number, decided, self.cluster.pods, self.engine.cures_of)
+        finder = NamedVictimFinder(self.config.profile.preemption, decided, self.cluster)
+        loop.preempting = ShardPreemption(self.cluster, self.units, finder, self.clock)
         return loop
 
     def _notes_of(self, key: str) -> tuple[str, dict[str, str]] | None:
@@ -197,7 +208,7 @@ class BinderPlane(Plane):
         rows: list[int] = []
         for plan in step.plans:
             for setback in plan.setbacks:
-                if setback.why is Why.NO_PLACE:
+                if setback.why is SetbackReason.NO_PLACE:
                     rows.extend(setback.rows)
         for verdict in step.verdicts:
             for _, bad, _ in verdict.refused:
@@ -207,7 +218,7 @@ class BinderPlane(Plane):
         for failure in step.failed:
             rows.extend(failure.rows)
         for row in rows:
-            self.view.unpin(self.cluster.pods.uid[row])
+            self.view.forget_binding(self.cluster.pods.uid[row])
         self._reject(dict.fromkeys(rows))
 
     def _let_go(self, now: float) -> int:
@@ -238,6 +249,6 @@ class BinderPlane(Plane):
                 bodies[pods.uid[row]] = rejected(known.standing)
         for uid, reply in zip(bodies, view.hand(bodies), strict=True):
             self.counts[f"reject {reply.outcome.value}"] += 1
-            if reply.outcome is Outcome.OK:
+            if reply.outcome is WriteOutcome.OK:
                 view.refused(uid)
         return len(bodies)

@@ -7,20 +7,20 @@ where a node gives more than it has.
 
 import msgspec
 
-from stretto.api.types.handover_annotations import Standing
+from stretto.api.types.handover_annotations import HandoverState
 from stretto.base.clock import Clock
 from stretto.control.reporting.reporter import ReportConfig
-from stretto.daemons.roles.store_view import View
+from stretto.daemons.roles.store_view import StoreView
 from stretto.plane import Plane, PlaneConfig
 from stretto.stores.store import Store
 
 
-class ControllerView(View):
+class ControllerView(StoreView):
     """Pods have the nodes that they are bound to, whatever is decided about them."""
 
     controls = True
 
-    def sight(self, uid: str, standing: Standing) -> str | None:
+    def sight(self, uid: str, standing: HandoverState) -> str | None:
         """A pod without a node wants one."""
         del uid, standing
         return ""

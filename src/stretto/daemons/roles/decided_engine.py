@@ -6,30 +6,32 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from stretto.api.types.handover_annotations import MICRO_TOPOLOGY, Hand, Standing
+from stretto.api.types.handover_annotations import MICRO_TOPOLOGY, Hand, HandoverState
 from stretto.base.errors import InputError
 from stretto.control.scheduler.preemption import Domain
-from stretto.daemons.roles.store_view import View
-from stretto.framework.compiled.one_node import Candidate
-from stretto.framework.compiled.placement import Placement, Request
-from stretto.framework.preemption.finder import Found
+from stretto.daemons.roles.store_view import StoreView
+from stretto.framework.compiled.one_node import VictimCandidate
+from stretto.framework.compiled.placement import BatchPlacement, PlacementRequest
+from stretto.framework.preemption.finder import VictimSearchResult
 from stretto.state.classes.table import PodClass
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.ingest.node_reports import device_mask
-from stretto.state.numa.ledger import with_zones
+from stretto.state.numa.ledger import with_numa_nodes
 from stretto.state.rows.snapshot import Columns
 from stretto.state.victims.rules import PreemptionRules
-from stretto.state.work.claims import NoPlace, Plan, VolumeChoice
+from stretto.state.work.claims import PlacementFailure, Plan, VolumeChoice
 from stretto.state.work.units import Cure, Unit
 
 ANY_NUMBER: Final = 1 << 30
 """Room for pods whose places are decided already."""
 
 
-class Decided:
+class DecidedEngine:
     """Places pods where their annotations say; in every other way a shard's engine."""
 
-    def __init__(self, cluster: Cluster, view: View, eligible: Callable[[int, int], bool]) -> None:
+    def __init__(
+        self, cluster: Cluster, view: StoreView, eligible: Callable[[int, int], bool]
+    ) -> None:
         """Read the decisions off a view; ``eligible`` is what nodes' labels and taints say."""
         #: The snapshot by which claims are dated.
         self.columns = Columns(cluster.ledger)
@@ -50,7 +52,7 @@ class Decided:
         del class_id
         return ANY_NUMBER
 
-    def decision(self, row: int) -> tuple[Standing, int] | None:
+    def decision(self, row: int) -> tuple[HandoverState, int] | None:
         """What was decided about a pod, with the slot; ``None`` for nothing that holds."""
         pods, known = self._cluster.pods, self._view.known.get(self._cluster.pods.uid[row])
         slot = self._cluster.nodes.by_name.get(known.standing.node) if known is not None else None
@@ -62,7 +64,7 @@ class Decided:
             return None
         return known.standing, slot
 
-    def place(self, request: Request) -> Placement:
+    def place(self, request: PlacementRequest) -> BatchPlacement:
         """The decided slots; a unit of which too little is decided has none.
 
         Whoever waits for others to leave is left to the part that looks after that.
@@ -70,7 +72,7 @@ class Decided:
         rows = list(request.rows)
         slots = np.full(len(rows), -1, np.int32)
         masks = np.zeros(len(rows), np.int32)
-        said: dict[int, NoPlace] = {}
+        said: dict[int, PlacementFailure] = {}
         for start, stop, least in zip(
             request.starts, request.starts[1:], request.at_least, strict=False
         ):
@@ -79,7 +81,7 @@ class Decided:
             enough = sum(each is not None for each in found) >= least
             for i, each in enumerate(found, start):
                 if waits or not enough:
-                    said[i] = NoPlace(Cure.ANY, "not decided")
+                    said[i] = PlacementFailure(Cure.ANY, "not decided")
                 elif each is not None:
                     slots[i], masks[i] = each[1], self.mask(rows[i], each[1])
         chosen = {
@@ -87,7 +89,7 @@ class Decided:
             for i, row in enumerate(rows)
             if slots[i] >= 0 and (choice := self._volumes_of(row, int(slots[i]))) is not None
         }
-        return Placement(slots, masks, len(request.at_least), said, chosen)
+        return BatchPlacement(slots, masks, len(request.at_least), said, chosen)
 
     def _volumes_of(self, row: int, slot: int) -> VolumeChoice | None:
         if self.volumes is None or not self._cluster.pods.volumes[row]:
@@ -112,13 +114,13 @@ class Decided:
             stated = cluster.topology.mask_of(slot, note, pods.key(row)) if note else 0
         except InputError:
             return mask  # the judge finds that it does not fit, and the shard decides again
-        return mask | (stated or with_zones(0, cluster.topology.choose(slot, pod)))
+        return mask | (stated or with_numa_nodes(0, cluster.topology.choose(slot, pod)))
 
 
-class Named:
+class NamedVictimFinder:
     """A finder that finds whom the annotations name."""
 
-    def __init__(self, rules: PreemptionRules, decided: Decided, cluster: Cluster) -> None:
+    def __init__(self, rules: PreemptionRules, decided: DecidedEngine, cluster: Cluster) -> None:
         """Read nominations off what was decided."""
         #: The profile's rules.
         self.rules = rules
@@ -136,29 +138,29 @@ class Named:
         del unit, rows, needed
         return (None,)
 
-    def keep_to(self, unit: Unit, row: int, domain: Domain, promised: Sequence[int]) -> None:
+    def restrict_to(self, unit: Unit, row: int, domain: Domain, promised: Sequence[int]) -> None:
         """Every pod has one node to go to."""
 
-    def find(self, row: int) -> Found:
+    def find(self, row: int) -> VictimSearchResult:
         """The node that was decided, and who must leave it."""
         found = self._decided.decision(row)
         if found is None:
-            return Found(None)
+            return VictimSearchResult(None)
         standing, slot = found
         rows = [self._cluster.pods.row(victim.uid) for victim in standing.victims]
         victims = tuple(each for each in rows if each is not None)
         mask = self._decided.mask(row, slot)
-        return Found(Candidate(slot, victims, frozenset(), (), mask))
+        return VictimSearchResult(VictimCandidate(slot, victims, frozenset(), (), mask))
 
-    def take(self, row: int, candidate: Candidate) -> None:
+    def take(self, row: int, candidate: VictimCandidate) -> None:
         """The binder's judge keeps count."""
 
-    def may_leave(self, rows: Sequence[int]) -> bool:
+    def may_evict(self, rows: Sequence[int]) -> bool:
         """The binder's judge asks the budgets."""
         del rows
         return True
 
-    def allows(self, row: int, candidate: Candidate) -> bool:
+    def allows(self, row: int, candidate: VictimCandidate) -> bool:
         """The binder's judge asks the rules."""
         return True
 

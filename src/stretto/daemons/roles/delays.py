@@ -8,6 +8,6 @@ LONGEST: Final = 30.0
 """Seconds at most."""
 
 
-def after_refusals(count: int) -> float:
+def backoff_after(count: int) -> float:
     """Seconds after so many refusals: the first is bad luck, and waits for nothing."""
     return float(min(LONGEST, FIRST * 2.0 ** min(count - 2, 16))) if count > 1 else 0.0

@@ -13,19 +13,25 @@ from typing import Final, NamedTuple
 import msgspec
 import numpy as np
 
-from stretto.api.types.handover_annotations import Hand, Standing, dispatched, not_known, reset
+from stretto.api.types.handover_annotations import (
+    Hand,
+    HandoverState,
+    dispatched,
+    reset,
+    unknown_value,
+)
 from stretto.base.clock import Clock, timestamp
 from stretto.base.errors import InputError
-from stretto.control.dispatcher.waiting.failures import Failure
-from stretto.daemons.roles.fleet_liveness import DEAD_AFTER, Fleet
-from stretto.daemons.roles.reclaim import Lent
-from stretto.daemons.roles.share_writer import NodeShares
-from stretto.daemons.roles.store_view import Known, View
+from stretto.control.dispatcher.waiting.failures import UnitFailure
+from stretto.daemons.roles.fleet_liveness import DEAD_AFTER, ShardFleet
+from stretto.daemons.roles.reclaim import QueueReclaim
+from stretto.daemons.roles.share_writer import NodeShareWriter
+from stretto.daemons.roles.store_view import StoreView, UnboundPod
 from stretto.plane import Plane, PlaneConfig
 from stretto.state.rows.lifecycle import PodEvent, step_pods
 from stretto.state.work.claims import ConflictCause
 from stretto.state.work.units import Cure, Dispatch, Unit, UnitKind
-from stretto.stores.store import Outcome, Record, Store
+from stretto.stores.store import Record, Store, WriteOutcome
 
 WINDOW: Final = 4096
 """Pods that a shard is given before it has answered any."""
@@ -47,7 +53,7 @@ HELPS: Final = (
 """Events for which a pod that no shard had a place for is tried again."""
 
 
-class DispatcherView(View):
+class DispatcherView(StoreView):
     """Pods that wait for a shard want a node; those that have one are placed there."""
 
     def __init__(self, inner: Store, names: frozenset[str], clock: Clock) -> None:
@@ -64,7 +70,7 @@ class DispatcherView(View):
         #: PodGroups of which several shards seem to have pods.
         self.split: set[str] = set()
 
-    def sight(self, uid: str, standing: Standing) -> str | None:
+    def sight(self, uid: str, standing: HandoverState) -> str | None:
         """Those in a shard's or the binder's hands are done with, as far as we are concerned."""
         if standing.hand is Hand.PENDING:
             return ""
@@ -72,13 +78,13 @@ class DispatcherView(View):
             return f"shard/{standing.scheduler}"
         return standing.node or None
 
-    def delay(self, known: Known) -> float:
+    def delay(self, known: UnboundPod) -> float:
         """A pod that came back waits, the longer the more often it did."""
         if not known.returns:
             return 0.0
         return min(LONGEST_DELAY, FIRST_DELAY * 2.0 ** min(known.returns - 1, 16))
 
-    def noted(self, record: Record, before: Known | None, after: Standing | None) -> None:
+    def noted(self, record: Record, before: UnboundPod | None, after: HandoverState | None) -> None:
         """Keep count of who has which pods."""
         uid = record.uid
         if before is not None and before.standing.hand is Hand.DISPATCHED:
@@ -91,7 +97,7 @@ class DispatcherView(View):
             self.at.setdefault(after.scheduler, {})[uid] = None
         elif after.hand is Hand.ABNORMAL:
             self.abnormal[uid] = None
-        elif after.hand is Hand.UNKNOWN and (odd := not_known(after.notes)) is not None:
+        elif after.hand is Hand.UNKNOWN and (odd := unknown_value(after.notes)) is not None:
             about, (key, known) = f"pod {record.namespace}/{record.name}", odd
             where, expected = f"{about}, annotation {key}", f"one of {', '.join(known)}"
             self.unknown[uid] = about, str(InputError(where, after.notes[key], expected))
@@ -101,7 +107,7 @@ class DispatcherView(View):
                 self.split.add(key)
             self.group_at[key] = after.scheduler
 
-    def strays(self) -> list[str]:
+    def split_group_pods(self) -> list[str]:
         """Pods of PodGroups that another shard has pods of, too: alone none can place the whole."""
         if not self.split:
             return []
@@ -117,7 +123,7 @@ class DispatcherView(View):
         return found
 
 
-class DispatcherConfig(msgspec.Struct, frozen=True):
+class DispatcherRoleConfig(msgspec.Struct, frozen=True):
     """What a dispatcher is told beside the plane's own."""
 
     #: Seconds without a sign of life after which a shard is dead.
@@ -126,7 +132,7 @@ class DispatcherConfig(msgspec.Struct, frozen=True):
     shares_nodes: bool = True
 
 
-class _Doubt(NamedTuple):
+class _UnansweredHandover(NamedTuple):
     """A hand-over that went unanswered."""
 
     #: The pod's row and serial.
@@ -142,7 +148,7 @@ class DispatcherPlane(Plane):
     """The part of a plane that the dispatcher runs."""
 
     def __init__(
-        self, config: PlaneConfig, store: Store, clock: Clock, wire: DispatcherConfig
+        self, config: PlaneConfig, store: Store, clock: Clock, wire: DispatcherRoleConfig
     ) -> None:
         """Nothing is read before the first step."""
         names = config.cluster.scheduler_names.union(config.profile.scheduler_names)
@@ -155,15 +161,15 @@ class DispatcherPlane(Plane):
         self.relief.run(None, clock.monotonic())
         self.dispatcher.remove_shard(0, 0.0)  # shards are those of the fleet
         #: The shards there are.
-        self.fleet = Fleet(store, wire.dead_after)
+        self.fleet = ShardFleet(store, wire.dead_after)
         #: What was written, by kind and outcome.
         self.counts: Counter[str] = Counter()
         self._dead_after = wire.dead_after
         #: Sees to what queues are owed.
-        self.lent = Lent(self, self.view, self.view.at)
-        self._shares = NodeShares(self.cluster, self.view) if wire.shares_nodes else None
-        self._doubts: dict[str, _Doubt] = {}
-        self._strange: dict[str, float] = {}
+        self.lent = QueueReclaim(self, self.view, self.view.at)
+        self._shares = NodeShareWriter(self.cluster, self.view) if wire.shares_nodes else None
+        self._unanswered: dict[str, _UnansweredHandover] = {}
+        self._unknown_shards: dict[str, float] = {}
         self._unknown: dict[str, str] = {}
         self._next = float("inf")
 
@@ -177,9 +183,9 @@ class DispatcherPlane(Plane):
         self._absorb(now)
         self.dispatcher.due(now)
         self._next = float("inf")
-        self._settle_hand_overs(now)
+        self._resolve_hand_overs(now)
         moved = self._hand_over(now) > 0 or moved
-        moved = self._put_right(now) > 0 or moved
+        moved = self._requeue_orphans(now) > 0 or moved
         moved = self._reclaim(now) or moved
         if self._shares is not None:
             moved = self._shares.step([m.name for m in self.fleet.alive()], now) > 0 or moved
@@ -192,16 +198,16 @@ class DispatcherPlane(Plane):
         own = [self._next, self.view.next_due(), self.fleet.next_due(), self.lent.next_due()]
         if self._shares is not None:
             own.append(self._shares.next_due())
-        own.extend(doubt.until for doubt in self._doubts.values())
+        own.extend(doubt.until for doubt in self._unanswered.values())
         return min(super().next_due(), *own)
 
     def _absorb(self, now: float) -> None:
         """Events to the dispatcher; those that may help let pods come that are kept back."""
         if self.cluster.changes.cures & HELPS:
-            self.view.hurry(PATIENCE)
+            self.view.release_delayed(PATIENCE)
         super()._absorb(now)
 
-    def _tell(self, failed: Sequence[Failure], now: float) -> None:
+    def _tell(self, failed: Sequence[UnitFailure], now: float) -> None:
         """What waits and why; pods that no part of the plane is shown are among it."""
         abnormal, before = self.cluster.abnormal, self._unknown
         self._unknown = dict(self.view.unknown.values())
@@ -234,7 +240,7 @@ class DispatcherPlane(Plane):
         for number, name in names.items():
             has = len(self.view.at.get(name, ()))
             room[number] = max(0, WINDOW - has)
-            self.dispatcher.carry(number, has)
+            self.dispatcher.set_remote_load(number, has)
         sent: list[tuple[Unit, int, str]] = []
         handed = self.dispatcher.dispatch(now, room)
         kept = self.lent.kept(each for work in handed for each in work)
@@ -282,11 +288,13 @@ class DispatcherPlane(Plane):
         lost = [(unit, row) for unit, row, _ in sent if pods.uid[row] not in known]
         for (unit, row, _), reply in zip(there, self.view.hand(bodies), strict=True):
             self.counts[f"dispatch {reply.outcome.value}"] += 1
-            if reply.outcome is Outcome.OK:
+            if reply.outcome is WriteOutcome.OK:
                 placed.append(row)
-            elif reply.outcome is Outcome.UNKNOWN:
+            elif reply.outcome is WriteOutcome.UNKNOWN:
                 serial = int(pods.serial[row])
-                self._doubts[pods.uid[row]] = _Doubt(row, serial, unit, now + LANDED_WITHIN)
+                self._unanswered[pods.uid[row]] = _UnansweredHandover(
+                    row, serial, unit, now + LANDED_WITHIN
+                )
             else:
                 lost.append((unit, row))
         self._settle(placed, lost, now)
@@ -300,24 +308,24 @@ class DispatcherPlane(Plane):
             refused = [(unit, (row,), ConflictCause.STORE_CONFLICT) for unit, row in lost]
             self.dispatcher.settle(refused, now)
 
-    def _settle_hand_overs(self, now: float) -> None:
+    def _resolve_hand_overs(self, now: float) -> None:
         """What became of hand-overs that went unanswered: the watch tells, or the time does."""
         pods, lost = self.cluster.pods, list[tuple[Unit, int]]()
-        for uid, doubt in list(self._doubts.items()):
+        for uid, doubt in list(self._unanswered.items()):
             known = self.view.known.get(uid)
             waits = known is not None and known.standing.hand is Hand.PENDING
             if waits and now < doubt.until:
                 continue
-            del self._doubts[uid]
+            del self._unanswered[uid]
             if pods.serial[doubt.row] == doubt.serial and waits:
                 lost.append((doubt.unit, doubt.row))
         self._settle([], lost, now)
 
     # ------------------------------------------------------------ putting right
 
-    def _put_right(self, now: float) -> int:
+    def _requeue_orphans(self, now: float) -> int:
         """Take back what is in nobody's hands; returns how many pods."""
-        known, wrong = self.view.known, [*self.view.abnormal, *self.view.strays()]
+        known, wrong = self.view.known, [*self.view.abnormal, *self.view.split_group_pods()]
         for name, uids in self.view.at.items():
             if uids and not self.fleet.is_alive(name) and self._is_given_up(name, now):
                 wrong.extend(uids)
@@ -328,7 +336,7 @@ class DispatcherPlane(Plane):
     def _reclaim(self, now: float) -> bool:
         """Give queues back what they have lent: those first who would take it at their shards."""
         self.lent.order(now)
-        count = self._take_back(self.lent.taken_back(now), now)
+        count = self._take_back(self.lent.pods_to_reclaim(now), now)
         return self.evictor.send(now) or count > 0
 
     def _take_back(self, wrong: Sequence[str], now: float) -> int:
@@ -341,7 +349,7 @@ class DispatcherPlane(Plane):
             if known is None:
                 continue
             known.again_at = now + PATIENCE  # whoever writes nonsense again is not answered hot
-            if reply.outcome is not Outcome.OK:
+            if reply.outcome is not WriteOutcome.OK:
                 self._next = min(self._next, known.again_at)
         return len(bodies)
 
@@ -352,6 +360,6 @@ class DispatcherPlane(Plane):
         """
         if name in self.fleet.members:
             return True
-        until = self._strange.setdefault(name, now + self._dead_after)
+        until = self._unknown_shards.setdefault(name, now + self._dead_after)
         self._next = min(self._next, until)
         return now >= until

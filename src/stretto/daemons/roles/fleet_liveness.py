@@ -14,7 +14,7 @@ from stretto.api.types.handover_annotations import heartbeat, scheduler_body
 from stretto.api.wire.kinds import SCHEDULER
 from stretto.base.clock import Clock, timestamp
 from stretto.base.errors import TooOldError
-from stretto.stores.store import Deletion, EventType, Outcome, Patch, Record, Store, Watch
+from stretto.stores.store import Deletion, EventType, Patch, Record, Store, Watch, WriteOutcome
 
 DEAD_AFTER: Final = 120.0
 """Seconds without a sign of life after which a shard is dead, as in Gödel."""
@@ -24,7 +24,7 @@ AGAIN_AFTER: Final = 2.0
 """Seconds before a write that failed is tried again."""
 
 
-class Member(msgspec.Struct):
+class ShardMember(msgspec.Struct):
     """One shard."""
 
     #: Its name.
@@ -39,19 +39,19 @@ class Member(msgspec.Struct):
     alive: bool = True
 
 
-class Fleet:
+class ShardFleet:
     """Follows the Scheduler objects."""
 
     def __init__(self, store: Store, dead_after: float = DEAD_AFTER) -> None:
         """A fleet of which nothing is known yet."""
         #: Every shard ever seen, by name.
-        self.members: dict[str, Member] = {}
+        self.members: dict[str, ShardMember] = {}
         self._store = store
         self._dead_after = dead_after
         self._watch: Watch | None = None
-        self._bury_at: dict[str, float] = {}
+        self._remove_dead_at: dict[str, float] = {}
 
-    def alive(self) -> list[Member]:
+    def alive(self) -> list[ShardMember]:
         """Those who live, by number."""
         return [member for member in self.members.values() if member.alive]
 
@@ -71,7 +71,7 @@ class Fleet:
             is_late = now - member.seen_at >= self._dead_after
             member.alive = member.record is not None and not is_late
             if member.record is not None and is_late:
-                self._bury(member, now)
+                self._remove_dead(member, now)
         return before != {name: member.alive for name, member in self.members.items()}
 
     def next_due(self) -> float:
@@ -106,20 +106,20 @@ class Fleet:
     def _see(self, record: Record, now: float) -> None:
         member = self.members.get(record.name)
         if member is None:
-            self.members[record.name] = Member(record.name, len(self.members), record, now)
+            self.members[record.name] = ShardMember(record.name, len(self.members), record, now)
         elif member.record is None or member.record.version < record.version:
             member.record, member.seen_at = record, now
 
-    def _bury(self, member: Member, now: float) -> None:
+    def _remove_dead(self, member: ShardMember, now: float) -> None:
         """Remove the object of a dead shard, unless it has changed after all."""
         record = member.record
-        if record is None or self._bury_at.get(member.name, now) > now:
+        if record is None or self._remove_dead_at.get(member.name, now) > now:
             return
-        self._bury_at[member.name] = now + AGAIN_AFTER
+        self._remove_dead_at[member.name] = now + AGAIN_AFTER
         self._store.delete(SCHEDULER, [Deletion("", record.name, record.uid, record.version)])
 
 
-class Heart:
+class ShardHeartbeat:
     """Registers one shard, and tells that it lives."""
 
     def __init__(self, store: Store, name: str, clock: Clock, every: float = BEAT_EVERY) -> None:
@@ -144,5 +144,5 @@ class Heart:
             self._store.create(SCHEDULER, [msgspec.json.encode(body)])
         said = heartbeat(timestamp(self._clock.now()))
         reply = self._store.patch_status(SCHEDULER, [Patch("", self._name, said)])[0]
-        if reply.outcome is not Outcome.OK:
+        if reply.outcome is not WriteOutcome.OK:
             self._next = now + AGAIN_AFTER

@@ -19,7 +19,7 @@ PLACEHOLDER: Final = "-placeholder"
 """What Gödel puts after the name of a pod that has gone, for the pod that keeps its place."""
 
 
-class Links:
+class PlacementReasons:
     """Finds them for pods about to be assumed."""
 
     def __init__(self, cluster: Cluster, units: Units) -> None:

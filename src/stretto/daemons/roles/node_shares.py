@@ -8,13 +8,13 @@ import msgspec
 from stretto.api.types.handover_annotations import OWNER
 from stretto.api.types.heads import decode_object_head
 from stretto.base.errors import InputError
-from stretto.stores.store import Event, EventType, Record
+from stretto.stores.store import EventType, Record, WatchEvent
 
 _MARK: Final = OWNER.encode()
 _NOTES: Final = msgspec.json.Decoder(dict[str, str] | None)
 
 
-class Owners:
+class NodeOwners:
     """The shard of each node that names one."""
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class Owners:
         for record in records:
             self.put(record.name, _owner(record))
 
-    def noted(self, events: Sequence[Event]) -> Sequence[Event]:
+    def noted(self, events: Sequence[WatchEvent]) -> Sequence[WatchEvent]:
         """Note what has changed, and pass it on."""
         for event in events:
             gone = event.type is EventType.DELETED

@@ -12,11 +12,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from stretto.control.queues.tree import Branch
-from stretto.control.queues.usage import Usage
-from stretto.daemons.roles.store_view import View
+from stretto.control.queues.tree import QueueBranch
+from stretto.control.queues.usage import QueueUsage
+from stretto.daemons.roles.store_view import StoreView
 from stretto.plane import Plane
-from stretto.state.victims.reclaim_view import Floor
+from stretto.state.victims.reclaim_view import ReclaimView
 from stretto.state.work.units import Dispatch, Setback, Unit
 
 EVERY: Final = 1.0
@@ -25,26 +25,26 @@ LONG: Final = 2.0
 """Seconds that a shard has for a pod before it is asked whether there is room at all."""
 
 
-class BoundFloor(Floor):
+class BoundReclaimView(ReclaimView):
     """Nodes as the dispatcher knows them: nobody is asked to leave who is not bound yet."""
 
-    def __init__(self, plane: Plane, view: View) -> None:
+    def __init__(self, plane: Plane, view: StoreView) -> None:
         """Read the cluster of a plane; the view knows which of its pods have no node yet."""
         rules, eligible = plane.config.profile.preemption, plane.engine.is_eligible
         super().__init__(plane.cluster, rules, eligible, plane.floor.room, plane.budgets)
-        self.would_stand = plane.floor.would_stand
+        self.would_fit = plane.floor.would_fit
         self._uids = plane.cluster.pods
         self._view = view
 
-    def may_leave(self, row: int, now: float) -> bool:
+    def may_evict(self, row: int, now: float) -> bool:
         """Whether a pod may be asked to leave, as far as that depends on it alone."""
-        return self._uids.uid[row] not in self._view.known and super().may_leave(row, now)
+        return self._uids.uid[row] not in self._view.known and super().may_evict(row, now)
 
 
-class Lent:
+class QueueReclaim:
     """Keeps pods with the dispatcher, and takes them back, for what their queues are owed."""
 
-    def __init__(self, plane: Plane, view: View, at: Mapping[str, Mapping[str, None]]) -> None:
+    def __init__(self, plane: Plane, view: StoreView, at: Mapping[str, Mapping[str, None]]) -> None:
         """Look after the queues of a plane that sees the store through a view.
 
         Args:
@@ -56,9 +56,9 @@ class Lent:
         self.counts: Counter[str] = Counter()
         self._plane = plane
         self._at = at
-        self._floor = BoundFloor(plane, view)
+        self._floor = BoundReclaimView(plane, view)
         self._view = view
-        plane.dispatcher.reclaimer.travels = self._travels
+        plane.dispatcher.reclaimer.is_handed_over = self._is_handed_over
         self._since: dict[str, float] = {}
         self._look_at = float("-inf")
 
@@ -70,7 +70,10 @@ class Lent:
         if usage is None:
             return []
         work, found = list(work), list[Setback]()
-        owed = {name: self._owed(usage, name) for name in {each.unit.queue for each in work}}
+        owed = {
+            name: self._guarantee_deficit(usage, name)
+            for name in {each.unit.queue for each in work}
+        }
         for dispatch in work:
             left = owed[dispatch.unit.queue]
             if left is not None:  # what is about to go was promised to its queue already
@@ -78,10 +81,10 @@ class Lent:
         gone: Counter[int] = Counter()
         for dispatch in work:
             left, classes = owed[dispatch.unit.queue], self._classes(dispatch.rows)
-            is_owed = left is not None and _take(left, self._asks(dispatch.rows))
+            is_below_guarantee = left is not None and _take(left, self._asks(dispatch.rows))
             need = self._classes(dispatch.rows[: dispatch.at_least])
             full = [c for c, n in need.items() if self._floor.room(c) - gone[c] < n]
-            if is_owed and full:
+            if is_below_guarantee and full:
                 cures = self._plane.engine.cures_of(full[0])
                 found.append(Setback(dispatch.unit, dispatch.rows, full[0], cures))
             else:
@@ -90,7 +93,7 @@ class Lent:
 
     # ------------------------------------------------------------ after they were
 
-    def taken_back(self, now: float) -> list[str]:
+    def pods_to_reclaim(self, now: float) -> list[str]:
         """Pods that shards have and have not decided about, and that are to come back; by uid."""
         usage = self._usage
         if usage is None or now < self._look_at:
@@ -112,14 +115,16 @@ class Lent:
                 stuck.setdefault(held[row].queue, []).append(row)
         self._since = since
         for queue, rows in stuck.items():
-            mine = self._stuck(usage, queue, rows, now)
+            mine = self._unplaced_rows(usage, queue, rows, now)
             self.counts["owed"] += len(mine)
             found += mine
         return found
 
-    def _stuck(self, usage: Usage, queue: str, rows: list[int], now: float) -> list[str]:
+    def _unplaced_rows(
+        self, usage: QueueUsage, queue: str, rows: list[int], now: float
+    ) -> list[str]:
         """Pods of a queue that found no room, as far as it is owed any."""
-        left = self._owed(usage, queue)
+        left = self._guarantee_deficit(usage, queue)
         if left is None:
             return []
         pods, found = self._plane.cluster.pods, list[str]()
@@ -150,7 +155,7 @@ class Lent:
         waits = self._usage is not None and any(self._at.values())
         return self._look_at if waits else float("inf")
 
-    def _travels(self, unit: Unit) -> bool:
+    def _is_handed_over(self, unit: Unit) -> bool:
         """Whether pods of a unit were handed over and have no node yet."""
         uids = self._plane.cluster.pods.uid
         return any(uids[row] in self._view.known for row in unit.bound)
@@ -158,14 +163,14 @@ class Lent:
     # ------------------------------------------------------------ sums
 
     @property
-    def _usage(self) -> Usage | None:
+    def _usage(self) -> QueueUsage | None:
         """What queues hold; ``None`` where nobody is guaranteed anything."""
         usage = self._plane.dispatcher.reclaimer.usage
         return usage if usage is not None and usage.tree.any_guarantees else None
 
-    def _owed(self, usage: Usage, queue: str) -> dict[int, int] | None:
+    def _guarantee_deficit(self, usage: QueueUsage, queue: str) -> dict[int, int] | None:
         """How much less than its guarantee a queue holds, by column; ``None`` without one."""
-        leaf: Branch = usage.tree.leaf(queue)
+        leaf: QueueBranch = usage.tree.leaf(queue)
         if not leaf.guarantee or leaf.is_closed:
             return None
         return {column: most - leaf.used.get(column, 0) for column, most in leaf.guarantee.items()}

@@ -18,8 +18,8 @@ import numpy.typing as npt
 from stretto.api.types.godel import QueuePolicy
 from stretto.api.types.handover_annotations import (
     Hand,
+    HandoverState,
     NominatedNote,
-    Standing,
     VictimNote,
     assumed,
     given_back,
@@ -33,22 +33,33 @@ from stretto.base.clock import Clock, timestamp
 from stretto.control.eviction.evictor import Evictor
 from stretto.control.queues.config import QueueConfig, dispatcher_config
 from stretto.control.reporting.wording import UNSCHEDULABLE
-from stretto.daemons.roles.delays import after_refusals
-from stretto.daemons.roles.fleet_liveness import BEAT_EVERY, Heart
-from stretto.daemons.roles.links import Links
-from stretto.daemons.roles.store_view import Known, View
+from stretto.daemons.roles.delays import backoff_after
+from stretto.daemons.roles.fleet_liveness import BEAT_EVERY, ShardHeartbeat
+from stretto.daemons.roles.links import PlacementReasons
+from stretto.daemons.roles.store_view import StoreView, UnboundPod
 from stretto.plane import Plane, PlaneConfig, Step
 from stretto.state.rows.lifecycle import UnitState
 from stretto.state.rows.slots import BLOCK
-from stretto.state.work.units import DEFAULT_QUEUE, Setback, Unit, UnitKind, Why
+from stretto.state.work.units import DEFAULT_QUEUE, Setback, SetbackReason, Unit, UnitKind
 from stretto.stores.capabilities import Capabilities
-from stretto.stores.store import Bind, Code, Outcome, Patch, Record, Replies, Reply, Store
+from stretto.stores.store import (
+    Bind,
+    Patch,
+    Record,
+    Replies,
+    Reply,
+    StatusReason,
+    Store,
+    WriteOutcome,
+)
 
-_NOT_OURS: Final = Reply(Outcome.CONFLICT, Code.CONFLICT, "the pod is not in this shard's hands")
-_DONE: Final = Reply(Outcome.OK)
+_NOT_OURS: Final = Reply(
+    WriteOutcome.CONFLICT, StatusReason.CONFLICT, "the pod is not in this shard's hands"
+)
+_DONE: Final = Reply(WriteOutcome.OK)
 
 
-class ShardView(View):
+class ShardView(StoreView):
     """Pods dispatched to one shard want a node; those that anybody decided about have one."""
 
     keeps_queues = False
@@ -66,7 +77,7 @@ class ShardView(View):
         #: Who must leave a node before a pod can have it.
         self.victims_of: Callable[[str], tuple[VictimNote, ...]] = lambda _uid: ()
         #: Why pods go where they go; ``None`` before there is anything to read it off.
-        self.links: Links | None = None
+        self.links: PlacementReasons | None = None
 
     @property
     def capabilities(self) -> Capabilities:
@@ -79,7 +90,7 @@ class ShardView(View):
             return [_DONE] * len(patches)
         return super().patch(kind, patches)
 
-    def sight(self, uid: str, standing: Standing) -> str | None:
+    def sight(self, uid: str, standing: HandoverState) -> str | None:
         """Ours to place, on a node, or none of our business."""
         if standing.hand is Hand.DISPATCHED:
             return "" if standing.scheduler == self._shard else None
@@ -87,11 +98,11 @@ class ShardView(View):
             return ""
         return standing.node or None
 
-    def delay(self, known: Known) -> float:
+    def delay(self, known: UnboundPod) -> float:
         """A pod that is rejected again and again waits."""
-        return after_refusals(known.returns)
+        return backoff_after(known.returns)
 
-    def noted(self, record: Record, before: Known | None, after: Standing | None) -> None:
+    def noted(self, record: Record, before: UnboundPod | None, after: HandoverState | None) -> None:
         """A nomination of ours ends with any other word about the pod."""
         if after is None or after.hand is not Hand.NOMINATED:
             self.ours.discard(record.uid)
@@ -151,7 +162,7 @@ class ShardView(View):
         body = nominated(known.standing, wanted, index, timestamp(self._clock.now()))
         self.ours.add(uid)
         reply = self.hand({uid: body})[0]
-        if reply.outcome is not Outcome.OK:
+        if reply.outcome is not WriteOutcome.OK:
             self.ours.discard(uid)
         return reply
 
@@ -163,7 +174,7 @@ class ShardView(View):
         return msgspec.structs.replace(patch, patch={**more, **patch.patch}) if more else patch
 
     def _place(
-        self, uid: str, namespace: str, standing: Standing, places: Counter[str]
+        self, uid: str, namespace: str, standing: HandoverState, places: Counter[str]
     ) -> int | None:
         """Place of a pod in its unit, as far as this batch goes."""
         if self.is_late(uid):
@@ -195,7 +206,7 @@ class ShardPlane(Plane):
         #: The store as the shard sees it.
         self.view = ShardView(store, names, clock, wire.name)
         #: Tells that we live.
-        self.heart = Heart(store, wire.name, clock, wire.beat_every)
+        self.shard_heartbeat = ShardHeartbeat(store, wire.name, clock, wire.beat_every)
         self._name = wire.name
         self._partition_of: tuple[int, int] = (-1, -1)
         # Queues were seen to before: of what was dispatched the highest priority goes first.
@@ -213,24 +224,24 @@ class ShardPlane(Plane):
         self.view.is_late = self._is_late
         self.view.forms = self._forms
         self.view.victims_of = self._victims_of
-        self.view.links = Links(self.cluster, self.units)
-        self._misfits: list[Setback] = []
+        self.view.links = PlacementReasons(self.cluster, self.units)
+        self._unfit_pods: list[Setback] = []
         if self.shards[0].default.preempting is None:
-            self.observers.append(self._note_misfits)
+            self.observers.append(self._note_unfit)
 
     def step(self) -> bool:
         """Pass one batch along the way, and tell that we live."""
         now = self.clock.monotonic()
-        self.heart.beat(now)
+        self.shard_heartbeat.beat(now)
         moved = super().step()
-        misfits, self._misfits = self._misfits, []
+        misfits, self._unfit_pods = self._unfit_pods, []
         if misfits:
             self._give_back(misfits, now)
         return moved
 
     def next_due(self) -> float:
         """Clock time at which there is something to do although no event comes."""
-        return min(super().next_due(), self.heart.next_due(), self.view.next_due())
+        return min(super().next_due(), self.shard_heartbeat.next_due(), self.view.next_due())
 
     def _new_evictor(self) -> Evictor:
         evictor = super()._new_evictor()
@@ -251,9 +262,9 @@ class ShardPlane(Plane):
                 really = sum(pods.uid[each] not in self.view.known for each in unit.bound)
                 unit.scheduled = really >= unit.min_member
 
-    def _note_misfits(self, step: Step) -> None:
+    def _note_unfit(self, step: Step) -> None:
         for plan in step.plans:
-            self._misfits.extend(s for s in plan.setbacks if s.why is Why.NO_PLACE)
+            self._unfit_pods.extend(s for s in plan.setbacks if s.why is SetbackReason.NO_PLACE)
 
     def _give_back(self, misfits: Sequence[Setback], now: float) -> None:
         """Where nobody may be asked to leave, another shard may know better: the pods go back."""

@@ -13,13 +13,13 @@ import numpy as np
 
 from stretto.api.types.handover_annotations import KUBELET, owned
 from stretto.api.wire.kinds import NODE
-from stretto.control.scheduler.even_shares import NO_OWNER, Deal, Pieces
+from stretto.control.scheduler.even_shares import NO_OWNER, EvenShares, NodeBlocks
 from stretto.control.scheduler.partition import node_weights
-from stretto.daemons.roles.store_view import View
+from stretto.daemons.roles.store_view import StoreView
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.nodes.table import MANAGED_BY
 from stretto.state.rows.slots import BLOCK
-from stretto.stores.store import Outcome, Patch
+from stretto.stores.store import Patch, WriteOutcome
 
 EVERY: Final = 1.0
 """Seconds between looks."""
@@ -31,10 +31,10 @@ SLACK: Final = 0.1
 """Part of a shard's mean share by which shares may differ before a node changes hands."""
 
 
-class NodeShares:
+class NodeShareWriter:
     """Shares nodes out."""
 
-    def __init__(self, cluster: Cluster, view: View) -> None:
+    def __init__(self, cluster: Cluster, view: StoreView) -> None:
         """Start with what the nodes say."""
         self._cluster = cluster
         self._view = view
@@ -64,9 +64,9 @@ class NodeShares:
             return 0
         replies = self._view.patch(NODE, patches)
         for patch, reply in zip(patches, replies, strict=True):
-            if reply.outcome is Outcome.OK:
+            if reply.outcome is WriteOutcome.OK:
                 self._view.owners.put(patch.name, moves[patch.name])
-        return sum(reply.outcome is Outcome.OK for reply in replies)
+        return sum(reply.outcome is WriteOutcome.OK for reply in replies)
 
     def _nodes(self) -> dict[str, int]:
         """Slots of the nodes that have an object to write on, by name."""
@@ -80,7 +80,7 @@ class NodeShares:
         """Nodes that change hands, each with the shard that it goes to."""
         owners, ledger = self._view.owners.by_node, self._cluster.ledger
         names, slots = list(nodes), list(nodes.values())
-        pieces = Pieces(
+        pieces = NodeBlocks(
             zones=ledger.slots.block_zone[np.array(slots, np.int64) // BLOCK].tolist(),
             weights=node_weights(ledger)[slots].tolist(),
             slack=SLACK,
@@ -88,7 +88,7 @@ class NodeShares:
         numbers = {shard: number for number, shard in enumerate(sorted(shards))}
         before = [numbers.get(owners.get(name, ""), NO_OWNER) for name in names]
         after = list(before)
-        deal = Deal(pieces, range(len(numbers)), after)
+        deal = EvenShares(pieces, range(len(numbers)), after)
         (deal.deal if even else deal.give_out)()
         by_number = list(numbers)
         for name, old, new in zip(names, before, after, strict=True):

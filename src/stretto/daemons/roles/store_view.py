@@ -17,47 +17,47 @@ import msgspec
 from msgspec.structs import replace
 
 from stretto.api.edit.patch import PatchType
-from stretto.api.types.handover_annotations import Hand, Standing, read, standing_of
+from stretto.api.types.handover_annotations import Hand, HandoverState, read, standing_of
 from stretto.api.types.heads import PodHead, decode_pod_head
 from stretto.api.wire.kinds import MOVEMENT, NODE, POD, QUEUE, RESERVATION, Kind
 from stretto.base.clock import Clock
 from stretto.base.errors import InputError
-from stretto.daemons.roles.node_shares import Owners
-from stretto.daemons.roles.watches import Silence, TurnedWatch
+from stretto.daemons.roles.node_shares import NodeOwners
+from stretto.daemons.roles.watches import EmptyWatch, MappedWatch
 from stretto.stores.store import (
     EVERYTHING,
-    Code,
-    Event,
     EventType,
     Listing,
-    Outcome,
+    ListOptions,
     Patch,
     Record,
     Replies,
     Reply,
-    Selection,
+    StatusReason,
     Store,
     Watch,
+    WatchEvent,
+    WriteOutcome,
 )
-from stretto.stores.wrapper import PassingStore
+from stretto.stores.wrapper import StoreWrapper
 
 SCALE: Final = 1 << 20
 """How many words a view has for each version of the store."""
-Events = list[Event]
-"""Changes in order. It has a name because ``View.list`` hides ``list``."""
+Events = list[WatchEvent]
+"""Changes in order. It has a name because ``StoreView.list`` hides ``list``."""
 
-EARLY: Final = Reply(Outcome.REFUSED, Code.UNAVAILABLE, "the pod has no node yet")
+EARLY: Final = Reply(WriteOutcome.REFUSED, StatusReason.UNAVAILABLE, "the pod has no node yet")
 """The answer to who says too early that a pod has a node."""
 _CONTROLLERS: Final = (RESERVATION, MOVEMENT)
 _SHORTEST: Final = 1e-6
 """Seconds that a pod is kept back at least, once it is."""
 
 
-class Known(msgspec.Struct):
+class UnboundPod(msgspec.Struct):
     """A pod without a node that one of our names is asked for."""
 
     #: Where it stands.
-    standing: Standing
+    standing: HandoverState
     #: Namespace, name, uid and the store's own version.
     record: Record
     #: How it is shown: ``None`` not at all, "" as one that wants a node, or on which node.
@@ -72,7 +72,7 @@ class Known(msgspec.Struct):
     again_at: float = 0.0
 
 
-class View(PassingStore):
+class StoreView(StoreWrapper):
     """A store with pods as one role sees them; the base shows them as they are."""
 
     #: Whether the role orders pods by queues; what others let pass is not held back again.
@@ -84,14 +84,14 @@ class View(PassingStore):
         """See the pods that ask for one of these scheduler names."""
         super().__init__(inner)
         #: Pods without a node, by uid.
-        self.known: dict[str, Known] = {}
+        self.known: dict[str, UnboundPod] = {}
         #: In whose share nodes are.
-        self.owners = Owners()
+        self.owners = NodeOwners()
         #: Pods that came back since they were last asked for.
         self.returned: list[str] = []
         #: Pods whose binding is ours and not seen yet: older words about them are not heeded.
-        self.pinned: dict[str, Event | None] = {}
-        self._unpinned: list[Event] = []
+        self.pinned: dict[str, WatchEvent | None] = {}
+        self._forgotten: list[WatchEvent] = []
         self._names = names
         self._clock = clock
         self._version = 0
@@ -99,15 +99,15 @@ class View(PassingStore):
 
     # ------------------------------------------------------------ what a role decides
 
-    def sight(self, uid: str, standing: Standing) -> str | None:
+    def sight(self, uid: str, standing: HandoverState) -> str | None:
         """How a pod without a node is shown: not at all, as wanting one (""), or on a node."""
         del uid
         return standing.node
 
-    def noted(self, record: Record, before: Known | None, after: Standing | None) -> None:
+    def noted(self, record: Record, before: UnboundPod | None, after: HandoverState | None) -> None:
         """Told of every change of where a pod stands; ``None`` is before its time or after it."""
 
-    def delay(self, known: Known) -> float:
+    def delay(self, known: UnboundPod) -> float:
         """Seconds for which a pod that comes (again) is kept back."""
         del known
         return 0.0
@@ -132,7 +132,7 @@ class View(PassingStore):
         shown = self.sight(record.uid, known.standing)
         return None if shown is None else _wide(record, shown)
 
-    def list(self, kind: Kind, selection: Selection = EVERYTHING) -> Listing:
+    def list(self, kind: Kind, selection: ListOptions = EVERYTHING) -> Listing:
         """The objects of a kind, as the role sees them."""
         listing = self._inner.list(kind, selection)
         if kind is QUEUE and not self.keeps_queues:
@@ -150,7 +150,7 @@ class View(PassingStore):
         events = [
             event
             for record in listing.records
-            for event in self._translated(Event(EventType.ADDED, record), is_listed=True)
+            for event in self._translated(WatchEvent(EventType.ADDED, record), is_listed=True)
         ]
         self._version = max(self._version, listing.version * SCALE)
         return replace(listing, records=[e.record for e in events], version=self._version)
@@ -158,17 +158,17 @@ class View(PassingStore):
     def watch(self, kind: Kind, since: int) -> Watch:
         """Changes of a kind after a version."""
         if kind is POD:
-            return TurnedWatch(self._inner.watch(kind, since // SCALE), self.events)
+            return MappedWatch(self._inner.watch(kind, since // SCALE), self.events)
         if kind is QUEUE and not self.keeps_queues:
-            return Silence()
+            return EmptyWatch()
         watch = self._inner.watch(kind, since)
-        return TurnedWatch(watch, self.owners.noted) if kind is NODE else watch
+        return MappedWatch(watch, self.owners.noted) if kind is NODE else watch
 
     def next_due(self) -> float:
         """Clock time at which a pod that is kept back comes; infinity for none."""
         return self._late[0][0] if self._late else float("inf")
 
-    def hurry(self, at_least: float) -> None:
+    def release_delayed(self, at_least: float) -> None:
         """Let pods come that have been kept back for so many seconds: something has changed."""
         for _, uid in self._late:
             known = self.known.get(uid)
@@ -182,7 +182,7 @@ class View(PassingStore):
     def create(self, kind: Kind, bodies: Sequence[bytes]) -> Replies:
         """Add objects; Reservations and Movements are the controller's to write."""
         if kind in _CONTROLLERS and not self.controls:
-            return [Reply(Outcome.CONFLICT, Code.CONFLICT)] * len(bodies)
+            return [Reply(WriteOutcome.CONFLICT, StatusReason.CONFLICT)] * len(bodies)
         return self._inner.create(kind, bodies)
 
     def patch(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
@@ -197,7 +197,7 @@ class View(PassingStore):
         That a pod has a node is for its binding to say: such a condition is refused for now.
         """
         if kind in _CONTROLLERS and not self.controls:
-            return [Reply(Outcome.CONFLICT, Code.CONFLICT)] * len(patches)
+            return [Reply(WriteOutcome.CONFLICT, StatusReason.CONFLICT)] * len(patches)
         if kind is not POD:
             return self._inner.patch_status(kind, patches)
         sent = [each for each in patches if not self._is_early(each)]
@@ -221,17 +221,17 @@ class View(PassingStore):
         write = self._inner.patch if whole else self._inner.patch_status
         replies = write(POD, patches)
         for (uid, body), reply in zip(bodies.items(), replies, strict=True):
-            if reply.outcome is Outcome.OK:
-                self._wrote(uid, body, reply.record)
+            if reply.outcome is WriteOutcome.OK:
+                self._apply_own_write(uid, body, reply.record)
         return replies
 
-    def unpin(self, uid: str) -> None:
+    def forget_binding(self, uid: str) -> None:
         """A binding of ours has come to nothing: what was said of the pod meanwhile counts."""
         missed = self.pinned.pop(uid, None)
         if missed is not None:
-            self._unpinned.append(missed)
+            self._forgotten.append(missed)
 
-    def _wrote(self, uid: str, body: Mapping[str, Any], record: Record | None) -> None:
+    def _apply_own_write(self, uid: str, body: Mapping[str, Any], record: Record | None) -> None:
         """What we have written counts at once: nothing is decided on what was before."""
         known = self.known.get(uid)
         if known is None:
@@ -268,12 +268,12 @@ class View(PassingStore):
 
     # ------------------------------------------------------------ events
 
-    def events(self, events: Sequence[Event]) -> Sequence[Event]:
+    def events(self, events: Sequence[WatchEvent]) -> Sequence[WatchEvent]:
         """What changes of pods mean to the role, and the pods that come late."""
         seen = [each for event in events for each in self._translated(event)]
         if events:
             self._version = max(self._version, events[-1].record.version * SCALE)
-        missed, self._unpinned = self._unpinned, []
+        missed, self._forgotten = self._forgotten, []
         for each in [each for event in missed for each in self._translated(event)]:
             self._version += 1
             seen.append(replace(each, record=replace(each.record, version=self._version)))
@@ -291,10 +291,10 @@ class View(PassingStore):
             if known.shown is not None:
                 self._version += 1
                 wide = replace(known.record, version=self._version, node=known.shown)
-                seen.append(Event(EventType.ADDED, wide))
+                seen.append(WatchEvent(EventType.ADDED, wide))
         return seen
 
-    def _read(self, record: Record, head: PodHead | None) -> Known | None:
+    def _read(self, record: Record, head: PodHead | None) -> UnboundPod | None:
         """A pod without a node as its annotations have it; ``None`` for others' pods."""
         try:
             head = head if head is not None else decode_pod_head(record.body)
@@ -302,9 +302,9 @@ class View(PassingStore):
             return None
         if head.spec.node_name or head.spec.scheduler_name not in self._names:
             return None
-        return Known(standing_of(head.metadata), record)
+        return UnboundPod(standing_of(head.metadata), record)
 
-    def _translated(self, event: Event, *, is_listed: bool = False) -> Events:
+    def _translated(self, event: WatchEvent, *, is_listed: bool = False) -> Events:
         """One change of a pod as the role sees it."""
         record, uid = event.record, event.record.uid
         before = self.known.get(uid)
@@ -335,7 +335,9 @@ class View(PassingStore):
         gone = self._regrouped(known, before, is_listed=is_listed)
         return [*gone, *self._shown(event, known, before, is_listed=is_listed)]
 
-    def _regrouped(self, known: Known, before: Known | None, *, is_listed: bool) -> Events:
+    def _regrouped(
+        self, known: UnboundPod, before: UnboundPod | None, *, is_listed: bool
+    ) -> Events:
         """A pod that has changed its PodGroup is shown as gone, and comes as another one's."""
         if before is None or before.standing.group == known.standing.group:
             return []
@@ -343,7 +345,7 @@ class View(PassingStore):
         return [] if was is None or is_listed else [_gone(known.record)]
 
     def _shown(
-        self, event: Event, known: Known, before: Known | None, *, is_listed: bool
+        self, event: WatchEvent, known: UnboundPod, before: UnboundPod | None, *, is_listed: bool
     ) -> Events:
         """How a change is shown, after what was shown before."""
         record, uid, was = event.record, event.record.uid, known.shown
@@ -367,8 +369,8 @@ class View(PassingStore):
             return [_gone(record)] if is_back and not is_listed else []
         known.shown = shown
         if was is not None and not is_back:
-            return [Event(EventType.MODIFIED, _wide(record, shown), event.head)]
-        come = Event(EventType.ADDED, _wide(record, shown), event.head)
+            return [WatchEvent(EventType.MODIFIED, _wide(record, shown), event.head)]
+        come = WatchEvent(EventType.ADDED, _wide(record, shown), event.head)
         return [_gone(record), come] if is_back else [come]
 
     def _forget(self, uid: str) -> None:
@@ -381,9 +383,9 @@ def _wide(record: Record, node: str) -> Record:
     return replace(record, version=record.version * SCALE, node=node)
 
 
-def _gone(record: Record) -> Event:
+def _gone(record: Record) -> WatchEvent:
     """A pod is in these hands no longer."""
-    return Event(EventType.DELETED, replace(record, version=record.version * SCALE - 1))
+    return WatchEvent(EventType.DELETED, replace(record, version=record.version * SCALE - 1))
 
 
 def _wide_reply(reply: Reply) -> Reply:

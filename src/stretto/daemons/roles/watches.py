@@ -2,30 +2,32 @@
 
 from collections.abc import Callable, Sequence
 
-from stretto.stores.store import Event, Watch
+from stretto.stores.store import Watch, WatchEvent
 
 
-class TurnedWatch:
+class MappedWatch:
     """Changes as somebody else reads them."""
 
-    def __init__(self, inner: Watch, turned: Callable[[Sequence[Event]], Sequence[Event]]) -> None:
+    def __init__(
+        self, inner: Watch, turned: Callable[[Sequence[WatchEvent]], Sequence[WatchEvent]]
+    ) -> None:
         """See what another watch sees, after it was turned into what it means."""
         self._inner = inner
-        self._turned = turned
+        self._mapped = turned
 
-    def poll(self, limit: int = 4096) -> list[Event]:
+    def poll(self, limit: int = 4096) -> list[WatchEvent]:
         """The next changes."""
-        return list(self._turned(self._inner.poll(limit)))
+        return list(self._mapped(self._inner.poll(limit)))
 
     def close(self) -> None:
         """Stop watching."""
         self._inner.close()
 
 
-class Silence:
+class EmptyWatch:
     """A watch that sees nothing."""
 
-    def poll(self, limit: int = 4096) -> list[Event]:
+    def poll(self, limit: int = 4096) -> list[WatchEvent]:
         """Nothing."""
         del limit
         return []

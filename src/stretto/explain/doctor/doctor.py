@@ -16,24 +16,24 @@ from typing import Final
 import msgspec
 
 from stretto.api.wire.kinds import KINDS, POD, POD_GROUP, QUEUE, Kind
-from stretto.explain.doctor.findings import LAWS, NO_LAW, Check, Finding
-from stretto.explain.doctor.group_checks import Tenancy, over_limit, part_bound
+from stretto.explain.doctor.findings import LAWS, NO_LAW, DoctorCheck, Finding
+from stretto.explain.doctor.group_checks import PodsByGroup, over_limit, part_bound
 from stretto.explain.doctor.node_checks import (
     device_clashes,
+    ledger_differences,
     over_committed,
     port_clashes,
-    wrong_books,
 )
 from stretto.explain.doctor.pod_checks import (
     bound_twice,
     claims_without_pods,
     in_doubt,
     placed_twice,
-    stale_words,
+    stale_statuses,
     unknown_nodes,
     unreadable,
 )
-from stretto.explain.records.record_file import RecordFile, Standing
+from stretto.explain.records.record_file import PodStanding, RecordFile
 from stretto.explain.records.recorder import StepBatch
 from stretto.explain.records.rereading import read_into
 from stretto.state.cluster.cluster import Cluster, ClusterConfig
@@ -43,7 +43,7 @@ SCHEMA: Final = "stretto.doctor/v1"
 """Version of the form below as JSON."""
 
 
-class Subject(msgspec.Struct, frozen=True):
+class CheckedObjects(msgspec.Struct, frozen=True):
     """What is examined."""
 
     #: The cluster by its books; for a store, books made anew from its objects.
@@ -64,7 +64,7 @@ class CheckResult(msgspec.Struct, frozen=True):
     """How one check came out."""
 
     #: What was checked.
-    check: Check
+    check: DoctorCheck
     #: Number of its law; 0 for none.
     law: int
     #: What must hold.
@@ -88,10 +88,10 @@ class Checkup(msgspec.Struct, frozen=True):
     @property
     def broken(self) -> tuple[Finding, ...]:
         """Findings that break a law."""
-        return tuple(each for each in self.findings if each.breaks_a_law)
+        return tuple(each for each in self.findings if each.breaks_invariant)
 
 
-def examine(subject: Subject) -> Checkup:
+def examine(subject: CheckedObjects) -> Checkup:
     """Make every check."""
     found = sorted(_findings(subject), key=lambda each: _RANK[each.check])
     counts = dict.fromkeys(LAWS, 0)
@@ -112,25 +112,25 @@ _RANK: Final = {
 }
 
 
-def _findings(subject: Subject) -> Iterator[Finding]:
+def _findings(subject: CheckedObjects) -> Iterator[Finding]:
     cluster = subject.cluster
     pods = _of(subject.records, POD)
-    tenancy = Tenancy(pods, _of(subject.records, POD_GROUP), _of(subject.records, QUEUE))
+    tenancy = PodsByGroup(pods, _of(subject.records, POD_GROUP), _of(subject.records, QUEUE))
     yield from over_committed(cluster)
     yield from device_clashes(cluster)
     yield from port_clashes(cluster)
-    yield from wrong_books(cluster)
+    yield from ledger_differences(cluster)
     yield from part_bound(tenancy, subject.stood)
     yield from bound_twice(pods)
     yield from placed_twice(subject.history, subject.serials)
     yield from unknown_nodes(cluster)
     yield from claims_without_pods(cluster, pods)
     yield from in_doubt(cluster, pods)
-    yield from stale_words(pods, frozenset(cluster.nodes.by_name))
+    yield from stale_statuses(pods, frozenset(cluster.nodes.by_name))
     yield from over_limit(tenancy)
     yield from unreadable(cluster)
     for complaint in subject.audit() if subject.audit is not None else ():
-        yield Finding(Check.LOST_UNIT, complaint)
+        yield Finding(DoctorCheck.LOST_UNIT, complaint)
 
 
 def _of(records: Iterable[Record], kind: Kind) -> list[Record]:
@@ -140,14 +140,14 @@ def _of(records: Iterable[Record], kind: Kind) -> list[Record]:
 # ---------------------------------------------------------------- what is examined
 
 
-def subject_of(records: Sequence[Record], scheduler_names: frozenset[str]) -> Subject:
+def subject_of(records: Sequence[Record], scheduler_names: frozenset[str]) -> CheckedObjects:
     """The objects of a store, with books made anew from them."""
     cluster = Cluster(ClusterConfig(scheduler_names=scheduler_names))
     read_into(cluster, lambda kind: _of(records, kind))
-    return Subject(cluster, records)
+    return CheckedObjects(cluster, records)
 
 
-def subject_of_record(path: Path) -> Subject:
+def subject_of_record(path: Path) -> CheckedObjects:
     """The end of a run, with what happened until then.
 
     Raises:
@@ -157,27 +157,27 @@ def subject_of_record(path: Path) -> Subject:
         facts = file.facts()
         records = [record for kind in KINDS for record in file.objects(kind)]
         subject = subject_of(records, frozenset(facts.scheduler_names))
-        standings = file.standings()
+        pod_standings = file.pod_standings()
         return msgspec.structs.replace(
             subject,
             history=list(file.all_steps()),
-            serials=_serials(records, standings),
-            stood=frozenset(_stood(file, standings)),
+            serials=_serials(records, pod_standings),
+            stood=frozenset(_whole_gangs(file, pod_standings)),
         )
 
 
-def _serials(records: Iterable[Record], standings: dict[str, Standing]) -> dict[int, str]:
+def _serials(records: Iterable[Record], pod_standings: dict[str, PodStanding]) -> dict[int, str]:
     """Names of pods by serial."""
     return {
-        standings[record.uid].serial: f"{record.namespace}/{record.name}"
+        pod_standings[record.uid].serial: f"{record.namespace}/{record.name}"
         for record in records
-        if record.kind == POD and record.uid in standings
+        if record.kind == POD and record.uid in pod_standings
     }
 
 
-def _stood(file: RecordFile, standings: dict[str, Standing]) -> Iterator[str]:
+def _whole_gangs(file: RecordFile, pod_standings: dict[str, PodStanding]) -> Iterator[str]:
     """Gangs that the dispatcher knew to have been whole."""
-    for number in {each.unit for each in standings.values() if each.unit is not None}:
+    for number in {each.unit for each in pod_standings.values() if each.unit is not None}:
         unit = file.unit(number)
         if unit.scheduled:
             yield unit.key.partition("/")[2]

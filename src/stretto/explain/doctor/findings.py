@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 
-class Check(Enum):
+class DoctorCheck(Enum):
     """One thing that is checked. Names never change their meaning."""
 
     #: A node's pods ask for more of a resource than it may give.
@@ -44,22 +44,22 @@ class Check(Enum):
 NO_LAW: Final = 0
 """Of things that are worth knowing and break no law."""
 
-LAWS: Final[dict[Check, tuple[int, str]]] = {
-    Check.OVER_COMMITTED: (1, "no node gives more than it has"),
-    Check.DEVICE_CLASH: (1, "no device is given twice"),
-    Check.PORT_CLASH: (1, "no host port is used twice on a node"),
-    Check.BOOKS: (1, "what is booked is what pods take"),
-    Check.GANG_PART_BOUND: (2, "a gang has min_member pods on nodes, or none"),
-    Check.BOUND_TWICE: (3, "a pod is bound at most once"),
-    Check.CLAIM_WITHOUT_POD: (3, "each claim is a pod's"),
-    Check.UNKNOWN_NODE: (3, "pods are on nodes that exist"),
-    Check.LOST_UNIT: (3, "each pod that waits is in exactly one place"),
-    Check.STALE_NOMINATION: (4, "nodes are kept only for pods that wait for them"),
-    Check.QUEUE_OVER_LIMIT: (5, "no queue holds more than its limit"),
-    Check.UNREADABLE: (NO_LAW, "every object can be read"),
-    Check.STALE_CONDITION: (NO_LAW, "conditions say what is"),
-    Check.IN_DOUBT: (NO_LAW, "binds are answered"),
-    Check.GANG_SHRUNK: (NO_LAW, "gangs that stood are whole"),
+LAWS: Final[dict[DoctorCheck, tuple[int, str]]] = {
+    DoctorCheck.OVER_COMMITTED: (1, "no node gives more than it has"),
+    DoctorCheck.DEVICE_CLASH: (1, "no device is given twice"),
+    DoctorCheck.PORT_CLASH: (1, "no host port is used twice on a node"),
+    DoctorCheck.BOOKS: (1, "what is booked is what pods take"),
+    DoctorCheck.GANG_PART_BOUND: (2, "a gang has min_member pods on nodes, or none"),
+    DoctorCheck.BOUND_TWICE: (3, "a pod is bound at most once"),
+    DoctorCheck.CLAIM_WITHOUT_POD: (3, "each claim is a pod's"),
+    DoctorCheck.UNKNOWN_NODE: (3, "pods are on nodes that exist"),
+    DoctorCheck.LOST_UNIT: (3, "each pod that waits is in exactly one place"),
+    DoctorCheck.STALE_NOMINATION: (4, "nodes are kept only for pods that wait for them"),
+    DoctorCheck.QUEUE_OVER_LIMIT: (5, "no queue holds more than its limit"),
+    DoctorCheck.UNREADABLE: (NO_LAW, "every object can be read"),
+    DoctorCheck.STALE_CONDITION: (NO_LAW, "conditions say what is"),
+    DoctorCheck.IN_DOUBT: (NO_LAW, "binds are answered"),
+    DoctorCheck.GANG_SHRUNK: (NO_LAW, "gangs that stood are whole"),
 }
 """Every check with the number of its law in the design and what must hold."""
 
@@ -68,13 +68,13 @@ class Finding(msgspec.Struct, frozen=True):
     """One thing that does not hold."""
 
     #: What was checked.
-    check: Check
+    check: DoctorCheck
     #: What is wrong, with names and amounts.
     sentence: str
     #: The objects it is about, as ``Kind name`` or ``Kind namespace/name``.
     objects: tuple[str, ...] = ()
 
     @property
-    def breaks_a_law(self) -> bool:
+    def breaks_invariant(self) -> bool:
         """Whether a law is broken, as against something worth knowing."""
         return LAWS[self.check][0] != NO_LAW

@@ -12,10 +12,15 @@ from stretto.api.types.godel import PodGroup, Queue
 from stretto.api.types.heads import decode_pod_head
 from stretto.api.wire.quantity import amounts
 from stretto.base.errors import InputError
-from stretto.control.dispatcher.membership import Group, Reader, group_unit, read_group
+from stretto.control.dispatcher.membership import (
+    GroupRecord,
+    MembershipReader,
+    group_unit,
+    read_group,
+)
 from stretto.control.queues.config import DispatcherConfig
-from stretto.explain.doctor.findings import Check, Finding
-from stretto.explain.words.amounts import spoken
+from stretto.explain.doctor.findings import DoctorCheck, Finding
+from stretto.explain.words.amounts import format_amount
 from stretto.state.classes.table import decode_spec
 from stretto.state.work.units import UnitKind
 from stretto.stores.store import Record
@@ -25,7 +30,7 @@ _GROUP: Final = b"godel.bytedance.com/pod-group-name"
 _QUEUE: Final = b"stretto.dev/queue"
 
 
-class Member(NamedTuple):
+class GroupedPod(NamedTuple):
     """A pod, as gangs and queues see it."""
 
     #: ``namespace/name``.
@@ -44,7 +49,7 @@ class Member(NamedTuple):
     record: Record
 
 
-class Tenancy:
+class PodsByGroup:
     """Pods by PodGroup and by queue."""
 
     def __init__(
@@ -52,7 +57,7 @@ class Tenancy:
     ) -> None:
         """Read who belongs where; pods of no group and no queue are passed over unless needed."""
         #: PodGroups by ``namespace/name``.
-        self.groups: dict[str, Group] = {}
+        self.groups: dict[str, GroupRecord] = {}
         #: Queues by name.
         self.queues: dict[str, Queue] = {}
         for record in groups:
@@ -69,10 +74,10 @@ class Tenancy:
         specs = [queue.spec for queue in self.queues.values()]
         limited = any(spec.limit or spec.max_running_units is not None for spec in specs)
         #: Every pod that has a group, or a queue where queues have limits.
-        self.members: list[Member] = list(self._members(pods, limited))
+        self.members: list[GroupedPod] = list(self._members(pods, limited))
 
-    def _members(self, pods: Iterable[Record], limited: bool) -> Iterator[Member]:
-        reader = Reader(DispatcherConfig())
+    def _members(self, pods: Iterable[Record], limited: bool) -> Iterator[GroupedPod]:
+        reader = MembershipReader(DispatcherConfig())
         for record in pods:
             if not limited and _GROUP not in record.body:
                 continue
@@ -85,7 +90,7 @@ class Tenancy:
             if wish.kind is UnitKind.POD_GROUP:
                 group = wish.identity.removeprefix(group_unit(""))
             named = self.groups[group].queue if group in self.groups else ""
-            yield Member(
+            yield GroupedPod(
                 key=f"{record.namespace}/{record.name}",
                 unit=wish.identity or record.uid,
                 group=group,
@@ -96,14 +101,14 @@ class Tenancy:
             )
 
 
-def part_bound(tenancy: Tenancy, stood: frozenset[str]) -> Iterator[Finding]:
+def part_bound(tenancy: PodsByGroup, stood: frozenset[str]) -> Iterator[Finding]:
     """Gangs with some of their pods on nodes and fewer than must start together.
 
     Args:
         tenancy: who belongs where.
         stood: gangs (``namespace/name``) that are known to have been whole once.
     """
-    by_group: dict[str, list[Member]] = {}
+    by_group: dict[str, list[GroupedPod]] = {}
     for member in tenancy.members:
         if member.group:
             by_group.setdefault(member.group, []).append(member)
@@ -117,7 +122,7 @@ def part_bound(tenancy: Tenancy, stood: frozenset[str]) -> Iterator[Finding]:
         if placed >= group.min_member:
             continue
         was_whole = group.ran or name in stood or len(members) < group.min_member
-        check = Check.GANG_SHRUNK if was_whole else Check.GANG_PART_BOUND
+        check = DoctorCheck.GANG_SHRUNK if was_whole else DoctorCheck.GANG_PART_BOUND
         sentence = (
             f"gang {name} has {placed} of {len(members)} pods on nodes and needs "
             f"{group.min_member} together"
@@ -126,7 +131,7 @@ def part_bound(tenancy: Tenancy, stood: frozenset[str]) -> Iterator[Finding]:
         yield Finding(check, sentence, (f"PodGroup {name}", *keys))
 
 
-def over_limit(tenancy: Tenancy) -> Iterator[Finding]:
+def over_limit(tenancy: PodsByGroup) -> Iterator[Finding]:
     """Queues whose pods, with those of the queues below, hold more than the limit says."""
     held: dict[str, Counter[str]] = {}
     running: dict[str, set[str]] = {}
@@ -145,13 +150,13 @@ def over_limit(tenancy: Tenancy) -> Iterator[Finding]:
         used = held.get(name, Counter())
         for resource, most in limit.items():
             if used[resource] > most:
-                has, may = spoken(resource, used[resource]), spoken(resource, most)
+                has, may = format_amount(resource, used[resource]), format_amount(resource, most)
                 sentence = f"queue {name} holds {has}, its limit is {may}"
-                yield Finding(Check.QUEUE_OVER_LIMIT, sentence, (f"Queue {name}",))
+                yield Finding(DoctorCheck.QUEUE_OVER_LIMIT, sentence, (f"Queue {name}",))
         units, cap = len(running.get(name, ())), queue.spec.max_running_units
         if cap is not None and units > cap:
             sentence = f"queue {name} runs {units} units, its limit is {cap}"
-            yield Finding(Check.QUEUE_OVER_LIMIT, sentence, (f"Queue {name}",))
+            yield Finding(DoctorCheck.QUEUE_OVER_LIMIT, sentence, (f"Queue {name}",))
 
 
 def _asks(record: Record) -> Mapping[str, int]:

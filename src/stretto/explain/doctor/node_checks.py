@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from stretto.explain.doctor.findings import Check, Finding
-from stretto.explain.words.amounts import spoken
+from stretto.explain.doctor.findings import DoctorCheck, Finding
+from stretto.explain.words.amounts import format_amount
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.queries.invariants import check_all
 from stretto.state.rows.devices import MAX_DEVICES, WHOLE
@@ -27,12 +27,14 @@ def over_committed(cluster: Cluster) -> Iterator[Finding]:
         resource = ledger.resources.names[column]
         used, has = int(ledger.used[slot, column]), int(ledger.alloc[slot, column])
         node = cluster.nodes.names[slot]
-        asked = f"its pods ask for {spoken(resource, used)} of {spoken(resource, has)}"
+        asked = (
+            f"its pods ask for {format_amount(resource, used)} of {format_amount(resource, has)}"
+        )
         if column == PODS:
             asked = f"it has {used} pods and places for {has}"
         pods = _largest(cluster, slot, column)
         yield Finding(
-            Check.OVER_COMMITTED,
+            DoctorCheck.OVER_COMMITTED,
             f"node {node} is over-committed in {resource}: {asked}",
             (f"Node {node}", *pods),
         )
@@ -56,7 +58,7 @@ def device_clashes(cluster: Cluster) -> Iterator[Finding]:
         holders = [row for row in pods.on_slot(slot).tolist() if pods.devices[row] >> device & 1]
         keys = [pods.key(row) for row in holders]
         yield Finding(
-            Check.DEVICE_CLASH,
+            DoctorCheck.DEVICE_CLASH,
             f"node {node}: device {device} is given to {', '.join(keys)}, "
             f"{WHOLE - free} thousandths in all",
             (f"Node {node}", *(f"Pod {key}" for key in keys)),
@@ -76,7 +78,7 @@ def _missing_devices(cluster: Cluster) -> Iterator[Finding]:
             if len(held) < request.count:
                 key, node = pods.key(row), cluster.nodes.names[slot]
                 yield Finding(
-                    Check.DEVICE_CLASH,
+                    DoctorCheck.DEVICE_CLASH,
                     f"pod {key} asks for {request.count} {request.kind} and holds {len(held)} "
                     f"that node {node} has",
                     (f"Pod {key}", f"Node {node}"),
@@ -100,17 +102,17 @@ def port_clashes(cluster: Cluster) -> Iterator[Finding]:
                 if shared:
                     one, two = pods.key(other), pods.key(row)
                     yield Finding(
-                        Check.PORT_CLASH,
+                        DoctorCheck.PORT_CLASH,
                         f"node {node}: pods {one} and {two} both use host port "
                         f"{shared[0].port}/{shared[0].protocol}",
                         (f"Node {node}", f"Pod {one}", f"Pod {two}"),
                     )
 
 
-def wrong_books(cluster: Cluster) -> Iterator[Finding]:
+def ledger_differences(cluster: Cluster) -> Iterator[Finding]:
     """What the engine keeps step by step and what counting gives, where they differ."""
     for breach in check_all(cluster):
-        yield Finding(Check.BOOKS, breach.what)
+        yield Finding(DoctorCheck.BOOKS, breach.what)
 
 
 def _special_rows(cluster: Cluster) -> list[int]:

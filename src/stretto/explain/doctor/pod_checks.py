@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from stretto.explain.doctor.findings import Check, Finding
+from stretto.explain.doctor.findings import DoctorCheck, Finding
 from stretto.explain.records.recorder import StepBatch, StepKind
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.lifecycle import PodState
@@ -18,14 +18,14 @@ _NOMINATED: Final = b'"nominatedNodeName"'
 _NODE: Final = b'"nodeName"'
 
 
-class _Spec(msgspec.Struct, frozen=True, rename="camel"):
+class _CheckedSpec(msgspec.Struct, frozen=True, rename="camel"):
     """Where a pod's own text says that it is."""
 
     #: Its node.
     node_name: str | None = None
 
 
-class _Condition(msgspec.Struct, frozen=True):
+class _CheckedCondition(msgspec.Struct, frozen=True):
     """One condition."""
 
     #: Which aspect.
@@ -34,25 +34,25 @@ class _Condition(msgspec.Struct, frozen=True):
     status: str = ""
 
 
-class _Status(msgspec.Struct, frozen=True, rename="camel"):
+class _CheckedStatus(msgspec.Struct, frozen=True, rename="camel"):
     """What a pod's status says of its place."""
 
     #: The node that is kept for it.
     nominated_node_name: str | None = None
     #: What was observed.
-    conditions: tuple[_Condition, ...] | None = None
+    conditions: tuple[_CheckedCondition, ...] | None = None
 
 
-class _Body(msgspec.Struct, frozen=True):
+class _CheckedBody(msgspec.Struct, frozen=True):
     """The parts of a pod's text that are looked at."""
 
     #: Its spec.
-    spec: _Spec = _Spec()
+    spec: _CheckedSpec = _CheckedSpec()
     #: Its status.
-    status: _Status = _Status()
+    status: _CheckedStatus = _CheckedStatus()
 
 
-_DECODER: Final = msgspec.json.Decoder(_Body)
+_DECODER: Final = msgspec.json.Decoder(_CheckedBody)
 
 
 def bound_twice(pods: Sequence[Record]) -> Iterator[Finding]:
@@ -63,7 +63,7 @@ def bound_twice(pods: Sequence[Record]) -> Iterator[Finding]:
         if other is not record:
             one, two = _key(other), _key(record)
             yield Finding(
-                Check.BOUND_TWICE,
+                DoctorCheck.BOUND_TWICE,
                 f"pods {one} and {two} have one uid, {record.uid}",
                 (f"Pod {one}", f"Pod {two}"),
             )
@@ -71,7 +71,7 @@ def bound_twice(pods: Sequence[Record]) -> Iterator[Finding]:
             written = _read(record).spec.node_name
             if written and written != record.node:
                 yield Finding(
-                    Check.BOUND_TWICE,
+                    DoctorCheck.BOUND_TWICE,
                     f"pod {_key(record)} is bound to {record.node}, and its spec says {written}",
                     (f"Pod {_key(record)}", f"Node {record.node}", f"Node {written}"),
                 )
@@ -98,7 +98,7 @@ def placed_twice(batches: Sequence[StepBatch], names: dict[int, str]) -> Iterato
     for serial in np.unique(serials[1:][again]).tolist():
         key = names.get(serial, f"number {serial}")
         yield Finding(
-            Check.BOUND_TWICE,
+            DoctorCheck.BOUND_TWICE,
             f"pod {key} was placed a second time and its first claim had not been given back",
             (f"Pod {key}",),
         )
@@ -116,7 +116,7 @@ def unknown_nodes(cluster: Cluster) -> Iterator[Finding]:
         keys = [pods.key(row) for row in rows]
         more = f" and {len(keys) - 5} more" if len(keys) > 5 else ""
         yield Finding(
-            Check.UNKNOWN_NODE,
+            DoctorCheck.UNKNOWN_NODE,
             f"pods are on node {node}, which does not exist: {', '.join(keys[:5])}{more}",
             (f"Node {node}", *(f"Pod {key}" for key in keys)),
         )
@@ -135,7 +135,7 @@ def claims_without_pods(cluster: Cluster, records: Sequence[Record]) -> Iterator
             sentence = f"node {node} is charged for pod {key}, which is bound to {found}"
         else:
             continue
-        yield Finding(Check.CLAIM_WITHOUT_POD, sentence, (f"Node {node}", f"Pod {key}"))
+        yield Finding(DoctorCheck.CLAIM_WITHOUT_POD, sentence, (f"Node {node}", f"Pod {key}"))
 
 
 def in_doubt(cluster: Cluster, records: Sequence[Record]) -> Iterator[Finding]:
@@ -147,10 +147,10 @@ def in_doubt(cluster: Cluster, records: Sequence[Record]) -> Iterator[Finding]:
         if pods.uid[row] not in bound:
             key, node = pods.key(row), cluster.node_of(row)
             sentence = f"pod {key} is claimed for {node}, and its bind has not been seen"
-            yield Finding(Check.IN_DOUBT, sentence, (f"Pod {key}", f"Node {node}"))
+            yield Finding(DoctorCheck.IN_DOUBT, sentence, (f"Pod {key}", f"Node {node}"))
 
 
-def stale_words(pods: Sequence[Record], nodes: frozenset[str]) -> Iterator[Finding]:
+def stale_statuses(pods: Sequence[Record], nodes: frozenset[str]) -> Iterator[Finding]:
     """Nominations and conditions that no longer hold."""
     for record in pods:
         if _NOMINATED not in record.body and _CONDITION not in record.body:
@@ -160,29 +160,31 @@ def stale_words(pods: Sequence[Record], nodes: frozenset[str]) -> Iterator[Findi
         kept = body.status.nominated_node_name or ""
         if kept and kept not in nodes:
             sentence = f"pod {key} has node {kept} kept for it, which does not exist"
-            yield Finding(Check.STALE_NOMINATION, sentence, (f"Pod {key}", f"Node {kept}"))
+            yield Finding(DoctorCheck.STALE_NOMINATION, sentence, (f"Pod {key}", f"Node {kept}"))
         elif kept and node and node != kept:
             sentence = f"pod {key} is on {node} and still has node {kept} kept for it"
-            yield Finding(Check.STALE_NOMINATION, sentence, (f"Pod {key}", f"Node {kept}"))
+            yield Finding(DoctorCheck.STALE_NOMINATION, sentence, (f"Pod {key}", f"Node {kept}"))
         for condition in body.status.conditions or ():
             if condition.type == "PodScheduled" and condition.status == "False" and node:
                 sentence = f"pod {key} is on {node}, and its condition says PodScheduled=False"
-                yield Finding(Check.STALE_CONDITION, sentence, (f"Pod {key}",))
+                yield Finding(DoctorCheck.STALE_CONDITION, sentence, (f"Pod {key}",))
 
 
 def unreadable(cluster: Cluster) -> Iterator[Finding]:
     """Objects that cannot be read."""
     for name, complaint in cluster.abnormal.items():
         kind, _, key = name.partition(" ")
-        yield Finding(Check.UNREADABLE, f"{name}: {complaint}", (f"{kind.capitalize()} {key}",))
+        yield Finding(
+            DoctorCheck.UNREADABLE, f"{name}: {complaint}", (f"{kind.capitalize()} {key}",)
+        )
 
 
-def _read(record: Record) -> _Body:
+def _read(record: Record) -> _CheckedBody:
     """What a body says of its place; nothing where it cannot be read."""
     try:
         return _DECODER.decode(record.body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return _Body()
+        return _CheckedBody()
 
 
 def _key(record: Record) -> str:

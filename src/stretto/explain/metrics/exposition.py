@@ -1,7 +1,7 @@
 """Metrics in the text form that monitoring systems read, by the Prometheus client library.
 
-The library is imported here and nowhere else. ``Published`` holds the figures of one moment, so
-that whoever serves them from another thread never touches a plane.
+The library is imported here and nowhere else. ``PublishedMetrics`` holds the figures of one moment,
+so that whoever serves them from another thread never touches a plane.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,20 +15,20 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-from stretto.explain.metrics.tally import Buckets, Family, MetricKind
+from stretto.explain.metrics.tally import HistogramBuckets, MetricFamily, MetricKind
 
 
-class Published(Collector):
+class PublishedMetrics(Collector):
     """The figures of one moment, to be read by anybody at any time."""
 
     def __init__(self) -> None:
         """Start with nothing."""
-        self._families: Sequence[Family] = ()
+        self._families: Sequence[MetricFamily] = ()
         #: What the client library reads from.
         self.registry = CollectorRegistry(auto_describe=False)
         self.registry.register(self)
 
-    def publish(self, families: Iterable[Family]) -> None:
+    def publish(self, families: Iterable[MetricFamily]) -> None:
         """Put the figures of now in place of those before, at once."""
         self._families = tuple(families)
 
@@ -42,14 +42,14 @@ class Published(Collector):
         return generate_latest(self.registry).decode()
 
 
-def text_of(families: Iterable[Family]) -> str:
+def text_of(families: Iterable[MetricFamily]) -> str:
     """Some figures as text."""
-    published = Published()
+    published = PublishedMetrics()
     published.publish(families)
     return published.text()
 
 
-def _metric(family: Family) -> Metric:
+def _metric(family: MetricFamily) -> Metric:
     """One metric in the library's form."""
     if family.kind is MetricKind.HISTOGRAM:
         histogram = HistogramMetricFamily(family.name, family.help, labels=family.labels)
@@ -63,7 +63,7 @@ def _metric(family: Family) -> Metric:
     return plain
 
 
-def _cumulated(buckets: Buckets) -> list[tuple[str, float]]:
+def _cumulated(buckets: HistogramBuckets) -> list[tuple[str, float]]:
     """Upper bounds with how many values lie below each."""
     counts = buckets.counts.cumsum().tolist()
     bounds = [f"{bound:.6g}" for bound in buckets.bounds]

@@ -17,11 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.base.clock import Clock
-from stretto.control.controllers.overcommit_relief import Relief
+from stretto.control.controllers.overcommit_relief import OvercommitEviction
 from stretto.control.controllers.rescheduler import Rescheduler
-from stretto.control.dispatcher.views import Views
+from stretto.control.dispatcher.views import UnitViews
 from stretto.control.reporting.reporter import Reporter
-from stretto.control.reporting.verdicts import Verdicts
+from stretto.control.reporting.verdicts import ClassVerdicts
 from stretto.control.scheduler.shard import Shard
 from stretto.explain.metrics.census import NOT_ASKED, Census
 from stretto.explain.metrics.tally import (
@@ -29,18 +29,18 @@ from stretto.explain.metrics.tally import (
     DURATIONS,
     VICTIMS,
     WAITS,
-    Count,
-    Family,
-    Histogram,
+    CounterMetric,
+    HistogramMetric,
+    MetricFamily,
     gauge,
 )
-from stretto.explain.records.recorder import Observed
-from stretto.explain.words.reasons import TIERS, Code
-from stretto.framework.engine.runtime import Engine
+from stretto.explain.records.recorder import ObservedStep
+from stretto.explain.words.reasons import TIERS, ReasonCode
+from stretto.framework.engine.runtime import CompiledProfile
 from stretto.state.rows.lifecycle import PodState
-from stretto.state.work.changes import Changes
+from stretto.state.work.changes import ClusterChanges
 from stretto.state.work.claims import Plan, Verdict
-from stretto.state.work.units import Units, Why
+from stretto.state.work.units import SetbackReason, Units
 
 MOST_ATTEMPTS: Final = 15
 """Attempts that have a label of their own; more are ``15+``, as in kube-scheduler."""
@@ -53,23 +53,23 @@ _QUEUES: Final = {
 """kube-scheduler's queues by our states."""
 
 
-class Watched(NamedTuple):
+class WatchedPlane(NamedTuple):
     """What of a plane is looked at."""
 
     #: The rules, and the cluster that they judge.
-    engine: Engine
+    engine: CompiledProfile
     #: Every unit.
     units: Units
     #: Positions and counts of the dispatcher.
-    views: Views
+    views: UnitViews
     #: What nodes say to classes.
-    verdicts: Verdicts
+    verdicts: ClassVerdicts
     #: What is told in the store; ``None`` where nothing is.
     reporter: Reporter | None = None
     #: Moves pods; ``None`` where nobody looks at that.
     rescheduler: Rescheduler | None = None
     #: Relieves nodes; ``None`` where nobody looks at that.
-    relief: Relief | None = None
+    relief: OvercommitEviction | None = None
     #: The shards that there are now; nothing where nobody looks at them.
     shards: Callable[[], Sequence[Shard]] = tuple
 
@@ -77,7 +77,7 @@ class Watched(NamedTuple):
 class Metrics:
     """Counts what one plane does."""
 
-    def __init__(self, watched: Watched, clock: Clock) -> None:
+    def __init__(self, watched: WatchedPlane, clock: Clock) -> None:
         """Start at nothing."""
         self._watched = watched
         self._clock = clock
@@ -89,45 +89,51 @@ class Metrics:
         self._tries: npt.NDArray[np.int32] = np.zeros(0, np.int32)
         #: float64[row]: clock time at which it was last changed while it waited.
         self._freed: npt.NDArray[np.float64] = np.zeros(0, np.float64)
-        self._attempts = Count(
+        self._attempts = CounterMetric(
             "scheduler_schedule_attempts",
             "Attempts to schedule pods, by result: scheduled, unschedulable, or conflict "
             "(the claim was refused).",
             "result",
             "profile",
         )
-        self._lasted = Histogram(
+        self._lasted = HistogramMetric(
             "scheduler_scheduling_attempt_duration_seconds",
             "Seconds of the step in which an attempt was made, binding included.",
             DURATIONS,
             ("result", "profile"),
         )
-        self._waited = Histogram(
+        self._waited = HistogramMetric(
             "scheduler_pod_scheduling_sli_duration_seconds",
             "Seconds from the first sight of a pod, or its last change (such as the removal of a "
             "gate), to its node.",
             WAITS,
             ("attempts",),
         )
-        self._tried = Histogram(
+        self._tried = HistogramMetric(
             "scheduler_pod_scheduling_attempts", "Attempts until a pod was scheduled.", COUNTS
         )
         #: int64[row]: serial of the pod for which the row's node is kept.
         self._kept: npt.NDArray[np.int64] = np.zeros(0, np.int64)
-        self._preemptions = Count("scheduler_preemption_attempts", "Preemptions that were tried.")
-        self._victims = Histogram(
+        self._preemptions = CounterMetric(
+            "scheduler_preemption_attempts", "Preemptions that were tried."
+        )
+        self._victims = HistogramMetric(
             "scheduler_preemption_victims", "Pods asked to leave, by preemption.", VICTIMS
         )
-        self._refused = Count(
+        self._refused = CounterMetric(
             "stretto_claims_refused", "Claims refused by the binder or the store.", "cause"
         )
-        self._placed = Count("stretto_pods_placed", "Pods that got a node, by shard.", "shard")
-        self._given_up = Count("stretto_pods_given_up", "Pods of units given up.", "reason")
-        self._steps = Count("stretto_steps", "Steps of the plane in which something was decided.")
+        self._placed = CounterMetric(
+            "stretto_pods_placed", "Pods that got a node, by shard.", "shard"
+        )
+        self._given_up = CounterMetric("stretto_pods_given_up", "Pods of units given up.", "reason")
+        self._steps = CounterMetric(
+            "stretto_steps", "Steps of the plane in which something was decided."
+        )
 
     # ------------------------------------------------------------ in the loop
 
-    def witness(self, changes: Changes, now: float) -> None:
+    def witness(self, changes: ClusterChanges, now: float) -> None:
         """Hear of changes: a pod that was held back begins to wait when it is let go."""
         if changes.regrouped:
             self._fit()
@@ -143,14 +149,16 @@ class Metrics:
             self._succeed(came, now)
             self._attempts.add(len(came), "scheduled", self._profile)
 
-    def observe(self, step: Observed) -> None:
+    def observe(self, step: ObservedStep) -> None:
         """Count one step of the plane."""
         now = self._clock.monotonic()
         lasted = now - step.now
         self._fit()
         self._steps.add(1)
         for plan, verdict in zip(step.plans, step.verdicts, strict=True):
-            rows = chain.from_iterable(e.rows for e in plan.setbacks if e.why is Why.NO_PLACE)
+            rows = chain.from_iterable(
+                e.rows for e in plan.setbacks if e.why is SetbackReason.NO_PLACE
+            )
             failed = np.fromiter(rows, np.int64)
             self._count("unschedulable", len(failed), lasted)
             self._fail(failed)
@@ -220,7 +228,7 @@ class Metrics:
 
     # ------------------------------------------------------------ when somebody asks
 
-    def families(self) -> list[Family]:
+    def families(self) -> list[MetricFamily]:
         """Every metric as it stands now."""
         counted = (
             self._attempts, self._lasted, self._waited, self._tried,
@@ -228,13 +236,13 @@ class Metrics:
             self._steps,
         )  # fmt: skip
         return [
-            *self._looked_at(),
+            *self._state_figures(),
             *self._loops(),
             *(each.family() for each in counted),
             *self._told(),
         ]
 
-    def _looked_at(self) -> list[Family]:
+    def _state_figures(self) -> list[MetricFamily]:
         """Figures of what is, now."""
         watched, now = self._watched, self._clock.monotonic()
         cluster = watched.engine.cluster
@@ -244,7 +252,7 @@ class Metrics:
         units = {(s.name.lower(),): float(n) for s, n in watched.views.counts().items()}
         lengths = {(queue,): float(n) for queue, n in watched.views.queue_lengths().items()}
         waiting = {
-            (code, TIERS[Code(code)].value if code != NOT_ASKED else ""): float(n)
+            (code, TIERS[ReasonCode(code)].value if code != NOT_ASKED else ""): float(n)
             for code, n in self._census.counts(now).items()
         }
         nodes = {(): float(len(cluster.nodes.by_name))}
@@ -262,7 +270,7 @@ class Metrics:
             gauge("stretto_unreadable_objects", "Objects that cannot be read.", (), unreadable),
         ]
 
-    def _loops(self) -> list[Family]:
+    def _loops(self) -> list[MetricFamily]:
         """What each scheduling loop has in hand, and sub-clusters that have none of their own."""
         shards = self._watched.shards()
         pods = {
@@ -282,11 +290,11 @@ class Metrics:
             gauge("stretto_sub_clusters_sharing", text, ("shard",), sharing),
         ]
 
-    def _unschedulable(self, now: float) -> Family:
+    def _unschedulable(self, now: float) -> MetricFamily:
         """Unschedulable pods by the rules that refuse them somewhere."""
         pods = self._watched.engine.cluster.pods
         asleep = np.flatnonzero(pods.state[: pods.length] == PodState.UNSCHEDULABLE)
-        alone = self._census.are_alone(asleep)
+        alone = self._census.have_own_reasons(asleep)
         classes, counts = np.unique(pods.class_id[asleep[~alone]], return_counts=True)
         told = self._census.plugins(asleep[alone])
         found: dict[tuple[str, ...], float] = {(p, self._profile): n for p, n in told.items()}
@@ -298,21 +306,27 @@ class Metrics:
         text = "Unschedulable pods, by each rule that refuses them on some node."
         return gauge("scheduler_unschedulable_pods", text, ("plugin", "profile"), found)
 
-    def _told(self) -> list[Family]:
+    def _told(self) -> list[MetricFamily]:
         """What was told in the store, and what rules did wrong."""
         watched = self._watched
-        told = Count("stretto_reports", "Conditions and events written, by kind.", "kind")
+        told = CounterMetric("stretto_reports", "Conditions and events written, by kind.", "kind")
         for kind, count in (watched.reporter.counts if watched.reporter else {}).items():
             told.add(count, kind)
-        moves = Count("stretto_moves", "Pods moved so that room comes free, by outcome.", "result")
+        moves = CounterMetric(
+            "stretto_moves", "Pods moved so that room comes free, by outcome.", "result"
+        )
         for result, count in (watched.rescheduler.counts if watched.rescheduler else {}).items():
             moves.add(count, result)
-        relieved = Count("stretto_relief", "Over-committed nodes: what could be done.", "result")
+        relieved = CounterMetric(
+            "stretto_relief", "Over-committed nodes: what could be done.", "result"
+        )
         for result, count in (watched.relief.counts if watched.relief else {}).items():
             relieved.add(count, result)
-        seconds = Count("stretto_rule_seconds", "Seconds spent in rules from outside.", "plugin")
-        slots = Count("stretto_rule_slots", "Slots that they were asked about.", "plugin")
-        faults = Count("stretto_rule_faults", "Answers that could not be used.", "plugin")
+        seconds = CounterMetric(
+            "stretto_rule_seconds", "Seconds spent in rules from outside.", "plugin"
+        )
+        slots = CounterMetric("stretto_rule_slots", "Slots that they were asked about.", "plugin")
+        faults = CounterMetric("stretto_rule_faults", "Answers that could not be used.", "plugin")
         for rule in watched.engine.profile.outside:
             health = rule.health
             seconds.add(health.seconds, health.name)

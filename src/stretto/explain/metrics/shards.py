@@ -18,7 +18,7 @@ from stretto.state.rows.slots import BLOCK
 from stretto.state.work.units import Units
 
 
-class Work(NamedTuple):
+class WaitingWork(NamedTuple):
     """What waits, and how it is told apart."""
 
     #: Every unit.
@@ -63,7 +63,7 @@ def shard_facts(
     cluster: Cluster,
     numbers: Iterable[int],
     steps: Iterable[StepBatch] = (),
-    work: Work | None = None,
+    work: WaitingWork | None = None,
 ) -> list[ShardFacts]:
     """Every shard over a cluster; what became of its decisions as far as steps tell.
 
@@ -94,7 +94,7 @@ def shard_facts(
     ]
 
 
-def _waiting(work: Work) -> dict[str, int]:
+def _waiting(work: WaitingWork) -> dict[str, int]:
     """Pods that want a node, by the sub-cluster whose loop places them."""
     named: Counter[str] = Counter()
     known = work.sub_clusters
@@ -111,7 +111,7 @@ def _waiting(work: Work) -> dict[str, int]:
 def _loops(
     mine: npt.NDArray[np.bool_],
     live: npt.NDArray[np.int64],
-    work: Work,
+    work: WaitingWork,
     waiting: dict[str, int],
 ) -> tuple[LoopFacts, ...]:
     """The loops of a shard that tries some of the living nodes first."""

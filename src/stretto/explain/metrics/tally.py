@@ -38,7 +38,7 @@ Labels = tuple[str, ...]
 Key = TypeVar("Key", bound=Labels)
 
 
-class Buckets(NamedTuple):
+class HistogramBuckets(NamedTuple):
     """A histogram's figures for one set of label values."""
 
     #: Upper bounds; one more range reaches to infinity.
@@ -49,7 +49,7 @@ class Buckets(NamedTuple):
     total: float
 
 
-class Family(NamedTuple):
+class MetricFamily(NamedTuple):
     """One metric with all its label values."""
 
     #: Its name, counters without ``_total``.
@@ -63,10 +63,10 @@ class Family(NamedTuple):
     #: Plain figures by label values.
     values: Mapping[Labels, float] = {}
     #: Histograms by label values.
-    buckets: Mapping[Labels, Buckets] = {}
+    buckets: Mapping[Labels, HistogramBuckets] = {}
 
 
-class Count:
+class CounterMetric:
     """A counter with labels."""
 
     def __init__(self, name: str, help_text: str, *labels: str) -> None:
@@ -80,12 +80,12 @@ class Count:
         if count:
             self.values[labels] += count  # type: ignore[assignment]  # counts may be fractions
 
-    def family(self) -> Family:
+    def family(self) -> MetricFamily:
         """The figures as they stand."""
-        return Family(*self._head, values=dict(self.values))
+        return MetricFamily(*self._head, values=dict(self.values))
 
 
-class Histogram:
+class HistogramMetric:
     """A histogram with labels, fed with arrays."""
 
     def __init__(
@@ -116,13 +116,13 @@ class Histogram:
             self._totals[labels] = 0.0
         return self._counts[labels]
 
-    def family(self) -> Family:
+    def family(self) -> MetricFamily:
         """The figures as they stand."""
         bounds = self._bounds.tolist()
-        return Family(
+        return MetricFamily(
             *self._head,
             buckets={
-                labels: Buckets(bounds, counts.copy(), self._totals[labels])
+                labels: HistogramBuckets(bounds, counts.copy(), self._totals[labels])
                 for labels, counts in self._counts.items()
             },
         )
@@ -130,6 +130,6 @@ class Histogram:
 
 def gauge(
     name: str, help_text: str, labels: tuple[str, ...], values: Mapping[Key, float]
-) -> Family:
+) -> MetricFamily:
     """Figures that are looked at now."""
-    return Family(name, MetricKind.GAUGE, help_text, labels, values=dict(values.items()))
+    return MetricFamily(name, MetricKind.GAUGE, help_text, labels, values=dict(values.items()))

@@ -17,10 +17,10 @@ import numpy as np
 from stretto.api.wire.kinds import KINDS, POD, Kind
 from stretto.base.errors import InputError
 from stretto.control.dispatcher.usage_report import QueueFacts
-from stretto.control.dispatcher.views import Views
+from stretto.control.dispatcher.views import UnitViews
 from stretto.explain.records.recorder import Recorder, StepBatch, StepKind
-from stretto.explain.records.steps import NO_NEWS, News
-from stretto.explain.words.standing import UnitFacts, facts_of, positions, quota_words
+from stretto.explain.records.steps import NO_NEWS, WakeEvents
+from stretto.explain.words.standing import UnitFacts, facts_of, positions, quota_message
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.lifecycle import UnitState
 from stretto.state.work.units import Unit, UnitKind, Units
@@ -87,7 +87,7 @@ class RunFacts(msgspec.Struct, frozen=True):
     summary: dict[str, Any] = {}
 
 
-class Parts(msgspec.Struct, frozen=True):
+class RecordSources(msgspec.Struct, frozen=True):
     """Where a record's content is taken from, at the end of a run."""
 
     #: The objects.
@@ -103,10 +103,10 @@ class Parts(msgspec.Struct, frozen=True):
     #: Why units were given up, by unit.
     failures: dict[Unit, str] = {}
     #: Tells of limits of queues; ``None`` where nobody asked.
-    views: Views | None = None
+    views: UnitViews | None = None
 
 
-class Standing(msgspec.Struct, frozen=True):
+class PodStanding(msgspec.Struct, frozen=True):
     """Where one pod stood."""
 
     #: Number that steps know it by.
@@ -122,7 +122,7 @@ class Standing(msgspec.Struct, frozen=True):
 # ---------------------------------------------------------------- writing
 
 
-def write_record(path: Path, facts: RunFacts, parts: Parts) -> None:
+def write_record(path: Path, facts: RunFacts, parts: RecordSources) -> None:
     """Write a run's record; the file replaces any of that name, or nothing changes.
 
     Raises:
@@ -146,7 +146,7 @@ def write_record(path: Path, facts: RunFacts, parts: Parts) -> None:
         raise InputError(str(path), None, expected, "set STRETTO_STATE to another") from error
 
 
-def _write(connection: sqlite3.Connection, facts: RunFacts, parts: Parts) -> None:
+def _write(connection: sqlite3.Connection, facts: RunFacts, parts: RecordSources) -> None:
     many = connection.executemany
     meta = msgspec.to_builtins(facts)
     many("INSERT INTO meta VALUES (?, ?)", ((k, _text(v)) for k, v in meta.items()))
@@ -179,7 +179,7 @@ def _write(connection: sqlite3.Connection, facts: RunFacts, parts: Parts) -> Non
 
 
 def _news(recorder: Recorder) -> tuple[bytes, bytes]:
-    times, bits = np.array(recorder.news_at, np.float64), np.array(recorder.news, np.int64)
+    times, bits = np.array(recorder.wake_events_at, np.float64), np.array(recorder.news, np.int64)
     return times.tobytes(), bits.tobytes()
 
 
@@ -193,7 +193,7 @@ def _gone(recorder: Recorder, cluster: Cluster) -> Iterator[tuple[int, str, str]
 
 
 def _objects(
-    parts: Parts, bodies: dict[bytes, int], units: dict[Unit, int]
+    parts: RecordSources, bodies: dict[bytes, int], units: dict[Unit, int]
 ) -> Iterator[tuple[Any, ...]]:
     """A row for each object of the store; new bodies and units get the next number."""
     for kind in KINDS:
@@ -208,7 +208,7 @@ def _objects(
             )  # fmt: skip
 
 
-def _standing(uid: str, parts: Parts, units: dict[Unit, int]) -> tuple[Any, ...]:
+def _standing(uid: str, parts: RecordSources, units: dict[Unit, int]) -> tuple[Any, ...]:
     """Where a pod stood; units that say more than "placed" get a number."""
     pods = parts.cluster.pods
     row = pods.row(uid)
@@ -227,8 +227,8 @@ def _is_plain(unit: Unit) -> bool:
     return unit.kind is UnitKind.POD and unit.state is UnitState.PLACED
 
 
-def _facts(unit: Unit, place: tuple[int, int], parts: Parts) -> UnitFacts:
-    quota = quota_words(parts.views, unit)
+def _facts(unit: Unit, place: tuple[int, int], parts: RecordSources) -> UnitFacts:
+    quota = quota_message(parts.views, unit)
     return facts_of(unit, place, parts.start, parts.failures.get(unit, ""), quota)
 
 
@@ -299,12 +299,12 @@ class RecordFile:
             annotations = msgspec.json.decode(notes) if notes else None
             yield Record(kind, namespace, name, uid, version, body, node, annotations)
 
-    def standings(self) -> dict[str, Standing]:
+    def pod_standings(self) -> dict[str, PodStanding]:
         """Where each pod stood, by uid."""
         rows = self._rows(
             "SELECT uid, serial, state, since, unit FROM objects WHERE serial IS NOT NULL"
         )
-        return {uid: Standing(*rest) for uid, *rest in rows}
+        return {uid: PodStanding(*rest) for uid, *rest in rows}
 
     def unit(self, number: int) -> UnitFacts:
         """A unit by its row."""
@@ -333,28 +333,28 @@ class RecordFile:
                 np.frombuffer(slots, np.int32),
             )
 
-    def news(self) -> News:
+    def news(self) -> WakeEvents:
         """Events that may have woken pods."""
-        for times, bits in self._rows("SELECT times, bits FROM news") if self._has_news else ():
+        for times, bits in self._rows("SELECT times, bits FROM news") if self._has_changes else ():
             at, what = np.frombuffer(times, np.float64), np.frombuffer(bits, np.int64)
-            return News(at.tolist(), what.tolist())
+            return WakeEvents(at.tolist(), what.tolist())
         return NO_NEWS
 
     def gone(self, pod: str) -> list[int]:
         """Serials of pods of a name that had gone by the end, the latest last."""
-        if not self._has_news:
+        if not self._has_changes:
             return []
         space, _, name = pod.rpartition("/")
         rows = self._rows("SELECT serial, namespace FROM gone WHERE name = ?", name)
         return sorted(serial for serial, found in rows if not space or found == space)
 
-    def gone_names(self) -> list[str]:
+    def ended_names(self) -> list[str]:
         """Names of the pods that had gone by the end."""
-        rows = self._rows("SELECT name FROM gone") if self._has_news else ()
+        rows = self._rows("SELECT name FROM gone") if self._has_changes else ()
         return [name for (name,) in rows]
 
     @property
-    def _has_news(self) -> bool:
+    def _has_changes(self) -> bool:
         return self._version > 1
 
     def _rows(self, query: str, *values: object) -> Iterable[Any]:

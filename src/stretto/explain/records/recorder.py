@@ -17,13 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.control.binder.binder import Refusals
-from stretto.control.dispatcher.waiting.failures import Failure
-from stretto.control.reporting.verdicts import Verdicts
+from stretto.control.dispatcher.waiting.failures import UnitFailure
+from stretto.control.reporting.verdicts import ClassVerdicts
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.lifecycle import PodState
-from stretto.state.work.changes import Changes
+from stretto.state.work.changes import ClusterChanges
 from stretto.state.work.claims import Plan, Verdict
-from stretto.state.work.units import Cure, Setback, Why
+from stretto.state.work.units import Cure, Setback, SetbackReason
 
 STEPS_LIMIT: Final = 4_000_000
 """Steps of pods kept: some 50 MB of memory, and the names of pods."""
@@ -73,7 +73,7 @@ class StepBatch(NamedTuple):
     slots: npt.NDArray[np.int32]
 
 
-class Observed(Protocol):
+class ObservedStep(Protocol):
     """What a plane tells of one of its steps."""
 
     @property
@@ -97,12 +97,12 @@ class Observed(Protocol):
         ...
 
     @property
-    def failed(self) -> Sequence[Failure]:
+    def failed(self) -> Sequence[UnitFailure]:
         """Units given up."""
         ...
 
 
-class Names(NamedTuple):
+class BatchNames(NamedTuple):
     """What pods of one batch are called."""
 
     #: int64[pod]: their serials.
@@ -124,7 +124,7 @@ class Recorder:
         cluster: Cluster,
         start: float,
         limit: int = STEPS_LIMIT,
-        verdicts: Verdicts | None = None,
+        verdicts: ClassVerdicts | None = None,
     ) -> None:
         """Start with nothing.
 
@@ -141,9 +141,9 @@ class Recorder:
         #: Steps of pods beyond the limit, which are not kept.
         self.dropped: int = 0
         #: What pods are called that may have gone by the end.
-        self.names: list[Names] = []
+        self.names: list[BatchNames] = []
         #: Seconds after the start of each event that may cure a "no".
-        self.news_at: list[float] = []
+        self.wake_events_at: list[float] = []
         #: What happened then: ``Cure`` bits.
         self.news: list[int] = []
         self._pods = cluster.pods
@@ -151,7 +151,7 @@ class Recorder:
         self._limit = limit
         self._verdicts = verdicts
 
-    def witness(self, changes: Changes, now: float) -> None:
+    def witness(self, changes: ClusterChanges, now: float) -> None:
         """Note a batch of changes of the cluster; ``plane.witnesses.append(recorder.witness)``."""
         time = now - self._start
         if changes.departures:
@@ -167,7 +167,7 @@ class Recorder:
             if rows:
                 self._note(time, kind, -1, np.array(rows, np.int64))
         if changes.cures and len(self.news) < self._limit:
-            self.news_at.append(time)
+            self.wake_events_at.append(time)
             self.news.append(int(changes.cures))
 
     def _came(self, rows: npt.NDArray[np.int64], time: float) -> None:
@@ -175,12 +175,14 @@ class Recorder:
         pods, listed = self._pods, rows.tolist()
         if self.kept + len(listed) <= self._limit:
             spaces = [pods.namespace[row] for row in listed]
-            self.names.append(Names(pods.serial[rows], spaces, [pods.name[row] for row in listed]))
+            self.names.append(
+                BatchNames(pods.serial[rows], spaces, [pods.name[row] for row in listed])
+            )
         gated = pods.state[rows] == PodState.GATED
         self._note(time, StepKind.CAME, -1, rows[~gated])
         self._note(time, StepKind.CAME, -1, rows[gated], detail="gated")
 
-    def observe(self, step: Observed) -> None:
+    def observe(self, step: ObservedStep) -> None:
         """Note one step of the plane."""
         time = step.now - self._start
         for plan, verdict in zip(step.plans, step.verdicts, strict=True):
@@ -217,7 +219,7 @@ class Recorder:
         """Pods of one plan that found no node, by their class and what could cure them."""
         alike: dict[tuple[Cure, int, int, str], list[int]] = {}
         for setback in setbacks:
-            if setback.why is Why.NO_PLACE:
+            if setback.why is SetbackReason.NO_PLACE:
                 words = setback.messages[0] if setback.messages else ""
                 key = (setback.cures, setback.class_id, setback.unit.still_needed, words)
                 alike.setdefault(key, []).extend(setback.rows)

@@ -28,7 +28,7 @@ def default_folder() -> Path:
     return Path(base).expanduser() / "stretto" / "runs"
 
 
-class Records:
+class RunRecords:
     """Run records in one folder."""
 
     def __init__(self, folder: Path | None = None) -> None:

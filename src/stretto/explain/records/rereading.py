@@ -14,20 +14,20 @@ from stretto.api.wire.kinds import (
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.ingest.node_reports import apply_reports
 from stretto.state.ingest.pods import Ingest
-from stretto.stores.store import Event, EventType, Record
+from stretto.stores.store import EventType, Record, WatchEvent
 
 
-def added(records: Iterable[Record]) -> list[Event]:
+def added_events(records: Iterable[Record]) -> list[WatchEvent]:
     """Records as events of objects that come."""
-    return [Event(EventType.ADDED, record) for record in records]
+    return [WatchEvent(EventType.ADDED, record) for record in records]
 
 
 def read_into(cluster: Cluster, objects: Callable[[Kind], Iterable[Record]]) -> None:
     """All that the books are made of into an empty cluster, each kind before those that need it."""
     ingest = Ingest(cluster)
-    ingest.priorities(added(objects(PRIORITY_CLASS)))
-    ingest.nodes(added(objects(NODE)))
-    ingest.managers.apply(added(objects(NM_NODE)))
-    apply_reports(cluster, added(objects(CUSTOM_NODE_RESOURCE)))
-    ingest.groups(added(objects(POD_GROUP)))
-    ingest.pods(added(objects(POD)), 0.0)
+    ingest.priorities(added_events(objects(PRIORITY_CLASS)))
+    ingest.nodes(added_events(objects(NODE)))
+    ingest.managers.apply(added_events(objects(NM_NODE)))
+    apply_reports(cluster, added_events(objects(CUSTOM_NODE_RESOURCE)))
+    ingest.groups(added_events(objects(POD_GROUP)))
+    ingest.pods(added_events(objects(POD)), 0.0)

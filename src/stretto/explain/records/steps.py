@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from stretto.explain.records.recorder import StepBatch, StepKind
-from stretto.explain.words.standing import cure_words
+from stretto.explain.words.standing import event_names
 from stretto.state.work.units import Cure
 
 
@@ -25,7 +25,7 @@ class StepFact(msgspec.Struct, frozen=True):
     cause: str = ""
 
 
-class News(NamedTuple):
+class WakeEvents(NamedTuple):
     """Events of the cluster that may wake pods."""
 
     #: Seconds after the start, ascending.
@@ -34,7 +34,7 @@ class News(NamedTuple):
     bits: Sequence[int]
 
 
-NO_NEWS: Final = News((), ())
+NO_NEWS: Final = WakeEvents((), ())
 _HOLDS: Final = {
     StepKind.PLACED: True,
     StepKind.NOMINATED: True,
@@ -58,7 +58,7 @@ _HAPPENED: Final = {
 """Events that wake a waiting pod, once they have happened."""
 
 
-def told(steps: Iterable[tuple[StepBatch, str]], news: News = NO_NEWS) -> Iterator[StepFact]:
+def told(steps: Iterable[tuple[StepBatch, str]], news: WakeEvents = NO_NEWS) -> Iterator[StepFact]:
     """What happened to one pod, in words.
 
     Args:
@@ -97,7 +97,7 @@ def _declined(batch: StepBatch) -> tuple[StepFact, int]:
     """An attempt that found no node, with the events that it then waited for."""
     bits, _, message = batch.detail.partition(" ")
     cures = int(bits or 0)
-    words = cure_words(cures)
+    words = event_names(cures)
     waits = f"it sleeps until {_or(words)}" if words else "it is tried again after a delay"
     said = f": {message}" if message else ""
     return StepFact(
@@ -105,7 +105,7 @@ def _declined(batch: StepBatch) -> tuple[StepFact, int]:
     ), cures
 
 
-def _woken(asleep: tuple[float, int], until: float, news: News) -> Iterator[StepFact]:
+def _woken(asleep: tuple[float, int], until: float, news: WakeEvents) -> Iterator[StepFact]:
     """What woke it: the last event before the next attempt that could cure its "no"."""
     since, cures = asleep
     place = bisect_left(news.at, until)

@@ -12,15 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.explain.why.inquiry import Inquiry, NearFacts, RefusedBy
-from stretto.explain.why.wanted import exact_words
-from stretto.explain.words.amounts import counted, spoken
+from stretto.explain.why.wanted import node_reason
+from stretto.explain.words.amounts import format_amount, format_count
 from stretto.explain.words.nearest import nearest
-from stretto.explain.words.standing import UnitFacts, cure_words
+from stretto.explain.words.standing import UnitFacts, event_names
 from stretto.framework.compiled.devices import fitting
 from stretto.framework.contract.requests import devices_of, scaled_asks, wanted_of
 from stretto.framework.contract.rule import Scope
-from stretto.framework.plugins.devices import Devices
-from stretto.framework.plugins.fit import NodeResourcesFit
+from stretto.framework.plugins.devices import DevicesRule
+from stretto.framework.plugins.fit import NodeResourcesFitRule
 from stretto.state.rows.devices import WHOLE, DeviceRequest
 from stretto.state.rows.resources import CPU, PODS
 
@@ -32,7 +32,7 @@ CPU_STEP: Final = 100
 """Suggested CPU is rounded down to so many milli-CPU."""
 
 
-class Cure(msgspec.Struct, frozen=True):
+class Remedy(msgspec.Struct, frozen=True):
     """One thing that would help."""
 
     #: ``room``, ``smaller``, ``rule``, ``event``, ``gang`` or ``edit``.
@@ -47,25 +47,25 @@ class Cure(msgspec.Struct, frozen=True):
     amount: int = 0
 
 
-def cures_for(inquiry: Inquiry, near: tuple[NearFacts, ...], events: int) -> tuple[Cure, ...]:
+def cures_for(inquiry: Inquiry, near: tuple[NearFacts, ...], events: int) -> tuple[Remedy, ...]:
     """What would let a class that fits nowhere fit somewhere.
 
     Args:
         inquiry: what all nodes said.
         near: the nearest nodes.
-        events: ``Cure`` bits of the events that wake it.
+        events: ``Remedy`` bits of the events that wake it.
     """
     found = [*_rooms(near), *_smaller(inquiry), *_models(inquiry), *_rules(inquiry)]
     if not found:
-        found = [*_all_smaller(inquiry)]
-    words = cure_words(events)
-    if words and bool(inquiry.could_hold().any()):
+        found = [*_scaled_down(inquiry)]
+    words = event_names(events)
+    if words and bool(inquiry.fits_when_empty().any()):
         when = ", ".join(words[:-1]) + " or " * (len(words) > 1) + words[-1]
-        found.append(Cure("event", f"It is tried again as soon as {when}."))
+        found.append(Remedy("event", f"It is tried again as soon as {when}."))
     return tuple(found)
 
 
-def cures_of_unit(unit: UnitFacts, groups: tuple[str, ...]) -> tuple[Cure, ...]:
+def cures_of_unit(unit: UnitFacts, groups: tuple[str, ...]) -> tuple[Remedy, ...]:
     """What would help where a pod's unit is in the way, whatever the nodes say.
 
     Args:
@@ -77,35 +77,37 @@ def cures_of_unit(unit: UnitFacts, groups: tuple[str, ...]) -> tuple[Cure, ...]:
     if unit.failure:
         late = "one that was given up is not tried again"
         longer = "a greater scheduleTimeoutSeconds lets it wait longer"
-        return (Cure("edit", f"Make its PodGroup anew: {late} ({longer})."),)
+        return (Remedy("edit", f"Make its PodGroup anew: {late} ({longer})."),)
     if unit.quota:  # room would not help, nor would fewer pods at one time
-        return (Cure("event", "A higher limit, or pods of the queue that end."),)
+        return (Remedy("event", "A higher limit, or pods of the queue that end."),)
     missing = unit.min_member - unit.placed - unit.waiting
     if unit.is_gang and not unit.scheduled and missing > 0:
-        sentence = f"{counted(missing, 'more pod')} of its gang must be created"
+        sentence = f"{format_count(missing, 'more pod')} of its gang must be created"
         fewer = unit.min_member - missing
-        return (Cure("gang", f"{sentence}, or minMember be {fewer}.", amount=fewer),)
+        return (Remedy("gang", f"{sentence}, or minMember be {fewer}.", amount=fewer),)
     return ()
 
 
-def _named_group(unit: UnitFacts, groups: tuple[str, ...]) -> Cure:
+def _named_group(unit: UnitFacts, groups: tuple[str, ...]) -> Remedy:
     name = unit.key.partition("/")[2]
     space = name.partition("/")[0]
     found = nearest(name, [each for each in groups if each.startswith(f"{space}/")])
     instead = f"name one that exists: {' or '.join(found)}" if found else "name one that exists"
-    return Cure("edit", f"Create the PodGroup {name}, or {instead}.")
+    return Remedy("edit", f"Create the PodGroup {name}, or {instead}.")
 
 
-def _rooms(near: tuple[NearFacts, ...]) -> Iterator[Cure]:
+def _rooms(near: tuple[NearFacts, ...]) -> Iterator[Remedy]:
     """How much must become free on the nearest nodes that could hold it."""
     could = [each for each in near if each.resolvable and each.lacks]
     for each in could[:ROOM_NODES]:
         if any(lack.text.startswith("no ") for lack in each.lacks):
-            yield Cure("room", f"On {each.node} {each.lacks[0].text}.", each.node)
+            yield Remedy("room", f"On {each.node} {each.lacks[0].text}.", each.node)
             continue
-        parts = [spoken(lack.resource, lack.asked - max(0, lack.free)) for lack in each.lacks]
+        parts = [
+            format_amount(lack.resource, lack.asked - max(0, lack.free)) for lack in each.lacks
+        ]
         first = each.lacks[0]
-        yield Cure(
+        yield Remedy(
             "room",
             f"Another {' and '.join(parts)} free on {each.node} would do.",
             each.node,
@@ -117,7 +119,7 @@ def _rooms(near: tuple[NearFacts, ...]) -> Iterator[Cure]:
 # ---------------------------------------------------------------- a smaller request
 
 
-def _smaller(inquiry: Inquiry) -> Iterator[Cure]:
+def _smaller(inquiry: Inquiry) -> Iterator[Remedy]:
     """Less of one resource, all else as it is, that would fit now; best of each resource."""
     lacking = [each for each in inquiry.refused if _is_amount(each)]
     others = inquiry.without(lacking)
@@ -131,7 +133,7 @@ def _smaller(inquiry: Inquiry) -> Iterator[Cure]:
             rest &= ~mask if other != column else True
         for mask in devices:
             rest &= ~mask
-        yield from _less_of(inquiry, column, rest)
+        yield from _largest_fitting(inquiry, column, rest)
     for number, request in enumerate(inquiry.pod.devices):
         rest = others.copy()
         for mask in short.values():
@@ -143,7 +145,7 @@ def _smaller(inquiry: Inquiry) -> Iterator[Cure]:
 
 def _is_amount(each: RefusedBy) -> bool:
     """Whether a reason is too little of something."""
-    return isinstance(each.rule, NodeResourcesFit | Devices)
+    return isinstance(each.rule, NodeResourcesFitRule | DevicesRule)
 
 
 def _short_columns(inquiry: Inquiry) -> dict[int, npt.NDArray[np.bool_]]:
@@ -162,7 +164,9 @@ def _devices_short(inquiry: Inquiry, number: int) -> npt.NDArray[np.bool_]:
     return np.asarray(inquiry.devices_free(number) < request.count)
 
 
-def _less_of(inquiry: Inquiry, column: int, rest: npt.NDArray[np.bool_]) -> Iterator[Cure]:
+def _largest_fitting(
+    inquiry: Inquiry, column: int, rest: npt.NDArray[np.bool_]
+) -> Iterator[Remedy]:
     """The most of a resource that fits on a node where nothing else stands in the way."""
     columns = inquiry.view.columns
     if column == PODS or column >= len(columns.free) or not rest.any():
@@ -179,14 +183,15 @@ def _less_of(inquiry: Inquiry, column: int, rest: npt.NDArray[np.bool_]) -> Iter
         return
     node = inquiry.view.nodes.names[int(inquiry.slots[place])]
     sentence = (
-        f"Asking for {spoken(name, most)} instead of {spoken(name, asked)} would fit now on {node}."
+        f"Asking for {format_amount(name, most)} instead of "
+        f"{format_amount(name, asked)} would fit now on {node}."
     )
-    yield Cure("smaller", sentence, node, name, most)
+    yield Remedy("smaller", sentence, node, name, most)
 
 
 def _fewer_devices(
     inquiry: Inquiry, request: DeviceRequest, number: int, rest: npt.NDArray[np.bool_]
-) -> Iterator[Cure]:
+) -> Iterator[Remedy]:
     """Fewer devices, or a smaller share of one, that would fit now."""
     if not rest.any():
         return
@@ -196,10 +201,10 @@ def _fewer_devices(
     if 0 < int(free[place]) < request.count:
         node, count = names[int(inquiry.slots[place])], int(free[place])
         sentence = (
-            f"Asking for {spoken(request.kind, count)} instead of {request.count} "
+            f"Asking for {format_amount(request.kind, count)} instead of {request.count} "
             f"would fit now on {node}."
         )
-        yield Cure("smaller", sentence, node, request.kind, count)
+        yield Remedy("smaller", sentence, node, request.kind, count)
         return
     if request.count == 1:
         yield from _smaller_share(inquiry, request, number, rest)
@@ -207,7 +212,7 @@ def _fewer_devices(
 
 def _smaller_share(
     inquiry: Inquiry, request: DeviceRequest, number: int, rest: npt.NDArray[np.bool_]
-) -> Iterator[Cure]:
+) -> Iterator[Remedy]:
     """The largest share of one device that is free anywhere that is allowed."""
     free = np.where(rest, inquiry.free_share(number), 0)
     place = int(np.argmax(free))
@@ -220,10 +225,10 @@ def _smaller_share(
         f"A share of {most} thousandths of one {request.kind} instead of {asked} "
         f"would fit now on {node}."
     )
-    yield Cure("smaller", sentence, node, f"{request.kind} milli", most)
+    yield Remedy("smaller", sentence, node, f"{request.kind} milli", most)
 
 
-def _all_smaller(inquiry: Inquiry) -> Iterator[Cure]:
+def _scaled_down(inquiry: Inquiry) -> Iterator[Remedy]:
     """The largest part of every amount together that would fit now, devices as they are."""
     columns = inquiry.view.columns
     rest = inquiry.without([each for each in inquiry.refused if _is_amount(each)])
@@ -237,12 +242,12 @@ def _all_smaller(inquiry: Inquiry) -> Iterator[Cure]:
     percent = int(100 * share[place]) if len(share) else 0
     if 0 < percent < 100:
         node = inquiry.view.nodes.names[int(inquiry.slots[place])]
-        yield Cure("smaller", f"{percent} % of every amount would fit now on {node}.", node)
+        yield Remedy("smaller", f"{percent} % of every amount would fit now on {node}.", node)
 
 
-def _models(inquiry: Inquiry) -> Iterator[Cure]:
+def _models(inquiry: Inquiry) -> Iterator[Remedy]:
     """Other models of a device that would fit now."""
-    lacking = [each for each in inquiry.refused if isinstance(each.rule, Devices)]
+    lacking = [each for each in inquiry.refused if isinstance(each.rule, DevicesRule)]
     others = inquiry.without(lacking)
     for number, request in enumerate(inquiry.pod.devices):
         if not request.models or not others.any():
@@ -260,15 +265,15 @@ def _models(inquiry: Inquiry) -> Iterator[Cure]:
             asked = " or ".join(request.models)
             sentence = (
                 f"Allowing model {' or '.join(found)} beside {asked} would open "
-                f"{counted(int(here.sum()), 'node')} now."
+                f"{format_count(int(here.sum()), 'node')} now."
             )
-            yield Cure("edit", sentence, resource=request.kind)
+            yield Remedy("edit", sentence, resource=request.kind)
 
 
 # ---------------------------------------------------------------- a rule less
 
 
-def _rules(inquiry: Inquiry) -> Iterator[Cure]:
+def _rules(inquiry: Inquiry) -> Iterator[Remedy]:
     """What leaving out one rule on nodes would open."""
     static = [each for each in inquiry.refused if each.rule.SCOPE is Scope.STATIC]
     opened = []
@@ -278,7 +283,7 @@ def _rules(inquiry: Inquiry) -> Iterator[Cure]:
             opened.append((len(places), each.reason, int(inquiry.slots[places[0]])))
     nodes = inquiry.view.nodes
     for count, text, slot in sorted(opened, key=lambda one: -one[0])[:RULES]:
-        sentence = f"{counted(count, 'node')} would take it now, were it not for “{text}”"
-        words = exact_words(text, inquiry.pod, nodes, slot)
+        sentence = f"{format_count(count, 'node')} would take it now, were it not for “{text}”"
+        words = node_reason(text, inquiry.pod, nodes, slot)
         there = f"; on {nodes.names[slot]} it {words}" if words != text else ""
-        yield Cure("rule", f"{sentence}{there}.", nodes.names[slot])
+        yield Remedy("rule", f"{sentence}{there}.", nodes.names[slot])

@@ -5,7 +5,7 @@ from typing import Final
 import msgspec
 
 from stretto.explain.why.scene import Scene
-from stretto.framework.preemption.explain import Example, preemption_words
+from stretto.framework.preemption.explain import GuardedExample, preemption_words
 from stretto.state.victims.budgets import BudgetLedger
 
 NAMED: Final = 3
@@ -48,7 +48,7 @@ def forbidden_preemption(scene: Scene, row: int) -> PreemptionFacts | None:
     return PreemptionFacts(words.message, words.nodes, held)
 
 
-def _held(scene: Scene, example: Example) -> HeldFacts:
+def _held(scene: Scene, example: GuardedExample) -> HeldFacts:
     """An example in names."""
     cluster = scene.cluster
     names = sorted(cluster.pods.key(row) for row in example.rows)

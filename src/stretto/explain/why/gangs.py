@@ -9,14 +9,14 @@ import msgspec
 import numpy as np
 
 from stretto.base.rng import Rng
-from stretto.explain.why.cures import Cure
+from stretto.explain.why.cures import Remedy
 from stretto.explain.why.inquiry import Inquiry, NearFacts
 from stretto.explain.why.scene import Scene
-from stretto.explain.words.amounts import counted
+from stretto.explain.words.amounts import format_count
 from stretto.explain.words.standing import UnitFacts
-from stretto.framework.compiled.placement import Request
+from stretto.framework.compiled.placement import PlacementRequest
 from stretto.framework.engine.runtime import Runtime
-from stretto.framework.placers import Placers
+from stretto.framework.placers import PlacerFactory
 
 TRIED: Final = 512
 """Members that are tried: enough for a sentence, and at 20,000 nodes still quick."""
@@ -38,7 +38,7 @@ class GangFacts(msgspec.Struct, frozen=True):
     #: The node that comes closest for it, and what is missing there; ``None`` where all fit.
     next_lacks: NearFacts | None
     #: What would help.
-    cures: tuple[Cure, ...]
+    cures: tuple[Remedy, ...]
 
 
 def gang_of(scene: Scene, row: int, unit: UnitFacts | None) -> GangFacts | None:
@@ -48,11 +48,11 @@ def gang_of(scene: Scene, row: int, unit: UnitFacts | None) -> GangFacts | None:
     rows = scene.notes.members(row)[:TRIED]
     if not rows:
         return None
-    runtime = Placers(scene.engine, "numpy").new(Rng(0))
+    runtime = PlacerFactory(scene.engine, "numpy").new(Rng(0))
     runtime.sync()
     classes = scene.cluster.pods.class_id[np.array(rows, np.int64)]
     count = len(rows)
-    placed = runtime.place(Request(classes, range(count + 1), [1] * count, rows=rows))
+    placed = runtime.place(PlacementRequest(classes, range(count + 1), [1] * count, rows=rows))
     misfits = np.flatnonzero(placed.slots < 0)
     near, next_pod = None, ""
     if len(misfits):
@@ -68,14 +68,14 @@ def gang_of(scene: Scene, row: int, unit: UnitFacts | None) -> GangFacts | None:
         needed=unit.still_needed,
         tried=count,
         fitting=fitting,
-        fitting_if_empty=_if_empty(scene, row, count),
+        fitting_if_empty=_fit_when_empty(scene, row, count),
         next_pod=next_pod,
         next_lacks=near,
         cures=tuple(_cures(unit, fitting, near)),
     )
 
 
-def _if_empty(scene: Scene, row: int, most: int) -> int:
+def _fit_when_empty(scene: Scene, row: int, most: int) -> int:
     """How many pods of the same class an empty cluster would hold, up to ``most``."""
     pod = scene.cluster.classes[int(scene.cluster.pods.class_id[row])]
     view = scene.view()
@@ -103,16 +103,18 @@ def _if_empty(scene: Scene, row: int, most: int) -> int:
     return min(most, int(room.sum()))
 
 
-def _cures(unit: UnitFacts, fitting: int, near: NearFacts | None) -> list[Cure]:
+def _cures(unit: UnitFacts, fitting: int, near: NearFacts | None) -> list[Remedy]:
     found = []
     if near is not None and near.lacks:
         parts = " and ".join(lack.text for lack in near.lacks)
         found.append(
-            Cure("room", f"The next member is closest on {near.node}: {parts}.", near.node)
+            Remedy("room", f"The next member is closest on {near.node}: {parts}.", near.node)
         )
     if 0 < unit.placed + fitting < (unit.min_member or 0):
         fewer = unit.placed + fitting
         sentence = f"A minMember of {fewer} instead of {unit.min_member} would start now."
-        found.append(Cure("gang", sentence, amount=fewer))
-    found.append(Cure("event", f"{counted(unit.still_needed, 'pod')} must find room at one time."))
+        found.append(Remedy("gang", sentence, amount=fewer))
+    found.append(
+        Remedy("event", f"{format_count(unit.still_needed, 'pod')} must find room at one time.")
+    )
     return found

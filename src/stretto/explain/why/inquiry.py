@@ -12,12 +12,12 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from stretto.explain.why.wanted import exact_words
+from stretto.explain.why.wanted import node_reason
 from stretto.explain.words.amounts import short_of
 from stretto.framework.compiled.devices import fitting
 from stretto.framework.contract.requests import devices_of, scaled_asks, wanted_of
 from stretto.framework.contract.rule import BoolArray, Fail, FilterRule, Scope, SlotArray, View
-from stretto.framework.engine.diagnosis import SaysLacks, diagnose
+from stretto.framework.engine.diagnosis import ReportsShortages, diagnose
 from stretto.state.classes.table import PodClass
 from stretto.state.rows.devices import WHOLE
 
@@ -146,7 +146,7 @@ class Inquiry:
         """bool[k]: nodes that the rules on node objects allow, whatever room they have."""
         return ~self._any([each for each in self.refused if each.rule.SCOPE is Scope.STATIC])
 
-    def could_hold(self) -> BoolArray:
+    def fits_when_empty(self) -> BoolArray:
         """bool[k]: nodes that could hold it empty, its volumes and other pods aside."""
         never = [each for each in self.refused if not each.resolvable]
         return ~self._any([e for e in never if e.rule.NAME not in (*VOLUMES, *BETWEEN)])
@@ -220,7 +220,7 @@ class Inquiry:
         lacks = [
             lack
             for rule in dict.fromkeys(each.rule for each in here)
-            if isinstance(rule, SaysLacks)
+            if isinstance(rule, ReportsShortages)
             for lack in rule.lacks(self.pod, self.view, slot)
         ]
         reasons = tuple(dict.fromkeys(each.reason for each in here))
@@ -228,12 +228,12 @@ class Inquiry:
         return NearFacts(
             node=nodes.names[slot],
             reasons=reasons,
-            lacks=tuple(LackFacts(*lack, self._spoken(place, *lack)) for lack in lacks),
+            lacks=tuple(LackFacts(*lack, self._shortage_text(place, *lack)) for lack in lacks),
             resolvable=not bool(self.never[place]),
-            words=tuple(exact_words(reason, self.pod, nodes, slot) for reason in reasons),
+            words=tuple(node_reason(reason, self.pod, nodes, slot) for reason in reasons),
         )
 
-    def _spoken(self, place: int, resource: str, asked: int, free: int) -> str:
+    def _shortage_text(self, place: int, resource: str, asked: int, free: int) -> str:
         """What is missing in words; of a share, what the freest device still has."""
         for number, request in enumerate(self.pod.devices):
             if request.kind == resource and request.milli < WHOLE:

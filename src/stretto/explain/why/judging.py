@@ -6,20 +6,20 @@ rules decide, and of a pod's volumes, the truth is what was said of that very po
 
 from collections.abc import Hashable
 
-from stretto.framework.engine.runtime import Engine
-from stretto.framework.parity.explain import ExactRules, Judges
+from stretto.framework.engine.runtime import CompiledProfile
+from stretto.framework.parity.explain import Judges, ParityRules
 from stretto.framework.plugins.volumes import VolumeRule
-from stretto.framework.volumes.explain import said_of
+from stretto.framework.volumes.explain import volume_adapters_of
 from stretto.framework.volumes.rules import VolumeRules
 
 
 class Judging:
     """Finds the rules that judge each pod of one cluster."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: CompiledProfile) -> None:
         """Judge by the rules of an engine."""
         self._engine = engine
-        self._exact = ExactRules(engine.cluster) if engine.profile.exact else None
+        self._exact = ParityRules(engine.cluster) if engine.profile.exact else None
         self._volumes: VolumeRules | None = None
 
     def rules(self, row: int) -> Judges:
@@ -33,7 +33,7 @@ class Judging:
             asked = (rule for rule in profile.filters if isinstance(rule, VolumeRule))
             names = frozenset(rule.NAME for rule in asked)
             self._volumes = VolumeRules(self._engine.cluster, names)
-        return said_of(profile.every_filter, self._volumes, row), profile.every_score
+        return volume_adapters_of(profile.every_filter, self._volumes, row), profile.every_score
 
     def likeness(self, row: int) -> Hashable | None:
         """Equal for pods of which the same is said; ``None`` where the class tells it."""
@@ -47,5 +47,5 @@ class Judging:
         return self._exact is None
 
     def _has_volumes(self, row: int) -> bool:
-        asks = self._engine.profile.asks_volumes
+        asks = self._engine.profile.needs_volumes
         return asks and bool(self._engine.cluster.pods.volumes[row])

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.explain.why.scene import Scene
-from stretto.framework.affinity.view_for_rules import Look
+from stretto.framework.affinity.view_for_rules import RuleView
 from stretto.framework.contract.rule import ScoreRule, SlotArray, View
 from stretto.state.classes.table import PodClass
 from stretto.state.rows.devices import FORMS, MAX_DEVICES, WHOLE
@@ -23,7 +23,7 @@ TOP: Final = 5
 """Best nodes that are shown."""
 
 
-class Part(msgspec.Struct, frozen=True):
+class ScorePart(msgspec.Struct, frozen=True):
     """What one rule gives one node."""
 
     #: Name of the rule.
@@ -44,12 +44,12 @@ class ScoredNode(msgspec.Struct, frozen=True):
     #: Sum of score × weight.
     total: int
     #: Each rule's part; rules that have no say about the pod are left out.
-    parts: tuple[Part, ...]
+    parts: tuple[ScorePart, ...]
     #: Whether the pod is on it.
     chosen: bool = False
 
 
-class Scores:
+class NodeScores:
     """Every node's score for one class."""
 
     def __init__(
@@ -87,7 +87,7 @@ class Scores:
             rank=1 + int((self.total > self.total[place]).sum()),
             total=int(self.total[place]),
             parts=tuple(
-                Part(rule.NAME, int(part[place]), weight)
+                ScorePart(rule.NAME, int(part[place]), weight)
                 for (rule, weight), part in zip(self._rules, self._parts, strict=True)
             ),
             chosen=slot == chosen,
@@ -121,6 +121,6 @@ def view_without(scene: Scene, row: int) -> View:
         columns.census[slot, form] -= 1
     if pod.ports:
         columns.ports[:, slot] &= ~ledger.ports.own_mask(pod.ports)
-    if isinstance(view.look, Look) and not cluster.pods.leaving[row]:
-        view.look.leave_out(pod.id, slot)
+    if isinstance(view.look, RuleView) and not cluster.pods.leaving[row]:
+        view.look.exclude_pod(pod.id, slot)
     return view

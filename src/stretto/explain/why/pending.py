@@ -5,23 +5,23 @@ from typing import Final, NamedTuple
 from stretto.explain.records.steps import StepFact
 from stretto.explain.why.gangs import GangFacts
 from stretto.explain.why.inquiry import BETWEEN, VOLUMES, Inquiry
-from stretto.explain.why.wanted import wanted_nowhere
-from stretto.explain.words.amounts import counted, spoken
-from stretto.explain.words.reasons import Code, Reason, ordered, reason
+from stretto.explain.why.wanted import unmatched_terms
+from stretto.explain.words.amounts import format_amount, format_count
+from stretto.explain.words.reasons import Reason, ReasonCode, reason, sort_reasons
 from stretto.explain.words.standing import UnitFacts
 from stretto.framework.contract.rule import BoolArray
 from stretto.state.rows.lifecycle import PodState
 
 _CLAIMS: Final = "DynamicResources"
 _NARROWING: Final = (
-    (Code.VOLUMES, VOLUMES, "Its volumes"),
-    (Code.OTHER_PODS, BETWEEN, "Rules between pods"),
+    (ReasonCode.VOLUMES, VOLUMES, "Its volumes"),
+    (ReasonCode.OTHER_PODS, BETWEEN, "Rules between pods"),
 )
 """Codes of rules that are about more than a node, and what they are called."""
 _IN_HAND: Final = (PodState.DISPATCHED, PodState.ASSUMED, PodState.NOMINATED)
 
 
-class Alone(NamedTuple):
+class PodFindings(NamedTuple):
     """What is known of a pod alone."""
 
     #: Where it is on its walk.
@@ -33,24 +33,26 @@ class Alone(NamedTuple):
 
 
 def reasons_of(
-    inquiry: Inquiry, pod: Alone, unit: UnitFacts | None, gang: GangFacts | None
+    inquiry: Inquiry, pod: PodFindings, unit: UnitFacts | None, gang: GangFacts | None
 ) -> tuple[Reason, ...]:
     """Every reason that holds, the dominant one first; there is always one."""
     state, steps, gates = pod
     found = [*_of_group(unit, gang), *of_nodes(inquiry)]
     if state is PodState.GATED:
-        found.append(reason(Code.GATED, _gated(gates)))
+        found.append(reason(ReasonCode.GATED, _gated(gates)))
     if steps and steps[-1].step == "refused":
-        found.append(reason(Code.CONFLICT, f"Its last claim was refused: {steps[-1].detail}."))
+        found.append(
+            reason(ReasonCode.CONFLICT, f"Its last claim was refused: {steps[-1].detail}.")
+        )
     if unit is not None and (unit.state == "backoff" or state is PodState.BACKOFF):
-        failed = counted(unit.attempts, "failed attempt")
+        failed = format_count(unit.attempts, "failed attempt")
         sentence = f"After {failed} it waits until {unit.not_before:.1f} s of the run."
-        found.append(reason(Code.BACK_OFF, sentence))
+        found.append(reason(ReasonCode.BACK_OFF, sentence))
     if state in _IN_HAND:
-        found.append(reason(Code.IN_HAND, "A shard has it, or its bind is on the way."))
+        found.append(reason(ReasonCode.IN_HAND, "A shard has it, or its bind is on the way."))
     if not found:
-        found.append(reason(Code.QUEUED, _queued(inquiry, unit)))
-    return ordered(found)
+        found.append(reason(ReasonCode.QUEUED, _queued(inquiry, unit)))
+    return sort_reasons(found)
 
 
 def _gated(gates: tuple[str, ...]) -> str:
@@ -61,7 +63,7 @@ def _gated(gates: tuple[str, ...]) -> str:
 
 
 def _queued(inquiry: Inquiry, unit: UnitFacts | None) -> str:
-    fits = counted(int(inquiry.fits.sum()), "node")
+    fits = format_count(int(inquiry.fits.sum()), "node")
     if unit is None or not unit.position:
         return f"It fits on {fits} now and waits for its turn."
     turn = f"it is number {unit.position:,} of {unit.queue_length:,} in queue {unit.queue}"
@@ -75,7 +77,7 @@ def of_nodes(inquiry: Inquiry) -> list[Reason]:
     """Why no node takes it; empty where one does."""
     total = len(inquiry.slots)
     if not total:
-        return [reason(Code.NO_NODES, "There is no node at all.")]
+        return [reason(ReasonCode.NO_NODES, "There is no node at all.")]
     if inquiry.fits.any():
         return []
     unknown = _unknown(inquiry)
@@ -84,31 +86,33 @@ def of_nodes(inquiry: Inquiry) -> list[Reason]:
     special = _own_claims(inquiry)
     if special:
         return special
-    nodes = counted(total, "node")
+    nodes = format_count(total, "node")
     allowed = int(inquiry.allowed().sum())
     if not allowed:
-        texts = wanted_nowhere(inquiry.pod, inquiry.view.nodes, inquiry.slots)
-        texts = texts or [e.reason for e in inquiry.reasons() if not _is_room(e.reason)]
+        texts = unmatched_terms(inquiry.pod, inquiry.view.nodes, inquiry.slots)
+        texts = texts or [e.reason for e in inquiry.reasons() if not _has_capacity(e.reason)]
         sentence = f"None of {nodes} is allowed: {', '.join(texts)}."
-        return [reason(Code.NOT_ALLOWED, sentence)]
-    large = inquiry.could_hold()
+        return [reason(ReasonCode.NOT_ALLOWED, sentence)]
+    large = inquiry.fits_when_empty()
     if not large.any():
-        return [reason(Code.TOO_BIG, _too_big(inquiry, allowed))]
+        return [reason(ReasonCode.TOO_BIG, _too_big(inquiry, allowed))]
     for code, names, what in _NARROWING:
         if not (large & ~inquiry.refused_by(names)).any():
             texts = [each.reason for each in inquiry.reasons() if each.plugin in names]
-            sentence = f"{what} leave none of the {counted(int(large.sum()), 'node')} that could"
+            sentence = (
+                f"{what} leave none of the {format_count(int(large.sum()), 'node')} that could"
+            )
             return [reason(code, f"{sentence} hold it: {', '.join(texts)}.")]
-    return [reason(Code.NO_ROOM, _no_room(inquiry, large))]
+    return [reason(ReasonCode.NO_ROOM, _no_capacity(inquiry, large))]
 
 
-def _no_room(inquiry: Inquiry, large: BoolArray) -> str:
+def _no_capacity(inquiry: Inquiry, large: BoolArray) -> str:
     """Nodes that could hold it are full: how many, and mostly of what."""
     could = ~inquiry.never if not inquiry.never.all() else large
     count = int(could.sum())
     main = max(inquiry.refused, key=lambda each: int((each.mask & could).sum())).reason
     full = "it is" if count == 1 else "all of them are"
-    nodes = counted(len(inquiry.slots), "node")
+    nodes = format_count(len(inquiry.slots), "node")
     return f"{count:,} of {nodes} could hold it, and {full} too full now (mostly {main})."
 
 
@@ -121,16 +125,16 @@ def _own_claims(inquiry: Inquiry) -> list[Reason]:
             "It asks for dynamic resource claims, and devices are not allocated to claims here: "
             "no node takes it while it names any."
         )
-        found.append(reason(Code.DYNAMIC_CLAIMS, sentence))
+        found.append(reason(ReasonCode.DYNAMIC_CLAIMS, sentence))
     found.extend(
-        reason(Code.VOLUME_CLAIMS, f"Its claims cannot be used: {each.reason}.")
+        reason(ReasonCode.VOLUME_CLAIMS, f"Its claims cannot be used: {each.reason}.")
         for each in inquiry.refused
         if each.nowhere and each.rule.NAME in VOLUMES
     )
     return found
 
 
-def _is_room(text: str) -> bool:
+def _has_capacity(text: str) -> bool:
     return text.startswith(("Insufficient", "Too many pods"))
 
 
@@ -143,9 +147,13 @@ def _too_big(inquiry: Inquiry, allowed: int) -> str:
         if most < amount:
             name = ledger.resources.names[column]
             beyond.append(
-                f"it asks for {spoken(name, amount)}, the largest has {spoken(name, most)}"
+                f"it asks for {format_amount(name, amount)}, the largest has "
+                f"{format_amount(name, most)}"
             )
-    head = f"Not one of the {counted(allowed, 'node')} allowed could hold it even if it were empty"
+    head = (
+        f"Not one of the {format_count(allowed, 'node')} allowed could hold it even "
+        "if it were empty"
+    )
     near = inquiry.nearest(1)
     if not beyond and near and near[0].lacks:
         beyond = [f"{near[0].node} comes closest: {near[0].lacks[0].text}"]
@@ -159,13 +167,13 @@ def _unknown(inquiry: Inquiry) -> list[Reason]:
     for column, amount in inquiry.pod.requests:
         if amount > 0 and not ledger.alloc[inquiry.slots, column].any():
             sentence = f"It asks for {ledger.resources.names[column]}, which no node offers."
-            found.append(reason(Code.UNKNOWN_RESOURCE, sentence))
+            found.append(reason(ReasonCode.UNKNOWN_RESOURCE, sentence))
     for request in inquiry.pod.devices:
         kind = ledger.devices.kind_number(request.kind)
         of_kind = ledger.devices.kind[inquiry.slots] == kind
         if not of_kind.any():
             sentence = f"It asks for {request.kind}, which no node has."
-            found.append(reason(Code.UNKNOWN_RESOURCE, sentence))
+            found.append(reason(ReasonCode.UNKNOWN_RESOURCE, sentence))
             continue
         names = ledger.devices.model_names
         present = {names[n] for n in set(ledger.devices.model[inquiry.slots][of_kind].tolist())}
@@ -174,7 +182,7 @@ def _unknown(inquiry: Inquiry) -> list[Reason]:
                 f"It asks for {request.kind} of model {' or '.join(request.models)}; "
                 f"the nodes have {', '.join(sorted(filter(None, present))) or 'no named model'}."
             )
-            found.append(reason(Code.UNKNOWN_MODEL, sentence))
+            found.append(reason(ReasonCode.UNKNOWN_MODEL, sentence))
     return found
 
 
@@ -187,20 +195,20 @@ def _of_group(unit: UnitFacts | None, gang: GangFacts | None) -> list[Reason]:
         return []
     if unit.min_member is None:
         if unit.failure:
-            return [reason(Code.UNREADABLE_GROUP, f"Its {unit.failure}.")]
+            return [reason(ReasonCode.UNREADABLE_GROUP, f"Its {unit.failure}.")]
         name = unit.key.partition("/")[2]
-        return [reason(Code.UNKNOWN_GROUP, f"Its PodGroup {name} does not exist.")]
+        return [reason(ReasonCode.UNKNOWN_GROUP, f"Its PodGroup {name} does not exist.")]
     found = []
     if unit.failure:
-        found.append(reason(Code.GANG_TIMED_OUT, f"Its unit was given up: {unit.failure}."))
+        found.append(reason(ReasonCode.GANG_TIMED_OUT, f"Its unit was given up: {unit.failure}."))
     if unit.quota:
-        found.append(reason(Code.QUEUE_LIMIT, f"A limit is reached: {unit.quota}."))
+        found.append(reason(ReasonCode.QUEUE_LIMIT, f"A limit is reached: {unit.quota}."))
     if not unit.is_gang:
         return found
     exist = unit.placed + unit.waiting
     if not unit.scheduled and exist < unit.min_member:
         sentence = f"Only {exist} of the {unit.min_member} pods of its gang exist."
-        found.append(reason(Code.GANG_INCOMPLETE, sentence))
+        found.append(reason(ReasonCode.GANG_INCOMPLETE, sentence))
     if gang is None:
         return found
     if gang.fitting_if_empty < min(gang.needed, gang.tried):
@@ -208,11 +216,11 @@ def _of_group(unit: UnitFacts | None, gang: GangFacts | None) -> list[Reason]:
             f"Its gang needs room for {gang.needed} more pods at one time; "
             f"all nodes together, empty, could hold {gang.fitting_if_empty}."
         )
-        found.append(reason(Code.GANG_TOO_BIG, sentence))
+        found.append(reason(ReasonCode.GANG_TOO_BIG, sentence))
     elif gang.fitting < gang.needed:
         sentence = (
             f"{unit.placed} of its gang are placed, and {gang.needed} more must be placed "
             f"together: {gang.fitting} would fit now."
         )
-        found.append(reason(Code.GANG_SHORT, sentence))
+        found.append(reason(ReasonCode.GANG_SHORT, sentence))
     return found

@@ -20,7 +20,7 @@ HOLDERS: Final = 3
 """Queues named that hold what others are owed."""
 
 
-class Holder(msgspec.Struct, frozen=True):
+class BorrowingQueue(msgspec.Struct, frozen=True):
     """A queue that holds more than it is guaranteed."""
 
     #: Its name.
@@ -45,7 +45,7 @@ class ShareFacts(msgspec.Struct, frozen=True):
     #: Resources of which it holds less than it is guaranteed.
     owed: tuple[str, ...]
     #: Who holds more than guaranteed, beside its path; who has most comes first.
-    holders: tuple[Holder, ...]
+    holders: tuple[BorrowingQueue, ...]
     #: What is wrong with it, or not as written.
     faults: tuple[str, ...]
     #: All of it for people; empty where there is nothing to say.
@@ -63,7 +63,9 @@ def share_of(name: str, queues: Sequence[QueueFacts]) -> ShareFacts | None:
     parents = {each.parent for each in queues}
     lenders = [q for q in queues if q.borrowed and q.name not in parents and q.name not in path]
     holders = sorted(lenders, key=lambda each: (-each.share, each.name))
-    found = tuple(Holder(each.name, each.borrowed, each.share) for each in holders[:HOLDERS])
+    found = tuple(
+        BorrowingQueue(each.name, each.borrowed, each.share) for each in holders[:HOLDERS]
+    )
     return ShareFacts(
         path=tuple(reversed(path)),
         used=queue.used,
@@ -76,7 +78,9 @@ def share_of(name: str, queues: Sequence[QueueFacts]) -> ShareFacts | None:
     )
 
 
-def beside_objects(queues: Iterable[QueueFacts], records: Iterable[Record]) -> list[QueueFacts]:
+def with_implicit_queues(
+    queues: Iterable[QueueFacts], records: Iterable[Record]
+) -> list[QueueFacts]:
     """The same queues; those that pods name and nobody has made have that for a fault.
 
     Args:
@@ -110,7 +114,7 @@ def _lacks(queue: QueueFacts, resource: str) -> bool:
     return held < amount(resource, queue.counted[resource], "guarantee")
 
 
-def _sentence(queue: QueueFacts, owed: Sequence[str], holders: Sequence[Holder]) -> str:
+def _sentence(queue: QueueFacts, owed: Sequence[str], holders: Sequence[BorrowingQueue]) -> str:
     """What to say of it."""
     parts = []
     for resource in dict.fromkeys([*queue.counted, *queue.limit]):

@@ -18,19 +18,19 @@ from stretto.api.types.pod import Pod
 from stretto.api.wire.kinds import POD, POD_GROUP, WORKLOAD_POD_GROUP
 from stretto.base.errors import InputError, NotFoundError, UnknownNameError
 from stretto.control.dispatcher.usage_report import QueueFacts
-from stretto.control.dispatcher.views import Views
+from stretto.control.dispatcher.views import UnitViews
 from stretto.control.scheduler.sub_clusters import sub_clusters_of
-from stretto.explain.records.record_file import RecordFile, RunFacts, Standing
-from stretto.explain.records.rereading import added, read_into
+from stretto.explain.records.record_file import PodStanding, RecordFile, RunFacts
+from stretto.explain.records.rereading import added_events, read_into
 from stretto.explain.records.steps import StepFact, told
 from stretto.explain.why.judging import Judging
 from stretto.explain.words.nearest import nearest
-from stretto.explain.words.reasons import Code, Reason, reason
-from stretto.explain.words.standing import UnitFacts, facts_of, positions, quota_words
-from stretto.framework.compiled.tables import TypicalPods
-from stretto.framework.compiled.typical import learnt
+from stretto.explain.words.reasons import Reason, ReasonCode, reason
+from stretto.explain.words.standing import UnitFacts, facts_of, positions, quota_message
+from stretto.framework.compiled.tables import TypicalPodTable
+from stretto.framework.compiled.typical import observed_typical_pods
 from stretto.framework.contract.rule import View
-from stretto.framework.engine.runtime import Engine
+from stretto.framework.engine.runtime import CompiledProfile
 from stretto.framework.parity.explain import Judges
 from stretto.framework.profile.load import known_rules
 from stretto.framework.profile.profile import Profile, load_profile
@@ -48,7 +48,7 @@ _GROUPS: Final = (POD_GROUP, WORKLOAD_POD_GROUP)
 _FINISHED: Final = frozenset({"Succeeded", "Failed"})
 
 
-class Notes(Protocol):
+class UnitNotes(Protocol):
     """What is known of pods beside the cluster."""
 
     def unit_of(self, row: int) -> UnitFacts | None:
@@ -67,7 +67,7 @@ class Notes(Protocol):
 class Scene:
     """A cluster at one instant, to ask questions about."""
 
-    def __init__(self, cluster: Cluster, profile: Profile, notes: Notes) -> None:
+    def __init__(self, cluster: Cluster, profile: Profile, notes: UnitNotes) -> None:
         """A scene over a cluster that nobody changes meanwhile."""
         #: Nodes, pods and classes.
         self.cluster = cluster
@@ -76,7 +76,7 @@ class Scene:
         #: What is known of units and steps.
         self.notes = notes
         #: The rules compiled, for questions about whole gangs.
-        self.engine = Engine(profile, cluster)
+        self.engine = CompiledProfile(profile, cluster)
         #: The instant that it shows, in words.
         self.when = "the state as it is now"
         #: How the queues stood; empty where nobody has noted it.
@@ -89,7 +89,7 @@ class Scene:
         self.groups: tuple[str, ...] = ()
         self._judging = Judging(self.engine)
         if profile.learns:
-            self.engine.typical = learnt(cluster)
+            self.engine.typical = observed_typical_pods(cluster)
 
     def read(self, records: Sequence[Record], names: frozenset[str]) -> None:
         """Take from objects what the cluster does not keep of them.
@@ -107,7 +107,7 @@ class Scene:
         return self._judging.rules(row)
 
     @property
-    def typical(self) -> TypicalPods:
+    def typical(self) -> TypicalPodTable:
         """The workload that fragmentation is measured against."""
         return self.engine.typical
 
@@ -136,11 +136,11 @@ class Scene:
             rows = preferred or rows
         if rows:
             return rows[0]
-        found = self._like(pod)
+        found = self._similar_pods(pod)
         hint = f"did you mean {' or '.join(found)}?" if found else ""
         raise NotFoundError(f"pod {pod}", f"{len(pods)} pods are known", hint)
 
-    def _like(self, pod: str) -> list[str]:
+    def _similar_pods(self, pod: str) -> list[str]:
         """Pods whose names are like one: of its namespace, or where none is, of any."""
         space, _, name = pod.rpartition("/")
         pods = self.cluster.pods
@@ -173,7 +173,7 @@ class Scene:
         complaint = self.cluster.abnormal.get(f"pod {key}")
         if complaint is None:
             return None
-        return key, reason(Code.UNREADABLE, f"It cannot be read: {complaint}.")
+        return key, reason(ReasonCode.UNREADABLE, f"It cannot be read: {complaint}.")
 
     def _rows_named(self, pod: str) -> Iterator[int]:
         """Rows of the pods that a name may mean."""
@@ -195,7 +195,7 @@ class Scene:
 class LiveNotes:
     """Units as the dispatcher has them now."""
 
-    def __init__(self, units: Units, views: Views | None = None) -> None:
+    def __init__(self, units: Units, views: UnitViews | None = None) -> None:
         """Notes over a plane's units, which do not move meanwhile."""
         self._units = units
         self._views = views
@@ -208,7 +208,7 @@ class LiveNotes:
             return None
         if self._positions is None:
             self._positions = positions(self._units)
-        quota = quota_words(self._views, unit)
+        quota = quota_message(self._views, unit)
         failure = self._views.failure(unit) if self._views is not None else ""
         return facts_of(unit, self._positions.get(unit, (0, 0)), failure=failure, quota=quota)
 
@@ -223,7 +223,7 @@ class LiveNotes:
 
 
 def live_scene(
-    cluster: Cluster, profile: Profile, units: Units, views: Views | None = None
+    cluster: Cluster, profile: Profile, units: Units, views: UnitViews | None = None
 ) -> Scene:
     """The scene of a plane as it is now; ``views`` of its dispatcher tell of limits of queues."""
     scene = Scene(cluster, profile, LiveNotes(units, views))
@@ -237,33 +237,33 @@ def live_scene(
 class RecordNotes:
     """Units and steps as a record has them."""
 
-    def __init__(self, file: RecordFile, standings: dict[int, Standing]) -> None:
+    def __init__(self, file: RecordFile, pod_standings: dict[int, PodStanding]) -> None:
         """Notes by row."""
         self._file = file
-        self._standings = standings
+        self._pod_standings = pod_standings
         self._news = file.news()
 
     def unit_of(self, row: int) -> UnitFacts | None:
         """The pod's unit at the end of the run."""
-        standing = self._standings.get(row)
+        standing = self._pod_standings.get(row)
         if standing is None or standing.unit is None:
             return None
         return self._file.unit(standing.unit)
 
     def members(self, row: int) -> list[int]:
         """Rows of its unit that had no node."""
-        standing = self._standings.get(row)
+        standing = self._pod_standings.get(row)
         if standing is None or standing.unit is None:
             return [row]
         return [
             other
-            for other, each in self._standings.items()
+            for other, each in self._pod_standings.items()
             if each.unit == standing.unit and each.state not in (PodState.BOUND, PodState.ASSUMED)
         ]
 
     def steps_of(self, row: int) -> tuple[StepFact, ...]:
         """What happened to the pod during the run."""
-        standing = self._standings.get(row)
+        standing = self._pod_standings.get(row)
         if standing is None:
             return ()
         found = list(told(self._file.steps(standing.serial), self._news))
@@ -302,10 +302,10 @@ class LoadedRun:
         profile = self._profile(plugins)
         cluster = Cluster(profile.shape(ClusterConfig(scheduler_names=names)))
         for kind in profile.kinds:
-            apply_objects(cluster, kind, added(self.file.objects(kind)))
-        standings = _fill(cluster, self.file)
+            apply_objects(cluster, kind, added_events(self.file.objects(kind)))
+        pod_standings = _fill(cluster, self.file)
         #: The cluster at the end of the run.
-        self.scene = Scene(cluster, profile, RecordNotes(self.file, standings))
+        self.scene = Scene(cluster, profile, RecordNotes(self.file, pod_standings))
         self.scene.when = "the state at the end of the run"
         self.scene.queues = self.facts.queues
         told = [each for kind in (POD, *_GROUPS) for each in self.file.objects(kind)]
@@ -331,12 +331,12 @@ class LoadedRun:
         self.file.close()
 
 
-def _fill(cluster: Cluster, file: RecordFile) -> dict[int, Standing]:
+def _fill(cluster: Cluster, file: RecordFile) -> dict[int, PodStanding]:
     """A record's objects into a cluster; where each pod stood, by row."""
     read_into(cluster, file.objects)
     found = {}
     pods = cluster.pods
-    for uid, standing in file.standings().items():
+    for uid, standing in file.pod_standings().items():
         row = pods.row(uid)
         if row is None:
             continue
@@ -380,9 +380,9 @@ def not_handled(record: Record, names: frozenset[str]) -> Reason | None:
     except InputError:
         return None
     if head.status.phase in _FINISHED:
-        return reason(Code.ENDED, f"It has ended: its phase is {head.status.phase}.")
+        return reason(ReasonCode.ENDED, f"It has ended: its phase is {head.status.phase}.")
     if head.spec.scheduler_name in names:
         return None
     asked = head.spec.scheduler_name or "no scheduler by name"
     sentence = f"It asks for {asked}, and this one answers to {', '.join(sorted(names))}."
-    return reason(Code.OTHER_SCHEDULER, sentence)
+    return reason(ReasonCode.OTHER_SCHEDULER, sentence)

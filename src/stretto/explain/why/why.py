@@ -12,15 +12,15 @@ import msgspec
 import numpy as np
 
 from stretto.explain.records.steps import StepFact
-from stretto.explain.why.cures import Cure, cures_for, cures_of_unit
+from stretto.explain.why.cures import Remedy, cures_for, cures_of_unit
 from stretto.explain.why.forbidden import PreemptionFacts, forbidden_preemption
 from stretto.explain.why.gangs import GangFacts, gang_of
 from stretto.explain.why.inquiry import Inquiry, NearFacts, Overlap, ReasonFacts
-from stretto.explain.why.parts import TOP, ScoredNode, Scores, view_without
-from stretto.explain.why.pending import Alone, reasons_of
+from stretto.explain.why.parts import TOP, NodeScores, ScoredNode, view_without
+from stretto.explain.why.pending import PodFindings, reasons_of
 from stretto.explain.why.queues import ShareFacts, share_of
 from stretto.explain.why.scene import Scene
-from stretto.explain.words.amounts import counted, spoken
+from stretto.explain.words.amounts import format_amount, format_count
 from stretto.explain.words.reasons import Reason
 from stretto.explain.words.standing import UnitFacts
 from stretto.framework.compiled.ties import TieRule
@@ -42,7 +42,7 @@ TIE_WORDS: Final = {
 }
 
 
-class Ask(msgspec.Struct, frozen=True):
+class RequestedAmount(msgspec.Struct, frozen=True):
     """One amount that a pod asks for."""
 
     #: Name of the resource.
@@ -53,7 +53,7 @@ class Ask(msgspec.Struct, frozen=True):
     text: str
 
 
-class NodesSay(msgspec.Struct, frozen=True):
+class NodesVerdict(msgspec.Struct, frozen=True):
     """What all nodes say to a pod."""
 
     #: Nodes looked at.
@@ -70,7 +70,7 @@ class NodesSay(msgspec.Struct, frozen=True):
     nearest: tuple[NearFacts, ...]
 
 
-class Choice(msgspec.Struct, frozen=True):
+class NodeChoice(msgspec.Struct, frozen=True):
     """The nodes that a pod may choose from, by score."""
 
     #: How the chosen node, or the first choice, compares: for people.
@@ -99,15 +99,15 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     #: Its priority.
     priority: int = 0
     #: What it asks for.
-    asks: tuple[Ask, ...] = ()
+    asks: tuple[RequestedAmount, ...] = ()
     #: The reason to look at first; ``None`` for a pod that has a node.
     dominant: Reason | None = None
     #: Every reason, the dominant one first.
     reasons: tuple[Reason, ...] = ()
     #: What the nodes say; ``None`` for a pod that has one.
-    nodes: NodesSay | None = None
+    nodes: NodesVerdict | None = None
     #: What would help.
-    cures: tuple[Cure, ...] = ()
+    cures: tuple[Remedy, ...] = ()
     #: Its unit; ``None`` where there is nothing to say of it.
     unit: UnitFacts | None = None
     #: Why nobody's leaving would help; ``None`` where it may, or where it is said elsewhere.
@@ -119,7 +119,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     #: How its queue stood, and who held what that is owed; ``None`` where nobody counts.
     share: ShareFacts | None = None
     #: The nodes it chose from, or could choose from now; ``None`` where none fits.
-    choice: Choice | None = None
+    choice: NodeChoice | None = None
     #: What happened to it, as far as it was noted.
     steps: tuple[StepFact, ...] = ()
     #: Attempts to place it that came to nothing; without notes those since the last success.
@@ -149,7 +149,7 @@ class NodeExplanation(msgspec.Struct, frozen=True, kw_only=True):
     basis: str = ""
 
 
-class _Question(msgspec.Struct, frozen=True):
+class _PodQuestion(msgspec.Struct, frozen=True):
     """A pod, and a look at the nodes that it is judged by."""
 
     #: Its row.
@@ -195,7 +195,7 @@ def explain_pod_on(scene: Scene, name: str, node: str) -> NodeExplanation:
     pod = scene.cluster.pods.key(asked.row)
     place = int(np.searchsorted(asked.inquiry.slots, slot))
     chosen, feasible = None, int(asked.inquiry.fits.sum())
-    scores = Scores(scene.rules(asked.row)[1], asked.pod, asked.view, _feasible(asked))
+    scores = NodeScores(scene.rules(asked.row)[1], asked.pod, asked.view, _feasible(asked))
     mine = np.flatnonzero(scores.slots == asked.slot)
     if len(mine):
         chosen = scores.node(int(mine[0]), asked.slot)
@@ -234,7 +234,7 @@ def _failed(steps: tuple[StepFact, ...], unit: UnitFacts | None) -> int:
     return unit.attempts if unit is not None else 0
 
 
-def _question(scene: Scene, name: str) -> _Question:
+def _question(scene: Scene, name: str) -> _PodQuestion:
     row = scene.row_of(name)
     cluster = scene.cluster
     pod = cluster.classes[int(cluster.pods.class_id[row])]
@@ -242,19 +242,19 @@ def _question(scene: Scene, name: str) -> _Question:
     view = scene.view() if slot == NO_SLOT else view_without(scene, row)
     inquiry = Inquiry(scene.rules(row)[0], pod, view, cluster.nodes.live_slots())
     out = ", with this pod taken out of its node" if slot != NO_SLOT else ""
-    return _Question(row, pod, slot, view, inquiry, scene.when + out)
+    return _PodQuestion(row, pod, slot, view, inquiry, scene.when + out)
 
 
-def _feasible(asked: _Question) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _feasible(asked: _PodQuestion) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     found = asked.inquiry.slots[asked.inquiry.fits]
     if asked.slot != NO_SLOT and asked.slot not in found:
         found = np.append(found, asked.slot)
     return found
 
 
-def _placed(scene: Scene, asked: _Question) -> Explanation:
+def _placed(scene: Scene, asked: _PodQuestion) -> Explanation:
     """A pod that has a node: what it chose from."""
-    scores = Scores(scene.rules(asked.row)[1], asked.pod, asked.view, _feasible(asked))
+    scores = NodeScores(scene.rules(asked.row)[1], asked.pod, asked.view, _feasible(asked))
     return msgspec.structs.replace(
         _head(scene, asked),
         choice=_choice(scene, asked, scores),
@@ -262,33 +262,33 @@ def _placed(scene: Scene, asked: _Question) -> Explanation:
     )
 
 
-def _pending(scene: Scene, asked: _Question) -> Explanation:
+def _pending(scene: Scene, asked: _PodQuestion) -> Explanation:
     """A pod that has none: everything that stands in the way, and what would help."""
     inquiry = asked.inquiry
     unit = scene.notes.unit_of(asked.row)
     gang = gang_of(scene, asked.row, unit)
     steps = scene.notes.steps_of(asked.row)
     state = PodState(int(scene.cluster.pods.state[asked.row]))
-    alone = Alone(state, steps, scene.gates.get(scene.cluster.pods.key(asked.row), ()))
+    alone = PodFindings(state, steps, scene.gates.get(scene.cluster.pods.key(asked.row), ()))
     reasons = reasons_of(inquiry, alone, unit, gang)
     near = inquiry.nearest(NEAREST)
     filters, weighed = scene.rules(asked.row)
     said = diagnose(filters, asked.pod, asked.view, inquiry.slots, nearest=0)
     fits = inquiry.fits
-    cures: tuple[Cure, ...] = ()
+    cures: tuple[Remedy, ...] = ()
     if unit is not None:
         cures = cures_of_unit(unit, scene.groups)
     if not fits.any():
         cures += cures_for(inquiry, near, _cure_bits(scene, asked))
     elif gang is not None and not cures:
         cures = gang.cures
-    scores = Scores(weighed, asked.pod, asked.view, inquiry.slots[fits])
+    scores = NodeScores(weighed, asked.pod, asked.view, inquiry.slots[fits])
     forbidden = None if fits.any() else forbidden_preemption(scene, asked.row)
     return msgspec.structs.replace(
         _head(scene, asked),
         dominant=reasons[0],
         reasons=reasons,
-        nodes=NodesSay(
+        nodes=NodesVerdict(
             total=said.total,
             available=said.available,
             message=f"{said.message} {forbidden.message}" if forbidden else said.message,
@@ -306,24 +306,24 @@ def _pending(scene: Scene, asked: _Question) -> Explanation:
     )
 
 
-def _cure_bits(scene: Scene, asked: _Question) -> int:
-    """``Cure`` bits of all that stands in the way; a pod's volumes are not known by its class."""
+def _cure_bits(scene: Scene, asked: _PodQuestion) -> int:
+    """``Remedy`` bits of all that stands in the way; a pod's volumes are not known by its class."""
     by_class = 0 if scene.profile.exact else int(scene.engine.cures_of(asked.pod.id))
     return reduce(or_, (int(each.rule.CURES) for each in asked.inquiry.refused), by_class)
 
 
-def _head(scene: Scene, asked: _Question) -> Explanation:
+def _head(scene: Scene, asked: _PodQuestion) -> Explanation:
     """Who the pod is and what it asks for."""
     cluster, row = scene.cluster, asked.row
     names = cluster.ledger.resources.names
-    asks = [Ask(names[c], n, spoken(names[c], n)) for c, n in asked.pod.requests]
+    asks = [RequestedAmount(names[c], n, format_amount(names[c], n)) for c, n in asked.pod.requests]
     for request in asked.pod.devices:
-        text = spoken(request.kind, request.count)
+        text = format_amount(request.kind, request.count)
         if request.milli < 1000:
             text = f"{request.milli} thousandths of one {request.kind}"
         if request.models:
             text += f" of model {' or '.join(request.models)}"
-        asks.append(Ask(request.kind, request.count, text))
+        asks.append(RequestedAmount(request.kind, request.count, text))
     return Explanation(
         pod=cluster.pods.key(row),
         state=PodState(int(cluster.pods.state[row])).name.lower(),
@@ -335,10 +335,10 @@ def _head(scene: Scene, asked: _Question) -> Explanation:
     )
 
 
-def _choice(scene: Scene, asked: _Question, scores: Scores) -> Choice:
+def _choice(scene: Scene, asked: _PodQuestion, scores: NodeScores) -> NodeChoice:
     top, tied = scores.top(TOP, asked.slot), scores.tied
     chosen = next((each for each in top if each.chosen), None)
-    return Choice(
+    return NodeChoice(
         sentence=_chosen(chosen, top[0], tied) if top else "",
         basis=asked.basis,
         feasible=len(scores.slots),
@@ -350,7 +350,7 @@ def _choice(scene: Scene, asked: _Question, scores: Scores) -> Choice:
 
 def _chosen(chosen: ScoredNode | None, best: ScoredNode, tied: int) -> str:
     """How the chosen node compares with the best, in a sentence."""
-    shared = f" (shared by {counted(tied, 'node')})" if tied > 1 else ""
+    shared = f" (shared by {format_count(tied, 'node')})" if tied > 1 else ""
     if chosen is None:
         return f"{best.node} would be the first choice now, with score {best.total}{shared}."
     if chosen.rank == 1:
@@ -373,10 +373,10 @@ def _ranked(score: ScoredNode, feasible: int) -> str:
     return f"{score.node} fits, with score {score.total} and rank {score.rank} of {feasible:,}"
 
 
-def _held(scene: Scene, asked: _Question, score: ScoredNode) -> str:
+def _held(scene: Scene, asked: _PodQuestion, score: ScoredNode) -> str:
     """Why a pod without a node is not on one that fits, in two sentences."""
     feasible = int(asked.inquiry.fits.sum())
-    others = counted(feasible - 1, "other node")
+    others = format_count(feasible - 1, "other node")
     why = _pending(scene, asked).reasons[0].sentence
     return f"{_ranked(score, feasible)}; it fits on {others} too. {why}"
 

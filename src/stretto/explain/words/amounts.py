@@ -6,7 +6,7 @@ _UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _BYTES: Final = ("memory", "ephemeral-storage")
 
 
-def spoken(resource: str, amount: int) -> str:
+def format_amount(resource: str, amount: int) -> str:
     """An amount in exact units (milli-CPU, bytes, pieces) with its unit.
 
     >>> spoken("cpu", 1500), spoken("cpu", 1000), spoken("memory", 13 << 29)
@@ -33,13 +33,13 @@ def short_of(resource: str, asked: int, free: int) -> str:
     '3.5 GiB short (asks 4 GiB, 512 MiB free)'
     """
     has = max(0, free)
-    asks, left = spoken(resource, asked), spoken(resource, has)
+    asks, left = format_amount(resource, asked), format_amount(resource, has)
     if resource not in _BYTES and not resource.startswith("hugepages-"):
         asks, left = asks.split()[0], left.split()[0]
-    return f"{spoken(resource, asked - has)} short (asks {asks}, {left} free)"
+    return f"{format_amount(resource, asked - has)} short (asks {asks}, {left} free)"
 
 
-def counted(count: int, word: str, plural: str = "") -> str:
+def format_count(count: int, word: str, plural: str = "") -> str:
     """A number with its noun.
 
     >>> counted(1, "node"), counted(1200, "node"), counted(2, "class", "classes")

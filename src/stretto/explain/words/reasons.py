@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 
-class Tier(Enum):
+class ReasonTier(Enum):
     """What sort of thing stands in the way."""
 
     #: The pod, its group or its names are wrong: nothing but an edit helps.
@@ -31,7 +31,7 @@ class Tier(Enum):
     WAITING = "waiting"
 
 
-class Code(Enum):
+class ReasonCode(Enum):
     """One reason. Codes never change their meaning and are never used again."""
 
     #: The object cannot be read.
@@ -86,32 +86,32 @@ class Code(Enum):
     QUEUED = "queued"
 
 
-TIERS: Final[Mapping[Code, Tier]] = {
-    Code.UNREADABLE: Tier.MISCONFIGURED,
-    Code.OTHER_SCHEDULER: Tier.MISCONFIGURED,
-    Code.ENDED: Tier.WAITING,
-    Code.UNKNOWN_GROUP: Tier.MISCONFIGURED,
-    Code.UNREADABLE_GROUP: Tier.MISCONFIGURED,
-    Code.UNKNOWN_RESOURCE: Tier.MISCONFIGURED,
-    Code.UNKNOWN_MODEL: Tier.MISCONFIGURED,
-    Code.DYNAMIC_CLAIMS: Tier.MISCONFIGURED,
-    Code.VOLUME_CLAIMS: Tier.MISCONFIGURED,
-    Code.GATED: Tier.WAITING,
-    Code.NO_NODES: Tier.WAITING,
-    Code.NOT_ALLOWED: Tier.NEVER_FITS,
-    Code.VOLUMES: Tier.WAITING,
-    Code.OTHER_PODS: Tier.WAITING,
-    Code.TOO_BIG: Tier.NEVER_FITS,
-    Code.GANG_TOO_BIG: Tier.NEVER_FITS,
-    Code.GANG_INCOMPLETE: Tier.GANG_SHORT,
-    Code.GANG_TIMED_OUT: Tier.GANG_SHORT,
-    Code.QUEUE_LIMIT: Tier.QUOTA,
-    Code.NO_ROOM: Tier.WAITING,
-    Code.GANG_SHORT: Tier.GANG_SHORT,
-    Code.CONFLICT: Tier.CONFLICT,
-    Code.BACK_OFF: Tier.BACK_OFF,
-    Code.IN_HAND: Tier.WAITING,
-    Code.QUEUED: Tier.WAITING,
+TIERS: Final[Mapping[ReasonCode, ReasonTier]] = {
+    ReasonCode.UNREADABLE: ReasonTier.MISCONFIGURED,
+    ReasonCode.OTHER_SCHEDULER: ReasonTier.MISCONFIGURED,
+    ReasonCode.ENDED: ReasonTier.WAITING,
+    ReasonCode.UNKNOWN_GROUP: ReasonTier.MISCONFIGURED,
+    ReasonCode.UNREADABLE_GROUP: ReasonTier.MISCONFIGURED,
+    ReasonCode.UNKNOWN_RESOURCE: ReasonTier.MISCONFIGURED,
+    ReasonCode.UNKNOWN_MODEL: ReasonTier.MISCONFIGURED,
+    ReasonCode.DYNAMIC_CLAIMS: ReasonTier.MISCONFIGURED,
+    ReasonCode.VOLUME_CLAIMS: ReasonTier.MISCONFIGURED,
+    ReasonCode.GATED: ReasonTier.WAITING,
+    ReasonCode.NO_NODES: ReasonTier.WAITING,
+    ReasonCode.NOT_ALLOWED: ReasonTier.NEVER_FITS,
+    ReasonCode.VOLUMES: ReasonTier.WAITING,
+    ReasonCode.OTHER_PODS: ReasonTier.WAITING,
+    ReasonCode.TOO_BIG: ReasonTier.NEVER_FITS,
+    ReasonCode.GANG_TOO_BIG: ReasonTier.NEVER_FITS,
+    ReasonCode.GANG_INCOMPLETE: ReasonTier.GANG_SHORT,
+    ReasonCode.GANG_TIMED_OUT: ReasonTier.GANG_SHORT,
+    ReasonCode.QUEUE_LIMIT: ReasonTier.QUOTA,
+    ReasonCode.NO_ROOM: ReasonTier.WAITING,
+    ReasonCode.GANG_SHORT: ReasonTier.GANG_SHORT,
+    ReasonCode.CONFLICT: ReasonTier.CONFLICT,
+    ReasonCode.BACK_OFF: ReasonTier.BACK_OFF,
+    ReasonCode.IN_HAND: ReasonTier.WAITING,
+    ReasonCode.QUEUED: ReasonTier.WAITING,
 }
 """Every code with its tier, the dominant ones first."""
 
@@ -122,18 +122,18 @@ class Reason(msgspec.Struct, frozen=True):
     """One reason why a pod waits, in words."""
 
     #: Stable code, for programs.
-    code: Code
+    code: ReasonCode
     #: What sort of thing must change.
-    tier: Tier
+    tier: ReasonTier
     #: For people: a whole sentence with names and figures.
     sentence: str
 
 
-def reason(code: Code, sentence: str) -> Reason:
+def reason(code: ReasonCode, sentence: str) -> Reason:
     """A reason with the tier of its code."""
     return Reason(code, TIERS[code], sentence)
 
 
-def ordered(reasons: list[Reason]) -> tuple[Reason, ...]:
+def sort_reasons(reasons: list[Reason]) -> tuple[Reason, ...]:
     """Reasons with the dominant one first."""
     return tuple(sorted(reasons, key=lambda each: _RANK[each.code]))

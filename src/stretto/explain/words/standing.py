@@ -5,8 +5,8 @@ from typing import Final
 
 import msgspec
 
-from stretto.control.dispatcher.views import Views
-from stretto.control.reporting.held_back import limit_words
+from stretto.control.dispatcher.views import UnitViews
+from stretto.control.reporting.held_back import limit_message
 from stretto.state.rows.lifecycle import UnitState
 from stretto.state.work.units import NO_GROUP, Cure, Unit, Units
 
@@ -100,9 +100,9 @@ def facts_of(
     )
 
 
-def quota_words(views: Views | None, unit: Unit) -> str:
+def quota_message(views: UnitViews | None, unit: Unit) -> str:
     """Which limits of its queues keep a unit waiting, in a sentence; empty where none does."""
-    return limit_words(views.limits(unit)) if views is not None else ""
+    return limit_message(views.limits(unit)) if views is not None else ""
 
 
 CURE_WORDS: Final[Mapping[Cure, str]] = {
@@ -123,6 +123,6 @@ CURE_WORDS: Final[Mapping[Cure, str]] = {
 """Events that wake a waiting pod, in words."""
 
 
-def cure_words(cures: int) -> tuple[str, ...]:
+def event_names(cures: int) -> tuple[str, ...]:
     """The events of some ``Cure`` bits, in words."""
     return tuple(words for bit, words in CURE_WORDS.items() if cures & bit)

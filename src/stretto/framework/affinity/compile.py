@@ -10,11 +10,17 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from stretto.framework.affinity.domains import Geography
-from stretto.framework.compiled.domain_tables import CAP, EVERYWHERE, NO_TALLY, DomainTable, Kind
+from stretto.framework.affinity.domains import DomainMap
+from stretto.framework.compiled.domain_tables import (
+    CAP,
+    EVERYWHERE,
+    NO_TALLY,
+    ConstraintKind,
+    DomainTable,
+)
 from stretto.framework.contract.rule import FilterRule, ScoreRule
 from stretto.state.classes.table import PodClass
-from stretto.state.classes.terms import HOSTNAME, NOBODY, Spread, Wants
+from stretto.state.classes.terms import HOSTNAME, NOBODY, ClassTerms, SpreadConstraint
 from stretto.state.cluster.cluster import Cluster
 
 AFFINITY: Final = "InterPodAffinity"
@@ -26,11 +32,11 @@ FIRST_ROOM: Final = 8
 
 PARTS: Final = 6
 """Numbers of a constraint."""
-Constraint = tuple[Kind, int, int, int, int, int]
+Constraint = tuple[ConstraintKind, int, int, int, int, int]
 """Kind, tally, key and three numbers, as ``DomainTable`` has them."""
 
 
-class Weights(NamedTuple):
+class InterPodWeights(NamedTuple):
     """What a profile makes of the rules."""
 
     #: Whether affinity refuses.
@@ -43,13 +49,13 @@ class Weights(NamedTuple):
     spread: int
 
 
-class Tables:
+class DomainTables:
     """Keeps ``DomainTable`` in step with the classes that are asked for."""
 
-    def __init__(self, cluster: Cluster, weights: Weights) -> None:
+    def __init__(self, cluster: Cluster, weights: InterPodWeights) -> None:
         """Start with no class compiled."""
         #: Keys and masks.
-        self.geography = Geography(cluster)
+        self.geography = DomainMap(cluster)
         #: What the profile makes of the rules.
         self.weights = weights
         #: Rises when tallies are laid out anew.
@@ -61,16 +67,16 @@ class Tables:
     def _reset(self) -> None:
         self.layout += 1
         self._serial: npt.NDArray[np.int64] = np.zeros(64, np.int64)
-        self._start = _Column(64)
-        self._stop = _Column(64)
-        self._counted_start = _Column(64)
-        self._counted_stop = _Column(64)
-        self._constraints = [_Column(64) for _ in range(PARTS)]
-        self._counted = _Column(64)
+        self._start = _GrowingColumn(64)
+        self._stop = _GrowingColumn(64)
+        self._counted_start = _GrowingColumn(64)
+        self._counted_stop = _GrowingColumn(64)
+        self._constraints = [_GrowingColumn(64) for _ in range(PARTS)]
+        self._counted = _GrowingColumn(64)
         self._tally = {
-            name: _Column(64) for name in ("population", "key", "mask", "next", "offset")
+            name: _GrowingColumn(64) for name in ("population", "key", "mask", "next", "offset")
         }
-        self._first = _Column(64)
+        self._first = _GrowingColumn(64)
         self._numbers: dict[tuple[int, int, int], int] = {}
         self._rooms: list[int] = []
         #: Entries of the sums of all tallies.
@@ -86,7 +92,7 @@ class Tables:
         geography, classes = self.geography, self._cluster.classes
         geography.catch_up()
         seen = (self._cluster.domains.epoch, geography.layout)
-        if seen != self._seen or self._outgrown():
+        if seen != self._seen or self._has_outgrown():
             self._seen = seen
             self._reset()
         for class_id in class_ids:
@@ -115,7 +121,7 @@ class Tables:
             self._counted_start.used,
             self._counted_stop.used,
             self._counted.used,
-            self._first_of_populations(),
+            self._first_tally_of(),
             tally["next"].used,
             tally["population"].used,
             tally["key"].used,
@@ -136,11 +142,11 @@ class Tables:
         """Entries that a tally's sums have room for."""
         return self._rooms[int(self._tally["key"].used[tally])]
 
-    def _first_of_populations(self) -> npt.NDArray[np.int32]:
+    def _first_tally_of(self) -> npt.NDArray[np.int32]:
         self._first.fit(len(self._cluster.domains.populations), -1)
         return self._first.used
 
-    def _outgrown(self) -> bool:
+    def _has_outgrown(self) -> bool:
         sizes = self.geography.domains.tolist()
         return any(
             room < size
@@ -173,34 +179,36 @@ class Tables:
             span.fit(pod.id + 1, 0)
             span.used[pod.id] = value
 
-    def _constraints_of(self, pod: PodClass, wants: Wants) -> list[Constraint]:
+    def _constraints_of(self, pod: PodClass, wants: ClassTerms) -> list[Constraint]:
         weights = self.weights
         if wants.malformed and (weights.affinity_filters or weights.spread_filters):
-            return [(Kind.NEVER, NO_TALLY, self._key(HOSTNAME), 0, 0, 0)]
+            return [(ConstraintKind.NEVER, NO_TALLY, self._key(HOSTNAME), 0, 0, 0)]
         found: list[Constraint] = []
         if weights.affinity_filters:
             for key in wants.near:
                 tally = self._number(wants.company, self._key(key), EVERYWHERE)
-                found.append((Kind.NEAR, tally, self._key(key), int(wants.meets_itself), 0, 0))
+                found.append(
+                    (ConstraintKind.NEAR, tally, self._key(key), int(wants.selects_itself), 0, 0)
+                )
             for key, population in dict.fromkeys((*wants.far, *wants.shut)):
                 tally = self._number(population, self._key(key), EVERYWHERE)
-                found.append((Kind.FAR, tally, self._key(key), 0, 0, 0))
+                found.append((ConstraintKind.FAR, tally, self._key(key), 0, 0, 0))
         if weights.spread_filters:
             for each in wants.hard:
                 tally = self._spread_tally(pod, each, wants.hard)
                 at, least = self._key(each.key), max(each.least, 1)
-                found.append((Kind.HARD, tally, at, each.skew, each.own, least))
+                found.append((ConstraintKind.HARD, tally, at, each.skew, each.own, least))
         if weights.spread:
-            among = () if wants.by_default else wants.soft
+            among = () if wants.from_defaults else wants.soft
             for each in wants.soft:
                 tally = self._spread_tally(pod, each, among)
                 at, count = self._key(each.key), len(wants.soft)
-                found.append((Kind.SOFT, tally, at, each.skew, count, 0))
+                found.append((ConstraintKind.SOFT, tally, at, each.skew, count, 0))
         if weights.affinity:
             found += self._wishes(wants)
         return found
 
-    def _wishes(self, wants: Wants) -> list[Constraint]:
+    def _wishes(self, wants: ClassTerms) -> list[Constraint]:
         """Preferred terms, summed by key and population; each key counts by its largest weight."""
         sums: dict[tuple[str, int], int] = {}
         largest: dict[str, int] = {}
@@ -210,7 +218,7 @@ class Tables:
         total = sum(largest.values())
         return [
             (
-                Kind.WISH,
+                ConstraintKind.WISH,
                 self._number(population, self._key(key), EVERYWHERE),
                 self._key(key),
                 weight,
@@ -220,7 +228,9 @@ class Tables:
             for (key, population), weight in sums.items()
         ]
 
-    def _spread_tally(self, pod: PodClass, spread: Spread, among: tuple[Spread, ...]) -> int:
+    def _spread_tally(
+        self, pod: PodClass, spread: SpreadConstraint, among: tuple[SpreadConstraint, ...]
+    ) -> int:
         if spread.population == NOBODY:
             return NO_TALLY
         keys = tuple(sorted({self._key(each.key) for each in among}))
@@ -259,7 +269,7 @@ class Tables:
         return found
 
 
-class _Column:
+class _GrowingColumn:
     """An int32 column that grows at its end."""
 
     def __init__(self, room: int) -> None:
@@ -287,10 +297,12 @@ class _Column:
             self.length = length
 
 
-def weights_of(filters: Iterable[FilterRule], scores: Iterable[tuple[ScoreRule, int]]) -> Weights:
+def weights_of(
+    filters: Iterable[FilterRule], scores: Iterable[tuple[ScoreRule, int]]
+) -> InterPodWeights:
     """What a profile's rules make of other pods: asks them by what they are named."""
     names = {rule.NAME for rule in filters}
     weights = {rule.NAME: weight for rule, weight in scores}
-    return Weights(
+    return InterPodWeights(
         AFFINITY in names, SPREAD in names, weights.get(AFFINITY, 0), weights.get(SPREAD, 0)
     )

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.base.arrays import distinct
-from stretto.framework.affinity.compile import Tables
+from stretto.framework.affinity.compile import DomainTables
 from stretto.framework.compiled.domain_tables import CAP, DomainState, DomainTable
 from stretto.state.affinity.counts import SLOT_BITS
 from stretto.state.cluster.cluster import Cluster
@@ -25,7 +25,7 @@ SLOT_MASK: Final = (1 << SLOT_BITS) - 1
 class DomainView:
     """Counts and tallies of one shard."""
 
-    def __init__(self, tables: Tables, cluster: Cluster) -> None:
+    def __init__(self, tables: DomainTables, cluster: Cluster) -> None:
         """Start empty; the first ``sync`` fills it."""
         #: What is compiled, shared by the shards.
         self.tables = tables
@@ -122,7 +122,7 @@ class DomainView:
         named, counts = np.unique(keys, return_counts=True)
         return named >> SLOT_BITS, named & SLOT_MASK, counts.astype(np.int64)
 
-    def keep_stamps(self, entries: int) -> None:
+    def ensure_stamps(self, entries: int) -> None:
         """Have a stamp for each entry of the class cache."""
         stamps = self.state.stamp
         if entries > len(stamps):
@@ -219,8 +219,8 @@ class DomainView:
         host = table.is_host[table.tally_key[tally]] > 0
         offset = table.tally_offset[tally]
         np.add.at(state.sums, (offset + domain)[~host], more[~host].astype(np.int32))
-        np.add.at(state.sums, (offset + _rung(before))[host], np.int32(-1))
-        np.add.at(state.sums, (offset + _rung(before + more))[host], np.int32(1))
+        np.add.at(state.sums, (offset + _count_bucket(before))[host], np.int32(-1))
+        np.add.at(state.sums, (offset + _count_bucket(before + more))[host], np.int32(1))
 
     def _follow_nodes(self) -> None:
         """Tallies after nodes came, went or changed: what each slot counted for and counts for."""
@@ -254,7 +254,7 @@ class DomainView:
         for domain, sign in ((old, -1), (new, 1)):
             here = np.flatnonzero((domain > 0) & (old != new))
             self.state.total[here] += sign * counts[here]
-            at = table.tally_offset[:n] + np.where(host, _rung(counts), domain)
+            at = table.tally_offset[:n] + np.where(host, _count_bucket(counts), domain)
             self.state.sums[at[here]] += sign * np.where(host, 1, counts)[here]
             zones = here[~host[here]]
             where = at[zones]
@@ -271,10 +271,10 @@ class DomainView:
         if self._filled == tables.tallies and len(state.sums) >= tables.length:
             return
         self.state = state = state._replace(
-            sums=_longer(state.sums, tables.length),
-            nodes=_longer(state.nodes, tables.length),
-            total=_longer(state.total, tables.tallies),
-            present=_longer(state.present, tables.tallies),
+            sums=_lengthened(state.sums, tables.length),
+            nodes=_lengthened(state.nodes, tables.length),
+            total=_lengthened(state.total, tables.tallies),
+            present=_lengthened(state.present, tables.tallies),
         )
         for tally in range(self._filled, tables.tallies):
             self._fill(tally)
@@ -290,7 +290,7 @@ class DomainView:
         sums, nodes = state.sums[first : first + room], state.nodes[first : first + room]
         state.total[tally] = counts.sum()
         if table.is_host[key]:
-            sums[:] = np.bincount(_rung(counts), minlength=room)
+            sums[:] = np.bincount(_count_bucket(counts), minlength=room)
             state.present[tally] = len(counts)
             return
         sums[:] = np.bincount(domain[inside], counts, room)
@@ -298,12 +298,12 @@ class DomainView:
         state.present[tally] = np.count_nonzero(nodes)
 
 
-def _rung(counts: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
+def _count_bucket(counts: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
     """Places of counts in a histogram."""
     return np.asarray(np.clip(counts, 0, CAP - 1), np.int64)
 
 
-def _longer(column: npt.NDArray[np.int32], length: int) -> npt.NDArray[np.int32]:
+def _lengthened(column: npt.NDArray[np.int32], length: int) -> npt.NDArray[np.int32]:
     if length <= len(column):
         return column
     longer = np.zeros(max(length, 2 * len(column)), np.int32)

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from stretto.framework.compiled.domain_tables import EVERYWHERE
 from stretto.framework.contract.rule import View
-from stretto.framework.plugins.node_affinity import NodeAffinity
-from stretto.framework.plugins.taints import TaintToleration
+from stretto.framework.plugins.node_affinity import NodeAffinityRule
+from stretto.framework.plugins.taints import TaintTolerationRule
 from stretto.state.classes.table import PodClass
 from stretto.state.classes.terms import HOSTNAME
 from stretto.state.cluster.cluster import Cluster
@@ -26,7 +26,7 @@ MANY: Final = 8
 """When more than one slot in so many has changed, everything is made anew."""
 
 
-class _Mask(NamedTuple):
+class _NodeMask(NamedTuple):
     """Which nodes count."""
 
     #: Keys that a node must have.
@@ -37,7 +37,7 @@ class _Mask(NamedTuple):
     by_taints: PodClass | None
 
 
-class Geography:
+class DomainMap:
     """Domains of slots by key, and masks."""
 
     def __init__(self, cluster: Cluster) -> None:
@@ -60,11 +60,11 @@ class Geography:
         self.layout: int = 0
         self._cluster = cluster
         self._view = View(Columns(cluster.ledger), cluster.nodes)
-        self._affinity = NodeAffinity({})
-        self._taints = TaintToleration({})
+        self._affinity = NodeAffinityRule({})
+        self._taints = TaintTolerationRule({})
         self._numbers: dict[str, int] = {}
         self._domains: list[dict[str, int]] = []
-        self._masks: list[_Mask] = [_Mask((), None, None)]
+        self._masks: list[_NodeMask] = [_NodeMask((), None, None)]
         self._mask_numbers: dict[Hashable, int] = {}
         self._stale: set[int] = set()
         self._void = True
@@ -118,7 +118,7 @@ class Geography:
         if found is not None:
             return found
         self._mask_numbers[name] = found = len(self._masks)
-        made = _Mask(keys, pod if affinity is not None else None, pod if by_taints else None)
+        made = _NodeMask(keys, pod if affinity is not None else None, pod if by_taints else None)
         self._masks.append(made)
         slots = np.arange(self.size)
         self.mask = np.vstack([self.mask, self._counts(made, slots)[None]])
@@ -206,7 +206,7 @@ class Geography:
         there = pairs[pairs > 0]
         return len(np.unique(there)) == len(there)
 
-    def _counts(self, mask: _Mask, slots: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+    def _counts(self, mask: _NodeMask, slots: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
         """uint8[k]: where nodes count."""
         counts = self._cluster.nodes.live[slots] > 0
         for key in mask.keys:

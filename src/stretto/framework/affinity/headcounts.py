@@ -12,8 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.framework.affinity.counts import DomainView
-from stretto.framework.compiled.affinity import Constraint, constraints_of, pods_at
-from stretto.framework.compiled.domain_tables import NO_TALLY, DomainState, DomainTable, Kind
+from stretto.framework.compiled.affinity import DomainConstraint, constraints_of, pods_at
+from stretto.framework.compiled.domain_tables import (
+    NO_TALLY,
+    ConstraintKind,
+    DomainState,
+    DomainTable,
+)
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -22,11 +27,11 @@ NO_LIMIT: Final = 1 << 40
 """Room where any number of pods will do."""
 
 
-class Headcount(NamedTuple):
+class DomainExcess(NamedTuple):
     """One rule that too many pods in a node's domain break."""
 
     #: What kind of rule it is.
-    kind: Kind
+    kind: ConstraintKind
     #: Number of its topology key.
     key: int
     #: Who counts.
@@ -37,7 +42,7 @@ class Headcount(NamedTuple):
     here: Mask
 
 
-class Company(NamedTuple):
+class RequiredAffinity(NamedTuple):
     """Required affinity: who must be in each of a node's domains."""
 
     #: Who counts.
@@ -49,7 +54,7 @@ class Company(NamedTuple):
     #: Whether the pod may be the first where there is nobody.
     may_be_first: bool
 
-    def suffices(self, gone: Ints) -> Mask:
+    def is_satisfied(self, gone: Ints) -> Mask:
         """bool[slot]: where somebody is left once so many of each node have gone."""
         first = np.full(len(gone), self.may_be_first)
         for total in self.totals:
@@ -57,15 +62,15 @@ class Company(NamedTuple):
         return np.asarray((self.there > gone) | first)
 
 
-class Headcounts(NamedTuple):
+class EvictionPreview(NamedTuple):
     """What the rules between pods say of every node to one class."""
 
     #: bool[slot]: nodes that have the labels that the rules ask for.
     open: Mask
     #: Rules that too many pods break.
-    counts: tuple[Headcount, ...]
+    counts: tuple[DomainExcess, ...]
     #: Required affinity; ``None`` without any.
-    company: Company | None
+    company: RequiredAffinity | None
 
     def passes(self) -> Mask:
         """bool[slot]: nodes that the rules let the class onto as things are."""
@@ -73,7 +78,7 @@ class Headcounts(NamedTuple):
         for each in self.counts:
             mask &= each.room >= 0
         if self.company is not None:
-            mask &= self.company.suffices(np.zeros(len(mask), np.int64))
+            mask &= self.company.is_satisfied(np.zeros(len(mask), np.int64))
         return mask
 
     def could(self, view: DomainView) -> Mask:
@@ -82,46 +87,52 @@ class Headcounts(NamedTuple):
         for each in self.counts:
             mask &= each.room + np.where(each.here, view.state.pods[each.population], 0) >= 0
         if self.company is not None:
-            mask &= self.company.suffices(np.zeros(len(mask), np.int64))
+            mask &= self.company.is_satisfied(np.zeros(len(mask), np.int64))
         return mask
 
 
-def headcounts(view: DomainView, class_id: int) -> Headcounts:
+def eviction_preview(view: DomainView, class_id: int) -> EvictionPreview:
     """What a compiled class is told of every slot by a view as it is."""
     table, state = view.table, view.state
     slots = np.arange(state.pods.shape[1])
-    is_open, counts, near = np.ones(len(slots), np.bool_), list[Headcount](), list[Constraint]()
+    is_open, counts, near = (
+        np.ones(len(slots), np.bool_),
+        list[DomainExcess](),
+        list[DomainConstraint](),
+    )
     for each in constraints_of(table, class_id):
         labelled = table.domain[each.key, slots] > 0
-        if each.kind is Kind.NEVER:
+        if each.kind is ConstraintKind.NEVER:
             is_open[:] = False
-        elif each.kind is Kind.NEAR:
+        elif each.kind is ConstraintKind.NEAR:
             is_open &= labelled
             near.append(each)
-        elif each.kind is Kind.FAR and each.tally != NO_TALLY:
+        elif each.kind is ConstraintKind.FAR and each.tally != NO_TALLY:
             room = np.where(labelled, -pods_at(table, state, each, slots), NO_LIMIT)
-            counts.append(_headcount(table, each, room, slots))
-        elif each.kind is Kind.HARD:
+            counts.append(_domain_excess(table, each, room, slots))
+        elif each.kind is ConstraintKind.HARD:
             is_open &= labelled
             if each.tally != NO_TALLY:
                 room = _room(table, state, each, slots)
-                counts.append(_headcount(table, each, room, slots))
-    company = _company(table, state, near, slots) if near else None
-    return Headcounts(is_open, tuple(counts), company)
+                counts.append(_domain_excess(table, each, room, slots))
+    company = _affinity_of_class(table, state, near, slots) if near else None
+    return EvictionPreview(is_open, tuple(counts), company)
 
 
-def _headcount(table: DomainTable, each: Constraint, room: Ints, slots: Ints) -> Headcount:
+def _domain_excess(
+    table: DomainTable, each: DomainConstraint, room: Ints, slots: Ints
+) -> DomainExcess:
     population = int(table.tally_population[each.tally])
-    return Headcount(each.kind, each.key, population, room, _inside(table, each, slots))
+    return DomainExcess(each.kind, each.key, population, room, _inside(table, each, slots))
 
 
-def _inside(table: DomainTable, each: Constraint, slots: Ints) -> Mask:
+def _inside(table: DomainTable, each: DomainConstraint, slots: Ints) -> Mask:
     """bool[slot]: nodes whose pods count for a constraint."""
     counts = table.mask[table.tally_mask[each.tally], slots] > 0
     return np.asarray(counts & (table.domain[each.key, slots] > 0))
 
 
-def _room(table: DomainTable, state: DomainState, each: Constraint, slots: Ints) -> Ints:
+def _room(table: DomainTable, state: DomainState, each: DomainConstraint, slots: Ints) -> Ints:
     """int64[slot]: how many more pods a hard constraint lets be in each slot's domain.
 
     Counted from the emptiest of the *other* domains: the own one is never too full when it is the
@@ -149,10 +160,10 @@ def _room(table: DomainTable, state: DomainState, each: Constraint, slots: Ints)
     return np.asarray(np.minimum(most + others, NO_LIMIT))
 
 
-def _company(
-    table: DomainTable, state: DomainState, near: list[Constraint], slots: Ints
-) -> Company:
+def _affinity_of_class(
+    table: DomainTable, state: DomainState, near: list[DomainConstraint], slots: Ints
+) -> RequiredAffinity:
     there = np.min([pods_at(table, state, each, slots) for each in near], axis=0)
     totals = tuple(int(state.total[each.tally]) for each in near)
     population = int(table.tally_population[near[0].tally])
-    return Company(population, np.asarray(there, np.int64), totals, near[0].first > 0)
+    return RequiredAffinity(population, np.asarray(there, np.int64), totals, near[0].first > 0)

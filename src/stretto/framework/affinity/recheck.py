@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.base.arrays import distinct
-from stretto.framework.affinity.compile import Tables
+from stretto.framework.affinity.compile import DomainTables
 from stretto.framework.affinity.counts import DomainView
 from stretto.framework.compiled.affinity import allows, count, is_judged
 from stretto.state.cluster.cluster import Cluster
@@ -22,14 +22,16 @@ Recheck = Callable[..., Any]
 does not."""
 
 
-class Referee:
+class ClaimRecheck:
     """Judges claims between pods."""
 
-    def __init__(self, tables: Tables, cluster: Cluster, recheck: Recheck | None = None) -> None:
+    def __init__(
+        self, tables: DomainTables, cluster: Cluster, recheck: Recheck | None = None
+    ) -> None:
         """Over what the shards share, with a view of its own; ``recheck`` is the compiled form."""
         self._view = DomainView(tables, cluster)
         self._cluster = cluster
-        self._recheck = recheck if recheck is not None else recheck_plainly
+        self._recheck = recheck if recheck is not None else recheck_numpy
 
     def stands(self, basis: tuple[int, int, int] | None) -> bool:
         """Whether counts and nodes are what they were when a plan was made."""
@@ -52,7 +54,7 @@ class Referee:
         return done == len(slots)
 
 
-def recheck_plainly(
+def recheck_numpy(
     table: Any, state: Any, class_ids: npt.NDArray[np.int32], slots: npt.NDArray[np.int32]
 ) -> int:
     """How many claims hold before the first that does not; those are counted."""

@@ -9,13 +9,13 @@ import numpy.typing as npt
 
 from stretto.framework.affinity.counts import DomainView
 from stretto.state.classes.table import PodClass
-from stretto.state.classes.terms import NOBODY, Spread
+from stretto.state.classes.terms import NOBODY, SpreadConstraint
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 
-class Look:
+class RuleView:
     """Counts and domains of all slots."""
 
     def __init__(self, view: DomainView) -> None:
@@ -23,7 +23,7 @@ class Look:
         self._view = view
         self._geography = view.tables.geography
 
-    def leave_out(self, class_id: int, slot: int) -> None:
+    def exclude_pod(self, class_id: int, slot: int) -> None:
         """Look on as if one pod of a class were not on its slot."""
         self._view.ready(np.array([class_id], np.int32))
         self._view.take(class_id, slot, -1)
@@ -53,7 +53,9 @@ class Look:
         """bool[slot]: where a node lives."""
         return np.asarray(self._geography.mask[0] > 0)
 
-    def counting(self, pod: PodClass, spread: Spread, among: tuple[Spread, ...]) -> Mask:
+    def counting(
+        self, pod: PodClass, spread: SpreadConstraint, among: tuple[SpreadConstraint, ...]
+    ) -> Mask:
         """bool[slot]: nodes that count for a constraint that stands among others."""
         keys = tuple(sorted({self._geography.key(each.key) for each in among}))
         number = self._geography.mask_of(

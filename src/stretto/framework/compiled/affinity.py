@@ -10,17 +10,23 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from stretto.framework.compiled.domain_tables import CAP, NO_TALLY, DomainState, DomainTable, Kind
+from stretto.framework.compiled.domain_tables import (
+    CAP,
+    NO_TALLY,
+    ConstraintKind,
+    DomainState,
+    DomainTable,
+)
 
 Ints = npt.NDArray[np.int64]
 Slots = npt.NDArray[np.int64]
 
 
-class Constraint(NamedTuple):
+class DomainConstraint(NamedTuple):
     """One constraint of a class, taken out of the table."""
 
     #: What it asks.
-    kind: Kind
+    kind: ConstraintKind
     #: Tally, or ``NO_TALLY``.
     tally: int
     #: Key.
@@ -38,18 +44,18 @@ def is_judged(table: DomainTable, class_id: int) -> bool:
     return bool(table.stop[class_id] > table.start[class_id])
 
 
-def constraints_of(table: DomainTable, class_id: int) -> list[Constraint]:
+def constraints_of(table: DomainTable, class_id: int) -> list[DomainConstraint]:
     """The constraints of a class, in order."""
     span = slice(int(table.start[class_id]), int(table.stop[class_id]))
     columns = (table.kind, table.tally, table.key, table.first, table.second, table.third)
     rows = zip(*(column[span].tolist() for column in columns), strict=True)
-    return [Constraint(Kind(kind), *rest) for kind, *rest in rows]
+    return [DomainConstraint(ConstraintKind(kind), *rest) for kind, *rest in rows]
 
 
 def may_recover(table: DomainTable, class_id: int) -> bool:
     """Whether a class that fits nowhere may fit once other pods are placed."""
     span = slice(int(table.start[class_id]), int(table.stop[class_id]))
-    return bool(np.isin(table.kind[span], (Kind.NEAR, Kind.HARD)).any())
+    return bool(np.isin(table.kind[span], (ConstraintKind.NEAR, ConstraintKind.HARD)).any())
 
 
 def count(table: DomainTable, state: DomainState, class_id: int, slot: int, sign: int) -> None:
@@ -94,14 +100,14 @@ def allows(table: DomainTable, state: DomainState, class_id: int, slot: int) -> 
 
 
 def bonus(
-    table: DomainTable, state: DomainState, constraints: list[Constraint], slots: Slots
+    table: DomainTable, state: DomainState, constraints: list[DomainConstraint], slots: Slots
 ) -> Ints:
     """int64[k]: weighted scores of the soft constraints."""
     total = np.zeros(len(slots), np.int64)
     for each in constraints:
-        if each.kind is Kind.SOFT:
+        if each.kind is ConstraintKind.SOFT:
             total += table.spread_weight * (_soft(table, state, each, slots) // each.second)
-    wishes = [each for each in constraints if each.kind is Kind.WISH]
+    wishes = [each for each in constraints if each.kind is ConstraintKind.WISH]
     for key in dict.fromkeys(each.key for each in wishes):
         mine = [each for each in wishes if each.key == key]
         part = _wished(table, state, mine, slots)
@@ -112,26 +118,26 @@ def bonus(
 def _passes(
     table: DomainTable,
     state: DomainState,
-    each: Constraint,
+    each: DomainConstraint,
     slots: Slots,
     *,
     may_be_first: bool,
 ) -> npt.NDArray[np.bool_]:
     """bool[k]: where a constraint lets the class."""
     domain = table.domain[each.key, slots]
-    if each.kind is Kind.NEVER:
+    if each.kind is ConstraintKind.NEVER:
         return np.zeros(len(slots), np.bool_)
-    if each.kind is Kind.NEAR:
+    if each.kind is ConstraintKind.NEAR:
         return np.asarray((domain > 0) & ((pods_at(table, state, each, slots) > 0) | may_be_first))
-    if each.kind is Kind.FAR:
+    if each.kind is ConstraintKind.FAR:
         return np.asarray((domain == 0) | (pods_at(table, state, each, slots) <= 0))
-    if each.kind is Kind.HARD:
+    if each.kind is ConstraintKind.HARD:
         limit = each.first + least(table, state, each) - each.second
         return np.asarray((domain > 0) & (pods_at(table, state, each, slots) <= limit))
     return np.ones(len(slots), np.bool_)
 
 
-def pods_at(table: DomainTable, state: DomainState, each: Constraint, slots: Slots) -> Ints:
+def pods_at(table: DomainTable, state: DomainState, each: DomainConstraint, slots: Slots) -> Ints:
     """int64[k]: pods of a constraint's tally in the domains of some slots; 0 without a label."""
     if each.tally == NO_TALLY:
         return np.zeros(len(slots), np.int64)
@@ -144,14 +150,14 @@ def pods_at(table: DomainTable, state: DomainState, each: Constraint, slots: Slo
     return np.where(domain > 0, sums, 0)
 
 
-def least(table: DomainTable, state: DomainState, each: Constraint) -> int:
+def least(table: DomainTable, state: DomainState, each: DomainConstraint) -> int:
     """The least count of a hard constraint's domains; 0 where there are too few of them."""
     if each.tally == NO_TALLY or state.present[each.tally] < each.third:
         return 0
     return lowest(table, state, each)
 
 
-def lowest(table: DomainTable, state: DomainState, each: Constraint) -> int:
+def lowest(table: DomainTable, state: DomainState, each: DomainConstraint) -> int:
     """The least count of the domains in which a node counts; 0 without any."""
     if each.tally == NO_TALLY or state.present[each.tally] == 0:
         return 0
@@ -161,13 +167,13 @@ def lowest(table: DomainTable, state: DomainState, each: Constraint) -> int:
     return int(sums[nodes > 0].min())
 
 
-def _may_be_first(state: DomainState, constraints: list[Constraint]) -> bool:
+def _may_be_first(state: DomainState, constraints: list[DomainConstraint]) -> bool:
     """Whether required affinity need not be met: nobody meets it yet, and the pod itself would."""
-    near = [each for each in constraints if each.kind is Kind.NEAR]
+    near = [each for each in constraints if each.kind is ConstraintKind.NEAR]
     return bool(near) and near[0].first > 0 and all(state.total[c.tally] == 0 for c in near)
 
 
-def _soft(table: DomainTable, state: DomainState, each: Constraint, slots: Slots) -> Ints:
+def _soft(table: DomainTable, state: DomainState, each: DomainConstraint, slots: Slots) -> Ints:
     """int64[k]: 0..100, the fewer pods the more."""
     above = soft_counts(table, state, each, slots)
     if not table.is_host[each.key]:
@@ -176,14 +182,18 @@ def _soft(table: DomainTable, state: DomainState, each: Constraint, slots: Slots
     return np.where(there, 100 * each.first // (each.first + above), 0)
 
 
-def soft_counts(table: DomainTable, state: DomainState, each: Constraint, slots: Slots) -> Ints:
+def soft_counts(
+    table: DomainTable, state: DomainState, each: DomainConstraint, slots: Slots
+) -> Ints:
     """int64[k]: pods for a soft constraint; those on hosts count whether or not the node does."""
     if each.tally != NO_TALLY and table.is_host[each.key]:
         return np.asarray(state.pods[table.tally_population[each.tally], slots], np.int64)
     return pods_at(table, state, each, slots)
 
 
-def _wished(table: DomainTable, state: DomainState, wishes: list[Constraint], slots: Slots) -> Ints:
+def _wished(
+    table: DomainTable, state: DomainState, wishes: list[DomainConstraint], slots: Slots
+) -> Ints:
     """int64[k]: 0..100, what preferred terms of one key say."""
     key, largest = wishes[0].key, wishes[0].second
     if table.is_host[key]:
@@ -204,7 +214,7 @@ def _wished(table: DomainTable, state: DomainState, wishes: list[Constraint], sl
 
 
 def _span(
-    table: DomainTable, state: DomainState, each: Constraint
+    table: DomainTable, state: DomainState, each: DomainConstraint
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     """The sums of a tally by domain (or its histogram), and the nodes that count by domain."""
     first = int(table.tally_offset[each.tally])

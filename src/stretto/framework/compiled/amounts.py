@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from stretto.framework.compiled.tables import Code, CompiledScore
+from stretto.framework.compiled.tables import CompiledScore, ScoreCode
 from stretto.state.rows.resources import MEMORY
 
 FloatArray = npt.NDArray[np.float32]
@@ -23,7 +23,7 @@ _FULL: Final = np.float32(100)
 _HALF: Final = np.float32(0.5)
 
 
-class Amount(NamedTuple):
+class ResourceAmount(NamedTuple):
     """One resource of some slots, and what a class asks of it."""
 
     #: int32[k]: free amount in scan steps.
@@ -49,7 +49,7 @@ class PairWeights(NamedTuple):
     balanced: int
 
 
-def shares(amount: Amount) -> FloatArray:
+def shares(amount: ResourceAmount) -> FloatArray:
     """float32[k]: free share after placing, clipped to 0..100: a node may shrink under its pods."""
     left = np.subtract(amount.free, np.int32(amount.ask)).astype(np.float32)
     left *= amount.percent
@@ -76,21 +76,25 @@ def pair_score(t0: FloatArray, t1: FloatArray, weights: PairWeights) -> IntArray
     return total
 
 
-def amount_score(score: CompiledScore, amounts: Sequence[Amount]) -> IntArray:
-    """int32[k] in 0..100: least, most, balanced or ratio over resources, one ``Amount`` a column.
+def amount_score(score: CompiledScore, amounts: Sequence[ResourceAmount]) -> IntArray:
+    """int32[k] in 0..100: least, most, balanced or ratio; one ``ResourceAmount`` per column.
 
-    What a node has not got is left out. CPU and memory alone are judged as a pair, so that a rule
-    says the same whether or not it is fused with others.
+    Resources that a node lacks are skipped. CPU and memory alone are scored as a pair, so that a
+    rule gives the same score whether or not it is fused with others.
     """
     code = score.code
     weights = [np.float32(weight) for weight in score.column_weights]
-    if code is not Code.RATIO and len(amounts) == 2 and max(score.columns) <= MEMORY:
-        least, most, balanced = code is Code.LEAST, code is Code.MOST, code is Code.BALANCED
+    if code is not ScoreCode.RATIO and len(amounts) == 2 and max(score.columns) <= MEMORY:
+        least, most, balanced = (
+            code is ScoreCode.LEAST,
+            code is ScoreCode.MOST,
+            code is ScoreCode.BALANCED,
+        )
         pair = PairWeights(weights[0], weights[1], least, most, balanced)
         return pair_score(shares(amounts[0]), shares(amounts[1]), pair)
     if not amounts:
         raise ValueError("a score over no resource has no slots to speak of")
-    if code is Code.BALANCED:
+    if code is ScoreCode.BALANCED:
         return _balanced(amounts)
     return _mean(score, amounts, weights)
 
@@ -101,7 +105,7 @@ def _times(value: FloatArray, weight: int) -> IntArray:
     return points if weight == 1 else np.multiply(points, np.int32(weight), out=points)
 
 
-def _balanced(amounts: Sequence[Amount]) -> IntArray:
+def _balanced(amounts: Sequence[ResourceAmount]) -> IntArray:
     """100 minus the standard deviation of the used shares."""
     size = len(amounts[0].free)
     total, squares, count = (np.zeros(size, np.float32) for _ in range(3))
@@ -118,7 +122,7 @@ def _balanced(amounts: Sequence[Amount]) -> IntArray:
 
 
 def _mean(
-    score: CompiledScore, amounts: Sequence[Amount], weights: Sequence[np.float32]
+    score: CompiledScore, amounts: Sequence[ResourceAmount], weights: Sequence[np.float32]
 ) -> IntArray:
     """Weighted mean of each resource's worth, over those that count."""
     size = len(amounts[0].free)
@@ -126,16 +130,16 @@ def _mean(
     for amount, w in zip(amounts, weights, strict=True):
         value = shares(amount)
         counts = amount.percent > _NONE
-        if score.code is not Code.LEAST:
+        if score.code is not ScoreCode.LEAST:
             value = np.subtract(_FULL, value, out=value)
-        if score.code is Code.RATIO:
+        if score.code is ScoreCode.RATIO:
             value = shape_value(score.shape, value)
             counts &= value > _NONE
         np.add(total, w * value, out=total, where=counts)
         np.add(weight, w, out=weight, where=counts)
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = total / weight
-        return _whole(mean + _HALF if score.code is Code.RATIO else mean, weight)
+        return _whole(mean + _HALF if score.code is ScoreCode.RATIO else mean, weight)
 
 
 def _whole(value: FloatArray, weight: FloatArray) -> IntArray:

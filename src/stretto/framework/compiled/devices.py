@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from stretto.framework.compiled.tables import TypicalPods
+from stretto.framework.compiled.tables import TypicalPodTable
 from stretto.state.rows.devices import FORMS, WHOLE
 
 BoolArray = npt.NDArray[np.bool_]
@@ -42,7 +42,7 @@ def fgd_thresholds() -> npt.NDArray[np.float64]:
     return np.append(FGD_GAIN * np.log(k / (FGD_STEPS - k)) - FGD_NOISE, np.inf)
 
 
-class Devices(NamedTuple):
+class DeviceSlots(NamedTuple):
     """Device columns of some slots."""
 
     #: int32[k, device]: free milli.
@@ -53,7 +53,7 @@ class Devices(NamedTuple):
     model: npt.NDArray[np.uint8]
 
 
-class Wanted(NamedTuple):
+class DeviceDemand(NamedTuple):
     """What a class asks of a node's CPU and devices."""
 
     #: Milli-CPU.
@@ -68,7 +68,7 @@ class Wanted(NamedTuple):
     models: int
 
 
-def fitting(devices: Devices, wanted: Wanted) -> BoolArray:
+def fitting(devices: DeviceSlots, wanted: DeviceDemand) -> BoolArray:
     """bool[k, device]: devices of the kind, of an allowed model, with enough free."""
     allowed = (np.int64(wanted.models) >> devices.model.astype(np.int64)) & 1
     right: BoolArray = (devices.kind == wanted.kind) & (devices.free >= wanted.milli)
@@ -76,14 +76,14 @@ def fitting(devices: Devices, wanted: Wanted) -> BoolArray:
     return right
 
 
-def free_milli(devices: Devices, kind: int) -> LongArray:
+def free_milli(devices: DeviceSlots, kind: int) -> LongArray:
     """int64[k]: free milli of all devices of a kind."""
     right = devices.kind == kind
     free: LongArray = np.sum(devices.free, axis=1, dtype=np.int64, where=right)
     return free
 
 
-def dot_prod(cpu: IntArray, gpu: LongArray, wanted: Wanted) -> IntArray:
+def dot_prod(cpu: IntArray, gpu: LongArray, wanted: DeviceDemand) -> IntArray:
     """int32[k]: 100(1 − (cC/128000² + gG/8000²)/2) of free c, g and asked C, G, clipped."""
     asked = float(wanted.number * wanted.milli)
     c_part = cpu * np.float64(wanted.cpu) / (CPU_SCALE * CPU_SCALE)
@@ -91,14 +91,14 @@ def dot_prod(cpu: IntArray, gpu: LongArray, wanted: Wanted) -> IntArray:
     return _points(100.0 * (1.0 - (c_part + g_part) / 2.0))
 
 
-def best_fit(cpu: IntArray, gpu: LongArray, wanted: Wanted) -> IntArray:
+def best_fit(cpu: IntArray, gpu: LongArray, wanted: DeviceDemand) -> IntArray:
     """int32[k]: 100(1 − ((c−C)/128000 + (g−G)/8000)/2), clipped."""
     c_left = (cpu - np.int64(wanted.cpu)) / CPU_SCALE
     g_left = (gpu - wanted.number * wanted.milli) / GPU_SCALE
     return _points(100.0 * (1.0 - (c_left + g_left) / 2.0))
 
 
-def gpu_packing(devices: Devices, wanted: Wanted) -> IntArray:
+def gpu_packing(devices: DeviceSlots, wanted: DeviceDemand) -> IntArray:
     """int32[k]: GPUs in use first, then free GPUs of a node in use, then an idle node."""
     gpus = devices.kind == wanted.kind
     idle = np.count_nonzero(gpus & (devices.free == WHOLE), axis=1)
@@ -112,7 +112,7 @@ def gpu_packing(devices: Devices, wanted: Wanted) -> IntArray:
     return np.asarray(np.where(untouched, unused, used), np.int32)
 
 
-def gpu_clustering(gpu: LongArray, census: npt.NDArray[np.int16], wanted: Wanted) -> IntArray:
+def gpu_clustering(gpu: LongArray, census: npt.NDArray[np.int16], wanted: DeviceDemand) -> IntArray:
     """int32[k]: nodes with pods of the same form first; ``census`` is int16[k, form]."""
     form = 0 if wanted.milli < WHOLE else min(wanted.number, FORMS - 1)
     present = census > 0
@@ -124,7 +124,7 @@ def gpu_clustering(gpu: LongArray, census: npt.NDArray[np.int16], wanted: Wanted
 
 
 def fragmentation(
-    typical: TypicalPods, cpu: IntArray, devices: Devices, kind: int
+    typical: TypicalPodTable, cpu: IntArray, devices: DeviceSlots, kind: int
 ) -> npt.NDArray[np.float64]:
     """float64[k]: free GPU milli that a typical pod could not use, in expectation (FGD, eq. 1-3).
 
@@ -148,10 +148,10 @@ class FgdChoice(NamedTuple):
 
 
 def fgd(
-    typical: TypicalPods,
+    typical: TypicalPodTable,
     cpu: IntArray,
-    devices: Devices,
-    wanted: Wanted,
+    devices: DeviceSlots,
+    wanted: DeviceDemand,
     thresholds: npt.NDArray[np.float64],
 ) -> FgdChoice:
     """The least growth of fragmentation: sigmoid steps that the gain reaches, and the device."""
@@ -180,13 +180,13 @@ def _points(value: npt.NDArray[np.float64]) -> IntArray:
     return np.minimum(np.maximum(value, 0.0), 100.0).astype(np.int32)
 
 
-def _part(devices: Devices, low: int) -> Devices:
+def _part(devices: DeviceSlots, low: int) -> DeviceSlots:
     """One chunk of the slots."""
     here = slice(low, low + CHUNK)
-    return Devices(devices.free[here], devices.kind[here], devices.model[here])
+    return DeviceSlots(devices.free[here], devices.kind[here], devices.model[here])
 
 
-def _weighed(typical: TypicalPods, lost: IntArray) -> npt.NDArray[np.float64]:
+def _weighed(typical: TypicalPodTable, lost: IntArray) -> npt.NDArray[np.float64]:
     """Sum of frequency × loss over the kinds (first axis), one after the other."""
     total = np.zeros(lost.shape[1:])
     for frequency, loss in zip(typical.frequency, lost, strict=True):
@@ -195,7 +195,7 @@ def _weighed(typical: TypicalPods, lost: IntArray) -> npt.NDArray[np.float64]:
 
 
 def _lost(
-    typical: TypicalPods, cpu: IntArray, devices: Devices, kind: int
+    typical: TypicalPodTable, cpu: IntArray, devices: DeviceSlots, kind: int
 ) -> npt.NDArray[np.float64]:
     """float64[k]: ``fragmentation`` of one chunk."""
     free = np.where(devices.kind == kind, devices.free, 0)
@@ -208,7 +208,7 @@ def _lost(
 
 
 def _lost_by_device(
-    typical: TypicalPods, cpu: IntArray, devices: Devices, wanted: Wanted
+    typical: TypicalPodTable, cpu: IntArray, devices: DeviceSlots, wanted: DeviceDemand
 ) -> npt.NDArray[np.float64]:
     """float64[k, device]: fragmentation when the device in question gives ``wanted.milli``."""
     free = np.where(devices.kind == wanted.kind, devices.free, 0)
@@ -223,12 +223,12 @@ def _lost_by_device(
     return _weighed(typical, everything - served * usable)
 
 
-def _may_use(typical: TypicalPods, devices: Devices, kind: int) -> BoolArray:
+def _may_use(typical: TypicalPodTable, devices: DeviceSlots, kind: int) -> BoolArray:
     """bool[kind, k, device]: GPUs whose model a typical pod may use."""
     allowed = (typical.models[:, None, None] >> devices.model.astype(np.int64)) & 1
     return np.asarray((allowed == 1) & (devices.kind == kind))
 
 
-def _asks(typical: TypicalPods, cpu: IntArray) -> BoolArray:
+def _asks(typical: TypicalPodTable, cpu: IntArray) -> BoolArray:
     """bool[kind, k]: typical pods that ask for GPUs and whose CPU is free."""
     return (typical.gpus[:, None] > 0) & (cpu >= typical.cpu[:, None])

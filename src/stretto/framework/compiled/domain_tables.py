@@ -20,7 +20,7 @@ EVERYWHERE: Final = 0
 """The mask of all live nodes."""
 
 
-class Kind(IntEnum):
+class ConstraintKind(IntEnum):
     """What a constraint asks."""
 
     #: Nothing will do: the terms cannot be read.
@@ -44,7 +44,7 @@ class DomainTable(NamedTuple):
     start: npt.NDArray[np.int32]
     #: int32[class]: after the last constraint.
     stop: npt.NDArray[np.int32]
-    #: int32[constraint]: ``Kind``.
+    #: int32[constraint]: ``ConstraintKind``.
     kind: npt.NDArray[np.int32]
     #: int32[constraint]: tally, or ``NO_TALLY``.
     tally: npt.NDArray[np.int32]
@@ -111,7 +111,7 @@ class DomainState(NamedTuple):
     stamp: npt.NDArray[np.int64]
 
 
-class Between(NamedTuple):
+class InterPodProgram(NamedTuple):
     """What the NumPy tier is given of rules between pods."""
 
     #: What classes want.

@@ -9,20 +9,20 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.framework.compiled.tables import DEVICE_REQUESTS
-from stretto.state.classes.annotations import Binding
+from stretto.state.classes.annotations import NumaBinding
 from stretto.state.numa.layout import MAX_ZONES
 from stretto.state.numa.ledger import ZONE_WIDTH
 from stretto.state.rows.devices import MAX_DEVICES
 
 NO_BINDING: Final = 0
 """Code of classes that leave NUMA nodes to their node."""
-CODES: Final = {Binding.ONE: 1, Binding.WHOLE: 2, Binding.SOCKET: 3}
+CODES: Final = {NumaBinding.ONE: 1, NumaBinding.WHOLE: 2, NumaBinding.SOCKET: 3}
 """Codes of bindings, as the kernels know them."""
 OWN: Final = 1 << 20
 """Added to the value of a slot of the own partition: it is tried before any other."""
 
 
-class Zones(NamedTuple):
+class NumaSnapshot(NamedTuple):
     """A snapshot of the NUMA nodes of all slots."""
 
     #: uint8[slot]: how many NUMA nodes.
@@ -41,7 +41,7 @@ class Zones(NamedTuple):
     device_zone: npt.NDArray[np.int8]
 
 
-class ZoneAsks(NamedTuple):
+class NumaAsks(NamedTuple):
     """What the classes of one call ask of NUMA nodes, by their number in the call."""
 
     #: int32[class]: code of the binding; 0 for none.
@@ -54,7 +54,7 @@ class ZoneAsks(NamedTuple):
     device_aligned: npt.NDArray[np.uint8]
 
 
-class Search(NamedTuple):
+class DomainSearch(NamedTuple):
     """Where to look: domains in the order in which they are tried."""
 
     #: int32[k]: slots, domain after domain; the slots of one domain in the order of ties.
@@ -67,7 +67,7 @@ class Search(NamedTuple):
     cursor: npt.NDArray[np.int64]
 
 
-class Caps(NamedTuple):
+class DomainCaps(NamedTuple):
     """How many pods each value of some node labels may still take."""
 
     #: int32[cap, k]: number of the label's value on each slot of the search; -1 for none.
@@ -76,7 +76,7 @@ class Caps(NamedTuple):
     room: npt.NDArray[np.int32]
 
 
-class Job(NamedTuple):
+class PlacementJob(NamedTuple):
     """What is to be placed, and where the answers go."""
 
     #: int32[class]: class ids.
@@ -95,24 +95,24 @@ class Job(NamedTuple):
     mask: npt.NDArray[np.int32]
 
 
-class Work(NamedTuple):
+class PlacementWork(NamedTuple):
     """Everything of a call but the classes and the snapshot."""
 
     #: NUMA nodes.
-    zones: Zones
+    zones: NumaSnapshot
     #: What is asked of them.
-    asks: ZoneAsks
+    asks: NumaAsks
     #: How units must be spread.
-    caps: Caps
+    caps: DomainCaps
     #: Where to look.
-    search: Search
+    search: DomainSearch
     #: What is to be placed.
-    job: Job
+    job: PlacementJob
 
 
-def no_zones(slots: int) -> Zones:
+def no_numa_nodes(slots: int) -> NumaSnapshot:
     """No machine reports NUMA nodes."""
-    return Zones(
+    return NumaSnapshot(
         np.zeros(slots, np.uint8),
         np.zeros((slots, MAX_ZONES), np.int8),
         np.zeros((slots, MAX_ZONES, ZONE_WIDTH), np.int64),
@@ -123,9 +123,9 @@ def no_zones(slots: int) -> Zones:
     )
 
 
-def no_zone_asks(classes: int) -> ZoneAsks:
+def no_numa_asks(classes: int) -> NumaAsks:
     """Classes that ask nothing of NUMA nodes, to be filled in."""
-    return ZoneAsks(
+    return NumaAsks(
         np.zeros(classes, np.int32),
         np.zeros((classes, ZONE_WIDTH), np.int64),
         np.zeros((classes, ZONE_WIDTH), np.uint8),
@@ -133,6 +133,6 @@ def no_zone_asks(classes: int) -> ZoneAsks:
     )
 
 
-def no_caps(slots: int) -> Caps:
+def no_caps(slots: int) -> DomainCaps:
     """No cap."""
-    return Caps(np.zeros((0, slots), np.int32), np.zeros((0, 0), np.int32))
+    return DomainCaps(np.zeros((0, slots), np.int32), np.zeros((0, 0), np.int32))

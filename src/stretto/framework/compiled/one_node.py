@@ -9,12 +9,12 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from stretto.state.cluster.cluster import Cluster
-from stretto.state.queries.fit_after import fits_after
-from stretto.state.queries.numa_after import claims_for
+from stretto.state.queries.fit_after import fits_after_eviction
+from stretto.state.queries.numa_after import numa_claims_for
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.victims.budgets import BudgetLedger
 from stretto.state.victims.rules import PreemptionRules, guard_against
-from stretto.state.work.evictions import Stay
+from stretto.state.work.evictions import EvictionState
 
 TO_POSITIVE: Final = 1 << 31
 """Added to every priority, so that more victims of negative priority never look better."""
@@ -29,7 +29,7 @@ class Preemptor(NamedTuple):
     priority: int
 
 
-class Candidate(NamedTuple):
+class VictimCandidate(NamedTuple):
     """A node on which pods could make room."""
 
     #: The slot.
@@ -44,12 +44,12 @@ class Candidate(NamedTuple):
     devices: int
 
     @property
-    def leavers(self) -> tuple[int, ...]:
+    def evicted_pods(self) -> tuple[int, ...]:
         """Rows that leave, and claims that lose their room."""
         return (*self.victims, *self.displaced)
 
 
-class Promised(NamedTuple):
+class NodePromises(NamedTuple):
     """What has been promised of one node in the same cycle."""
 
     #: (class id, mask of devices and NUMA nodes) of each claim.
@@ -58,14 +58,14 @@ class Promised(NamedTuple):
     going: frozenset[int] = frozenset()
 
 
-NOTHING_PROMISED: Final = Promised()
+NOTHING_PROMISED: Final = NodePromises()
 Holds = Callable[[int, Collection[int]], bool]
 """(slot, rows) to whether rules about other pods let the preemptor there once these have gone."""
 Key = tuple[int, int, int, int, float]
 """Violations, highest priority, sum of priorities, number of victims, less the start: less wins."""
 
 
-class Rehearsal:
+class PreemptionDryRun:
     """Rehearses preemptions on the cluster as it is now."""
 
     def __init__(
@@ -91,8 +91,8 @@ class Rehearsal:
         preemptor: Preemptor,
         slot: int,
         kept: Iterable[int] = (),
-        promised: Promised = NOTHING_PROMISED,
-    ) -> Candidate | None:
+        promised: NodePromises = NOTHING_PROMISED,
+    ) -> VictimCandidate | None:
         """Who would have to leave one node; ``None`` where nobody's leaving would do.
 
         Args:
@@ -101,7 +101,7 @@ class Rehearsal:
             kept: rows that must not be touched.
             promised: what others have been promised of the node.
         """
-        free, nominees, going = self._who(preemptor, slot, {*kept, *promised.going})
+        free, nominees, going = self._classify_pods(preemptor, slot, {*kept, *promised.going})
         going += promised.going
         order = self.by_importance(free)
         violating = self._budgets.violating(order)
@@ -121,7 +121,7 @@ class Rehearsal:
                 gone.discard(row)
                 mask = spared
         chosen = [row for row in victims if row not in nominees]
-        return Candidate(
+        return VictimCandidate(
             slot,
             tuple(self.by_importance(chosen)),
             frozenset(violating.intersection(chosen)),
@@ -129,7 +129,7 @@ class Rehearsal:
             mask,
         )
 
-    def key(self, candidate: Candidate) -> Key:
+    def key(self, candidate: VictimCandidate) -> Key:
         """What makes one candidate better than another."""
         pods = self._cluster.pods
         priorities = [int(pods.priority[row]) for row in candidate.victims]
@@ -150,7 +150,7 @@ class Rehearsal:
         pods = self._cluster.pods
         return sorted(rows, key=lambda r: (-int(pods.priority[r]), float(pods.started[r]), r))
 
-    def _who(
+    def _classify_pods(
         self, preemptor: Preemptor, slot: int, kept: set[int]
     ) -> tuple[list[int], list[int], list[int]]:
         """Rows of a slot that may be asked, claims that may lose their room, and who leaves."""
@@ -159,7 +159,7 @@ class Rehearsal:
         for row in pods.on_slot(slot).tolist():
             if row in kept or pods.priority[row] >= preemptor.priority:
                 continue
-            if int(pods.leaving[row]) == Stay.LEAVES:
+            if int(pods.leaving[row]) == EvictionState.LEAVES:
                 going.append(row)
             elif int(pods.state[row]) == PodState.NOMINATED:
                 nominees.append(row)
@@ -171,7 +171,7 @@ class Rehearsal:
         return free, nominees, going
 
     def _mask_after(
-        self, preemptor: Preemptor, slot: int, promised: Promised
+        self, preemptor: Preemptor, slot: int, promised: NodePromises
     ) -> Callable[[set[int]], int | None]:
         """Devices and NUMA nodes for the preemptor once some rows have gone.
 
@@ -181,15 +181,17 @@ class Rehearsal:
         others = [(cluster.classes[other], mask) for other, mask in promised.claims]
 
         def mask_after(gone: set[int]) -> int | None:
-            masks = claims_for(cluster, slot, [class_id], gone, others)
+            masks = numa_claims_for(cluster, slot, [class_id], gone, others)
             if masks is None or not (self._holds is None or self._holds(slot, gone)):
                 return None
             wanted = [*promised.claims, (class_id, masks[0])]
-            return masks[0] if fits_after(cluster, slot, wanted, gone) else None
+            return masks[0] if fits_after_eviction(cluster, slot, wanted, gone) else None
 
         return mask_after
 
 
-def best(rehearsal: Rehearsal, candidates: Sequence[Candidate]) -> Candidate | None:
+def best(
+    rehearsal: PreemptionDryRun, candidates: Sequence[VictimCandidate]
+) -> VictimCandidate | None:
     """The best of some candidates, the first slot of those that are equally good."""
     return min(candidates, key=lambda each: (rehearsal.key(each), each.slot), default=None)

@@ -6,13 +6,13 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from stretto.state.work.claims import Basis, NoPlace, VolumeChoice, Wait
+from stretto.state.work.claims import AwaitedNode, PlacementFailure, SnapshotBasis, VolumeChoice
 
 NOT_TRIED: Final = -2
 """Answer for pods that a batch did not get to."""
 
 
-class Placement(NamedTuple):
+class BatchPlacement(NamedTuple):
     """What came of a batch."""
 
     #: int32[pod]: slots; -1 = does not fit, -2 = not tried.
@@ -22,18 +22,18 @@ class Placement(NamedTuple):
     #: Units tried; fewer than asked when a blocking unit failed.
     tried: int
     #: Why single pods found no place, by their index; empty where the class says it all.
-    said: Mapping[int, NoPlace] = {}
+    said: Mapping[int, PlacementFailure] = {}
     #: Volumes that pods get with their places, by their index.
     volumes: Mapping[int, VolumeChoice] = {}
     #: What the snapshot reflected: unchanged at the commit, the claims need no second look.
-    basis: Basis | None = None
+    basis: SnapshotBasis | None = None
     #: Counts and nodes that other pods' part in it follows from; ``None`` where they had none.
     others: tuple[int, int, int] | None = None
     #: Nodes that pods without a place wait for, by their index.
-    waits: Mapping[int, Wait] = {}
+    waits: Mapping[int, AwaitedNode] = {}
 
 
-class Request(NamedTuple):
+class PlacementRequest(NamedTuple):
     """A batch to place: units one after another."""
 
     #: Class ids of the pods.
@@ -49,10 +49,10 @@ class Request(NamedTuple):
     #: Rows of the pods, for a runtime that decides by pod and not by class.
     rows: Sequence[int] = ()
 
-    def part(self, first: int, last: int) -> "Request":
+    def part(self, first: int, last: int) -> "PlacementRequest":
         """Some units, from the first up to the last, as a request of their own."""
         start, stop = int(self.starts[first]), int(self.starts[last])
-        return Request(
+        return PlacementRequest(
             class_ids=self.class_ids[start:stop],
             starts=[int(at) - start for at in self.starts[first : last + 1]],
             at_least=self.at_least[first:last],
@@ -61,8 +61,8 @@ class Request(NamedTuple):
             rows=self.rows[start:stop] if len(self.rows) else (),
         )
 
-    def pod(self, i: int) -> "Request":
+    def pod(self, i: int) -> "PlacementRequest":
         """One pod, as a request of its own."""
         rows = self.rows[i : i + 1] if len(self.rows) else ()
         pins = self.pins[i : i + 1] if len(self.pins) else ()
-        return Request(self.class_ids[i : i + 1], [0, 1], [1], pins=pins, rows=rows)
+        return PlacementRequest(self.class_ids[i : i + 1], [0, 1], [1], pins=pins, rows=rows)

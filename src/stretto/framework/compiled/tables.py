@@ -21,7 +21,7 @@ DEVICE_REQUESTS: Final = 2
 """Device kinds one class may ask for."""
 
 
-class Code(IntEnum):
+class ScoreCode(IntEnum):
     """Slot-local scores that kernels compute themselves."""
 
     #: Mean free share after placing, in percent (Kubernetes' LeastAllocated).
@@ -50,7 +50,7 @@ class CompiledScore(NamedTuple):
     """The compiled form of a score rule: a code and its constants, without the profile's weight."""
 
     #: The formula.
-    code: Code
+    code: ScoreCode
     #: Resource columns it weighs.
     columns: tuple[int, ...] = ()
     #: Weight of each of these columns.
@@ -59,11 +59,11 @@ class CompiledScore(NamedTuple):
     shape: tuple[tuple[float, float], ...] = ()
 
 
-NOTHING: Final = CompiledScore(Code.LEAST)
+NOTHING: Final = CompiledScore(ScoreCode.LEAST)
 """Compiled form of a score that is 0 everywhere: over no column at all."""
 
 
-class Pick(IntEnum):
+class TieBreak(IntEnum):
     """How equal scores are told apart."""
 
     #: Go round: zones by their share, within a zone the next slot.
@@ -149,7 +149,7 @@ class PairScore(NamedTuple):
 class ScoreTable(NamedTuple):
     """The other scores, in order."""
 
-    #: int32[score]: ``Code``.
+    #: int32[score]: ``ScoreCode``.
     code: npt.NDArray[np.int32]
     #: int32[score]: profile weight.
     weight: npt.NDArray[np.int32]
@@ -167,7 +167,7 @@ class ScoreTable(NamedTuple):
     shape_y: npt.NDArray[np.float32]
 
 
-class TypicalPods(NamedTuple):
+class TypicalPodTable(NamedTuple):
     """The workload that fragmentation is measured against (FGD)."""
 
     #: float64[kind]: share of pods of the kind; sums to 1.
@@ -182,24 +182,24 @@ class TypicalPods(NamedTuple):
     models: npt.NDArray[np.int64]
 
 
-def no_typical_pods() -> TypicalPods:
+def no_typical_pods() -> TypicalPodTable:
     """An empty workload: nothing is fragmented against it."""
     ints = np.zeros(0, np.int32)
-    return TypicalPods(np.zeros(0, np.float64), ints, ints, ints, np.zeros(0, np.int64))
+    return TypicalPodTable(np.zeros(0, np.float64), ints, ints, ints, np.zeros(0, np.int64))
 
 
 NO_TYPICAL_PODS: Final = no_typical_pods()
 """The same, where one shared value will do."""
 
 
-class Choice(NamedTuple):
+class SlotChoice(NamedTuple):
     """How a slot is chosen among the best, and devices on it."""
 
-    #: ``Pick``.
+    #: ``TieBreak``.
     pick: int
     #: ``DevicePick``.
     device_pick: int
-    #: int32[slot]: rank of each slot for ``Pick.RANK``.
+    #: int32[slot]: rank of each slot for ``TieBreak.RANK``.
     rank: npt.NDArray[np.int32]
     #: int32[block]: zone of each block.
     block_zone: npt.NDArray[np.int32]
@@ -234,7 +234,7 @@ class ScoreCache(NamedTuple):
     entry: npt.NDArray[np.int32]
 
 
-class Batch(NamedTuple):
+class PodBatch(NamedTuple):
     """What is to be placed, and where the answers go."""
 
     #: int32[pod]: class ids.

@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from stretto.framework.compiled.tables import Pick
-from stretto.state.rows.slots import Slots
+from stretto.framework.compiled.tables import TieBreak
+from stretto.state.rows.slots import SlotMap
 
 STRIDE: Final = 1 << 32
 """Stride of a zone that holds one node."""
@@ -32,11 +32,11 @@ class TieRule(Enum):
     RANDOM = "random"
 
 
-PICKS: Final[Mapping[TieRule, Pick]] = {
-    TieRule.ROTATE: Pick.ROTATE,
-    TieRule.ORDER: Pick.RANK,
-    TieRule.NAME: Pick.RANK,
-    TieRule.RANDOM: Pick.RANDOM,
+PICKS: Final[Mapping[TieRule, TieBreak]] = {
+    TieRule.ROTATE: TieBreak.ROTATE,
+    TieRule.ORDER: TieBreak.RANK,
+    TieRule.NAME: TieBreak.RANK,
+    TieRule.RANDOM: TieBreak.RANDOM,
 }
 """What the kernels do for each tie rule."""
 
@@ -53,7 +53,7 @@ def drawn_order(generations: npt.NDArray[np.int64], seed: int) -> npt.NDArray[np
     return ((z ^ (z >> np.uint64(31))) >> np.uint64(33)).astype(np.int32)
 
 
-class Ranges(NamedTuple):
+class BlockRanges(NamedTuple):
     """Blocks by zone and by whether they are own ones: what maxima are kept of."""
 
     #: int32[block]: twice the zone, plus one where the block is not an own one.
@@ -66,15 +66,15 @@ class Ranges(NamedTuple):
 
 def ranges(
     block_zone: npt.NDArray[np.int32], own_block: npt.NDArray[np.uint8], zones: int
-) -> Ranges:
+) -> BlockRanges:
     """The ranges of blocks of so many zones."""
     of_block = (2 * block_zone + (own_block == 0)).astype(np.int32)
     counts = np.bincount(of_block, minlength=2 * zones)
     first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-    return Ranges(of_block, first, np.argsort(of_block, kind="stable").astype(np.int32))
+    return BlockRanges(of_block, first, np.argsort(of_block, kind="stable").astype(np.int32))
 
 
-class Turns:
+class ZoneTurns:
     """Turns of the zones for the rotating tie rule."""
 
     def __init__(self) -> None:
@@ -86,10 +86,10 @@ class Turns:
         #: int64[zone]: slot after the last pick.
         self.cursor: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         #: Blocks by zone and ownership.
-        self.ranges: Ranges = ranges(np.zeros(0, np.int32), np.zeros(0, np.uint8), 0)
+        self.ranges: BlockRanges = ranges(np.zeros(0, np.int32), np.zeros(0, np.uint8), 0)
         self._seen: tuple[int, bytes] = (-1, b"")
 
-    def follow(self, slots: Slots, own_block: npt.NDArray[np.uint8]) -> bool:
+    def follow(self, slots: SlotMap, own_block: npt.NDArray[np.uint8]) -> bool:
         """Adapt to zones, node counts and the own partition; True when ranges are others now.
 
         Zones take turns by the nodes of the own partition there: the partitions together then

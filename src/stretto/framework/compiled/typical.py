@@ -10,17 +10,17 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from stretto.framework.compiled.tables import TypicalPods, no_typical_pods
+from stretto.framework.compiled.tables import TypicalPodTable, no_typical_pods
 from stretto.state.classes.table import PodClass
 from stretto.state.cluster.cluster import Cluster
-from stretto.state.rows.devices import Devices
+from stretto.state.rows.devices import DeviceColumns
 from stretto.state.rows.resources import CPU
 
 COVERED: Final = 0.95
 """Share of the pods that the typical kinds cover."""
 
 
-class PodKind(NamedTuple):
+class TypicalPod(NamedTuple):
     """One kind of pod, as far as fragmentation goes."""
 
     #: Milli-CPU.
@@ -33,18 +33,18 @@ class PodKind(NamedTuple):
     models: tuple[str, ...] = ()
 
 
-def kind_of(pod: PodClass) -> PodKind:
+def kind_of(pod: PodClass) -> TypicalPod:
     """The kind of a class: its CPU and its first device request."""
     cpu = sum(amount for column, amount in pod.requests if column == CPU)
     if not pod.devices:
-        return PodKind(cpu, 0, 0)
+        return TypicalPod(cpu, 0, 0)
     first = pod.devices[0]
-    return PodKind(cpu, first.count, first.milli, tuple(sorted(set(first.models))))
+    return TypicalPod(cpu, first.count, first.milli, tuple(sorted(set(first.models))))
 
 
 def typical_pods(
-    rows: Iterable[tuple[PodKind, int]], devices: Devices, share: float = COVERED
-) -> TypicalPods:
+    rows: Iterable[tuple[TypicalPod, int]], devices: DeviceColumns, share: float = COVERED
+) -> TypicalPodTable:
     """The commonest kinds until they cover ``share`` of the pods, with frequencies that add to 1.
 
     Args:
@@ -52,12 +52,12 @@ def typical_pods(
         devices: numbers of the models.
         share: how much to cover. Equally common kinds go by the kind itself.
     """
-    counts: Counter[PodKind] = Counter()
+    counts: Counter[TypicalPod] = Counter()
     for kind, count in rows:
         counts[kind] += count
     ordered = sorted(((kind, n) for kind, n in counts.items() if n > 0), key=_commonest_first)
     wanted = share * sum(n for _, n in ordered) - 1e-9
-    chosen: list[tuple[PodKind, float]] = []
+    chosen: list[tuple[TypicalPod, float]] = []
     covered = 0
     for kind, n in ordered:
         if covered >= wanted:
@@ -67,20 +67,22 @@ def typical_pods(
     return weighted_pods(chosen, devices)
 
 
-def learnt(cluster: Cluster) -> TypicalPods:
+def observed_typical_pods(cluster: Cluster) -> TypicalPodTable:
     """The typical pods of what is running and pending in a cluster now."""
     users = enumerate(cluster.classes.users)
     kinds = ((kind_of(cluster.classes[number]), count) for number, count in users if count > 0)
     return typical_pods(kinds, cluster.ledger.devices)
 
 
-def weighted_pods(rows: Iterable[tuple[PodKind, float]], devices: Devices) -> TypicalPods:
+def weighted_pods(
+    rows: Iterable[tuple[TypicalPod, float]], devices: DeviceColumns
+) -> TypicalPodTable:
     """Kinds with given weights; the frequencies are made to add to 1."""
     kinds = [(kind, weight) for kind, weight in rows if weight > 0]
     if not kinds:
         return no_typical_pods()
     weights = np.array([weight for _, weight in kinds], np.float64)
-    return TypicalPods(
+    return TypicalPodTable(
         frequency=weights / weights.sum(),
         cpu=np.array([kind.cpu for kind, _ in kinds], np.int32),
         gpus=np.array([kind.gpus for kind, _ in kinds], np.int32),
@@ -89,6 +91,6 @@ def weighted_pods(rows: Iterable[tuple[PodKind, float]], devices: Devices) -> Ty
     )
 
 
-def _commonest_first(row: tuple[PodKind, int]) -> tuple[int, PodKind]:
+def _commonest_first(row: tuple[TypicalPod, int]) -> tuple[int, TypicalPod]:
     kind, count = row
     return -count, kind

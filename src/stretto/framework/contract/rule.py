@@ -17,11 +17,11 @@ from typing import Any, ClassVar, Final, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from stretto.framework.compiled.tables import NO_TYPICAL_PODS, CompiledScore, TypicalPods
+from stretto.framework.compiled.tables import NO_TYPICAL_PODS, CompiledScore, TypicalPodTable
 from stretto.state.classes.table import PodClass
-from stretto.state.classes.terms import Spread
-from stretto.state.nodes.table import Nodes
-from stretto.state.rows.resources import Resources
+from stretto.state.classes.terms import SpreadConstraint
+from stretto.state.nodes.table import NodeFacts
+from stretto.state.rows.resources import ResourceColumns
 from stretto.state.rows.snapshot import Columns
 from stretto.state.work.units import Cure
 
@@ -72,7 +72,7 @@ class Neighbours(Protocol):
         ...
 
     def counting(
-        self, pod: PodClass, spread: Spread, among: tuple[Spread, ...]
+        self, pod: PodClass, spread: SpreadConstraint, among: tuple[SpreadConstraint, ...]
     ) -> npt.NDArray[np.bool_]:
         """bool[slot]: nodes that count for a constraint that stands among others."""
         ...
@@ -94,9 +94,9 @@ class View(NamedTuple):
     #: Scan columns of the snapshot: free and allocatable amounts, ports, devices.
     columns: Columns
     #: Node objects by slot: names, labels, taints.
-    nodes: Nodes
+    nodes: NodeFacts
     #: The workload that fragmentation is measured against.
-    typical: TypicalPods = NO_TYPICAL_PODS
+    typical: TypicalPodTable = NO_TYPICAL_PODS
     #: Who is where, for rules over domains; ``None`` where nobody counts.
     look: Neighbours | None = None
 
@@ -182,6 +182,6 @@ class ScoreRule(Rule):
     def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
         """int32[k] in 0..100 for slots that pass every filter; others' values do not matter."""
 
-    def compiled(self, resources: Resources) -> CompiledScore | None:
+    def compiled(self, resources: ResourceColumns) -> CompiledScore | None:
         """The form that the kernels compute themselves; ``None`` asks ``score`` instead."""
         return None

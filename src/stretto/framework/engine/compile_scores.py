@@ -15,20 +15,20 @@ from stretto.framework.compiled.tables import (
     ASK_WIDTH,
     NOTHING,
     SHAPE_POINTS,
-    Code,
     CompiledScore,
     PairScore,
+    ScoreCode,
     ScoreTable,
 )
 from stretto.framework.contract.rule import Scope, ScoreRule
-from stretto.state.rows.resources import CPU, MEMORY, Resources
+from stretto.state.rows.resources import CPU, MEMORY, ResourceColumns
 
 Weighed = tuple[CompiledScore, int]
 """A compiled score and its weight in the profile."""
 
 
 def compile_scores(
-    rules: Sequence[tuple[ScoreRule, int]], resources: Resources
+    rules: Sequence[tuple[ScoreRule, int]], resources: ResourceColumns
 ) -> tuple[PairScore, ScoreTable]:
     """The tables of a profile's slot-local scores that have a compiled form.
 
@@ -55,11 +55,11 @@ def _fusable(weighed: Sequence[Weighed]) -> list[Weighed]:
     found: list[Weighed] = []
     column_weights: tuple[float, ...] | None = None
     for score, weight in weighed:
-        if score.code not in (Code.LEAST, Code.MOST, Code.BALANCED):
+        if score.code not in (ScoreCode.LEAST, ScoreCode.MOST, ScoreCode.BALANCED):
             continue
         if sorted(score.columns) != [CPU, MEMORY]:
             continue
-        if score.code is not Code.BALANCED:
+        if score.code is not ScoreCode.BALANCED:
             mine = _in_order(score)
             if column_weights not in (None, mine):
                 continue
@@ -79,20 +79,20 @@ def _pair(fused: Sequence[Weighed], *, idle: bool) -> PairScore:
 
     With no score at all it stays on with weights of zero: rows are then made in one pass.
     """
-    weight = dict.fromkeys((Code.LEAST, Code.MOST, Code.BALANCED), 0)
+    weight = dict.fromkeys((ScoreCode.LEAST, ScoreCode.MOST, ScoreCode.BALANCED), 0)
     first, second = (0.0, 0.0) if idle and not fused else (1.0, 1.0)
     for score, w in fused:
         weight[score.code] += w
-        if score.code is not Code.BALANCED:
+        if score.code is not ScoreCode.BALANCED:
             first, second = _in_order(score)
     return PairScore(
         first=np.int32(CPU),
         second=np.int32(MEMORY),
         first_weight=np.float32(first),
         second_weight=np.float32(second),
-        least=np.int32(weight[Code.LEAST]),
-        most=np.int32(weight[Code.MOST]),
-        balanced=np.int32(weight[Code.BALANCED]),
+        least=np.int32(weight[ScoreCode.LEAST]),
+        most=np.int32(weight[ScoreCode.MOST]),
+        balanced=np.int32(weight[ScoreCode.BALANCED]),
     )
 
 

@@ -45,7 +45,7 @@ class ReasonCount(msgspec.Struct, frozen=True, gc=False):
     resolvable: bool
 
 
-class Lack(msgspec.Struct, frozen=True, gc=False):
+class Shortage(msgspec.Struct, frozen=True, gc=False):
     """What one node has too little of for a pod."""
 
     #: Name of the resource.
@@ -66,7 +66,7 @@ class NearNode(msgspec.Struct, frozen=True, gc=False):
     #: Every reason against it, in the profile's order.
     reasons: tuple[str, ...]
     #: What it has too little of.
-    lacks: tuple[Lack, ...]
+    lacks: tuple[Shortage, ...]
 
 
 class Diagnosis(msgspec.Struct, frozen=True, gc=False):
@@ -87,7 +87,7 @@ class Diagnosis(msgspec.Struct, frozen=True, gc=False):
 
 
 @runtime_checkable
-class SaysLacks(Protocol):
+class ReportsShortages(Protocol):
     """A filter that can tell by how much a node falls short."""
 
     def lacks(self, pod: PodClass, view: View, slot: int) -> Sequence[tuple[str, int, int]]:
@@ -95,7 +95,7 @@ class SaysLacks(Protocol):
         ...
 
 
-class _Pins(NamedTuple):
+class _PrefilterResult(NamedTuple):
     """What the rules said before any node was looked at."""
 
     #: bool[k]: slots left.
@@ -127,7 +127,7 @@ def diagnose(
     """
     if len(slots) == 0:
         return Diagnosis(0, 0, (), (), (), NO_NODES)
-    pins = _ask_pins(rules, pod, view, slots)
+    pins = _run_prefilters(rules, pod, view, slots)
     said = [
         (rule, rule.refusals(pod, view, slots))
         for rule in rules
@@ -156,18 +156,20 @@ def diagnose(
     )
 
 
-def _failed(rule: FilterRule, pins: _Pins) -> bool:
+def _failed(rule: FilterRule, pins: _PrefilterResult) -> bool:
     """Whether this is the rule that said "nowhere": its filter need not know what to say."""
     return pins.failed is not None and pins.failed[0] == rule.NAME
 
 
-def _ask_pins(rules: Iterable[FilterRule], pod: PodClass, view: View, slots: SlotArray) -> _Pins:
+def _run_prefilters(
+    rules: Iterable[FilterRule], pod: PodClass, view: View, slots: SlotArray
+) -> _PrefilterResult:
     inside = np.ones(len(slots), np.bool_)
     names: list[str] = []
     for rule in rules:
         answer = rule.prepare(pod, view)
         if isinstance(answer, Fail):
-            return _Pins(inside, (), (rule.NAME, answer.reason))
+            return _PrefilterResult(inside, (), (rule.NAME, answer.reason))
         if isinstance(answer, Restrict) and rule.NAME not in SILENT_PINS:
             inside &= np.isin(slots, answer.slots)
             names.append(rule.NAME)
@@ -176,10 +178,10 @@ def _ask_pins(rules: Iterable[FilterRule], pod: PodClass, view: View, slots: Slo
     if len(names) > 1 and not inside.any():
         listed = f"node(s) didn't satisfy plugin(s) [{' '.join(names)}] simultaneously"
         failed = (names[0], listed)
-    return _Pins(inside, tuple(names), failed)
+    return _PrefilterResult(inside, tuple(names), failed)
 
 
-def _first_refusals(said: Said, pins: _Pins) -> tuple[list[ReasonCount], int]:
+def _first_refusals(said: Said, pins: _PrefilterResult) -> tuple[list[ReasonCount], int]:
     """Each node under the reasons of the first rule that refuses it, and how many are left."""
     counts = []
     outside = int((~pins.inside).sum())
@@ -237,9 +239,9 @@ def _nearest(
             slot=slot,
             reasons=tuple(r.reason for _, refusals in said for r in refusals if r.mask[position]),
             lacks=tuple(
-                Lack(*lack)
+                Shortage(*lack)
                 for rule, refusals in said
-                if isinstance(rule, SaysLacks) and any(r.mask[position] for r in refusals)
+                if isinstance(rule, ReportsShortages) and any(r.mask[position] for r in refusals)
                 for lack in rule.lacks(pod, view, slot)
             ),
         )

@@ -11,15 +11,15 @@ from stretto.framework.contract.rule import View
 from stretto.framework.plugins.image_locality import NAME
 from stretto.framework.profile.profile import Profile
 from stretto.state.nodes.eligibility import Eligibility
-from stretto.state.nodes.table import Nodes
+from stretto.state.nodes.table import NodeFacts
 from stretto.state.rows.pods import RowLog
 from stretto.state.rows.snapshot import Columns
 
 
-class Renewals:
+class StaticScoreRenewals:
     """Follows the images of nodes for one engine."""
 
-    def __init__(self, profile: Profile, nodes: Nodes, rows: Eligibility[View]) -> None:
+    def __init__(self, profile: Profile, nodes: NodeFacts, rows: Eligibility[View]) -> None:
         """Follow where a score of the profile asks for images."""
         names = [rule.NAME for rule, _ in profile.static_scores]
         self._rule = names.index(NAME) if NAME in names else -1

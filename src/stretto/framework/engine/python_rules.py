@@ -15,12 +15,12 @@ from stretto.framework.profile.profile import Profile
 from stretto.state.cluster.cluster import Cluster
 
 
-class AskedRules:
+class PythonRules:
     """The rules of a profile that must be asked."""
 
     def __init__(self, profile: Profile, cluster: Cluster) -> None:
         """Find them: those on slots, whose answers are kept, and those over domains."""
-        asked = profile.asked_filters
+        asked = profile.python_filters
         self._filters = tuple(rule for rule in asked if rule.SCOPE is not Scope.DOMAIN)
         self._domain_filters = tuple(rule for rule in asked if rule.SCOPE is Scope.DOMAIN)
         self._domain_scores = tuple(

@@ -2,7 +2,7 @@
 
 It owns what a shard may not share: its snapshot of the ledger, the class cache, and the cursors of
 its tie rule. ``sync`` brings the snapshot up to date, ``place`` decides a batch on it. What the
-shards of a profile share (class constants, static rows) is compiled once in ``Engine``.
+shards of a profile share (class constants, static rows) is compiled once in ``CompiledProfile``.
 """
 
 from functools import partial
@@ -13,25 +13,31 @@ import numpy.typing as npt
 
 from stretto.base.arrays import distinct
 from stretto.base.rng import Rng
-from stretto.framework.affinity.compile import Tables, weights_of
+from stretto.framework.affinity.compile import DomainTables, weights_of
 from stretto.framework.affinity.counts import DomainView
-from stretto.framework.affinity.view_for_rules import Look
+from stretto.framework.affinity.view_for_rules import RuleView
 from stretto.framework.compiled import affinity as domain_formulas
 from stretto.framework.compiled.devices import fgd_thresholds
-from stretto.framework.compiled.domain_tables import Between
-from stretto.framework.compiled.placement import NOT_TRIED, Placement, Request
-from stretto.framework.compiled.tables import Batch, Choice, Pick, ScoreCache, no_typical_pods
-from stretto.framework.compiled.ties import PICKS, TieRule, Turns, drawn_order
-from stretto.framework.compiled.typical import learnt
+from stretto.framework.compiled.domain_tables import InterPodProgram
+from stretto.framework.compiled.placement import NOT_TRIED, BatchPlacement, PlacementRequest
+from stretto.framework.compiled.tables import (
+    PodBatch,
+    ScoreCache,
+    SlotChoice,
+    TieBreak,
+    no_typical_pods,
+)
+from stretto.framework.compiled.ties import PICKS, TieRule, ZoneTurns, drawn_order
+from stretto.framework.compiled.typical import observed_typical_pods
 from stretto.framework.contract.rule import View
 from stretto.framework.engine.class_table import ClassCompiler
 from stretto.framework.engine.compile_scores import compile_scores
-from stretto.framework.engine.image_scores import Renewals
-from stretto.framework.engine.python_rules import AskedRules
+from stretto.framework.engine.image_scores import StaticScoreRenewals
+from stretto.framework.engine.python_rules import PythonRules
 from stretto.framework.engine.sampling import sampling_of
-from stretto.framework.engine.score_cache import Entries
+from stretto.framework.engine.score_cache import CacheEntries
 from stretto.framework.kernels.numpy import place
-from stretto.framework.kernels.numpy.slot_value import Program, State
+from stretto.framework.kernels.numpy.slot_value import PointProgram, PointState
 from stretto.framework.kernels.tiers import kernel
 from stretto.framework.profile.profile import Profile
 from stretto.state.cluster.cluster import Cluster
@@ -45,7 +51,7 @@ LEARN_AGAIN: Final = 4
 """Typical pods are learnt anew when the number of pods has changed by one part in so many."""
 
 
-class Engine:
+class CompiledProfile:
     """What the shards of one profile share: the rules compiled over one cluster."""
 
     def __init__(self, profile: Profile, cluster: Cluster) -> None:
@@ -64,7 +70,7 @@ class Engine:
             lambda: self._static_view,
         )
         #: Static scores that nodes' images change.
-        self.renewals = Renewals(profile, cluster.nodes, self.eligibility)
+        self.renewals = StaticScoreRenewals(profile, cluster.nodes, self.eligibility)
         #: Class constants.
         self.compiler = ClassCompiler(cluster, self.eligibility)
         #: Compiled slot-local scores.
@@ -76,11 +82,14 @@ class Engine:
         self._cures: dict[int, tuple[int, Cure]] = {}
         self._learnt_from = 0
         #: Rules that have no compiled form.
-        self.asked = AskedRules(profile, cluster)
+        self.asked = PythonRules(profile, cluster)
         #: What classes want of other pods, compiled.
-        self.between = Tables(cluster, weights_of(profile.filters, profile.scores))
+        self.between = DomainTables(cluster, weights_of(profile.filters, profile.scores))
         domains, domains.outsiders = cluster.domains, self.asked.over_domains
-        domains.defaults, domains.regard = profile.default_spread, profile.regard
+        domains.defaults, domains.running_term_scoring = (
+            profile.default_spread,
+            profile.running_term_scoring,
+        )
         cluster.static_listeners.append(self.eligibility.refresh)
 
     @property
@@ -94,7 +103,7 @@ class Engine:
         pods = len(self.cluster.pods)
         if self.profile.learns and abs(pods - self._learnt_from) * LEARN_AGAIN > self._learnt_from:
             self._learnt_from = pods
-            self.typical = learnt(self.cluster)
+            self.typical = observed_typical_pods(self.cluster)
             self.workload_version += 1
 
     def cures_of(self, class_id: int) -> Cure:
@@ -111,13 +120,13 @@ class Engine:
         self._cures[class_id] = serial, cures
         return cures
 
-    def look(self) -> Look | None:
+    def look(self) -> RuleView | None:
         """Who is where now, in a copy of its own; ``None`` where no rule counts anybody."""
         if not self.cluster.domains.populations:
             return None
         view = DomainView(self.between, self.cluster)
         view.sync()
-        return Look(view)
+        return RuleView(view)
 
     def is_eligible(self, class_id: int, slot: int) -> bool:
         """Whether the static filters let a class onto a slot now."""
@@ -128,7 +137,7 @@ class Engine:
 class Runtime:
     """Places pods by one profile on one snapshot."""
 
-    def __init__(self, engine: Engine, rng: Rng, tier: str = "auto") -> None:
+    def __init__(self, engine: CompiledProfile, rng: Rng, tier: str = "auto") -> None:
         """A runtime of its own snapshot; ``tier`` is ``auto``, ``numba`` or ``numpy``."""
         #: What it shares with other shards.
         self.engine = engine
@@ -148,15 +157,15 @@ class Runtime:
         self._random = rng.numpy()
         self._thresholds = fgd_thresholds()
         self._plain = self._kernel.place_plain is not None and engine.is_plain
-        self._entries = Entries(keep_rows=not self._plain)
+        self._entries = CacheEntries(store_rows=not self._plain)
         self._workload = self._renewed = 0
-        self._zones = Turns()
+        self._zones = ZoneTurns()
         self._order_seed = rng.child("order").randint(0, 1 << 62)
 
     @property
     def view(self) -> View:
         """What rules may look at."""
-        look = Look(self.between)
+        look = RuleView(self.between)
         return View(self.columns, self.engine.cluster.nodes, self.engine.typical, look)
 
     def sync(self) -> None:
@@ -169,12 +178,12 @@ class Runtime:
             more = np.ones(slots.blocks - len(self.own_block), np.uint8)
             self.own_block = np.concatenate([self.own_block, more])
         if self._zones.follow(slots, self.own_block):
-            self._entries.cut_anew(len(self._zones.ranges.first) - 1)
-        self._follow_others()
+            self._entries.resize_rows(len(self._zones.ranges.first) - 1)
+        self._sync_inter_pod()
         if self.engine.renewals.matter:
             self._renewed = self.engine.renewals.follow(self.columns, self._renewed)
 
-    def _follow_others(self) -> None:
+    def _sync_inter_pod(self) -> None:
         """Bring the counts of other pods up to date, where any rule counts some."""
         if not self.engine.cluster.domains.populations:
             return
@@ -184,11 +193,11 @@ class Runtime:
         elif len(changed):
             self.columns.append(changed)
 
-    def place(self, request: Request) -> Placement:
+    def place(self, request: PlacementRequest) -> BatchPlacement:
         """Place a batch on the snapshot, in order; the snapshot shows the result at once."""
         return self.sampling.place(self, request) if self.sampling else self.place_here(request)
 
-    def place_here(self, request: Request) -> Placement:
+    def place_here(self, request: PlacementRequest) -> BatchPlacement:
         """Place a batch on all nodes; slots refused later are put right by the next ``sync``."""
         ids = np.asarray(request.class_ids, np.int32)
         count, units = len(ids), len(request.at_least)
@@ -196,14 +205,14 @@ class Runtime:
         devices = np.zeros(count, np.int32)
         if count == 0 or self.columns.size == 0:
             answer[:] = -1
-            return Placement(answer, devices, units)
+            return BatchPlacement(answer, devices, units)
         wanted = distinct(ids)
         self._make_ready(wanted)
         self._confine(wanted)
-        self.columns.room_in_log(2 * count + 1)
+        self.columns.has_log_capacity(2 * count + 1)
         pins = request.pins if len(request.pins) else [-1] * count
         blocking = request.blocking if len(request.blocking) else [False] * units
-        batch = Batch(
+        batch = PodBatch(
             class_id=ids,
             pin=np.asarray(pins, np.int32),
             start=np.asarray(request.starts, np.int32),
@@ -215,10 +224,10 @@ class Runtime:
         )
         tried = self.run_kernel(batch)
         self._confine(wanted, over=True)
-        if not self._concerns_others(wanted):
-            return Placement(answer, devices, int(tried))
+        if not self._has_inter_pod_terms(wanted):
+            return BatchPlacement(answer, devices, int(tried))
         self.between.placed(ids[answer >= 0], answer[answer >= 0])
-        return Placement(answer, devices, int(tried), others=self.between.basis)
+        return BatchPlacement(answer, devices, int(tried), others=self.between.basis)
 
     def room(self, class_id: int) -> int:
         """How many pods of a class fit at most now; 0 means none (an upper bound otherwise).
@@ -242,7 +251,7 @@ class Runtime:
 
     def row(self, class_id: int) -> npt.NDArray[np.int16]:
         """int16[slot]: 0 where the class may not go now, else 1 + its score (a view, read only)."""
-        return self._among_others(class_id, self._own_row(class_id))
+        return self._with_inter_pod(class_id, self._own_row(class_id))
 
     def _own_row(self, class_id: int) -> npt.NDArray[np.int16]:
         """The row without other pods."""
@@ -258,10 +267,10 @@ class Runtime:
         row: npt.NDArray[np.int16] = self._entries.row[self._entries.entry[class_id]]
         return row
 
-    def _among_others(self, class_id: int, row: npt.NDArray[np.int16]) -> npt.NDArray[np.int16]:
+    def _with_inter_pod(self, class_id: int, row: npt.NDArray[np.int16]) -> npt.NDArray[np.int16]:
         """A row with what other pods make of it."""
         slots = np.arange(len(row))
-        if len(row) and self._concerns_others(np.array([class_id], np.int32)):
+        if len(row) and self._has_inter_pod_terms(np.array([class_id], np.int32)):
             between = self.between
             row = domain_formulas.overlay(between.table, between.state, class_id, row, slots)
         if self.engine.asked.over_domains:
@@ -269,7 +278,7 @@ class Runtime:
             row = np.where((row > 0) & (said >= 0), np.maximum(row + said, 1), 0).astype(np.int16)
         return row
 
-    def _concerns_others(self, class_ids: npt.NDArray[np.int32]) -> bool:
+    def _has_inter_pod_terms(self, class_ids: npt.NDArray[np.int32]) -> bool:
         """Whether any of these classes wants something of other pods, or counts for others."""
         classes = self.engine.cluster.classes
         return self.engine.asked.over_domains or bool(
@@ -289,7 +298,7 @@ class Runtime:
                 total += weight * score.score(pod, self.view, slots)
         return np.where(passes, 1 + np.maximum(total, 0), 0).astype(np.int16)
 
-    def run_kernel(self, batch: Batch) -> int:
+    def run_kernel(self, batch: PodBatch) -> int:
         """The kernel call of ``place``; answers are in the batch, the units tried come back."""
         log, log_state, limit = self._log()
         given = (
@@ -302,16 +311,16 @@ class Runtime:
             batch,
         )
         plain = self._kernel.place_plain if self._plain else None
-        if not self._concerns_others(batch.class_id):
+        if not self._has_inter_pod_terms(batch.class_id):
             return int((plain or self._kernel.place)(*given, limit))
         among = self._among()
-        if self._plain and self._kernel.place_plain_among is not None:
-            return int(self._kernel.place_plain_among(*given, among.table, among.state))
-        return int(self._kernel.place_among(*given, limit, among))
+        if self._plain and self._kernel.place_plain_inter_pod is not None:
+            return int(self._kernel.place_plain_inter_pod(*given, among.table, among.state))
+        return int(self._kernel.place_inter_pod(*given, limit, among))
 
-    def choice(self) -> Choice:
+    def choice(self) -> SlotChoice:
         """How a slot is chosen among the best; its cursors move on with every pick."""
-        return Choice(
+        return SlotChoice(
             pick=int(self.engine.profile.tie_rule),
             device_pick=int(self.engine.profile.device_pick),
             rank=self._rank(),
@@ -325,12 +334,12 @@ class Runtime:
             cursor=self._zones.cursor,
         )
 
-    def _among(self) -> Between:
+    def _among(self) -> InterPodProgram:
         """What the kernels are given of rules between pods."""
         asked = self.engine.asked
-        self.between.keep_stamps(len(self._entries.position))
+        self.between.ensure_stamps(len(self._entries.position))
         values = partial(asked.domain_values, self.view) if asked.over_domains else None
-        return Between(self.between.table, self.between.state, values)
+        return InterPodProgram(self.between.table, self.between.state, values)
 
     def _make_ready(self, wanted: npt.NDArray[np.int32]) -> None:
         """Compile the classes and give each a row in the cache."""
@@ -340,7 +349,7 @@ class Runtime:
         if compiler.port_words > len(self.columns.ports) or resources > len(self.columns.free):
             self.sync()
         self._entries.hold(wanted, compiler.serials(wanted), self.columns.size)
-        if self._concerns_others(wanted) and self.between.ready(wanted):
+        if self._has_inter_pod_terms(wanted) and self.between.ready(wanted):
             self.columns.void()
 
     def _confine(self, wanted: npt.NDArray[np.int32], *, over: bool = False) -> None:
@@ -351,10 +360,10 @@ class Runtime:
 
     def give_back(self, class_id: int, slot: int, mask: int) -> None:
         """Take a pod off the snapshot again that ``place`` has put there."""
-        program, state = Program(*self._program()[:6]), State(*self._state())
+        program, state = PointProgram(*self._program()[:6]), PointState(*self._state())
         place.apply(program, class_id, slot, state, mask, -1)
         self.columns.append(np.array([slot], np.int64))
-        if self._concerns_others(np.array([class_id], np.int32)):
+        if self._has_inter_pod_terms(np.array([class_id], np.int32)):
             self.between.take(class_id, slot, -1)
 
     def _program(self) -> tuple[Any, ...]:
@@ -388,7 +397,7 @@ class Runtime:
     def _rank(self) -> npt.NDArray[np.int32]:
         """Ranks for the tie rule: those that were given, else by name or by a drawn order."""
         ties = self.engine.profile.ties
-        if PICKS[ties] is not Pick.RANK or len(self.rank) == self.columns.size:
+        if PICKS[ties] is not TieBreak.RANK or len(self.rank) == self.columns.size:
             return self.rank
         if ties is TieRule.NAME:
             return self.engine.cluster.nodes.name_rank

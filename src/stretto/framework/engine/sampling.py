@@ -11,9 +11,9 @@ from typing import Final, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from stretto.framework.compiled.placement import NOT_TRIED, Placement, Request
+from stretto.framework.compiled.placement import NOT_TRIED, BatchPlacement, PlacementRequest
 from stretto.framework.profile.profile import Profile
-from stretto.state.nodes.table import Nodes
+from stretto.state.nodes.table import NodeFacts
 
 LEAST: Final = 100
 """Nodes found at least where a percentage says how many, as upstream."""
@@ -21,11 +21,11 @@ ADAPTIVE: Final = (50, 125, 5)
 """Upstream's own share: so many percent, one less for so many nodes, and the least."""
 
 
-class Places(Protocol):
+class SamplingRuntime(Protocol):
     """What the search needs of a runtime."""
 
     #: The search itself; ``None`` while it is at work.
-    sampling: "Sampling | None"
+    sampling: "NodeSampling | None"
     #: bool[slot]: the only slots that may be used now; ``None`` for any.
     only: npt.NDArray[np.bool_] | None
 
@@ -33,7 +33,7 @@ class Places(Protocol):
         """int16[slot]: 0 where a class may not go."""
         ...
 
-    def place_here(self, request: Request) -> Placement:
+    def place_here(self, request: PlacementRequest) -> BatchPlacement:
         """Place a batch on what may be used."""
         ...
 
@@ -41,10 +41,10 @@ class Places(Protocol):
         """Take a pod off the snapshot again."""
 
 
-class Sampling:
+class NodeSampling:
     """Where one shard's search stands."""
 
-    def __init__(self, profile: Profile, nodes: Nodes) -> None:
+    def __init__(self, profile: Profile, nodes: NodeFacts) -> None:
         """Begin at the first node."""
         self._profile = profile
         self._nodes = nodes
@@ -52,7 +52,7 @@ class Sampling:
         self._order: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._order_of = -1
 
-    def place(self, runtime: Places, request: Request) -> Placement:
+    def place(self, runtime: SamplingRuntime, request: PlacementRequest) -> BatchPlacement:
         """Place a batch pod by pod, each among the nodes found for it."""
         runtime.sampling, only = None, runtime.only
         try:
@@ -70,7 +70,7 @@ class Sampling:
         share = percentage or max(least, most - nodes // step)
         return max(LEAST, nodes * share // 100)
 
-    def _in_turn(self, runtime: Places, request: Request) -> Placement:
+    def _in_turn(self, runtime: SamplingRuntime, request: PlacementRequest) -> BatchPlacement:
         count, units = len(request.class_ids), len(request.at_least)
         slots, masks = np.full(count, NOT_TRIED, np.int32), np.zeros(count, np.int32)
         only, others = runtime.only, None
@@ -90,12 +90,12 @@ class Sampling:
                         runtime.give_back(int(request.class_ids[i]), int(slots[i]), int(masks[i]))
                 slots[start:stop], masks[start:stop] = -1, 0
                 if len(request.blocking) and request.blocking[u]:
-                    return Placement(slots, masks, u + 1, others=others)
-        return Placement(slots, masks, units, others=others)
+                    return BatchPlacement(slots, masks, u + 1, others=others)
+        return BatchPlacement(slots, masks, units, others=others)
 
     def _one(
-        self, runtime: Places, alone: Request, only: npt.NDArray[np.bool_] | None
-    ) -> Placement:
+        self, runtime: SamplingRuntime, alone: PlacementRequest, only: npt.NDArray[np.bool_] | None
+    ) -> BatchPlacement:
         """One pod, inside what it is confined to and what is found for it."""
         runtime.only = only
         if not len(alone.pins) or int(alone.pins[0]) < 0:
@@ -134,7 +134,7 @@ class Sampling:
         return self._order
 
 
-def sampling_of(profile: Profile, nodes: Nodes) -> Sampling | None:
+def sampling_of(profile: Profile, nodes: NodeFacts) -> NodeSampling | None:
     """What a profile asks for; ``None`` where every node is looked at."""
     every = profile.percentage is None or profile.percentage == 100
-    return None if every and profile.quota is None else Sampling(profile, nodes)
+    return None if every and profile.quota is None else NodeSampling(profile, nodes)

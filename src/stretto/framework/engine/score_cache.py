@@ -15,14 +15,14 @@ CACHE_BYTES: Final = 160 << 20
 """Memory for score rows; beyond it the least recently used class loses its row."""
 
 
-class Entries:
+class CacheEntries:
     """The entries of the class cache, bounded by memory, least recently used first out.
 
     With rows, or with the maxima of blocks and ranges alone.
     """
 
-    def __init__(self, *, keep_rows: bool) -> None:
-        self._keep_rows = keep_rows
+    def __init__(self, *, store_rows: bool) -> None:
+        self._stores_rows = store_rows
         self._ranges = 0
         self.top: npt.NDArray[np.int16] = np.zeros((0, 0), np.int16)
         self.row: npt.NDArray[np.int16] = np.zeros((0, 0), np.int16)
@@ -36,7 +36,7 @@ class Entries:
 
     def reset(self, size: int) -> None:
         """Forget every row: the slots are others now."""
-        self.row = np.zeros((0, size if self._keep_rows else 0), np.int16)
+        self.row = np.zeros((0, size if self._stores_rows else 0), np.int16)
         self.top = np.zeros((0, self._ranges), np.int16)
         self.peak = np.zeros((0, size // BLOCK), np.int16)
         self.position = np.zeros(0, np.int64)
@@ -44,7 +44,7 @@ class Entries:
         self._holder = np.zeros(0, np.int64)
         self._used = np.zeros(0, np.int64)
 
-    def cut_anew(self, ranges: int) -> None:
+    def resize_rows(self, ranges: int) -> None:
         """Blocks are grouped otherwise now: maxima of ranges mean something else."""
         self._ranges = ranges
         self.top = np.zeros((len(self.position), ranges), np.int16)
@@ -70,7 +70,7 @@ class Entries:
             self._allot(missing, size)
 
     def _allot(self, missing: npt.NDArray[np.int32], size: int) -> None:
-        slots = size if self._keep_rows else size // BLOCK + self._ranges
+        slots = size if self._stores_rows else size // BLOCK + self._ranges
         bound = max(64, CACHE_BYTES // max(1, 2 * slots), len(missing))
         length = len(self.position)
         if length + len(missing) > bound:

@@ -11,10 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.base.rng import Rng
-from stretto.framework.compiled.group_tables import Caps, Job, Search, Work, no_caps
-from stretto.framework.compiled.placement import NOT_TRIED, Placement, Request
-from stretto.framework.engine.runtime import Engine, Runtime
-from stretto.framework.groups.numa_snapshot import ZoneColumns
+from stretto.framework.compiled.group_tables import (
+    DomainCaps,
+    DomainSearch,
+    PlacementJob,
+    PlacementWork,
+    no_caps,
+)
+from stretto.framework.compiled.placement import NOT_TRIED, BatchPlacement, PlacementRequest
+from stretto.framework.engine.runtime import CompiledProfile, Runtime
+from stretto.framework.groups.numa_snapshot import NumaColumns
 from stretto.framework.kernels.numpy import groups
 from stretto.state.classes.table import PodClass
 from stretto.state.rows.slots import BLOCK
@@ -25,13 +31,13 @@ COMPILE_FROM: Final = 4096
 """Pods times places that are worked off by the plain form before the compiled one is fetched."""
 
 
-class WithinRuntime(Runtime):
+class SlotSetRuntime(Runtime):
     """A runtime that can also place inside given slots."""
 
-    def __init__(self, engine: Engine, rng: Rng, tier: str = "auto") -> None:
+    def __init__(self, engine: CompiledProfile, rng: Rng, tier: str = "auto") -> None:
         """A runtime of its own snapshot."""
         super().__init__(engine, rng, tier)
-        self._numa = ZoneColumns(engine.cluster.topology, engine.cluster.ledger)
+        self._numa = NumaColumns(engine.cluster.topology, engine.cluster.ledger)
         self._cursor = np.zeros(1, np.int64)
         self._plain_work = 0
 
@@ -49,41 +55,41 @@ class WithinRuntime(Runtime):
         job = new_job(np.array([class_id], np.int32), [0, 1], [1], [False])
         work = self._work(self._everywhere(), job, no_caps(self.columns.size))
         if not self._compiles(work):
-            return groups.count_within(self._program(), self._state(), work)
-        from stretto.framework.kernels.groups.place import count_within
+            return groups.count_in_slots(self._program(), self._state(), work)
+        from stretto.framework.kernels.groups.place import count_in_slots
 
         zones, asks, caps, search, _ = work
         program, state = self._program(), self._state()
-        return int(count_within(program, state, zones, asks, caps, search, class_id))
+        return int(count_in_slots(program, state, zones, asks, caps, search, class_id))
 
-    def _place_open(self, part: Request) -> Placement:
+    def _place_in_all_slots(self, part: PlacementRequest) -> BatchPlacement:
         """Units of NUMA nodes that may go anywhere."""
         ids = np.asarray(part.class_ids, np.int32)
         job = new_job(ids, part.starts, part.at_least, part.blocking)
         tried = self._run(self._work(self._everywhere(), job, no_caps(self.columns.size)))
-        return Placement(job.slot, job.mask, tried)
+        return BatchPlacement(job.slot, job.mask, tried)
 
-    def _try_on(self, slots: npt.NDArray[np.int32], ids: npt.NDArray[np.int32]) -> Job:
+    def _try_slot(self, slots: npt.NDArray[np.int32], ids: npt.NDArray[np.int32]) -> PlacementJob:
         """One pod on some slots, as far as other pods let it go there."""
-        concerned, class_id = self._concerns_others(ids), int(ids[0])
+        concerned, class_id = self._has_inter_pod_terms(ids), int(ids[0])
         if concerned:
             slots = slots[self.row(class_id)[slots] > 0]
         job = new_job(ids, [0, 1], [1], [False])
         start = np.array([0, len(slots)], np.int32)
-        search = Search(slots, start, np.zeros(len(slots), np.uint8), np.zeros(1, np.int64))
+        search = DomainSearch(slots, start, np.zeros(len(slots), np.uint8), np.zeros(1, np.int64))
         self._run(self._work(search, job, no_caps(len(slots))))
         if concerned and job.slot[0] >= 0:
             self.between.take(class_id, int(job.slot[0]), 1)
             self.between.placed(ids, job.slot)
         return job
 
-    def _run(self, work: Work) -> int:
+    def _run(self, work: PlacementWork) -> int:
         """One kernel call."""
         program, state = self._program(), self._state()
         if not len(work.search.slots):
             work.job.slot[:] = -1
             return len(work.job.at_least)
-        self.columns.room_in_log(2 * len(work.job.local) + 1)
+        self.columns.has_log_capacity(2 * len(work.job.local) + 1)
         table = self.engine.compiler.table
         chosen = self._chosen_rows(work.job.class_id)
         if chosen is not None:
@@ -97,9 +103,9 @@ class WithinRuntime(Runtime):
     def _has_rows(self, class_ids: npt.NDArray[np.int32]) -> bool:
         """Whether the plain runtime's rows say what slots are worth to these classes."""
         chosen = self.engine.compiler.table.extra_row[class_ids] >= 0
-        return not (chosen.any() or self._concerns_others(class_ids))
+        return not (chosen.any() or self._has_inter_pod_terms(class_ids))
 
-    def _compiles(self, work: Work) -> bool:
+    def _compiles(self, work: PlacementWork) -> bool:
         """Whether the compiled kernels are used: not before there is work for them.
 
         Compiling takes a minute or two, once. A handful of pods on a handful of nodes is placed by
@@ -119,31 +125,33 @@ class WithinRuntime(Runtime):
         rows = [rules.slot_values(classes[c], self.view, slots) for c in class_ids.tolist()]
         return np.stack(rows).astype(np.int16)
 
-    def _call(self, program: tuple[object, ...], state: tuple[Any, ...], work: Work) -> int:
+    def _call(
+        self, program: tuple[object, ...], state: tuple[Any, ...], work: PlacementWork
+    ) -> int:
         """The kernel of this runtime's tier."""
         log, log_state = self.columns.log, self.columns.log_state
         pick = int(self.engine.profile.device_pick)
         if not self._compiles(work):
-            return groups.place_within(program, state, work, (log, log_state), pick)
-        from stretto.framework.kernels.groups.place import place_within
+            return groups.place_in_slots(program, state, work, (log, log_state), pick)
+        from stretto.framework.kernels.groups.place import place_in_slots
 
         rows = np.zeros((0, 0), np.int16)
         if len(work.search.slots) >= MANY and self._has_rows(work.job.class_id):
             rows = np.stack([self.row(c) for c in work.job.class_id.tolist()])
-        return int(place_within(program, state, *work, log, log_state, pick, rows))
+        return int(place_in_slots(program, state, *work, log, log_state, pick, rows))
 
-    def _work(self, search: Search, job: Job, caps: Caps) -> Work:
+    def _work(self, search: DomainSearch, job: PlacementJob, caps: DomainCaps) -> PlacementWork:
         """The classes of a job compiled, and everything that a kernel reads."""
         self._make_ready(job.class_id)
         classes: list[PodClass] = [self.engine.cluster.classes[c] for c in job.class_id.tolist()]
-        return Work(self._numa.zones, self._numa.asks(classes), caps, search, job)
+        return PlacementWork(self._numa.zones, self._numa.asks(classes), caps, search, job)
 
-    def _everywhere(self) -> Search:
+    def _everywhere(self) -> DomainSearch:
         """Every node, the own ones first, equal ones in turn."""
         live = self.columns.live > 0 if self.only is None else (self.columns.live > 0) & self.only
         slots = np.flatnonzero(live).astype(np.int32)
         start = np.array([0, len(slots)], np.int32)
-        return Search(slots, start, self._own(slots), self._cursor)
+        return DomainSearch(slots, start, self._own(slots), self._cursor)
 
     def _own(self, slots: npt.NDArray[np.int32]) -> npt.NDArray[np.uint8]:
         """uint8[k]: 1 where a slot is of the own partition, where there is one."""
@@ -164,12 +172,12 @@ def new_job(
     starts: Sequence[int],
     at_least: Sequence[int],
     blocking: Sequence[bool],
-) -> Job:
+) -> PlacementJob:
     """Units to place, their answers still open."""
     classes, local = np.unique(ids, return_inverse=True)
     if not len(blocking):
         blocking = [False] * len(at_least)
-    return Job(
+    return PlacementJob(
         class_id=classes.astype(np.int32),
         local=local.astype(np.int32),
         start=np.asarray(starts, np.int32),

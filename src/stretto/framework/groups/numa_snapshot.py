@@ -10,9 +10,15 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from stretto.framework.compiled.group_tables import CODES, ZoneAsks, Zones, no_zone_asks, no_zones
+from stretto.framework.compiled.group_tables import (
+    CODES,
+    NumaAsks,
+    NumaSnapshot,
+    no_numa_asks,
+    no_numa_nodes,
+)
 from stretto.state.classes.table import PodClass
-from stretto.state.numa.ledger import Topology, aligned_of
+from stretto.state.numa.ledger import NumaTopology, aligned_of
 from stretto.state.rows.ledger import Ledger
 from stretto.state.rows.resources import CPU, MEMORY
 from stretto.state.rows.snapshot import Columns
@@ -21,20 +27,20 @@ _WHOLE_COPY: Final = 4
 """Everything is copied when more than one slot in so many has changed."""
 
 
-class ZoneColumns:
+class NumaColumns:
     """One snapshot of the NUMA nodes, brought up to date by ``sync``."""
 
-    def __init__(self, topology: Topology, ledger: Ledger) -> None:
+    def __init__(self, topology: NumaTopology, ledger: Ledger) -> None:
         """An empty snapshot; the first ``sync`` fills it."""
         self._topology = topology
         self._ledger = ledger
-        self._zones = no_zones(0)
+        self._zones = no_numa_nodes(0)
         self._position = -1
         #: Whether no machine was ever seen to have NUMA nodes.
         self._is_blank = True
 
     @property
-    def zones(self) -> Zones:
+    def zones(self) -> NumaSnapshot:
         """The snapshot."""
         return self._zones
 
@@ -43,7 +49,7 @@ class ZoneColumns:
         size = columns.size
         fresh = len(self._zones.count) != size
         if fresh:
-            self._zones, self._is_blank = no_zones(size), True
+            self._zones, self._is_blank = no_numa_nodes(size), True
         if self._is_blank and not self._topology:
             self._position = self._ledger.head
             return
@@ -57,9 +63,9 @@ class ZoneColumns:
         if len(slots):
             self._copy(slots, columns)
 
-    def asks(self, classes: list[PodClass]) -> ZoneAsks:
+    def asks(self, classes: list[PodClass]) -> NumaAsks:
         """What the classes of a call ask of NUMA nodes."""
-        found = no_zone_asks(len(classes))
+        found = no_numa_asks(len(classes))
         for j, pod in enumerate(classes):
             if pod.asks.zones is None:
                 continue

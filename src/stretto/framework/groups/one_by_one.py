@@ -13,13 +13,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from stretto.framework.compiled.group_tables import Caps, Search
-from stretto.framework.compiled.placement import Placement, Request
+from stretto.framework.compiled.group_tables import DomainCaps, DomainSearch
+from stretto.framework.compiled.placement import BatchPlacement, PlacementRequest
 from stretto.framework.engine.runtime import Runtime
-from stretto.framework.groups.calls import WithinRuntime
+from stretto.framework.groups.calls import SlotSetRuntime
 
 
-class _Home(NamedTuple):
+class _PlacedPod(NamedTuple):
     """A pod that was placed, and what its slot was before."""
 
     #: Its number in the unit.
@@ -34,12 +34,12 @@ class _Home(NamedTuple):
     before: list[npt.NDArray[np.generic]]
 
 
-class AmongRuntime(WithinRuntime):
+class OneByOneRuntime(SlotSetRuntime):
     """Places units that rules between pods concern too."""
 
-    def _place_among(
-        self, part: Request, search: Search, caps: Caps, goals: Sequence[int]
-    ) -> Placement:
+    def _place_one_by_one(
+        self, part: PlacementRequest, search: DomainSearch, caps: DomainCaps, goals: Sequence[int]
+    ) -> BatchPlacement:
         """One unit: the first goal that some domain can meet, in the first such domain."""
         count = len(part.class_ids)
         slots, masks = np.full(count, -1, np.int32), np.zeros(count, np.int32)
@@ -50,16 +50,16 @@ class AmongRuntime(WithinRuntime):
                     continue
                 for home in found:
                     slots[home.number], masks[home.number] = home.slot, home.mask
-                return Placement(slots, masks, 1, others=self.between.basis)
-        return Placement(slots, masks, 1)
+                return BatchPlacement(slots, masks, 1, others=self.between.basis)
+        return BatchPlacement(slots, masks, 1)
 
     def _fill(
-        self, part: Request, search: Search, caps: Caps, d: int, goal: int
-    ) -> list[_Home] | None:
+        self, part: PlacementRequest, search: DomainSearch, caps: DomainCaps, d: int, goal: int
+    ) -> list[_PlacedPod] | None:
         """Place a unit in one domain; ``None``, and no trace, where too few find a place."""
         first, last = int(search.start[d]), int(search.start[d + 1])
         places, domain = search.slots[first:last], caps.domain[:, first:last]
-        room, homes = caps.room.copy(), list[_Home]()
+        room, homes = caps.room.copy(), list[_PlacedPod]()
         count, failed = len(part.class_ids), -1
         for i in range(count):
             class_id = int(part.class_ids[i])
@@ -70,7 +70,7 @@ class AmongRuntime(WithinRuntime):
             values = self.row(class_id)[places].astype(np.int32)
             for q in range(len(room)):
                 values[(domain[q] >= 0) & (room[q][np.maximum(domain[q], 0)] <= 0)] = 0
-            at, home = self._settle_one(part, i, places, values)
+            at, home = self._finish_one(part, i, places, values)
             if home is None:
                 failed = class_id
                 continue
@@ -84,9 +84,13 @@ class AmongRuntime(WithinRuntime):
             self._undo(home)
         return None
 
-    def _settle_one(
-        self, part: Request, i: int, places: npt.NDArray[np.int32], values: npt.NDArray[np.int32]
-    ) -> tuple[int, _Home | None]:
+    def _finish_one(
+        self,
+        part: PlacementRequest,
+        i: int,
+        places: npt.NDArray[np.int32],
+        values: npt.NDArray[np.int32],
+    ) -> tuple[int, _PlacedPod | None]:
         """One pod on the best place that takes it."""
         class_id = int(part.class_ids[i])
         bound = self.engine.cluster.classes[class_id].asks.zones is not None
@@ -95,14 +99,14 @@ class AmongRuntime(WithinRuntime):
             slot = int(places[at])
             before = [array.copy() for array in self._parts_of(slot)]
             if bound:
-                job = self._try_on(places[at : at + 1], np.array([class_id], np.int32))
+                job = self._try_slot(places[at : at + 1], np.array([class_id], np.int32))
                 found, mask = int(job.slot[0]), int(job.mask[0])
             else:
                 one = part.pod(i)._replace(pins=[slot])
                 placed = Runtime.place(self, one)
                 found, mask = int(placed.slots[0]), int(placed.devices[0])
             if found >= 0:
-                return at, _Home(i, class_id, slot, mask, before)
+                return at, _PlacedPod(i, class_id, slot, mask, before)
         return -1, None
 
     def _parts_of(self, slot: int) -> list[npt.NDArray[np.generic]]:
@@ -116,10 +120,10 @@ class AmongRuntime(WithinRuntime):
             self._numa.zones.free[slot],
         ]
 
-    def _undo(self, home: _Home) -> None:
+    def _undo(self, home: _PlacedPod) -> None:
         """Leave a slot as it was before a pod came to it."""
         for array, before in zip(self._parts_of(home.slot), home.before, strict=True):
             array[...] = before
         self.columns.append(np.array([home.slot], np.int64))
-        if self._concerns_others(np.array([home.class_id], np.int32)):
+        if self._has_inter_pod_terms(np.array([home.class_id], np.int32)):
             self.between.take(home.class_id, home.slot, -1)

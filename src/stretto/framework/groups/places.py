@@ -20,7 +20,7 @@ import numpy.typing as npt
 from stretto.api.types.godel import PodGroup, PodGroupAffinity, PodGroupSortRule
 from stretto.api.wire.selectors import node_terms
 from stretto.state.classes.annotations import GPU
-from stretto.state.nodes.table import Nodes
+from stretto.state.nodes.table import NodeFacts
 from stretto.state.rows.resources import CPU, MEMORY
 from stretto.state.rows.snapshot import Columns
 
@@ -35,7 +35,7 @@ NO_SLOTS: Final = np.zeros(0, np.int32)
 NOWHERE: Final = "no node has the required node labels"
 
 
-class Level(NamedTuple):
+class DomainLevel(NamedTuple):
     """The domains that some node labels cut the nodes into."""
 
     #: int32[slot]: domain of each slot; -1 where a label is missing.
@@ -48,7 +48,7 @@ class Level(NamedTuple):
     start: npt.NDArray[np.int64]
 
 
-class Wanted(NamedTuple):
+class GangDemand(NamedTuple):
     """What a gang asks in all, in scan steps."""
 
     #: (column, amount) of the pods that must fit.
@@ -57,21 +57,21 @@ class Wanted(NamedTuple):
     gpu_milli: int = 0
 
 
-class Ranked(NamedTuple):
+class RankedDomains(NamedTuple):
     """Domains of one level in an order."""
 
     #: The level.
-    level: Level
+    level: DomainLevel
     #: int64[k]: domains.
     order: npt.NDArray[np.int64]
     #: bool[slot]: slots of them that count; ``None`` for all.
     allowed: npt.NDArray[np.bool_] | None
 
 
-class Places:
+class DomainOrder:
     """Domains in the order in which they are tried; their slots are listed once they are asked."""
 
-    def __init__(self, ranked: Sequence[Ranked], fault: str = "") -> None:
+    def __init__(self, ranked: Sequence[RankedDomains], fault: str = "") -> None:
         """Domains level by level, or why there is none."""
         self._ranked = ranked
         #: Why there is none; empty where there is.
@@ -93,7 +93,7 @@ class Places:
         """int32[domain + 1]: first slot of each."""
         return self._listed[1]
 
-    def parts(self, first: int) -> Iterator["Places"]:
+    def parts(self, first: int) -> Iterator["DomainOrder"]:
         """The first domains, so many at most, and then all others."""
         if not self._ranked:
             yield self
@@ -102,31 +102,31 @@ class Places:
         if len(best.order) <= 2 * first:
             yield self
             return
-        yield Places([best._replace(order=best.order[:first])])
-        yield Places([best._replace(order=best.order[first:]), *others])
+        yield DomainOrder([best._replace(order=best.order[:first])])
+        yield DomainOrder([best._replace(order=best.order[first:]), *others])
 
 
-class _Room(NamedTuple):
+class _GangFit(NamedTuple):
     """What a gang asks and what there is."""
 
     #: What the pods that must fit ask in all.
-    wanted: Wanted
+    wanted: GangDemand
     #: The snapshot's amounts.
     columns: Columns
     #: Whether what nodes have counts, in place of what they have free.
     when_idle: bool
 
 
-class GangPlaces:
+class GangDomains:
     """Domains of node labels, kept until nodes change."""
 
-    def __init__(self, nodes: Nodes) -> None:
+    def __init__(self, nodes: NodeFacts) -> None:
         """Over the nodes of a cluster."""
         self._nodes = nodes
-        self._levels: dict[tuple[str, ...], Level] = {}
+        self._levels: dict[tuple[str, ...], DomainLevel] = {}
         self._version = -1
 
-    def level(self, keys: tuple[str, ...]) -> Level:
+    def level(self, keys: tuple[str, ...]) -> DomainLevel:
         """The domains of some node labels taken together; all nodes are one where there is none."""
         if self._version != self._nodes.version:
             self._levels.clear()
@@ -140,11 +140,11 @@ class GangPlaces:
         self,
         group: PodGroup,
         bound: SlotArray,
-        wanted: Wanted,
+        wanted: GangDemand,
         columns: Columns,
         *,
         when_idle: bool = False,
-    ) -> Places:
+    ) -> DomainOrder:
         """Where a gang may go, or might go once others have left.
 
         Args:
@@ -162,18 +162,18 @@ class GangPlaces:
         if required and len(bound):
             home = self.level(required).domain[bound]
             if (home != home[0]).any():
-                return Places([], SPLIT)
+                return DomainOrder([], SPLIT)
         if required and not self.level(required).domains:
-            return Places([], NOWHERE)
-        ranked: list[Ranked] = []
+            return DomainOrder([], NOWHERE)
+        ranked: list[RankedDomains] = []
         for keys in levels:
             level = self.level(keys)
-            order = self._order(level, affinity, _Room(wanted, columns, when_idle), allowed)
+            order = self._order(level, affinity, _GangFit(wanted, columns, when_idle), allowed)
             if len(bound):
                 home = level.domain[bound]
                 order = order[order == home[0]] if (home == home[0]).all() else order[:0]
-            ranked.append(Ranked(level, order, allowed))
-        return Places(ranked)
+            ranked.append(RankedDomains(level, order, allowed))
+        return DomainOrder(ranked)
 
     def _allowed(self, affinity: PodGroupAffinity, group: PodGroup) -> npt.NDArray[np.bool_] | None:
         """bool[slot]: nodes that the group's own selector lets it go to; ``None`` for all."""
@@ -186,7 +186,7 @@ class GangPlaces:
         mask[live] = self._nodes.matches(terms, live)
         return mask
 
-    def _cut(self, keys: tuple[str, ...]) -> Level:
+    def _cut(self, keys: tuple[str, ...]) -> DomainLevel:
         live = self._nodes.live > 0
         code = np.where(live, 0, -1).astype(np.int64)
         for key in keys:
@@ -202,13 +202,13 @@ class GangPlaces:
         order = order[np.searchsorted(domain[order], 0) :]
         sizes = np.bincount(domain[order], minlength=count)
         start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        return Level(domain, count, order, start)
+        return DomainLevel(domain, count, order, start)
 
     def _order(
         self,
-        level: Level,
+        level: DomainLevel,
         affinity: PodGroupAffinity,
-        room: _Room,
+        room: _GangFit,
         allowed: npt.NDArray[np.bool_] | None,
     ) -> npt.NDArray[np.int64]:
         """Domains that may hold the gang, in the order of its sort rules."""
@@ -261,7 +261,7 @@ def _column(columns: Columns, column: int, *, free: bool) -> npt.NDArray[np.int3
 
 
 def _sums(
-    level: Level, amounts: npt.NDArray[np.int32], allowed: npt.NDArray[np.bool_] | None
+    level: DomainLevel, amounts: npt.NDArray[np.int32], allowed: npt.NDArray[np.bool_] | None
 ) -> npt.NDArray[np.int64]:
     """int64[domain]: what the slots of each that count have in all."""
     if not level.domains:
@@ -273,7 +273,7 @@ def _sums(
 
 
 def _slots_of(
-    level: Level, order: npt.NDArray[np.int64], allowed: npt.NDArray[np.bool_] | None
+    level: DomainLevel, order: npt.NDArray[np.int64], allowed: npt.NDArray[np.bool_] | None
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
     """The slots of some domains, one after another, and how many each has."""
     counts = level.start[order + 1] - level.start[order]

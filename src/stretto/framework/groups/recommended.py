@@ -9,14 +9,14 @@ these say of a node that is about to change is known when it has.
 
 from collections.abc import Sequence
 
-from stretto.framework.engine.runtime import Engine
-from stretto.state.queries.fit_after import fits_after
-from stretto.state.queries.numa_after import claims_for
-from stretto.state.work.claims import Wait
+from stretto.framework.engine.runtime import CompiledProfile
+from stretto.state.queries.fit_after import fits_after_eviction
+from stretto.state.queries.numa_after import numa_claims_for
+from stretto.state.work.claims import AwaitedNode
 from stretto.state.work.units import Unit
 
 
-def still_recommended(engine: Engine, unit: Unit) -> list[str]:
+def still_recommended(engine: CompiledProfile, unit: Unit) -> list[str]:
     """Names of nodes that want another pod of a unit, those that are promised to one left out."""
     cluster = engine.cluster
     hints = list(cluster.recommended.get(unit.key, ()))
@@ -27,7 +27,9 @@ def still_recommended(engine: Engine, unit: Unit) -> list[str]:
     return hints
 
 
-def wait_for(engine: Engine, hints: Sequence[str], row: int, class_id: int) -> Wait | None:
+def wait_for(
+    engine: CompiledProfile, hints: Sequence[str], row: int, class_id: int
+) -> AwaitedNode | None:
     """The first of some nodes that takes a pod once those who leave it have left."""
     cluster = engine.cluster
     if not cluster.evictions.leaving or cluster.pods.volumes[row]:
@@ -37,8 +39,8 @@ def wait_for(engine: Engine, hints: Sequence[str], row: int, class_id: int) -> W
         going = [] if slot is None else [r for r in cluster.evictions.on_slot(slot) if r != row]
         if slot is None or not going or not engine.is_eligible(class_id, slot):
             continue
-        masks = claims_for(cluster, slot, [class_id], going)
-        if masks is not None and fits_after(cluster, slot, [(class_id, masks[0])], going):
+        masks = numa_claims_for(cluster, slot, [class_id], going)
+        if masks is not None and fits_after_eviction(cluster, slot, [(class_id, masks[0])], going):
             serials = cluster.pods.serial[going].tolist()
-            return Wait(slot, masks[0], tuple(zip(going, serials, strict=True)))
+            return AwaitedNode(slot, masks[0], tuple(zip(going, serials, strict=True)))
     return None

@@ -30,7 +30,7 @@ _STATE: Final = (
 """Files of ``state`` whose constants the kernels read."""
 
 
-class Kernel(NamedTuple):
+class KernelTier(NamedTuple):
     """One tier."""
 
     #: ``numba`` or ``numpy``.
@@ -40,18 +40,18 @@ class Kernel(NamedTuple):
     #: ``refresh(program, class_id, state, cache, log, log_state, limit)``: entry of its row.
     refresh: Callable[..., Any]
     #: ``place`` with one argument more, ``Between``: for batches in which other pods matter.
-    place_among: Callable[..., Any]
+    place_inter_pod: Callable[..., Any]
     #: ``place`` for plain profiles, with a cache of blocks alone; ``None`` where there is none.
     place_plain: Callable[..., Any] | None = None
     #: ``place_plain`` with ``DomainTable`` and ``DomainState`` in place of the limit.
-    place_plain_among: Callable[..., Any] | None = None
+    place_plain_inter_pod: Callable[..., Any] | None = None
     #: ``recheck(table, state, class_ids, slots)``: claims that hold between pods, in order.
     recheck: Callable[..., Any] | None = None
     #: ``score_row(program, class_id, state, row)``: the row of a class of a plain profile.
     score_row: Callable[..., Any] | None = None
 
 
-def kernel(tier: str = "auto") -> Kernel:
+def kernel(tier: str = "auto") -> KernelTier:
     """The kernels of a tier; ``auto`` takes the compiled ones where numba is installed.
 
     Raises:
@@ -67,7 +67,7 @@ def kernel(tier: str = "auto") -> Kernel:
     if tier == "numpy" or not installed:
         from stretto.framework.kernels.numpy import place as plain
 
-        return Kernel("numpy", plain.place, plain.refresh, plain.place)
+        return KernelTier("numpy", plain.place, plain.refresh, plain.place)
     here = Path(__file__).parent
     forget_stale(here, _sources(here))
     from stretto.framework.kernels.affinity import place as affinity
@@ -75,7 +75,7 @@ def kernel(tier: str = "auto") -> Kernel:
     from stretto.framework.kernels.numpy import place as plain
     from stretto.framework.kernels.place import blocks, loop, rows
 
-    return Kernel(
+    return KernelTier(
         "numba",
         loop.place,
         rows.refresh,

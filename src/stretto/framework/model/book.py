@@ -15,14 +15,14 @@ from stretto.api.wire.meta import ObjectMeta
 from stretto.api.wire.quantity import CPU
 from stretto.api.wire.resources import ResourceList, ResourceRequirements
 from stretto.base.errors import InputError
-from stretto.framework.model.pod_facts import Compiler, PodFacts
+from stretto.framework.model.pod_facts import FactsCompiler, SchedulingFacts
 from stretto.state.cluster.cluster import Cluster
 
 BODIES_KEPT: Final = 4096
 """Bodies kept with what was read; beyond it all are forgotten and read again when asked for."""
 
 
-class Record(Protocol):
+class RowRecord(Protocol):
     """What is read of a pod's record."""
 
     @property
@@ -36,30 +36,30 @@ class Record(Protocol):
         ...
 
 
-class Entry(NamedTuple):
+class PodFactsEntry(NamedTuple):
     """What was read of one pod."""
 
     #: The record that was read.
-    record: Record | None
+    record: RowRecord | None
     #: The resolved priority that it had then.
     priority: int
     #: The pod; a stand-in where it cannot be read.
-    facts: PodFacts
+    facts: SchedulingFacts
     #: What is wrong with it; empty where it can be read.
     fault: str
 
 
-class Book:
+class PodFactsCache:
     """Facts of pods by row."""
 
     def __init__(self, cluster: Cluster) -> None:
         """Read the pods of a cluster whose objects are kept whole."""
         self._cluster = cluster
-        self._compiler = Compiler()
-        self._entries: dict[str, Entry] = {}
+        self._compiler = FactsCompiler()
+        self._entries: dict[str, PodFactsEntry] = {}
         self._bodies: dict[bytes, Pod | str] = {}
 
-    def facts(self, row: int) -> PodFacts:
+    def facts(self, row: int) -> SchedulingFacts:
         """The pod of a row as it is now; the same object as long as nothing has changed."""
         return self._entry(row).facts
 
@@ -67,17 +67,17 @@ class Book:
         """What is wrong with the pod of a row; empty where it can be read."""
         return self._entry(row).fault
 
-    def entry(self, row: int) -> tuple[PodFacts, str]:
+    def entry(self, row: int) -> tuple[SchedulingFacts, str]:
         """The pod of a row, and what is wrong with it."""
         found = self._entry(row)
         return found.facts, found.fault
 
-    def _entry(self, row: int) -> Entry:
+    def _entry(self, row: int) -> PodFactsEntry:
         pods, records = self._cluster.pods, self._cluster.records
         uid = pods.uid[row]
         record, priority = records.get(uid), int(pods.priority[row])
         kept = self._entries.get(uid)
-        if kept is not None and kept.priority == priority and _says_the_same(kept.record, record):
+        if kept is not None and kept.priority == priority and _is_same_content(kept.record, record):
             return kept
         if len(self._entries) > 2 * len(records) + BODIES_KEPT:
             self._entries = {key: each for key, each in self._entries.items() if key in records}
@@ -87,10 +87,10 @@ class Book:
         self._entries[uid] = made
         return made
 
-    def _read(self, row: int, record: Record | None, priority: int) -> Entry:
+    def _read(self, row: int, record: RowRecord | None, priority: int) -> PodFactsEntry:
         found = self._pod(record.body) if record is not None else "its record is not kept"
         fault = found if isinstance(found, str) else ""
-        pod = self._stand_in(row) if isinstance(found, str) else found
+        pod = self._placeholder(row) if isinstance(found, str) else found
         pods = self._cluster.pods
         meta = msgspec.structs.replace(
             pod.metadata,
@@ -101,7 +101,7 @@ class Book:
         )
         facts = self._compiler.facts(msgspec.structs.replace(pod, metadata=meta))
         facts.priority = priority
-        return Entry(record, priority, facts, fault)
+        return PodFactsEntry(record, priority, facts, fault)
 
     def _pod(self, body: bytes) -> Pod | str:
         """A pod of a body, or why it cannot be read; what only people read is left out."""
@@ -127,7 +127,7 @@ class Book:
         """
         return codec.decode_as(Pod, body, "pod")
 
-    def _stand_in(self, row: int) -> Pod:
+    def _placeholder(self, row: int) -> Pod:
         """A pod that takes what the ledger charges."""
         cluster = self._cluster
         pod = cluster.classes[int(cluster.pods.class_id[row])]
@@ -140,7 +140,7 @@ class Book:
         return Pod(ObjectMeta(), PodSpec(containers=(Container("stand-in", resources=asked),)))
 
 
-def _says_the_same(one: Record | None, other: Record | None) -> bool:
+def _is_same_content(one: RowRecord | None, other: RowRecord | None) -> bool:
     """Whether two records differ at most in what a bind writes."""
     if one is other:
         return True
@@ -149,7 +149,7 @@ def _says_the_same(one: Record | None, other: Record | None) -> bool:
     return one.body is other.body and one.deleting == other.deleting
 
 
-def _equal(one: PodFacts, other: PodFacts) -> bool:
+def _equal(one: SchedulingFacts, other: SchedulingFacts) -> bool:
     """Whether plugins would read the same in both."""
     return (
         one.shape is other.shape

@@ -13,10 +13,10 @@ from stretto.api.types.core import Taint
 from stretto.api.types.pod import Toleration
 from stretto.api.wire import selectors
 from stretto.api.wire.meta import NodeSelectorTerm
-from stretto.api.wire.selectors import NODE_NAME, Operator, Rule
+from stretto.api.wire.selectors import NODE_NAME, Operator, SelectorRule
 from stretto.base.errors import InputError
 from stretto.framework.model.nodes import NodeColumns
-from stretto.framework.model.pod_facts import PodFacts
+from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.model.status import BoolArray
 from stretto.state.nodes import taints
 
@@ -24,12 +24,12 @@ HARD: Final = frozenset({taints.NO_SCHEDULE, taints.NO_EXECUTE})
 """Effects of taints that keep a pod away."""
 
 
-def required_nodes(pod: PodFacts, nodes: NodeColumns) -> BoolArray:
+def required_nodes(pod: SchedulingFacts, nodes: NodeColumns) -> BoolArray:
     """bool[n]: nodes that meet the selector and the required affinity."""
     return nodes.kept(("required", pod.shape.node_key), lambda: _required(pod, nodes))
 
 
-def untolerated(pod: PodFacts, nodes: NodeColumns) -> BoolArray:
+def untolerated(pod: SchedulingFacts, nodes: NodeColumns) -> BoolArray:
     """bool[n]: nodes with a hard taint that the pod does not tolerate."""
     return nodes.kept(("taints", pod.shape.toleration_key), lambda: _untolerated(pod, nodes))
 
@@ -63,18 +63,18 @@ def meets(term: NodeSelectorTerm, nodes: NodeColumns, *, names: bool = True) -> 
     return mask
 
 
-def _required(pod: PodFacts, nodes: NodeColumns) -> BoolArray:
+def _required(pod: SchedulingFacts, nodes: NodeColumns) -> BoolArray:
     spec = pod.pod.spec
     mask = np.ones(nodes.count, np.bool_)
     for key, value in spec.node_selector.items():
-        mask &= nodes.holds((Rule(key, Operator.IN, (value,)),))
+        mask &= nodes.holds((SelectorRule(key, Operator.IN, (value,)),))
     affinity = spec.affinity.node_affinity if spec.affinity is not None else None
     if affinity is not None and affinity.required is not None:
         mask &= meets_any(affinity.required.node_selector_terms, nodes, names=True)
     return mask
 
 
-def _named(rule: Rule, nodes: NodeColumns) -> BoolArray:
+def _named(rule: SelectorRule, nodes: NodeColumns) -> BoolArray:
     """Nodes that meet a rule on the name."""
     assert rule.key == NODE_NAME
     mask = np.zeros(nodes.count, np.bool_)
@@ -84,7 +84,7 @@ def _named(rule: Rule, nodes: NodeColumns) -> BoolArray:
     return mask if rule.operator is Operator.IN else ~mask
 
 
-def _untolerated(pod: PodFacts, nodes: NodeColumns) -> BoolArray:
+def _untolerated(pod: SchedulingFacts, nodes: NodeColumns) -> BoolArray:
     borne = pod.pod.spec.tolerations
     keeps_away: Callable[[tuple[Taint, ...]], int] = lambda listed: any(
         each.effect in HARD and not tolerates(borne, each) for each in listed

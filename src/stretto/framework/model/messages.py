@@ -4,13 +4,15 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Final
 
-from stretto.framework.model.status import Status
+from stretto.framework.model.status import PluginStatus
 
 NO_NODES: Final = "no nodes available to schedule pods"
 """What is said without a single node."""
 
 
-def fit_error(count: int, statuses: Iterable[tuple[Status, int]], absent: Status) -> str:
+def fit_error(
+    count: int, statuses: Iterable[tuple[PluginStatus, int]], absent: PluginStatus
+) -> str:
     """Reasons counted over nodes; nodes without a status of their own get ``absent``."""
     reasons: Counter[str] = Counter()
     told = 0

@@ -13,9 +13,9 @@ import numpy.typing as npt
 from stretto.api.types.core import Node, Taint
 from stretto.api.wire import quantity
 from stretto.api.wire.meta import ObjectMeta
-from stretto.api.wire.selectors import Rule
+from stretto.api.wire.selectors import SelectorRule
 from stretto.framework.model.status import BoolArray, IntArray
-from stretto.state.nodes.labels import Labels
+from stretto.state.nodes.labels import LabelColumns
 
 KEPT: Final = 4096
 """Masks kept; beyond it all are forgotten and made again when asked for."""
@@ -24,7 +24,7 @@ _T = TypeVar("_T")
 _NO_NODE: Final = Node(metadata=ObjectMeta())
 
 
-class Domain(NamedTuple):
+class LabelDomain(NamedTuple):
     """Which value of a label each node has, as small numbers."""
 
     #: intp[n]: the number; 0 where the node lacks the label.
@@ -61,7 +61,7 @@ class NodeColumns:
         #: Position by name.
         self.index: dict[str, int] = {}
         #: Label columns.
-        self.labels = Labels()
+        self.labels = LabelColumns()
         #: int64[n] by resource: what pods may have.
         self.allocatable: dict[str, IntArray] = {}
         #: int64[n]: pods at most.
@@ -110,13 +110,13 @@ class NodeColumns:
             found = self._kept[key] = make()
         return cast("_T", found)
 
-    def domain(self, key: str) -> Domain:
+    def domain(self, key: str) -> LabelDomain:
         """The values of a label."""
         return self.kept(("domain", key), lambda: self._domain(key))
 
-    def holds(self, rules: tuple[Rule, ...]) -> BoolArray:
+    def holds(self, rules: tuple[SelectorRule, ...]) -> BoolArray:
         """bool[n]: nodes whose labels meet every rule."""
-        return self.labels.all_hold(rules, self._everywhere)
+        return self.labels.all_match(rules, self._everywhere)
 
     def has(self, key: str) -> BoolArray:
         """bool[n]: nodes that have a label."""
@@ -131,13 +131,13 @@ class NodeColumns:
         found = self.allocatable.get(resource)
         return np.zeros(self.count, np.int64) if found is None else found
 
-    def _domain(self, key: str) -> Domain:
+    def _domain(self, key: str) -> LabelDomain:
         pairs, codes = np.unique(self.labels.column(key), return_inverse=True)
         if not len(pairs) or pairs[0] != 0:
             codes, pairs = codes + 1, np.concatenate([[0], pairs])
         empty = self.labels.pair_id(key, "")
         at = np.flatnonzero(pairs == empty) if empty > 0 else pairs[:0]
-        return Domain(codes.astype(np.intp), len(pairs), int(at[0]) if len(at) else 0)
+        return LabelDomain(codes.astype(np.intp), len(pairs), int(at[0]) if len(at) else 0)
 
     def _extend(self, names: list[str]) -> None:
         """Rows for new nodes, empty as yet."""
@@ -151,8 +151,8 @@ class NodeColumns:
         self.labels.grow(self.count)
         self._everywhere = np.arange(self.count)
         for resource, column in self.allocatable.items():
-            self.allocatable[resource] = longer(column, more)
-        self.pods_allowed = longer(self.pods_allowed, more)
+            self.allocatable[resource] = lengthened(column, more)
+        self.pods_allowed = lengthened(self.pods_allowed, more)
         self.unschedulable = np.concatenate([self.unschedulable, np.zeros(more, np.bool_)])
         self.taint_list = np.concatenate([self.taint_list, np.zeros(more, np.intp)])
 
@@ -187,7 +187,7 @@ class NodeColumns:
                     del self.image_nodes[name], self.image_sizes[name]
 
 
-def longer(column: IntArray, more: int) -> IntArray:
+def lengthened(column: IntArray, more: int) -> IntArray:
     """A column with zeros at its end."""
     return np.concatenate([column, np.zeros(more, np.int64)])
 

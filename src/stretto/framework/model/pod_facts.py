@@ -1,6 +1,7 @@
 """A pod as the plugins read it: the wire object and what is worked out from it once.
 
-What follows from the spec alone (and the namespace) is a ``Shape``, shared by all pods of the same
+What follows from the spec alone (and the namespace) is a ``SpecFacts``, shared by all pods of the
+same
 spec: a controller's thousand pods are compiled once.
 """
 
@@ -17,7 +18,7 @@ from stretto.api.types.pod import Pod
 from stretto.base.errors import InputError
 from stretto.framework.model import requests
 from stretto.framework.model.requests import Amounts
-from stretto.framework.model.terms import NO_TERMS, Terms, terms_of
+from stretto.framework.model.terms import NO_TERMS, AffinityTerms, terms_of
 
 NEVER_STARTED: Final = 2**63 - 1
 """Start of a pod that has not started: later than all others, as upstream takes the present."""
@@ -28,7 +29,7 @@ PodKey = tuple[str, str, str]
 """Namespace, name and uid: a pod that comes again under its name is another pod."""
 
 
-class Shape:
+class SpecFacts:
     """What follows from a pod's spec and namespace."""
 
     def __init__(self, pod: Pod) -> None:
@@ -61,7 +62,7 @@ class Shape:
         return effective_requests.host_ports(self._pod.spec)
 
     @cached_property
-    def terms(self) -> Terms:
+    def terms(self) -> AffinityTerms:
         """Terms of pod affinity; none where one is malformed."""
         return NO_TERMS if self.malformed else terms_of(self._pod)
 
@@ -128,12 +129,12 @@ def key_of(pod: Pod) -> PodKey:
     return meta.namespace, meta.name, meta.uid
 
 
-class PodFacts:
+class SchedulingFacts:
     """One pod."""
 
     __slots__ = ("key", "labels", "namespace", "pod", "priority", "shape", "start", "terminating")
 
-    def __init__(self, pod: Pod, shape: Shape) -> None:
+    def __init__(self, pod: Pod, shape: SpecFacts) -> None:
         """Read a pod's identity."""
         meta = pod.metadata
         #: The wire object.
@@ -153,24 +154,24 @@ class PodFacts:
         #: Whether its deletion was asked for.
         self.terminating = meta.deletion_timestamp is not None
 
-    def claim_names(self) -> list[tuple[str, bool]]:
+    def pvc_names(self) -> list[tuple[str, bool]]:
         """Claims of the pod, and whether each was made for it."""
         _, name, _ = self.key
         return [(f"{name}-{each}" if own else each, own) for each, own in self.shape.claims]
 
 
-class Compiler:
+class FactsCompiler:
     """Makes facts of pods; equal specs are compiled once."""
 
     def __init__(self) -> None:
         """Start with nothing compiled."""
-        self._shapes: dict[tuple[str, bytes], Shape] = {}
+        self._shapes: dict[tuple[str, bytes], SpecFacts] = {}
 
-    def facts(self, pod: Pod) -> PodFacts:
+    def facts(self, pod: Pod) -> SchedulingFacts:
         """What the plugins read of a pod."""
         status = pod.status
         if status.container_statuses or status.init_container_statuses or status.resources:
-            return PodFacts(pod, Shape(pod))
+            return SchedulingFacts(pod, SpecFacts(pod))
         spec = pod.spec
         if spec.node_name:
             spec = msgspec.structs.replace(spec, node_name="")
@@ -179,8 +180,8 @@ class Compiler:
         if shape is None:
             if len(self._shapes) >= SHAPES_KEPT:
                 self._shapes.clear()
-            shape = self._shapes[key] = Shape(pod)
-        return PodFacts(pod, shape)
+            shape = self._shapes[key] = SpecFacts(pod)
+        return SchedulingFacts(pod, shape)
 
 
 def started(time: str | None) -> int:

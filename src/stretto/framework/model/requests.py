@@ -24,7 +24,7 @@ MEMORY: Final = "memory"
 STORAGE: Final = "ephemeral-storage"
 
 
-class Counting(NamedTuple):
+class RequestCounting(NamedTuple):
     """How to add up."""
 
     #: Whether what the node has in force counts (pods under resize).
@@ -44,32 +44,32 @@ def is_scalar(name: str) -> bool:
 
 def filter_requests(pod: Pod) -> Amounts:
     """What a pending pod must find free."""
-    return rounded(total(pod, Counting(status=False)))
+    return rounded(total(pod, RequestCounting(status=False)))
 
 
 def fit_score_requests(pod: Pod) -> tuple[int, int]:
     """Amounts of cpu and memory that the least-allocated score adds for a pending pod."""
-    sums = rounded(total(pod, Counting(status=False, pod_level=False, missing=DEFAULTS)))
+    sums = rounded(total(pod, RequestCounting(status=False, pod_level=False, missing=DEFAULTS)))
     return sums.get(CPU, 0), sums.get(MEMORY, 0)
 
 
 def balance_requests(pod: Pod) -> tuple[int, int]:
     """Amounts of cpu and memory that the balance score adds for a pending pod."""
-    sums = rounded(total(pod, Counting()))
+    sums = rounded(total(pod, RequestCounting()))
     return sums.get(CPU, 0), sums.get(MEMORY, 0)
 
 
 def running(pod: Pod) -> tuple[Amounts, int, int]:
     """What a pod on a node takes; and cpu and memory as the least-allocated score sees them."""
-    plain = total(pod, Counting())
+    plain = total(pod, RequestCounting())
     missing = DEFAULTS
-    if asks_as_a_whole(pod):
+    if has_pod_level_requests(pod):
         missing = {name: each for name, each in DEFAULTS.items() if name not in plain}
-    seen = rounded(total(pod, Counting(missing=missing)) if missing else plain)
+    seen = rounded(total(pod, RequestCounting(missing=missing)) if missing else plain)
     return rounded(plain), seen.get(CPU, 0), seen.get(MEMORY, 0)
 
 
-def asks_as_a_whole(pod: Pod) -> bool:
+def has_pod_level_requests(pod: Pod) -> bool:
     """Whether a pod has pod-level requests."""
     whole = pod.spec.resources
     return whole is not None and any(map(effective_requests.is_pod_level, whole.requests))
@@ -80,15 +80,15 @@ def rounded(sums: Mapping[str, int]) -> Amounts:
     return {name: each if name == CPU else -(-each // 1000) for name, each in sums.items()}
 
 
-def total(pod: Pod, how: Counting) -> Amounts:
+def total(pod: Pod, how: RequestCounting) -> Amounts:
     """The sum over a pod, in thousandths."""
     standing = effective_requests.in_force(pod) if how.status else {}
 
     def asked(container: Container, where: str) -> Mapping[str, int]:
         """What one container counts with, defaults where it is silent."""
-        return {**how.missing, **effective_requests.asked_by(container, standing, where)}
+        return {**how.missing, **effective_requests.requested_by(container, standing, where)}
 
-    whole = _whole(pod, standing) if how.pod_level and asks_as_a_whole(pod) else {}
+    whole = _whole(pod, standing) if how.pod_level and has_pod_level_requests(pod) else {}
     return effective_requests.summed(pod.spec, asked, whole)
 
 

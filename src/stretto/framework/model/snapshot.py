@@ -13,13 +13,13 @@ from stretto.api.types.core import Node
 from stretto.api.types.effective_requests import ANY_ADDRESS, HostPort
 from stretto.api.types.pod import Pod
 from stretto.api.wire.meta import Wire
-from stretto.framework.model.nodes import NodeColumns, longer
-from stretto.framework.model.pod_facts import Compiler, PodFacts, PodKey, key_of
+from stretto.framework.model.nodes import NodeColumns, lengthened
+from stretto.framework.model.pod_facts import FactsCompiler, PodKey, SchedulingFacts, key_of
 from stretto.framework.model.requests import is_scalar
 from stretto.framework.model.status import BoolArray, IntArray
-from stretto.framework.model.tallies import Population
+from stretto.framework.model.tallies import RunningPods
 from stretto.state.ingest.new_pods import FINISHED
-from stretto.state.objects import Objects
+from stretto.state.objects import ClusterObjects
 
 _K = TypeVar("_K")
 
@@ -27,7 +27,7 @@ COUNTED: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
 """Resources counted although they are no scalar resources."""
 
 
-class Snapshot:
+class ParitySnapshot:
     """Nodes, pods and objects of one cluster."""
 
     def __init__(
@@ -35,11 +35,11 @@ class Snapshot:
     ) -> None:
         """Take a cluster; pods name their nodes, and those on unknown nodes are passed over."""
         #: Everything else but pods.
-        self.objects = Objects(objects)
+        self.objects = ClusterObjects(objects)
         #: Compiled specs.
-        self.compiler = Compiler()
+        self.compiler = FactsCompiler()
         #: Pods by the name of the node that is kept for them while others leave it.
-        self.nominated: dict[str, list[PodFacts]] = {}
+        self.nominated: dict[str, list[SchedulingFacts]] = {}
         self._empty()
         self.put_nodes(nodes)
         for pod in pods:
@@ -50,9 +50,9 @@ class Snapshot:
         #: Nodes.
         self.nodes = NodeColumns()
         #: Pods counted by labels and by terms.
-        self.population = Population()
+        self.population = RunningPods()
         #: Pods by node, in the order they came.
-        self.pods_on: list[list[PodFacts]] = []
+        self.pods_on: list[list[SchedulingFacts]] = []
         #: Node by pod.
         self.node_of: dict[PodKey, int] = {}
         #: int64[n] by resource: what pods take.
@@ -66,7 +66,7 @@ class Snapshot:
         #: int64[n]: zeros, for a count of no pods.
         self.no_pods: IntArray = np.zeros(0, np.int64)
         #: Pods by claim.
-        self.claim_users: dict[tuple[str, str], int] = {}
+        self.pvc_users: dict[tuple[str, str], int] = {}
         #: Nodes on which pods with volumes came or went, until somebody has read them.
         self.volumes_moved: set[int] = set()
         #: Pods by node's port and node.
@@ -81,11 +81,11 @@ class Snapshot:
         self.pods_on += [[] for _ in range(more)]
         self.population.grow(self.nodes.count)
         for resource, column in self.used.items():
-            self.used[resource] = longer(column, more)
-        self.seen_cpu = longer(self.seen_cpu, more)
-        self.seen_memory = longer(self.seen_memory, more)
-        self.pod_count = longer(self.pod_count, more)
-        self.no_pods = longer(self.no_pods, more)
+            self.used[resource] = lengthened(column, more)
+        self.seen_cpu = lengthened(self.seen_cpu, more)
+        self.seen_memory = lengthened(self.seen_memory, more)
+        self.pod_count = lengthened(self.pod_count, more)
+        self.no_pods = lengthened(self.no_pods, more)
 
     def remove_node(self, name: str) -> None:
         """Forget a node and its pods."""
@@ -119,11 +119,11 @@ class Snapshot:
         if position is not None:
             self._place(self.compiler.facts(pod), position, 1)
 
-    def assume(self, pod: PodFacts, node: str) -> None:
+    def assume(self, pod: SchedulingFacts, node: str) -> None:
         """Count a decided pod on its node."""
         self._place(pod, self.nodes.index[node], 1)
 
-    def leave(self, pod: PodFacts) -> None:
+    def leave(self, pod: SchedulingFacts) -> None:
         """Take a pod away, if it is there."""
         node = self.node_of.get(pod.key)
         if node is not None and any(each is pod for each in self.pods_on[node]):
@@ -135,19 +135,19 @@ class Snapshot:
         facts = next(each for each in self.pods_on[node] if each.key == key)
         self._place(facts, node, -1)
 
-    def nominate(self, pod: PodFacts, node: str) -> None:
+    def nominate(self, pod: SchedulingFacts, node: str) -> None:
         """Keep a node for a pod: those of its priority or less must fit beside it."""
         self.nominated.setdefault(node, []).append(pod)
 
-    def unnominate(self, pod: PodFacts, node: str) -> None:
+    def unnominate(self, pod: SchedulingFacts, node: str) -> None:
         """A node is kept for a pod no longer."""
         left = [each for each in self.nominated.pop(node, []) if each is not pod]
         if left:
             self.nominated[node] = left
 
-    def ahead_of(self, pod: PodFacts) -> dict[int, list[PodFacts]]:
+    def ahead_of(self, pod: SchedulingFacts) -> dict[int, list[SchedulingFacts]]:
         """Nominated pods that count for a pod, by node: of its priority or more."""
-        found: dict[int, list[PodFacts]] = {}
+        found: dict[int, list[SchedulingFacts]] = {}
         for name, pods in self.nominated.items():
             position = self.nodes.index.get(name)
             those = [e for e in pods if e.priority >= pod.priority and e.key != pod.key]
@@ -169,13 +169,13 @@ class Snapshot:
                 taken[list(users)] = True
         return taken
 
-    def _place(self, pod: PodFacts, node: int, by: int) -> None:
+    def _place(self, pod: SchedulingFacts, node: int, by: int) -> None:
         self._count_amounts(pod, node, by)
         if pod.pod.spec.volumes:
             self.volumes_moved.add(node)
         for name, own in pod.shape.claims:
             if not own:
-                _count(self.claim_users, (pod.namespace, name), by)
+                _count(self.pvc_users, (pod.namespace, name), by)
         if by > 0:
             self.pods_on[node].append(pod)
             self.node_of[pod.key] = node
@@ -183,7 +183,7 @@ class Snapshot:
             self.pods_on[node].remove(pod)
             del self.node_of[pod.key]
 
-    def _count_amounts(self, pod: PodFacts, node: int, by: int) -> None:
+    def _count_amounts(self, pod: SchedulingFacts, node: int, by: int) -> None:
         """What a pod takes and holds, its volumes aside."""
         amounts, cpu, memory = pod.shape.running
         for resource, amount in amounts.items():

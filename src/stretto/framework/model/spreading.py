@@ -11,12 +11,12 @@ from stretto.api.types.pod import TopologySpreadConstraint
 from stretto.api.types.workloads import ReplicaSet, ReplicationController, StatefulSet
 from stretto.api.wire import selectors
 from stretto.api.wire.meta import OwnerReference
-from stretto.api.wire.selectors import EVERYTHING, Operator, Rule, Selector
+from stretto.api.wire.selectors import EVERYTHING, Operator, Selector, SelectorRule
 from stretto.framework.model.eligible import required_nodes, untolerated
-from stretto.framework.model.pod_facts import PodFacts
-from stretto.framework.model.snapshot import Snapshot
+from stretto.framework.model.pod_facts import SchedulingFacts
+from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import BoolArray, IntArray
-from stretto.state.objects import Objects
+from stretto.state.objects import ClusterObjects
 
 HARD: Final = "DoNotSchedule"
 SOFT: Final = "ScheduleAnyway"
@@ -32,7 +32,7 @@ CONTROLLERS: Final = {
 """Owners whose selectors the defaults use."""
 
 
-class Constraint(NamedTuple):
+class ParitySpreadConstraint(NamedTuple):
     """One constraint."""
 
     #: By how many pods two values may differ.
@@ -48,7 +48,9 @@ class Constraint(NamedTuple):
     #: Whether only nodes whose taints the pod tolerates count.
     honour_taints: bool
 
-    def eligible(self, pod: PodFacts, snapshot: Snapshot, among: BoolArray) -> BoolArray:
+    def eligible(
+        self, pod: SchedulingFacts, snapshot: ParitySnapshot, among: BoolArray
+    ) -> BoolArray:
         """bool[n]: nodes of a mask whose pods and values count."""
         if self.honour_affinity and pod.shape.node_key != NO_NODE_KEY:
             among = among & required_nodes(pod, snapshot.nodes)
@@ -56,7 +58,7 @@ class Constraint(NamedTuple):
             among = among & ~untolerated(pod, snapshot.nodes)
         return among
 
-    def counts(self, pod: PodFacts, snapshot: Snapshot) -> IntArray:
+    def counts(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> IntArray:
         """int64[n]: pods of the namespace that match; an empty selector counts none."""
         if self.selector == EVERYTHING:
             return snapshot.no_pods
@@ -72,7 +74,7 @@ NO_NODE_KEY: Final = b"[{},null]"
 """``Shape.node_key`` of a pod that may go to every node."""
 
 
-def own(pod: PodFacts, action: str) -> tuple[Constraint, ...]:
+def own(pod: SchedulingFacts, action: str) -> tuple[ParitySpreadConstraint, ...]:
     """The pod's own constraints of one kind."""
     return tuple(
         _compiled(each, pod)
@@ -81,18 +83,18 @@ def own(pod: PodFacts, action: str) -> tuple[Constraint, ...]:
     )
 
 
-def defaults(pod: PodFacts, objects: Objects) -> tuple[Constraint, ...]:
+def defaults(pod: SchedulingFacts, objects: ClusterObjects) -> tuple[ParitySpreadConstraint, ...]:
     """Upstream's default wishes; none for a pod that belongs to nothing."""
     selector = default_selector(pod, objects)
     if selector == EVERYTHING:
         return ()
     return (
-        Constraint(HOST_SKEW, HOSTNAME, selector, 1, True, False),
-        Constraint(ZONE_SKEW, ZONE, selector, 1, True, False),
+        ParitySpreadConstraint(HOST_SKEW, HOSTNAME, selector, 1, True, False),
+        ParitySpreadConstraint(ZONE_SKEW, ZONE, selector, 1, True, False),
     )
 
 
-def default_selector(pod: PodFacts, objects: Objects) -> Selector:
+def default_selector(pod: SchedulingFacts, objects: ClusterObjects) -> Selector:
     """What the pod's services and its controller select, together."""
     wanted: dict[str, str] = {}
     for service in objects.services.get(pod.namespace, {}).values():
@@ -113,19 +115,19 @@ def default_selector(pod: PodFacts, objects: Objects) -> Selector:
 
 
 def _controller(
-    owner: OwnerReference, namespace: str, objects: Objects
+    owner: OwnerReference, namespace: str, objects: ClusterObjects
 ) -> ReplicaSet | ReplicationController | StatefulSet | None:
     if (owner.api_version, owner.kind) not in CONTROLLERS:
         return None
     return objects.controllers.get((owner.kind, namespace, owner.name))
 
 
-def _compiled(constraint: TopologySpreadConstraint, pod: PodFacts) -> Constraint:
+def _compiled(constraint: TopologySpreadConstraint, pod: SchedulingFacts) -> ParitySpreadConstraint:
     selector = selectors.label_selector(constraint.label_selector, "labelSelector")
     keys = [key for key in constraint.match_label_keys if key in pod.labels]
     if keys and not selector.nothing:
         selector = _both(_exactly({key: pod.labels[key] for key in keys}), selector)
-    return Constraint(
+    return ParitySpreadConstraint(
         constraint.max_skew,
         constraint.topology_key,
         selector,
@@ -136,7 +138,7 @@ def _compiled(constraint: TopologySpreadConstraint, pod: PodFacts) -> Constraint
 
 
 def _exactly(labels: dict[str, str]) -> Selector:
-    rules = (Rule(key, Operator.IN, (value,)) for key, value in labels.items())
+    rules = (SelectorRule(key, Operator.IN, (value,)) for key, value in labels.items())
     return Selector(tuple(sorted(rules, key=str)))
 
 

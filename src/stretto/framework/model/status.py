@@ -13,7 +13,7 @@ IntArray = npt.NDArray[np.int64]
 """int64[n]: one amount per node."""
 
 
-class Code(StrEnum):
+class StatusCode(StrEnum):
     """What a plugin says, spelled as upstream spells it."""
 
     SUCCESS = "Success"
@@ -27,11 +27,11 @@ class Code(StrEnum):
     ERROR = "Error"
 
 
-class Status(NamedTuple):
+class PluginStatus(NamedTuple):
     """What one plugin says of a pod, or of a pod and a node."""
 
     #: The verdict.
-    code: Code
+    code: StatusCode
     #: Why, in upstream's words.
     reasons: tuple[str, ...] = ()
 
@@ -41,21 +41,21 @@ class Status(NamedTuple):
         return ", ".join(self.reasons)
 
 
-SUCCESS: Final = Status(Code.SUCCESS)
-SKIP: Final = Status(Code.SKIP)
+SUCCESS: Final = PluginStatus(StatusCode.SUCCESS)
+SKIP: Final = PluginStatus(StatusCode.SKIP)
 
 
-def unresolvable(reason: str) -> Status:
+def unresolvable(reason: str) -> PluginStatus:
     """A no that removing pods does not cure."""
-    return Status(Code.UNRESOLVABLE, (reason,))
+    return PluginStatus(StatusCode.UNRESOLVABLE, (reason,))
 
 
-def unschedulable(reason: str) -> Status:
+def unschedulable(reason: str) -> PluginStatus:
     """A no that removing pods may cure."""
-    return Status(Code.UNSCHEDULABLE, (reason,))
+    return PluginStatus(StatusCode.UNSCHEDULABLE, (reason,))
 
 
-class Verdict(NamedTuple):
+class NodeStatuses(NamedTuple):
     """What one plugin says of every node."""
 
     #: bool[n]: the nodes it refuses.
@@ -63,50 +63,56 @@ class Verdict(NamedTuple):
     #: int64[n]: which status each refused node gets, as ``status_of`` numbers them.
     which: IntArray
     #: The status behind a number.
-    status_of: Callable[[int], Status]
+    status_of: Callable[[int], PluginStatus]
     #: Whether one of the statuses is an error.
     broken: bool = False
 
-    def status(self, node: int) -> Status:
+    def status(self, node: int) -> PluginStatus:
         """What it says of one node."""
         if not self.refused[node]:
             return SUCCESS
         return self.status_of(int(self.which[node]))
 
 
-def refuse(mask: BoolArray, status: Status) -> Verdict | None:
+def refuse(mask: BoolArray, status: PluginStatus) -> NodeStatuses | None:
     """One status for all nodes of a mask; None where it is empty."""
     if not mask.any():
         return None
-    broken = status.code is Code.ERROR
-    return Verdict(mask, np.zeros(len(mask), np.int64), lambda _number: status, broken)
+    broken = status.code is StatusCode.ERROR
+    return NodeStatuses(mask, np.zeros(len(mask), np.int64), lambda _number: status, broken)
 
 
-def refuse_nodes(size: int, statuses: Iterable[tuple[int, Status]]) -> Verdict | None:
+def refuse_nodes(size: int, statuses: Iterable[tuple[int, PluginStatus]]) -> NodeStatuses | None:
     """A status for single nodes; None where all succeed."""
-    numbers: dict[Status, int] = {}
+    numbers: dict[PluginStatus, int] = {}
     refused = np.zeros(size, np.bool_)
     which = np.zeros(size, np.int64)
     for node, status in statuses:
-        if status.code is not Code.SUCCESS:
+        if status.code is not StatusCode.SUCCESS:
             refused[node] = True
             which[node] = numbers.setdefault(status, len(numbers))
     if not numbers:
         return None
     told = list(numbers)
-    return Verdict(refused, which, told.__getitem__, any(s.code is Code.ERROR for s in told))
+    return NodeStatuses(
+        refused, which, told.__getitem__, any(s.code is StatusCode.ERROR for s in told)
+    )
 
 
-def refuse_groups(statuses: Sequence[Status], numbers: npt.NDArray[np.intp]) -> Verdict | None:
+def refuse_groups(
+    statuses: Sequence[PluginStatus], numbers: npt.NDArray[np.intp]
+) -> NodeStatuses | None:
     """A status for each group of nodes; ``numbers`` says which group each node is in."""
-    refused = np.array([each.code is not Code.SUCCESS for each in statuses])
+    refused = np.array([each.code is not StatusCode.SUCCESS for each in statuses])
     if not refused.any():
         return None
-    broken = any(each.code is Code.ERROR for each in statuses)
-    return Verdict(refused[numbers], numbers.astype(np.int64), statuses.__getitem__, broken)
+    broken = any(each.code is StatusCode.ERROR for each in statuses)
+    return NodeStatuses(refused[numbers], numbers.astype(np.int64), statuses.__getitem__, broken)
 
 
-def refuse_each(size: int, statuses: Sequence[tuple[BoolArray, Status]]) -> Verdict | None:
+def refuse_each(
+    size: int, statuses: Sequence[tuple[BoolArray, PluginStatus]]
+) -> NodeStatuses | None:
     """Several statuses, the first whose mask holds; None where all are empty."""
     refused = np.zeros(size, np.bool_)
     which = np.zeros(size, np.int64)
@@ -116,4 +122,4 @@ def refuse_each(size: int, statuses: Sequence[tuple[BoolArray, Status]]) -> Verd
         refused |= fresh
     if not refused.any():
         return None
-    return Verdict(refused, which, lambda number: statuses[number][1])
+    return NodeStatuses(refused, which, lambda number: statuses[number][1])

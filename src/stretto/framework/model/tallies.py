@@ -10,9 +10,9 @@ from typing import Final
 
 import numpy as np
 
-from stretto.framework.model.pod_facts import PodFacts
+from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.model.status import IntArray
-from stretto.framework.model.terms import Term
+from stretto.framework.model.terms import AffinityTerm
 
 TALLIES_KEPT: Final = 4096
 """Counts kept at once; beyond it the one asked for longest ago goes."""
@@ -22,7 +22,7 @@ Means = Callable[[str, Mapping[str, str]], bool]
 KinKey = tuple[str, frozenset[tuple[str, str]], bool]
 
 
-class Tally:
+class PodTally:
     """How many pods of one kind each node has."""
 
     __slots__ = ("counts", "key", "means", "terminating_too")
@@ -39,7 +39,7 @@ class Tally:
         self.counts: IntArray = np.zeros(size, np.int64)
 
 
-class Kin:
+class LabelGroup:
     """Pods with equal namespace and labels that are, or are not, being deleted."""
 
     __slots__ = ("labels", "namespace", "tallies", "terminating", "where")
@@ -55,9 +55,9 @@ class Kin:
         #: Pods by node.
         self.where: dict[int, int] = {}
         #: Counts that they are in.
-        self.tallies: list[Tally] = []
+        self.tallies: list[PodTally] = []
 
-    def is_meant(self, tally: Tally) -> bool:
+    def is_selected(self, tally: PodTally) -> bool:
         """Whether a count counts them."""
         if self.terminating and not tally.terminating_too:
             return False
@@ -69,7 +69,7 @@ class TermGroup:
 
     __slots__ = ("counts", "meant", "term", "total")
 
-    def __init__(self, term: Term, size: int) -> None:
+    def __init__(self, term: AffinityTerm, size: int) -> None:
         """Start with no pod."""
         #: The term.
         self.term = term
@@ -81,26 +81,26 @@ class TermGroup:
         self.meant: dict[Hashable, bool] = {}
 
 
-class TermKind(dict[Term, TermGroup]):
+class TermTable(dict[AffinityTerm, TermGroup]):
     """Terms of one kind (required against, preferred for, ...) with the pods that state them."""
 
 
-class Population:
+class RunningPods:
     """All running pods, counted."""
 
     def __init__(self) -> None:
         """Start with no node and no pod."""
         #: Required affinity of running pods.
-        self.affinity = TermKind()
+        self.affinity = TermTable()
         #: Required anti-affinity of running pods.
-        self.anti = TermKind()
+        self.anti = TermTable()
         #: Preferred affinity of running pods.
-        self.preferred = TermKind()
+        self.preferred = TermTable()
         #: Preferred anti-affinity of running pods.
-        self.shunned = TermKind()
+        self.anti_preferred = TermTable()
         self._size = 0
-        self._kin: dict[KinKey, Kin] = {}
-        self._tallies: dict[Hashable, Tally] = {}
+        self._kin: dict[KinKey, LabelGroup] = {}
+        self._tallies: dict[Hashable, PodTally] = {}
 
     def grow(self, size: int) -> None:
         """Make room for nodes."""
@@ -115,9 +115,9 @@ class Population:
             for group in kind.values():
                 group.counts = np.concatenate([group.counts, zeros])
 
-    def count(self, pod: PodFacts, node: int, by: int) -> None:
+    def count(self, pod: SchedulingFacts, node: int, by: int) -> None:
         """Add (1) or take away (-1) a pod."""
-        kin = self._kin_of(pod)
+        kin = self._label_group_of(pod)
         left = kin.where.get(node, 0) + by
         if left:
             kin.where[node] = left
@@ -142,7 +142,7 @@ class Population:
         return found.counts
 
     def meaning(
-        self, kind: TermKind, pod: PodFacts, namespace_labels: Mapping[str, str]
+        self, kind: TermTable, pod: SchedulingFacts, namespace_labels: Mapping[str, str]
     ) -> Iterable[TermGroup]:
         """Groups of running pods whose term means a pod."""
         if not kind:
@@ -159,11 +159,11 @@ class Population:
             if meant:
                 yield group
 
-    def _kinds(self) -> tuple[TermKind, ...]:
+    def _kinds(self) -> tuple[TermTable, ...]:
         """In the order of ``Terms``."""
-        return (self.affinity, self.anti, self.preferred, self.shunned)
+        return (self.affinity, self.anti, self.preferred, self.anti_preferred)
 
-    def _count_term(self, kind: TermKind, term: Term, node: int, by: int) -> None:
+    def _count_term(self, kind: TermTable, term: AffinityTerm, node: int, by: int) -> None:
         group = kind.get(term)
         if group is None:
             group = kind[term] = TermGroup(term, self._size)
@@ -172,18 +172,18 @@ class Population:
         if not group.total:
             del kind[term]
 
-    def _kin_of(self, pod: PodFacts) -> Kin:
+    def _label_group_of(self, pod: SchedulingFacts) -> LabelGroup:
         key = (pod.namespace, frozenset(pod.labels.items()), pod.terminating)
         kin = self._kin.get(key)
         if kin is None:
-            kin = self._kin[key] = Kin(pod.namespace, pod.labels, pod.terminating)
-            kin.tallies = [each for each in self._tallies.values() if kin.is_meant(each)]
+            kin = self._kin[key] = LabelGroup(pod.namespace, pod.labels, pod.terminating)
+            kin.tallies = [each for each in self._tallies.values() if kin.is_selected(each)]
         return kin
 
-    def _make(self, key: Hashable, means: Means, terminating_too: bool) -> Tally:
-        tally = Tally(key, means, self._size, terminating_too=terminating_too)
+    def _make(self, key: Hashable, means: Means, terminating_too: bool) -> PodTally:
+        tally = PodTally(key, means, self._size, terminating_too=terminating_too)
         for kin in self._kin.values():
-            if kin.is_meant(tally):
+            if kin.is_selected(tally):
                 kin.tallies.append(tally)
                 for node, pods in kin.where.items():
                     tally.counts[node] += pods

@@ -13,7 +13,7 @@ from stretto.api.wire import selectors
 from stretto.api.wire.selectors import Selector
 
 
-class Term(NamedTuple):
+class AffinityTerm(NamedTuple):
     """One term as its pod states it."""
 
     #: The node label whose value is the neighbourhood.
@@ -38,7 +38,7 @@ class Term(NamedTuple):
         return self.selector.matches(labels)
 
 
-class Reach(NamedTuple):
+class TermTarget(NamedTuple):
     """The pods that one term of the asking pod means; hashable, so that counts are kept by it."""
 
     #: Namespaces; None for every one.
@@ -53,23 +53,23 @@ class Reach(NamedTuple):
         return self.selector.matches(labels)
 
 
-class Terms(NamedTuple):
+class AffinityTerms(NamedTuple):
     """All terms of a pod."""
 
     #: Neighbourhoods it must be in.
-    affinity: tuple[Term, ...] = ()
+    affinity: tuple[AffinityTerm, ...] = ()
     #: Neighbourhoods it must not be in.
-    anti: tuple[Term, ...] = ()
+    anti: tuple[AffinityTerm, ...] = ()
     #: Neighbourhoods it would like.
-    preferred: tuple[Term, ...] = ()
+    preferred: tuple[AffinityTerm, ...] = ()
     #: Neighbourhoods it would like to avoid.
-    shunned: tuple[Term, ...] = ()
+    anti_preferred: tuple[AffinityTerm, ...] = ()
 
 
-NO_TERMS = Terms()
+NO_TERMS = AffinityTerms()
 
 
-def terms_of(pod: Pod) -> Terms:
+def terms_of(pod: Pod) -> AffinityTerms:
     """Compile a pod's terms; a malformed selector is refused with its path."""
     affinity = pod.spec.affinity
     if affinity is None or (affinity.pod_affinity is None and affinity.pod_anti_affinity is None):
@@ -77,7 +77,7 @@ def terms_of(pod: Pod) -> Terms:
     namespace = pod.metadata.namespace
     near = affinity.pod_affinity or PodAffinity()
     far = affinity.pod_anti_affinity or PodAffinity()
-    return Terms(
+    return AffinityTerms(
         tuple(_term(each, namespace, 1) for each in near.required),
         tuple(_term(each, namespace, 1) for each in far.required),
         tuple(_term(each.pod_affinity_term, namespace, each.weight) for each in near.preferred),
@@ -85,11 +85,11 @@ def terms_of(pod: Pod) -> Terms:
     )
 
 
-def _term(term: PodAffinityTerm, namespace: str, weight: int) -> Term:
+def _term(term: PodAffinityTerm, namespace: str, weight: int) -> AffinityTerm:
     names = frozenset(term.namespaces)
     if not names and term.namespace_selector is None:
         names = frozenset((namespace,))
-    return Term(
+    return AffinityTerm(
         term.topology_key,
         names,
         selectors.label_selector(term.label_selector, "labelSelector"),

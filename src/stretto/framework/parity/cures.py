@@ -5,7 +5,7 @@ an event that concerns another plugin cannot help. Where a plugin ended the cycl
 count.
 """
 
-from stretto.framework.model.status import Code
+from stretto.framework.model.status import StatusCode
 from stretto.framework.parity.decision import Decision
 from stretto.framework.plugins.parity.cures import CURES, VOLUMES
 from stretto.state.work.units import Cure
@@ -13,7 +13,7 @@ from stretto.state.work.units import Cure
 
 def cures_of(decision: Decision) -> Cure:
     """Events that may let a pod fit that fits nowhere now."""
-    if decision.preenqueue.code is not Code.SUCCESS:
+    if decision.preenqueue.code is not StatusCode.SUCCESS:
         return Cure.POD_CHANGED
     filtered = decision.filtered
     if filtered is None:

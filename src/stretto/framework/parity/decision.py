@@ -5,33 +5,39 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stretto.framework.model.plugin import Check
-from stretto.framework.model.pod_facts import PodFacts
-from stretto.framework.model.status import BoolArray, Code, IntArray, Status, Verdict
+from stretto.framework.model.plugin import NodeCheck
+from stretto.framework.model.pod_facts import SchedulingFacts
+from stretto.framework.model.status import (
+    BoolArray,
+    IntArray,
+    NodeStatuses,
+    PluginStatus,
+    StatusCode,
+)
 
 
-class Candidate(NamedTuple):
+class PreemptionCandidate(NamedTuple):
     """A node that would do if some pods left."""
 
     #: The node's name.
     node: str
     #: Pods that would have to leave, the most important first.
-    victims: tuple[PodFacts, ...]
+    victims: tuple[SchedulingFacts, ...]
     #: How many of them a budget protects.
     violations: int
 
 
-class Preemption(NamedTuple):
+class PostFilterResult(NamedTuple):
     """What pushing pods out would bring."""
 
     #: The outcome.
-    status: Status
+    status: PluginStatus
     #: Nodes that would do, by name.
-    candidates: tuple[Candidate, ...] = ()
+    candidates: tuple[PreemptionCandidate, ...] = ()
     #: Nodes that would not do even so, and why.
-    rejected: Mapping[str, Status] = {}
+    rejected: Mapping[str, PluginStatus] = {}
     #: The best node, the first by name of those that are equally good.
-    chosen: Candidate | None = None
+    chosen: PreemptionCandidate | None = None
     #: Nodes that are equally good, by name.
     tied: tuple[str, ...] = ()
 
@@ -41,15 +47,15 @@ class Preemption(NamedTuple):
         return self.status.message
 
 
-class Filtered(NamedTuple):
+class FilterResult(NamedTuple):
     """The filters' say about one pod."""
 
     #: Statuses of plugins that ended the search or said nothing: failed or skipped.
-    prefilter: Mapping[str, Status]
+    prefilter: Mapping[str, PluginStatus]
     #: Views of the plugins that were asked about nodes, in order.
-    checks: Mapping[str, Check]
+    checks: Mapping[str, NodeCheck]
     #: What they said of every node.
-    verdicts: Mapping[str, Verdict]
+    verdicts: Mapping[str, NodeStatuses]
     #: The plugin that ended the cycle before any node was looked at; empty for none.
     ended_by: str
     #: bool[n]: nodes that were looked at.
@@ -59,9 +65,9 @@ class Filtered(NamedTuple):
     #: bool[n]: nodes that every plugin allows.
     feasible: BoolArray
     #: Nodes that are refused once the pods they are kept for are counted: by whom, and why.
-    crowded: Mapping[int, tuple[str, Status]] = {}
+    crowded: Mapping[int, tuple[str, PluginStatus]] = {}
 
-    def refusals(self) -> Iterator[tuple[str, Status, IntArray]]:
+    def refusals(self) -> Iterator[tuple[str, PluginStatus, IntArray]]:
         """Nodes that were looked at, each under the first plugin that refuses it."""
         left = self.inside.copy()
         for node, (name, status) in self.crowded.items():
@@ -79,11 +85,11 @@ class Filtered(NamedTuple):
         if self.ended_by:
             status = self.prefilter[self.ended_by]
             where = f'running PreFilter plugin "{self.ended_by}"'
-            return f"{where}: {status.message}" if status.code is Code.ERROR else ""
+            return f"{where}: {status.message}" if status.code is StatusCode.ERROR else ""
         if not any(verdict.broken for verdict in self.verdicts.values()):
             return ""
         for name, status, _ in self.refusals():
-            if status.code is Code.ERROR:
+            if status.code is StatusCode.ERROR:
                 return f'running "{name}" filter plugin: {status.message}'
         return ""
 
@@ -92,13 +98,13 @@ class Decision(NamedTuple):
     """One pod, decided."""
 
     #: The pod.
-    pod: PodFacts
+    pod: SchedulingFacts
     #: Names of all nodes.
     names: Sequence[str]
     #: Whether the pod may be considered at all.
-    preenqueue: Status
+    preenqueue: PluginStatus
     #: The filters' say; None for a pod that was not considered.
-    filtered: Filtered | None
+    filtered: FilterResult | None
     #: int64[k]: positions of the feasible nodes.
     feasible: IntArray
     #: int64[k] by plugin, normalised; without the skipped ones.
@@ -110,7 +116,7 @@ class Decision(NamedTuple):
     #: Why the pod goes nowhere, as the event says it; empty where it goes somewhere.
     message: str
     #: What preemption would bring; None where it was not tried.
-    preemption: Preemption | None
+    preemption: PostFilterResult | None
 
     @property
     def best(self) -> list[str]:

@@ -22,11 +22,11 @@ from stretto.framework.contract.rule import (
     SlotArray,
     View,
 )
-from stretto.framework.model.book import Book
-from stretto.framework.model.snapshot import Snapshot
-from stretto.framework.model.status import Code
-from stretto.framework.parity.decision import Decision, Filtered
-from stretto.framework.parity.runtime import ExactRuntime, likeness_of
+from stretto.framework.model.book import PodFactsCache
+from stretto.framework.model.snapshot import ParitySnapshot
+from stretto.framework.model.status import StatusCode
+from stretto.framework.parity.decision import Decision, FilterResult
+from stretto.framework.parity.runtime import ParityRuntime, template_key_of
 from stretto.framework.plugins.parity.cures import CURES
 from stretto.framework.plugins.parity.table import FILTERS, SCORES
 from stretto.state.classes.table import PodClass
@@ -40,13 +40,13 @@ _STATIC: Final = {"NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffin
 _SLOT: Final = {"NodeResourcesFit", "NodePorts", "NodeVolumeLimits"}
 
 
-class ExactRules:
+class ParityRules:
     """Rules that say what kube-scheduler's plugins say, pod by pod."""
 
     def __init__(self, cluster: Cluster) -> None:
         """Ask about a cluster whose objects are kept whole."""
         self._cluster = cluster
-        self._runtime = ExactRuntime(cluster, Book(cluster))
+        self._runtime = ParityRuntime(cluster, PodFactsCache(cluster))
 
     def of(self, row: int) -> Judges:
         """Filters, and scores with their weights, for one pod; its own node does without it."""
@@ -65,18 +65,18 @@ class ExactRules:
 
     def likeness(self, row: int) -> Hashable:
         """Equal for pods of which every plugin says the same."""
-        found = likeness_of(self._runtime.book.facts(row))
+        found = template_key_of(self._runtime.book.facts(row))
         return found if found is not None else self._cluster.pods.uid[row]
 
 
-class Spoken(FilterRule):
+class FilterAdapter(FilterRule):
     """What one plugin says of one pod."""
 
     NAME = ""
     SCOPE = Scope.DOMAIN
     CURES = Cure.NONE
 
-    def __init__(self, said: Filtered, at: SlotArray, decision: Decision) -> None:
+    def __init__(self, said: FilterResult, at: SlotArray, decision: Decision) -> None:
         """Say what was said; ``at`` is the node's number by slot, -1 for none."""
         super().__init__({})
         self._said = said
@@ -114,18 +114,18 @@ class Spoken(FilterRule):
             which = verdict.which[nodes]
             for number in np.unique(which[refused]).tolist():
                 status = verdict.status_of(number)
-                resolvable = status.code is Code.UNSCHEDULABLE
+                resolvable = status.code is StatusCode.UNSCHEDULABLE
                 _add(masks, status.reasons, resolvable, refused & (which == number))
         return [Refusal(text, mask, resolvable) for (text, resolvable), mask in masks.items()]
 
 
-class SpokenFit(Spoken):
+class FitAdapter(FilterAdapter):
     """What NodeResourcesFit says, and by how much a node falls short."""
 
     NAME = "NodeResourcesFit"
 
     def __init__(
-        self, said: Filtered, at: SlotArray, decision: Decision, snapshot: Snapshot
+        self, said: FilterResult, at: SlotArray, decision: Decision, snapshot: ParitySnapshot
     ) -> None:
         """Say what was said, and look amounts up in a snapshot."""
         super().__init__(said, at, decision)
@@ -142,7 +142,7 @@ class SpokenFit(Spoken):
         return found
 
 
-class SpokenScore(ScoreRule):
+class ScoreAdapter(ScoreRule):
     """What one plugin's score gave the nodes for one pod."""
 
     NAME = ""
@@ -165,20 +165,20 @@ def _kind(base: type[Any], name: str) -> type[Any]:
 
 
 _FILTERS: Final[Mapping[str, type[Any]]] = {
-    plugin.NAME: _kind(SpokenFit if plugin.NAME == SpokenFit.NAME else Spoken, plugin.NAME)
+    plugin.NAME: _kind(FitAdapter if plugin.NAME == FitAdapter.NAME else FilterAdapter, plugin.NAME)
     for plugin in FILTERS
 }
 _SCORES: Final[Mapping[str, type[Any]]] = {
-    plugin.NAME: _kind(SpokenScore, plugin.NAME) for plugin in SCORES
+    plugin.NAME: _kind(ScoreAdapter, plugin.NAME) for plugin in SCORES
 }
 
 
 def _filters(
-    said: Filtered, at: SlotArray, decision: Decision, snapshot: Snapshot
+    said: FilterResult, at: SlotArray, decision: Decision, snapshot: ParitySnapshot
 ) -> tuple[FilterRule, ...]:
     found: list[FilterRule] = []
     for kind in _FILTERS.values():
-        more = (snapshot,) if issubclass(kind, SpokenFit) else ()
+        more = (snapshot,) if issubclass(kind, FitAdapter) else ()
         found.append(kind(said, at, decision, *more))
     return tuple(found)
 

@@ -9,34 +9,36 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from stretto.framework.model.plugin import Check
-from stretto.framework.model.pod_facts import PodFacts
-from stretto.framework.model.snapshot import Snapshot
-from stretto.framework.model.status import BoolArray, Code, Status, Verdict
-from stretto.framework.parity.decision import Filtered
+from stretto.framework.model.plugin import NodeCheck
+from stretto.framework.model.pod_facts import SchedulingFacts
+from stretto.framework.model.snapshot import ParitySnapshot
+from stretto.framework.model.status import BoolArray, NodeStatuses, PluginStatus, StatusCode
+from stretto.framework.parity.decision import FilterResult
 from stretto.framework.plugins.parity.table import FILTERS
 
 
-def run_filters(pod: PodFacts, snapshot: Snapshot, *, thorough: bool = False) -> Filtered:
+def run_filters(
+    pod: SchedulingFacts, snapshot: ParitySnapshot, *, thorough: bool = False
+) -> FilterResult:
     """Ask every filter about a pod."""
     count = snapshot.nodes.count
-    prefilter: dict[str, Status] = {}
-    checks: dict[str, Check] = {}
+    prefilter: dict[str, PluginStatus] = {}
+    checks: dict[str, NodeCheck] = {}
     ended_by = ""
     # Plugins without a say before the nodes come first in order; they run only if none ends it.
     for plugin in FILTERS:
         if ended_by and not thorough and plugin.HAS_PREFILTER:
             break
         said = plugin.prefilter(pod, snapshot)
-        if isinstance(said, Check):
+        if isinstance(said, NodeCheck):
             checks[plugin.NAME] = said
             continue
         prefilter[plugin.NAME] = said
-        if said.code is not Code.SKIP:
+        if said.code is not StatusCode.SKIP:
             ended_by = ended_by or plugin.NAME
     if ended_by and not thorough:
         checks = {}
-    verdicts: dict[str, Verdict] = {}
+    verdicts: dict[str, NodeStatuses] = {}
     inside, narrowed_by = _inside(checks, snapshot)
     feasible = inside.copy()
     for name, check in checks.items():
@@ -46,7 +48,7 @@ def run_filters(pod: PodFacts, snapshot: Snapshot, *, thorough: bool = False) ->
             feasible &= ~verdict.refused
     if ended_by:
         feasible = np.zeros(count, np.bool_)
-    found = Filtered(prefilter, checks, verdicts, ended_by, inside, narrowed_by, feasible)
+    found = FilterResult(prefilter, checks, verdicts, ended_by, inside, narrowed_by, feasible)
     if not snapshot.nominated or ended_by:
         return found
     crowded = dict(_crowded(pod, snapshot, found))
@@ -55,8 +57,8 @@ def run_filters(pod: PodFacts, snapshot: Snapshot, *, thorough: bool = False) ->
 
 
 def _crowded(
-    pod: PodFacts, snapshot: Snapshot, found: Filtered
-) -> Iterator[tuple[int, tuple[str, Status]]]:
+    pod: SchedulingFacts, snapshot: ParitySnapshot, found: FilterResult
+) -> Iterator[tuple[int, tuple[str, PluginStatus]]]:
     """Nodes that are refused once the pods they are kept for are there too.
 
     A node must do with them and without them: an affinity may not rest on pods that only may come.
@@ -69,12 +71,14 @@ def _crowded(
             for each in pods:
                 trial.add(each)
             status = trial.status()
-            if status.code is not Code.SUCCESS:
+            if status.code is not StatusCode.SUCCESS:
                 yield node, (name, status)
                 break
 
 
-def _inside(checks: dict[str, Check], snapshot: Snapshot) -> tuple[BoolArray, tuple[str, ...]]:
+def _inside(
+    checks: dict[str, NodeCheck], snapshot: ParitySnapshot
+) -> tuple[BoolArray, tuple[str, ...]]:
     """Nodes that the plugins leave to be looked at, and who narrowed them."""
     inside = np.ones(snapshot.nodes.count, np.bool_)
     names = []

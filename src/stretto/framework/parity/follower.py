@@ -14,22 +14,22 @@ from typing import NamedTuple
 import numpy as np
 
 from stretto.api.types.core import Node
-from stretto.framework.model.book import Book
-from stretto.framework.model.pod_facts import PodFacts
-from stretto.framework.model.snapshot import Snapshot
+from stretto.framework.model.book import PodFactsCache
+from stretto.framework.model.pod_facts import SchedulingFacts
+from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.parity.decision import Decision
 from stretto.framework.parity.scheduler import ExactScheduler
-from stretto.framework.volume_binder.volumes import Found
+from stretto.framework.volume_binder.volumes import VolumeDecision
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.objects import Identity, identity_of
 from stretto.state.rows.lifecycle import PodState
-from stretto.state.work.claims import Basis
+from stretto.state.work.claims import SnapshotBasis
 
-Residents = dict[int, PodFacts]
+Residents = dict[int, SchedulingFacts]
 """Pods on one node by row."""
 
 
-class Nominee(NamedTuple):
+class NominatedPod(NamedTuple):
     """A pod for which a node is kept."""
 
     #: The slot.
@@ -37,42 +37,42 @@ class Nominee(NamedTuple):
     #: The node.
     node: str
     #: The pod.
-    facts: PodFacts
+    facts: SchedulingFacts
     #: Whether it counts as if it ran there already: everywhere, and not on its node alone.
     is_there: bool = False
 
 
-class Follower:
+class ClusterFollower:
     """An exact scheduler whose snapshot follows a cluster."""
 
-    def __init__(self, cluster: Cluster, book: Book) -> None:
+    def __init__(self, cluster: Cluster, book: PodFactsCache) -> None:
         """Follow from nothing; the first ``sync`` reads everything."""
         #: The snapshot.
-        self.snapshot = Snapshot()
+        self.snapshot = ParitySnapshot()
         #: Decides on it.
         self.scheduler = ExactScheduler(self.snapshot)
         #: What it reflects.
-        self.basis = Basis(-1, -1)
+        self.basis = SnapshotBasis(-1, -1)
         self._cluster = cluster
         self._book = book
         self._objects_at = -1
         self._residents: dict[int, Residents] = {}
-        self._nominees: dict[int, Nominee] = {}
-        self._promised: list[Nominee] = []
+        self._nominees: dict[int, NominatedPod] = {}
+        self._promised: list[NominatedPod] = []
         self._assumed: set[Identity] = set()
         #: Slots that pods were assumed on; their plan may be refused, or still be on its way.
         self._guessed: set[int] = set()
 
     def sync(self) -> bool:
         """Bring the snapshot up to date; whether anything has changed."""
-        self.unpromise(0)
+        self.withdraw_promise(0)
         before = self.basis
         self._follow_objects()
         changed = self._follow_pods()
         self.basis = self._cluster.basis
         return changed or self.basis != before
 
-    def assume(self, decision: Decision, row: int, slot: int) -> Found:
+    def assume(self, decision: Decision, row: int, slot: int) -> VolumeDecision:
         """Count a decided pod on a node until the next ``sync``, with the volumes it gets."""
         found = self.scheduler.assume(decision, self._cluster.nodes.names[slot])
         self._assumed.update(identity_of(volume) for volume, _ in found.taken)
@@ -81,7 +81,7 @@ class Follower:
         self._guessed.add(slot)
         return found
 
-    def forget(self, row: int, slot: int, found: Found) -> None:
+    def forget(self, row: int, slot: int, found: VolumeDecision) -> None:
         """Undo an ``assume``, the last first."""
         self.snapshot.leave(self._residents[slot].pop(row))
         for volume, _ in found.taken:
@@ -90,9 +90,9 @@ class Follower:
             self.snapshot.objects.put(claim)
 
     def promise(self, row: int, slot: int, *, is_there: bool = False) -> None:
-        """Keep a node for a pod until the next ``sync``; as ``Nominee`` says of those it counts."""
+        """Reserve a node for a pod until the next ``sync``."""
         facts = self._book.facts(row)
-        nominee = Nominee(slot, self._cluster.nodes.names[slot], facts, is_there)
+        nominee = NominatedPod(slot, self._cluster.nodes.names[slot], facts, is_there)
         count = self.snapshot.assume if is_there else self.snapshot.nominate
         count(nominee.facts, nominee.node)
         self._promised.append(nominee)
@@ -102,7 +102,7 @@ class Follower:
         """How many promises there are."""
         return len(self._promised)
 
-    def unpromise(self, left: int) -> None:
+    def withdraw_promise(self, left: int) -> None:
         """Take promises back, the last first, until so many are left."""
         while len(self._promised) > left:
             nominee = self._promised.pop()
@@ -182,7 +182,7 @@ class Follower:
             self.snapshot.unnominate(each.facts, each.node)
         for row, slot in zip(rows.tolist(), here[rows].tolist(), strict=True):
             if states[row] == PodState.NOMINATED:
-                nominee = Nominee(slot, cluster.nodes.names[slot], self._book.facts(row))
+                nominee = NominatedPod(slot, cluster.nodes.names[slot], self._book.facts(row))
                 self._nominees[row] = nominee
                 self.snapshot.nominate(nominee.facts, nominee.node)
             else:
@@ -192,7 +192,7 @@ class Follower:
 
     def _replace(self, wanted: dict[int, Residents]) -> None:
         """Put these pods on these slots in place of those that were there."""
-        coming: list[tuple[PodFacts, str]] = []
+        coming: list[tuple[SchedulingFacts, str]] = []
         names, index = self._cluster.nodes.names, self.snapshot.nodes.index
         for slot, residents in wanted.items():
             before = self._residents.pop(slot, {})

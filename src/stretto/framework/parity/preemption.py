@@ -15,11 +15,17 @@ from stretto.api.wire import selectors
 from stretto.api.wire.selectors import Selector
 from stretto.base.errors import InputError
 from stretto.framework.model.messages import fit_error
-from stretto.framework.model.plugin import Trial
-from stretto.framework.model.pod_facts import PodFacts
-from stretto.framework.model.snapshot import Snapshot
-from stretto.framework.model.status import SUCCESS, Code, Status, unresolvable, unschedulable
-from stretto.framework.parity.decision import Candidate, Filtered, Preemption
+from stretto.framework.model.plugin import NodeDryRun
+from stretto.framework.model.pod_facts import SchedulingFacts
+from stretto.framework.model.snapshot import ParitySnapshot
+from stretto.framework.model.status import (
+    SUCCESS,
+    PluginStatus,
+    StatusCode,
+    unresolvable,
+    unschedulable,
+)
+from stretto.framework.parity.decision import FilterResult, PostFilterResult, PreemptionCandidate
 from stretto.state.objects import Key
 
 NAME: Final = "DefaultPreemption"
@@ -32,83 +38,90 @@ TO_POSITIVE: Final = 2**31
 """Added to every priority, so that more victims of negative priority never look better."""
 
 
-class Terms(NamedTuple):
+class PreemptionLimits(NamedTuple):
     """What a search must respect beside the snapshot."""
 
     #: Disruptions that budgets allow, where their status does not say it.
     allowed: Mapping[Key, int] = {}
     #: Pods that must not be asked to leave.
-    spared: Callable[[PodFacts], bool] = lambda _pod: False
+    spared: Callable[[SchedulingFacts], bool] = lambda _pod: False
 
 
-ANYBODY: Final = Terms()
+ANYBODY: Final = PreemptionLimits()
 """Budgets as their status says, and nobody is spared."""
 
 
 def preempt(
-    pod: PodFacts, snapshot: Snapshot, filtered: Filtered, terms: Terms = ANYBODY
-) -> Preemption:
+    pod: SchedulingFacts,
+    snapshot: ParitySnapshot,
+    filtered: FilterResult,
+    terms: PreemptionLimits = ANYBODY,
+) -> PostFilterResult:
     """Look for a node on which pods could make room."""
     if pod.pod.spec.preemption_policy == "Never":
-        return Preemption(_failed(NEVER))
-    rejected: dict[str, Status] = {}
-    candidates: list[Candidate] = []
+        return PostFilterResult(_failed(NEVER))
+    rejected: dict[str, PluginStatus] = {}
+    candidates: list[PreemptionCandidate] = []
     budgets = _budgets(snapshot, terms.allowed)
     ahead = snapshot.ahead_of(pod) if snapshot.nominated else {}
-    for node in _curable(filtered):
-        rehearsal = Rehearsal(pod, snapshot, filtered, node)
+    for node in _resolvable_nodes(filtered):
+        rehearsal = NodeVictimSelection(pod, snapshot, filtered, node)
         rehearsal.respect(terms.spared, ahead.get(node, ()))
         found = rehearsal.victims(budgets)
-        if isinstance(found, Candidate):
+        if isinstance(found, PreemptionCandidate):
             candidates.append(found)
         else:
             rejected[snapshot.nodes.names[node]] = found
     if not candidates:
-        return Preemption(_no_candidate(snapshot.nodes.count, rejected), rejected=rejected)
+        return PostFilterResult(_no_candidate(snapshot.nodes.count, rejected), rejected=rejected)
     candidates.sort(key=lambda each: each.node)
     tied = equally_good(candidates)
     names = tuple(each.node for each in tied) if len(tied) > 1 else ()
-    return Preemption(SUCCESS, tuple(candidates), rejected, tied[0], names)
+    return PostFilterResult(SUCCESS, tuple(candidates), rejected, tied[0], names)
 
 
-def equally_good(candidates: Sequence[Candidate]) -> list[Candidate]:
+def equally_good(candidates: Sequence[PreemptionCandidate]) -> list[PreemptionCandidate]:
     """The best of some candidates, all that are equally good, in their order."""
     best = min(map(_rank, candidates))
     return [each for each in candidates if _rank(each) == best]
 
 
-def _curable(filtered: Filtered) -> list[int]:
+def _resolvable_nodes(filtered: FilterResult) -> list[int]:
     """Nodes whose first refusal may be cured by removing pods."""
     groups = filtered.refusals()
-    curable = (nodes.tolist() for _, s, nodes in groups if s.code is Code.UNSCHEDULABLE)
+    curable = (nodes.tolist() for _, s, nodes in groups if s.code is StatusCode.UNSCHEDULABLE)
     return sorted(chain.from_iterable(curable))
 
 
-class Rehearsal:
+class NodeVictimSelection:
     """Pods leaving one node and coming back, with what every filter says meanwhile."""
 
-    def __init__(self, pod: PodFacts, snapshot: Snapshot, filtered: Filtered, node: int) -> None:
+    def __init__(
+        self, pod: SchedulingFacts, snapshot: ParitySnapshot, filtered: FilterResult, node: int
+    ) -> None:
         """Begin with all pods on the node."""
         self._name = snapshot.nodes.names[node]
         #: Pods of lower priority, in the node's order.
         self.lower = [each for each in snapshot.pods_on[node] if each.priority < pod.priority]
         checks = filtered.checks.values() if self.lower else ()
-        self._trials: list[Trial] = [each.trial(node) for each in checks]
-        self._ahead: Sequence[PodFacts] = ()
+        self._trials: list[NodeDryRun] = [each.trial(node) for each in checks]
+        self._ahead: Sequence[SchedulingFacts] = ()
 
-    def respect(self, spared: Callable[[PodFacts], bool], ahead: Sequence[PodFacts]) -> None:
+    def respect(
+        self, spared: Callable[[SchedulingFacts], bool], ahead: Sequence[SchedulingFacts]
+    ) -> None:
         """Leave some pods where they are, and room for those that the node is kept for."""
         self.lower = [each for each in self.lower if not spared(each)]
         self._ahead = ahead
 
-    def victims(self, budgets: Sequence[Budget]) -> Candidate | Status:
+    def victims(self, budgets: Sequence[Budget]) -> PreemptionCandidate | PluginStatus:
         """The fewest pods that upstream's greedy search finds, or why none would help."""
         if not self.lower:
             return NO_VICTIMS
         for each in self.lower:
             self._remove(each)
         status = self._status()
-        if status.code is not Code.SUCCESS:
+        if status.code is not StatusCode.SUCCESS:
             return status
         ordered = sorted(self.lower, key=_importance)
         protected, free = split_by_budget(ordered, budgets)
@@ -116,25 +129,25 @@ class Rehearsal:
         chosen = violating + [each for each in free if not self._spare(each)]
         if not chosen:
             reason = f'expected at least one victim pod on node "{self._name}"'
-            return Status(Code.ERROR, (reason,))
+            return PluginStatus(StatusCode.ERROR, (reason,))
         if protected and free:
             chosen.sort(key=_importance)
-        return Candidate(self._name, tuple(chosen), len(violating))
+        return PreemptionCandidate(self._name, tuple(chosen), len(violating))
 
-    def _spare(self, pod: PodFacts) -> bool:
+    def _spare(self, pod: SchedulingFacts) -> bool:
         """Give a pod back; taken away again where the node would not do then."""
         for trial in self._trials:
             trial.add(pod)
-        if self._status().code is Code.SUCCESS:
+        if self._status().code is StatusCode.SUCCESS:
             return True
         self._remove(pod)
         return False
 
-    def _remove(self, pod: PodFacts) -> None:
+    def _remove(self, pod: SchedulingFacts) -> None:
         for trial in self._trials:
             trial.remove(pod)
 
-    def _status(self) -> Status:
+    def _status(self) -> PluginStatus:
         """What the first filter that refuses says, beside the pods ahead and without them."""
         if self._ahead:
             for trial in self._trials:
@@ -144,25 +157,25 @@ class Rehearsal:
             for trial in self._trials:
                 for each in self._ahead:
                     trial.remove(each)
-            if status.code is not Code.SUCCESS:
+            if status.code is not StatusCode.SUCCESS:
                 return status
         return self._first_refusal()
 
-    def _first_refusal(self) -> Status:
+    def _first_refusal(self) -> PluginStatus:
         for trial in self._trials:
             status = trial.status()
-            if status.code is not Code.SUCCESS:
+            if status.code is not StatusCode.SUCCESS:
                 return status
         return SUCCESS
 
 
 def split_by_budget(
-    pods: Iterable[PodFacts], budgets: Sequence[Budget]
-) -> tuple[list[PodFacts], list[PodFacts]]:
+    pods: Iterable[SchedulingFacts], budgets: Sequence[Budget]
+) -> tuple[list[SchedulingFacts], list[SchedulingFacts]]:
     """Pods whose leaving breaks a budget, and the others; each one uses its budgets up."""
     left = [allowed for _, _, allowed in budgets]
-    protected: list[PodFacts] = []
-    free: list[PodFacts] = []
+    protected: list[SchedulingFacts] = []
+    free: list[SchedulingFacts] = []
     for pod in pods:
         violated = False
         for at, (budget, selector, _) in enumerate(budgets):
@@ -177,7 +190,7 @@ def split_by_budget(
     return protected, free
 
 
-def _budgets(snapshot: Snapshot, allowed: Mapping[Key, int]) -> list[Budget]:
+def _budgets(snapshot: ParitySnapshot, allowed: Mapping[Key, int]) -> list[Budget]:
     """Budgets with their selectors; an empty one means nothing here, unlike elsewhere."""
     found = []
     for key, budget in snapshot.objects.budgets.items():
@@ -191,12 +204,12 @@ def _budgets(snapshot: Snapshot, allowed: Mapping[Key, int]) -> list[Budget]:
     return found
 
 
-def _importance(pod: PodFacts) -> tuple[int, int]:
+def _importance(pod: SchedulingFacts) -> tuple[int, int]:
     """Smaller for pods of higher priority, then for those that started earlier."""
     return (-pod.priority, pod.start)
 
 
-def _rank(candidate: Candidate) -> tuple[int, int, int, int, int]:
+def _rank(candidate: PreemptionCandidate) -> tuple[int, int, int, int, int]:
     """Smaller for better nodes."""
     victims = candidate.victims
     top = max(each.priority for each in victims)
@@ -209,12 +222,12 @@ def _rank(candidate: Candidate) -> tuple[int, int, int, int, int]:
     )
 
 
-def _no_candidate(count: int, rejected: dict[str, Status]) -> Status:
-    errors = [each.message for each in rejected.values() if each.code is Code.ERROR]
+def _no_candidate(count: int, rejected: dict[str, PluginStatus]) -> PluginStatus:
+    errors = [each.message for each in rejected.values() if each.code is StatusCode.ERROR]
     if errors:
-        return Status(Code.ERROR, (errors[0],))
+        return PluginStatus(StatusCode.ERROR, (errors[0],))
     return _failed(fit_error(count, ((each, 1) for each in rejected.values()), NO_HELP))
 
 
-def _failed(why: str) -> Status:
+def _failed(why: str) -> PluginStatus:
     return unschedulable(f"preemption: {why}")

@@ -11,20 +11,20 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from stretto.framework.compiled.placement import NOT_TRIED, Placement, Request
-from stretto.framework.model.book import Book
-from stretto.framework.model.pod_facts import PodFacts
+from stretto.framework.compiled.placement import NOT_TRIED, BatchPlacement, PlacementRequest
+from stretto.framework.model.book import PodFactsCache
+from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.parity.cures import cures_of
 from stretto.framework.parity.decision import Decision
-from stretto.framework.parity.follower import Follower
+from stretto.framework.parity.follower import ClusterFollower
 from stretto.framework.parity.scheduler import ExactScheduler
-from stretto.framework.volume_binder.claims import claims_of
-from stretto.framework.volume_binder.volumes import Binder, Found
+from stretto.framework.volume_binder.claims import pvcs_of
+from stretto.framework.volume_binder.volumes import VolumeBinder, VolumeDecision
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.pods import NO_SLOT
 from stretto.state.rows.slots import BLOCK
 from stretto.state.rows.snapshot import Columns
-from stretto.state.work.claims import NoPlace, VolumeChoice
+from stretto.state.work.claims import PlacementFailure, VolumeChoice
 from stretto.state.work.units import Cure
 
 MANY: Final = 1 << 30
@@ -34,7 +34,7 @@ Likeness = tuple[object, ...]
 """Equal for pods of which every plugin says the same."""
 
 
-class _Placed(NamedTuple):
+class _ParityPlacement(NamedTuple):
     """A pod on the snapshot, and what came with it."""
 
     #: Its row.
@@ -42,13 +42,13 @@ class _Placed(NamedTuple):
     #: Its slot.
     slot: int
     #: Its volumes.
-    found: Found
+    found: VolumeDecision
 
 
-class ExactRuntime:
+class ParityRuntime:
     """Places pods by kube-scheduler's rules on one snapshot."""
 
-    def __init__(self, cluster: Cluster, book: Book) -> None:
+    def __init__(self, cluster: Cluster, book: PodFactsCache) -> None:
         """A runtime of its own snapshot; the book of pods is shared."""
         #: Amounts, generations and versions by slot.
         self.columns = Columns(cluster.ledger)
@@ -57,9 +57,9 @@ class ExactRuntime:
         #: Pods as the rules read them.
         self.book = book
         #: The snapshot, and what follows the cluster with it.
-        self.follower = Follower(cluster, book)
+        self.follower = ClusterFollower(cluster, book)
         self._cluster = cluster
-        self._refused: dict[Likeness, NoPlace] = {}
+        self._refused: dict[Likeness, PlacementFailure] = {}
 
     @property
     def scheduler(self) -> ExactScheduler:
@@ -76,10 +76,10 @@ class ExactRuntime:
         """How many pods of a class fit is not known: they need not be alike."""
         return MANY
 
-    def place(self, request: Request) -> Placement:
+    def place(self, request: PlacementRequest) -> BatchPlacement:
         """Place a batch on the snapshot, in order; ``request.rows`` says which pods."""
         count, units = len(request.rows), len(request.at_least)
-        run = _Run(np.full(count, NOT_TRIED, np.int32), {}, {})
+        run = _ParityRun(np.full(count, NOT_TRIED, np.int32), {}, {})
         blocking = request.blocking if len(request.blocking) else [False] * units
         tried = units
         for unit in range(units):
@@ -88,7 +88,7 @@ class ExactRuntime:
                 tried = unit + 1
                 break
         devices = np.zeros(count, np.int32)
-        return Placement(run.slots, devices, tried, run.said, run.volumes, self.follower.basis)
+        return BatchPlacement(run.slots, devices, tried, run.said, run.volumes, self.follower.basis)
 
     def hold(self, claims: Iterable[tuple[int, int]], going: Collection[int] = ()) -> bool:
         """Whether pods may go to slots now, by every filter, once some pods have gone.
@@ -102,15 +102,15 @@ class ExactRuntime:
         with self.follower.without({*going, *(row for row, _ in asked)}):
             try:
                 for row, slot in asked:
-                    if not self._lets(row, slot):
+                    if not self._is_allowed(row, slot):
                         return False
                     if len(asked) > 1:
                         self.follower.promise(row, slot, is_there=True)
             finally:
-                self.follower.unpromise(0)
+                self.follower.withdraw_promise(0)
         return True
 
-    def _lets(self, row: int, slot: int) -> bool:
+    def _is_allowed(self, row: int, slot: int) -> bool:
         """Whether every filter lets a pod onto a slot, as the snapshot is."""
         decision = self._decide(self.book.facts(row))
         at = self.follower.snapshot.nodes.index.get(self._cluster.nodes.names[slot])
@@ -120,11 +120,11 @@ class ExactRuntime:
         """What has to be done about a pod's volumes on a slot; ``None`` for nothing."""
         self.sync()
         facts, snapshot = self.book.facts(row), self.follower.snapshot
-        claims = [(facts.namespace, name) for name, _ in facts.claim_names()]
+        claims = [(facts.namespace, name) for name, _ in facts.pvc_names()]
         if not claims or not all(key in snapshot.objects.claims for key in claims):
             return None
         at = snapshot.nodes.index[self._cluster.nodes.names[slot]]
-        return _choice(Binder(claims_of(facts, snapshot.objects), snapshot).find(at))
+        return _choice(VolumeBinder(pvcs_of(facts, snapshot.objects), snapshot).find(at))
 
     def best(self, decision: Decision, pin: int = NO_SLOT) -> int:
         """The slot with the best total: of the own partition if possible, the first by name."""
@@ -147,17 +147,17 @@ class ExactRuntime:
         nodes, by_name = self.follower.snapshot.nodes, self._cluster.nodes.by_name
         return nodes.kept("slots", lambda: np.array([by_name[n] for n in nodes.names], np.int64))
 
-    def _place_unit(self, request: Request, run: "_Run", unit: int) -> bool:
+    def _place_unit(self, request: PlacementRequest, run: "_ParityRun", unit: int) -> bool:
         """Place one unit; whether enough of it found a place, else all is taken back."""
         start, stop = request.starts[unit], request.starts[unit + 1]
         at_least = request.at_least[unit]
-        placed: list[_Placed] = []
+        placed: list[_ParityPlacement] = []
         for i in range(start, stop):
             if stop - i + len(placed) < at_least:
                 break
             pin = int(request.pins[i]) if len(request.pins) else NO_SLOT
             found = self._place_one(int(request.rows[i]), pin)
-            if isinstance(found, NoPlace):
+            if isinstance(found, PlacementFailure):
                 run.slots[i], run.said[i] = NO_SLOT, found
                 continue
             placed.append(found)
@@ -174,40 +174,40 @@ class ExactRuntime:
             run.volumes.pop(i, None)
         return False
 
-    def _place_one(self, row: int, pin: int) -> "_Placed | NoPlace":
+    def _place_one(self, row: int, pin: int) -> "_ParityPlacement | PlacementFailure":
         """Decide one pod and assume it on the best node, or say why there is none."""
         facts = self.book.facts(row)
         if fault := self.book.fault(row):
-            return NoPlace(Cure.POD_CHANGED, f"the pod cannot be read: {fault}")
-        likeness = likeness_of(facts) if pin == NO_SLOT else None
+            return PlacementFailure(Cure.POD_CHANGED, f"the pod cannot be read: {fault}")
+        likeness = template_key_of(facts) if pin == NO_SLOT else None
         if likeness in self._refused:
             return self._refused[likeness]
         decision = self._decide(facts)
         slot = self.best(decision, pin)
         if slot == NO_SLOT:
-            said = NoPlace(cures_of(decision), decision.message)
+            said = PlacementFailure(cures_of(decision), decision.message)
             if likeness is not None:
                 self._refused[likeness] = said
             return said
         self._refused.clear()
-        return _Placed(row, slot, self.follower.assume(decision, row, slot))
+        return _ParityPlacement(row, slot, self.follower.assume(decision, row, slot))
 
-    def _decide(self, facts: PodFacts) -> Decision:
+    def _decide(self, facts: SchedulingFacts) -> Decision:
         return self.follower.scheduler.decide_facts(facts, may_preempt=False)
 
 
-class _Run(NamedTuple):
+class _ParityRun(NamedTuple):
     """The answers of one call of ``place`` as they come."""
 
     #: int32[pod]: slots.
     slots: npt.NDArray[np.int32]
     #: Why pods found no place, by index.
-    said: dict[int, NoPlace]
+    said: dict[int, PlacementFailure]
     #: Volumes that pods get, by index.
     volumes: dict[int, VolumeChoice]
 
 
-def likeness_of(pod: PodFacts) -> Likeness | None:
+def template_key_of(pod: SchedulingFacts) -> Likeness | None:
     """What tells pods apart for the plugins; ``None`` for one that is like no other."""
     if any(own for _, own in pod.shape.claims):
         return None
@@ -215,7 +215,7 @@ def likeness_of(pod: PodFacts) -> Likeness | None:
     return pod.shape, tuple(sorted(pod.labels.items())), pod.priority, owner
 
 
-def _choice(found: Found) -> VolumeChoice | None:
+def _choice(found: VolumeDecision) -> VolumeChoice | None:
     """What the binder has to do about a pod's volumes."""
     if not (found.taken or found.made):
         return None

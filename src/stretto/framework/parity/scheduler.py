@@ -10,17 +10,17 @@ import numpy as np
 
 from stretto.api.types.pod import Pod
 from stretto.framework.model import messages
-from stretto.framework.model.pod_facts import PodFacts
-from stretto.framework.model.snapshot import Snapshot
-from stretto.framework.model.status import SUCCESS, Code, IntArray, Status, unresolvable
-from stretto.framework.parity.decision import Decision, Filtered, Preemption
+from stretto.framework.model.pod_facts import SchedulingFacts
+from stretto.framework.model.snapshot import ParitySnapshot
+from stretto.framework.model.status import SUCCESS, IntArray, PluginStatus, StatusCode, unresolvable
+from stretto.framework.parity.decision import Decision, FilterResult, PostFilterResult
 from stretto.framework.parity.filtering import run_filters
 from stretto.framework.parity.preemption import ANYBODY, preempt
 from stretto.framework.plugins.parity import dynamic_resources, scheduling_gates
 from stretto.framework.plugins.parity.table import FILTERS, SCORES
 from stretto.framework.volume_binder import volumes
-from stretto.framework.volume_binder.claims import claims_of
-from stretto.framework.volume_binder.volumes import Found
+from stretto.framework.volume_binder.claims import pvcs_of
+from stretto.framework.volume_binder.volumes import VolumeDecision
 
 WEIGHTS: Final = {plugin.NAME: plugin.WEIGHT for plugin in SCORES}
 """How much each score counts."""
@@ -30,7 +30,7 @@ _NOTHING: Final[IntArray] = np.zeros(0, np.int64)
 class ExactScheduler:
     """Decides about one pod after the other."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: ParitySnapshot) -> None:
         """Decide over this cluster."""
         self.snapshot = snapshot
         #: What preemption must respect beside the snapshot.
@@ -48,11 +48,11 @@ class ExactScheduler:
         return self.decide_facts(facts, thorough=thorough, may_preempt=may_preempt)
 
     def decide_facts(
-        self, facts: PodFacts, *, thorough: bool = False, may_preempt: bool = True
+        self, facts: SchedulingFacts, *, thorough: bool = False, may_preempt: bool = True
     ) -> Decision:
         """``decide`` for a pod that was read before."""
         gated = scheduling_gates.preenqueue(facts)
-        if gated.code is not Code.SUCCESS:
+        if gated.code is not StatusCode.SUCCESS:
             return self._nowhere(facts, gated, None, gated.message)
         if not self.snapshot.nodes.count:
             return self._nowhere(facts, SUCCESS, None, messages.NO_NODES)
@@ -64,15 +64,15 @@ class ExactScheduler:
             return self._failed(facts, filtered, may_preempt=may_preempt)
         return self._scored(facts, filtered, feasible)
 
-    def assume(self, decision: Decision, node: str) -> Found:
+    def assume(self, decision: Decision, node: str) -> VolumeDecision:
         """Count a decided pod on a node, and take the volumes that it gets there: which."""
         pod, objects = decision.pod, self.snapshot.objects
         found = volumes.NOTHING_TO_DO
         if pod.shape.claims:
-            claims = claims_of(pod, objects)
+            claims = pvcs_of(pod, objects)
             if claims.waiting:
                 at = self.snapshot.nodes.index[node]
-                found = volumes.Binder(claims, self.snapshot).find(at)
+                found = volumes.VolumeBinder(claims, self.snapshot).find(at)
                 for volume, claim in found.taken:
                     objects.take(volume, claim)
                 for claim in found.made:
@@ -80,7 +80,7 @@ class ExactScheduler:
         self.snapshot.assume(pod, node)
         return found
 
-    def _scored(self, pod: PodFacts, filtered: Filtered, feasible: IntArray) -> Decision:
+    def _scored(self, pod: SchedulingFacts, filtered: FilterResult, feasible: IntArray) -> Decision:
         scores: dict[str, IntArray] = {}
         skipped = []
         total = np.zeros(len(feasible), np.int64)
@@ -104,7 +104,9 @@ class ExactScheduler:
             None,
         )
 
-    def _failed(self, pod: PodFacts, filtered: Filtered, *, may_preempt: bool) -> Decision:
+    def _failed(
+        self, pod: SchedulingFacts, filtered: FilterResult, *, may_preempt: bool
+    ) -> Decision:
         """No node: the message, and what preemption would bring."""
         sentence = self._sentence(filtered)
         if not may_preempt:
@@ -113,17 +115,17 @@ class ExactScheduler:
         message = messages.with_preemption(sentence, preemption.message)
         return self._nowhere(pod, SUCCESS, filtered, message)._replace(preemption=preemption)
 
-    def _post_filter(self, pod: PodFacts, filtered: Filtered) -> Preemption:
+    def _post_filter(self, pod: SchedulingFacts, filtered: FilterResult) -> PostFilterResult:
         """DynamicResources is asked first; without its own state it ends the matter."""
-        if filtered.ended_by and _before_resources(filtered.ended_by):
-            return Preemption(Status(Code.ERROR, (dynamic_resources.NO_STATE,)))
+        if filtered.ended_by and _precedes_resources(filtered.ended_by):
+            return PostFilterResult(PluginStatus(StatusCode.ERROR, (dynamic_resources.NO_STATE,)))
         found = preempt(pod, self.snapshot, filtered, self.terms)
-        if found.status.code is not Code.UNSCHEDULABLE:
+        if found.status.code is not StatusCode.UNSCHEDULABLE:
             return found
         said = (dynamic_resources.NOTHING_TO_FREE, *found.status.reasons)
-        return found._replace(status=Status(Code.UNSCHEDULABLE, said))
+        return found._replace(status=PluginStatus(StatusCode.UNSCHEDULABLE, said))
 
-    def _sentence(self, filtered: Filtered) -> str:
+    def _sentence(self, filtered: FilterResult) -> str:
         """The filter part of the message."""
         count = self.snapshot.nodes.count
         if filtered.ended_by:
@@ -137,13 +139,17 @@ class ExactScheduler:
         return messages.fit_error(count, statuses, absent)
 
     def _nowhere(
-        self, pod: PodFacts, preenqueue: Status, filtered: Filtered | None, message: str
+        self,
+        pod: SchedulingFacts,
+        preenqueue: PluginStatus,
+        filtered: FilterResult | None,
+        message: str,
     ) -> Decision:
         names = self.snapshot.nodes.names
         return Decision(pod, names, preenqueue, filtered, _NOTHING, {}, (), _NOTHING, message, None)
 
 
-def _before_resources(name: str) -> bool:
+def _precedes_resources(name: str) -> bool:
     """Whether a plugin is asked before DynamicResources."""
     order = [plugin.NAME for plugin in FILTERS]
     return order.index(name) < order.index(dynamic_resources.NAME)

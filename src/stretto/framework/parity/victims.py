@@ -10,31 +10,31 @@ from collections.abc import Collection, Sequence
 from itertools import chain
 
 from stretto.base.clock import Clock
-from stretto.framework.compiled.one_node import Candidate
-from stretto.framework.model.pod_facts import PodFacts
-from stretto.framework.parity.decision import Candidate as Choice
+from stretto.framework.compiled.one_node import VictimCandidate
+from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.parity.decision import Decision
-from stretto.framework.parity.preemption import Terms, equally_good
-from stretto.framework.parity.runtime import ExactRuntime, Likeness, likeness_of
-from stretto.framework.preemption.finder import Found
+from stretto.framework.parity.decision import PreemptionCandidate as Choice
+from stretto.framework.parity.preemption import PreemptionLimits, equally_good
+from stretto.framework.parity.runtime import Likeness, ParityRuntime, template_key_of
+from stretto.framework.preemption.finder import VictimSearchResult
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.pods import NO_SLOT
 from stretto.state.victims.budgets import BudgetLedger
-from stretto.state.victims.rules import Guard, PreemptionRules, guard_of
+from stretto.state.victims.rules import EvictionGuard, PreemptionRules, guard_of
 from stretto.state.work.claims import Plan
-from stretto.state.work.evictions import Stay
+from stretto.state.work.evictions import EvictionState
 from stretto.state.work.units import Unit
 
-_IS_GOING = (None, Guard.LEAVING)
+_IS_GOING = (None, EvictionGuard.LEAVING)
 
 
-class ExactFinder:
+class ParityVictimFinder:
     """Finds victims by kube-scheduler's own search."""
 
     def __init__(
         self,
         cluster: Cluster,
-        runtime: ExactRuntime,
+        runtime: ParityRuntime,
         rules: PreemptionRules,
         budgets: BudgetLedger,
         clock: Clock,
@@ -49,7 +49,7 @@ class ExactFinder:
         self._busy: list[int] = []
         #: Who leaves for each promise of this cycle.
         self._going: list[tuple[int, ...]] = []
-        self._lost: dict[Likeness, Found] = {}
+        self._lost: dict[Likeness, VictimSearchResult] = {}
         self._kept: set[int] = set()
         self._now = 0.0
         self._is_gang = False
@@ -62,7 +62,7 @@ class ExactFinder:
             (each.namespace, each.name): n
             for each, n in zip(self._budgets.budgets, left, strict=True)
         }
-        self._runtime.scheduler.terms = Terms(allowed, self._is_spared)
+        self._runtime.scheduler.terms = PreemptionLimits(allowed, self._is_reprieved)
         self._going.clear()
         self._busy = plan.slots.tolist()
         self._lost.clear()
@@ -78,15 +78,15 @@ class ExactFinder:
         self._is_gang = needed > 1
         return (None,)
 
-    def keep_to(self, unit: Unit, row: int, domain: object, promised: Sequence[int]) -> None:
+    def restrict_to(self, unit: Unit, row: int, domain: object, promised: Sequence[int]) -> None:
         """Nor caps by domain."""
 
-    def find(self, row: int) -> Found:
+    def find(self, row: int) -> VictimSearchResult:
         """The best node for a pod, and who must leave it."""
         if self._runtime.book.fault(row):
-            return Found(None)
+            return VictimSearchResult(None)
         facts = self._runtime.book.facts(row)
-        likeness = likeness_of(facts)
+        likeness = template_key_of(facts)
         if likeness is not None and likeness in self._lost:
             return self._lost[likeness]
         found = self._search(facts)
@@ -94,7 +94,7 @@ class ExactFinder:
             self._lost[likeness] = found
         return found
 
-    def take(self, row: int, candidate: Candidate) -> None:
+    def take(self, row: int, candidate: VictimCandidate) -> None:
         """A preemptor is promised a node.
 
         Upstream counts it on that node alone; those who are bound together count one another.
@@ -105,11 +105,11 @@ class ExactFinder:
         self._budgets.spend(candidate.victims)
         self._lost.clear()
 
-    def may_leave(self, rows: Sequence[int]) -> bool:
+    def may_evict(self, rows: Sequence[int]) -> bool:
         """Whether disruption budgets let these leave together, where budgets are hard."""
         return not self.rules.hard_budgets or not self._budgets.violating(rows)
 
-    def allows(self, row: int, candidate: Candidate) -> bool:
+    def allows(self, row: int, candidate: VictimCandidate) -> bool:
         """The binder asks every rule about it."""
         return True
 
@@ -137,31 +137,31 @@ class ExactFinder:
         del self._busy[len(self._busy) - undone :]
         for _ in range(undone):
             self._budgets.spend(self._going.pop(), -1)
-        follower.unpromise(mark)
+        follower.withdraw_promise(mark)
         self._lost.clear()
 
-    def _search(self, facts: PodFacts) -> Found:
+    def _search(self, facts: SchedulingFacts) -> VictimSearchResult:
         decision = self._runtime.scheduler.decide_facts(facts)
         if len(decision.feasible):
             return self._free(decision)
         tried = decision.preemption
         choices = list(tried.candidates) if tried is not None else []
         if self.rules.hard_budgets:
-            choices = [each for each in choices if self.may_leave(self._asked(each))]
+            choices = [each for each in choices if self.may_evict(self._asked(each))]
         by_name = self._cluster.nodes.by_name
         quiet = [each for each in choices if by_name[each.node] not in self._busy]
         if not quiet:
-            return Found(None, bool(choices), decision.message)
-        return Found(self._candidate(facts, equally_good(quiet)[0]))
+            return VictimSearchResult(None, bool(choices), decision.message)
+        return VictimSearchResult(self._candidate(facts, equally_good(quiet)[0]))
 
-    def _free(self, decision: Decision) -> Found:
+    def _free(self, decision: Decision) -> VictimSearchResult:
         """A pod of a gang that needs nobody's leaving."""
         slot = self._runtime.best(decision)
         if slot in self._busy:
-            return Found(None, again=True)
-        return Found(Candidate(slot, (), frozenset(), (), 0))
+            return VictimSearchResult(None, again=True)
+        return VictimSearchResult(VictimCandidate(slot, (), frozenset(), (), 0))
 
-    def _candidate(self, facts: PodFacts, chosen: Choice) -> Candidate:
+    def _candidate(self, facts: SchedulingFacts, chosen: Choice) -> VictimCandidate:
         """A choice by rows."""
         pods = self._cluster.pods
         slot = self._cluster.nodes.by_name[chosen.node]
@@ -172,21 +172,25 @@ class ExactFinder:
             if pods.priority[row] < facts.priority
         )
         beyond = frozenset() if self.rules.hard_budgets else frozenset(asked)
-        return Candidate(slot, asked, beyond, displaced, 0)
+        return VictimCandidate(slot, asked, beyond, displaced, 0)
 
     def _asked(self, chosen: Choice) -> tuple[int, ...]:
         """Rows of a choice's victims, those aside that leave already or for an earlier promise."""
         pods, going = self._cluster.pods, set(chain.from_iterable(self._going))
         rows = [self._row(each) for each in chosen.victims]
-        return tuple(r for r in rows if pods.leaving[r] == Stay.STAYS and r not in going)
+        return tuple(r for r in rows if pods.leaving[r] == EvictionState.STAYS and r not in going)
 
-    def _is_spared(self, facts: PodFacts) -> bool:
+    def _is_reprieved(self, facts: SchedulingFacts) -> bool:
         """Whether a pod must stay where it is: protected, not running yet, or stuck."""
         row = self._row(facts)
-        if row == NO_SLOT or row in self._kept or self._cluster.pods.leaving[row] == Stay.STUCK:
+        if (
+            row == NO_SLOT
+            or row in self._kept
+            or self._cluster.pods.leaving[row] == EvictionState.STUCK
+        ):
             return True
         return guard_of(self._cluster, self.rules, row, self._now) not in _IS_GOING
 
-    def _row(self, facts: PodFacts) -> int:
+    def _row(self, facts: SchedulingFacts) -> int:
         row = self._cluster.pods.row(facts.pod.metadata.uid)
         return NO_SLOT if row is None else row

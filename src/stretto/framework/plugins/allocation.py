@@ -9,17 +9,17 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from stretto.framework.compiled.amounts import amount_score
-from stretto.framework.compiled.tables import Code, CompiledScore
+from stretto.framework.compiled.tables import CompiledScore, ScoreCode
 from stretto.framework.contract import arguments as read
 from stretto.framework.contract.requests import amount_of
 from stretto.framework.contract.rule import IntArray, Scope, ScoreRule, SlotArray, View
 from stretto.state.classes.table import PodClass
-from stretto.state.rows.resources import Resources
+from stretto.state.rows.resources import ResourceColumns
 
 NAME: Final = "NodeResourcesBalancedAllocation"
 
 
-class NodeResourcesBalancedAllocation(ScoreRule):
+class NodeResourcesBalancedAllocationRule(ScoreRule):
     """Scores by the evenness of what is used."""
 
     NAME: ClassVar[str] = NAME
@@ -37,7 +37,7 @@ class NodeResourcesBalancedAllocation(ScoreRule):
         amounts = [amount_of(pod, view, name, slots) for name, _ in self.resources]
         return amount_score(self.compiled(view.columns.ledger.resources), amounts)
 
-    def compiled(self, resources: Resources) -> CompiledScore:
+    def compiled(self, resources: ResourceColumns) -> CompiledScore:
         """The balance over its columns."""
         columns = tuple(resources.column(name) for name, _ in self.resources)
-        return CompiledScore(Code.BALANCED, columns, (1.0,) * len(columns))
+        return CompiledScore(ScoreCode.BALANCED, columns, (1.0,) * len(columns))

@@ -10,17 +10,17 @@ from collections.abc import Hashable, Mapping
 from typing import Any, ClassVar, Final
 
 from stretto.framework.compiled.amounts import ratio_match
-from stretto.framework.compiled.tables import Code, CompiledScore
+from stretto.framework.compiled.tables import CompiledScore, ScoreCode
 from stretto.framework.contract import arguments as read
 from stretto.framework.contract.requests import scaled_asks
 from stretto.framework.contract.rule import IntArray, Scope, ScoreRule, SlotArray, View
 from stretto.state.classes.table import PodClass
-from stretto.state.rows.resources import CPU, MEMORY, Resources
+from stretto.state.rows.resources import CPU, MEMORY, ResourceColumns
 
 NAME: Final = "AdaptiveCpuToMemRatio"
 
 
-class AdaptiveCpuToMemRatio(ScoreRule):
+class AdaptiveCpuToMemRatioRule(ScoreRule):
     """Scores by how well a pod's ratio of CPU to memory matches what is free."""
 
     NAME: ClassVar[str] = NAME
@@ -42,6 +42,6 @@ class AdaptiveCpuToMemRatio(ScoreRule):
         pair = asked.get(CPU, 0), asked.get(MEMORY, 0)
         return ratio_match(free[CPU, slots], free[MEMORY, slots], pair)
 
-    def compiled(self, resources: Resources) -> CompiledScore:
+    def compiled(self, resources: ResourceColumns) -> CompiledScore:
         """Its code, over CPU and memory."""
-        return CompiledScore(Code.RATIO_MATCH, (CPU, MEMORY), (1.0, 1.0))
+        return CompiledScore(ScoreCode.RATIO_MATCH, (CPU, MEMORY), (1.0, 1.0))

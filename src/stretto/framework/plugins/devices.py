@@ -32,7 +32,7 @@ WRONG_MODEL: Final = "node(s) had no {} of model {}"
 TOO_MANY_KINDS: Final = f"asks for more than {DEVICE_REQUESTS} kinds of devices"
 
 
-class Devices(FilterRule):
+class DevicesRule(FilterRule):
     """Refuses nodes without the devices asked for."""
 
     NAME: ClassVar[str] = NAME

@@ -19,7 +19,7 @@ NAME: Final = "DynamicResources"
 REASON: Final = "cannot allocate all claims"
 
 
-class DynamicResources(FilterRule):
+class DynamicResourcesRule(FilterRule):
     """Refuses pods with resource claims everywhere."""
 
     NAME: ClassVar[str] = NAME

@@ -12,7 +12,7 @@ import numpy as np
 
 from stretto.base.errors import InputError
 from stretto.framework.compiled.amounts import amount_score
-from stretto.framework.compiled.tables import REQUESTS, Code, CompiledScore
+from stretto.framework.compiled.tables import REQUESTS, CompiledScore, ScoreCode
 from stretto.framework.contract import arguments as read
 from stretto.framework.contract.requests import amount_of, scaled_asks
 from stretto.framework.contract.rule import (
@@ -27,7 +27,7 @@ from stretto.framework.contract.rule import (
     View,
 )
 from stretto.state.classes.table import PodClass
-from stretto.state.rows.resources import PODS, Resources
+from stretto.state.rows.resources import PODS, ResourceColumns
 from stretto.state.work.units import Cure
 
 NAME: Final = "NodeResourcesFit"
@@ -35,10 +35,10 @@ INSUFFICIENT: Final = "Insufficient {}"
 TOO_MANY_PODS: Final = "Too many pods"
 TOO_MANY_RESOURCES: Final = f"asks for more than {REQUESTS - 1} different resources"
 
-STRATEGIES: Final[Mapping[str, Code]] = {
-    "LeastAllocated": Code.LEAST,
-    "MostAllocated": Code.MOST,
-    "RequestedToCapacityRatio": Code.RATIO,
+STRATEGIES: Final[Mapping[str, ScoreCode]] = {
+    "LeastAllocated": ScoreCode.LEAST,
+    "MostAllocated": ScoreCode.MOST,
+    "RequestedToCapacityRatio": ScoreCode.RATIO,
 }
 """Scoring strategies by their name in kube-scheduler's arguments."""
 
@@ -47,7 +47,7 @@ _RATIO: Final = "requestedToCapacityRatio"
 _IGNORED: Final = ("ignoredResources", "ignoredResourceGroups")
 
 
-class NodeResourcesFit(FilterRule, ScoreRule):
+class NodeResourcesFitRule(FilterRule, ScoreRule):
     """Refuses nodes without the amounts asked for, and scores by what would be left."""
 
     NAME: ClassVar[str] = NAME
@@ -73,7 +73,7 @@ class NodeResourcesFit(FilterRule, ScoreRule):
         #: Points of the shape; empty for other strategies.
         self.shape: read.Shape = ()
         ratio = read.mapping(strategy.get(_RATIO), ("shape",), f"{_STRATEGY}.{_RATIO}")
-        if self.code is Code.RATIO:
+        if self.code is ScoreCode.RATIO:
             self.shape = read.shape(ratio.get("shape"), f"{_STRATEGY}.{_RATIO}.shape")
         elif ratio:
             expected = "nothing, unless the type is RequestedToCapacityRatio"
@@ -128,7 +128,7 @@ class NodeResourcesFit(FilterRule, ScoreRule):
         amounts = [amount_of(pod, view, name, slots) for name, _ in self.resources]
         return amount_score(self.compiled(view.columns.ledger.resources), amounts)
 
-    def compiled(self, resources: Resources) -> CompiledScore:
+    def compiled(self, resources: ResourceColumns) -> CompiledScore:
         """The strategy with its columns, weights and shape."""
         return CompiledScore(
             self.code,

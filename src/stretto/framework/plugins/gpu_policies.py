@@ -13,36 +13,36 @@ import numpy as np
 
 from stretto.framework.compiled import devices as formulas
 from stretto.framework.compiled.devices import fgd_thresholds
-from stretto.framework.compiled.tables import NOTHING, Code, CompiledScore, TypicalPods
-from stretto.framework.compiled.typical import PodKind, weighted_pods
+from stretto.framework.compiled.tables import NOTHING, CompiledScore, ScoreCode, TypicalPodTable
+from stretto.framework.compiled.typical import TypicalPod, weighted_pods
 from stretto.framework.contract import arguments as read
 from stretto.framework.contract.requests import devices_of, wanted_of
 from stretto.framework.contract.rule import IntArray, Scope, ScoreRule, SlotArray, View
 from stretto.state.classes.table import PodClass
-from stretto.state.rows.devices import MAX_DEVICES, WHOLE, Devices
-from stretto.state.rows.resources import CPU, SCAN_LIMIT, Resources
+from stretto.state.rows.devices import MAX_DEVICES, WHOLE, DeviceColumns
+from stretto.state.rows.resources import CPU, SCAN_LIMIT, ResourceColumns
 
 LEARN: Final = "learn"
 """Value of ``typicalPods`` that takes them from what is running and pending."""
 
 
-class _Policy(ScoreRule):
+class _GpuPolicyRule(ScoreRule):
     """What the policies have in common: slot-local, and without arguments unless they say so."""
 
     SCOPE: ClassVar[Scope] = Scope.SLOT
-    CODE: ClassVar[Code]
+    CODE: ClassVar[ScoreCode]
 
     def __init__(self, args: Mapping[str, Any]) -> None:
         """Take no arguments."""
         super().__init__(args)
         read.arguments(args, (), self.NAME)
 
-    def compiled(self, resources: Resources) -> CompiledScore:
+    def compiled(self, resources: ResourceColumns) -> CompiledScore:
         """The policy's code."""
         return CompiledScore(self.CODE)
 
 
-class Random(_Policy):
+class RandomRule(_GpuPolicyRule):
     """Any feasible node: 0 everywhere, the profile's tie rule draws."""
 
     NAME: ClassVar[str] = "Random"
@@ -51,16 +51,16 @@ class Random(_Policy):
         """int32[k]: zeros."""
         return np.zeros(len(slots), np.int32)
 
-    def compiled(self, resources: Resources) -> CompiledScore:
+    def compiled(self, resources: ResourceColumns) -> CompiledScore:
         """Nothing to compute."""
         return NOTHING
 
 
-class DotProd(_Policy):
+class DotProdRule(_GpuPolicyRule):
     """Nodes where little of what the pod asks is left over."""
 
     NAME: ClassVar[str] = "DotProd"
-    CODE: ClassVar[Code] = Code.DOT_PROD
+    CODE: ClassVar[ScoreCode] = ScoreCode.DOT_PROD
 
     def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
         """int32[k]: see ``formulas_devices.dot_prod``."""
@@ -69,11 +69,11 @@ class DotProd(_Policy):
         return formulas.dot_prod(view.columns.free[CPU, slots], gpu, wanted)
 
 
-class BestFit(_Policy):
+class BestFitRule(_GpuPolicyRule):
     """Nodes with the least CPU and GPU left over."""
 
     NAME: ClassVar[str] = "BestFit"
-    CODE: ClassVar[Code] = Code.BEST_FIT
+    CODE: ClassVar[ScoreCode] = ScoreCode.BEST_FIT
 
     def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
         """int32[k]: see ``formulas_devices.best_fit``."""
@@ -82,11 +82,11 @@ class BestFit(_Policy):
         return formulas.best_fit(view.columns.free[CPU, slots], gpu, wanted)
 
 
-class GpuPacking(_Policy):
+class GpuPackingRule(_GpuPolicyRule):
     """GPUs in use first, then free GPUs of a node in use, then an idle node."""
 
     NAME: ClassVar[str] = "GpuPacking"
-    CODE: ClassVar[Code] = Code.GPU_PACKING
+    CODE: ClassVar[ScoreCode] = ScoreCode.GPU_PACKING
 
     def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
         """int32[k]: see ``formulas_devices.gpu_packing``; 0 for pods without GPU."""
@@ -96,11 +96,11 @@ class GpuPacking(_Policy):
         return formulas.gpu_packing(devices_of(view, slots), wanted)
 
 
-class GpuClustering(_Policy):
+class GpuClusteringRule(_GpuPolicyRule):
     """Nodes that hold pods of the same form."""
 
     NAME: ClassVar[str] = "GpuClustering"
-    CODE: ClassVar[Code] = Code.GPU_CLUSTERING
+    CODE: ClassVar[ScoreCode] = ScoreCode.GPU_CLUSTERING
 
     def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
         """int32[k]: see ``formulas_devices.gpu_clustering``; 0 for pods without GPU."""
@@ -111,11 +111,11 @@ class GpuClustering(_Policy):
         return formulas.gpu_clustering(gpu, view.columns.census[slots], wanted)
 
 
-class FGD(_Policy):
+class FgdRule(_GpuPolicyRule):
     """Nodes where placing the pod makes the least GPU milli useless for the typical pods."""
 
     NAME: ClassVar[str] = "FGD"
-    CODE: ClassVar[Code] = Code.FGD
+    CODE: ClassVar[ScoreCode] = ScoreCode.FGD
 
     def __init__(self, args: Mapping[str, Any]) -> None:
         """Read ``typicalPods``: ``learn``, or [{cpu, count, milli, models, frequency}]."""
@@ -123,11 +123,11 @@ class FGD(_Policy):
         self.args = args
         given = read.arguments(args, ("typicalPods",), self.NAME)
         #: Typical kinds with their frequencies; ``None`` to learn them.
-        self.kinds: tuple[tuple[PodKind, float], ...] | None = _kinds(
+        self.kinds: tuple[tuple[TypicalPod, float], ...] | None = _kinds(
             given.get("typicalPods", LEARN)
         )
 
-    def fixed(self, devices: Devices) -> TypicalPods | None:
+    def fixed(self, devices: DeviceColumns) -> TypicalPodTable | None:
         """The typical pods that the profile gives; ``None`` when they are to be learnt."""
         return None if self.kinds is None else weighted_pods(self.kinds, devices)
 
@@ -139,9 +139,9 @@ class FGD(_Policy):
         return np.maximum(answer.score, 0)
 
 
-def _kinds(value: Any) -> tuple[tuple[PodKind, float], ...] | None:
+def _kinds(value: Any) -> tuple[tuple[TypicalPod, float], ...] | None:
     """The typical kinds of the arguments."""
-    where = f"args of {FGD.NAME}: typicalPods"
+    where = f"args of {FgdRule.NAME}: typicalPods"
     if isinstance(value, str):
         read.one_of(value, (LEARN,), where)
         return None
@@ -149,7 +149,7 @@ def _kinds(value: Any) -> tuple[tuple[PodKind, float], ...] | None:
     return tuple(_kind(item, f"{where}[{i}]") for i, item in enumerate(items))
 
 
-def _kind(value: Any, where: str) -> tuple[PodKind, float]:
+def _kind(value: Any, where: str) -> tuple[TypicalPod, float]:
     """One typical kind with its frequency."""
     item = read.mapping(value, ("cpu", "count", "milli", "models", "frequency"), where)
     cpu = read.whole(item.get("cpu", 0), 0, SCAN_LIMIT, f"{where}.cpu")
@@ -159,4 +159,4 @@ def _kind(value: Any, where: str) -> tuple[PodKind, float]:
     models = read.sequence(item.get("models"), f"{where}.models")
     names = tuple(sorted({read.text(m, f"{where}.models[{i}]") for i, m in enumerate(models)}))
     frequency = read.number(item.get("frequency"), 0.0, 1e12, f"{where}.frequency")
-    return PodKind(cpu, count, milli if count else 0, names), frequency
+    return TypicalPod(cpu, count, milli if count else 0, names), frequency

@@ -20,7 +20,7 @@ from stretto.state.classes.table import PodClass
 NAME: Final = "ImageLocality"
 
 
-class ImageLocality(ScoreRule):
+class ImageLocalityRule(ScoreRule):
     """Scores nodes by the bytes that they need not fetch."""
 
     NAME: ClassVar[str] = NAME

@@ -30,7 +30,7 @@ from stretto.framework.contract.rule import (
     View,
 )
 from stretto.state.classes.table import PodClass
-from stretto.state.classes.terms import Regard, Wants
+from stretto.state.classes.terms import ClassTerms, RunningTermScoring
 from stretto.state.work.units import Cure
 
 Ints = npt.NDArray[np.int64]
@@ -51,7 +51,7 @@ _NODES: Final = Cure.NODE_ADDED | Cure.NODE_LABELS
 _ALWAYS: Final = _NODES | Cure.POD_CHANGED | Cure.POD_LABELS | Cure.NAMESPACE_CHANGED
 
 
-class InterPodAffinity(FilterRule, ScoreRule):
+class InterPodAffinityRule(FilterRule, ScoreRule):
     """Refuses by required terms, prefers by preferred ones."""
 
     NAME: ClassVar[str] = NAME
@@ -64,7 +64,7 @@ class InterPodAffinity(FilterRule, ScoreRule):
         super().__init__(args)
         given, where = arguments(args, (WEIGHT, MUTUAL), NAME), f"args of {NAME}"
         #: How terms of running pods count in the score.
-        self.regard = Regard(
+        self.running_term_scoring = RunningTermScoring(
             whole(given.get(WEIGHT, 1), 0, HEAVIEST, f"{where}: {WEIGHT}"),
             flag(given.get(MUTUAL, False), f"{where}: {MUTUAL}"),
         )
@@ -134,13 +134,13 @@ class InterPodAffinity(FilterRule, ScoreRule):
         return total.astype(np.int32)
 
 
-def regard_of(scores: Iterable[tuple[Rule, int]]) -> Regard:
+def running_term_scoring_of(scores: Iterable[tuple[Rule, int]]) -> RunningTermScoring:
     """How terms of running pods count in the scores of a profile."""
-    found = [rule for rule, weight in scores if weight and isinstance(rule, InterPodAffinity)]
-    return found[0].regard if found else Regard()
+    found = [rule for rule, weight in scores if weight and isinstance(rule, InterPodAffinityRule)]
+    return found[0].running_term_scoring if found else RunningTermScoring()
 
 
-def _lacking(wants: Wants, look: Neighbours) -> BoolArray:
+def _lacking(wants: ClassTerms, look: Neighbours) -> BoolArray:
     """bool[slot]: where required affinity is not met."""
     bare = np.zeros(look.size, np.bool_)
     lacking = np.zeros(look.size, np.bool_)
@@ -150,7 +150,7 @@ def _lacking(wants: Wants, look: Neighbours) -> BoolArray:
         bare |= domain == 0
         lacking |= (sums <= 0)[domain]
         anybody = anybody or bool((sums > 0).any())
-    if wants.meets_itself and not anybody:
+    if wants.selects_itself and not anybody:
         return bare
     return np.asarray(lacking | bare)
 

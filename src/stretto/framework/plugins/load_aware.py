@@ -52,7 +52,7 @@ _KEYS: Final = (
 )
 
 
-class LoadAware(FilterRule, ScoreRule):
+class LoadAwareRule(FilterRule, ScoreRule):
     """Filters and scores nodes by their measured load."""
 
     NAME: ClassVar[str] = NAME
@@ -139,7 +139,7 @@ class LoadAware(FilterRule, ScoreRule):
         """float64[k]: what would be used of a resource, in percent of what the node gives."""
         ledger, reports, column = view.columns.ledger, view.nodes.reports, COLUMNS[name]
         factor, asked = self.factors.get(name, 100) / 100, dict(pod.requests).get(column, 0)
-        since = ledger.used[slots, column] - reports.asked_on(slots)[:, column]
+        since = ledger.used[slots, column] - reports.requested_on(slots)[:, column]
         used = reports.used_on(slots)[:, column] + factor * (np.maximum(since, 0) + asked)
         given = ledger.alloc[slots, column]
         return np.asarray(100.0 * used / np.maximum(given, 1), np.float64)

@@ -49,7 +49,7 @@ COMPILED_LIMIT: Final = 4096
 Terms = tuple[NodeTerm, ...]
 
 
-class _Wishes(NamedTuple):
+class _CompiledAffinity(NamedTuple):
     """The node affinity of a pod or profile, compiled."""
 
     #: Labels that must be there, as sorted pairs.
@@ -62,7 +62,7 @@ class _Wishes(NamedTuple):
     complaint: str = ""
 
 
-class NodeAffinity(FilterRule, ScoreRule):
+class NodeAffinityRule(FilterRule, ScoreRule):
     """Filters and scores nodes by their labels and names."""
 
     NAME: ClassVar[str] = NAME
@@ -73,7 +73,7 @@ class NodeAffinity(FilterRule, ScoreRule):
         """Read ``addedAffinity``, in the form of a pod's ``nodeAffinity``."""
         super().__init__(args)
         self._added = _read_added(arguments(args, (ADDED,), NAME).get(ADDED))
-        self._compiled: dict[int, tuple[PodSpec, _Wishes]] = {}
+        self._compiled: dict[int, tuple[PodSpec, _CompiledAffinity]] = {}
 
     def signature(self, pod: PodClass) -> Hashable | None:
         """Selector, required and preferred terms; ``None`` when nothing is asked for."""
@@ -146,7 +146,7 @@ class NodeAffinity(FilterRule, ScoreRule):
             mask &= nodes.matches(wishes.required, slots)
         return mask
 
-    def _wishes(self, pod: PodClass) -> _Wishes:
+    def _wishes(self, pod: PodClass) -> _CompiledAffinity:
         """What a class asks for, compiled once a spec."""
         found = self._compiled.get(id(pod.spec))
         if found is not None and found[0] is pod.spec:
@@ -159,7 +159,7 @@ class NodeAffinity(FilterRule, ScoreRule):
         return wishes
 
 
-def _compile(affinity: NodeAffinitySpec, selector: Mapping[str, str]) -> _Wishes:
+def _compile(affinity: NodeAffinitySpec, selector: Mapping[str, str]) -> _CompiledAffinity:
     """A pod's affinity and selector; terms that cannot be read are met by no node."""
     where = "spec.affinity.nodeAffinity"
     required, complaints = None, []
@@ -176,7 +176,7 @@ def _compile(affinity: NodeAffinitySpec, selector: Mapping[str, str]) -> _Wishes
         and (term.labels.rules or term.fields.rules)
     ]
     complaint = complaints[0] if complaints and not required else ""
-    return _Wishes(tuple(sorted(selector.items())), required, tuple(preferred), complaint)
+    return _CompiledAffinity(tuple(sorted(selector.items())), required, tuple(preferred), complaint)
 
 
 def _term(term: NodeSelectorTerm, where: str) -> NodeTerm | str:
@@ -187,7 +187,7 @@ def _term(term: NodeSelectorTerm, where: str) -> NodeTerm | str:
         return str(error)
 
 
-def _read_added(value: object) -> _Wishes:
+def _read_added(value: object) -> _CompiledAffinity:
     """The profile's affinity; here an unreadable term is refused."""
     if value is None:
         return _compile(NodeAffinitySpec(), {})

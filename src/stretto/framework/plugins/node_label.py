@@ -35,7 +35,7 @@ _KEYS: Final = (
 )
 
 
-class NodeLabel(FilterRule, ScoreRule):
+class NodeLabelRule(FilterRule, ScoreRule):
     """Filters and scores nodes by the presence of labels."""
 
     NAME: ClassVar[str] = NAME

@@ -22,7 +22,7 @@ NAME: Final = "NodeName"
 REASON: Final = "node(s) didn't match the requested node name"
 
 
-class NodeName(FilterRule):
+class NodeNameRule(FilterRule):
     """Allows the one node of ``spec.nodeName``; has no say without it."""
 
     NAME: ClassVar[str] = NAME

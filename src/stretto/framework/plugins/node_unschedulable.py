@@ -24,7 +24,7 @@ CORDON: Final = Taint(key="node.kubernetes.io/unschedulable", effect=NO_SCHEDULE
 """The taint that a cordon counts as."""
 
 
-class NodeUnschedulable(FilterRule):
+class NodeUnschedulableRule(FilterRule):
     """Refuses cordoned nodes to pods that do not bear a cordon."""
 
     NAME: ClassVar[str] = NAME
@@ -38,11 +38,11 @@ class NodeUnschedulable(FilterRule):
 
     def signature(self, pod: PodClass) -> Hashable | None:
         """The same for all pods that do not bear a cordon; the others it has no say in."""
-        return None if _bears_cordon(pod) else NAME
+        return None if _tolerates_cordon(pod) else NAME
 
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
         """bool[k]: True where the node is not cordoned, or everywhere."""
-        if _bears_cordon(pod):
+        if _tolerates_cordon(pod):
             return np.ones(len(slots), np.bool_)
         passes: BoolArray = view.nodes.unschedulable[slots] == 0
         return passes
@@ -53,7 +53,7 @@ class NodeUnschedulable(FilterRule):
         return [Refusal(REASON, refused, resolvable=False)] if refused.any() else []
 
 
-def _bears_cordon(pod: PodClass) -> bool:
+def _tolerates_cordon(pod: PodClass) -> bool:
     if pod.asks.launcher == NODE_MANAGER:
         return True
     return any(tolerates(each, CORDON) for each in pod.spec.tolerations)

@@ -11,21 +11,21 @@ import numpy as np
 
 from stretto.framework.contract import arguments as read
 from stretto.framework.contract.rule import BoolArray, FilterRule, Refusal, Scope, SlotArray, View
-from stretto.state.classes.annotations import Binding
+from stretto.state.classes.annotations import NumaBinding
 from stretto.state.classes.table import PodClass
 from stretto.state.work.units import Cure
 
 NAME: Final = "NonNativeTopology"
 NO_NUMA: Final = "node(s) report no NUMA topology"
-REASONS: Final[Mapping[Binding, str]] = {
-    Binding.ONE: "node topology not satisfy non-exclusive dedicated cores pod requests",
-    Binding.SOCKET: "no socket of the node(s) satisfies the pod's requests",
-    Binding.WHOLE: "node topology not satisfy exclusive dedicated cores pod requests",
+REASONS: Final[Mapping[NumaBinding, str]] = {
+    NumaBinding.ONE: "node topology not satisfy non-exclusive dedicated cores pod requests",
+    NumaBinding.SOCKET: "no socket of the node(s) satisfies the pod's requests",
+    NumaBinding.WHOLE: "node topology not satisfy exclusive dedicated cores pod requests",
 }
 """Gödel's words where it has some, so that tools which read them still do."""
 
 
-class NonNativeTopology(FilterRule):
+class NonNativeTopologyRule(FilterRule):
     """Refuses nodes whose NUMA nodes do not hold a pod that is bound to some."""
 
     NAME: ClassVar[str] = NAME

@@ -17,7 +17,7 @@ from stretto.state.work.units import Cure
 NAME: Final = "PodLauncher"
 
 
-class PodLauncher(FilterRule):
+class PodLauncherRule(FilterRule):
     """Refuses nodes that the agent which starts the pod does not manage."""
 
     NAME: ClassVar[str] = NAME

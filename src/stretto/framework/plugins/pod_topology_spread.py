@@ -31,7 +31,14 @@ from stretto.framework.contract.rule import (
     View,
 )
 from stretto.state.classes.table import PodClass
-from stretto.state.classes.terms import HARD, NOBODY, SOFT, SYSTEM_DEFAULTS, DefaultSpread, Spread
+from stretto.state.classes.terms import (
+    HARD,
+    NOBODY,
+    SOFT,
+    SYSTEM_DEFAULTS,
+    DefaultSpread,
+    SpreadConstraint,
+)
 from stretto.state.work.units import Cure
 
 Ints = npt.NDArray[np.int64]
@@ -47,7 +54,7 @@ _PODS: Final = Cure.POD_LEFT | Cure.POD_PLACED | Cure.POD_LABELS | Cure.POD_CHAN
 _NODES: Final = Cure.NODE_ADDED | Cure.NODE_LEFT | Cure.NODE_LABELS
 
 
-class PodTopologySpread(FilterRule, ScoreRule):
+class PodTopologySpreadRule(FilterRule, ScoreRule):
     """Refuses values that have too many pods, prefers those that have few."""
 
     NAME: ClassVar[str] = NAME
@@ -66,7 +73,7 @@ class PodTopologySpread(FilterRule, ScoreRule):
         wants = pod.wants
         if not (wants.hard or wants.soft or wants.malformed):
             return None
-        return (wants.epoch, wants.hard, wants.soft, wants.by_default, wants.malformed)
+        return (wants.epoch, wants.hard, wants.soft, wants.from_defaults, wants.malformed)
 
     def cures(self, pod: PodClass) -> Cure:
         """Whatever changes a count or the least count; taints where a policy honours them."""
@@ -121,8 +128,10 @@ def default_spread(
     filters: Iterable[Rule], scores: Iterable[tuple[Rule, int]]
 ) -> tuple[DefaultSpread, ...]:
     """The constraints that rules give pods without any, where anything comes of them."""
-    weighed = [rule for rule, weight in scores if weight and isinstance(rule, PodTopologySpread)]
-    rules = [*(rule for rule in filters if isinstance(rule, PodTopologySpread)), *weighed]
+    weighed = [
+        rule for rule, weight in scores if weight and isinstance(rule, PodTopologySpreadRule)
+    ]
+    rules = [*(rule for rule in filters if isinstance(rule, PodTopologySpreadRule)), *weighed]
     return tuple(each for each in rules[0].defaults if each.hard or weighed) if rules else ()
 
 
@@ -150,7 +159,7 @@ def _read_defaults(args: Mapping[str, Any]) -> tuple[DefaultSpread, ...]:
     return tuple(found)
 
 
-def _too_many(pod: PodClass, look: Neighbours, each: Spread) -> BoolArray:
+def _too_many(pod: PodClass, look: Neighbours, each: SpreadConstraint) -> BoolArray:
     """bool[slot]: where one more pod would break a hard constraint."""
     counting = look.counting(pod, each, pod.wants.hard)
     sums, present = look.sums(each.population, each.key, counting), look.present(each.key, counting)
@@ -159,13 +168,13 @@ def _too_many(pod: PodClass, look: Neighbours, each: Spread) -> BoolArray:
     return np.asarray((sums > each.skew + least - each.own)[look.domain(each.key)])
 
 
-def _evenness(pod: PodClass, look: Neighbours, each: Spread) -> Ints:
+def _evenness(pod: PodClass, look: Neighbours, each: SpreadConstraint) -> Ints:
     """int64[slot]: 0..100 for one soft constraint."""
     domain = look.domain(each.key)
     if each.population != NOBODY and look.is_host(each.key):
         above = look.pods(each.population)
     else:
-        counting = look.counting(pod, each, () if pod.wants.by_default else pod.wants.soft)
+        counting = look.counting(pod, each, () if pod.wants.from_defaults else pod.wants.soft)
         sums = look.sums(each.population, each.key, counting)
         present = look.present(each.key, counting)
         least = int(sums[present].min()) if present.any() else 0

@@ -18,7 +18,7 @@ NAME: Final = "NodePorts"
 REASON: Final = "node(s) didn't have free ports for the requested pod ports"
 
 
-class NodePorts(FilterRule):
+class NodePortsRule(FilterRule):
     """Refuses nodes where a host port is taken."""
 
     NAME: ClassVar[str] = NAME

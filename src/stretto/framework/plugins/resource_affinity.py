@@ -26,7 +26,7 @@ SCARCE: Final = ("nvidia.com/gpu", "bytedance.com/sriov.nic")
 """What is scarce where the profile does not say."""
 
 
-class NodeResourcesAffinity(ScoreRule):
+class NodeResourcesAffinityRule(ScoreRule):
     """Scores by whether a node has what a pod asks, and nothing scarce beside."""
 
     NAME: ClassVar[str] = NAME

@@ -25,7 +25,7 @@ LONGEST_IDLE: Final = 3650 * 86_400.0
 """The most that may be asked for."""
 
 
-class SubCluster(FilterRule):
+class SubClusterRule(FilterRule):
     """Keeps pods to the nodes of their sub-cluster."""
 
     NAME: ClassVar[str] = NAME

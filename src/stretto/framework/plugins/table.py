@@ -4,72 +4,72 @@ from typing import Final
 
 from stretto.base.registry import Registry
 from stretto.framework.contract.rule import Rule
-from stretto.framework.plugins.allocation import NodeResourcesBalancedAllocation
-from stretto.framework.plugins.cpu_memory_ratio import AdaptiveCpuToMemRatio
-from stretto.framework.plugins.devices import Devices
-from stretto.framework.plugins.dynamic_resources import DynamicResources
-from stretto.framework.plugins.fit import NodeResourcesFit
+from stretto.framework.plugins.allocation import NodeResourcesBalancedAllocationRule
+from stretto.framework.plugins.cpu_memory_ratio import AdaptiveCpuToMemRatioRule
+from stretto.framework.plugins.devices import DevicesRule
+from stretto.framework.plugins.dynamic_resources import DynamicResourcesRule
+from stretto.framework.plugins.fit import NodeResourcesFitRule
 from stretto.framework.plugins.gpu_policies import (
-    FGD,
-    BestFit,
-    DotProd,
-    GpuClustering,
-    GpuPacking,
-    Random,
+    BestFitRule,
+    DotProdRule,
+    FgdRule,
+    GpuClusteringRule,
+    GpuPackingRule,
+    RandomRule,
 )
-from stretto.framework.plugins.image_locality import ImageLocality
-from stretto.framework.plugins.inter_pod_affinity import InterPodAffinity
-from stretto.framework.plugins.load_aware import LoadAware
-from stretto.framework.plugins.node_affinity import NodeAffinity
-from stretto.framework.plugins.node_label import NodeLabel
-from stretto.framework.plugins.node_name import NodeName
-from stretto.framework.plugins.node_unschedulable import NodeUnschedulable
-from stretto.framework.plugins.numa import NonNativeTopology
-from stretto.framework.plugins.pod_launcher import PodLauncher
-from stretto.framework.plugins.pod_topology_spread import PodTopologySpread
-from stretto.framework.plugins.ports import NodePorts
-from stretto.framework.plugins.resource_affinity import NodeResourcesAffinity
-from stretto.framework.plugins.sub_cluster import SubCluster
-from stretto.framework.plugins.taints import TaintToleration
+from stretto.framework.plugins.image_locality import ImageLocalityRule
+from stretto.framework.plugins.inter_pod_affinity import InterPodAffinityRule
+from stretto.framework.plugins.load_aware import LoadAwareRule
+from stretto.framework.plugins.node_affinity import NodeAffinityRule
+from stretto.framework.plugins.node_label import NodeLabelRule
+from stretto.framework.plugins.node_name import NodeNameRule
+from stretto.framework.plugins.node_unschedulable import NodeUnschedulableRule
+from stretto.framework.plugins.numa import NonNativeTopologyRule
+from stretto.framework.plugins.pod_launcher import PodLauncherRule
+from stretto.framework.plugins.pod_topology_spread import PodTopologySpreadRule
+from stretto.framework.plugins.ports import NodePortsRule
+from stretto.framework.plugins.resource_affinity import NodeResourcesAffinityRule
+from stretto.framework.plugins.sub_cluster import SubClusterRule
+from stretto.framework.plugins.taints import TaintTolerationRule
 from stretto.framework.plugins.volumes import (
-    NodeVolumeLimits,
-    VolumeBinding,
-    VolumeRestrictions,
-    VolumeZone,
+    NodeVolumeLimitsRule,
+    VolumeBindingRule,
+    VolumeRestrictionsRule,
+    VolumeZoneRule,
 )
 
 RULES: Final[Registry[type[Rule]]] = Registry(
     "plugin",
     {
-        "NodeUnschedulable": NodeUnschedulable,
-        "NodeName": NodeName,
-        "TaintToleration": TaintToleration,
-        "NodeAffinity": NodeAffinity,
-        "NodePorts": NodePorts,
-        "NodeResourcesFit": NodeResourcesFit,
-        "Devices": Devices,
-        "NonNativeTopology": NonNativeTopology,
-        "VolumeRestrictions": VolumeRestrictions,
-        "NodeVolumeLimits": NodeVolumeLimits,
-        "VolumeBinding": VolumeBinding,
-        "VolumeZone": VolumeZone,
-        "PodTopologySpread": PodTopologySpread,
-        "InterPodAffinity": InterPodAffinity,
-        "DynamicResources": DynamicResources,
-        "PodLauncher": PodLauncher,
-        "NodeResourcesBalancedAllocation": NodeResourcesBalancedAllocation,
-        "ImageLocality": ImageLocality,
-        "NodeLabel": NodeLabel,
-        "SubCluster": SubCluster,
-        "LoadAware": LoadAware,
-        "NodeResourcesAffinity": NodeResourcesAffinity,
-        "AdaptiveCpuToMemRatio": AdaptiveCpuToMemRatio,
-        "Random": Random,
-        "DotProd": DotProd,
-        "GpuClustering": GpuClustering,
-        "GpuPacking": GpuPacking,
-        "BestFit": BestFit,
-        "FGD": FGD,
+        "NodeUnschedulable": NodeUnschedulableRule,
+        "NodeName": NodeNameRule,
+        "TaintToleration": TaintTolerationRule,
+        "NodeAffinity": NodeAffinityRule,
+        "NodePorts": NodePortsRule,
+        "NodeResourcesFit": NodeResourcesFitRule,
+        "Devices": DevicesRule,
+        "NonNativeTopology": NonNativeTopologyRule,
+        "VolumeRestrictions": VolumeRestrictionsRule,
+        "NodeVolumeLimits": NodeVolumeLimitsRule,
+        "VolumeBinding": VolumeBindingRule,
+        "VolumeZone": VolumeZoneRule,
+        "PodTopologySpread": PodTopologySpreadRule,
+        "InterPodAffinity": InterPodAffinityRule,
+        "DynamicResources": DynamicResourcesRule,
+        "PodLauncher": PodLauncherRule,
+        "NodeResourcesBalancedAllocation": NodeResourcesBalancedAllocationRule,
+        "ImageLocality": ImageLocalityRule,
+        "NodeLabel": NodeLabelRule,
+        "SubCluster": SubClusterRule,
+        "LoadAware": LoadAwareRule,
+        "NodeResourcesAffinity": NodeResourcesAffinityRule,
+        "AdaptiveCpuToMemRatio": AdaptiveCpuToMemRatioRule,
+        "Random": RandomRule,
+        "DotProd": DotProdRule,
+        "GpuClustering": GpuClusteringRule,
+        "GpuPacking": GpuPackingRule,
+        "BestFit": BestFitRule,
+        "FGD": FgdRule,
     },
 )
 """Rules by name, in the order in which kube-scheduler asks its own."""

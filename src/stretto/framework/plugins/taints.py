@@ -45,7 +45,7 @@ SOFT: Final = (PREFER_NO_SCHEDULE,)
 """Effects that cost score."""
 
 
-class TaintToleration(FilterRule, ScoreRule):
+class TaintTolerationRule(FilterRule, ScoreRule):
     """Refuses or disfavours nodes by their taints."""
 
     NAME: ClassVar[str] = NAME

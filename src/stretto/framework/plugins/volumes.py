@@ -47,28 +47,28 @@ class VolumeRule(FilterRule):
         return np.ones(len(slots), np.bool_)
 
 
-class VolumeRestrictions(VolumeRule):
+class VolumeRestrictionsRule(VolumeRule):
     """Disks that cannot be shared, and claims for one pod alone."""
 
     NAME: ClassVar[str] = "VolumeRestrictions"
     CURES: ClassVar[Cure] = Cure.NODE_ADDED | Cure.POD_LEFT | Cure.NODE_LEFT | Cure.VOLUME_CHANGED
 
 
-class NodeVolumeLimits(VolumeRule):
+class NodeVolumeLimitsRule(VolumeRule):
     """So many volumes of each driver on a node."""
 
     NAME: ClassVar[str] = "NodeVolumeLimits"
     CURES: ClassVar[Cure] = Cure.NODE_ADDED | Cure.POD_LEFT | Cure.VOLUME_CHANGED
 
 
-class VolumeBinding(VolumeRule):
+class VolumeBindingRule(VolumeRule):
     """Every claim has, finds or can be made a volume that the node reaches."""
 
     NAME: ClassVar[str] = "VolumeBinding"
     CURES: ClassVar[Cure] = _NODES | Cure.VOLUME_CHANGED
 
 
-class VolumeZone(VolumeRule):
+class VolumeZoneRule(VolumeRule):
     """Volumes with a zone are used there."""
 
     NAME: ClassVar[str] = "VolumeZone"

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.framework.affinity.counts import DomainView
-from stretto.framework.affinity.headcounts import Headcount, headcounts
+from stretto.framework.affinity.headcounts import DomainExcess, eviction_preview
 from stretto.framework.compiled.affinity import constraints_of
-from stretto.framework.compiled.domain_tables import Kind
-from stretto.framework.engine.runtime import Engine
+from stretto.framework.compiled.domain_tables import ConstraintKind
+from stretto.framework.engine.runtime import CompiledProfile
 from stretto.framework.plugins.inter_pod_affinity import NEAR, NOT_NEAR, UNWANTED
 from stretto.framework.plugins.pod_topology_spread import NO_LABEL, UNEVEN
 from stretto.state.cluster.cluster import Cluster
@@ -21,20 +21,22 @@ Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 
-class Between:
+class PostEvictionRules:
     """The rules between pods of one class, on every node."""
 
     def __init__(self, view: DomainView, cluster: Cluster, class_id: int) -> None:
         """Judge by a view for which the class is compiled."""
         self._cluster = cluster
-        self._heads = headcounts(view, class_id)
+        self._heads = eviction_preview(view, class_id)
         self._domain = view.table.domain
         self._own = {population for _, population in cluster.classes[class_id].wants.far}
         table, size = view.table, len(self._heads.open)
         constraints = constraints_of(table, class_id)
         #: Whether its rules cannot be read: then no node will do, whoever leaves.
-        self._never = any(each.kind is Kind.NEVER for each in constraints)
-        self._bare = {kind: np.zeros(size, np.bool_) for kind in (Kind.HARD, Kind.NEAR)}
+        self._never = any(each.kind is ConstraintKind.NEVER for each in constraints)
+        self._bare = {
+            kind: np.zeros(size, np.bool_) for kind in (ConstraintKind.HARD, ConstraintKind.NEAR)
+        }
         for each in constraints:
             if each.kind in self._bare:
                 self._bare[each.kind] |= table.domain[each.key, :size] == 0
@@ -56,9 +58,9 @@ class Between:
     def refusals(self, rows: Ints) -> list[tuple[str, Mask]]:
         """Reasons with their nodes once these rows have left, each node under its first reason."""
         by_text = {
-            NO_LABEL: self._bare[Kind.HARD].copy(),
+            NO_LABEL: self._bare[ConstraintKind.HARD].copy(),
             UNEVEN: np.zeros(len(self._heads.open), np.bool_),
-            NOT_NEAR: self._lonely(rows),
+            NOT_NEAR: self._lacks_affinity(rows),
             NEAR: np.zeros(len(self._heads.open), np.bool_),
             UNWANTED: np.zeros(len(self._heads.open), np.bool_),
         }
@@ -84,18 +86,20 @@ class Between:
                 found |= near & self._cluster.domains.counted_in(each.population, rows)
         return rows[found]
 
-    def _text_of(self, rule: Headcount) -> str:
+    def _text_of(self, rule: DomainExcess) -> str:
         """How kube-scheduler says that a rule is broken."""
-        if rule.kind is Kind.HARD:
+        if rule.kind is ConstraintKind.HARD:
             return UNEVEN
         return NEAR if rule.population in self._own else UNWANTED
 
-    def _lonely(self, rows: Ints) -> Mask:
+    def _lacks_affinity(self, rows: Ints) -> Mask:
         """bool[slot]: where required affinity lacks company once these rows have left."""
         company = self._heads.company
         if company is None:
-            return self._bare[Kind.NEAR].copy()
-        return self._bare[Kind.NEAR] | ~company.suffices(self._gone(company.population, rows))
+            return self._bare[ConstraintKind.NEAR].copy()
+        return self._bare[ConstraintKind.NEAR] | ~company.is_satisfied(
+            self._gone(company.population, rows)
+        )
 
     def _gone(self, population: int, rows: Ints) -> Ints:
         """int64[slot]: how many of a population are among some rows."""
@@ -104,7 +108,7 @@ class Between:
         return np.bincount(slots, minlength=len(self._heads.open)).astype(np.int64)
 
 
-def between_of(engine: Engine, class_id: int) -> Between | None:
+def post_eviction_rules_of(engine: CompiledProfile, class_id: int) -> PostEvictionRules | None:
     """The rules between pods that may keep a class from nodes; ``None`` where it has none."""
     cluster = engine.cluster
     classes = cluster.classes
@@ -113,4 +117,4 @@ def between_of(engine: Engine, class_id: int) -> Between | None:
     view = DomainView(engine.between, cluster)
     view.sync()
     view.ready(np.array([class_id], np.int32))
-    return Between(view, cluster, class_id)
+    return PostEvictionRules(view, cluster, class_id)

@@ -13,27 +13,27 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from stretto.framework.engine.runtime import Engine
-from stretto.framework.preemption.affinity_reasons import Between, between_of
+from stretto.framework.engine.runtime import CompiledProfile
+from stretto.framework.preemption.affinity_reasons import PostEvictionRules, post_eviction_rules_of
 from stretto.state.rows.pods import NO_SLOT
 from stretto.state.rows.resources import PODS
 from stretto.state.victims.budgets import BudgetLedger
 from stretto.state.victims.columns import KEPT
-from stretto.state.victims.rules import Guard, guard_of
-from stretto.state.victims.standing import Kinds
+from stretto.state.victims.rules import EvictionGuard, guard_of
+from stretto.state.victims.standing import VictimKinds
 
 NEVER: Final = "preemption: not eligible due to preemptionPolicy=Never."
 OFF: Final = "preemption: not tried, because the profile turns it off."
 NO_HELP: Final = "Preemption is not helpful for scheduling"
 NO_VICTIMS: Final = "No preemption victims found for incoming pod"
-PROTECTED: Final[dict[Guard, str]] = {
-    Guard.NOT_RUNNING: "node(s) had pods that are not running yet",
-    Guard.LEAVING: "node(s) had pods that are leaving already",
-    Guard.PROTECTED: "node(s) had pods that the profile protects by priority",
-    Guard.FORBIDDEN: "node(s) had pods that forbid their preemption",
-    Guard.NOT_OPTED_IN: "node(s) had pods that have not agreed to be preempted",
-    Guard.OTHERS: "node(s) had pods of other schedulers, which are left alone",
-    Guard.RECENT: "node(s) had pods that started a short while ago",
+PROTECTED: Final[dict[EvictionGuard, str]] = {
+    EvictionGuard.NOT_RUNNING: "node(s) had pods that are not running yet",
+    EvictionGuard.LEAVING: "node(s) had pods that are leaving already",
+    EvictionGuard.PROTECTED: "node(s) had pods that the profile protects by priority",
+    EvictionGuard.FORBIDDEN: "node(s) had pods that forbid their preemption",
+    EvictionGuard.NOT_OPTED_IN: "node(s) had pods that have not agreed to be preempted",
+    EvictionGuard.OTHERS: "node(s) had pods of other schedulers, which are left alone",
+    EvictionGuard.RECENT: "node(s) had pods that started a short while ago",
 }
 BUDGET: Final = "node(s) had pods that a disruption budget protects"
 
@@ -44,7 +44,7 @@ ASKED_PER_SECOND: Final = 4.0
 """Questions a second: one looks at every pod of lower priority."""
 
 
-class Example(NamedTuple):
+class GuardedExample(NamedTuple):
     """A node on which a preemption is forbidden."""
 
     #: What forbids it.
@@ -55,7 +55,7 @@ class Example(NamedTuple):
     rows: tuple[int, ...]
 
 
-class Words(NamedTuple):
+class PreemptionMessage(NamedTuple):
     """What stands in the way of a preemption."""
 
     #: As kube-scheduler's events say it.
@@ -63,10 +63,10 @@ class Words(NamedTuple):
     #: Nodes by reason, the most frequent first.
     nodes: tuple[tuple[str, int], ...] = ()
     #: A node for each reason that pods are which stay.
-    examples: tuple[Example, ...] = ()
+    examples: tuple[GuardedExample, ...] = ()
 
 
-class _Field(NamedTuple):
+class _PreemptableNodes(NamedTuple):
     """Nodes that would do without all pods of lower priority."""
 
     #: bool[slot]: the nodes.
@@ -78,13 +78,13 @@ class _Field(NamedTuple):
     #: int64[resource]: what the pod asks for.
     asked: npt.NDArray[np.int64]
     #: Its rules between pods; ``None`` without any.
-    between: Between | None
+    between: PostEvictionRules | None
 
 
-class Suffixes:
+class MessageSuffixes:
     """The ends of events, each worked out once for pods that are alike, and not too often."""
 
-    def __init__(self, engine: Engine, budgets: BudgetLedger) -> None:
+    def __init__(self, engine: CompiledProfile, budgets: BudgetLedger) -> None:
         """Nothing asked yet."""
         self._engine = engine
         self._budgets = budgets
@@ -110,26 +110,32 @@ class Suffixes:
         return text
 
 
-def preemption_words(engine: Engine, budgets: BudgetLedger, row: int, now: float) -> Words | None:
+def preemption_words(
+    engine: CompiledProfile, budgets: BudgetLedger, row: int, now: float
+) -> PreemptionMessage | None:
     """Why preemption does not help a pod that fits nowhere; ``None`` where it may."""
     cluster, rules = engine.cluster, engine.profile.preemption
     pods = cluster.pods
     if not rules.enabled:
-        return Words(OFF)
+        return PreemptionMessage(OFF)
     if not cluster.traits[int(pods.traits[row])].preempts:
-        return Words(NEVER)
-    examples: list[Example] = []
+        return PreemptionMessage(NEVER)
+    examples: list[GuardedExample] = []
     counts = _counts(engine, budgets, row, now, examples)
     if counts is None:
         return None
     listed = sorted(f"{count} {text}" for text, count in counts.items())
     total = len(cluster.nodes.by_name)
     message = f"preemption: 0/{total} nodes are available: {', '.join(listed)}."
-    return Words(message, tuple(counts.most_common()), tuple(examples))
+    return PreemptionMessage(message, tuple(counts.most_common()), tuple(examples))
 
 
 def _counts(
-    engine: Engine, budgets: BudgetLedger, row: int, now: float, examples: list[Example]
+    engine: CompiledProfile,
+    budgets: BudgetLedger,
+    row: int,
+    now: float,
+    examples: list[GuardedExample],
 ) -> Counter[str] | None:
     """Nodes by what stands in the way there; ``None`` where one would do."""
     cluster = engine.cluster
@@ -143,7 +149,10 @@ def _counts(
     rules_say = engine.eligibility.rows[engine.eligibility.filter_row(cluster.classes[class_id])]
     live = ledger.slots.live[:size] > 0
     helpless = live & ((rules_say[:size] == 0) | _short(ledger.alloc[:size], asked).any(axis=1))
-    free, between = ledger.alloc[:size] - ledger.used[:size], between_of(engine, class_id)
+    free, between = (
+        ledger.alloc[:size] - ledger.used[:size],
+        post_eviction_rules_of(engine, class_id),
+    )
     if between is not None:
         helpless |= live & between.hopeless()[:size] & ~_short(free, asked).any(axis=1)
     rows = np.flatnonzero(
@@ -156,23 +165,23 @@ def _counts(
     counts[NO_HELP] = int(helpless.sum())
     counts[NO_VICTIMS] = int((live & ~helpless & ~held).sum())
     left = live & ~helpless & held
-    _count_lacking(engine, lacking, left, counts)
+    _count_short(engine, lacking, left, counts)
     if between is not None:
         for text, mask in between.refusals(rows):
             slots = np.flatnonzero(left & mask[:size])
             if len(slots):
                 counts[text] += len(slots)
                 stay = between.stay(text, int(slots[0]), rows)
-                examples.append(Example(text, int(slots[0]), tuple(stay.tolist())))
+                examples.append(GuardedExample(text, int(slots[0]), tuple(stay.tolist())))
             left &= ~mask[:size]
-    field = _Field(left, rows, free, asked, between)
+    field = _PreemptableNodes(left, rows, free, asked, between)
     if not _count_guards(engine, budgets, field, now, (counts, examples)):
         return None
     return +counts
 
 
-def _count_lacking(
-    engine: Engine,
+def _count_short(
+    engine: CompiledProfile,
     lacking: npt.NDArray[np.bool_],
     left: npt.NDArray[np.bool_],
     counts: Counter[str],
@@ -186,31 +195,31 @@ def _count_lacking(
 
 
 def _count_guards(
-    engine: Engine,
+    engine: CompiledProfile,
     budgets: BudgetLedger,
-    field: _Field,
+    field: _PreemptableNodes,
     now: float,
-    told: tuple[Counter[str], list[Example]],
+    told: tuple[Counter[str], list[GuardedExample]],
 ) -> bool:
     """Count nodes that would do but for who may not be asked; False where one would do."""
     left, rows, free, asked, between = field
     cluster, rules = engine.cluster, engine.profile.preemption
     slots = cluster.pods.slot
     here = rows[left[slots[rows]]]
-    kept = Kinds(cluster, rules).of_many(here, now) == KEPT
+    kept = VictimKinds(cluster, rules).of_many(here, now) == KEPT
     may = free + _sums(engine, here[~kept])
     blocked = left & _short(may, asked).any(axis=1)
     if between is not None:
         blocked |= left & between.refused(here[~kept])[: len(left)]
     counts, examples = told
-    found: dict[tuple[Guard, int], list[int]] = {}
+    found: dict[tuple[EvictionGuard, int], list[int]] = {}
     for row in here[kept & blocked[slots[here]]].tolist():
         guard = guard_of(cluster, rules, row, now)
         if guard is not None:
             found.setdefault((guard, int(slots[row])), []).append(row)
     for (guard, slot), stay in found.items():
         if not counts[PROTECTED[guard]]:
-            examples.append(Example(PROTECTED[guard], slot, tuple(stay)))
+            examples.append(GuardedExample(PROTECTED[guard], slot, tuple(stay)))
         counts[PROTECTED[guard]] += 1
     rest = left & ~blocked
     if rest.any() and rules.hard_budgets:
@@ -220,7 +229,7 @@ def _count_guards(
     return not rest.any()
 
 
-def _sums(engine: Engine, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _sums(engine: CompiledProfile, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """int64[slot, resource]: what these pods take."""
     cluster = engine.cluster
     total = np.zeros((cluster.ledger.slots.size, cluster.ledger.used.shape[1]), np.int64)

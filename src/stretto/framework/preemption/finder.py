@@ -14,44 +14,46 @@ import numpy as np
 
 from stretto.base.clock import Clock
 from stretto.base.rng import Rng
-from stretto.framework.affinity.headcounts import Headcounts
-from stretto.framework.compiled.one_node import Candidate, Holds, Preemptor
+from stretto.framework.affinity.headcounts import EvictionPreview
+from stretto.framework.compiled.one_node import Holds, Preemptor, VictimCandidate
 from stretto.framework.contract.rule import Scope
-from stretto.framework.groups.runtime import StagedRuntime
+from stretto.framework.groups.runtime import GroupRuntime
 from stretto.framework.kernels.numpy.victims import (
-    Hit,
-    Index,
-    Limits,
-    SetArrays,
-    Wanted,
+    BudgetSetArrays,
+    VictimDemand,
+    VictimIndex,
+    VictimSearchHit,
+    VictimSearchLimits,
+    budget_standing_of,
     search,
     set_arrays,
-    standing_of,
 )
 from stretto.framework.kernels.tiers import kernel
-from stretto.framework.preemption.index_with_rules import parts_of, pressed_of
-from stretto.framework.preemption.node_by_node import Circumstances, NodeByNode
-from stretto.framework.preemption.other_pods import Others, Taken, both
-from stretto.framework.preemption.places import Mask, PreemptionPlaces
+from stretto.framework.preemption.index_with_rules import nodes_by_rule, rule_blocked_of
+from stretto.framework.preemption.node_by_node import PerNodeSearch, SearchContext
+from stretto.framework.preemption.other_pods import PreemptorRules, PromisedCandidate, both_hold
+from stretto.framework.preemption.places import Mask, PreemptionDomains
 from stretto.state.classes.table import STAGED
 from stretto.state.victims.budgets import BudgetLedger
 from stretto.state.victims.index import Victims
-from stretto.state.victims.rules import Select, may_preempt
+from stretto.state.victims.rules import CandidateSelection, may_preempt
 from stretto.state.work.claims import Plan
 from stretto.state.work.units import Unit
 
-Search = Callable[[Index, Wanted, Limits], Hit | None]
+Search = Callable[[VictimIndex, VictimDemand, VictimSearchLimits], VictimSearchHit | None]
 """Finds the best node."""
 
 
-SearchMany = Callable[[Index, Wanted, Limits, Any, int], list[Candidate]]
+SearchMany = Callable[
+    [VictimIndex, VictimDemand, VictimSearchLimits, Any, int], list[VictimCandidate]
+]
 """Finds nodes for many that are alike, and notes them in the index."""
 
 ALIKE: Final = 3
 """Preemptors that must be alike for a search that keeps what each node would cost."""
 
 
-class Searches(NamedTuple):
+class SearchKernels(NamedTuple):
     """The searches of one tier."""
 
     #: For one preemptor.
@@ -60,11 +62,11 @@ class Searches(NamedTuple):
     many: SearchMany | None
 
 
-class Found(NamedTuple):
+class VictimSearchResult(NamedTuple):
     """What a search found."""
 
     #: The best node; ``None`` where no node would do.
-    candidate: Candidate | None
+    candidate: VictimCandidate | None
     #: Whether it is worth trying again at once: only nodes that are spoken for would do.
     again: bool = False
     #: What the pod's FailedScheduling event says then; empty for what it said before.
@@ -75,7 +77,7 @@ REHEARSED: Final = 100
 """Nodes that would do to look at where volumes are in the way: kube-scheduler's least number."""
 ANYWHERE: Final[tuple[None, ...]] = (None,)
 """The places of a unit that may go anywhere."""
-NOTHING = Found(None)
+NOTHING = VictimSearchResult(None)
 """Nobody's leaving would help."""
 
 
@@ -83,7 +85,7 @@ class VictimFinder:
     """Finds victims by the index of victims."""
 
     def __init__(
-        self, runtime: StagedRuntime, budgets: BudgetLedger, clock: Clock, searches: Searches
+        self, runtime: GroupRuntime, budgets: BudgetLedger, clock: Clock, searches: SearchKernels
     ) -> None:
         """Find on a shard's snapshot; the clock tells who started a short while ago."""
         engine = runtime.engine
@@ -104,17 +106,17 @@ class VictimFinder:
             for rule in engine.profile.every_filter
             if rule.SCOPE in (Scope.DOMAIN, Scope.SLOT) and not rule.FUSED
         )
-        self._others = Others(runtime)
-        self._one_by_one = NodeByNode(engine.cluster, self.rules, budgets, self.victims)
+        self._others = PreemptorRules(runtime)
+        self._one_by_one = PerNodeSearch(engine.cluster, self.rules, budgets, self.victims)
         self._random = Rng(0)
         self._plan: Plan | None = None
         self._now = 0.0
-        self._taken: list[Taken] = []
+        self._taken: list[PromisedCandidate] = []
         #: Where the pod that is asked about may go; ``None`` for anywhere.
         self._only: Mask | None = None
-        self._places = PreemptionPlaces(runtime, self.victims)
+        self._places = PreemptionDomains(runtime, self.victims)
         #: Nodes that were promised ahead to pods that are alike, the next one last.
-        self._ahead: list[Candidate] = []
+        self._ahead: list[VictimCandidate] = []
         #: Rows of these pods, and what they are.
         self._alike: Collection[int] = ()
         self._ahead_for, self._ahead_ask = Preemptor(-1, 0), -1
@@ -144,16 +146,16 @@ class VictimFinder:
                 groups.setdefault((class_id, priority), []).append(row)
         self._expected = groups
 
-    def find(self, row: int) -> Found:
+    def find(self, row: int) -> VictimSearchResult:
         """The best node for a pod, and who must leave it."""
         if self._ahead and row in self._alike and self._only is None:
-            return Found(self._ahead[-1])
+            return VictimSearchResult(self._ahead[-1])
         pods = self._cluster.pods
         if int(pods.priority[row]) <= pods.lowest or not may_preempt(self._cluster, row):
             return NOTHING
         return self._find(row)
 
-    def _find(self, row: int, holds: Holds | None = None) -> Found:
+    def _find(self, row: int, holds: Holds | None = None) -> VictimSearchResult:
         """The best node inside what the pod is kept to; ``holds`` asks its volumes' rules there."""
         pods = self._cluster.pods
         preemptor = Preemptor(int(pods.class_id[row]), int(pods.priority[row]))
@@ -165,24 +167,26 @@ class VictimFinder:
             return NOTHING
         heads = self._others.heads(preemptor.class_id, self._taken)
         if special or holds is not None:
-            return self._rehearse(preemptor, self._within(wanted, heads), holds)
+            return self._dry_run_best(preemptor, self._within(wanted, heads), holds)
         if heads is not None:
-            return self._find_among(preemptor, wanted, heads)
+            return self._find_with_rules(preemptor, wanted, heads)
         limits, alike = self._limits(wanted), self._expected.pop(preemptor, ())
         together = self._search_many is not None and self._only is None
         if together and len(alike) >= ALIKE and limits.offset == 0:
             return self._find_ahead(preemptor, wanted, limits, alike)
         hit = self._search(self._index(), wanted, limits)
-        return NOTHING if hit is None else Found(_candidate(hit))
+        return NOTHING if hit is None else VictimSearchResult(_candidate(hit))
 
-    def _find_among(self, preemptor: Preemptor, wanted: Wanted, heads: Headcounts) -> Found:
+    def _find_with_rules(
+        self, preemptor: Preemptor, wanted: VictimDemand, heads: EvictionPreview
+    ) -> VictimSearchResult:
         """The best node for a pod with rules between pods."""
         index, limits = self._index(), self._limits(wanted)
         view, domains = self._runtime.between, self._cluster.domains
         search = index, wanted, limits
-        parts = parts_of(heads, view, domains, search)
+        parts = nodes_by_rule(heads, view, domains, search)
         plain = self._search(index, parts.plain, limits)
-        hits, pressed = [plain], pressed_of(parts, domains, search, plain)
+        hits, pressed = [plain], rule_blocked_of(parts, domains, search, plain)
         if pressed is not None:
             at = int(np.searchsorted(pressed.slots, limits.offset))
             at %= len(pressed.slots)
@@ -191,58 +195,66 @@ class VictimFinder:
             if hit is not None:
                 hits.append(hit._replace(slot=int(pressed.slots[hit.slot])))
         hit = min((h for h in hits if h is not None), key=lambda h: (h.key, h.slot), default=None)
-        found = NOTHING if hit is None else Found(_candidate(hit))
+        found = NOTHING if hit is None else VictimSearchResult(_candidate(hit))
         if not len(parts.doubtful):
             return found
         mask = np.zeros_like(wanted.admitted)
         mask[parts.doubtful] = wanted.admitted[parts.doubtful]
-        return self._better(found, self._rehearse(preemptor, wanted._replace(admitted=mask), None))
+        return self._better(
+            found, self._dry_run_best(preemptor, wanted._replace(admitted=mask), None)
+        )
 
-    def _within(self, wanted: Wanted, heads: Headcounts | None) -> Wanted:
+    def _within(self, wanted: VictimDemand, heads: EvictionPreview | None) -> VictimDemand:
         """What is wanted on nodes that rules between pods may let the pod onto."""
         if heads is None:
             return wanted
         could = heads.could(self._runtime.between)[: len(wanted.admitted)]
         return wanted._replace(admitted=wanted.admitted & could.astype(wanted.admitted.dtype))
 
-    def _better(self, one: Found, other: Found) -> Found:
-        given = Circumstances(self._now, self._kept, self._taken)
-        return Found(self._one_by_one.better(one.candidate, other.candidate, given))
+    def _better(self, one: VictimSearchResult, other: VictimSearchResult) -> VictimSearchResult:
+        given = SearchContext(self._now, self._kept, self._taken)
+        return VictimSearchResult(self._one_by_one.better(one.candidate, other.candidate, given))
 
-    def _rehearse(self, preemptor: Preemptor, wanted: Wanted, holds: Holds | None) -> Found:
+    def _dry_run_best(
+        self, preemptor: Preemptor, wanted: VictimDemand, holds: Holds | None
+    ) -> VictimSearchResult:
         """Rehearse the nodes that have enough amounts, one by one."""
         most = 1 << 30 if holds is None else REHEARSED
         between = self._others.holds(preemptor.class_id, self._taken)
-        holds = between if holds is None else both(between, holds)
-        given = Circumstances(self._now, self._kept, self._taken, holds, most)
-        return Found(self._one_by_one.best(preemptor, wanted, given))
+        holds = between if holds is None else both_hold(between, holds)
+        given = SearchContext(self._now, self._kept, self._taken, holds, most)
+        return VictimSearchResult(self._one_by_one.best(preemptor, wanted, given))
 
     def _find_ahead(
-        self, preemptor: Preemptor, wanted: Wanted, limits: Limits, alike: Sequence[int]
-    ) -> Found:
+        self,
+        preemptor: Preemptor,
+        wanted: VictimDemand,
+        limits: VictimSearchLimits,
+        alike: Sequence[int],
+    ) -> VictimSearchResult:
         """Search for all that are alike at once; they are handed out one by one."""
         assert self._search_many is not None
         victims = self.victims
-        known = victims.most, victims.counted_as_safe()
+        known = victims.most, victims.budgets_in_safe_sums()
         found = self._search_many(self._index(), wanted, limits, known, len(alike))
         rows = [row for each in found for row in (*each.victims, *each.displaced)]
         victims.taken(rows, [each.slot for each in found])
         found.reverse()
         self._ahead, self._alike = found, frozenset(alike)
         self._ahead_for = preemptor
-        self._ahead_ask = victims.ask_number(preemptor.class_id)
-        return Found(found[-1]) if found else NOTHING
+        self._ahead_ask = victims.request_number(preemptor.class_id)
+        return VictimSearchResult(found[-1]) if found else NOTHING
 
     def _give_back(self) -> None:
         """Take back what was found ahead and not asked for."""
         if self._ahead:
             for candidate in self._ahead:
-                self._untake(candidate, self._ahead_ask)
+                self._undo_promise(candidate, self._ahead_ask)
             self._ahead.clear()
 
-    def _untake(self, candidate: Candidate, ask: int) -> None:
-        rows = candidate.leavers
-        self.victims.untake(rows, candidate.slot, ask, self._now)
+    def _undo_promise(self, candidate: VictimCandidate, ask: int) -> None:
+        rows = candidate.evicted_pods
+        self.victims.undo_take(rows, candidate.slot, ask, self._now)
 
     def domains(self, unit: Unit, rows: Sequence[int], needed: int) -> Sequence[Mask | None]:
         """Where pods of a unit may go together; ``None`` for anywhere."""
@@ -251,13 +263,15 @@ class VictimFinder:
         self._wake()
         return self._places.domains(unit, rows, needed)
 
-    def keep_to(self, unit: Unit, row: int, domain: Mask | None, promised: Sequence[int]) -> None:
+    def restrict_to(
+        self, unit: Unit, row: int, domain: Mask | None, promised: Sequence[int]
+    ) -> None:
         """Find only where a pod of a unit may go, beside what others of it were promised."""
         staged = self._cluster.classes.special[self._cluster.pods.class_id[row]] & STAGED
         capped = bool(staged) or bool(self._cluster.directed)
-        self._only = self._places.open_to(unit, row, domain, promised) if capped else domain
+        self._only = self._places.allowed_slots(unit, row, domain, promised) if capped else domain
 
-    def take(self, row: int, candidate: Candidate) -> None:
+    def take(self, row: int, candidate: VictimCandidate) -> None:
         """A preemptor is promised a node."""
         if self._ahead and self._ahead[-1] is candidate:
             self._ahead.pop()
@@ -265,29 +279,29 @@ class VictimFinder:
         else:
             self._give_back()
             class_id = int(self._cluster.pods.class_id[row])
-            ask = self.victims.ask_number(class_id)
-            self.victims.take(candidate.leavers, candidate.slot, ask)
+            ask = self.victims.request_number(class_id)
+            self.victims.take(candidate.evicted_pods, candidate.slot, ask)
         self._budgets.spend(candidate.victims)
-        self._taken.append(Taken(candidate, ask, class_id, row))
+        self._taken.append(PromisedCandidate(candidate, ask, class_id, row))
 
-    def allows(self, row: int, candidate: Candidate) -> bool:
+    def allows(self, row: int, candidate: VictimCandidate) -> bool:
         """Whether other pods let a pod go to a node, whoever was added to those who leave."""
         pods = self._cluster.pods
         holds = self._others.holds(int(pods.class_id[row]), self._taken)
         if holds is None:
             return True
-        return holds(candidate.slot, self._leavers(row, candidate))
+        return holds(candidate.slot, self._victim_rows(row, candidate))
 
-    def _leavers(self, row: int, candidate: Candidate) -> set[int]:
+    def _victim_rows(self, row: int, candidate: VictimCandidate) -> set[int]:
         """Who will have left a node: the victims, and those of lower priority that leave anyway."""
-        going = self._others.leavers(candidate.slot, int(self._cluster.pods.priority[row]))
-        return {*candidate.leavers, *going}
+        going = self._others.evicted_pods(candidate.slot, int(self._cluster.pods.priority[row]))
+        return {*candidate.evicted_pods, *going}
 
     def stand(self, mark: int) -> bool:
         """Whether rules between pods hold with all that was promised since a mark."""
-        return self._others.stand_together(self._taken[mark:], self._taken)
+        return self._others.are_compatible(self._taken[mark:], self._taken)
 
-    def may_leave(self, rows: Sequence[int]) -> bool:
+    def may_evict(self, rows: Sequence[int]) -> bool:
         """Whether disruption budgets let these leave together, where budgets are hard."""
         return not self.rules.hard_budgets or not self._budgets.violating(rows)
 
@@ -323,7 +337,7 @@ class VictimFinder:
         self._give_back()
         while len(self._taken) > mark:
             last = self._taken.pop()
-            self._untake(last.candidate, last.ask)
+            self._undo_promise(last.candidate, last.ask)
             self._budgets.spend(last.candidate.victims, -1)
         self._others.take_back(self._taken)
 
@@ -336,7 +350,7 @@ class VictimFinder:
         self.victims.sync(self._now)
         self.victims.claim(plan.slots, self._cluster.pods.class_id[plan.rows])
 
-    def _wanted(self, preemptor: Preemptor) -> Wanted:
+    def _wanted(self, preemptor: Preemptor) -> VictimDemand:
         """What to search for."""
         cluster, eligibility = self._cluster, self._engine.eligibility
         amounts = cluster.classes.asks(np.array([preemptor.class_id], np.int32))[0]
@@ -356,43 +370,45 @@ class VictimFinder:
                 slots = np.flatnonzero(admitted)
                 admitted[slots] = rule.filter(pod, self._runtime.view, slots)
         bands = self.victims.bands_below(preemptor.priority)
-        return Wanted(columns, amounts[columns], preemptor.priority, bands, admitted)
+        return VictimDemand(columns, amounts[columns], preemptor.priority, bands, admitted)
 
-    def _limits(self, wanted: Wanted) -> Limits:
+    def _limits(self, wanted: VictimDemand) -> VictimSearchLimits:
         """How far to look, as the profile says."""
         rules, size, left = self.rules, len(wanted.admitted), self._budgets.left
         arrays = self._arrays()
-        standing = standing_of(arrays, left, self.victims.most)
-        all_of_them = Limits(left, self.victims.sets, arrays, standing, rules.hard_budgets)
-        if rules.select is Select.BEST or not size:
+        standing = budget_standing_of(arrays, left, self.victims.most)
+        all_of_them = VictimSearchLimits(
+            left, self.victims.sets, arrays, standing, rules.hard_budgets
+        )
+        if rules.select is CandidateSelection.BEST or not size:
             return all_of_them
         return all_of_them._replace(
             offset=self._random.randint(0, size - 1),
             most=rules.candidates,
-            from_band=wanted.bands - 1 if rules.select is Select.RANDOM else 0,
+            from_band=wanted.bands - 1 if rules.select is CandidateSelection.RANDOM else 0,
         )
 
-    def _arrays(self) -> SetArrays:
+    def _arrays(self) -> BudgetSetArrays:
         """Sets of budgets as arrays, made anew where there are others."""
         sets = self.victims.sets
         if self._sets[0] is not sets or len(self._sets[1].first) != len(sets) + 1:
             self._sets = sets, set_arrays(sets)
         return self._sets[1]
 
-    def _index(self) -> Index:
+    def _index(self) -> VictimIndex:
         victims = self.victims
-        return Index(victims.entries, victims.sums, victims.asks, victims.largest)
+        return VictimIndex(victims.entries, victims.sums, victims.asks, victims.largest)
 
 
-def search_of(tier: str) -> Searches:
+def search_of(tier: str) -> SearchKernels:
     """The searches of a kernel tier."""
     if kernel(tier).name == "numpy":
-        return Searches(search, None)
+        return SearchKernels(search, None)
     from stretto.framework.kernels.victims import best_of_many
     from stretto.framework.kernels.victims import search as compiled
 
-    return Searches(compiled.search, best_of_many.search_many)
+    return SearchKernels(compiled.search, best_of_many.search_many)
 
 
-def _candidate(hit: Hit) -> Candidate:
-    return Candidate(hit.slot, hit.victims, hit.beyond, hit.displaced, 0)
+def _candidate(hit: VictimSearchHit) -> VictimCandidate:
+    return VictimCandidate(hit.slot, hit.victims, hit.beyond, hit.displaced, 0)

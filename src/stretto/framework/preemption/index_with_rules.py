@@ -13,10 +13,22 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.framework.affinity.counts import DomainView
-from stretto.framework.affinity.headcounts import NO_LIMIT, Company, Headcount, Headcounts
-from stretto.framework.kernels.numpy.victims import EVERY_NODE, SPENT, Hit, Index, Limits, Wanted
-from stretto.state.affinity.index import Domains
-from stretto.state.victims.columns import MAY_BE_ASKED, Entries, Sums
+from stretto.framework.affinity.headcounts import (
+    NO_LIMIT,
+    DomainExcess,
+    EvictionPreview,
+    RequiredAffinity,
+)
+from stretto.framework.kernels.numpy.victims import (
+    EVERY_NODE,
+    SPENT,
+    VictimDemand,
+    VictimIndex,
+    VictimSearchHit,
+    VictimSearchLimits,
+)
+from stretto.state.affinity.index import PopulationRegistry
+from stretto.state.victims.columns import MAY_BE_ASKED, VictimEntries, VictimSums
 
 TELLABLE: Final = 1 << 20
 """Combinations of what pods take that a table tells apart; more of them are sorted."""
@@ -25,7 +37,7 @@ Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 
-class Lower(NamedTuple):
+class LowerPriorityEntries(NamedTuple):
     """Entries of some slots below a priority."""
 
     #: int64[k]: position of the slot among those asked about.
@@ -36,33 +48,36 @@ class Lower(NamedTuple):
     rows: Ints
 
 
-class Pressed(NamedTuple):
+class RuleBlockedNodes(NamedTuple):
     """The nodes on which somebody must leave for a rule."""
 
     #: int64[k]: their slots, ascending: what the index numbers from 0.
     slots: Ints
     #: Their columns.
-    columns: Index
+    columns: VictimIndex
     #: What is searched for there.
-    wanted: Wanted
+    wanted: VictimDemand
 
 
-class Parts(NamedTuple):
+class NodesByRule(NamedTuple):
     """Nodes by what rules between pods say of them."""
 
     #: What is searched for where they have nothing against the pod as things are.
-    plain: Wanted
+    plain: VictimDemand
     #: int64[k]: the others that may do, ascending.
     pressed: Ints
     #: Rules that too many pods break there.
-    counts: tuple[Headcount, ...]
+    counts: tuple[DomainExcess, ...]
     #: int64[k]: nodes that must be rehearsed: a hard budget may keep their company there.
     doubtful: Ints
 
 
-def parts_of(
-    heads: Headcounts, view: DomainView, domains: Domains, search: tuple[Index, Wanted, Limits]
-) -> Parts:
+def nodes_by_rule(
+    heads: EvictionPreview,
+    view: DomainView,
+    domains: PopulationRegistry,
+    search: tuple[VictimIndex, VictimDemand, VictimSearchLimits],
+) -> NodesByRule:
     """Tell nodes apart for a search."""
     index, wanted, limits = search
     size = len(wanted.admitted)
@@ -70,48 +85,57 @@ def parts_of(
     admitted &= _enough(index, wanted)
     doubtful = np.zeros(0, np.int64)
     if heads.company is not None:
-        stays, doubtful = _company_stays(heads.company, view, domains, (index, wanted, limits))
+        stays, doubtful = _affinity_survives(heads.company, view, domains, (index, wanted, limits))
         admitted &= stays
     passes = heads.passes()[:size]
     plain = wanted._replace(admitted=(admitted & passes).astype(wanted.admitted.dtype))
-    return Parts(plain, np.flatnonzero(admitted & ~passes), heads.counts, doubtful)
+    return NodesByRule(plain, np.flatnonzero(admitted & ~passes), heads.counts, doubtful)
 
 
-def pressed_of(
-    parts: Parts, domains: Domains, search: tuple[Index, Wanted, Limits], plain: Hit | None
-) -> Pressed | None:
+def rule_blocked_of(
+    parts: NodesByRule,
+    domains: PopulationRegistry,
+    search: tuple[VictimIndex, VictimDemand, VictimSearchLimits],
+    plain: VictimSearchHit | None,
+) -> RuleBlockedNodes | None:
     """The nodes on which somebody must leave for a rule, if one could be better than ``plain``."""
     slots = parts.pressed
     if len(slots) and search[2].most == EVERY_NODE:
         slots = _contenders(parts, domains, search, plain)
     if not len(slots):
         return None
-    return _pressed(slots, _broken(parts.counts, slots), domains, search)
+    return _rule_blocked(slots, _broken(parts.counts, slots), domains, search)
 
 
 def _contenders(
-    parts: Parts, domains: Domains, search: tuple[Index, Wanted, Limits], plain: Hit | None
+    parts: NodesByRule,
+    domains: PopulationRegistry,
+    search: tuple[VictimIndex, VictimDemand, VictimSearchLimits],
+    plain: VictimSearchHit | None,
 ) -> Ints:
     """Those of the pressed nodes that could be the best."""
     index, wanted, limits = search
     slots = parts.pressed
     if plain is not None:
         violations, top = plain.key[:2]
-        return slots if violations else slots[_do_without(top, parts, domains, search)]
+        return slots if violations else slots[_fits_without_lower(top, parts, domains, search)]
     if len(limits.left):  # whom a budget protects is not known before a node is walked
         return slots
     sure = index.entries.odd[slots] == 0
     for top in index.sums.edges[: wanted.bands].tolist():
         if top >= wanted.priority:
             break
-        does = _do_without(top, parts, domains, search)
+        does = _fits_without_lower(top, parts, domains, search)
         if (does & sure).any():
             return slots[does]
     return slots
 
 
-def _do_without(
-    top: int, parts: Parts, domains: Domains, search: tuple[Index, Wanted, Limits]
+def _fits_without_lower(
+    top: int,
+    parts: NodesByRule,
+    domains: PopulationRegistry,
+    search: tuple[VictimIndex, VictimDemand, VictimSearchLimits],
 ) -> Mask:
     """bool[k]: pressed nodes that may do once all up to a priority have left."""
     index, wanted, _ = search
@@ -121,7 +145,7 @@ def _do_without(
     for column, need in zip(wanted.columns, wanted.need, strict=True):
         does &= sums.free[column, slots] + sums.below[band, column, slots] >= need
     left = np.flatnonzero(does)
-    low = lower_of(index.entries, slots[left], wanted.priority, top)
+    low = lower_priority_of(index.entries, slots[left], wanted.priority, top)
     for each in _broken(parts.counts, slots[left]):
         counts = domains.counted_in(each.population, low.rows)
         gone = np.bincount(low.at[counts], minlength=len(left))
@@ -129,22 +153,24 @@ def _do_without(
     return does
 
 
-def _broken(counts: Sequence[Headcount], slots: Ints) -> list[Headcount]:
+def _broken(counts: Sequence[DomainExcess], slots: Ints) -> list[DomainExcess]:
     """Rules that are broken on some of these slots."""
     return [each for each in counts if (each.room[slots] < 0).any()]
 
 
-def lower_of(entries: Entries, slots: Ints, priority: int, top: int | None = None) -> Lower:
+def lower_priority_of(
+    entries: VictimEntries, slots: Ints, priority: int, top: int | None = None
+) -> LowerPriorityEntries:
     """The entries of some slots below a priority; with ``top``, those that cost no more."""
     held = np.arange(entries.kind.shape[1])[None, :] < entries.length[slots, None]
     held &= entries.priority[slots] < priority
     if top is not None:
         held &= (entries.priority[slots] <= top) | (entries.kind[slots] != MAY_BE_ASKED)
     at, place = np.nonzero(held)
-    return Lower(at, place, entries.row[slots[at], place].astype(np.int64))
+    return LowerPriorityEntries(at, place, entries.row[slots[at], place].astype(np.int64))
 
 
-def _enough(index: Index, wanted: Wanted) -> Mask:
+def _enough(index: VictimIndex, wanted: VictimDemand) -> Mask:
     """bool[slot]: nodes whose amounts would do if all of lower priority left."""
     sums, mask = index.sums, np.ones(len(wanted.admitted), np.bool_)
     for column, need in zip(wanted.columns, wanted.need, strict=True):
@@ -152,8 +178,11 @@ def _enough(index: Index, wanted: Wanted) -> Mask:
     return mask
 
 
-def _company_stays(
-    company: Company, view: DomainView, domains: Domains, search: tuple[Index, Wanted, Limits]
+def _affinity_survives(
+    company: RequiredAffinity,
+    view: DomainView,
+    domains: PopulationRegistry,
+    search: tuple[VictimIndex, VictimDemand, VictimSearchLimits],
 ) -> tuple[Mask, Ints]:
     """Where required affinity is met even if all leave that may; and where budgets decide that."""
     index, wanted, limits = search
@@ -162,11 +191,11 @@ def _company_stays(
     slots = np.flatnonzero((view.state.pods[company.population, :size] > 0) & wanted.admitted)
     if not len(slots):
         return stays, slots
-    low = lower_of(index.entries, slots, wanted.priority)
+    low = lower_priority_of(index.entries, slots, wanted.priority)
     counts = domains.counted_in(company.population, low.rows)
     gone = np.zeros(len(company.there), np.int64)
     np.add.at(gone, slots[low.at[counts]], 1)
-    stays &= company.suffices(gone)[:size]
+    stays &= company.is_satisfied(gone)[:size]
     if not limits.hard or not len(limits.left):
         return stays, np.zeros(0, np.int64)
     held = limits.standing[index.entries.budget[slots[low.at], low.place]] > 0
@@ -174,16 +203,16 @@ def _company_stays(
     return stays, kept[~stays[kept]]
 
 
-def _pressed(
+def _rule_blocked(
     slots: Ints,
-    counts: Sequence[Headcount],
-    domains: Domains,
-    search: tuple[Index, Wanted, Limits],
-) -> Pressed:
+    counts: Sequence[DomainExcess],
+    domains: PopulationRegistry,
+    search: tuple[VictimIndex, VictimDemand, VictimSearchLimits],
+) -> RuleBlockedNodes:
     """An index of some slots with a column more for each rule."""
     index, wanted, limits = search
     entries, sums = index.entries, index.sums
-    width, low = len(sums.free), lower_of(entries, slots, wanted.priority)
+    width, low = len(sums.free), lower_priority_of(entries, slots, wanted.priority)
     takes = np.zeros((len(low.rows), len(counts) + 1), np.int64)
     takes[:, 0] = entries.ask[slots[low.at], low.place]
     for column, each in enumerate(counts, 1):
@@ -191,15 +220,15 @@ def _pressed(
         takes[:, column] *= each.here[slots[low.at]]
     numbered, which = _numbered(takes)
     asks = np.hstack([index.asks[numbered[:, 0], :width], numbered[:, 1:]])
-    mine = Entries._make(np.ascontiguousarray(column[slots]) for column in entries)
+    mine = VictimEntries._make(np.ascontiguousarray(column[slots]) for column in entries)
     mine.ask[:] = 0  # of those who stay whatever happens
     mine.ask[low.at, low.place] = which
     safe = limits.standing[entries.budget[slots[low.at], low.place]] != SPENT
     room = np.array([each.room[slots].clip(-NO_LIMIT, NO_LIMIT) for each in counts])
     largest = asks[:, width:].max(axis=0, initial=0)
-    return Pressed(
+    return RuleBlockedNodes(
         slots,
-        Index(
+        VictimIndex(
             mine,
             _sums(sums, slots, room, (low, mine, takes[:, 1:], safe)),
             np.ascontiguousarray(asks),
@@ -231,7 +260,12 @@ def _numbered(takes: Ints) -> tuple[Ints, Ints]:
     return takes[last[used]], number[key]
 
 
-def _sums(sums: Sums, slots: Ints, room: Ints, low: tuple[Lower, Entries, Ints, Mask]) -> Sums:
+def _sums(
+    sums: VictimSums,
+    slots: Ints,
+    room: Ints,
+    low: tuple[LowerPriorityEntries, VictimEntries, Ints, Mask],
+) -> VictimSums:
     """Sums of some slots, with those of further columns; the last says who surely may go."""
     lower, entries, takes, safe = low
     free = np.ascontiguousarray(np.concatenate([sums.free[:, slots], room]))
@@ -247,4 +281,4 @@ def _sums(sums: Sums, slots: Ints, room: Ints, low: tuple[Lower, Entries, Ints, 
 
     below = with_more(sums.below, np.ones(len(band), np.bool_))
     kept = below if sums.safe is sums.below else with_more(sums.safe, safe)
-    return Sums(free, below, kept, sums.edges)
+    return VictimSums(free, below, kept, sums.edges)

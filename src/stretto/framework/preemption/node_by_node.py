@@ -12,22 +12,22 @@ import numpy.typing as npt
 
 from stretto.framework.compiled.one_node import (
     NOTHING_PROMISED,
-    Candidate,
     Holds,
     Key,
+    NodePromises,
+    PreemptionDryRun,
     Preemptor,
-    Promised,
-    Rehearsal,
+    VictimCandidate,
 )
-from stretto.framework.kernels.numpy.victims import Wanted
-from stretto.framework.preemption.other_pods import Taken
+from stretto.framework.kernels.numpy.victims import VictimDemand
+from stretto.framework.preemption.other_pods import PromisedCandidate
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.victims.budgets import BudgetLedger
 from stretto.state.victims.index import Victims
 from stretto.state.victims.rules import PreemptionRules
 
 
-class Circumstances(NamedTuple):
+class SearchContext(NamedTuple):
     """What holds for one search beside the cluster."""
 
     #: Clock time.
@@ -35,14 +35,14 @@ class Circumstances(NamedTuple):
     #: Rows that must not be touched.
     kept: Collection[int]
     #: What was promised in the cycle.
-    taken: Sequence[Taken]
+    taken: Sequence[PromisedCandidate]
     #: Asks rules about other pods; ``None`` where the preemptor has none.
     holds: Holds | None = None
     #: Nodes that would do to look at.
     most: int = 1 << 30
 
 
-class NodeByNode:
+class PerNodeSearch:
     """Finds the best node by rehearsing each."""
 
     def __init__(
@@ -54,10 +54,12 @@ class NodeByNode:
         self._budgets = budgets
         self._victims = victims
 
-    def best(self, preemptor: Preemptor, wanted: Wanted, given: Circumstances) -> Candidate | None:
+    def best(
+        self, preemptor: Preemptor, wanted: VictimDemand, given: SearchContext
+    ) -> VictimCandidate | None:
         """The best of the nodes that admit a preemptor and have enough amounts."""
-        rehearsal, promised = self._rehearsal(given), self._promised(given.taken)
-        best: tuple[tuple[Key, int], Candidate] | None = None
+        rehearsal, promised = self._dry_run(given), self._promised(given.taken)
+        best: tuple[tuple[Key, int], VictimCandidate] | None = None
         looked = 0
         for band, slots in self._by_band(wanted):
             for slot in slots.tolist():
@@ -76,21 +78,21 @@ class NodeByNode:
         return None if best is None else best[1]
 
     def better(
-        self, one: Candidate | None, other: Candidate | None, given: Circumstances
-    ) -> Candidate | None:
+        self, one: VictimCandidate | None, other: VictimCandidate | None, given: SearchContext
+    ) -> VictimCandidate | None:
         """The better of two, the first slot where they are equally good."""
         if one is None or other is None:
             return one if other is None else other
-        rehearsal = self._rehearsal(given)
+        rehearsal = self._dry_run(given)
         return min((one, other), key=lambda each: (rehearsal.key(each), each.slot))
 
-    def _rehearsal(self, given: Circumstances) -> Rehearsal:
-        return Rehearsal(self._cluster, self._rules, self._budgets, given.now, given.holds)
+    def _dry_run(self, given: SearchContext) -> PreemptionDryRun:
+        return PreemptionDryRun(self._cluster, self._rules, self._budgets, given.now, given.holds)
 
     def _is_final(self, key: Key, band: int) -> bool:
         return key[0] == 0 and key[1] <= int(self._victims.sums.edges[band])
 
-    def _by_band(self, wanted: Wanted) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
+    def _by_band(self, wanted: VictimDemand) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
         """Nodes by the lowest band at which their amounts would do."""
         sums, seen = self._victims.sums, np.zeros(len(wanted.admitted), np.bool_)
         for band in range(wanted.bands):
@@ -100,16 +102,16 @@ class NodeByNode:
             seen |= mask
             yield band, np.flatnonzero(mask)
 
-    def _promised(self, taken: Sequence[Taken]) -> dict[int, Promised]:
+    def _promised(self, taken: Sequence[PromisedCandidate]) -> dict[int, NodePromises]:
         """What a cycle has promised so far, by node: a gang leaves others than the promised too."""
         claims: dict[int, list[tuple[int, int]]] = {}
         going: dict[int, list[int]] = {}
         for each in taken:
             slot = each.candidate.slot
             claims.setdefault(slot, []).append((each.class_id, each.candidate.devices))
-            for row in each.candidate.leavers:
+            for row in each.candidate.evicted_pods:
                 going.setdefault(int(self._cluster.pods.slot[row]), []).append(row)
         return {
-            slot: Promised(tuple(claims.get(slot, ())), frozenset(going.get(slot, ())))
+            slot: NodePromises(tuple(claims.get(slot, ())), frozenset(going.get(slot, ())))
             for slot in claims.keys() | going.keys()
         }

@@ -10,20 +10,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stretto.framework.affinity.headcounts import Headcounts, headcounts
+from stretto.framework.affinity.headcounts import EvictionPreview, eviction_preview
 from stretto.framework.compiled.affinity import allows
-from stretto.framework.compiled.one_node import Candidate, Holds
+from stretto.framework.compiled.one_node import Holds, VictimCandidate
 from stretto.framework.engine.runtime import Runtime
-from stretto.framework.volumes.rules import Judged, VolumeRules
+from stretto.framework.volumes.rules import VolumeJudgement, VolumeRules
 from stretto.state.rows.pods import NO_SLOT
-from stretto.state.work.evictions import Stay
+from stretto.state.work.evictions import EvictionState
 
 
-class Taken(NamedTuple):
+class PromisedCandidate(NamedTuple):
     """What was promised."""
 
     #: The node, and who leaves it.
-    candidate: Candidate
+    candidate: VictimCandidate
     #: Number of what the preemptor asks, in the index of victims.
     ask: int
     #: Its class.
@@ -32,7 +32,7 @@ class Taken(NamedTuple):
     row: int
 
 
-class Others:
+class PreemptorRules:
     """Other pods, as the rules of a preemptor look at them."""
 
     def __init__(self, runtime: Runtime) -> None:
@@ -42,10 +42,10 @@ class Others:
         self._cluster = runtime.engine.cluster
         self._view = runtime.between
         #: Promises that the snapshot's counts show, and whom it therefore counts no more.
-        self._counted: list[Taken] = []
+        self._counted: list[PromisedCandidate] = []
         self._gone: set[int] = set()
         #: Promises that the volumes' snapshot shows; ``None`` where that is of another cycle.
-        self._mounted: list[Taken] | None = None
+        self._mounted: list[PromisedCandidate] | None = None
 
     def begin(self) -> None:
         """A new cycle: the snapshot has been brought up to date."""
@@ -58,14 +58,14 @@ class Others:
         classes = self._cluster.classes
         return bool(classes.judged[class_id]) and classes[class_id].wants.strict
 
-    def heads(self, class_id: int, taken: Sequence[Taken]) -> Headcounts | None:
+    def heads(self, class_id: int, taken: Sequence[PromisedCandidate]) -> EvictionPreview | None:
         """What rules between pods say of every node to a class; ``None`` where it has none."""
         if not self.is_strict(class_id):
             return None
         self._count([class_id], taken)
-        return headcounts(self._view, class_id)
+        return eviction_preview(self._view, class_id)
 
-    def holds(self, class_id: int, taken: Sequence[Taken]) -> Holds | None:
+    def holds(self, class_id: int, taken: Sequence[PromisedCandidate]) -> Holds | None:
         """Asks rules between pods once some rows have gone; ``None`` where a class has none."""
         if not self.is_strict(class_id):
             return None
@@ -77,13 +77,13 @@ class Others:
 
         return hold
 
-    def volumes_hold(self, row: int, judged: Judged) -> Holds:
+    def volumes_fit(self, row: int, judged: VolumeJudgement) -> Holds:
         """Asks the volume rules about a pod once some rows have gone."""
         volumes = self.volumes
         assert volumes is not None
-        return lambda slot, gone: volumes.hold_without(row, judged, slot, gone)
+        return lambda slot, gone: volumes.fits_without(row, judged, slot, gone)
 
-    def judge_volumes(self, row: int, taken: Sequence[Taken]) -> Judged | None:
+    def judge_volumes(self, row: int, taken: Sequence[PromisedCandidate]) -> VolumeJudgement | None:
         """What the volume rules say of a pod; ``None`` where it has no volumes."""
         if self.volumes is None or not self._cluster.pods.volumes[row]:
             return None
@@ -95,23 +95,25 @@ class Others:
             self._mounted.append(each)
         return self.volumes.judge(row)
 
-    def take_back(self, taken: Sequence[Taken]) -> None:
+    def take_back(self, taken: Sequence[PromisedCandidate]) -> None:
         """These are promised no more, the last ones there were."""
         while len(self._counted) > len(taken):
             self._tally(self._counted.pop(), -1)
         while self._mounted is not None and len(self._mounted) > len(taken):
             self._mount(self._mounted.pop(), -1)
 
-    def leavers(self, slot: int, priority: int) -> list[int]:
+    def evicted_pods(self, slot: int, priority: int) -> list[int]:
         """Rows of lower priority that leave a slot."""
         pods = self._cluster.pods
         return [
             row
             for row in self._cluster.evictions.on_slot(slot)
-            if pods.priority[row] < priority and int(pods.leaving[row]) == Stay.LEAVES
+            if pods.priority[row] < priority and int(pods.leaving[row]) == EvictionState.LEAVES
         ]
 
-    def stand_together(self, mine: Sequence[Taken], taken: Sequence[Taken]) -> bool:
+    def are_compatible(
+        self, mine: Sequence[PromisedCandidate], taken: Sequence[PromisedCandidate]
+    ) -> bool:
         """Whether promises hold one after the other, with all who leave for them gone."""
         if len(mine) < 2 or not any(self.is_strict(each.class_id) for each in mine):
             return True
@@ -125,7 +127,7 @@ class Others:
             view.take(each.class_id, slot, 1)
         return stand
 
-    def _count(self, class_ids: Sequence[int], taken: Sequence[Taken]) -> None:
+    def _count(self, class_ids: Sequence[int], taken: Sequence[PromisedCandidate]) -> None:
         """Have classes compiled, and the promises of the cycle counted."""
         wanted = {*class_ids, *(each.class_id for each in taken[len(self._counted) :])}
         if self._view.ready(np.array(sorted(wanted), np.int32)):
@@ -136,26 +138,26 @@ class Others:
             self._tally(each, 1)
             self._counted.append(each)
 
-    def _tally(self, each: Taken, sign: int) -> None:
+    def _tally(self, each: PromisedCandidate, sign: int) -> None:
         """Count what a promise changes, or as it was."""
-        slot, leavers = each.candidate.slot, each.candidate.leavers
-        self._view.move(leavers, -sign)
+        slot, evicted_pods = each.candidate.slot, each.candidate.evicted_pods
+        self._view.move(evicted_pods, -sign)
         self._view.take(each.class_id, slot, sign)
         self._view.placed(np.array([each.class_id], np.int32), np.array([slot], np.int32))
-        (self._gone.update if sign > 0 else self._gone.difference_update)(leavers)
+        (self._gone.update if sign > 0 else self._gone.difference_update)(evicted_pods)
 
-    def _mount(self, each: Taken, sign: int) -> None:
+    def _mount(self, each: PromisedCandidate, sign: int) -> None:
         """Show what a promise changes about volumes, or as it was."""
         assert self.volumes is not None
         view, pods = self.volumes.view, self._cluster.pods
-        for row in each.candidate.leavers:
+        for row in each.candidate.evicted_pods:
             if pods.volumes[row]:
                 view.show(row, NO_SLOT if sign > 0 else int(pods.slot[row]))
         if pods.volumes[each.row]:
             view.show(each.row, each.candidate.slot if sign > 0 else NO_SLOT)
 
 
-def both(one: Holds | None, other: Holds) -> Holds:
+def both_hold(one: Holds | None, other: Holds) -> Holds:
     """Two questions as one."""
     if one is None:
         return other

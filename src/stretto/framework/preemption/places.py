@@ -13,9 +13,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from stretto.framework.compiled.placement import Request
-from stretto.framework.groups.runtime import StagedRuntime
-from stretto.state.queries.domain_caps import caps_of, held_by_domain, members, slots_of, unit_size
+from stretto.framework.compiled.placement import PlacementRequest
+from stretto.framework.groups.runtime import GroupRuntime
+from stretto.state.queries.domain_caps import caps_of, count_by_domain, members, slots_of, unit_size
 from stretto.state.victims.index import Victims
 from stretto.state.work.units import Unit
 
@@ -26,10 +26,10 @@ MOST: Final = 16
 """Domains that are searched for one gang in a cycle: each costs a search a pod."""
 
 
-class PreemptionPlaces:
+class PreemptionDomains:
     """Reads where units may go off a shard's snapshot."""
 
-    def __init__(self, runtime: StagedRuntime, victims: Victims) -> None:
+    def __init__(self, runtime: GroupRuntime, victims: Victims) -> None:
         """Over one shard's runtime and its index of victims."""
         self._runtime = runtime
         self._cluster = runtime.engine.cluster
@@ -47,7 +47,7 @@ class PreemptionPlaces:
         if not cluster.directed:
             return [None]
         ids = cluster.pods.class_id[np.array(rows, np.int64)]
-        part = Request(ids, [0, len(rows)], [max(1, needed)], rows=rows)
+        part = PlacementRequest(ids, [0, len(rows)], [max(1, needed)], rows=rows)
         places = self._runtime.places(part, when_idle=True)
         if places is None:
             return [None]
@@ -55,7 +55,7 @@ class PreemptionPlaces:
         least = self._least(rows, needed)
         for first, last in pairwise(places.start.tolist()):
             slots = places.slots[first:last]
-            if not self._may_hold(slots, least, int(cluster.pods.priority[rows[0]])):
+            if not self._can_hold_least(slots, least, int(cluster.pods.priority[rows[0]])):
                 continue
             mask = np.zeros(cluster.ledger.slots.size, np.bool_)
             mask[slots] = True
@@ -64,7 +64,7 @@ class PreemptionPlaces:
                 break
         return found
 
-    def open_to(
+    def allowed_slots(
         self, unit: Unit, row: int, domain: Mask | None, promised: Sequence[int]
     ) -> Mask | None:
         """Where one pod of a unit may go; ``None`` for anywhere.
@@ -87,7 +87,7 @@ class PreemptionPlaces:
         for cap in caps:
             column = cluster.nodes.labels.column(cap.key)[: len(mask)]
             width = int(column.max(initial=0)) + 1
-            full = held_by_domain(column, held, width) >= cap.limit(size)
+            full = count_by_domain(column, held, width) >= cap.limit(size)
             full[0] = True  # a node without the label belongs nowhere
             mask[: len(column)] &= ~full[column]
         return mask
@@ -107,7 +107,9 @@ class PreemptionPlaces:
             found[column] = sum(ordered[: len(ordered) - max(0, spare)][:width])
         return found
 
-    def _may_hold(self, slots: npt.NDArray[np.int32], least: dict[int, int], priority: int) -> bool:
+    def _can_hold_least(
+        self, slots: npt.NDArray[np.int32], least: dict[int, int], priority: int
+    ) -> bool:
         """Whether a domain would hold so much without all pods of lower priority."""
         sums, bands = self._victims.sums, self._victims.bands_below(priority)
         for column, amount in least.items():

@@ -8,9 +8,9 @@ from typing import Final
 
 import numpy as np
 
-from stretto.framework.preemption.finder import NOTHING, Found, VictimFinder
+from stretto.framework.preemption.finder import NOTHING, VictimFinder, VictimSearchResult
 from stretto.framework.preemption.places import Mask
-from stretto.framework.volumes.rules import Judged, VolumeRules
+from stretto.framework.volumes.rules import VolumeJudgement, VolumeRules
 from stretto.state.victims.rules import may_preempt
 
 TRIES: Final = 8
@@ -25,7 +25,7 @@ class VolumeVictimFinder(VictimFinder):
         """Ask these about volumes."""
         self._others.volumes = volumes
 
-    def find(self, row: int) -> Found:
+    def find(self, row: int) -> VictimSearchResult:
         """The best node for a pod, and who must leave it."""
         pods = self._cluster.pods
         if not pods.volumes[row] or int(pods.priority[row]) <= pods.lowest:
@@ -36,11 +36,13 @@ class VolumeVictimFinder(VictimFinder):
         if judged.nowhere[1] or not may_preempt(self._cluster, row):
             return NOTHING
         try:
-            return self._find_beside(row, judged, only)
+            return self._find_with_volumes(row, judged, only)
         finally:
             self._only = only
 
-    def _find_beside(self, row: int, judged: Judged, only: Mask | None) -> Found:
+    def _find_with_volumes(
+        self, row: int, judged: VolumeJudgement, only: Mask | None
+    ) -> VictimSearchResult:
         """The best node that is content with a pod's volumes, or will be.
 
         A volume that the pod shares with a victim must be had anew once that has left: nodes on
@@ -51,12 +53,12 @@ class VolumeVictimFinder(VictimFinder):
         content = np.ones(self._cluster.ledger.slots.size, np.bool_)
         if judged.allowed is not None:
             content &= judged.allowed
-        rehearsed, holds = volumes.curable(judged), self._others.volumes_hold(row, judged)
+        rehearsed, holds = volumes.curable(judged), self._others.volumes_fit(row, judged)
         for _ in range(TRIES):
             self._only = content if only is None else content & only
             found = super().find(row)
             chosen = found.candidate
-            if chosen is None or holds(chosen.slot, self._leavers(row, chosen)):
+            if chosen is None or holds(chosen.slot, self._victim_rows(row, chosen)):
                 break
             content[chosen.slot], rehearsed[chosen.slot], found = False, True, NOTHING
         self._only = rehearsed if only is None else rehearsed & only

@@ -27,7 +27,7 @@ from stretto.framework.contract.rule import (
     SlotArray,
     View,
 )
-from stretto.framework.profile.health import Health
+from stretto.framework.profile.health import RuleHealth
 from stretto.state.classes.table import PodClass
 from stretto.state.work.units import Cure
 
@@ -35,14 +35,14 @@ T = TypeVar("T")
 _READ_ONLY: Final = "read-only"
 
 
-class Guarded(FilterRule, ScoreRule):
+class GuardedRule(FilterRule, ScoreRule):
     """One rule from outside, with its guard; made by ``guard``."""
 
     def __init__(self, rule: Rule) -> None:
         """Guard a rule that is made already."""
         super().__init__(rule.args)
         #: How it does.
-        self.health = Health(rule.NAME)
+        self.health = RuleHealth(rule.NAME)
         #: Measures it; ``None`` measures nothing.
         self.clock: Clock | None = None
         self._rule = rule
@@ -154,10 +154,10 @@ class Guarded(FilterRule, ScoreRule):
         return found.copy()
 
 
-def guard(rule: Rule) -> Guarded:
+def guard(rule: Rule) -> GuardedRule:
     """A rule with a guard around it, under its own name."""
     own: dict[str, Any] = {"NAME": rule.NAME, "SCOPE": rule.SCOPE, "CURES": rule.CURES}
-    return cast(Guarded, type(f"Guarded{type(rule).__name__}", (Guarded,), own)(rule))
+    return cast(GuardedRule, type(f"Guarded{type(rule).__name__}", (GuardedRule,), own)(rule))
 
 
 def _told(error: BaseException) -> str:

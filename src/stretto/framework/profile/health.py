@@ -10,7 +10,7 @@ SLOT_BUDGET: Final = 2e-6
 """Seconds beyond that for each slot: some ten passes of NumPy over it."""
 
 
-class Health(msgspec.Struct):
+class RuleHealth(msgspec.Struct):
     """One rule. Changed by its guard alone."""
 
     #: Its name.

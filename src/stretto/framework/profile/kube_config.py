@@ -97,7 +97,7 @@ _OTHERS: Final = (
 """Extension points of kube-scheduler that no rule extends: other parts of Stretto do that work."""
 
 
-class Form(msgspec.Struct, frozen=True):
+class ProfileForm(msgspec.Struct, frozen=True):
     """One profile, by names."""
 
     #: The scheduler's name in pods.
@@ -124,7 +124,7 @@ class Form(msgspec.Struct, frozen=True):
     names_rules: bool = False
 
 
-def read_forms(value: Any, where: str, rules: Registry[type[Rule]]) -> list[Form]:
+def read_forms(value: Any, where: str, rules: Registry[type[Rule]]) -> list[ProfileForm]:
     """The profiles of a configuration; one that says nothing is the default profile.
 
     Raises:
@@ -142,7 +142,7 @@ def read_forms(value: Any, where: str, rules: Registry[type[Rule]]) -> list[Form
     backoff = {ours: top[key] for key, ours in _BACKOFF.items() if key in top}
     items = read.sequence(top.get("profiles"), f"{where}: profiles") or ({},)
     forms = [
-        _Reader(rules, f"{where}: profiles[{i}]").read(item, backoff, notes)
+        _ProfileReader(rules, f"{where}: profiles[{i}]").read(item, backoff, notes)
         for i, item in enumerate(items)
     ]
     if PERCENTAGE not in top:
@@ -154,7 +154,7 @@ def read_forms(value: Any, where: str, rules: Registry[type[Rule]]) -> list[Form
     ]
 
 
-class _Reader:
+class _ProfileReader:
     """Reads one profile."""
 
     def __init__(self, rules: Registry[type[Rule]], where: str) -> None:
@@ -165,7 +165,7 @@ class _Reader:
         self._disabled_at: dict[str, str] = {}
         self._notes: list[str] = []
 
-    def read(self, value: Any, backoff: Mapping[str, Any], notes: tuple[str, ...]) -> Form:
+    def read(self, value: Any, backoff: Mapping[str, Any], notes: tuple[str, ...]) -> ProfileForm:
         """The profile's form."""
         profile = read.mapping(value, _PROFILE, self._where)
         name = profile.get("schedulerName", SCHEDULER_NAME)
@@ -173,7 +173,7 @@ class _Reader:
         self._check_needed()
         self._check_weights()
         notes = (*notes, *dict.fromkeys(self._notes))
-        return Form(
+        return ProfileForm(
             scheduler_name=read.text(name, f"{self._where}.schedulerName"),
             filters=tuple(self._filters),
             scores=tuple(self._scores.items()),

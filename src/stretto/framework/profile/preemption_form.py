@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from stretto.base.errors import InputError
 from stretto.framework.contract import arguments as read
-from stretto.state.victims.rules import NOBODY, OFF, PreemptionRules, Select
+from stretto.state.victims.rules import NOBODY, OFF, CandidateSelection, PreemptionRules
 
 LONGEST: Final = 86_400.0
 """Longest wait and longest protection in seconds: a day."""
@@ -62,8 +62,10 @@ def read_preemption(value: Any, where: str, *, exact: bool = False) -> Preemptio
         protected_from=first,
         protected_for=read.number(recent, 0, LONGEST, f"{place}.startedWithinSeconds"),
         patience=read.number(form.get("waitSeconds", 120), 1e-3, LONGEST, f"{where}.waitSeconds"),
-        select=Select(
-            read.one_of(form.get("select", "best"), [s.value for s in Select], f"{where}.select")
+        select=CandidateSelection(
+            read.one_of(
+                form.get("select", "best"), [s.value for s in CandidateSelection], f"{where}.select"
+            )
         ),
         candidates=read.whole(
             form.get("candidates", 100), 1, MOST_CANDIDATES, f"{where}.candidates"

@@ -32,27 +32,27 @@ from stretto.api.edit.yaml_text import load_documents
 from stretto.api.wire.kinds import NAMESPACE, POD_DISRUPTION_BUDGET, Kind
 from stretto.base.errors import InputError, UnknownNameError
 from stretto.base.registry import Registry
-from stretto.framework.compiled.tables import DevicePick, Pick, TypicalPods
+from stretto.framework.compiled.tables import DevicePick, TieBreak, TypicalPodTable
 from stretto.framework.compiled.ties import PICKS, TieRule
 from stretto.framework.contract.rule import FilterRule, Rule, Scope, ScoreRule
-from stretto.framework.plugins.gpu_policies import FGD
-from stretto.framework.plugins.image_locality import ImageLocality
-from stretto.framework.plugins.inter_pod_affinity import regard_of
+from stretto.framework.plugins.gpu_policies import FgdRule
+from stretto.framework.plugins.image_locality import ImageLocalityRule
+from stretto.framework.plugins.inter_pod_affinity import running_term_scoring_of
 from stretto.framework.plugins.pod_topology_spread import default_spread
-from stretto.framework.plugins.sub_cluster import SubCluster
+from stretto.framework.plugins.sub_cluster import SubClusterRule
 from stretto.framework.plugins.table import RULES
-from stretto.framework.plugins.volumes import BIND_TIMEOUT, VolumeBinding, VolumeRule
-from stretto.framework.profile.guard import Guarded, guard
-from stretto.framework.profile.kube_config import Form, read_forms
+from stretto.framework.plugins.volumes import BIND_TIMEOUT, VolumeBindingRule, VolumeRule
+from stretto.framework.profile.guard import GuardedRule, guard
+from stretto.framework.profile.kube_config import ProfileForm, read_forms
 from stretto.framework.profile.pod_constraints import PodConstraints
 from stretto.framework.profile.settings import read_settings
-from stretto.state.classes.terms import DefaultSpread, Regard
+from stretto.state.classes.terms import DefaultSpread, RunningTermScoring
 from stretto.state.cluster.cluster import ClusterConfig
 from stretto.state.ingest.whole_objects import CURES, OWNER_KINDS, VOLUME_KINDS
-from stretto.state.rows.devices import Devices
+from stretto.state.rows.devices import DeviceColumns
 from stretto.state.victims.rules import PreemptionRules
 from stretto.state.work.claims import CommitMode, ConflictMode
-from stretto.state.work.rescheduling import Rescheduling
+from stretto.state.work.rescheduling import ReschedulingRules
 
 MAX_FILE: Final = 1 << 20
 """Bytes of a profile's file; a long one has a few thousand."""
@@ -134,7 +134,7 @@ class Profile(msgspec.Struct, frozen=True, eq=False):
     #: Who may push out whom.
     preemption: PreemptionRules = PreemptionRules()
     #: How pods are moved so that room comes free; ``None`` where nobody is.
-    rescheduling: Rescheduling | None = None
+    rescheduling: ReschedulingRules | None = None
     #: Seconds for which a node may give more than it has before pods that do not run yet are asked
     #: to leave it; infinity for never, ``None`` as the place wants (behind an API server 15 s).
     relief: float | None = None
@@ -148,7 +148,7 @@ class Profile(msgspec.Struct, frozen=True, eq=False):
             return tuple(CURES)
         return (
             *((POD_DISRUPTION_BUDGET,) if self.preemption.enabled else ()),
-            *(VOLUME_KINDS if self.asks_volumes else ()),
+            *(VOLUME_KINDS if self.needs_volumes else ()),
             NAMESPACE,
             *(OWNER_KINDS if self.default_spread else ()),
         )
@@ -159,9 +159,9 @@ class Profile(msgspec.Struct, frozen=True, eq=False):
         return () if self.exact else default_spread(self.filters, self.scores)
 
     @property
-    def regard(self) -> Regard:
+    def running_term_scoring(self) -> RunningTermScoring:
         """How terms of running pods count in the scores of pods that they mean."""
-        return regard_of(self.scores)
+        return running_term_scoring_of(self.scores)
 
     def shape(self, config: ClusterConfig) -> ClusterConfig:
         """How a cluster must be modelled for its rules.
@@ -170,23 +170,23 @@ class Profile(msgspec.Struct, frozen=True, eq=False):
         """
         if not self.exact:
             replace = msgspec.structs.replace
-            return replace(config, volumes=self.asks_volumes, images=self.asks_images)
+            return replace(config, volumes=self.needs_volumes, images=self.needs_images)
         return msgspec.structs.replace(config, whole=True, device_kinds={})
 
     @property
     def volume_patience(self) -> float:
         """Seconds that a pod waits for its volumes once it has a node."""
-        found = (rule.bind_timeout for rule in self.filters if isinstance(rule, VolumeBinding))
+        found = (rule.bind_timeout for rule in self.filters if isinstance(rule, VolumeBindingRule))
         return next(found, BIND_TIMEOUT)
 
     @property
-    def sub_cluster(self) -> SubCluster | None:
+    def sub_cluster(self) -> SubClusterRule | None:
         """What tells sub-clusters apart; ``None`` where there are none."""
-        found = (rule for rule in self.filters if isinstance(rule, SubCluster) and rule.key)
+        found = (rule for rule in self.filters if isinstance(rule, SubClusterRule) and rule.key)
         return next(found, None)
 
     @property
-    def tie_rule(self) -> Pick:
+    def tie_rule(self) -> TieBreak:
         """What the kernels do about equal scores."""
         return PICKS[self.ties]
 
@@ -221,34 +221,34 @@ class Profile(msgspec.Struct, frozen=True, eq=False):
         return tuple(each for each in self.scores if each[0].SCOPE is Scope.SLOT)
 
     @property
-    def asks_volumes(self) -> bool:
+    def needs_volumes(self) -> bool:
         """Whether some rule looks at the volumes of pods."""
         return any(isinstance(rule, VolumeRule) for rule in self.filters)
 
     @property
-    def asks_images(self) -> bool:
+    def needs_images(self) -> bool:
         """Whether some rule looks at the images of nodes."""
-        return any(isinstance(rule, ImageLocality) for rule, _ in self.scores)
+        return any(isinstance(rule, ImageLocalityRule) for rule, _ in self.scores)
 
     @property
-    def asked_filters(self) -> tuple[FilterRule, ...]:
+    def python_filters(self) -> tuple[FilterRule, ...]:
         """Filters that the kernels cannot check and that must be asked."""
         return tuple(r for r in self.filters if r.SCOPE is not Scope.STATIC and not r.FUSED)
 
     @property
-    def outside(self) -> tuple[Guarded, ...]:
+    def outside(self) -> tuple[GuardedRule, ...]:
         """Rules that are not ours, each once."""
         every = (*self.filters, *(rule for rule, _ in self.scores))
-        return tuple(dict.fromkeys(rule for rule in every if isinstance(rule, Guarded)))
+        return tuple(dict.fromkeys(rule for rule in every if isinstance(rule, GuardedRule)))
 
     @property
     def learns(self) -> bool:
         """Whether a rule measures against typical pods that are to be learnt."""
-        return any(isinstance(rule, FGD) and rule.kinds is None for rule, _ in self.scores)
+        return any(isinstance(rule, FgdRule) and rule.kinds is None for rule, _ in self.scores)
 
-    def typical_pods(self, devices: Devices) -> TypicalPods | None:
+    def typical_pods(self, devices: DeviceColumns) -> TypicalPodTable | None:
         """The typical pods that the profile itself gives; ``None`` when it gives none."""
-        found = (rule.fixed(devices) for rule, _ in self.scores if isinstance(rule, FGD))
+        found = (rule.fixed(devices) for rule, _ in self.scores if isinstance(rule, FgdRule))
         return next(found, None)
 
 
@@ -313,7 +313,7 @@ def _content(source: str | Path) -> Any:
     return documents[0][1]
 
 
-def _profile(form: Form, rules: Registry[type[Rule]]) -> Profile:
+def _profile(form: ProfileForm, rules: Registry[type[Rule]]) -> Profile:
     """The profile of a form: its rules made, its settings read."""
     made: dict[str, Rule] = {}
     for name in dict.fromkeys((*form.filters, *(n for n, _ in form.scores), *form.arguments)):

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from stretto.base.errors import InputError
 from stretto.framework.contract import arguments as read
-from stretto.state.work.rescheduling import Goal, Rescheduling
+from stretto.state.work.rescheduling import ReschedulingGoal, ReschedulingRules
 
 LONGEST: Final = 7 * 86_400.0
 """Longest time between two looks in seconds: a week."""
@@ -22,7 +22,7 @@ MOST: Final = 10_000
 _KEYS: Final = ("everySeconds", "goal", "moves", "dryRun")
 
 
-def read_rescheduling(value: Any, where: str) -> Rescheduling | None:
+def read_rescheduling(value: Any, where: str) -> ReschedulingRules | None:
     """How a plane moves pods by itself; ``None`` where it does not.
 
     Raises:
@@ -37,9 +37,13 @@ def read_rescheduling(value: Any, where: str) -> Rescheduling | None:
     dry_run = form.get("dryRun", False)
     if not isinstance(dry_run, bool):
         raise InputError(f"{where}.dryRun", dry_run, "true or false")
-    return Rescheduling(
+    return ReschedulingRules(
         every=read.number(form["everySeconds"], 1.0, LONGEST, f"{where}.everySeconds"),
-        goal=Goal(read.one_of(form.get("goal", "gpus"), [g.value for g in Goal], f"{where}.goal")),
+        goal=ReschedulingGoal(
+            read.one_of(
+                form.get("goal", "gpus"), [g.value for g in ReschedulingGoal], f"{where}.goal"
+            )
+        ),
         moves=read.whole(form.get("moves", 10), 1, MOST, f"{where}.moves"),
         dry_run=dry_run,
     )

@@ -8,7 +8,7 @@ from stretto.base.errors import InputError
 from stretto.framework.compiled.tables import DevicePick
 from stretto.framework.compiled.ties import TieRule
 from stretto.framework.contract import arguments as read
-from stretto.framework.profile.kube_config import Form
+from stretto.framework.profile.kube_config import ProfileForm
 from stretto.framework.profile.preemption_form import read_preemption
 from stretto.framework.profile.rescheduling_form import read_relief, read_rescheduling
 from stretto.state.work.claims import CommitMode, ConflictMode
@@ -45,7 +45,7 @@ _OWN_KEYS: Final = (
 )
 
 
-class RuleBook(Enum):
+class RuleSet(Enum):
     """By whose rules pods are placed."""
 
     #: The profile's own filters and scores, by class.
@@ -54,7 +54,7 @@ class RuleBook(Enum):
     EXACT = "exact"
 
 
-def read_settings(form: Form) -> dict[str, Any]:
+def read_settings(form: ProfileForm) -> dict[str, Any]:
     """Stretto's own settings as fields of ``Profile``."""
     where = form.where
     own = read.mapping(form.own, _OWN_KEYS, where)
@@ -78,8 +78,8 @@ def read_settings(form: Form) -> dict[str, Any]:
     percentage = form.percentage
     if percentage is not None:
         percentage = read.whole(percentage, 0, 100, form.percentage_at)
-    rules = RuleBook(choice("rules", "fast", [r.value for r in RuleBook]))
-    is_exact = rules is RuleBook.EXACT
+    rules = RuleSet(choice("rules", "fast", [r.value for r in RuleSet]))
+    is_exact = rules is RuleSet.EXACT
     return {
         "percentage": percentage,
         "quota": quota,

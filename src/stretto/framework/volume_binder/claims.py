@@ -4,14 +4,14 @@ from typing import Final, NamedTuple
 
 from stretto.api.types.storage import PersistentVolumeClaim, StorageClass
 from stretto.api.wire import quantity
-from stretto.framework.model.pod_facts import PodFacts
+from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.volume_binder.supply import STORAGE
-from stretto.state.objects import BIND_COMPLETED, Objects
+from stretto.state.objects import BIND_COMPLETED, ClusterObjects
 
 WAIT: Final = "WaitForFirstConsumer"
 
 
-class Claims(NamedTuple):
+class PvcsByState(NamedTuple):
     """A pod's claims by what is to be done about them, in the pod's order."""
 
     #: Bound already.
@@ -22,10 +22,10 @@ class Claims(NamedTuple):
     immediate: tuple[PersistentVolumeClaim, ...]
 
 
-def claims_of(pod: PodFacts, objects: Objects) -> Claims:
+def pvcs_of(pod: SchedulingFacts, objects: ClusterObjects) -> PvcsByState:
     """A pod's claims; all of them must exist."""
     bound, waiting, immediate = [], [], []
-    for name, _ in pod.claim_names():
+    for name, _ in pod.pvc_names():
         claim = objects.claims[pod.namespace, name]
         if claim.spec.volume_name and BIND_COMPLETED in claim.metadata.annotations:
             bound.append(claim)
@@ -33,10 +33,10 @@ def claims_of(pod: PodFacts, objects: Objects) -> Claims:
             waiting.append(claim)
         else:
             immediate.append(claim)
-    return Claims(tuple(bound), tuple(waiting), tuple(immediate))
+    return PvcsByState(tuple(bound), tuple(waiting), tuple(immediate))
 
 
-def size_of(claim: PersistentVolumeClaim) -> int:
+def pvc_size(claim: PersistentVolumeClaim) -> int:
     """Bytes that a claim asks for, in billionths."""
     asked = claim.spec.resources.requests.get(STORAGE)
     return 0 if asked is None else quantity.nano(asked, STORAGE)
@@ -47,6 +47,6 @@ def waits_for_consumer(found: StorageClass | None) -> bool:
     return found is not None and found.volume_binding_mode == WAIT
 
 
-def key_of(claim: PersistentVolumeClaim) -> tuple[str, str]:
+def pvc_key(claim: PersistentVolumeClaim) -> tuple[str, str]:
     """Namespace and name."""
     return claim.metadata.namespace, claim.metadata.name

@@ -17,8 +17,8 @@ from stretto.api.types.storage import (
     VolumeAttachment,
 )
 from stretto.framework.model.nodes import NodeColumns
-from stretto.framework.model.pod_facts import PodFacts
-from stretto.framework.model.snapshot import Snapshot
+from stretto.framework.model.pod_facts import SchedulingFacts
+from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import IntArray
 from stretto.state.objects import Identity, class_name
 
@@ -26,32 +26,32 @@ Drivers = dict[str, str]
 """Driver by volume."""
 
 
-class Asked(NamedTuple):
+class NodeVolumeReaders(NamedTuple):
     """How one node is read; the functions are the plugin's."""
 
     #: Limit by driver.
-    limits: Callable[[Snapshot, int], dict[str, int]]
+    limits: Callable[[ParitySnapshot, int], dict[str, int]]
     #: Volumes that are attached, whoever uses them.
-    attached: Callable[[Snapshot, int], Drivers]
+    attached: Callable[[ParitySnapshot, int], Drivers]
     #: Volumes of a pod, and what is broken.
-    volumes: Callable[[PodFacts, Snapshot], tuple[Drivers, str]]
+    volumes: Callable[[SchedulingFacts, ParitySnapshot], tuple[Drivers, str]]
 
 
-class OnNode(NamedTuple):
+class NodeVolumes(NamedTuple):
     """What is on one node that has limits."""
 
     #: Volumes of each of its pods.
-    by_pod: dict[PodFacts, Drivers]
+    by_pod: dict[SchedulingFacts, Drivers]
     #: Volumes of its pods.
     there: Drivers
     #: Those and what is attached otherwise.
     everything: Drivers
 
 
-class Usage:
+class VolumeUsage:
     """Counts and limits of every node."""
 
-    def __init__(self, snapshot: Snapshot, asked: Asked) -> None:
+    def __init__(self, snapshot: ParitySnapshot, asked: NodeVolumeReaders) -> None:
         """Read nothing yet."""
         #: int64[n] by driver: volumes that are there.
         self.counts: dict[str, IntArray] = {}
@@ -65,8 +65,8 @@ class Usage:
         self._nodes: NodeColumns = snapshot.nodes
         self._asked = asked
         self._at = -1
-        self._known: dict[int, OnNode] = {}
-        self._by_claim: dict[tuple[str, str], set[int]] = {}
+        self._known: dict[int, NodeVolumes] = {}
+        self._rows_by_pvc: dict[tuple[str, str], set[int]] = {}
         # Claims as they were when a node was read for them last.
         self._claims: dict[tuple[str, str], PersistentVolumeClaim] = {}
         self._by_volume: dict[str, set[int]] = {}
@@ -98,9 +98,9 @@ class Usage:
         if kind == PersistentVolumeClaim.__name__:
             key = namespace, name
             before, after = self._claims.get(key), self._snapshot.objects.claims.get(key)
-            if before is not None and after is not None and _counts_the_same(before, after):
+            if before is not None and after is not None and _is_same_count(before, after):
                 return ()
-            return self._by_claim.get(key, ())
+            return self._rows_by_pvc.get(key, ())
         if kind == PersistentVolume.__name__:
             return self._by_volume.get(name, ())
         if kind == CsiNode.__name__:
@@ -122,7 +122,7 @@ class Usage:
             self._attached_at[name] = after
         return [node for node in (before, after) if node is not None]
 
-    def _read(self, node: int, by_pod: Mapping[PodFacts, Drivers]) -> None:
+    def _read(self, node: int, by_pod: Mapping[SchedulingFacts, Drivers]) -> None:
         """One node, in place of what was read before; some of its pods may be known."""
         snapshot, asked = self._snapshot, self._asked
         limits = asked.limits(snapshot, node)
@@ -137,31 +137,31 @@ class Usage:
         if not limits:
             return
         there: Drivers = {}
-        read: dict[PodFacts, Drivers] = {}
+        read: dict[SchedulingFacts, Drivers] = {}
         for pod in snapshot.pods_on[node]:
             if not pod.pod.spec.volumes:
                 continue
             mine = by_pod.get(pod)
             if mine is None:
-                self._note_claims(pod, node)
+                self._record_pvcs(pod, node)
                 mine, broken = asked.volumes(pod, snapshot)
                 if broken:
                     self.broken[node] = broken
-                    self._known[node] = OnNode({}, {}, {})
+                    self._known[node] = NodeVolumes({}, {}, {})
                     return
             read[pod] = mine
             there |= mine
         everything = asked.attached(snapshot, node) | there
-        self._known[node] = OnNode(read, there, everything)
+        self._known[node] = NodeVolumes(read, there, everything)
         self._count(node, everything, 1)
         for volume in there:
             self.holders.setdefault(volume, set()).add(node)
 
-    def _note_claims(self, pod: PodFacts, node: int) -> None:
+    def _record_pvcs(self, pod: SchedulingFacts, node: int) -> None:
         """Remember for which objects a node has to be read again."""
-        for name, _ in pod.claim_names():
+        for name, _ in pod.pvc_names():
             key = pod.namespace, name
-            self._by_claim.setdefault(key, set()).add(node)
+            self._rows_by_pvc.setdefault(key, set()).add(node)
             claim = self._snapshot.objects.claims.get(key)
             if claim is None:
                 self._claims.pop(key, None)
@@ -181,7 +181,7 @@ class Usage:
         return found
 
 
-def _counts_the_same(one: PersistentVolumeClaim, other: PersistentVolumeClaim) -> bool:
+def _is_same_count(one: PersistentVolumeClaim, other: PersistentVolumeClaim) -> bool:
     """Whether two versions of a claim are the same volume of the same driver, and of one owner."""
     return (
         one.spec == other.spec
@@ -190,8 +190,8 @@ def _counts_the_same(one: PersistentVolumeClaim, other: PersistentVolumeClaim) -
     )
 
 
-def usage_of(snapshot: Snapshot, asked: Asked) -> Usage:
+def usage_of(snapshot: ParitySnapshot, asked: NodeVolumeReaders) -> VolumeUsage:
     """The counts of a snapshot, up to date."""
-    found = snapshot.nodes.kept("usage of volumes", lambda: Usage(snapshot, asked))
+    found = snapshot.nodes.kept("usage of volumes", lambda: VolumeUsage(snapshot, asked))
     found.sync()
     return found

@@ -25,9 +25,9 @@ from stretto.api.wire import quantity, selectors
 from stretto.api.wire.selectors import Selector
 from stretto.framework.model.eligible import meets_any
 from stretto.framework.model.nodes import NodeColumns
-from stretto.framework.model.snapshot import Snapshot
+from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import BoolArray, IntArray
-from stretto.state.objects import Objects, class_name, volume_class_name
+from stretto.state.objects import ClusterObjects, class_name, volume_class_name
 
 STORAGE: Final = "storage"
 FILESYSTEM: Final = "Filesystem"
@@ -40,7 +40,7 @@ Item = tuple[int, str]
 """Capacity and name of a volume: the smaller is taken first."""
 
 
-class Reach(NamedTuple):
+class VolumeReach(NamedTuple):
     """Who reaches a volume."""
 
     #: Equal for volumes that the same nodes reach.
@@ -51,7 +51,7 @@ class Reach(NamedTuple):
     few: npt.NDArray[np.int64]
 
 
-class Asked(NamedTuple):
+class PvcRequirements(NamedTuple):
     """What a claim asks of a volume."""
 
     #: Storage class.
@@ -68,17 +68,17 @@ class Asked(NamedTuple):
     selector: Selector | None
 
 
-class Supply:
+class VolumeSupply:
     """Free volumes that could serve claims that ask the same."""
 
-    def __init__(self, asked: Asked, size: int) -> None:
+    def __init__(self, asked: PvcRequirements, size: int) -> None:
         """Of so many nodes, with no volume yet."""
         #: What is asked.
         self.asked = asked
         self._counts: IntArray = np.zeros(size, np.int64)
         #: Rises with every volume that comes or goes.
         self.version = 0
-        self._held: dict[str, tuple[Item, Reach]] = {}
+        self._held: dict[str, tuple[Item, VolumeReach]] = {}
         self._on: dict[int, list[Item]] = {}
         self._wide: dict[bytes, tuple[BoolArray, list[Item]]] = {}
         # Volumes of wide reach that came, or went, and are not in the counts yet.
@@ -110,7 +110,7 @@ class Supply:
             and (asked.selector is None or asked.selector.matches(meta.labels))
         )
 
-    def add(self, name: str, capacity: int, reach: Reach) -> None:
+    def add(self, name: str, capacity: int, reach: VolumeReach) -> None:
         """A volume that suits."""
         self.version += 1
         item = capacity, name
@@ -155,19 +155,19 @@ class Supply:
         return [items for mask, items in self._wide.values() if items and mask[node]]
 
 
-class Supplies:
+class VolumeSupplies:
     """Every table over one set of nodes."""
 
-    def __init__(self, objects: Objects, nodes: NodeColumns) -> None:
+    def __init__(self, objects: ClusterObjects, nodes: NodeColumns) -> None:
         """Nothing asked yet."""
         self._objects = objects
         self._nodes = nodes
         self._at = -1
-        self._tables: dict[str, dict[Asked, Supply]] = {}
+        self._tables: dict[str, dict[PvcRequirements, VolumeSupply]] = {}
         self._seen: dict[str, PersistentVolume] = {}
         self._capacity: dict[str, int] = {}
-        self._kept_for: dict[tuple[str, str], dict[str, None]] = {}
-        self._reaches: dict[bytes, Reach] = {}
+        self._reserved_for: dict[tuple[str, str], dict[str, None]] = {}
+        self._reaches: dict[bytes, VolumeReach] = {}
         #: What follows from classes, drivers and their capacities alone.
         self.makings: dict[Hashable, object] = {}
         #: What nodes answer to claims that wait, by tables and their versions.
@@ -192,7 +192,7 @@ class Supplies:
         for name in sorted(names):
             self._follow(name)
 
-    def of(self, claim: PersistentVolumeClaim, size: int) -> Supply:
+    def of(self, claim: PersistentVolumeClaim, size: int) -> VolumeSupply:
         """The volumes that could serve a claim of that many bytes."""
         spec, selector = claim.spec, None
         if spec.selector is not None:
@@ -200,24 +200,24 @@ class Supplies:
         name = class_name(claim)
         modes, mode = frozenset(spec.access_modes), spec.volume_mode or FILESYSTEM
         attributes = spec.volume_attributes_class_name or ""
-        asked = Asked(name, size, modes, mode, attributes, selector)
+        asked = PvcRequirements(name, size, modes, mode, attributes, selector)
         tables = self._tables.setdefault(name, {})
         found = tables.get(asked)
         if found is None:
-            found = tables[asked] = Supply(asked, self._nodes.count)
+            found = tables[asked] = VolumeSupply(asked, self._nodes.count)
             for volume in self._seen.values():
                 if volume_class_name(volume) == name:
                     self._offer(found, volume)
         return found
 
-    def is_kept_for(self, key: tuple[str, str]) -> bool:
+    def is_reserved_for(self, key: tuple[str, str]) -> bool:
         """Whether any volume is kept for a claim."""
-        return bool(self._kept_for.get(key))
+        return bool(self._reserved_for.get(key))
 
     def kept(self, claim: PersistentVolumeClaim, size: int) -> PersistentVolume | None:
         """The volume that is kept for a claim and could serve it."""
         key = claim.metadata.namespace, claim.metadata.name
-        names = self._kept_for.get(key, {})
+        names = self._reserved_for.get(key, {})
         if len(names) > 1:  # the first that was known, as upstream's list has it
             names = {each: None for each in self._objects.volumes if each in names}
         for name in names:
@@ -239,7 +239,7 @@ class Supplies:
 
     def _follow(self, name: str) -> None:
         before, after = self._seen.get(name), self._objects.volumes.get(name)
-        if before is not None and after is not None and _serves_the_same(before, after):
+        if before is not None and after is not None and _is_same_supply(before, after):
             self._seen[name] = after
             return
         self._seen.pop(name, None)
@@ -248,7 +248,7 @@ class Supplies:
                 table.discard(name)
             if before.spec.claim_ref is not None:
                 key = before.spec.claim_ref.namespace, before.spec.claim_ref.name
-                self._kept_for[key].pop(name, None)
+                self._reserved_for[key].pop(name, None)
         if after is None:
             self._capacity.pop(name, None)
             return
@@ -258,16 +258,16 @@ class Supplies:
             self._capacity[name] = 0 if told is None else quantity.nano(told, STORAGE)
         if after.spec.claim_ref is not None:
             key = after.spec.claim_ref.namespace, after.spec.claim_ref.name
-            self._kept_for.setdefault(key, {})[name] = None
+            self._reserved_for.setdefault(key, {})[name] = None
         for table in self._tables.get(volume_class_name(after), {}).values():
             self._offer(table, after)
 
-    def _offer(self, table: Supply, volume: PersistentVolume) -> None:
+    def _offer(self, table: VolumeSupply, volume: PersistentVolume) -> None:
         name = volume.metadata.name
         if table.suits(volume, self._capacity[name]):
             table.add(name, self._capacity[name], self._reach(volume))
 
-    def _reach(self, volume: PersistentVolume) -> Reach:
+    def _reach(self, volume: PersistentVolume) -> VolumeReach:
         affinity = volume.spec.node_affinity
         required = affinity.required if affinity is not None else None
         key = b"" if required is None else msgspec.json.encode(required)
@@ -276,7 +276,7 @@ class Supplies:
             found = self._reaches[key] = self._new_reach(key, volume)
         return found
 
-    def _new_reach(self, key: bytes, volume: PersistentVolume) -> Reach:
+    def _new_reach(self, key: bytes, volume: PersistentVolume) -> VolumeReach:
         affinity = volume.spec.node_affinity
         if affinity is None or affinity.required is None:
             mask = np.ones(self._nodes.count, np.bool_)
@@ -284,18 +284,22 @@ class Supplies:
             terms = affinity.required.node_selector_terms
             mask = meets_any(terms, self._nodes, names=False)
         nodes = np.flatnonzero(mask)
-        return Reach(key, None, nodes) if len(nodes) <= FEW else Reach(key, mask, nodes[:0])
+        return (
+            VolumeReach(key, None, nodes)
+            if len(nodes) <= FEW
+            else VolumeReach(key, mask, nodes[:0])
+        )
 
 
-def supplies_of(snapshot: Snapshot) -> Supplies:
+def supplies_of(snapshot: ParitySnapshot) -> VolumeSupplies:
     """The tables of a snapshot, up to date."""
     nodes, objects = snapshot.nodes, snapshot.objects
-    found = nodes.kept("supplies", lambda: Supplies(objects, nodes))
+    found = nodes.kept("supplies", lambda: VolumeSupplies(objects, nodes))
     found.sync()
     return found
 
 
-def _serves_the_same(one: PersistentVolume, other: PersistentVolume) -> bool:
+def _is_same_supply(one: PersistentVolume, other: PersistentVolume) -> bool:
     """Whether two versions of a volume can serve the same claims."""
     meta, others = one.metadata, other.metadata
     return one is other or (

@@ -22,10 +22,10 @@ from stretto.api.types.storage import (
 from stretto.api.wire import quantity, selectors
 from stretto.framework.model.eligible import meets_any
 from stretto.framework.model.nodes import NodeColumns
-from stretto.framework.model.snapshot import Snapshot
+from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import BoolArray, IntArray
-from stretto.framework.volume_binder.claims import Claims, key_of, size_of
-from stretto.framework.volume_binder.supply import STORAGE, Supply, supplies_of
+from stretto.framework.volume_binder.claims import PvcsByState, pvc_key, pvc_size
+from stretto.framework.volume_binder.supply import STORAGE, VolumeSupply, supplies_of
 from stretto.state.objects import SELECTED_NODE, class_name
 
 NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
@@ -40,7 +40,7 @@ NO_SPACE: Final = "node(s) did not have enough free storage"
 NO_VOLUME: Final = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
 
 
-class Found(NamedTuple):
+class VolumeDecision(NamedTuple):
     """What would be done about a pod's claims on a node."""
 
     #: Why the node is refused.
@@ -53,11 +53,11 @@ class Found(NamedTuple):
     error: str = ""
 
 
-NOTHING_TO_DO: Final = Found(())
+NOTHING_TO_DO: Final = VolumeDecision(())
 """Of a pod whose claims are bound, or that has none."""
 
 
-class Candidate(NamedTuple):
+class VolumeCandidate(NamedTuple):
     """A volume that could serve a claim."""
 
     #: The volume.
@@ -66,22 +66,22 @@ class Candidate(NamedTuple):
     reach: BoolArray
 
 
-class Match(NamedTuple):
+class PvcMatch(NamedTuple):
     """The volumes that could serve a claim."""
 
     #: The claim.
     claim: PersistentVolumeClaim
     #: The volume that is kept for it, if any; then no other is looked at.
-    kept: Candidate | None
+    kept: VolumeCandidate | None
     #: The free ones.
-    others: Supply
+    others: VolumeSupply
 
     def counts(self) -> IntArray:
         """int64[n]: volumes for it by node."""
         return self.others.counts if self.kept is None else self.kept.reach.astype(np.int64)
 
 
-class Making(NamedTuple):
+class VolumeProvisioning(NamedTuple):
     """Where a claim's volume could be made."""
 
     #: What is broken; empty where nothing is.
@@ -103,10 +103,10 @@ def reached(volume: PersistentVolume, nodes: NodeColumns) -> BoolArray:
     return nodes.kept(key, lambda: meets_any(terms, nodes, names=False))
 
 
-class Binder:
+class VolumeBinder:
     """Judges nodes for the claims of one pod."""
 
-    def __init__(self, claims: Claims, snapshot: Snapshot) -> None:
+    def __init__(self, claims: PvcsByState, snapshot: ParitySnapshot) -> None:
         """Work out what does not depend on the node."""
         self._claims = claims
         self._snapshot = snapshot
@@ -116,12 +116,12 @@ class Binder:
         self._reach = [self._bound(each) for each in claims.bound]
         self._selected = [c for c in claims.waiting if SELECTED_NODE in c.metadata.annotations]
         free = [c for c in claims.waiting if SELECTED_NODE not in c.metadata.annotations]
-        sizes = {key_of(each): size_of(each) for each in free}
-        ordered = sorted(free, key=lambda each: sizes[key_of(each)])
-        self._matches = [self._match(each, sizes[key_of(each)]) for each in ordered]
-        self._making = {key_of(each): self._make(each) for each in claims.waiting}
+        sizes = {pvc_key(each): pvc_size(each) for each in free}
+        ordered = sorted(free, key=lambda each: sizes[pvc_key(each)])
+        self._matches = [self._match(each, sizes[pvc_key(each)]) for each in ordered]
+        self._making = {pvc_key(each): self._make(each) for each in claims.waiting}
 
-    def answers(self) -> tuple[list[Found], npt.NDArray[np.intp]]:
+    def answers(self) -> tuple[list[VolumeDecision], npt.NDArray[np.intp]]:
         """The different answers, without volumes; and intp[n]: the number of each node's.
 
         Claims that wait and name no node depend on what they ask alone: answered once for all.
@@ -136,10 +136,10 @@ class Binder:
             if len(self._supplies.answers) >= ANSWERS:
                 self._supplies.answers.clear()
             found = self._supplies.answers[key] = makings, self._answers()
-        kept: tuple[list[Found], npt.NDArray[np.intp]] = found[1]
+        kept: tuple[list[VolumeDecision], npt.NDArray[np.intp]] = found[1]
         return kept
 
-    def _answers(self) -> tuple[list[Found], npt.NDArray[np.intp]]:
+    def _answers(self) -> tuple[list[VolumeDecision], npt.NDArray[np.intp]]:
         codes, errors = self._codes()
         if not codes.any():
             return [NOTHING_TO_DO], np.zeros(len(codes), np.intp)
@@ -172,7 +172,7 @@ class Binder:
         everywhere = np.ones(count, np.bool_)
         asked = [(each, everywhere) for each in self._selected]
         for claim, left in (*asked, *self._left(still)):
-            making = self._making[key_of(claim)]
+            making = self._making[pvc_key(claim)]
             here = still & left
             if making.error:
                 errors.append(making.error)
@@ -197,26 +197,26 @@ class Binder:
             if rivals > 1:
                 unsure |= (have > 0) & (have < rivals)
         for node in np.flatnonzero(unsure & asked).tolist():
-            without = {key_of(claim) for claim in self._choose(node)[1]}
+            without = {pvc_key(claim) for claim in self._choose(node)[1]}
             for match, mask in zip(self._matches, left, strict=True):
-                mask[node] = key_of(match.claim) in without
+                mask[node] = pvc_key(match.claim) in without
         return [(match.claim, mask) for match, mask in zip(self._matches, left, strict=True)]
 
-    def find(self, node: int) -> Found:
+    def find(self, node: int) -> VolumeDecision:
         """What would be done on one node."""
         conflict, lost = self._check_bound(node)
         name = self._nodes.names[node]
         for claim in self._selected:
             if claim.metadata.annotations[SELECTED_NODE] != name:
-                return Found(_reasons(conflict, True, False, lost))
+                return VolumeDecision(_reasons(conflict, True, False, lost))
         taken, left = self._choose(node)
-        error, no_volume, no_room = self._provide((*self._selected, *left), node)
+        error, no_volume, no_capacity = self._provide((*self._selected, *left), node)
         if error:
-            return Found((), error=error)
-        reasons = _reasons(conflict, no_volume, no_room, lost)
-        return Found(reasons, tuple(taken), (*self._selected, *left))
+            return VolumeDecision((), error=error)
+        reasons = _reasons(conflict, no_volume, no_capacity, lost)
+        return VolumeDecision(reasons, tuple(taken), (*self._selected, *left))
 
-    def find_for(self, waiting: tuple[PersistentVolumeClaim, ...], node: int) -> Found:
+    def find_for(self, waiting: tuple[PersistentVolumeClaim, ...], node: int) -> VolumeDecision:
         """What would be done on one node for other claims that ask the same in the same order.
 
         Only where these and the binder's own wait, name no node and have no volume kept for them,
@@ -225,9 +225,9 @@ class Binder:
         self._supplies.sync()
         found = self.find(node)
         theirs = dict(zip(self._making, waiting, strict=True))
-        taken = tuple([(volume, theirs[key_of(claim)]) for volume, claim in found.taken])
-        made = tuple([theirs[key_of(claim)] for claim in found.made])
-        return Found(found.reasons, taken, made, found.error)
+        taken = tuple([(volume, theirs[pvc_key(claim)]) for volume, claim in found.taken])
+        made = tuple([theirs[pvc_key(claim)] for claim in found.made])
+        return VolumeDecision(found.reasons, taken, made, found.error)
 
     def _check_bound(self, node: int) -> tuple[bool, bool]:
         """Whether a bound volume is out of reach, or is gone; the first such claim decides."""
@@ -264,7 +264,7 @@ class Binder:
     ) -> tuple[str, bool, bool]:
         """What is broken, whether a volume cannot be made, whether there is no room."""
         for claim in claims:
-            each = self._making[key_of(claim)]
+            each = self._making[pvc_key(claim)]
             if each.error:
                 return each.error, False, False
             if not each.allowed[node]:
@@ -277,31 +277,31 @@ class Binder:
         volume = self._objects.volumes.get(claim.spec.volume_name)
         return None if volume is None else reached(volume, self._nodes)
 
-    def _match(self, claim: PersistentVolumeClaim, size: int) -> Match:
+    def _match(self, claim: PersistentVolumeClaim, size: int) -> PvcMatch:
         kept = self._supplies.kept(claim, size)
         others = self._supplies.of(claim, size)
         if kept is None:
-            return Match(claim, None, others)
-        return Match(claim, Candidate(kept, reached(kept, self._nodes)), others)
+            return PvcMatch(claim, None, others)
+        return PvcMatch(claim, VolumeCandidate(kept, reached(kept, self._nodes)), others)
 
-    def _make(self, claim: PersistentVolumeClaim) -> Making:
+    def _make(self, claim: PersistentVolumeClaim) -> VolumeProvisioning:
         key = class_name(claim), claim.spec.resources.requests.get(STORAGE)
         found = self._supplies.makings.get(key)
         if found is None:
             found = self._supplies.makings[key] = self._new_making(claim)
-        assert isinstance(found, Making)
+        assert isinstance(found, VolumeProvisioning)
         return found
 
-    def _new_making(self, claim: PersistentVolumeClaim) -> Making:
+    def _new_making(self, claim: PersistentVolumeClaim) -> VolumeProvisioning:
         everywhere = np.ones(self._nodes.count, np.bool_)
         found = self._objects.class_of(claim)
         if found is None:
             error = f'failed to find storage class "{class_name(claim)}"'
-            return Making(error, everywhere, everywhere)
+            return VolumeProvisioning(error, everywhere, everywhere)
         if found.provisioner in ("", NO_PROVISIONER):
-            return Making("", ~everywhere, everywhere)
+            return VolumeProvisioning("", ~everywhere, everywhere)
         allowed = self._topology(found.allowed_topologies)
-        return Making("", allowed, self._room(claim, found))
+        return VolumeProvisioning("", allowed, self._room(claim, found))
 
     def _topology(self, terms: tuple[TopologyTerm, ...]) -> BoolArray:
         """Nodes where a class may make volumes: any term, all of its labels."""
@@ -311,7 +311,9 @@ class Binder:
         for term in terms:
             if term.match_label_expressions:
                 rules = tuple(
-                    selectors.Rule(each.key, selectors.Operator.IN, tuple(sorted(each.values)))
+                    selectors.SelectorRule(
+                        each.key, selectors.Operator.IN, tuple(sorted(each.values))
+                    )
                     for each in term.match_label_expressions
                 )
                 mask |= self._nodes.holds(rules)
@@ -346,20 +348,20 @@ def _name(volume: PersistentVolume) -> str:
     return volume.metadata.name
 
 
-def _reasons(conflict: bool, unmatched: bool, no_room: bool, lost: bool) -> tuple[str, ...]:
-    if not (conflict or unmatched or no_room or lost):
+def _reasons(conflict: bool, unmatched: bool, no_capacity: bool, lost: bool) -> tuple[str, ...]:
+    if not (conflict or unmatched or no_capacity or lost):
         return ()
     told = (
         (conflict, NODE_CONFLICT),
         (unmatched, BIND_CONFLICT),
-        (no_room, NO_SPACE),
+        (no_capacity, NO_SPACE),
         (lost, NO_VOLUME),
     )
     return tuple(reason for holds, reason in told if holds)
 
 
-def _answer(code: int, errors: list[str]) -> Found:
+def _answer(code: int, errors: list[str]) -> VolumeDecision:
     if code >> _BITS:
-        return Found((), error=errors[(code >> _BITS) - 1])
+        return VolumeDecision((), error=errors[(code >> _BITS) - 1])
     bits = [bool(code & bit) for bit in (_CONFLICT, _UNMATCHED, _NO_ROOM, _LOST)]
-    return Found(_reasons(*bits))
+    return VolumeDecision(_reasons(*bits))

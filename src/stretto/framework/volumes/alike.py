@@ -17,18 +17,18 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.api.types.storage import PersistentVolumeClaim
-from stretto.framework.model.pod_facts import PodFacts
-from stretto.framework.model.snapshot import Snapshot
-from stretto.framework.volume_binder.claims import key_of, waits_for_consumer
-from stretto.framework.volume_binder.limits import Usage
-from stretto.framework.volume_binder.supply import STORAGE, Supplies
-from stretto.framework.volume_binder.volumes import NOTHING_TO_DO, Binder, Found
+from stretto.framework.model.pod_facts import SchedulingFacts
+from stretto.framework.model.snapshot import ParitySnapshot
+from stretto.framework.volume_binder.claims import pvc_key, waits_for_consumer
+from stretto.framework.volume_binder.limits import VolumeUsage
+from stretto.framework.volume_binder.supply import STORAGE, VolumeSupplies
+from stretto.framework.volume_binder.volumes import NOTHING_TO_DO, VolumeBinder, VolumeDecision
 from stretto.state.objects import SELECTED_NODE, class_name
 
 _FOREVER: Final = np.iinfo(np.int64).max
 
 
-class Fresh(NamedTuple):
+class UnboundPvcs(NamedTuple):
     """Claims of a pod that depend on what they ask alone."""
 
     #: Equal for pods that ask the same in the same order.
@@ -37,9 +37,11 @@ class Fresh(NamedTuple):
     claims: tuple[PersistentVolumeClaim, ...]
 
 
-def fresh(pod: PodFacts, snapshot: Snapshot, supplies: Supplies) -> Fresh | None:
+def fresh(
+    pod: SchedulingFacts, snapshot: ParitySnapshot, supplies: VolumeSupplies
+) -> UnboundPvcs | None:
     """A pod's claims where that is all its volumes are; ``None`` where it must be asked alone."""
-    objects, users = snapshot.objects, snapshot.claim_users
+    objects, users = snapshot.objects, snapshot.pvc_users
     asked: list[Hashable] = []
     claims: list[PersistentVolumeClaim] = []
     for volume in pod.pod.spec.volumes:
@@ -51,7 +53,7 @@ def fresh(pod: PodFacts, snapshot: Snapshot, supplies: Supplies) -> Fresh | None
             continue
         key = pod.namespace, volume.persistent_volume_claim.claim_name
         claim = objects.claims.get(key)
-        if claim is None or key in users or supplies.is_kept_for(key):
+        if claim is None or key in users or supplies.is_reserved_for(key):
             return None
         spec, meta = claim.spec, claim.metadata
         if spec.volume_name or SELECTED_NODE in meta.annotations or meta.deletion_timestamp:
@@ -63,12 +65,12 @@ def fresh(pod: PodFacts, snapshot: Snapshot, supplies: Supplies) -> Fresh | None
         kind = class_name(claim), spec.volume_mode, spec.volume_attributes_class_name
         asked.append((*kind, size, modes, selector))
         claims.append(claim)
-    if len(claims) > 1 and len(set(map(key_of, claims))) < len(claims):
+    if len(claims) > 1 and len(set(map(pvc_key, claims))) < len(claims):
         return None
-    return Fresh(tuple(asked), tuple(claims))
+    return UnboundPvcs(tuple(asked), tuple(claims))
 
 
-def room_under(usage: Usage, new: Counter[str]) -> npt.NDArray[np.int64] | None:
+def capacity_within_limits(usage: VolumeUsage, new: Counter[str]) -> npt.NDArray[np.int64] | None:
     """int64[n]: how many pods with so many volumes of each driver a node takes; ``None``: any.
 
     Args:
@@ -85,16 +87,16 @@ def room_under(usage: Usage, new: Counter[str]) -> npt.NDArray[np.int64] | None:
     return found
 
 
-class Alike:
+class AlikePods:
     """The pods of one run, each looked at on the slot that it was given."""
 
-    def __init__(self, binder: Binder | None, room: npt.NDArray[np.int64] | None) -> None:
+    def __init__(self, binder: VolumeBinder | None, room: npt.NDArray[np.int64] | None) -> None:
         """Begin with what holds for the first of them."""
         self._binder = binder
         self._room = room
         self._came: Counter[int] = Counter()
 
-    def find(self, claims: tuple[PersistentVolumeClaim, ...], node: int) -> Found | None:
+    def find(self, claims: tuple[PersistentVolumeClaim, ...], node: int) -> VolumeDecision | None:
         """What the next pod gets on a node; ``None`` where it may not go there any more."""
         if self._room is not None and self._came[node] >= self._room[node]:
             return None

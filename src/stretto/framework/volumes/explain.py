@@ -17,19 +17,19 @@ from stretto.framework.contract.rule import (
     SlotArray,
     View,
 )
-from stretto.framework.model.status import Code
+from stretto.framework.model.status import StatusCode
 from stretto.framework.plugins.volumes import VolumeRule
-from stretto.framework.volumes.rules import Judged, Said, VolumeRules
+from stretto.framework.volumes.rules import VolumeJudgement, VolumeRuleResult, VolumeRules
 from stretto.state.classes.table import PodClass
 
 
-class SaidOfVolumes(FilterRule):
+class VolumeRuleAdapter(FilterRule):
     """What one volume rule says of one pod."""
 
     NAME = ""
     SCOPE = VolumeRule.SCOPE
 
-    def __init__(self, said: Sequence[Said], nowhere: str) -> None:
+    def __init__(self, said: Sequence[VolumeRuleResult], nowhere: str) -> None:
         """Say this of nodes, or why there is none."""
         super().__init__({})
         self._said = said
@@ -52,7 +52,7 @@ class SaidOfVolumes(FilterRule):
         for each in self._said:
             refused, which = each.refused[slots], each.which[slots]
             for number in np.unique(which[refused]).tolist():
-                resolvable = each.codes[number] is Code.UNSCHEDULABLE
+                resolvable = each.codes[number] is StatusCode.UNSCHEDULABLE
                 found.extend(
                     Refusal(text, refused & (which == number), resolvable)
                     for text in each.reasons[number]
@@ -60,16 +60,18 @@ class SaidOfVolumes(FilterRule):
         return found
 
 
-def said_of(filters: Sequence[FilterRule], rules: VolumeRules, row: int) -> tuple[FilterRule, ...]:
+def volume_adapters_of(
+    filters: Sequence[FilterRule], rules: VolumeRules, row: int
+) -> tuple[FilterRule, ...]:
     """The filters of a profile, the volume rules replaced by what they say of one pod."""
-    judged = rules.judge_alone(row)
+    judged = rules.judge_one(row)
     return tuple(_of(rule, judged) if isinstance(rule, VolumeRule) else rule for rule in filters)
 
 
-def _of(rule: VolumeRule, judged: Judged) -> FilterRule:
+def _of(rule: VolumeRule, judged: VolumeJudgement) -> FilterRule:
     name, reason = judged.nowhere
     said = [each for each in judged.said if each.rule == rule.NAME]
     mine = reason if name == rule.NAME or (reason and not name) else ""
-    kind = type(rule.NAME, (SaidOfVolumes,), {"NAME": rule.NAME, "CURES": rule.CURES})
+    kind = type(rule.NAME, (VolumeRuleAdapter,), {"NAME": rule.NAME, "CURES": rule.CURES})
     found: FilterRule = kind(said, mine)
     return found

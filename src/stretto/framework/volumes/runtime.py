@@ -15,24 +15,24 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.base.rng import Rng
-from stretto.framework.compiled.placement import NOT_TRIED, Placement, Request
+from stretto.framework.compiled.placement import NOT_TRIED, BatchPlacement, PlacementRequest
 from stretto.framework.engine.diagnosis import message_of
-from stretto.framework.engine.runtime import Engine
-from stretto.framework.groups.runtime import StagedRuntime
+from stretto.framework.engine.runtime import CompiledProfile
+from stretto.framework.groups.runtime import GroupRuntime
 from stretto.framework.plugins.parity.cures import CURES
 from stretto.framework.plugins.volumes import VolumeRule
-from stretto.framework.volume_binder.claims import key_of
-from stretto.framework.volume_binder.volumes import Found
-from stretto.framework.volumes.alike import Fresh
-from stretto.framework.volumes.rules import Judged, VolumeRules, choice_of
-from stretto.state.work.claims import NoPlace, VolumeChoice, Wait
+from stretto.framework.volume_binder.claims import pvc_key
+from stretto.framework.volume_binder.volumes import VolumeDecision
+from stretto.framework.volumes.alike import UnboundPvcs
+from stretto.framework.volumes.rules import VolumeJudgement, VolumeRules, choice_of
+from stretto.state.work.claims import AwaitedNode, PlacementFailure, VolumeChoice
 from stretto.state.work.units import Cure, Units
 
 MANY: Final = 512
 """Pods whose volumes ask the same that are placed at a time."""
 
 
-class _Home(NamedTuple):
+class _VolumePlacement(NamedTuple):
     """A pod that was placed, to be taken back perhaps."""
 
     #: Its place in the request.
@@ -42,13 +42,15 @@ class _Home(NamedTuple):
     #: Its devices.
     mask: int
     #: What it gets.
-    found: Found | None
+    found: VolumeDecision | None
 
 
-class VolumeRuntime(StagedRuntime):
+class VolumeRuntime(GroupRuntime):
     """Places every pod of one shard, those with volumes too."""
 
-    def __init__(self, engine: Engine, rng: Rng, tier: str = "auto", units: Units | None = None):
+    def __init__(
+        self, engine: CompiledProfile, rng: Rng, tier: str = "auto", units: Units | None = None
+    ):
         """A runtime of its own snapshot."""
         super().__init__(engine, rng, tier, units)
         names = frozenset(r.NAME for r in engine.profile.filters if isinstance(r, VolumeRule))
@@ -56,7 +58,7 @@ class VolumeRuntime(StagedRuntime):
         #: Pods with volumes that ask the same are placed so many at a time.
         self._many = MANY
 
-    def place(self, request: Request) -> Placement:
+    def place(self, request: PlacementRequest) -> BatchPlacement:
         """Place a batch on the snapshot, in order; the snapshot shows the result at once."""
         if not self.engine.cluster.records or not len(request.rows):
             return super().place(request)
@@ -66,21 +68,21 @@ class VolumeRuntime(StagedRuntime):
         self._volumes.view.sync()
         return self._in_turn(request, has)._replace(basis=self.engine.cluster.basis)
 
-    def _in_turn(self, request: Request, has: npt.NDArray[np.bool_]) -> Placement:
+    def _in_turn(self, request: PlacementRequest, has: npt.NDArray[np.bool_]) -> BatchPlacement:
         """Runs of units without volumes, and units with some one by one."""
         count, units = len(request.class_ids), len(request.at_least)
         slots, masks = np.full(count, NOT_TRIED, np.int32), np.zeros(count, np.int32)
-        said: dict[int, NoPlace] = {}
+        said: dict[int, PlacementFailure] = {}
         volumes: dict[int, VolumeChoice] = {}
         with_some = [
             bool(has[request.starts[u] : request.starts[u + 1]].any()) for u in range(units)
         ]
-        waits: dict[int, Wait] = {}
+        waits: dict[int, AwaitedNode] = {}
         u, others = 0, None
         one_by_one = bool(self.engine.cluster.directed) or any(request.blocking)
         while u < units:
             looks = with_some[u] and not one_by_one
-            run = self._alike_from(request, u, with_some) if looks else []
+            run = self._run_of_alike(request, u, with_some) if looks else []
             last = u + max(1, len(run))
             while not with_some[u] and last < units and not with_some[last]:
                 last += 1
@@ -97,20 +99,22 @@ class VolumeRuntime(StagedRuntime):
             others = placed.others if others is None else others
             if placed.tried < last - u or self._is_blocked(part, placed):
                 u += placed.tried
-                return Placement(slots, masks, u, said, volumes, None, others, waits)
+                return BatchPlacement(slots, masks, u, said, volumes, None, others, waits)
             u = last
-        return Placement(slots, masks, units, said, volumes, None, others, waits)
+        return BatchPlacement(slots, masks, units, said, volumes, None, others, waits)
 
-    def _alike_from(self, request: Request, u: int, with_some: Sequence[bool]) -> list[Fresh]:
+    def _run_of_alike(
+        self, request: PlacementRequest, u: int, with_some: Sequence[bool]
+    ) -> list[UnboundPvcs]:
         """Single pods from a unit on whose volumes ask the same, each of claims of its own."""
-        found: list[Fresh] = []
+        found: list[UnboundPvcs] = []
         used: set[tuple[str, str]] = set()
         starts = request.starts
         while u < len(with_some) and with_some[u] and starts[u + 1] - starts[u] == 1:
             claims = self._volumes.fresh(int(request.rows[starts[u]]))
             if claims is None or (found and claims.asked != found[0].asked):
                 break
-            mine = set(map(key_of, claims.claims))
+            mine = set(map(pvc_key, claims.claims))
             if not used.isdisjoint(mine):
                 break
             used |= mine
@@ -118,19 +122,19 @@ class VolumeRuntime(StagedRuntime):
             u += 1
         return found
 
-    def _together(self, part: Request, run: Sequence[Fresh]) -> Placement:
+    def _together(self, part: PlacementRequest, run: Sequence[UnboundPvcs]) -> BatchPlacement:
         """Single pods whose volumes ask the same, many in one call.
 
         Those whose slot is full once others are there are taken back and placed again.
         """
         count, begin, others = len(run), 0, None
         slots, masks = np.full(count, -1, np.int32), np.zeros(count, np.int32)
-        said: dict[int, NoPlace] = {}
+        said: dict[int, PlacementFailure] = {}
         volumes: dict[int, VolumeChoice] = {}
         while begin < count:
             judged = self._volumes.judge(int(part.rows[begin]))
-            if _is_nowhere(judged):
-                said.update(self._nobody(part, begin, judged))
+            if _has_no_slot(judged):
+                said.update(self._no_node_for_all(part, begin, judged))
                 break
             many = part.part(begin, min(count, begin + self._many))
             placed = self._within(many, judged.allowed)
@@ -144,17 +148,21 @@ class VolumeRuntime(StagedRuntime):
             whole = end == begin + len(placed.slots)
             self._many = min(2 * self._many, MANY) if whole else max(1, done.tried)
             begin = end
-        return Placement(slots, masks, count, said, volumes, None, others)
+        return BatchPlacement(slots, masks, count, said, volumes, None, others)
 
     def _settle(
-        self, part: Request, placed: Placement, run: Sequence[Fresh], judged: Judged
-    ) -> Placement:
+        self,
+        part: PlacementRequest,
+        placed: BatchPlacement,
+        run: Sequence[UnboundPvcs],
+        judged: VolumeJudgement,
+    ) -> BatchPlacement:
         """Give pods that were placed together their volumes, in order, until a slot is full."""
-        said: dict[int, NoPlace] = {}
+        said: dict[int, PlacementFailure] = {}
         volumes: dict[int, VolumeChoice] = {}
         alike = self._volumes.alike(int(part.rows[0]), judged)
         slots, rows, at = placed.slots.tolist(), np.asarray(part.rows).tolist(), 0
-        known: Judged | None = judged
+        known: VolumeJudgement | None = judged
         for at, (slot, row) in enumerate(zip(slots, rows, strict=True)):
             if slot < 0:
                 known = known or self._volumes.judge(row)
@@ -177,14 +185,18 @@ class VolumeRuntime(StagedRuntime):
                 self.give_back(int(part.class_ids[i]), slots[i], int(placed.devices[i]))
         return placed._replace(tried=at, said=said, volumes=volumes)
 
-    def _nobody(self, part: Request, begin: int, judged: Judged) -> dict[int, NoPlace]:
+    def _no_node_for_all(
+        self, part: PlacementRequest, begin: int, judged: VolumeJudgement
+    ) -> dict[int, PlacementFailure]:
         """What is said of pods, from one on, whose volumes let them go nowhere."""
-        by_class: dict[int, NoPlace] = {}
+        by_class: dict[int, PlacementFailure] = {}
         for class_id in dict.fromkeys(int(each) for each in part.class_ids[begin:]):
             by_class[class_id] = self._no_place(class_id, judged)
         return {i: by_class[int(part.class_ids[i])] for i in range(begin, len(part.class_ids))}
 
-    def _within(self, part: Request, allowed: npt.NDArray[np.bool_] | None) -> Placement:
+    def _within(
+        self, part: PlacementRequest, allowed: npt.NDArray[np.bool_] | None
+    ) -> BatchPlacement:
         """Place by the profile's rules inside some slots."""
         self.only = allowed
         try:
@@ -192,14 +204,14 @@ class VolumeRuntime(StagedRuntime):
         finally:
             self.only = None
 
-    def _is_blocked(self, part: Request, placed: Placement) -> bool:
+    def _is_blocked(self, part: PlacementRequest, placed: BatchPlacement) -> bool:
         """Whether the last unit of a part blocks and failed."""
         if not len(part.blocking) or not part.blocking[-1]:
             return False
         begin = int(part.starts[-2])
         return int((placed.slots[begin:] >= 0).sum()) < max(1, int(part.at_least[-1]))
 
-    def _unit(self, part: Request) -> Placement:
+    def _unit(self, part: PlacementRequest) -> BatchPlacement:
         """One unit, in the first of the places that its PodGroup names which holds it."""
         count, at_least = len(part.class_ids), max(1, int(part.at_least[0]))
         places = self.places(part)
@@ -217,13 +229,13 @@ class VolumeRuntime(StagedRuntime):
         return placed
 
     def _inside(
-        self, part: Request, home: npt.NDArray[np.bool_] | None, at_least: int
-    ) -> Placement:
+        self, part: PlacementRequest, home: npt.NDArray[np.bool_] | None, at_least: int
+    ) -> BatchPlacement:
         """One unit, pod by pod, as many at least or none; ``home`` are the slots it may use."""
         count = len(part.class_ids)
         slots, masks = np.full(count, NOT_TRIED, np.int32), np.zeros(count, np.int32)
-        said: dict[int, NoPlace] = {}
-        homes: list[_Home] = []
+        said: dict[int, PlacementFailure] = {}
+        homes: list[_VolumePlacement] = []
         for i in range(count):
             if count - i + len(homes) < at_least:
                 break
@@ -237,15 +249,15 @@ class VolumeRuntime(StagedRuntime):
             slots[:], masks[:], homes = -1, 0, []
         chosen = {h.place: choice_of(h.found) for h in homes if h.found is not None}
         volumes = {i: each for i, each in chosen.items() if each is not None}
-        return Placement(slots, masks, 1, said, volumes)
+        return BatchPlacement(slots, masks, 1, said, volumes)
 
     def _one(
         self,
-        part: Request,
+        part: PlacementRequest,
         i: int,
         home: npt.NDArray[np.bool_] | None,
-        said: dict[int, NoPlace],
-    ) -> _Home | None:
+        said: dict[int, PlacementFailure],
+    ) -> _VolumePlacement | None:
         """One pod: where its volumes and its unit's place allow it, by the profile's rules."""
         row, alone = int(part.rows[i]), part.pod(i)
         judged = self._volumes.judge(row) if self.engine.cluster.pods.volumes[row] else None
@@ -263,26 +275,26 @@ class VolumeRuntime(StagedRuntime):
         if slot < 0 or judged is None:
             if judged is not None:
                 said[i] = self._no_place(int(part.class_ids[i]), judged)
-            return _Home(i, slot, int(placed.devices[0]), None) if slot >= 0 else None
+            return _VolumePlacement(i, slot, int(placed.devices[0]), None) if slot >= 0 else None
         found = self._volumes.found(judged, slot)
         self._volumes.view.assume(row, slot, found)
-        return _Home(i, slot, int(placed.devices[0]), found)
+        return _VolumePlacement(i, slot, int(placed.devices[0]), found)
 
-    def _take_back(self, part: Request, homes: Sequence[_Home]) -> None:
+    def _take_back(self, part: PlacementRequest, homes: Sequence[_VolumePlacement]) -> None:
         """Undo the places of a unit, the last first."""
         for home in reversed(homes):
             self.give_back(int(part.class_ids[home.place]), home.slot, home.mask)
             if home.found is not None:
                 self._volumes.view.forget(int(part.rows[home.place]), home.found)
 
-    def _no_place(self, class_id: int, judged: Judged) -> NoPlace:
+    def _no_place(self, class_id: int, judged: VolumeJudgement) -> PlacementFailure:
         """Why a pod fits nowhere, each node under the first rule that refuses it."""
         cluster = self.engine.cluster
         pod, slots = cluster.classes[class_id], cluster.nodes.live_slots()
         reason = judged.nowhere[1]
         if reason:
             message = f"0/{len(slots)} nodes are available: {reason}."
-            return NoPlace(Cure.POD_CHANGED | Cure.VOLUME_CHANGED, message)
+            return PlacementFailure(Cure.POD_CHANGED | Cure.VOLUME_CHANGED, message)
         counts: Counter[str] = Counter()
         cures, left = Cure.POD_CHANGED | Cure.NODE_ADDED, np.ones(len(slots), np.bool_)
         by_rule = {each.rule: each for each in judged.said}
@@ -301,9 +313,9 @@ class VolumeRuntime(StagedRuntime):
                     counts[each.reason] += int((each.mask & before).sum())
                     left = left & ~each.mask
                 cures |= asked.cures(pod) if (before & ~left).any() else Cure.NONE
-        return NoPlace(cures, message_of(+counts, int(left.sum()), len(slots)))
+        return PlacementFailure(cures, message_of(+counts, int(left.sum()), len(slots)))
 
 
-def _is_nowhere(judged: Judged) -> bool:
+def _has_no_slot(judged: VolumeJudgement) -> bool:
     """Whether a pod's volumes let it go nowhere."""
     return bool(judged.nowhere[1]) or (judged.allowed is not None and not judged.allowed.any())

@@ -16,48 +16,48 @@ from stretto.api.types.core import Node
 from stretto.api.types.pod import Pod, PodSpec
 from stretto.api.types.volumes import Volume
 from stretto.api.wire.meta import ObjectMeta, Wire
-from stretto.framework.model.book import Book
-from stretto.framework.model.pod_facts import PodFacts
-from stretto.framework.model.snapshot import Snapshot
-from stretto.framework.volume_binder.volumes import Found
+from stretto.framework.model.book import PodFactsCache
+from stretto.framework.model.pod_facts import SchedulingFacts
+from stretto.framework.model.snapshot import ParitySnapshot
+from stretto.framework.volume_binder.volumes import VolumeDecision
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.objects import Identity, identity_of
 from stretto.state.rows.pods import NO_SLOT
 
 
-class _Mounts(Wire, frozen=True):
+class _VolumeSpec(Wire, frozen=True):
     """What volume rules read of a pod's spec."""
 
     #: Volumes.
     volumes: tuple[Volume, ...] = ()
 
 
-class _Mounting(Wire, frozen=True):
+class _VolumePod(Wire, frozen=True):
     """What volume rules read of a pod."""
 
     #: Identity.
     metadata: ObjectMeta = ObjectMeta()
     #: Its volumes.
-    spec: _Mounts = _Mounts()
+    spec: _VolumeSpec = _VolumeSpec()
 
 
-class _VolumeBook(Book):
+class _VolumeFactsCache(PodFactsCache):
     """Pods by row with their volumes alone: amounts and terms are read by class."""
 
     def _read_body(self, body: bytes) -> Pod:
         """The pod of a body."""
-        found = codec.decode_as(_Mounting, body, "pod")
+        found = codec.decode_as(_VolumePod, body, "pod")
         return Pod(found.metadata, PodSpec(volumes=found.spec.volumes))
 
-    def _stand_in(self, row: int) -> Pod:
+    def _placeholder(self, row: int) -> Pod:
         """A pod without volumes."""
         return Pod(ObjectMeta(), PodSpec())
 
 
-class _Standing(Snapshot):
+class _PositionSnapshot(ParitySnapshot):
     """Who stands where, without what they take."""
 
-    def _count_amounts(self, pod: PodFacts, node: int, by: int) -> None:
+    def _count_amounts(self, pod: SchedulingFacts, node: int, by: int) -> None:
         """Amounts, ports and terms are no matter of volumes."""
 
 
@@ -67,20 +67,20 @@ class VolumeSnapshot:
     def __init__(self, cluster: Cluster) -> None:
         """Follow a cluster, once somebody asks."""
         #: What the plugins are shown.
-        self.snapshot: Snapshot = _Standing()
+        self.snapshot: ParitySnapshot = _PositionSnapshot()
         self._cluster = cluster
-        self._book: Book = _VolumeBook(cluster)
+        self._book: PodFactsCache = _VolumeFactsCache(cluster)
         self._began = False
         self._stale: set[int] = set()
         self._objects_at = -1
         self._rows_at = -1
-        self._homes: dict[int, tuple[PodFacts, str]] = {}
+        self._homes: dict[int, tuple[SchedulingFacts, str]] = {}
         self._assumed: set[Identity] = set()
         self._touched: set[int] = set()
         self._slots: npt.NDArray[np.int64] | None = None
         cluster.static_listeners.append(self._note_nodes)
 
-    def facts(self, row: int) -> PodFacts:
+    def facts(self, row: int) -> SchedulingFacts:
         """A pod as the plugins read it."""
         return self._book.facts(row)
 
@@ -88,7 +88,7 @@ class VolumeSnapshot:
         """Why a pod cannot be read; empty where it can."""
         return self._book.fault(row)
 
-    def readable(self, row: int) -> PodFacts | None:
+    def readable(self, row: int) -> SchedulingFacts | None:
         """A pod as the plugins read it, where it can be read."""
         facts, fault = self._book.entry(row)
         return None if fault else facts
@@ -112,7 +112,7 @@ class VolumeSnapshot:
         self._follow_objects()
         self._follow_pods()
 
-    def assume(self, row: int, slot: int, found: Found) -> None:
+    def assume(self, row: int, slot: int, found: VolumeDecision) -> None:
         """Count a placed pod and what it gets until the next ``sync``."""
         objects, name = self.snapshot.objects, self._cluster.nodes.names[slot]
         for volume, claim in found.taken:
@@ -124,7 +124,7 @@ class VolumeSnapshot:
         self._move(row, name)
         self._touched.add(row)
 
-    def forget(self, row: int, found: Found) -> None:
+    def forget(self, row: int, found: VolumeDecision) -> None:
         """Undo an ``assume``, the last first."""
         for volume, claim in found.taken:
             self.snapshot.objects.put(volume)
@@ -150,7 +150,7 @@ class VolumeSnapshot:
         self._move(row, "" if slot == NO_SLOT else self._cluster.nodes.names[slot])
         self._touched.add(row)
 
-    def at(self, row: int, slot: int) -> PodFacts | None:
+    def at(self, row: int, slot: int) -> SchedulingFacts | None:
         """A pod as it stands on a slot; ``None`` where it does not."""
         facts, name = self._homes.get(row, (None, ""))
         return facts if name == self._cluster.nodes.names[slot] else None

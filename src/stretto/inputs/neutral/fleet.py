@@ -24,7 +24,7 @@ TRACE_MAX_PODS: Final = 10_000
 _NOTHING: Final[Mapping[str, str]] = {}
 
 
-class Taint(msgspec.Struct, frozen=True, gc=False):
+class FleetTaint(msgspec.Struct, frozen=True, gc=False):
     """A mark on a node that keeps away pods which do not tolerate it."""
 
     #: Key, such as ``dedicated``.
@@ -53,7 +53,7 @@ class FleetNode(msgspec.Struct, frozen=True, gc=False):
     #: Zone; empty when the fleet knows none.
     zone: str = ""
     #: Taints.
-    taints: tuple[Taint, ...] = ()
+    taints: tuple[FleetTaint, ...] = ()
     #: How many pods it may hold.
     max_pods: int = TRACE_MAX_PODS
 

@@ -80,7 +80,7 @@ def _check(annotation: Any, value: Any, where: str, path: str) -> None:
     """Refuse unknown keys and choices anywhere below a value."""
     for option in _options(annotation):
         if get_origin(option) is Literal and isinstance(value, str):
-            if _has_other_texts(annotation):
+            if _allows_free_text(annotation):
                 return
             _check_choice(value, get_args(option), f"{where}: {path}")
         elif isinstance(option, type) and issubclass(option, Enum) and isinstance(value, str):
@@ -124,6 +124,6 @@ def _options(annotation: Any) -> Iterator[Any]:
         yield annotation
 
 
-def _has_other_texts(annotation: Any) -> bool:
+def _allows_free_text(annotation: Any) -> bool:
     """Whether a free text is allowed beside the choices."""
     return any(option is str for option in _options(annotation))

@@ -28,7 +28,7 @@ _NAME: Final = r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,251}[A-Za-z0-9])?"
 _NAMES: Final = re.compile(rf"(?:{_NAME}\n)*{_NAME}", re.ASCII)
 
 
-class Layout(msgspec.Struct, frozen=True):
+class CsvLayout(msgspec.Struct, frozen=True):
     """The columns that a kind of file has."""
 
     #: Columns that must be there, in their usual order.
@@ -42,10 +42,10 @@ class Layout(msgspec.Struct, frozen=True):
         return self.required + self.optional
 
 
-class Table:
+class CsvTable:
     """The cells of one CSV file, by column."""
 
-    def __init__(self, path: Path | str, text: str, layout: Layout) -> None:
+    def __init__(self, path: Path | str, text: str, layout: CsvLayout) -> None:
         """Read and check the header, and that every row has as many cells."""
         #: The file, as the user named it.
         self.source = str(path)
@@ -172,9 +172,9 @@ class Table:
         self.refuse(row, column, f"a name of its own (line {line} has it already)", "rename one")
 
 
-def read_table(path: Path, layout: Layout) -> Table:
+def read_table(path: Path, layout: CsvLayout) -> CsvTable:
     """The table in a CSV file (plain or gzip); refuses bad files, headers and row widths."""
-    return Table(path, read_text(path), layout)
+    return CsvTable(path, read_text(path), layout)
 
 
 def _is_blank(cells: Sequence[str]) -> bool:
@@ -182,7 +182,7 @@ def _is_blank(cells: Sequence[str]) -> bool:
     return not cells or (len(cells) == 1 and not cells[0].strip())
 
 
-def _check_header(header: Sequence[str], layout: Layout, where: str) -> None:
+def _check_header(header: Sequence[str], layout: CsvLayout, where: str) -> None:
     """Refuse a header with doubled, unknown or missing columns, in this order."""
     known = layout.known
     for index, column in enumerate(header):
@@ -200,6 +200,6 @@ def _check_header(header: Sequence[str], layout: Layout, where: str) -> None:
         raise InputError(where, None, f"the missing column{plural} {columns}", "add the column")
 
 
-def _expect_header(layout: Layout) -> str:
+def _expect_header(layout: CsvLayout) -> str:
     """What a header should say, as a hint."""
     return f"the first line names the columns: {','.join(layout.known)}"

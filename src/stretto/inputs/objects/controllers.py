@@ -157,7 +157,9 @@ def _daemons(controller: _Controller) -> Iterator[_MadePod]:
             continue
         if all(
             taint.effect == "PreferNoSchedule"
-            or any(_bears(each, taint.key, taint.value, taint.effect) for each in pod.tolerations)
+            or any(
+                _tolerates(each, taint.key, taint.value, taint.effect) for each in pod.tolerations
+            )
             for taint in node.spec.taints
         ):
             more = {"affinity": _pinned(given, name), "tolerations": given["tolerations"]}
@@ -176,7 +178,7 @@ def _pinned(spec: JsonObject, node: str) -> JsonObject:
     return affinity
 
 
-def _bears(toleration: Toleration, key: str, value: str, effect: str) -> bool:
+def _tolerates(toleration: Toleration, key: str, value: str, effect: str) -> bool:
     """Whether a toleration covers a taint."""
     if toleration.effect not in ("", effect) or toleration.key not in ("", key):
         return False

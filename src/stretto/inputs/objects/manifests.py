@@ -23,7 +23,7 @@ from stretto.inputs.neutral.strict import inside
 from stretto.inputs.objects.controllers import expand
 from stretto.inputs.objects.objects import NAMESPACE, SCHEDULER_NAME
 from stretto.inputs.objects.relations import (
-    Headed,
+    HeadedObject,
     InputObject,
     check_groups,
     check_names,
@@ -120,7 +120,7 @@ def _objects(text: str, where: str, namespace: str) -> list[InputObject]:
     for index, (kind, body) in enumerate(load_manifests(text, where, PASSED_OVER)):
         with inside(where):
             validate(decode(kind, body))
-        meta = decode_as(Headed, body).metadata
+        meta = decode_as(HeadedObject, body).metadata
         name = meta.name or f"{meta.generate_name}{index:05x}"
         if name != meta.name:
             body = set_fields(body, {("metadata", "name"): name})

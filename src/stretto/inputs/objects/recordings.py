@@ -29,7 +29,7 @@ DAMAGED: Final = "take the line out, or record anew"
 _KINDS: Final = {kind.word: kind for kind in KINDS}
 
 
-class What(Enum):
+class ChangeType(Enum):
     """What happened to an object, spelled as watches spell it."""
 
     ADDED = "ADDED"
@@ -37,10 +37,10 @@ class What(Enum):
     DELETED = "DELETED"
 
 
-_TYPES: Final = {each.value: each for each in What}
+_TYPES: Final = {each.value: each for each in ChangeType}
 
 
-class Header(msgspec.Struct, frozen=True, omit_defaults=True):
+class RecordingHeader(msgspec.Struct, frozen=True, omit_defaults=True):
     """The first line."""
 
     #: Must be ``FORMAT``.
@@ -51,13 +51,13 @@ class Header(msgspec.Struct, frozen=True, omit_defaults=True):
     kinds: list[str] = []
 
 
-class Change(msgspec.Struct, frozen=True, gc=False):
+class RecordedChange(msgspec.Struct, frozen=True, gc=False):
     """An object at the start, or one change of one."""
 
     #: Seconds since the start; 0 for what was there.
     time_s: float
     #: What happened; ``ADDED`` for what was there.
-    type: What
+    type: ChangeType
     #: Its kind.
     kind: Kind
     #: Namespace; empty for cluster-scoped kinds.
@@ -76,18 +76,18 @@ class Recording(msgspec.Struct, frozen=True):
     #: Where it was read from, for messages.
     where: str
     #: Its first line.
-    header: Header
+    header: RecordingHeader
     #: What was there at the start.
-    start: Sequence[Change]
+    start: Sequence[RecordedChange]
     #: What changed, in order.
-    changes: Sequence[Change]
+    changes: Sequence[RecordedChange]
     #: Seconds covered.
     seconds: float
     #: Whether the end is missing: its process was killed, or is still writing.
     cut_off: bool
 
 
-class _Line(msgspec.Struct, frozen=True, omit_defaults=True):
+class _RecordingLine(msgspec.Struct, frozen=True, omit_defaults=True):
     """Any line but the first."""
 
     #: Seconds since the start.
@@ -105,7 +105,7 @@ class _Line(msgspec.Struct, frozen=True, omit_defaults=True):
 class RecordingWriter:
     """Writes a recording, batch by batch; each batch is on disk before the next is asked for."""
 
-    def __init__(self, path: Path, header: Header) -> None:
+    def __init__(self, path: Path, header: RecordingHeader) -> None:
         """Begin a file beside its place: it has its name from ``begun`` on.
 
         Raises:
@@ -130,7 +130,7 @@ class RecordingWriter:
     def there(self, objects: Iterable[tuple[Kind, dict[str, Any]]]) -> None:
         """Keep what is there at the start."""
         self._write(
-            msgspec.json.encode(_Line(kind=kind.word, object=redacted(kind, body)))
+            msgspec.json.encode(_RecordingLine(kind=kind.word, object=redacted(kind, body)))
             for kind, body in objects
         )
 
@@ -147,17 +147,19 @@ class RecordingWriter:
             raise _unwritable(self._path, error) from error
         self._beside = None
 
-    def changed(self, time_s: float, changes: Iterable[tuple[What, Kind, dict[str, Any]]]) -> None:
+    def changed(
+        self, time_s: float, changes: Iterable[tuple[ChangeType, Kind, dict[str, Any]]]
+    ) -> None:
         """Keep what changed at a second."""
         second = round(time_s, 3)
         self._write(
-            msgspec.json.encode(_Line(second, what.value, kind.word, redacted(kind, body)))
+            msgspec.json.encode(_RecordingLine(second, what.value, kind.word, redacted(kind, body)))
             for what, kind, body in changes
         )
 
     def end(self, time_s: float) -> None:
         """Say how long it was, and close the file."""
-        self._write([msgspec.json.encode(_Line(t=round(time_s, 3), end=True))])
+        self._write([msgspec.json.encode(_RecordingLine(t=round(time_s, 3), end=True))])
         self.close()
 
     def close(self) -> None:
@@ -204,9 +206,9 @@ def load_recording(path: Path) -> Recording:
     Raises:
         InputError: it is none, or a line of it makes no sense; file and line are named.
     """
-    start: list[Change] = []
-    changes: list[Change] = []
-    header: Header | None = None
+    start: list[RecordedChange] = []
+    changes: list[RecordedChange] = []
+    header: RecordingHeader | None = None
     ended: float | None = None
     for number, text, whole in _lines(path):
         where = f"{path}, line {number}"
@@ -253,9 +255,9 @@ def _opened(path: Path) -> IO[bytes] | gzip.GzipFile:
     return path.open("rb")
 
 
-def _header(text: bytes, where: str) -> Header:
+def _header(text: bytes, where: str) -> RecordingHeader:
     try:
-        header = msgspec.json.decode(text, type=Header)
+        header = msgspec.json.decode(text, type=RecordingHeader)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         hint = "make one with: stretto record"
         expected = f"the first line of a recording ({FORMAT})"
@@ -266,10 +268,10 @@ def _header(text: bytes, where: str) -> Header:
     return header
 
 
-def _line(text: bytes, where: str, whole: bool) -> _Line | None:
+def _line(text: bytes, where: str, whole: bool) -> _RecordingLine | None:
     """A line; ``None`` where it was cut off."""
     try:
-        return msgspec.json.decode(text, type=_Line)
+        return msgspec.json.decode(text, type=_RecordingLine)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         if not whole:
             return None
@@ -282,7 +284,7 @@ def _shown(text: bytes) -> str:
     return text[:QUOTED_CHARS].decode("utf-8", "replace").strip()
 
 
-def _change(line: _Line, where: str) -> Change:
+def _change(line: _RecordingLine, where: str) -> RecordedChange:
     kind = _KINDS.get(line.kind)
     if kind is None:
         raise InputError(f"{where}: kind", line.kind, "a kind that Stretto knows", DAMAGED)
@@ -294,9 +296,9 @@ def _change(line: _Line, where: str) -> Change:
     name = meta.get("name") if isinstance(meta, dict) else None
     if not isinstance(meta, dict) or not isinstance(name, str) or not name:
         raise InputError(f"{where}: object.metadata.name", name, "a name", DAMAGED)
-    return Change(
+    return RecordedChange(
         line.t,
-        _TYPES[line.type] if line.type else What.ADDED,
+        _TYPES[line.type] if line.type else ChangeType.ADDED,
         kind,
         str(meta.get("namespace") or ("default" if kind.namespaced else "")),
         name,

@@ -45,14 +45,14 @@ class InputObject(msgspec.Struct, frozen=True):
 
     def meta(self) -> ObjectMeta:
         """Its metadata."""
-        return decode_as(Headed, self.body, self.title).metadata
+        return decode_as(HeadedObject, self.body, self.title).metadata
 
 
 Key = tuple[str, str, str]
 """Kind, namespace and name."""
 
 
-class Headed(Wire, frozen=True):
+class HeadedObject(Wire, frozen=True):
     """Any object, for its metadata."""
 
     #: Identity.

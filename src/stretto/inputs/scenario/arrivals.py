@@ -22,7 +22,7 @@ Times = npt.NDArray[np.float64]
 """Seconds of arrivals."""
 
 
-class Arrival(msgspec.Struct, frozen=True, gc=False):
+class ObjectArrival(msgspec.Struct, frozen=True, gc=False):
     """An object that comes while the plane runs."""
 
     #: Second of the scenario at which it comes.
@@ -41,13 +41,13 @@ class Arrival(msgspec.Struct, frozen=True, gc=False):
     duration_s: float | None = None
 
 
-class Work(msgspec.Struct, frozen=True):
+class WorkloadArrivals(msgspec.Struct, frozen=True):
     """What one workload comes to."""
 
     #: Objects that are there before the start.
     objects: Sequence[tuple[Kind, bytes]]
     #: What comes, in no particular order but units before and beside their pods.
-    arrivals: Sequence[Arrival]
+    arrivals: Sequence[ObjectArrival]
 
 
 class WorkContext(msgspec.Struct, frozen=True):

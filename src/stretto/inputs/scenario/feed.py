@@ -17,7 +17,7 @@ from stretto.base.errors import InputError
 from stretto.base.rng import Rng
 from stretto.inputs.neutral.fleet import FleetNode
 from stretto.inputs.neutral.strict import inside, strict
-from stretto.inputs.scenario.arrivals import Arrival, WorkContext
+from stretto.inputs.scenario.arrivals import ObjectArrival, WorkContext
 from stretto.inputs.scenario.fleets import make_fleet
 from stretto.inputs.scenario.schema import Scenario
 from stretto.inputs.scenario.work import make_work
@@ -37,7 +37,7 @@ class Feed(msgspec.Struct, frozen=True):
     #: Objects to create before the start, in this order.
     objects: Sequence[tuple[Kind, bytes]]
     #: Objects that come later, by time; of equal times in this order.
-    arrivals: Sequence[Arrival]
+    arrivals: Sequence[ObjectArrival]
     #: The machines in the neutral form, for reports and for policies that read the fleet.
     nodes: tuple[FleetNode, ...]
 
@@ -53,7 +53,7 @@ def materialise(scenario: Scenario, rng: Rng) -> Feed:
         fleet = make_fleet(scenario, rng.child("fleet"))
     objects = [*(_queue(each, index, scenario) for index, each in enumerate(scenario.queues))]
     objects.extend(fleet.objects)
-    arrivals: list[Arrival] = []
+    arrivals: list[ObjectArrival] = []
     for index, spec in enumerate(scenario.workloads):
         chance = rng.child("workload", spec.name or index)
         context = WorkContext(scenario, fleet.nodes, fleet.typed, chance, f"work-{index}")
@@ -84,7 +84,7 @@ def _queue(fields: Mapping[str, Any], index: int, scenario: Scenario) -> tuple[K
 
 
 def _check_names(
-    objects: Iterable[tuple[Kind, bytes]], arrivals: Iterable[Arrival], scenario: Scenario
+    objects: Iterable[tuple[Kind, bytes]], arrivals: Iterable[ObjectArrival], scenario: Scenario
 ) -> None:
     """Refuse two objects of one kind and name: two workloads that need names, or a doubled file."""
     seen: set[_Key] = set()
@@ -97,7 +97,9 @@ def _check_names(
         seen.add(key)
 
 
-def _keys(objects: Iterable[tuple[Kind, bytes]], arrivals: Iterable[Arrival]) -> Iterable[_Key]:
+def _keys(
+    objects: Iterable[tuple[Kind, bytes]], arrivals: Iterable[ObjectArrival]
+) -> Iterable[_Key]:
     """The keys of all objects."""
     for kind, body in objects:
         meta = decode_object_head(body).metadata

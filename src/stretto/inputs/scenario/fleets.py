@@ -10,7 +10,7 @@ from stretto.api.wire.kinds import NODE, Kind
 from stretto.api.wire.quantity import amount
 from stretto.base.errors import InputError
 from stretto.base.rng import Rng
-from stretto.inputs.neutral.fleet import FleetNode, Taint
+from stretto.inputs.neutral.fleet import FleetNode, FleetTaint
 from stretto.inputs.neutral.shapes import matching_nodes, nodes_like
 from stretto.inputs.objects.manifests import ManifestOptions, load_objects
 from stretto.inputs.objects.objects import GPU, GPU_MODEL_LABEL, ZONE_LABEL, node_body
@@ -73,7 +73,7 @@ def _shaped(shapes: Sequence[NodeShapeSpec]) -> Iterator[FleetNode]:
                 shape.model if shape.gpus else "",
                 shape.labels,
                 shape.zone,
-                tuple(Taint(each.key, each.value, each.effect) for each in shape.taints),
+                tuple(FleetTaint(each.key, each.value, each.effect) for each in shape.taints),
                 shape.pods,
             )
             number += 1

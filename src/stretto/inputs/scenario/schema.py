@@ -40,7 +40,7 @@ class SyntheticFleet(msgspec.Struct, frozen=True, kw_only=True):
     zones: int = 10
 
 
-class Tainted(msgspec.Struct, frozen=True, kw_only=True):
+class TaintSpec(msgspec.Struct, frozen=True, kw_only=True):
     """A taint of nodes."""
 
     #: Key of the taint.
@@ -71,7 +71,7 @@ class NodeShapeSpec(msgspec.Struct, frozen=True, kw_only=True):
     #: Labels of each.
     labels: Texts = _NO_TEXTS
     #: Taints of each.
-    taints: tuple[Tainted, ...] = ()
+    taints: tuple[TaintSpec, ...] = ()
     #: Pods that each may hold.
     pods: int = 110
 

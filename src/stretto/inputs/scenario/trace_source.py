@@ -12,18 +12,24 @@ import msgspec
 from stretto.api.wire.kinds import POD, POD_GROUP
 from stretto.inputs.neutral.fleet import Fleet, FleetPod
 from stretto.inputs.objects.objects import object_name, pod_body, pod_group_body
-from stretto.inputs.scenario.arrivals import Arrival, Times, WorkContext, numbered_units, times_of
+from stretto.inputs.scenario.arrivals import (
+    ObjectArrival,
+    Times,
+    WorkContext,
+    numbered_units,
+    times_of,
+)
 from stretto.inputs.scenario.schema import WorkloadSpec
 from stretto.inputs.traces.azure_vm import Lifetime, load_vms, vm_pods
 from stretto.inputs.traces.openb.figures import bundled_openb
-from stretto.inputs.traces.openb.protocol import Order, protocol_input
+from stretto.inputs.traces.openb.protocol import ArrivalOrder, protocol_input
 from stretto.inputs.traces.openb.reader import load_pods
 from stretto.inputs.traces.philly import job_pods, load_jobs
 
 T = TypeVar("T")
 
 
-def trace_arrivals(spec: WorkloadSpec, context: WorkContext) -> Iterator[Arrival]:
+def trace_arrivals(spec: WorkloadSpec, context: WorkContext) -> Iterator[ObjectArrival]:
     """The pods of a trace, each with its PodGroup before it."""
     pods = _trace_pods(spec, context)
     prefix, namespace = spec.name and f"{spec.name}-", context.scenario.namespace
@@ -43,9 +49,9 @@ def trace_arrivals(spec: WorkloadSpec, context: WorkContext) -> Iterator[Arrival
         if first and named.group:
             group_name = object_name(named.group)
             body = pod_group_body(group_name, sizes[pod.group], namespace)
-            yield Arrival(start, POD_GROUP, namespace, group_name, body)
+            yield ObjectArrival(start, POD_GROUP, namespace, group_name, body)
         body = pod_body(named, namespace)
-        yield Arrival(start, POD, namespace, object_name(named.name), body, end, duration)
+        yield ObjectArrival(start, POD, namespace, object_name(named.name), body, end, duration)
 
 
 def _trace_pods(spec: WorkloadSpec, context: WorkContext) -> Sequence[FleetPod]:
@@ -65,7 +71,7 @@ def _trace_pods(spec: WorkloadSpec, context: WorkContext) -> Sequence[FleetPod]:
         pods = load_pods(scenario.path(spec.openb.pods), models or None)
     if scenario.arrive_pct is None:
         return _shuffled(pods, spec, context)[:limit]
-    order = Order.FILE if spec.order == "file" else Order.SHUFFLE
+    order = ArrivalOrder.FILE if spec.order == "file" else ArrivalOrder.SHUFFLE
     fleet = Fleet(context.nodes, pods[:limit])
     drawn = protocol_input(fleet, scenario.seed, scenario.arrive_pct, order)
     return [

@@ -16,7 +16,7 @@ from stretto.inputs.objects.manifests import ManifestOptions, load_objects
 from stretto.inputs.objects.objects import DURATION, JsonObject, pod_group_body, pod_object
 from stretto.inputs.objects.pod_templates import PodTemplates, TemplateSpec
 from stretto.inputs.objects.relations import InputObject
-from stretto.inputs.scenario.arrivals import Arrival, Work, WorkContext, times_of
+from stretto.inputs.scenario.arrivals import ObjectArrival, WorkContext, WorkloadArrivals, times_of
 from stretto.inputs.scenario.schema import PodsSpec, SyntheticPods, WorkloadSpec
 from stretto.inputs.scenario.trace_source import trace_arrivals
 
@@ -32,16 +32,16 @@ _NAME: Final = b'"name":"@"'
 """Where a pod's own name goes: the first one in its JSON."""
 
 
-def make_work(spec: WorkloadSpec, context: WorkContext) -> Work:
+def make_work(spec: WorkloadSpec, context: WorkContext) -> WorkloadArrivals:
     """The objects and arrivals of one workload."""
     if spec.manifests is not None:
         return _from_manifests(spec, context)
     if spec.synthetic is not None:
-        return Work((), _synthetic(spec, spec.synthetic, context))
+        return WorkloadArrivals((), _synthetic(spec, spec.synthetic, context))
     if spec.pods is not None:
         _check_models(spec.pods, context)
-        return Work((), list(_equal_pods(spec, spec.pods, context)))
-    return Work((), list(trace_arrivals(spec, context)))
+        return WorkloadArrivals((), list(_equal_pods(spec, spec.pods, context)))
+    return WorkloadArrivals((), list(trace_arrivals(spec, context)))
 
 
 def _check_models(wanted: PodsSpec, context: WorkContext) -> None:
@@ -55,7 +55,7 @@ def _check_models(wanted: PodsSpec, context: WorkContext) -> None:
             raise InputError(f"pods.gpu_models[{index}]", model, expected, hint)
 
 
-def _from_manifests(spec: WorkloadSpec, context: WorkContext) -> Work:
+def _from_manifests(spec: WorkloadSpec, context: WorkContext) -> WorkloadArrivals:
     """Pods that wait arrive; all else is there from the start."""
     scenario = context.scenario
     options = ManifestOptions(scenario.namespace, spec.missing_owners == "keep")
@@ -63,10 +63,10 @@ def _from_manifests(spec: WorkloadSpec, context: WorkContext) -> Work:
     found = load_objects(paths, options, context.node_objects)
     waiting = [each for each in found if _waits(each)]
     times = times_of(spec.arrival, len(waiting), context.rng).tolist()
-    return Work(
+    return WorkloadArrivals(
         [(each.kind, each.body) for each in found if not _waits(each)],
         [
-            Arrival(time, each.kind, each.namespace, each.name, each.body)
+            ObjectArrival(time, each.kind, each.namespace, each.name, each.body)
             for time, each in zip(times, waiting, strict=True)
         ],
     )
@@ -80,7 +80,9 @@ def _waits(item: InputObject) -> bool:
     return not head.spec.node_name and head.status.phase not in _OVER
 
 
-def _synthetic(spec: WorkloadSpec, wanted: SyntheticPods, context: WorkContext) -> list[Arrival]:
+def _synthetic(
+    spec: WorkloadSpec, wanted: SyntheticPods, context: WorkContext
+) -> list[ObjectArrival]:
     """Pods from templates, unit by unit, each PodGroup before its pods."""
     zones = {node.zone for node in context.nodes if node.zone}
     shape = TemplateSpec(
@@ -104,13 +106,15 @@ def _synthetic(spec: WorkloadSpec, wanted: SyntheticPods, context: WorkContext) 
     return groups + pods
 
 
-def _arrival(time: float, kind: Kind, body: bytes) -> Arrival:
+def _arrival(time: float, kind: Kind, body: bytes) -> ObjectArrival:
     """An arrival whose name is in its body."""
     meta = decode_object_head(body).metadata
-    return Arrival(time, kind, meta.namespace, meta.name, body)
+    return ObjectArrival(time, kind, meta.namespace, meta.name, body)
 
 
-def _equal_pods(spec: WorkloadSpec, wanted: PodsSpec, context: WorkContext) -> Iterator[Arrival]:
+def _equal_pods(
+    spec: WorkloadSpec, wanted: PodsSpec, context: WorkContext
+) -> Iterator[ObjectArrival]:
     """Equal pods, gang by gang, each PodGroup before its pods."""
     namespace, name = context.scenario.namespace, spec.name or context.prefix
     per_unit = wanted.gang or 1
@@ -121,7 +125,7 @@ def _equal_pods(spec: WorkloadSpec, wanted: PodsSpec, context: WorkContext) -> I
         group = f"{name}-{unit}" if wanted.gang and len(times) > 1 else name
         if wanted.gang:
             body = pod_group_body(group, wanted.min_member or wanted.gang, namespace)
-            yield Arrival(time, POD_GROUP, namespace, group, body)
+            yield ObjectArrival(time, POD_GROUP, namespace, group, body)
         if wanted.gang or not unit:
             pod = _equal_pod(wanted, group if wanted.gang else "", namespace, owner)
             head, _, tail = msgspec.json.encode(pod).partition(_NAME)
@@ -130,7 +134,7 @@ def _equal_pods(spec: WorkloadSpec, wanted: PodsSpec, context: WorkContext) -> I
         for number in range(unit * per_unit, (unit + 1) * per_unit):
             own = f"{name}-{number}"
             body = head + b'"name":"%s"' % own.encode() + tail
-            yield Arrival(time, POD, namespace, own, body, None, wanted.duration)
+            yield ObjectArrival(time, POD, namespace, own, body, None, wanted.duration)
 
 
 def _equal_pod(

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from stretto.base.errors import InputError
 from stretto.base.rng import Rng
-from stretto.inputs.neutral.fleet import FleetNode, Taint
+from stretto.inputs.neutral.fleet import FleetNode, FleetTaint
 from stretto.inputs.neutral.shapes import MAX_NODES
 from stretto.inputs.objects.pod_templates import DEDICATED, DISK_LABEL
 
@@ -130,9 +130,9 @@ def _node(name: str, kind: NodeKind, number: int, zone: int) -> FleetNode:
     """One synthetic node; ``number`` counts the tens, and draws disk and taint evenly."""
     taints = []
     if number % _DEDICATED_EVERY == 0 and not kind.gpus:
-        taints.append(Taint(DEDICATED, "batch"))
+        taints.append(FleetTaint(DEDICATED, "batch"))
     if kind.gpus:
-        taints.append(Taint("nvidia.com/gpu", "present"))
+        taints.append(FleetTaint("nvidia.com/gpu", "present"))
     return FleetNode(
         name,
         kind.cpu_milli,

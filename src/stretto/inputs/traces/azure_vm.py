@@ -13,9 +13,9 @@ import msgspec
 
 from stretto.base.errors import InputError
 from stretto.inputs.neutral.fleet import MAX_CPU_MILLI, MAX_MEMORY_MIB, Fleet, FleetPod
-from stretto.inputs.neutral.tables import Layout, Table, read_table
+from stretto.inputs.neutral.tables import CsvLayout, CsvTable, read_table
 
-VM_LAYOUT: Final = Layout(
+VM_LAYOUT: Final = CsvLayout(
     (
         "vm_id",
         "arrival_s",
@@ -122,7 +122,7 @@ def load_azure_vm(path: Path, lifetime: Lifetime = Lifetime.MIN, *, gangs: bool 
     return Fleet((), pods, f"{path.name} (azure-vm format)")
 
 
-def _durations(table: Table) -> tuple[list[float], list[float]]:
+def _durations(table: CsvTable) -> tuple[list[float], list[float]]:
     """Both ends of the lifetime bins."""
     lows = table.integers("duration_min_s", 0, _MAX_TIME_S)
     highs = table.integers("duration_max_s", 0, _MAX_TIME_S)

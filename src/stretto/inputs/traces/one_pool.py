@@ -18,7 +18,7 @@ BIN_S: Final = 300
 DAY_S: Final = 86_400
 
 
-class Vms(msgspec.Struct, frozen=True):
+class VmDay(msgspec.Struct, frozen=True):
     """A day of virtual machines."""
 
     #: (virtual cores, MiB) of each size.
@@ -29,7 +29,7 @@ class Vms(msgspec.Struct, frozen=True):
     bins: tuple[tuple[int, ...], ...]
 
 
-class Arrivals(msgspec.Struct, frozen=True):
+class OnePoolArrivals(msgspec.Struct, frozen=True):
     """The whole file."""
 
     #: Where the figures were counted.
@@ -37,12 +37,12 @@ class Arrivals(msgspec.Struct, frozen=True):
     #: Under which licences.
     licence: str
     #: The virtual machines.
-    vms: Vms
+    vms: VmDay
     #: By cluster: busy days, the busiest first; (second of the day, GPUs, seconds) of each job.
     jobs: dict[str, tuple[tuple[tuple[int, int, int], ...], ...]]
 
 
-def load_arrivals() -> Arrivals:
+def load_arrivals() -> OnePoolArrivals:
     """The figures that ship with the package.
 
     Raises:
@@ -50,6 +50,6 @@ def load_arrivals() -> Arrivals:
     """
     raw = files("stretto.inputs").joinpath(FIGURES_FILE).read_bytes()
     try:
-        return msgspec.json.decode(raw, type=Arrivals)
+        return msgspec.json.decode(raw, type=OnePoolArrivals)
     except msgspec.DecodeError as error:
         raise InputError(FIGURES_FILE, str(error), "the figures of this version") from error

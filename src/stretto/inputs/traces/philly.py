@@ -11,9 +11,11 @@ import msgspec
 
 from stretto.base.errors import InputError
 from stretto.inputs.neutral.fleet import WHOLE_GPU, Fleet, FleetPod
-from stretto.inputs.neutral.tables import Layout, read_table
+from stretto.inputs.neutral.tables import CsvLayout, read_table
 
-JOB_LAYOUT: Final = Layout(("job_id", "submit_time_s", "num_gpus", "duration_s"), ("model_name",))
+JOB_LAYOUT: Final = CsvLayout(
+    ("job_id", "submit_time_s", "num_gpus", "duration_s"), ("model_name",)
+)
 """Columns of a job list."""
 MAX_JOB_GPUS: Final = 10_000
 """GPUs of one job: more than the biggest training run that was ever reported as one gang."""

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from stretto.base.errors import InvariantBrokenError
 from stretto.framework.compiled import devices as formulas
-from stretto.framework.compiled.tables import TypicalPods
+from stretto.framework.compiled.tables import TypicalPodTable
 from stretto.inputs.neutral.fleet import WHOLE_GPU, Fleet
 
 NOWHERE: Final = -1
@@ -25,7 +25,7 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
-class Decisions(NamedTuple):
+class ArrivalDecisions(NamedTuple):
     """What became of the arrivals of one run, in their order."""
 
     #: int64[arrival]: row of the fleet's pod.
@@ -36,7 +36,7 @@ class Decisions(NamedTuple):
     devices: Ints
 
 
-class Curve(NamedTuple):
+class FragmentationCurve(NamedTuple):
     """The fleet after each arrival."""
 
     #: int64[arrival]: GPU milli allocated.
@@ -45,7 +45,7 @@ class Curve(NamedTuple):
     fragmented: Floats
 
 
-class Machines(NamedTuple):
+class FleetColumns(NamedTuple):
     """The nodes of a fleet as columns."""
 
     #: int64[node]: milli-CPU.
@@ -58,13 +58,13 @@ class Machines(NamedTuple):
     model: npt.NDArray[np.uint8]
 
 
-def machines_of(fleet: Fleet, models: list[str]) -> Machines:
+def machines_of(fleet: Fleet, models: list[str]) -> FleetColumns:
     """The nodes of a fleet as columns, models numbered by their place in a list."""
     counts = np.array([node.gpus for node in fleet.nodes], np.int64)
     width = int(counts.max(initial=1))
     there = np.arange(width) < counts[:, None]
     number = {name: i for i, name in enumerate(models)}
-    return Machines(
+    return FleetColumns(
         cpu=np.array([node.cpu_milli for node in fleet.nodes], np.int64),
         gpus=np.where(there, WHOLE_GPU, 0).astype(np.int32),
         kind=there.astype(np.uint8),
@@ -72,7 +72,9 @@ def machines_of(fleet: Fleet, models: list[str]) -> Machines:
     )
 
 
-def replay(fleet: Fleet, machines: Machines, made: Decisions, typical: TypicalPods) -> Curve:
+def replay(
+    fleet: Fleet, machines: FleetColumns, made: ArrivalDecisions, typical: TypicalPodTable
+) -> FragmentationCurve:
     """The fleet after each arrival.
 
     Raises:
@@ -98,7 +100,7 @@ def replay(fleet: Fleet, machines: Machines, made: Decisions, typical: TypicalPo
     growth[placed[order]] = after - before
     gained = np.zeros(len(made.node), np.int64)
     gained[placed] = taken.sum(axis=1)
-    return Curve(np.cumsum(gained), start.sum() + np.cumsum(growth))
+    return FragmentationCurve(np.cumsum(gained), start.sum() + np.cumsum(growth))
 
 
 def whole_percents(arrived_pct: Floats, *series: Floats | Ints) -> tuple[Ints, list[Floats]]:
@@ -132,12 +134,16 @@ def _within(amounts: Ints, first: Ints) -> Ints:
 
 
 def _f(
-    typical: TypicalPods, machines: Machines, nodes: Ints, cpu: Ints, gpus: npt.NDArray[np.int32]
+    typical: TypicalPodTable,
+    machines: FleetColumns,
+    nodes: Ints,
+    cpu: Ints,
+    gpus: npt.NDArray[np.int32],
 ) -> Floats:
     """float64[k]: F of some nodes with so much left."""
     kind = machines.kind[nodes]
     model = np.broadcast_to(machines.model[nodes, None], kind.shape)
-    columns = formulas.Devices(gpus, kind, model)
+    columns = formulas.DeviceSlots(gpus, kind, model)
     return formulas.fragmentation(typical, cpu.astype(np.int32), columns, GPU_KIND)
 
 

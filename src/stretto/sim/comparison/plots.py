@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from stretto.sim.comparison.published import METRICS, Curves
-from stretto.sim.comparison.seeds import Summary
-from stretto.sim.plots import Line, Words, curves_png
+from stretto.sim.comparison.seeds import PolicySummary
+from stretto.sim.plots import PlotLine, PlotTexts, curves_png
 
 ARRIVED: Final = "GPU milli arrived, % of the cluster"
 """What lies along the axis of both plots."""
@@ -15,7 +15,7 @@ SHOWN_FROM_PCT: Final = 70
 """Before this all policies place everything, and allocation is what has arrived."""
 
 
-def study_plots(summary: Sequence[Summary], curves: Curves | None = None) -> dict[str, bytes]:
+def study_plots(summary: Sequence[PolicySummary], curves: Curves | None = None) -> dict[str, bytes]:
     """PNG files by name."""
     allocation, fragmentation = METRICS[0], METRICS[1]
     beside = "; circles: published" if curves else ""
@@ -24,23 +24,25 @@ def study_plots(summary: Sequence[Summary], curves: Curves | None = None) -> dic
     return {
         "allocation.png": curves_png(
             _lines(late, allocation, curves),
-            Words(f"GPU allocation{beside}", ARRIVED, "GPU milli allocated, % of the cluster"),
+            PlotTexts(f"GPU allocation{beside}", ARRIVED, "GPU milli allocated, % of the cluster"),
         ),
         "fragmentation.png": curves_png(
             _lines(summary, fragmentation, curves),
-            Words(f"GPU fragmentation{beside}", ARRIVED, "GPU milli fragmented, % of the cluster"),
+            PlotTexts(
+                f"GPU fragmentation{beside}", ARRIVED, "GPU milli fragmented, % of the cluster"
+            ),
         ),
     }
 
 
-def _lines(summary: Sequence[Summary], metric: str, curves: Curves | None) -> list[Line]:
+def _lines(summary: Sequence[PolicySummary], metric: str, curves: Curves | None) -> list[PlotLine]:
     """A curve for each policy, and the published points in the same colour."""
     lines = []
     for colour, policy in enumerate(dict.fromkeys(each.policy for each in summary)):
         mine = [each for each in summary if each.policy == policy]
         x = [float(each.arrive_pct) for each in mine]
         y, band = _values(mine, metric)
-        lines.append(Line(policy, x, y, colour, band=band))
+        lines.append(PlotLine(policy, x, y, colour, band=band))
         known = (curves or {}).get(policy, {}).get(metric, {})
         theirs = {percent: mean for percent, mean in known.items() if percent >= x[0]}
         if theirs:
@@ -48,7 +50,7 @@ def _lines(summary: Sequence[Summary], metric: str, curves: Curves | None) -> li
     return lines
 
 
-def _values(mine: Sequence[Summary], metric: str) -> tuple[list[float], list[float]]:
+def _values(mine: Sequence[PolicySummary], metric: str) -> tuple[list[float], list[float]]:
     """Means, and their deviations where there are any."""
     if metric != METRICS[0]:
         return [each.frag_pct_of_cluster_mean for each in mine], []
@@ -57,6 +59,8 @@ def _values(mine: Sequence[Summary], metric: str) -> tuple[list[float], list[flo
     return [each.gpu_alloc_pct_mean for each in mine], band
 
 
-def _published(points: Mapping[int, float], colour: int) -> Line:
+def _published(points: Mapping[int, float], colour: int) -> PlotLine:
     percents = sorted(points)
-    return Line("", [float(p) for p in percents], [points[p] for p in percents], colour, marks=True)
+    return PlotLine(
+        "", [float(p) for p in percents], [points[p] for p in percents], colour, marks=True
+    )

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from stretto.base.errors import InputError
-from stretto.inputs.neutral.tables import Layout, Table, read_table
-from stretto.sim.comparison.seeds import Summary
+from stretto.inputs.neutral.tables import CsvLayout, CsvTable, read_table
+from stretto.sim.comparison.seeds import PolicySummary
 
-LAYOUT: Final = Layout(
+LAYOUT: Final = CsvLayout(
     ("workload", "policy", "metric", "arrive_pct", "mean"), ("n_seeds", "sd", "min", "max")
 )
 """Columns of the file."""
@@ -39,7 +39,7 @@ Curves = dict[str, dict[str, dict[int, float]]]
 """Policy to metric to percent of arrival to mean."""
 
 
-class Agreement(NamedTuple):
+class PublishedAgreement(NamedTuple):
     """One of our figures beside the published one."""
 
     #: The policy.
@@ -86,18 +86,20 @@ def workload_of(path: Path) -> str:
     return found[1] if found else "default"
 
 
-def agreement(summary: Sequence[Summary], curves: Curves) -> list[Agreement]:
+def compare_with_published(
+    summary: Sequence[PolicySummary], curves: Curves
+) -> list[PublishedAgreement]:
     """Our figures beside the published ones, wherever both are known."""
     found = []
     for each in summary:
         published = curves.get(each.policy, {}).get(METRICS[0], {}).get(each.arrive_pct)
         if published is not None:
             mean = each.gpu_alloc_pct_mean
-            found.append(Agreement(each.policy, each.arrive_pct, mean, published))
+            found.append(PublishedAgreement(each.policy, each.arrive_pct, mean, published))
     return found
 
 
-def _check(table: Table, column: str, cells: Sequence[str], known: Sequence[str]) -> None:
+def _check(table: CsvTable, column: str, cells: Sequence[str], known: Sequence[str]) -> None:
     """Refuse a word that nobody knows."""
     for word in dict.fromkeys(cells):
         if word not in known:

@@ -14,26 +14,26 @@ import numpy.typing as npt
 
 from stretto.api.wire.kinds import POD
 from stretto.base.errors import InputError
-from stretto.framework.compiled.tables import TypicalPods
+from stretto.framework.compiled.tables import TypicalPodTable
 from stretto.framework.compiled.ties import TieRule
 from stretto.framework.compiled.typical import weighted_pods
 from stretto.framework.engine.runtime import Runtime
 from stretto.inputs.neutral.fleet import Fleet
 from stretto.inputs.objects.objects import object_name
 from stretto.inputs.traces.openb import protocol
-from stretto.sim.bodies import PodBodies
+from stretto.sim.bodies import PodEncoder
 from stretto.sim.comparison.fragmentation import (
     NOWHERE,
-    Curve,
-    Decisions,
-    Machines,
+    ArrivalDecisions,
+    FleetColumns,
+    FragmentationCurve,
     machines_of,
     replay,
     whole_percents,
 )
 from stretto.sim.policies import kinds_of, policy_profile
-from stretto.sim.world import AT_ONCE, World, WorldConfig, accepted, build_world
-from stretto.state.rows.devices import Devices
+from stretto.sim.world import AT_ONCE, World, WorldConfig, build_world, require_accepted
+from stretto.state.rows.devices import DeviceColumns
 
 DIGITS: Final = 6
 """Decimals of percentages in reports: far below what any comparison can see."""
@@ -41,7 +41,7 @@ DIGITS: Final = 6
 Ints = npt.NDArray[np.int64]
 
 
-class Point(msgspec.Struct, frozen=True, gc=False):
+class PercentPoint(msgspec.Struct, frozen=True, gc=False):
     """The fleet at one whole percent of arrival."""
 
     #: GPU milli that have arrived, in percent of the fleet's.
@@ -54,7 +54,7 @@ class Point(msgspec.Struct, frozen=True, gc=False):
     frag_pct_of_idle: float
 
 
-class Run(msgspec.Struct, frozen=True, gc=False):
+class StudyRun(msgspec.Struct, frozen=True, gc=False):
     """One run of the study."""
 
     #: The policy, as it is spelled on the command line.
@@ -76,10 +76,10 @@ class Run(msgspec.Struct, frozen=True, gc=False):
     #: GPU milli fragmented in the end.
     frag_gpu_milli: float
     #: The way there.
-    points: tuple[Point, ...]
+    points: tuple[PercentPoint, ...]
 
 
-class Asked(NamedTuple):
+class StudyRunSpec(NamedTuple):
     """One run to make."""
 
     #: The policy.
@@ -89,12 +89,12 @@ class Asked(NamedTuple):
     #: How far to fill, in percent of the fleet's GPU milli; ``None`` takes the list as it is.
     arrive_pct: float | None = protocol.PUBLISHED_ARRIVE_PCT
     #: Whether nodes and pods are shuffled.
-    order: protocol.Order = protocol.Order.SHUFFLE
+    order: protocol.ArrivalOrder = protocol.ArrivalOrder.SHUFFLE
     #: Kernel tier.
     tier: str = "auto"
 
 
-class Study:
+class OpenbStudy:
     """One fleet and its pods, and everything about them that all runs share."""
 
     def __init__(self, fleet: Fleet) -> None:
@@ -103,20 +103,20 @@ class Study:
         self.fleet = fleet
         #: The typical pods, as counted.
         self.typical = protocol.typical_pods(fleet.pods)
-        models = Devices()
+        models = DeviceColumns()
         for node in fleet.nodes:
             models.model_number(node.gpu_model)
-        self._weighted: TypicalPods = weighted_pods(kinds_of(self.typical), models)
-        self._machines: Machines = machines_of(fleet, models.model_names)
-        self._bodies = PodBodies()
+        self._weighted: TypicalPodTable = weighted_pods(kinds_of(self.typical), models)
+        self._machines: FleetColumns = machines_of(fleet, models.model_names)
+        self._bodies = PodEncoder()
 
-    def run(self, asked: Asked) -> Run:
+    def run(self, asked: StudyRunSpec) -> StudyRun:
         """Make one run."""
         made, given = self.decide(asked)
         curve = replay(self.fleet, self._machines, made, self._weighted)
         return self._report(asked, made, given, curve)
 
-    def decide(self, asked: Asked) -> tuple[Decisions, protocol.ProtocolInput]:
+    def decide(self, asked: StudyRunSpec) -> tuple[ArrivalDecisions, protocol.ProtocolInput]:
         """Let the plane decide on every arrival, in order."""
         given = protocol.protocol_input(self.fleet, asked.seed, asked.arrive_pct, asked.order)
         profile = policy_profile(asked.policy, TieRule.ORDER, self.typical)
@@ -129,7 +129,7 @@ class Study:
             for row, name in zip(given.arrivals.tolist(), given.names, strict=True)
         ]
         for low in range(0, len(bodies), AT_ONCE):
-            accepted(world.store.create(POD, bodies[low : low + AT_ONCE]))
+            require_accepted(world.store.create(POD, bodies[low : low + AT_ONCE]))
             world.poll()
         world.plane.run_until_idle()
         return self._decisions(world, given, row_of_slot), given
@@ -150,7 +150,9 @@ class Study:
         row_of_slot[slots] = np.arange(len(slots))
         return row_of_slot
 
-    def _decisions(self, world: World, given: protocol.ProtocolInput, rows: Ints) -> Decisions:
+    def _decisions(
+        self, world: World, given: protocol.ProtocolInput, rows: Ints
+    ) -> ArrivalDecisions:
         """What is bound, by arrival."""
         cluster = world.plane.cluster
         table = cluster.pods
@@ -158,16 +160,20 @@ class Study:
         found = np.array([by_name[object_name(name)] for name in given.names], np.int64)
         slots = table.slot[found]
         node = np.where(slots >= 0, rows[np.maximum(slots, 0)], NOWHERE)
-        return Decisions(given.arrivals, node, table.devices[found].astype(np.int64))
+        return ArrivalDecisions(given.arrivals, node, table.devices[found].astype(np.int64))
 
     def _report(
-        self, asked: Asked, made: Decisions, given: protocol.ProtocolInput, curve: Curve
-    ) -> Run:
+        self,
+        asked: StudyRunSpec,
+        made: ArrivalDecisions,
+        given: protocol.ProtocolInput,
+        curve: FragmentationCurve,
+    ) -> StudyRun:
         """The run in figures."""
         placed = made.node != NOWHERE
         gpu = np.array([pod.gpu_milli_total for pod in self.fleet.pods], np.int64)[made.pod]
         cpu = np.array([pod.cpu_milli for pod in self.fleet.pods], np.int64)[made.pod]
-        return Run(
+        return StudyRun(
             policy=asked.policy,
             seed=asked.seed,
             placed=int(placed.sum()),
@@ -181,7 +187,9 @@ class Study:
         )
 
 
-def points_of(curve: Curve, arrived: npt.NDArray[np.float64], gpu_milli: int) -> tuple[Point, ...]:
+def points_of(
+    curve: FragmentationCurve, arrived: npt.NDArray[np.float64], gpu_milli: int
+) -> tuple[PercentPoint, ...]:
     """A curve at every whole percent of arrival, averaged within each."""
     whole = max(1, gpu_milli)
     idle = gpu_milli - curve.allocated
@@ -193,10 +201,10 @@ def points_of(curve: Curve, arrived: npt.NDArray[np.float64], gpu_milli: int) ->
         100.0 * of_idle,
     )
     columns = [np.round(values, DIGITS).tolist() for values in series]
-    return tuple(Point(*row) for row in zip(percents.tolist(), *columns, strict=True))
+    return tuple(PercentPoint(*row) for row in zip(percents.tolist(), *columns, strict=True))
 
 
-def as_json(run: Run) -> dict[str, Any]:
+def as_json(run: StudyRun) -> dict[str, Any]:
     """A run as a JSON object."""
     found: dict[str, Any] = msgspec.to_builtins(run)
     return found

@@ -19,7 +19,7 @@ import msgspec
 
 from stretto.base.errors import InputError, InvariantBrokenError
 from stretto.inputs.neutral.fleet import Fleet
-from stretto.sim.comparison.scene import DIGITS, Asked, Run, Study
+from stretto.sim.comparison.scene import DIGITS, OpenbStudy, StudyRun, StudyRunSpec
 
 MAX_SEED: Final = 2**63 - 1
 """Seeds are numbers of a generator: more than that it does not take."""
@@ -28,13 +28,13 @@ MAX_RUNS: Final = 100_000
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
-Told = Callable[[Run], None]
+Told = Callable[[StudyRun], None]
 """Told of each run that is done, in the order in which they end."""
-Runs = Generator[tuple[int, Run], None, None]
+Runs = Generator[tuple[int, StudyRun], None, None]
 """Runs with their place in the order asked, as they end."""
 
 
-class Summary(msgspec.Struct, frozen=True, gc=False):
+class PolicySummary(msgspec.Struct, frozen=True, gc=False):
     """What the seeds of one policy say together at one percent of arrival."""
 
     #: The policy.
@@ -53,19 +53,19 @@ class Comparison(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a comparison found."""
 
     #: The runs that are done, in the order asked.
-    runs: tuple[Run, ...]
+    runs: tuple[StudyRun, ...]
     #: What the seeds say together, by policy and percent.
-    summary: tuple[Summary, ...]
+    summary: tuple[PolicySummary, ...]
     #: Whether it was interrupted: runs are missing.
     partial: bool = False
 
 
 def compare(
-    fleet: Fleet, asked: Sequence[Asked], workers: int = 0, told: Told | None = None
+    fleet: Fleet, asked: Sequence[StudyRunSpec], workers: int = 0, told: Told | None = None
 ) -> Comparison:
     """Make runs of a study; ``workers`` 0 takes every core this process may use."""
     workers = min(workers or len(os.sched_getaffinity(0)), len(asked))
-    done: dict[int, Run] = {}
+    done: dict[int, StudyRun] = {}
     partial = False
     runs = _in_turn(fleet, asked) if workers <= 1 else _side_by_side(fleet, asked, workers)
     try:
@@ -80,7 +80,7 @@ def compare(
     return Comparison(found, summarise(found), partial)
 
 
-def summarise(runs: Sequence[Run]) -> tuple[Summary, ...]:
+def summarise(runs: Sequence[StudyRun]) -> tuple[PolicySummary, ...]:
     """The seeds of each policy together, at every percent that all of them have reached."""
     found = []
     for policy in dict.fromkeys(run.policy for run in runs):
@@ -91,7 +91,7 @@ def summarise(runs: Sequence[Run]) -> tuple[Summary, ...]:
             frag = [point.frag_pct_of_cluster for point in points]
             deviation = round(stdev(alloc), DIGITS) if len(alloc) > 1 else None
             mean, lost = round(fmean(alloc), DIGITS), round(fmean(frag), DIGITS)
-            found.append(Summary(policy, percent, mean, deviation, lost))
+            found.append(PolicySummary(policy, percent, mean, deviation, lost))
     return tuple(found)
 
 
@@ -114,21 +114,23 @@ def read_seeds(text: str, where: str = "seeds") -> tuple[int, ...]:
     return tuple(seeds)
 
 
-def _in_turn(fleet: Fleet, asked: Sequence[Asked]) -> Runs:
+def _in_turn(fleet: Fleet, asked: Sequence[StudyRunSpec]) -> Runs:
     """One run after another, here."""
-    study = Study(fleet)
+    study = OpenbStudy(fleet)
     for place, each in enumerate(asked):
         yield place, study.run(each)
 
 
-def _side_by_side(fleet: Fleet, asked: Sequence[Asked], workers: int) -> Runs:
+def _side_by_side(fleet: Fleet, asked: Sequence[StudyRunSpec], workers: int) -> Runs:
     """Runs in other processes, as they end; closing it ends those that are not done."""
     context = get_context("spawn")
     line, held = context.Pipe(duplex=False)
     pool = ProcessPoolExecutor(workers, context, _start, (fleet, line))
     try:
         with _undisturbed():
-            places: dict[Future[Run], int] = {pool.submit(_run, a): i for i, a in enumerate(asked)}
+            places: dict[Future[StudyRun], int] = {
+                pool.submit(_run, a): i for i, a in enumerate(asked)
+            }
         for future in as_completed(places):
             yield places[future], future.result()
     finally:
@@ -163,25 +165,25 @@ class _Worker:
     """What a worker process holds."""
 
     #: The study; ``None`` before the process has been started.
-    study: Study | None = None
+    study: OpenbStudy | None = None
 
 
 def _start(fleet: Fleet, line: Connection) -> None:
     """Make a worker ready; Ctrl-C is the parent's business, who lets the line go to end it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
-    threading.Thread(target=_leave_in_the_end, args=(line,), daemon=True).start()
-    _Worker.study = Study(fleet)
+    threading.Thread(target=_exit_with_parent, args=(line,), daemon=True).start()
+    _Worker.study = OpenbStudy(fleet)
 
 
-def _leave_in_the_end(line: Connection) -> None:
+def _exit_with_parent(line: Connection) -> None:
     """Leave when nobody holds the other end: the parent is done, or was killed and cannot say."""
     with suppress(OSError, EOFError):
         line.recv()
     os._exit(0)
 
 
-def _run(asked: Asked) -> Run:
+def _run(asked: StudyRunSpec) -> StudyRun:
     """One run in a worker."""
     if _Worker.study is None:
         raise InvariantBrokenError("a worker", "it was not started", "report this as a bug")

@@ -12,7 +12,7 @@ from stretto.api.wire import kinds
 from stretto.api.wire.kinds import EVENT, NODE, POD, Kind
 from stretto.base.errors import NotAllowedError
 from stretto.explain.story import Story, story_of_objects
-from stretto.stores.store import Record, Selection, Store
+from stretto.stores.store import ListOptions, Record, Store
 
 LOOKED_AT: Final[tuple[Kind, ...]] = (
     POD,
@@ -44,7 +44,7 @@ _NEEDED: Final = frozenset({POD, NODE})
 """Without these there is nothing to say."""
 
 
-class Listed(NamedTuple):
+class ClusterListing(NamedTuple):
     """What a cluster holds, as far as we may see it."""
 
     #: Every object.
@@ -53,7 +53,7 @@ class Listed(NamedTuple):
     hidden: list[str]
 
 
-def listed(store: Store, wanted: Sequence[Kind] = LOOKED_AT) -> Listed:
+def listed(store: Store, wanted: Sequence[Kind] = LOOKED_AT) -> ClusterListing:
     """List a cluster.
 
     Raises:
@@ -69,10 +69,10 @@ def listed(store: Store, wanted: Sequence[Kind] = LOOKED_AT) -> Listed:
             if kind in _NEEDED:
                 raise
             hidden.append(kind.resource)
-    return Listed(records, hidden)
+    return ClusterListing(records, hidden)
 
 
-def story_in(store: Store, space: str, name: str, where: str) -> Story:
+def story_of_events(store: Store, space: str, name: str, where: str) -> Story:
     """What a cluster's events tell of a pod; only what is about the pod is read.
 
     Args:
@@ -88,8 +88,8 @@ def story_in(store: Store, space: str, name: str, where: str) -> Story:
     """
     pod = store.get(POD, space, name)
     if pod is None:
-        records = store.list(POD, Selection(namespace=space)).records
+        records = store.list(POD, ListOptions(namespace=space)).records
         return story_of_objects(records, f"{space}/{name}", where)
-    about = Selection(namespace=space, fields=f"involvedObject.uid={pod.uid}")
+    about = ListOptions(namespace=space, fields=f"involvedObject.uid={pod.uid}")
     records = [pod, *store.list(EVENT, about).records]
     return story_of_objects(records, f"{space}/{name}", f"the events in {where}")

@@ -5,9 +5,9 @@ tried in the order in which it came, and the copy's plane (same rules, same queu
 plane itself would. What is not known is what will come: the forecast is of the queue as it is, so
 whoever may be passed by later work (by priority, by a short run time) may start later than told.
 
-Run times are known where pods state them (``stretto.dev/duration``). Elsewhere ``Typical`` learns
-them from what has ended: the median of units of the same size, and for what runs already the median
-of those that ran longer than it has.
+Run times are known where pods state them (``stretto.dev/duration``). Elsewhere ``TypicalRunTimes``
+learns them from what has ended: the median of units of the same size, and for what runs already the
+median of those that ran longer than it has.
 
 A gang whose time (``scheduleTimeoutSeconds``) is over before it starts never starts: the copy gives
 it up when the plane would, and the forecast says when that is.
@@ -29,9 +29,9 @@ from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.control.dispatcher.membership import DURATION, group_unit, read_duration
 from stretto.plane import Plane
-from stretto.sim.world import AT_ONCE, POLLED, accepted
+from stretto.sim.world import AT_ONCE, POLLED, require_accepted
 from stretto.state.rows.lifecycle import PodState
-from stretto.state.work.changes import Changes
+from stretto.state.work.changes import ClusterChanges
 from stretto.state.work.units import Unit
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.store import Bind, Deletion, Record
@@ -46,7 +46,7 @@ FEW: Final = 5
 """Ended units of a size from which on their median is trusted."""
 
 
-class Runner(NamedTuple):
+class KnownRunTime(NamedTuple):
     """What is known of the run time of a pod."""
 
     #: Pods of its unit.
@@ -57,16 +57,16 @@ class Runner(NamedTuple):
     ran_s: float = 0.0
 
 
-Lasts = Callable[[Runner], float]
+Lasts = Callable[[KnownRunTime], float]
 """How many seconds a pod is expected to run from now on."""
 
 
-def stated(runner: Runner) -> float:
+def stated_run_times(runner: KnownRunTime) -> float:
     """What pods say of themselves; infinity where they say nothing."""
     return max(0.0, runner.stated_s - runner.ran_s)
 
 
-class Typical:
+class TypicalRunTimes:
     """Run times learnt from what has ended, by the number of pods of a unit."""
 
     def __init__(self) -> None:
@@ -79,7 +79,7 @@ class Typical:
         insort(self._by_size.setdefault(_size(pods), []), seconds)
         insort(self._all, seconds)
 
-    def lasts(self, runner: Runner) -> float:
+    def lasts(self, runner: KnownRunTime) -> float:
         """Seconds that a pod is expected to run from now on; infinity before anything ended."""
         of_size, ran = self._by_size.get(_size(runner.pods), []), runner.ran_s
         known = of_size if len(of_size) >= FEW else self._all
@@ -90,7 +90,7 @@ class Typical:
         return longer[len(longer) // 2] - ran if longer else ran
 
 
-class Starts(NamedTuple):
+class StartForecast(NamedTuple):
     """What is expected of the units that were asked about."""
 
     #: Seconds from now at which the unit has all the pods it needs, by unit key; infinity where
@@ -104,8 +104,11 @@ class Starts(NamedTuple):
 
 
 def forecast(
-    plane: Plane, lasts: Lasts = stated, asked: Collection[str] = (), horizon_s: float = HORIZON_S
-) -> Starts:
+    plane: Plane,
+    lasts: Lasts = stated_run_times,
+    asked: Collection[str] = (),
+    horizon_s: float = HORIZON_S,
+) -> StartForecast:
     """When the waiting units of a plane are expected to start.
 
     Args:
@@ -114,10 +117,10 @@ def forecast(
         asked: keys of units; all that wait when it is empty.
         horizon_s: how far is looked ahead.
     """
-    return _Future(plane, lasts).run(asked, horizon_s)
+    return _ForecastRun(plane, lasts).run(asked, horizon_s)
 
 
-class _Future:
+class _ForecastRun:
     """A copy of a plane, and what is expected to happen to it."""
 
     def __init__(self, plane: Plane, lasts: Lasts) -> None:
@@ -140,13 +143,15 @@ class _Future:
         self._store = MemoryStore(self._clock, Rng(plane.config.seed).child("forecast"))
         self._plane = Plane(plane.config, self._store, self._clock)
         for record in others:
-            accepted(self._store.create(record.kind, [_with_time_left(record, plane, first)]))
+            require_accepted(
+                self._store.create(record.kind, [_with_remaining_time(record, plane, first)])
+            )
         self._replay(running)
         self._clock.set(self._now)
         self._queue(waiting)
-        self._plane.witnesses.append(self._witness)
+        self._plane.witnesses.append(self._observe_binds)
 
-    def run(self, asked: Collection[str], horizon_s: float) -> Starts:
+    def run(self, asked: Collection[str], horizon_s: float) -> StartForecast:
         """Go on until all that were asked about have started, or nothing more can happen."""
         wanted = set(asked or {*self._needs, *self._late})
         horizon, idle, instants = self._now + horizon_s, 0, 0
@@ -162,7 +167,7 @@ class _Future:
             idle = 0 if self._end() else idle
         never = wanted - self._starts.keys()
         late = {key: self._late[key] for key in never if self._late.get(key, inf) <= horizon_s}
-        return Starts({key: self._starts.get(key, inf) for key in wanted}, late, instants)
+        return StartForecast({key: self._starts.get(key, inf) for key in wanted}, late, instants)
 
     def _is_open(self, wanted: Collection[str]) -> bool:
         """Whether any of these units has neither started nor been given up."""
@@ -178,11 +183,11 @@ class _Future:
                 (reply,) = self._store.create(POD, [_own_body(record)])
                 made = reply.record
                 if made is None:
-                    accepted([reply])
+                    require_accepted([reply])
                     continue
                 notes = dict(record.annotations) if record.annotations else None
                 bind = Bind(made.namespace, made.name, made.uid, record.node, notes)
-                accepted(self._store.bind([bind]))
+                require_accepted(self._store.bind([bind]))
                 left = self._lasts(_runner(record, unit, self._now - start))
                 if isfinite(left):
                     self._ends.append((self._now + left, _key(record)))
@@ -198,7 +203,7 @@ class _Future:
                 if unit.deadline <= self._now:
                     continue
             keys = {_key(record) for record in records}
-            lasts = self._lasts(Runner(unit.size, unit.duration))
+            lasts = self._lasts(KnownRunTime(unit.size, unit.duration))
             self._lacks[unit.key] = keys
             self._needs[unit.key] = min(len(keys), max(1, unit.still_needed))
             for key in keys:
@@ -206,11 +211,11 @@ class _Future:
                 self._lasting[key] = lasts
             bodies += map(_own_body, records)
         for low in range(0, len(bodies), AT_ONCE):
-            accepted(self._store.create(POD, bodies[low : low + AT_ONCE]))
+            require_accepted(self._store.create(POD, bodies[low : low + AT_ONCE]))
         while self._plane.pump.poll(self._now, POLLED):
             pass
 
-    def _witness(self, changes: Changes, now: float) -> None:
+    def _observe_binds(self, changes: ClusterChanges, now: float) -> None:
         """Binds as the store tells of them: those that waited for victims are among them."""
         self._granted.extend(changes.bound)
 
@@ -262,7 +267,7 @@ def _sorted(
     return running, in_order, list(_others(plane))
 
 
-def _with_time_left(record: Record, plane: Plane, created: float) -> bytes:
+def _with_remaining_time(record: Record, plane: Plane, created: float) -> bytes:
     """An object's body; a waiting group that comes again so late has as much time as it had."""
     if record.kind is not POD_GROUP:
         return record.body
@@ -273,19 +278,19 @@ def _with_time_left(record: Record, plane: Plane, created: float) -> bytes:
     return set_fields(record.body, {("spec", "scheduleTimeoutSeconds"): left})
 
 
-def _runner(record: Record, unit: Unit | None, ran: float) -> Runner:
+def _runner(record: Record, unit: Unit | None, ran: float) -> KnownRunTime:
     """What is known of a running pod; the unit of a single one is forgotten once it is bound.
 
     A unit that was found running does not always know how long: then its pods are asked.
     """
     size = unit.size if unit is not None else 1
     if unit is not None and isfinite(unit.duration):
-        return Runner(size, unit.duration, ran)
+        return KnownRunTime(size, unit.duration, ran)
     notes = decode_pod_head(record.body).metadata.annotations
     if notes is NO_BYTES or DURATION not in bytes(notes).decode():
-        return Runner(size, inf, ran)
+        return KnownRunTime(size, inf, ran)
     written = msgspec.json.decode(bytes(notes), type=dict[str, str])
-    return Runner(size, read_duration(written.get(DURATION, ""))[0], ran)
+    return KnownRunTime(size, read_duration(written.get(DURATION, ""))[0], ran)
 
 
 def _others(plane: Plane) -> Iterator[Record]:

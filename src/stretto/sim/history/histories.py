@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from stretto.api.wire.kinds import POD, Kind
-from stretto.inputs.objects.recordings import Change, Recording, What
+from stretto.inputs.objects.recordings import ChangeType, RecordedChange, Recording
 
 _OVER: Final = frozenset({"Succeeded", "Failed"})
 
@@ -38,18 +38,18 @@ class PodHistory(msgspec.Struct, frozen=True):
     left: float
 
     @property
-    def ran_for(self) -> float:
+    def run_time(self) -> float:
         """Seconds from bind to end; infinity where either is not known."""
         return self.left - self.bound if self.left < inf and self.bound < inf else inf
 
 
-class History(msgspec.Struct, frozen=True):
+class ReplayHistory(msgspec.Struct, frozen=True):
     """A recording as a replay wants it."""
 
     #: Everything but pods that was there at the start, in the file's order.
-    objects: Sequence[Change]
+    objects: Sequence[RecordedChange]
     #: Changes of everything but pods, in order.
-    changes: Sequence[Change]
+    changes: Sequence[RecordedChange]
     #: Pods by the second at which they came.
     pods: Sequence[PodHistory]
     #: Seconds covered.
@@ -61,7 +61,7 @@ class History(msgspec.Struct, frozen=True):
         return frozenset(scheduler_of(pod.body) for pod in self.pods)
 
 
-class _Open(msgspec.Struct):
+class _OpenPodHistory(msgspec.Struct):
     """A pod while its history is being read."""
 
     body: dict[str, Any]
@@ -74,15 +74,15 @@ class _Open(msgspec.Struct):
     left: float = inf
 
 
-def history_of(recording: Recording) -> History:
+def history_of(recording: Recording) -> ReplayHistory:
     """Read a recording pod by pod."""
-    pods: dict[str, _Open] = {}
+    pods: dict[str, _OpenPodHistory] = {}
     for number, change in enumerate(_of(POD, recording.start)):
         pods[change.uid or f"start-{number}"] = _first(change, 0.0)
     for change in _of(POD, recording.changes):
         _follow(pods, change)
     taken: dict[tuple[str, str], int] = {}
-    return History(
+    return ReplayHistory(
         objects=[each for each in recording.start if each.kind is not POD],
         changes=[each for each in recording.changes if each.kind is not POD],
         pods=[_closed(each, taken) for each in sorted(pods.values(), key=lambda pod: pod.came)],
@@ -95,32 +95,32 @@ def scheduler_of(body: Mapping[str, Any]) -> str:
     return str((body.get("spec") or {}).get("schedulerName") or "default-scheduler")
 
 
-def _of(kind: Kind, changes: Sequence[Change]) -> list[Change]:
+def _of(kind: Kind, changes: Sequence[RecordedChange]) -> list[RecordedChange]:
     return [each for each in changes if each.kind is kind]
 
 
-def _first(change: Change, came: float) -> _Open:
+def _first(change: RecordedChange, came: float) -> _OpenPodHistory:
     """A pod as it was seen first."""
-    pod = _Open(change.body, change.namespace, change.name, came)
+    pod = _OpenPodHistory(change.body, change.namespace, change.name, came)
     _note(pod, change.body, came)
     pod.fixed = bool(pod.node) and came > 0
     return pod
 
 
-def _follow(pods: dict[str, _Open], change: Change) -> None:
+def _follow(pods: dict[str, _OpenPodHistory], change: RecordedChange) -> None:
     """One more event of a pod."""
     pod = pods.get(change.uid)
     if pod is None:
-        if change.type is not What.DELETED:
+        if change.type is not ChangeType.DELETED:
             pods[change.uid] = _first(change, change.time_s)
         return
-    if change.type is What.DELETED:
+    if change.type is ChangeType.DELETED:
         pod.left = min(pod.left, change.time_s)
         return
     _note(pod, change.body, change.time_s)
 
 
-def _note(pod: _Open, body: Mapping[str, Any], time_s: float) -> None:
+def _note(pod: _OpenPodHistory, body: Mapping[str, Any], time_s: float) -> None:
     """What an event says of a pod's bind and end."""
     node = str((body.get("spec") or {}).get("nodeName") or "")
     if node and not pod.node:
@@ -129,7 +129,7 @@ def _note(pod: _Open, body: Mapping[str, Any], time_s: float) -> None:
         pod.left = min(pod.left, time_s)
 
 
-def _closed(pod: _Open, taken: dict[tuple[str, str], int]) -> PodHistory:
+def _closed(pod: _OpenPodHistory, taken: dict[tuple[str, str], int]) -> PodHistory:
     """A pod's history, with a name that no other pod of the recording has."""
     body = deepcopy(pod.body)
     count = taken[pod.namespace, pod.name] = taken.get((pod.namespace, pod.name), 0) + 1

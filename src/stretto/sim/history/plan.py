@@ -17,25 +17,25 @@ import numpy as np
 from stretto.api.codec import decode_as
 from stretto.api.types.core import Node
 from stretto.api.wire.kinds import NODE, POD
-from stretto.explain.words.reasons import Code, Reason
+from stretto.explain.words.reasons import Reason, ReasonCode
 from stretto.inputs.objects.relations import InputObject
 from stretto.plane import Plane
-from stretto.sim.history.sandbox import Copy, State
-from stretto.sim.pending import ASKED, Asker, kinds_of
-from stretto.sim.setup import Rules
+from stretto.sim.history.sandbox import Sandbox, SandboxState
+from stretto.sim.pending import ASKED, PendingExplainer, kinds_of
+from stretto.sim.setup import SchedulingRules
 from stretto.state.rows.devices import mask_to_text
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.rows.pods import NO_SLOT
 from stretto.state.rows.resources import PODS
-from stretto.stores.store import Outcome, Record
+from stretto.stores.store import Record, WriteOutcome
 
 SCHEMA: Final = "stretto.plan/v1"
 """Version of the form below as JSON."""
-_HELD: Final = frozenset({Code.GATED, Code.OTHER_SCHEDULER, Code.ENDED})
+_HELD: Final = frozenset({ReasonCode.GATED, ReasonCode.OTHER_SCHEDULER, ReasonCode.ENDED})
 """Reasons that say nothing of whether a pod would fit."""
 
 
-class Placement(msgspec.Struct, frozen=True):
+class PlannedPlacement(msgspec.Struct, frozen=True):
     """A pod that would get a node."""
 
     #: ``namespace/name``.
@@ -46,7 +46,7 @@ class Placement(msgspec.Struct, frozen=True):
     devices: str = ""
 
 
-class Staying(msgspec.Struct, frozen=True):
+class UnplacedPods(msgspec.Struct, frozen=True):
     """Pods of one kind that would stay without a node."""
 
     #: ``namespace/name`` of each.
@@ -57,7 +57,7 @@ class Staying(msgspec.Struct, frozen=True):
     message: str = ""
 
 
-class Victim(msgspec.Struct, frozen=True):
+class PlannedVictim(msgspec.Struct, frozen=True):
     """A pod that would lose its node."""
 
     #: ``namespace/name``.
@@ -68,7 +68,7 @@ class Victim(msgspec.Struct, frozen=True):
     instead: str = ""
 
 
-class Use(msgspec.Struct, frozen=True):
+class PlannedUse(msgspec.Struct, frozen=True):
     """How much of a resource is allocated, before and after."""
 
     #: Its name.
@@ -89,17 +89,17 @@ class PlanReport(msgspec.Struct, frozen=True):
     #: Pods among them, or made by controllers among them.
     pods: int
     #: Pods that would get a node.
-    placed: tuple[Placement, ...]
+    placed: tuple[PlannedPlacement, ...]
     #: Pods that would stay without one, by why.
-    pending: tuple[Staying, ...]
+    pending: tuple[UnplacedPods, ...]
     #: Pods that would lose their node.
-    victims: tuple[Victim, ...]
+    victims: tuple[PlannedVictim, ...]
     #: Pods that wait now and would get a node too (the objects bring nodes, or make room).
-    also_placed: tuple[Placement, ...]
+    also_placed: tuple[PlannedPlacement, ...]
     #: Objects that the store would refuse, with what it says.
     refused: tuple[str, ...]
     #: Allocation of each resource.
-    use: tuple[Use, ...]
+    use: tuple[PlannedUse, ...]
 
     @property
     def unfit(self) -> int:
@@ -108,7 +108,7 @@ class PlanReport(msgspec.Struct, frozen=True):
         return sum(len(each.pods) for each in self.pending) - sum(len(e.pods) for e in held)
 
 
-class _Look(NamedTuple):
+class _PlanSnapshot(NamedTuple):
     """A copy at one moment."""
 
     #: Nodes of the pods that have one, by uid; names with it.
@@ -117,7 +117,9 @@ class _Look(NamedTuple):
     use: dict[str, float]
 
 
-def plan(state: State, objects: Sequence[InputObject], rules: Rules | None = None) -> PlanReport:
+def plan(
+    state: SandboxState, objects: Sequence[InputObject], rules: SchedulingRules | None = None
+) -> PlanReport:
     """Try some objects on a copy of a state.
 
     Args:
@@ -128,7 +130,7 @@ def plan(state: State, objects: Sequence[InputObject], rules: Rules | None = Non
     Raises:
         InputError: the rules cannot be used.
     """
-    copy = Copy(state, rules)
+    copy = Sandbox(state, rules)
     copy.settle()
     before = _look(copy)
     refused, fresh = _submit(copy, objects)
@@ -139,43 +141,46 @@ def plan(state: State, objects: Sequence[InputObject], rules: Rules | None = Non
         objects=dict(Counter(each.kind.kind for each in objects)),
         pods=sum(each.kind == POD for each in objects),
         placed=tuple(_placements(copy.plane, [uid for uid in fresh if uid in after.nodes])),
-        pending=tuple(_staying(copy, fresh)),
+        pending=tuple(_unplaced(copy, fresh)),
         victims=tuple(_victims(before, after)),
         also_placed=tuple(
             _placements(copy.plane, [u for u in after.nodes if u not in before.nodes | fresh])
         ),
         refused=tuple(refused),
         use=tuple(
-            Use(name, before.use.get(name, 0.0), pct) for name, pct in sorted(after.use.items())
+            PlannedUse(name, before.use.get(name, 0.0), pct)
+            for name, pct in sorted(after.use.items())
         ),
     )
 
 
-def nodes_of(state: State) -> list[Node]:
+def nodes_of(state: SandboxState) -> list[Node]:
     """The nodes of a state, for DaemonSets among the objects."""
     return [decode_as(Node, each.body) for each in state.records if each.kind == NODE]
 
 
-def _submit(copy: Copy, objects: Sequence[InputObject]) -> tuple[list[str], dict[str, Record]]:
+def _submit(copy: Sandbox, objects: Sequence[InputObject]) -> tuple[list[str], dict[str, Record]]:
     """Create the objects; what was refused, and the pods that came, by uid."""
     refused: list[str] = []
     fresh: dict[str, Record] = {}
     for each in objects:
         (reply,) = copy.store.create(each.kind, [each.body])
-        if reply.outcome is not Outcome.OK:
+        if reply.outcome is not WriteOutcome.OK:
             refused.append(f"{each.title}: {reply.message or reply.code.value}")
         elif each.kind == POD and reply.record is not None:
             fresh[reply.record.uid] = reply.record
     return refused, fresh
 
 
-def _look(copy: Copy) -> _Look:
+def _look(copy: Sandbox) -> _PlanSnapshot:
     """Where every pod is, and how full the nodes are."""
     records = copy.store.list(POD).records
-    return _Look({each.uid: (_key(each), each.node) for each in records if each.node}, _use(copy))
+    return _PlanSnapshot(
+        {each.uid: (_key(each), each.node) for each in records if each.node}, _use(copy)
+    )
 
 
-def _use(copy: Copy) -> dict[str, float]:
+def _use(copy: Sandbox) -> dict[str, float]:
     cluster = copy.plane.cluster
     ledger, slots = cluster.ledger, cluster.nodes.live_slots()
     found = {}
@@ -189,42 +194,44 @@ def _use(copy: Copy) -> dict[str, float]:
     return found
 
 
-def _placements(plane: Plane, uids: Sequence[str]) -> list[Placement]:
+def _placements(plane: Plane, uids: Sequence[str]) -> list[PlannedPlacement]:
     """Pods with a node, in the order given."""
     pods, found = plane.cluster.pods, []
     for uid in uids:
         row = pods.row(uid)
         if row is not None:
             devices = mask_to_text(int(pods.devices[row]))
-            found.append(Placement(pods.key(row), plane.cluster.node_of(row), devices))
+            found.append(PlannedPlacement(pods.key(row), plane.cluster.node_of(row), devices))
     return found
 
 
-def _staying(copy: Copy, fresh: dict[str, Record]) -> list[Staying]:
+def _unplaced(copy: Sandbox, fresh: dict[str, Record]) -> list[UnplacedPods]:
     """The new pods that have no node, kind by kind; one of each kind is asked."""
     plane = copy.plane
-    pods, asker = plane.cluster.pods, Asker(plane)
+    pods, asker = plane.cluster.pods, PendingExplainer(plane)
     rows, found = [], []
     for uid, record in fresh.items():
         row = pods.row(uid)
         if row is None:
-            found.append(Staying((_key(record),), asker.stranger(record)))
+            found.append(UnplacedPods((_key(record),), asker.stranger(record)))
         elif pods.slot[row] == NO_SLOT and pods.state[row] != PodState.BOUND:
             rows.append(row)
     for number, members in enumerate(kinds_of(plane, np.array(rows, np.int64))):
         said = asker.ask(members[0]) if number < ASKED else None
         keys = tuple(pods.key(row) for row in members)
-        found.append(Staying(keys, said.reason, said.message) if said else Staying(keys, None))
+        found.append(
+            UnplacedPods(keys, said.reason, said.message) if said else UnplacedPods(keys, None)
+        )
     return found
 
 
-def _victims(before: _Look, after: _Look) -> list[Victim]:
+def _victims(before: _PlanSnapshot, after: _PlanSnapshot) -> list[PlannedVictim]:
     """Pods that had a node and have it no longer."""
     found = []
     for uid, (key, node) in before.nodes.items():
         _, now = after.nodes.get(uid, (key, ""))
         if now != node:
-            found.append(Victim(key, node, now))
+            found.append(PlannedVictim(key, node, now))
     return found
 
 

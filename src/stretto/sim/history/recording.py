@@ -36,7 +36,7 @@ from stretto.api.wire.kinds import (
 )
 from stretto.base.clock import Clock
 from stretto.base.errors import TooOldError
-from stretto.inputs.objects.recordings import RecordingWriter, What
+from stretto.inputs.objects.recordings import ChangeType, RecordingWriter
 from stretto.stores.render import render
 from stretto.stores.store import EventType, Record, Store, Watch
 
@@ -71,10 +71,10 @@ NAP: Final = 0.2
 Told = Callable[[float, int], None]
 """Told of the seconds so far and of the changes kept."""
 
-_Entry = tuple[What, Kind, dict[str, Any]]
+_Entry = tuple[ChangeType, Kind, dict[str, Any]]
 
 
-class Taking:
+class RecordingSession:
     """One recording in the making."""
 
     def __init__(self, store: Store, writer: RecordingWriter, clock: Clock) -> None:
@@ -126,7 +126,7 @@ class Taking:
         try:
             events = self._watches[kind].poll()
         except TooOldError:
-            return list(self._listed_anew(kind))
+            return list(self._relisted(kind))
         known, found = self._known[kind], list[_Entry]()
         for event in events:
             record = event.record
@@ -136,20 +136,20 @@ class Taking:
                 known.pop(record.uid, None)
             else:
                 known[record.uid] = record
-            found.append((What(event.type.name), kind, _body(record)))
+            found.append((ChangeType(event.type.name), kind, _body(record)))
         return found
 
-    def _listed_anew(self, kind: Kind) -> Iterator[_Entry]:
+    def _relisted(self, kind: Kind) -> Iterator[_Entry]:
         """What a fresh list says that was missed, and a watch from there."""
         listing = self._store.list(kind)
         before, now = self._known[kind], {record.uid: record for record in listing.records}
         for uid in before.keys() - now.keys():
-            yield What.DELETED, kind, _body(before[uid])
+            yield ChangeType.DELETED, kind, _body(before[uid])
         for uid, record in now.items():
             if uid not in before:
-                yield What.ADDED, kind, _body(record)
+                yield ChangeType.ADDED, kind, _body(record)
             elif record.version != before[uid].version:
-                yield What.MODIFIED, kind, _body(record)
+                yield ChangeType.MODIFIED, kind, _body(record)
         self._known[kind] = now
         self._watches[kind].close()
         self._watches[kind] = self._store.watch(kind, listing.version)

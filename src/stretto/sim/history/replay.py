@@ -28,16 +28,16 @@ from stretto.api.wire.kinds import (
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.framework.profile.profile import Profile
-from stretto.inputs.objects.recordings import Change, What
+from stretto.inputs.objects.recordings import ChangeType, RecordedChange
 from stretto.plane import Plane, Step
-from stretto.sim.history.histories import History, PodHistory
-from stretto.sim.history.what_if import Drain, queues_of
-from stretto.sim.occupancy import Gauge, Level
-from stretto.sim.setup import Rules, Settings, build_plane
+from stretto.sim.history.histories import PodHistory, ReplayHistory
+from stretto.sim.history.what_if import NodeDrain, queues_of
+from stretto.sim.occupancy import OccupancyMeter, OccupancySample
+from stretto.sim.setup import PlaneSettings, SchedulingRules, build_plane
 from stretto.sim.world import POLLED
 from stretto.state.rows.lifecycle import PodState
 from stretto.stores.embedded.memory import MemoryStore
-from stretto.stores.store import Deletion, EventType, Outcome, Patch, Replies, Update
+from stretto.stores.store import Deletion, EventType, Patch, Replies, Update, WriteOutcome
 
 AT_ONCE: Final = 4096
 """Objects written in one call."""
@@ -51,7 +51,7 @@ _Told = Callable[[float], None]
 _Action = Callable[[], None]
 
 
-class Outcomes(msgspec.Struct, frozen=True):
+class ReplayOutcomes(msgspec.Struct, frozen=True):
     """What became of the pods of one replay."""
 
     #: Pods that came while it ran, or waited at its start.
@@ -81,13 +81,13 @@ class Outcomes(msgspec.Struct, frozen=True):
     partial: bool = False
 
 
-class Replayed(msgspec.Struct, frozen=True):
+class ReplayResult(msgspec.Struct, frozen=True):
     """One replay."""
 
     #: What became of it.
-    outcomes: Outcomes
+    outcomes: ReplayOutcomes
     #: Use and waiting over time.
-    levels: list[Level]
+    levels: list[OccupancySample]
     #: Seconds from arrival to bind by ``namespace/name``.
     waits: dict[str, float]
 
@@ -96,7 +96,11 @@ class Replay:
     """Runs one history, varied or as it was."""
 
     def __init__(
-        self, history: History, drains: Sequence[Drain], rules: Rules, settings: Settings
+        self,
+        history: ReplayHistory,
+        drains: Sequence[NodeDrain],
+        rules: SchedulingRules,
+        settings: PlaneSettings,
     ) -> None:
         """Put the start into a store and build the plane over it.
 
@@ -113,7 +117,7 @@ class Replay:
         self._count = 0
         self._pods: dict[str, PodHistory] = {}
         self._coming: list[PodHistory] = []
-        self._to_come = 0
+        self._upcoming_count = 0
         self._started: dict[str, float] = {}
         self._granted: list[int] = []
         self._left_waiting: set[str] = set()
@@ -128,14 +132,14 @@ class Replay:
         self._plane: Plane = build_plane(rules, settings, queues, self._store, self._clock)
         self._plane.observers.append(self._observe)
         self._watch = self._store.watch(POD, self._store.version)
-        self._gauge = Gauge(self._plane.cluster)
+        self._occupancy = OccupancyMeter(self._plane.cluster)
 
     @property
     def profile(self) -> Profile:
         """The rules that decide."""
         return self._plane.config.profile
 
-    def run(self, told: _Told = lambda _: None) -> Replayed:
+    def run(self, told: _Told = lambda _: None) -> ReplayResult:
         """Run to the recording's end; Ctrl-C ends it early with what is known."""
         partial, idle = False, 0
         try:
@@ -152,7 +156,7 @@ class Replay:
 
     # ------------------------------------------------------------ the agenda
 
-    def _begin(self, history: History) -> None:
+    def _begin(self, history: ReplayHistory) -> None:
         """What was there, and what is to come."""
         self._create((each.kind, each.body) for each in history.objects)
         there: list[tuple[Kind, dict[str, Any]]] = []
@@ -163,11 +167,11 @@ class Replay:
                 self._at(pod.left, partial(self._leave, pod))
             elif pod.came == 0:
                 there.append((POD, pod.body))
-                self._leaves_waiting(pod)
+                self._delete_pending(pod)
             else:
-                self._to_come += 1
+                self._upcoming_count += 1
                 self._at(pod.came, partial(self._come, pod))
-                self._leaves_waiting(pod)
+                self._delete_pending(pod)
         self._create(there)
         for change in history.changes:
             self._at(change.time_s, partial(self._apply, change))
@@ -175,10 +179,10 @@ class Replay:
             self._at(drain.at, partial(self._drain, drain))
 
     def _come(self, pod: PodHistory) -> None:
-        self._to_come -= 1
+        self._upcoming_count -= 1
         self._coming.append(pod)
 
-    def _leaves_waiting(self, pod: PodHistory) -> None:
+    def _delete_pending(self, pod: PodHistory) -> None:
         """A pod that was deleted without ever having had a node."""
         if pod.bound == inf and pod.left < inf:
             self._at(pod.left, partial(self._give_up, pod))
@@ -193,7 +197,7 @@ class Replay:
         planned = self._agenda[0][0] if self._agenda else inf
         now = self._clock.monotonic()
         due = self._plane.next_due()
-        wanted = min(planned, max(due, now + 0.001) if self._gauge.levels else 0.0)
+        wanted = min(planned, max(due, now + 0.001) if self._occupancy.levels else 0.0)
         return wanted if wanted <= self._history.seconds else None
 
     def _step(self, time: float) -> None:
@@ -209,16 +213,16 @@ class Replay:
             pass
         self._plane.run_until_idle()
         self._note_starts(time)
-        self._submit_victims()
+        self._recreate_victims()
         self._look()
 
     def _look(self) -> None:
         """Note how it stands; pods that are still to come wait for nothing."""
-        self._gauge.look(self._clock.monotonic(), len(self._pods) - self._to_come)
+        self._occupancy.look(self._clock.monotonic(), len(self._pods) - self._upcoming_count)
 
     # ------------------------------------------------------------ what happens
 
-    def _drain(self, drain: Drain) -> None:
+    def _drain(self, drain: NodeDrain) -> None:
         """Cordon nodes and send their pods away, those of DaemonSets excepted."""
         for record in self._store.list(NODE).records:
             body = msgspec.json.decode(record.body)
@@ -239,18 +243,18 @@ class Replay:
             body = {**body, "spec": {**(body.get("spec") or {}), "unschedulable": True}}
         self._check(self._store.update(NODE, [Update("", name, msgspec.json.encode(body))]))
 
-    def _apply(self, change: Change) -> None:
+    def _apply(self, change: RecordedChange) -> None:
         """A change of anything but a pod."""
         found = self._store.get(change.kind, change.namespace, change.name)
-        if change.type is What.DELETED:
+        if change.type is ChangeType.DELETED:
             self._check(self._store.delete(change.kind, [Deletion(change.namespace, change.name)]))
         elif found is None:
             self._create([(change.kind, change.body)])
         else:
             self._replace(change)
-            self._tell_status(change, msgspec.json.decode(found.body).get("status") or {})
+            self._write_status(change, msgspec.json.decode(found.body).get("status") or {})
 
-    def _replace(self, change: Change) -> None:
+    def _replace(self, change: RecordedChange) -> None:
         """All of an object but its status."""
         if change.kind is NODE:
             self._put_node(change.name, change.body)
@@ -259,7 +263,7 @@ class Replay:
             update = Update(change.namespace, change.name, body)
             self._check(self._store.update(change.kind, [update]))
 
-    def _tell_status(self, change: Change, before: Mapping[str, Any]) -> None:
+    def _write_status(self, change: RecordedChange, before: Mapping[str, Any]) -> None:
         """What an object has become, such as a node with more to give; schedulers' words aside."""
         now = change.body.get("status") or {}
         if change.kind not in _JUDGED and now != before:
@@ -295,9 +299,9 @@ class Replay:
                 self._granted.append(row)  # its victims are leaving; looked at again
                 continue
             self._started.setdefault(_key(pod), time)
-            self._at(time + pod.ran_for, partial(self._leave, pod))
+            self._at(time + pod.run_time, partial(self._leave, pod))
 
-    def _submit_victims(self) -> None:
+    def _recreate_victims(self) -> None:
         """Pods that had to go for others come again, as their controllers would see to."""
         again: list[PodHistory] = []
         for event in self._watch.poll(1 << 30):
@@ -321,13 +325,13 @@ class Replay:
         self._refusals.extend(
             reply.message or reply.code.value
             for reply in replies
-            if reply.outcome is not Outcome.OK
+            if reply.outcome is not WriteOutcome.OK
         )
 
     # ------------------------------------------------------------ at the end
 
-    def _result(self, partial: bool) -> Replayed:
-        asked = asked_for(self._history)
+    def _result(self, partial: bool) -> ReplayResult:
+        asked = arrived_pods(self._history)
         waits = {
             _key(pod): self._started[_key(pod)] - pod.came
             for pod in asked
@@ -335,7 +339,7 @@ class Replay:
         }
         ordered = sorted(waits.values())
         seconds = self._clock.monotonic()
-        outcomes = Outcomes(
+        outcomes = ReplayOutcomes(
             pods=len(asked),
             placed=len(waits),
             left_waiting=len(self._left_waiting),
@@ -347,21 +351,21 @@ class Replay:
             refused=len(self._refusals),
             refusal=self._refusals[0] if self._refusals else "",
             seconds=round(seconds, 3),
-            used_mean=self._gauge.mean(),
-            used_peak=self._gauge.peak(),
+            used_mean=self._occupancy.mean(),
+            used_peak=self._occupancy.peak(),
             partial=partial,
         )
-        return Replayed(outcomes, self._gauge.levels, waits)
+        return ReplayResult(outcomes, self._occupancy.levels, waits)
 
 
-def asked_for(history: History) -> list[PodHistory]:
+def arrived_pods(history: ReplayHistory) -> list[PodHistory]:
     """Pods that came while it ran, or waited at its start, and for whom somebody decides."""
     return [pod for pod in history.pods if not pod.fixed and not _was_running(pod)]
 
 
-def recorded_waits(history: History) -> list[float]:
+def recorded_waits(history: ReplayHistory) -> list[float]:
     """Seconds from arrival to bind as they were recorded, of pods that came while it ran."""
-    return sorted(pod.bound - pod.came for pod in asked_for(history) if pod.bound < inf)
+    return sorted(pod.bound - pod.came for pod in arrived_pods(history) if pod.bound < inf)
 
 
 def _was_running(pod: PodHistory) -> bool:

@@ -18,16 +18,16 @@ from stretto.base.errors import InputError
 from stretto.base.rng import Rng
 from stretto.control.dispatcher.membership import group_unit
 from stretto.explain.records.record_file import RecordFile
-from stretto.explain.records.records import Records
+from stretto.explain.records.records import RunRecords
 from stretto.inputs.scenario.feed import materialise
 from stretto.inputs.scenario.read import load_scenario
 from stretto.plane import Plane
 from stretto.sim.feeder import Feeder
 from stretto.sim.real_time import LiveRun
 from stretto.sim.setup import (
+    PlaneSettings,
     ProfileSource,
-    Rules,
-    Settings,
+    SchedulingRules,
     build_plane,
     build_site,
     profile_source,
@@ -39,14 +39,14 @@ from stretto.stores.store import Record, Store
 
 SQLITE: Final = "sqlite:"
 """What the spelling of a durable store begins with."""
-OWN_RULES: Final = Rules("")
+OWN_RULES: Final = SchedulingRules("")
 """A scenario's own profile, with whatever kernels are installed."""
 _SCENARIOS: Final = (".yaml", ".yml")
 _PATIENCE: Final = 60.0
 """Seconds of virtual time for which a copy waits out delays before it counts as settled."""
 
 
-class State(NamedTuple):
+class SandboxState(NamedTuple):
     """What some store held, and the rules that it was scheduled by."""
 
     #: Where it comes from, for people: ``run 2024...-quickstart``.
@@ -56,12 +56,12 @@ class State(NamedTuple):
     #: What its profile is made from.
     profile: ProfileSource = "default"
     #: Shards and seed of its plane.
-    settings: Settings = Settings()
+    settings: PlaneSettings = PlaneSettings()
     #: Wall time at which it was so, in seconds; ``None`` where time stands still.
     at: float | None = None
 
 
-def state_of(spelled: str = "", rules: Rules = OWN_RULES) -> State:
+def state_of(spelled: str = "", rules: SchedulingRules = OWN_RULES) -> SandboxState:
     """The state that a command line names.
 
     Args:
@@ -76,22 +76,22 @@ def state_of(spelled: str = "", rules: Rules = OWN_RULES) -> State:
     """
     if spelled.startswith(SQLITE):
         path = Path(spelled.removeprefix(SQLITE))
-        return State(f"store {path}", read_store(path))
+        return SandboxState(f"store {path}", read_store(path))
     if spelled.endswith(_SCENARIOS):
         return _end_of(Path(spelled), rules)
-    return _recorded(Records().find(spelled))
+    return _recorded(RunRecords().find(spelled))
 
 
-def _recorded(path: Path) -> State:
+def _recorded(path: Path) -> SandboxState:
     """The end of a run by its record."""
     with closing(RecordFile(path)) as file:
         facts = file.facts()
         records = [record for kind in KINDS for record in file.objects(kind)]
-    settings = Settings(facts.shards, facts.seed, frozenset(facts.scheduler_names))
-    return State(f"run {facts.name}", records, facts.profile, settings)
+    settings = PlaneSettings(facts.shards, facts.seed, frozenset(facts.scheduler_names))
+    return SandboxState(f"run {facts.name}", records, facts.profile, settings)
 
 
-def _end_of(path: Path, rules: Rules) -> State:
+def _end_of(path: Path, rules: SchedulingRules) -> SandboxState:
     """A scenario, run in virtual time until nothing more can happen."""
     scenario = load_scenario(path)
     source = profile_source(scenario, plugins=rules.plugins)
@@ -101,8 +101,10 @@ def _end_of(path: Path, rules: Rules) -> State:
     feeder = Feeder(feed, store, scenario.name)
     site = build_site(scenario, feed, rules._replace(source=source), store, clock)
     LiveRun(site.plane, feeder, clock, speed=0.0).run()
-    settings = Settings(scenario.shards, scenario.seed, site.plane.cluster.config.scheduler_names)
-    return State(f"scenario {path}", list(_all(store)), source, settings)
+    settings = PlaneSettings(
+        scenario.shards, scenario.seed, site.plane.cluster.config.scheduler_names
+    )
+    return SandboxState(f"scenario {path}", list(_all(store)), source, settings)
 
 
 def _all(store: Store) -> Iterator[Record]:
@@ -111,10 +113,10 @@ def _all(store: Store) -> Iterator[Record]:
         yield from store.list(kind).records
 
 
-class Copy:
+class Sandbox:
     """A plane over a copy of a state, in virtual time."""
 
-    def __init__(self, state: State, rules: Rules | None = None) -> None:
+    def __init__(self, state: SandboxState, rules: SchedulingRules | None = None) -> None:
         """Copy a state; nothing is scheduled yet.
 
         Args:
@@ -128,7 +130,7 @@ class Copy:
         self.store = MemoryStore(self.clock, Rng(state.settings.seed).child("copy"))
         self.store.seed(state.records)
         queues = [decode_as(Queue, each.body) for each in state.records if each.kind == QUEUE]
-        chosen = rules or Rules(state.profile)
+        chosen = rules or SchedulingRules(state.profile)
         #: The scheduler over it.
         self.plane: Plane = build_plane(chosen, state.settings, queues, self.store, self.clock)
 
@@ -156,7 +158,7 @@ class Copy:
             if unit.state is UnitState.BACKOFF:
                 unit.state = UnitState.UNSCHEDULABLE
 
-    def age_groups(self) -> None:
+    def backdate_groups(self) -> None:
         """Let groups have waited since they were created, where it is known what time it is."""
         if self.state.at is None:
             return

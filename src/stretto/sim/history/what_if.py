@@ -22,8 +22,8 @@ from stretto.api.wire.kinds import NODE, QUEUE
 from stretto.base.errors import InputError, NotFoundError, UnknownNameError, quoted
 from stretto.inputs.neutral.shapes import nodes_like
 from stretto.inputs.objects.objects import node_body
-from stretto.inputs.objects.recordings import Change, What
-from stretto.sim.history.histories import History, PodHistory
+from stretto.inputs.objects.recordings import ChangeType, RecordedChange
+from stretto.sim.history.histories import PodHistory, ReplayHistory
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 MOST: Final = 100_000
@@ -41,7 +41,7 @@ def labels_of(body: Mapping[str, Any]) -> Mapping[str, str]:
     return (body.get("metadata") or {}).get("labels") or {}
 
 
-class Drain(msgspec.Struct, frozen=True):
+class NodeDrain(msgspec.Struct, frozen=True):
     """Nodes that are emptied."""
 
     #: Label key and value that they have.
@@ -55,7 +55,7 @@ class Drain(msgspec.Struct, frozen=True):
         return bool(labels_of(node).get(self.key) == self.value)
 
 
-class More(msgspec.Struct, frozen=True):
+class ExtraObjects(msgspec.Struct, frozen=True):
     """More of something."""
 
     #: Node, shape, or ``namespace/pod`` that they are like.
@@ -70,23 +70,23 @@ class Variation(msgspec.Struct, frozen=True):
     """Everything that is otherwise."""
 
     #: More nodes.
-    nodes: tuple[More, ...] = ()
+    nodes: tuple[ExtraObjects, ...] = ()
     #: Nodes that are emptied.
-    drains: tuple[Drain, ...] = ()
+    drains: tuple[NodeDrain, ...] = ()
     #: More pods.
-    bursts: tuple[More, ...] = ()
+    bursts: tuple[ExtraObjects, ...] = ()
     #: Fields of queues by name.
     queue_fields: Mapping[str, Mapping[str, Any]] = {}
 
-    def applied(self, history: History) -> History:
+    def applied(self, history: ReplayHistory) -> ReplayHistory:
         """The history with more nodes, more pods and other queues; drains happen as it runs."""
-        _must_be_in_time(self, history)
+        _check_time(self, history)
         for drain in self.drains:
-            _must_match(drain, history)
+            _check_drain(drain, history)
         objects = [_with_fields(each, self.queue_fields) for each in history.objects]
         objects += [_queue_of(name, self.queue_fields[name]) for name in self.new_queues(history)]
         changes = [_with_fields(each, self.queue_fields) for each in history.changes]
-        _must_have_parents(self.queue_fields, (*objects, *changes))
+        _check_parents(self.queue_fields, (*objects, *changes))
         taken = {each.name for each in (*objects, *history.changes) if each.kind is NODE}
         nodes = [node for more in self.nodes for node in _nodes(more, history, taken)]
         held = _keys(history)
@@ -101,7 +101,7 @@ class Variation(msgspec.Struct, frozen=True):
             pods=sorted((*history.pods, *bursts), key=lambda pod: pod.came),
         )
 
-    def new_queues(self, history: History) -> list[str]:
+    def new_queues(self, history: ReplayHistory) -> list[str]:
         """Queues that a history does not have, and that are made."""
         all_of = (*history.objects, *history.changes)
         known = {each.name for each in all_of if each.kind is QUEUE}
@@ -139,19 +139,19 @@ def read_variation(
 # ---------------------------------------------------------------- reading words
 
 
-def _more(option: str, text: str, expected: str) -> More:
+def _more(option: str, text: str, expected: str) -> ExtraObjects:
     parts = _COUNTED.fullmatch(text)
     if parts is None or not 0 < int(parts["count"]) <= MOST:
         raise InputError(option, text, f"{expected} (1..{MOST:,}, @SECOND behind it for later)")
-    return More(parts["name"], int(parts["count"]), float(parts["at"] or 0))
+    return ExtraObjects(parts["name"], int(parts["count"]), float(parts["at"] or 0))
 
 
-def _drain(text: str) -> Drain:
+def _drain(text: str) -> NodeDrain:
     parts = _LABELLED.fullmatch(text)
     if parts is None:
         expected = "a node label, such as example.com/rack=r1, @SECOND behind it for later"
         raise InputError("--drain", text, expected)
-    return Drain(parts["key"], parts["value"], float(parts["at"] or 0))
+    return NodeDrain(parts["key"], parts["value"], float(parts["at"] or 0))
 
 
 def _queue(text: str) -> tuple[str, dict[str, Any]]:
@@ -180,13 +180,13 @@ def _queue(text: str) -> tuple[str, dict[str, Any]]:
 # ---------------------------------------------------------------- applying
 
 
-def queues_of(history: History) -> list[Queue]:
+def queues_of(history: ReplayHistory) -> list[Queue]:
     """The queues of a history, as the plane is told of them."""
     found = [each for each in history.objects if each.kind is QUEUE]
     return [decode_as(Queue, msgspec.json.encode(each.body)) for each in found]
 
 
-def _with_fields(each: Change, fields: Mapping[str, Mapping[str, Any]]) -> Change:
+def _with_fields(each: RecordedChange, fields: Mapping[str, Mapping[str, Any]]) -> RecordedChange:
     """An object, or what became of it later; a queue of which some fields are otherwise has them.
 
     Every status of a queue that is written comes with its whole spec, so a start that is otherwise
@@ -199,11 +199,11 @@ def _with_fields(each: Change, fields: Mapping[str, Mapping[str, Any]]) -> Chang
     return msgspec.structs.replace(each, body=body)
 
 
-def _queue_of(name: str, fields: Mapping[str, Any]) -> Change:
+def _queue_of(name: str, fields: Mapping[str, Any]) -> RecordedChange:
     """A queue that the recording does not have."""
     meta = {"apiVersion": QUEUE.api_version, "kind": QUEUE.kind, "metadata": {"name": name}}
     body = {**meta, "spec": deepcopy(dict(fields))}
-    return Change(0.0, What.ADDED, QUEUE, "", name, "", body)
+    return RecordedChange(0.0, ChangeType.ADDED, QUEUE, "", name, "", body)
 
 
 def _merge(spec: dict[str, Any], changed: Mapping[str, Any]) -> None:
@@ -214,7 +214,7 @@ def _merge(spec: dict[str, Any], changed: Mapping[str, Any]) -> None:
             spec[field] = value
 
 
-def _nodes(more: More, history: History, taken: set[str]) -> Iterator[Change]:
+def _nodes(more: ExtraObjects, history: ReplayHistory, taken: set[str]) -> Iterator[RecordedChange]:
     """More nodes, like one that there is or of a shape."""
     if _SHAPED.match(more.like):
         shapes = nodes_like(f"{more.like}:1", "more", "--add-nodes")
@@ -238,7 +238,7 @@ def _names(stem: str, count: int, taken: set[str]) -> Iterator[str]:
         yield name
 
 
-def _node(name: str, like: Mapping[str, Any], at: float) -> Change:
+def _node(name: str, like: Mapping[str, Any], at: float) -> RecordedChange:
     body = deepcopy(dict(like))
     meta = body["metadata"]
     meta["name"] = name
@@ -246,10 +246,10 @@ def _node(name: str, like: Mapping[str, Any], at: float) -> Change:
     meta.pop("creationTimestamp", None)
     if HOSTNAME in (meta.get("labels") or {}):
         meta["labels"][HOSTNAME] = name
-    return Change(at, What.ADDED, NODE, "", name, "", body)
+    return RecordedChange(at, ChangeType.ADDED, NODE, "", name, "", body)
 
 
-def _burst(more: More, history: History, taken: set[str]) -> Iterator[PodHistory]:
+def _burst(more: ExtraObjects, history: ReplayHistory, taken: set[str]) -> Iterator[PodHistory]:
     """More pods like one of the recording."""
     namespace, _, name = more.like.rpartition("/")
     namespace = namespace or "default"
@@ -258,17 +258,17 @@ def _burst(more: More, history: History, taken: set[str]) -> Iterator[PodHistory
     if model is None:
         hint = "name a pod of the recording as NAMESPACE/POD"
         raise _missing("--burst: pod", f"{namespace}/{name}", _keys(history), hint)
-    bound = more.at + A_MOMENT if model.ran_for < inf else inf
+    bound = more.at + A_MOMENT if model.run_time < inf else inf
     for key in _names(f"{namespace}/{name[:230]}-burst", more.count, taken):
         body = deepcopy(model.body)
         body["metadata"]["name"] = copy = key.rpartition("/")[2]
-        left = bound + model.ran_for
+        left = bound + model.run_time
         yield msgspec.structs.replace(
             model, name=copy, body=body, came=more.at, bound=bound, left=left, fixed=False, node=""
         )
 
 
-def _keys(history: History) -> set[str]:
+def _keys(history: ReplayHistory) -> set[str]:
     """Its pods by namespace and name."""
     return {f"{pod.namespace}/{pod.name}" for pod in history.pods}
 
@@ -282,7 +282,7 @@ def _missing(what: str, name: str, known: Iterable[str], hint: str) -> NotFoundE
     return NotFoundError(what, quoted(name), f"did you mean {near}?" if near else hint)
 
 
-def _must_match(drain: Drain, history: History) -> None:
+def _check_drain(drain: NodeDrain, history: ReplayHistory) -> None:
     """A drain that touches no node is a mistake."""
     nodes = [each.body for each in history.objects if each.kind is NODE]
     if any(map(drain.touches, nodes)):
@@ -292,7 +292,7 @@ def _must_match(drain: Drain, history: History) -> None:
     raise _missing("--drain: node with label", f"{drain.key}={drain.value}", known, hint)
 
 
-def _must_be_in_time(variation: Variation, history: History) -> None:
+def _check_time(variation: Variation, history: ReplayHistory) -> None:
     """What would come after the end would silently never come."""
     for option, words in (
         ("--add-nodes", variation.nodes),
@@ -305,7 +305,9 @@ def _must_be_in_time(variation: Variation, history: History) -> None:
                 raise InputError(option, f"@{word.at:g}", expected)
 
 
-def _must_have_parents(fields: Mapping[str, Mapping[str, Any]], objects: Sequence[Change]) -> None:
+def _check_parents(
+    fields: Mapping[str, Mapping[str, Any]], objects: Sequence[RecordedChange]
+) -> None:
     """A parent that is not there, or below its own child, would leave the queue without one."""
     queues = [each for each in objects if each.kind is QUEUE]
     parents = {each.name: (each.body.get("spec") or {}).get("parent") for each in queues}

@@ -24,9 +24,9 @@ import numpy as np
 from stretto.framework.compiled.ties import TieRule
 from stretto.inputs.neutral.fleet import FleetNode, FleetPod
 from stretto.inputs.traces.azure_vm import AzureVm, Lifetime, vm_pods
-from stretto.sim.engine import NEVER, Arrivals, Engine, Record, Unfit, Work
+from stretto.sim.engine import NEVER, Arrivals, PodWork, UnfitPolicy, WorkRecord, WorkRunner
 from stretto.sim.policies import policy_profile
-from stretto.sim.result import Simulated
+from stretto.sim.result import SimulationResult
 from stretto.sim.usage import usage
 from stretto.sim.world import WorldConfig, build_world
 
@@ -44,7 +44,7 @@ class AzureStudy(msgspec.Struct, frozen=True):
     #: Where VMs go.
     policy: str = DEFAULT_POLICY
     #: What happens to VMs that do not fit.
-    unfit: Unfit = Unfit.WAIT
+    unfit: UnfitPolicy = UnfitPolicy.WAIT
     #: Seed of every draw.
     seed: int = 0
 
@@ -73,29 +73,29 @@ def simulate_azure(
     hosts: Sequence[FleetNode],
     study: AzureStudy,
     told: Arrivals | None = None,
-) -> Simulated[AzureReport]:
+) -> SimulationResult[AzureReport]:
     """Run VMs through hosts."""
     config = WorldConfig(
         profile=policy_profile(study.policy, TieRule.NAME),
-        retry=study.unfit is Unfit.WAIT,
+        retry=study.unfit is UnfitPolicy.WAIT,
         seed=study.seed,
     )
     work = _work(vm_pods(tuple(vms), study.lifetime, gangs=study.gangs))
-    record = Engine(build_world(config, hosts), work, told=told).run()
+    record = WorkRunner(build_world(config, hosts), work, told=told).run()
     return _report(work, record, hosts)
 
 
-def _work(pods: Sequence[FleetPod]) -> list[Work]:
+def _work(pods: Sequence[FleetPod]) -> list[PodWork]:
     """VMs as work, in the order of the list."""
     return [
-        Work(pod, floor((pod.arrival_s or 0.0) + 0.5), floor((pod.duration_s or 0.0) + 0.5))
+        PodWork(pod, floor((pod.arrival_s or 0.0) + 0.5), floor((pod.duration_s or 0.0) + 0.5))
         for pod in pods
     ]
 
 
 def _report(
-    work: Sequence[Work], record: Record, hosts: Sequence[FleetNode]
-) -> Simulated[AzureReport]:
+    work: Sequence[PodWork], record: WorkRecord, hosts: Sequence[FleetNode]
+) -> SimulationResult[AzureReport]:
     """A record in figures."""
     cpu = usage(record, np.array([each.pod.cpu_milli for each in work], np.int64))
     memory = usage(record, np.array([each.pod.memory_mib for each in work], np.int64))
@@ -115,4 +115,4 @@ def _report(
         partial=record.partial,
     )
     lines = (cpu.line("CPU", all_cpu, 1.0), memory.line("memory", all_memory, 1.0, colour=1))
-    return Simulated(report, lines)
+    return SimulationResult(report, lines)

@@ -19,9 +19,9 @@ from stretto.base.errors import InputError
 from stretto.framework.compiled.ties import TieRule
 from stretto.inputs.neutral.fleet import Fleet, FleetPod
 from stretto.inputs.traces.openb.protocol import typical_pods
-from stretto.sim.engine import NEVER, Arrivals, Engine, Record, Unfit, Work
+from stretto.sim.engine import NEVER, Arrivals, PodWork, UnfitPolicy, WorkRecord, WorkRunner
 from stretto.sim.policies import policy_profile
-from stretto.sim.result import Simulated
+from stretto.sim.result import SimulationResult
 from stretto.sim.usage import usage
 from stretto.sim.world import WorldConfig, build_world
 
@@ -37,7 +37,7 @@ class ReplayStudy(msgspec.Struct, frozen=True):
     #: Where pods go.
     policy: str = DEFAULT_POLICY
     #: What happens to pods that do not fit.
-    unfit: Unfit = Unfit.WAIT
+    unfit: UnfitPolicy = UnfitPolicy.WAIT
     #: Seed of every draw.
     seed: int = 0
 
@@ -61,7 +61,7 @@ class ReplayReport(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def replay_openb(
     fleet: Fleet, study: ReplayStudy, told: Arrivals | None = None
-) -> Simulated[ReplayReport]:
+) -> SimulationResult[ReplayReport]:
     """Replay the pods of a fleet on its nodes.
 
     Raises:
@@ -70,15 +70,15 @@ def replay_openb(
     typical = typical_pods(fleet.pods)
     config = WorldConfig(
         profile=policy_profile(study.policy, TieRule.NAME, typical),
-        retry=study.unfit is Unfit.WAIT,
+        retry=study.unfit is UnfitPolicy.WAIT,
         seed=study.seed,
     )
     work = work_of(fleet.pods)
-    record = Engine(build_world(config, fleet.nodes), work, told=told).run()
+    record = WorkRunner(build_world(config, fleet.nodes), work, told=told).run()
     return _report(work, record, fleet.gpu_milli)
 
 
-def work_of(pods: Sequence[FleetPod]) -> list[Work]:
+def work_of(pods: Sequence[FleetPod]) -> list[PodWork]:
     """Pods as work in the order of the list, without those that never lived."""
     work = []
     for pod in pods:
@@ -87,11 +87,13 @@ def work_of(pods: Sequence[FleetPod]) -> list[Work]:
             raise InputError(f"pod {pod.name}", None, "a creation and a deletion time", hint)
         arrival, departure = floor(pod.arrival_s + 0.5), floor(pod.departure_s + 0.5)
         if departure > arrival:
-            work.append(Work(pod, arrival, departure=departure))
+            work.append(PodWork(pod, arrival, departure=departure))
     return work
 
 
-def _report(work: Sequence[Work], record: Record, gpu_milli: int) -> Simulated[ReplayReport]:
+def _report(
+    work: Sequence[PodWork], record: WorkRecord, gpu_milli: int
+) -> SimulationResult[ReplayReport]:
     """A record in figures."""
     gpu = usage(record, np.array([each.pod.gpu_milli_total for each in work], np.int64))
     classes = Counter(
@@ -107,4 +109,4 @@ def _report(work: Sequence[Work], record: Record, gpu_milli: int) -> Simulated[R
         gpu_milli_seconds=gpu.amount_ticks,
         partial=record.partial,
     )
-    return Simulated(report, (gpu.line("GPU", gpu_milli, 1.0),))
+    return SimulationResult(report, (gpu.line("GPU", gpu_milli, 1.0),))

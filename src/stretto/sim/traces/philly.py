@@ -25,8 +25,8 @@ from stretto.base.registry import Registry
 from stretto.framework.profile.profile import load_profile
 from stretto.inputs.neutral.fleet import FleetNode
 from stretto.inputs.traces.philly import PhillyJob, job_pods
-from stretto.sim.engine import NEVER, Arrivals, Engine, Record, Work
-from stretto.sim.result import Simulated
+from stretto.sim.engine import NEVER, Arrivals, PodWork, WorkRecord, WorkRunner
+from stretto.sim.result import SimulationResult
 from stretto.sim.usage import usage
 from stretto.sim.world import World, WorldConfig, build_world
 
@@ -76,7 +76,7 @@ class PhillyReport(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def simulate_philly(
     jobs: Sequence[PhillyJob], gpus: int, queue: str = "fifo", told: Arrivals | None = None
-) -> Simulated[PhillyReport]:
+) -> SimulationResult[PhillyReport]:
     """Run jobs through a pool of GPUs.
 
     Raises:
@@ -89,7 +89,7 @@ def simulate_philly(
 
 def replay_jobs(
     jobs: Sequence[PhillyJob], gpus: int, queue: str = "fifo", told: Arrivals | None = None
-) -> tuple[list[PhillyJob], Record]:
+) -> tuple[list[PhillyJob], WorkRecord]:
     """The jobs that fit into the pool, in order, and what became of their pods, job by job.
 
     Raises:
@@ -97,12 +97,12 @@ def replay_jobs(
         UnknownNameError: there is no such order of the queue.
     """
     fitting, world, work = philly_world(jobs, gpus, queue)
-    return fitting, Engine(world, work, 1 / TICKS_PER_S, told).run()
+    return fitting, WorkRunner(world, work, 1 / TICKS_PER_S, told).run()
 
 
 def philly_world(
     jobs: Sequence[PhillyJob], gpus: int, queue: str = "fifo"
-) -> tuple[list[PhillyJob], World, list[Work]]:
+) -> tuple[list[PhillyJob], World, list[PodWork]]:
     """The jobs that fit into the pool, in order; the world that they run in; and their pods.
 
     Raises:
@@ -134,7 +134,7 @@ def _order(job: PhillyJob) -> tuple[int, int, int, str]:
     return ticks(job.submit_s), number < 0, number, job.job_id
 
 
-def _work(job: PhillyJob) -> list[Work]:
+def _work(job: PhillyJob) -> list[PodWork]:
     """A job as a gang. One of a single GPU is a gang too, so that all are queued alike."""
     name = f"job-{job.job_id}"
     lifetime = ticks(job.duration_s)
@@ -142,12 +142,12 @@ def _work(job: PhillyJob) -> list[Work]:
         msgspec.structs.replace(pod, group=name, duration_s=lifetime / TICKS_PER_S)
         for pod in job_pods((job,))
     ]
-    return [Work(pod, ticks(job.submit_s), lifetime) for pod in pods]
+    return [PodWork(pod, ticks(job.submit_s), lifetime) for pod in pods]
 
 
 def _report(
-    jobs: Sequence[PhillyJob], record: Record, gpus: int, skipped: int
-) -> Simulated[PhillyReport]:
+    jobs: Sequence[PhillyJob], record: WorkRecord, gpus: int, skipped: int
+) -> SimulationResult[PhillyReport]:
     """A record in figures. Sums are of whole ticks, so no rounding builds up."""
     asked = np.array([job.gpus for job in jobs], np.int64)
     submitted = np.array([ticks(job.submit_s) for job in jobs], np.int64)
@@ -170,7 +170,7 @@ def _report(
         gpu_util=busy.amount_ticks / (gpus * span) if span > 0 else 0.0,
         partial=record.partial,
     )
-    return Simulated(report, (busy.line("GPUs", gpus, 1 / TICKS_PER_S),))
+    return SimulationResult(report, (busy.line("GPUs", gpus, 1 / TICKS_PER_S),))
 
 
 def _seconds(total: np.int64, count: int) -> float | None:

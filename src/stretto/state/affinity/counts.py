@@ -18,7 +18,7 @@ SLOT_BITS: Final = 32
 """A log entry is the population's number shifted by so many bits, and the slot."""
 
 
-class Counts:
+class PopulationCounts:
     """Counts of all populations by slot."""
 
     def __init__(self) -> None:
@@ -70,14 +70,14 @@ class Counts:
         entries |= slots
         self._length += count
 
-    def void_log(self) -> None:
+    def invalidate_log(self) -> None:
         """Make every view copy everything."""
         self._base, self._length = self.head + 1, 0
 
     def clear(self) -> None:
         """Forget every population."""
         self.table[:] = 0
-        self.void_log()
+        self.invalidate_log()
         self.epoch += 1
 
     def _make_room(self, count: int) -> None:

@@ -14,18 +14,18 @@ from stretto.api.types.workloads import ReplicaSet, ReplicationController, State
 from stretto.api.wire import selectors
 from stretto.api.wire.meta import Wire
 from stretto.api.wire.selectors import EVERYTHING, Selector
-from stretto.state.affinity.tags import Tags
-from stretto.state.classes.terms import NOBODY, DefaultSpread, Spread, both, exactly
+from stretto.state.affinity.tags import PodTags
+from stretto.state.classes.terms import NOBODY, DefaultSpread, SpreadConstraint, both, exactly
 from stretto.state.nodes.labels import BoolArray
-from stretto.state.objects import Objects
+from stretto.state.objects import ClusterObjects
 
 _COUNTING: Final = (Service, ReplicaSet, ReplicationController, StatefulSet)
 """Kinds whose pods defaults speak of."""
 
 
 def default_spread(
-    defaults: Iterable[DefaultSpread], tags: Tags, tag: int, objects: Objects
-) -> list[tuple[Spread, Selector, bool]]:
+    defaults: Iterable[DefaultSpread], tags: PodTags, tag: int, objects: ClusterObjects
+) -> list[tuple[SpreadConstraint, Selector, bool]]:
     """The default constraints of a tag's pods: each with the pods it counts, and whether hard."""
     selector = default_selector(tags, tag, objects)
     if selector == EVERYTHING:
@@ -33,7 +33,9 @@ def default_spread(
     own = int(selector.matches(tags.labels_of(tag)))
     return [
         (
-            Spread(NOBODY, each.key, each.skew, own, 1, by_affinity=True, by_taints=False),
+            SpreadConstraint(
+                NOBODY, each.key, each.skew, own, 1, by_affinity=True, by_taints=False
+            ),
             selector,
             each.hard,
         )
@@ -41,14 +43,14 @@ def default_spread(
     ]
 
 
-def may_be_selected(tags: Tags, tag: int, objects: Objects) -> bool:
+def may_be_selected(tags: PodTags, tag: int, objects: ClusterObjects) -> bool:
     """Whether there is a service or controller at all that a tag's pods could be of."""
     owner, namespace = tags.owners[tag], tags.namespaces[tag]
     owned = owner is not None and (owner[0], namespace, owner[1]) in objects.controllers
     return owned or bool(objects.services.get(namespace))
 
 
-def default_selector(tags: Tags, tag: int, objects: Objects) -> Selector:
+def default_selector(tags: PodTags, tag: int, objects: ClusterObjects) -> Selector:
     """What the services and the controller of a tag's pods select, together."""
     namespace, labels = tags.namespaces[tag], tags.labels_of(tag)
     wanted: dict[str, str] = {}
@@ -66,7 +68,7 @@ def default_selector(tags: Tags, tag: int, objects: Objects) -> Selector:
     return exactly(wanted) if other.nothing else both(exactly(wanted), other)
 
 
-def concerned(tags: Tags, before: Wire | None, after: Wire | None) -> BoolArray | None:
+def tags_affected(tags: PodTags, before: Wire | None, after: Wire | None) -> BoolArray | None:
     """bool[tag]: whose default constraints a service or controller changes; ``None`` for nobody."""
     one = before if before is not None else after
     if not isinstance(one, _COUNTING):

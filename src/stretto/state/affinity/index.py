@@ -19,14 +19,14 @@ import numpy.typing as npt
 from stretto.api.types.core import Namespace
 from stretto.api.wire.meta import Wire
 from stretto.base.arrays import distinct
-from stretto.state.affinity.counts import Counts
-from stretto.state.affinity.defaults import concerned
-from stretto.state.affinity.populations import Pair, Wishes
-from stretto.state.affinity.tags import Tags
-from stretto.state.classes.table import Classes
-from stretto.state.classes.terms import Carried, DefaultSpread, Population, Regard
+from stretto.state.affinity.counts import PopulationCounts
+from stretto.state.affinity.defaults import tags_affected
+from stretto.state.affinity.populations import Pair, TermRegistry
+from stretto.state.affinity.tags import PodTags
+from stretto.state.classes.table import PodClasses
+from stretto.state.classes.terms import CarriedTerm, DefaultSpread, Population, RunningTermScoring
 from stretto.state.nodes.labels import BoolArray
-from stretto.state.objects import Objects
+from stretto.state.objects import ClusterObjects
 from stretto.state.rows.pods import NO_SLOT, Pods
 
 Rows = npt.NDArray[np.int64]
@@ -37,20 +37,20 @@ NOWHERE: Final = 0
 """Number of the membership of pods that count for nobody."""
 
 
-class Domains:
+class PopulationRegistry:
     """Tags, populations and counts of one cluster."""
 
-    def __init__(self, pods: Pods, classes: Classes, objects: Objects) -> None:
+    def __init__(self, pods: Pods, classes: PodClasses, objects: ClusterObjects) -> None:
         """Start with nothing said."""
         #: Namespaces and labels of pods.
-        self.tags = Tags()
+        self.tags = PodTags()
         #: Pods of every population by slot; ``follow`` brings them up to date.
-        self.counts = Counts()
+        self.counts = PopulationCounts()
         self._pods = pods
         self._classes = classes
         self._objects = objects
-        self._wishes = Wishes(classes, self.tags, objects)
-        self._members = _Members(classes, self._wishes)
+        self._wishes = TermRegistry(classes, self.tags, objects)
+        self._members = _PopulationSets(classes, self._wishes)
         self._slots = 0
         self._clear_at = SPARE
         #: Whether rules from outside look at other pods, nobody knows at which.
@@ -64,7 +64,7 @@ class Domains:
         """Pods of these classes, which some rule counts, came to nodes."""
         self._came.update(distinct(np.atleast_1d(np.asarray(class_ids, np.int32))).tolist())
 
-    def askers(self) -> Callable[[int], bool] | None:
+    def requesters(self) -> Callable[[int], bool] | None:
         """Whether a class wants something of the pods that came since the last call.
 
         ``None`` where it cannot be told: rules of others count pods, or nobody noted who came.
@@ -80,17 +80,17 @@ class Domains:
             found.update((wants.epoch, population) for population in wants.counted)
         epochs = {epoch for epoch, _ in found}
 
-        def wants_some(class_id: int) -> bool:
+        def has_terms(class_id: int) -> bool:
             if not classes.serial(class_id):
                 return True
             wants = classes[class_id].wants
             mine = {wants.company, *(each.population for each in wants.hard)}
             return epochs != {wants.epoch} or any((wants.epoch, p) in found for p in mine)
 
-        return wants_some
+        return has_terms
 
     @property
-    def populations(self) -> list[Population | Carried]:
+    def populations(self) -> list[Population | CarriedTerm]:
         """Populations by number."""
         return self._wishes.populations
 
@@ -110,13 +110,13 @@ class Domains:
         self.tags.with_owners = bool(wanted)
 
     @property
-    def regard(self) -> Regard:
+    def running_term_scoring(self) -> RunningTermScoring:
         """How terms of running pods count in scores; set before the first pod comes."""
-        return self._wishes.regard
+        return self._wishes.running_term_scoring
 
-    @regard.setter
-    def regard(self, wanted: Regard) -> None:
-        self._wishes.regard = wanted
+    @running_term_scoring.setter
+    def running_term_scoring(self, wanted: RunningTermScoring) -> None:
+        self._wishes.running_term_scoring = wanted
 
     def grow(self, slots: int) -> None:
         """Make room for ``slots`` slots."""
@@ -125,18 +125,18 @@ class Domains:
 
     # ------------------------------------------------------------ classes
 
-    def admit(self, rows: Rows) -> None:
+    def assign_populations(self, rows: Rows) -> None:
         """New or changed rows: they and whom they concern get classes that say what is wanted."""
-        if not len(rows) or not self._any_concern(rows):
+        if not len(rows) or not self._any_population_of(rows):
             return
         self._clear_if_many()
         fresh = self._wishes.hear(self._pairs(rows))
         if fresh:
-            meant = self._wishes.spread_news(fresh)
-            self._reclass(np.setdiff1d(self._rows_of(meant), rows))
-        self._reclass(rows)
+            meant = self._wishes.update_members(fresh)
+            self._change_classes(np.setdiff1d(self._rows_of(meant), rows))
+        self._change_classes(rows)
 
-    def heard_of(self, before: Wire | None, after: Wire | None) -> None:
+    def object_changed(self, before: Wire | None, after: Wire | None) -> None:
         """A namespace, service or controller came, changed or went."""
         one = before if before is not None else after
         if isinstance(one, Namespace):
@@ -144,15 +144,15 @@ class Domains:
                 each.metadata.labels for each in (before, after) if isinstance(each, Namespace)
             ]
             if len(labels) < 2 or labels[0] != labels[1]:
-                self.reconsider((one.metadata.name,))
+                self.reassign_populations((one.metadata.name,))
         elif self.defaults:
-            meant = concerned(self.tags, before, after)
+            meant = tags_affected(self.tags, before, after)
             if meant is not None and meant.any():
                 self._reconsider(meant)
 
-    def reconsider(self, namespaces: Iterable[str]) -> None:
+    def reassign_populations(self, namespaces: Iterable[str]) -> None:
         """Labels of namespaces have changed: terms may mean other pods there."""
-        if self.populations and self._wishes.reaches_beyond:
+        if self.populations and self._wishes.selects_other_namespaces:
             self._reconsider(self.tags.within(namespaces))
 
     def _reconsider(self, tags: BoolArray) -> None:
@@ -161,10 +161,10 @@ class Domains:
         rows = self._rows_of(tags)
         fresh = self._wishes.hear(self._pairs(rows))
         if fresh:
-            others = self._wishes.spread_news(fresh)
-            self._reclass(np.setdiff1d(self._rows_of(others), rows))
-        self._reclass(rows)
-        self.counts.void_log()
+            others = self._wishes.update_members(fresh)
+            self._change_classes(np.setdiff1d(self._rows_of(others), rows))
+        self._change_classes(rows)
+        self.counts.invalidate_log()
 
     def retag(self, row: int, tag: int) -> None:
         """A pod's labels are others now; its class must be admitted anew."""
@@ -181,7 +181,7 @@ class Domains:
         if gone >= 0:
             self._wishes.forget((gone,))
 
-    def _any_concern(self, rows: Rows) -> bool:
+    def _any_population_of(self, rows: Rows) -> bool:
         if self.populations or (self.defaults and self._objects.may_select):
             return True
         return bool(self._classes.social[self._pods.class_id[rows]].any())
@@ -198,7 +198,7 @@ class Domains:
         keys = distinct(pods.class_id[rows].astype(np.int64) << 32 | pods.tag[rows])
         return list(zip((keys >> 32).tolist(), (keys & 0xFFFFFFFF).tolist(), strict=True))
 
-    def _reclass(self, rows: Rows) -> None:
+    def _change_classes(self, rows: Rows) -> None:
         """Give rows the classes that are right now."""
         pods = self._pods
         if not len(rows):
@@ -222,11 +222,11 @@ class Domains:
             return
         self.counts.clear()
         self._wishes.clear(self.counts.epoch)
-        self._members = _Members(self._classes, self._wishes)
+        self._members = _PopulationSets(self._classes, self._wishes)
         self._counted_as[:] = NOWHERE
         rows = self._pods.rows()
-        self._wishes.spread_news(self._wishes.hear(self._pairs(rows)))
-        self._reclass(rows)
+        self._wishes.update_members(self._wishes.hear(self._pairs(rows)))
+        self._change_classes(rows)
         self._position = -1
         self._clear_at = 2 * len(self.populations) + SPARE
 
@@ -278,10 +278,10 @@ class Domains:
         self._counted_as[rows], self._counted_at[rows] = after, slots
 
 
-class _Members:
+class _PopulationSets:
     """The populations that pods belong to, as numbered lists that classes share."""
 
-    def __init__(self, classes: Classes, wishes: Wishes) -> None:
+    def __init__(self, classes: PodClasses, wishes: TermRegistry) -> None:
         self._classes = classes
         self._wishes = wishes
         self._serial: npt.NDArray[np.int64] = np.zeros(64, np.int64)
@@ -329,7 +329,7 @@ class _Members:
         for class_id in distinct(class_ids[self._serial[class_ids] != serials]).tolist():
             pod, wishes = self._classes[class_id], self._wishes
             counted = pod.wants.counted if pod.wants.epoch == wishes.epoch else ()
-            leaving = tuple(each for each in counted if not wishes.forgets_leaving(each))
+            leaving = tuple(each for each in counted if not wishes.excludes_terminating(each))
             self._of_class[class_id] = self._number(counted), self._number(leaving)
             self._serial[class_id] = pod.serial
 

@@ -12,30 +12,30 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from stretto.api.types.pod import PodSpec, TopologySpreadConstraint
-from stretto.api.wire.selectors import NOTHING, Operator, Rule, Selector
+from stretto.api.wire.selectors import NOTHING, Operator, Selector, SelectorRule
 from stretto.base.errors import InputError
 from stretto.state.affinity.defaults import default_spread, may_be_selected
-from stretto.state.affinity.tags import Tags
-from stretto.state.classes.table import Classes
+from stretto.state.affinity.tags import PodTags
+from stretto.state.classes.table import PodClasses
 from stretto.state.classes.terms import (
     HARD,
     NO_WANTS,
     NOBODY,
     SOFT,
-    Carried,
+    CarriedTerm,
+    ClassTerms,
     DefaultSpread,
+    PodReach,
     Population,
-    Reach,
-    Regard,
-    Spread,
-    Stated,
-    Wants,
-    own_terms,
+    RunningTermScoring,
+    SpreadConstraint,
+    TermEffect,
+    pod_terms,
     spread_population,
     spread_selector,
 )
 from stretto.state.nodes.labels import BoolArray
-from stretto.state.objects import Objects
+from stretto.state.objects import ClusterObjects
 
 CACHED: Final = 100_000
 """Answers kept before all are forgotten and made again when asked for."""
@@ -44,18 +44,18 @@ Pair = tuple[int, int]
 """Class id and tag."""
 
 
-class _Own(NamedTuple):
+class _OwnTerms(NamedTuple):
     """What a class and a tag want by their own terms."""
 
     #: Serial of the class.
     serial: int
     #: The wants, without what others say.
-    wants: Wants
+    wants: ClassTerms
     #: Populations of the terms that its pods state.
     carried: tuple[int, ...]
 
 
-class _Concern(NamedTuple):
+class _TagPopulations(NamedTuple):
     """What populations say of a tag."""
 
     #: Rises with each change.
@@ -66,31 +66,31 @@ class _Concern(NamedTuple):
     meant: tuple[int, ...]
 
 
-_UNCONCERNED: Final = _Concern(0, (), ())
+_UNCONCERNED: Final = _TagPopulations(0, (), ())
 """Nobody speaks of anybody."""
 
 
-class Wishes:
+class TermRegistry:
     """Populations by number, and wants by class."""
 
-    def __init__(self, classes: Classes, tags: Tags, objects: Objects) -> None:
+    def __init__(self, classes: PodClasses, tags: PodTags, objects: ClusterObjects) -> None:
         """Start with nothing said."""
         #: Populations by number.
-        self.populations: list[Population | Carried] = []
+        self.populations: list[Population | CarriedTerm] = []
         #: Constraints of pods that state none.
         self.defaults: tuple[DefaultSpread, ...] = ()
         #: How terms of running pods count.
-        self.regard = Regard()
+        self.running_term_scoring = RunningTermScoring()
         #: Numbering that is valid now.
         self.epoch: int = 0
         self._classes = classes
         self._tags = tags
         self._objects = objects
-        self._numbers: dict[Population | Carried, int] = {}
+        self._numbers: dict[Population | CarriedTerm, int] = {}
         self._by_pair: dict[tuple[str, str], list[int]] = {}
         self._others: list[int] = []
-        self._concern: dict[int, _Concern] = {}
-        self._own: dict[Pair, _Own] = {}
+        self._populations_by_tag: dict[int, _TagPopulations] = {}
+        self._own: dict[Pair, _OwnTerms] = {}
         self._classed: dict[Pair, tuple[int, int, int]] = {}
         # Classes by pair while nothing changes, and of what time that is.
         self._settled: dict[Pair, int] = {}
@@ -101,7 +101,13 @@ class Wishes:
         """Forget all populations; a new numbering begins."""
         self.epoch = epoch
         self.populations.clear()
-        for table in (self._numbers, self._by_pair, self._concern, self._own, self._classed):
+        for table in (
+            self._numbers,
+            self._by_pair,
+            self._populations_by_tag,
+            self._own,
+            self._classed,
+        ):
             table.clear()
         self._others.clear()
         self._settled.clear()
@@ -111,14 +117,14 @@ class Wishes:
         gone = set(tags)
         self._settled.clear()
         for tag in gone:
-            self._concern.pop(tag, None)
+            self._populations_by_tag.pop(tag, None)
         for pair in [pair for pair in self._own if pair[1] in gone]:
             del self._own[pair]
         for pair in [pair for pair in self._classed if pair[1] in gone]:
             del self._classed[pair]
 
     @property
-    def reaches_beyond(self) -> bool:
+    def selects_other_namespaces(self) -> bool:
         """Whether some term means namespaces by their labels."""
         return any(
             reach.namespaces is None or reach.beyond != NOTHING
@@ -126,10 +132,10 @@ class Wishes:
             for reach in _reaches(each)
         )
 
-    def forgets_leaving(self, population: int) -> bool:
+    def excludes_terminating(self, population: int) -> bool:
         """Whether a population does not count pods whose deletion was asked for."""
         found = self.populations[population]
-        return isinstance(found, Population) and not found.leaving_too
+        return isinstance(found, Population) and not found.include_terminating
 
     # ------------------------------------------------------------ hearing
 
@@ -138,17 +144,17 @@ class Wishes:
         first = len(self.populations)
         if len(self._own) > CACHED:
             self._own.clear()
-        for pair in self._unsettled(pairs):
+        for pair in self._unassigned(pairs):
             known = self._own.get(pair)
             if known is None or known.serial != self._classes[pair[0]].serial:
-                self._hear_one(pair)
+                self._register_one(pair)
         return list(range(first, len(self.populations)))
 
-    def spread_news(self, fresh: Iterable[int]) -> BoolArray:
+    def update_members(self, fresh: Iterable[int]) -> BoolArray:
         """bool[tag]: tags that some new population means; what is known of them follows."""
         concerned = np.zeros(len(self._tags), np.bool_)
         for number in fresh:
-            meant = self._meant_tags(self.populations[number])
+            meant = self._selected_tags(self.populations[number])
             concerned |= meant
             for tag in np.flatnonzero(meant).tolist():
                 self._extend(tag, number)
@@ -156,11 +162,11 @@ class Wishes:
 
     def classes_for(self, pairs: Iterable[Pair]) -> list[int]:
         """The classes of pods with these specs and tags."""
-        for pair in self._unsettled(pairs := list(pairs)):
+        for pair in self._unassigned(pairs := list(pairs)):
             self._settled[pair] = self._class_for(*pair)
         return list(map(self._settled.__getitem__, pairs))
 
-    def _unsettled(self, pairs: Iterable[Pair]) -> list[Pair]:
+    def _unassigned(self, pairs: Iterable[Pair]) -> list[Pair]:
         """Pairs of which something may have changed since their class was last told."""
         stamp = (self._version, self._classes.forgotten)
         if stamp != self._stamp or len(self._settled) > CACHED:
@@ -174,21 +180,21 @@ class Wishes:
         own = (
             known
             if known is not None and known.serial == serial
-            else self._hear_one((class_id, tag))
+            else self._register_one((class_id, tag))
         )
-        concern = self.concern(tag)
+        tag_populations = self.tag_populations(tag)
         kept = self._classed.get((class_id, tag))
-        if kept is not None and kept[:2] == (own.serial, concern.version):
+        if kept is not None and kept[:2] == (own.serial, tag_populations.version):
             return kept[2]
         if len(self._classed) > CACHED:
             self._classed.clear()
-        derived = self._classes.derive(class_id, self._joined(own, concern))
-        self._classed[class_id, tag] = (own.serial, concern.version, derived)
+        derived = self._classes.derive(class_id, self._joined(own, tag_populations))
+        self._classed[class_id, tag] = (own.serial, tag_populations.version, derived)
         return derived
 
-    def concern(self, tag: int) -> _Concern:
+    def tag_populations(self, tag: int) -> _TagPopulations:
         """What populations say of a tag."""
-        found = self._concern.get(tag)
+        found = self._populations_by_tag.get(tag)
         if found is not None:
             return found
         if not self.populations:
@@ -197,54 +203,58 @@ class Wishes:
         at_hand = set(self._others)
         for pair in labels.items():
             at_hand.update(self._by_pair.get(pair, ()))
-        meant = [n for n in sorted(at_hand) if self._means(self.populations[n], namespace, labels)]
+        meant = [
+            n for n in sorted(at_hand) if self._selects(self.populations[n], namespace, labels)
+        ]
         return self._note(tag, meant)
 
     # ------------------------------------------------------------ own terms
 
-    def _hear_one(self, pair: Pair) -> _Own:
+    def _register_one(self, pair: Pair) -> _OwnTerms:
         pod = self._classes[pair[0]]
         self._own[pair] = found = self._heard(pod.serial, pod.spec, pair[1])
         return found
 
-    def _heard(self, serial: int, spec: PodSpec, tag: int) -> _Own:
-        by_default = bool(self.defaults) and not spec.topology_spread_constraints
-        by_default = by_default and may_be_selected(self._tags, tag, self._objects)
-        if not by_default and not _speaks(spec):
-            return _Own(serial, Wants(self.epoch), ())
+    def _heard(self, serial: int, spec: PodSpec, tag: int) -> _OwnTerms:
+        from_defaults = bool(self.defaults) and not spec.topology_spread_constraints
+        from_defaults = from_defaults and may_be_selected(self._tags, tag, self._objects)
+        if not from_defaults and not _has_terms(spec):
+            return _OwnTerms(serial, ClassTerms(self.epoch), ())
         namespace, labels = self._tags.namespaces[tag], self._tags.labels_of(tag)
         try:
-            terms = own_terms(spec, namespace)
+            terms = pod_terms(spec, namespace)
             constraints = spec.topology_spread_constraints
             compiled = [(each, spread_selector(each, labels)) for each in constraints]
         except InputError as error:
-            return _Own(serial, Wants(self.epoch, malformed=str(error)), ())
+            return _OwnTerms(serial, ClassTerms(self.epoch, malformed=str(error)), ())
         reaches = tuple(dict.fromkeys(reach for _, reach in terms.affinity))
-        company = self._number(Population(reaches, leaving_too=True)) if reaches else NOBODY
+        company = self._number(Population(reaches, include_terminating=True)) if reaches else NOBODY
         hard = [self._spread(*each, tag) for each in compiled if each[0].when_unsatisfiable == HARD]
         soft = [self._spread(*each, tag) for each in compiled if each[0].when_unsatisfiable == SOFT]
-        if by_default:
+        if from_defaults:
             for each, selector, must in default_spread(
                 self.defaults, self._tags, tag, self._objects
             ):
                 number = self._spread_number(selector, tag)
                 (hard if must else soft).append(each._replace(population=number))
-        wants = Wants(
+        wants = ClassTerms(
             epoch=self.epoch,
             near=tuple(key for key, _ in terms.affinity),
             company=company,
-            meets_itself=bool(reaches) and self._all_mean(reaches, namespace, labels),
+            selects_itself=bool(reaches) and self._all_select(reaches, namespace, labels),
             far=tuple((key, self._alone(reach)) for key, reach in terms.anti),
             hard=tuple(hard),
             wishes=tuple((key, self._alone(reach), weight) for key, reach, weight in terms.wishes),
             soft=tuple(soft),
-            by_default=by_default and bool(soft),
+            from_defaults=from_defaults and bool(soft),
         )
-        return _Own(serial, wants, tuple(self._number(each) for each in terms.carried))
+        return _OwnTerms(serial, wants, tuple(self._number(each) for each in terms.carried))
 
-    def _spread(self, constraint: TopologySpreadConstraint, selector: Selector, tag: int) -> Spread:
+    def _spread(
+        self, constraint: TopologySpreadConstraint, selector: Selector, tag: int
+    ) -> SpreadConstraint:
         least = constraint.min_domains
-        return Spread(
+        return SpreadConstraint(
             population=self._spread_number(selector, tag),
             key=constraint.topology_key,
             skew=constraint.max_skew,
@@ -258,10 +268,10 @@ class Wishes:
         population = spread_population(selector, self._tags.namespaces[tag])
         return NOBODY if population is None else self._number(population)
 
-    def _alone(self, reach: Reach) -> int:
-        return self._number(Population((reach,), leaving_too=True))
+    def _alone(self, reach: PodReach) -> int:
+        return self._number(Population((reach,), include_terminating=True))
 
-    def _number(self, population: Population | Carried) -> int:
+    def _number(self, population: Population | CarriedTerm) -> int:
         """The number of a population, made on first sight."""
         found = self._numbers.get(population)
         if found is not None:
@@ -270,48 +280,48 @@ class Wishes:
         self._numbers[population] = found = len(self.populations)
         self.populations.append(population)
         reach = _reaches(population)[0]
-        pair = _insisted(reach.selector.rules)
+        pair = _required_keys(reach.selector.rules)
         if not reach.selector.nothing:
             (self._by_pair.setdefault(pair, []) if pair else self._others).append(found)
         return found
 
-    def _joined(self, own: _Own, concern: _Concern) -> Wants:
+    def _joined(self, own: _OwnTerms, tag_populations: _TagPopulations) -> ClassTerms:
         """What a class wants by its own terms and by those that mean it."""
         if own.wants.malformed:
-            counted = (*concern.counted, *own.carried)
+            counted = (*tag_populations.counted, *own.carried)
             return own.wants._replace(counted=counted)
         shut: list[tuple[str, int]] = []
         wishes = list(own.wants.wishes)
-        heard = bool(wishes) or not self.regard.mutual
-        for number in concern.meant:
+        heard = bool(wishes) or not self.running_term_scoring.mutual
+        for number in tag_populations.meant:
             term = self.populations[number]
-            assert isinstance(term, Carried)
-            required = term.stated is Stated.AFFINITY
-            weight = self.regard.required if required else term.weight
-            if term.stated is Stated.ANTI:
+            assert isinstance(term, CarriedTerm)
+            required = term.stated is TermEffect.AFFINITY
+            weight = self.running_term_scoring.required if required else term.weight
+            if term.stated is TermEffect.ANTI:
                 shut.append((term.key, number))
             elif heard and weight:
                 wishes.append((term.key, number, weight))
-        counted = (*concern.counted, *own.carried)
+        counted = (*tag_populations.counted, *own.carried)
         wants = own.wants._replace(shut=tuple(shut), wishes=tuple(wishes), counted=counted)
         return wants if wants.judged or counted else NO_WANTS
 
     # ------------------------------------------------------------ whom populations mean
 
-    def _means(
-        self, population: Population | Carried, namespace: str, labels: Mapping[str, str]
+    def _selects(
+        self, population: Population | CarriedTerm, namespace: str, labels: Mapping[str, str]
     ) -> bool:
-        return self._all_mean(_reaches(population), namespace, labels)
+        return self._all_select(_reaches(population), namespace, labels)
 
-    def _all_mean(
-        self, reaches: tuple[Reach, ...], namespace: str, labels: Mapping[str, str]
+    def _all_select(
+        self, reaches: tuple[PodReach, ...], namespace: str, labels: Mapping[str, str]
     ) -> bool:
         further = self._objects.namespace_labels(namespace)
         return all(
             each.covers(namespace, further) and each.selector.matches(labels) for each in reaches
         )
 
-    def _meant_tags(self, population: Population | Carried) -> BoolArray:
+    def _selected_tags(self, population: Population | CarriedTerm) -> BoolArray:
         """bool[tag]: tags whose pods a population's terms mean."""
         mask = np.ones(len(self._tags), np.bool_)
         for reach in _reaches(population):
@@ -321,7 +331,7 @@ class Wishes:
         mask[0] = False
         return mask
 
-    def _covered(self, reach: Reach) -> Iterable[str]:
+    def _covered(self, reach: PodReach) -> Iterable[str]:
         if reach.beyond == NOTHING:
             return reach.namespaces or ()
         labels = self._objects.namespace_labels
@@ -329,25 +339,25 @@ class Wishes:
 
     def _extend(self, tag: int, number: int) -> None:
         """A new population means a tag."""
-        known = self._concern.get(tag)
+        known = self._populations_by_tag.get(tag)
         if known is None:
             return
         self._note(tag, [*known.counted, *known.meant, number])
 
-    def _note(self, tag: int, numbers: Iterable[int]) -> _Concern:
+    def _note(self, tag: int, numbers: Iterable[int]) -> _TagPopulations:
         self._version += 1
-        stated = [isinstance(self.populations[n], Carried) for n in numbers]
+        stated = [isinstance(self.populations[n], CarriedTerm) for n in numbers]
         pairs = list(zip(numbers, stated, strict=True))
-        found = _Concern(
+        found = _TagPopulations(
             self._version,
             tuple(n for n, is_stated in pairs if not is_stated),
             tuple(n for n, is_stated in pairs if is_stated),
         )
-        self._concern[tag] = found
+        self._populations_by_tag[tag] = found
         return found
 
 
-def _speaks(spec: PodSpec) -> bool:
+def _has_terms(spec: PodSpec) -> bool:
     """Whether a pod speaks of other pods; most do not."""
     affinity = spec.affinity
     return bool(spec.topology_spread_constraints) or (
@@ -355,12 +365,12 @@ def _speaks(spec: PodSpec) -> bool:
     )
 
 
-def _reaches(population: Population | Carried) -> tuple[Reach, ...]:
+def _reaches(population: Population | CarriedTerm) -> tuple[PodReach, ...]:
     """The terms that say whom a population, or a stated term, means."""
-    return (population.reach,) if isinstance(population, Carried) else population.reaches
+    return (population.reach,) if isinstance(population, CarriedTerm) else population.reaches
 
 
-def _insisted(rules: tuple[Rule, ...]) -> tuple[str, str] | None:
+def _required_keys(rules: tuple[SelectorRule, ...]) -> tuple[str, str] | None:
     """A label that every pod must have whom these rules mean; ``None`` where there is none."""
     for rule in rules:
         if rule.operator is Operator.IN and len(rule.values) == 1:

@@ -19,7 +19,7 @@ from stretto.api.wire.meta import OwnerReference
 from stretto.api.wire.selectors import Selector
 from stretto.base.errors import InputError
 from stretto.state.classes.template_key import SHARED_BODIES
-from stretto.state.nodes.labels import BoolArray, Labels
+from stretto.state.nodes.labels import BoolArray, LabelColumns
 
 TAG_LIMIT: Final = 50_000
 """Tags kept without a pod before the one that lost its last pod first is forgotten."""
@@ -35,7 +35,7 @@ _LABELS: Final = msgspec.json.Decoder(dict[str, str] | None)
 _OWNERS: Final = msgspec.json.Decoder(tuple[OwnerReference, ...] | None)
 
 
-class Tags:
+class PodTags:
     """The table of tags."""
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class Tags:
         #: Whether controllers matter.
         self.with_owners: bool = False
         #: Label columns, by tag.
-        self.labels = Labels()
+        self.labels = LabelColumns()
         #: Namespaces by tag.
         self.namespaces: list[str] = []
         #: Controllers by tag, where they were given.
@@ -90,7 +90,7 @@ class Tags:
             known[spelt] = found
         return found
 
-    def of_head(self, namespace: str, head: PodHead) -> int:
+    def intern_head(self, namespace: str, head: PodHead) -> int:
         """The tag of a pod by its head.
 
         Raises:
@@ -113,7 +113,7 @@ class Tags:
         self._shared[body] = (
             (meta.labels, meta.owner_references) if self.with_owners else (meta.labels,)
         )
-        return self.of_head(namespace, head), head
+        return self.intern_head(namespace, head), head
 
     def labels_of(self, tag: int) -> dict[str, str]:
         """The labels, made anew."""
@@ -139,7 +139,7 @@ class Tags:
         everyone = np.arange(len(self), dtype=np.int64)
         if selector.nothing:
             return np.zeros(len(self), np.bool_)
-        return self.labels.all_hold(selector.rules, everyone)
+        return self.labels.all_match(selector.rules, everyone)
 
     def within(self, namespaces: Iterable[str]) -> BoolArray:
         """bool[tag]: tags of some namespaces."""

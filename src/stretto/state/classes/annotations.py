@@ -3,7 +3,7 @@
 The keys are Katalyst's (quality of service, memory and CPU enhancement) and Gödel's (aligned
 resources, constraints, reservation, micro-topology). Pods of one template repeat them byte for
 byte, so they are part of a class: ``placing_notes`` gives the bytes to intern by, and
-``read_asks`` what they mean. What is spelt wrong is an error of that pod alone.
+``read_annotations`` what they mean. What is spelt wrong is an error of that pod alone.
 """
 
 from collections.abc import Mapping, Sequence
@@ -91,7 +91,7 @@ _ANNOTATIONS: Final = msgspec.json.Decoder(dict[str, str] | None)
 _ENHANCEMENT: Final = msgspec.json.Decoder(dict[str, str | bool])
 
 
-class Binding(Enum):
+class NumaBinding(Enum):
     """How tightly a pod is held to NUMA nodes."""
 
     #: Everything from one NUMA node, which others may share.
@@ -102,16 +102,16 @@ class Binding(Enum):
     SOCKET = "socket"
 
 
-class ZoneRequest(msgspec.Struct, frozen=True, gc=False):
+class NumaRequest(msgspec.Struct, frozen=True, gc=False):
     """What a pod asks of NUMA nodes; the amounts are those of its class."""
 
     #: How tightly it is held.
-    binding: Binding
+    binding: NumaBinding
     #: Resources that count when the number of whole NUMA nodes is worked out.
     aligned: tuple[str, ...] = (GPU,)
 
 
-class Keep(msgspec.Struct, frozen=True, gc=False):
+class ReservationRequest(msgspec.Struct, frozen=True, gc=False):
     """A place that is kept for a successor."""
 
     #: Seconds; 0 for a pod that may take a kept place by its index, and keeps none itself.
@@ -135,11 +135,11 @@ class DomainCap(msgspec.Struct, frozen=True, gc=False):
         return self.most or max(1, size * self.percent // 100)
 
 
-class Asks(msgspec.Struct, frozen=True, gc=False):
+class PodAnnotations(msgspec.Struct, frozen=True, gc=False):
     """What the annotations of a class ask for."""
 
     #: NUMA nodes; ``None`` where the pod leaves that to its node.
-    zones: ZoneRequest | None = None
+    zones: NumaRequest | None = None
     #: Quality of service; empty where it is not said.
     qos: str = ""
     #: Further filters, with the weights they were written with.
@@ -147,7 +147,7 @@ class Asks(msgspec.Struct, frozen=True, gc=False):
     #: Further scores with their weights.
     soft: tuple[tuple[str, int], ...] = ()
     #: Whether and how its place is kept when it goes.
-    keep: Keep | None = None
+    keep: ReservationRequest | None = None
     #: How its unit must be spread.
     caps: tuple[DomainCap, ...] = ()
     #: Which agent of a node starts its pods.
@@ -168,16 +168,16 @@ class Asks(msgspec.Struct, frozen=True, gc=False):
         )
 
 
-NO_ASKS: Final = Asks()
+NO_ASKS: Final = PodAnnotations()
 """The asks of most pods: none."""
 
 
-def has_notes(annotations: bytes) -> bool:
+def has_annotations(annotations: bytes) -> bool:
     """Whether raw annotations may hold a key of ours: a quick look before they are parsed."""
     return any(mark in annotations for mark in _MARKS)
 
 
-def own_notes(annotations: bytes) -> bytes:
+def own_annotations(annotations: bytes) -> bytes:
     """What of raw annotations is ours, to intern by: other tools write times and names there."""
     try:
         return msgspec.json.encode(_PICKED.decode(annotations))
@@ -185,15 +185,15 @@ def own_notes(annotations: bytes) -> bytes:
         return annotations
 
 
-def asks_of(meta: MetaHead) -> Asks:
-    """What a pod's annotations ask, from its head; errors as ``read_asks``."""
-    if meta.annotations is NO_BYTES or not has_notes(bytes(meta.annotations)):
+def annotations_of(meta: MetaHead) -> PodAnnotations:
+    """What a pod's annotations ask, from its head; errors as ``read_annotations``."""
+    if meta.annotations is NO_BYTES or not has_annotations(bytes(meta.annotations)):
         return NO_ASKS
     notes = _ANNOTATIONS.decode(meta.annotations) or {}
-    return read_asks(notes, f"pod {meta.namespace}/{meta.name}")
+    return read_annotations(notes, f"pod {meta.namespace}/{meta.name}")
 
 
-def read_asks(notes: Mapping[str, str], pod: str) -> Asks:
+def read_annotations(notes: Mapping[str, str], pod: str) -> PodAnnotations:
     """What a pod's annotations ask; ``pod`` names it in messages.
 
     Raises:
@@ -204,8 +204,8 @@ def read_asks(notes: Mapping[str, str], pod: str) -> Asks:
     qos = notes.get(QOS_LEVEL, "")
     if qos and qos not in QOS_LEVELS:
         raise InputError(_at(pod, QOS_LEVEL), qos, f"one of {', '.join(QOS_LEVELS)}")
-    return Asks(
-        zones=_zone_request(notes, qos, pod),
+    return PodAnnotations(
+        zones=_numa_request(notes, qos, pod),
         qos=qos,
         hard=_constraints(notes.get(HARD_CONSTRAINTS, ""), _at(pod, HARD_CONSTRAINTS)),
         soft=_constraints(notes.get(SOFT_CONSTRAINTS, ""), _at(pod, SOFT_CONSTRAINTS)),
@@ -234,7 +234,7 @@ def _is_best_effort(notes: Mapping[str, str], qos: str, pod: str) -> bool:
     return qos == RECLAIMED_CORES if qos else resource_type == BEST_EFFORT
 
 
-def _zone_request(notes: Mapping[str, str], qos: str, pod: str) -> ZoneRequest | None:
+def _numa_request(notes: Mapping[str, str], qos: str, pod: str) -> NumaRequest | None:
     """Gödel's reading: binding asks for one NUMA node, exclusive for whole ones."""
     memory = _enhancement(notes, MEMORY_ENHANCEMENT, pod)
     if not _flag(memory, "numa_binding", _at(pod, MEMORY_ENHANCEMENT)):
@@ -245,10 +245,10 @@ def _zone_request(notes: Mapping[str, str], qos: str, pod: str) -> ZoneRequest |
         raise InputError(where, "true", f"false, unless {QOS_LEVEL} is {DEDICATED}")
     aligned = tuple(sorted(_names(notes.get(ALIGNED_RESOURCES, GPU))))
     if exclusive:
-        return ZoneRequest(Binding.WHOLE, aligned)
+        return NumaRequest(NumaBinding.WHOLE, aligned)
     cpu = _enhancement(notes, CPU_ENHANCEMENT, pod)
     by_socket = _flag(cpu, "align_by_socket", _at(pod, CPU_ENHANCEMENT))
-    return ZoneRequest(Binding.SOCKET if by_socket else Binding.ONE, aligned)
+    return NumaRequest(NumaBinding.SOCKET if by_socket else NumaBinding.ONE, aligned)
 
 
 def _enhancement(notes: Mapping[str, str], key: str, pod: str) -> Mapping[str, str | bool]:
@@ -287,14 +287,14 @@ def _constraints(text: str, where: str) -> tuple[tuple[str, int], ...]:
     return tuple(found.items())
 
 
-def _keep(notes: Mapping[str, str], pod: str) -> Keep | None:
+def _keep(notes: Mapping[str, str], pod: str) -> ReservationRequest | None:
     if notes.get(RESERVATION, "") != "true":
         index = notes.get(RESERVATION_INDEX, "")
-        return Keep(0, index) if index else None
+        return ReservationRequest(0, index) if index else None
     text = notes.get(RESERVATION_TTL, str(DEFAULT_TTL))
     if not text.isdecimal() or int(text) < 1:
         raise InputError(_at(pod, RESERVATION_TTL), text, "a number of seconds from 1 on")
-    return Keep(int(text), notes.get(RESERVATION_INDEX, ""))
+    return ReservationRequest(int(text), notes.get(RESERVATION_INDEX, ""))
 
 
 def read_caps(text: str, where: str) -> tuple[DomainCap, ...]:

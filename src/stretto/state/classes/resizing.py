@@ -19,18 +19,18 @@ _PENDING: Final = b'"PodResizePending"'
 _NOTHING: Final = (b"", b"null")
 
 
-class _Named(msgspec.Struct, frozen=True, gc=False):
+class _NamedContainer(msgspec.Struct, frozen=True, gc=False):
     """A container of the spec: statuses are told by name."""
 
     name: msgspec.Raw = NO_BYTES
 
 
-class _Spec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    containers: tuple[_Named, ...] | None = None
-    init_containers: tuple[_Named, ...] | None = None
+class _ResizedSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    containers: tuple[_NamedContainer, ...] | None = None
+    init_containers: tuple[_NamedContainer, ...] | None = None
 
 
-class _Told(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+class _ResizedContainer(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """What is told of one container."""
 
     name: msgspec.Raw = NO_BYTES
@@ -38,28 +38,28 @@ class _Told(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     allocated_resources: msgspec.Raw = NO_BYTES
 
 
-class _Status(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+class _ResizedStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     conditions: msgspec.Raw = NO_BYTES
-    container_statuses: tuple[_Told, ...] | None = None
-    init_container_statuses: tuple[_Told, ...] | None = None
+    container_statuses: tuple[_ResizedContainer, ...] | None = None
+    init_container_statuses: tuple[_ResizedContainer, ...] | None = None
     resources: msgspec.Raw = NO_BYTES
     allocated_resources: msgspec.Raw = NO_BYTES
 
 
-class _Pod(msgspec.Struct, frozen=True, gc=False):
-    spec: _Spec = _Spec()
-    status: _Status | None = None
+class _ResizedPod(msgspec.Struct, frozen=True, gc=False):
+    spec: _ResizedSpec = _ResizedSpec()
+    status: _ResizedStatus | None = None
 
 
-_POD: Final = msgspec.json.Decoder(_Pod)
+_POD: Final = msgspec.json.Decoder(_ResizedPod)
 
 
-def may_tell(body: bytes) -> bool:
+def may_report_resources(body: bytes) -> bool:
     """Whether a pod's status says anything of its containers; no decoding, and may err on yes."""
     return _TOLD in body
 
 
-def told_resources(record: Record, head: PodHead) -> bytes:
+def reported_resources(record: Record, head: PodHead) -> bytes:
     """What a pod's node says of its resources: the key of what stands beside its spec.
 
     Empty for a pod that is on no node, or of which nothing is told: its spec alone counts.
@@ -69,12 +69,12 @@ def told_resources(record: Record, head: PodHead) -> bytes:
     """
     if not (record.node or head.spec.node_name):
         return b""
-    return told_in(record.body, head)
+    return spec_as_reported(record.body, head)
 
 
-def told_in(body: bytes, head: PodHead) -> bytes:
+def spec_as_reported(body: bytes, head: PodHead) -> bytes:
     """The same of a body whose pod is on a node."""
-    if not may_tell(body) and head.spec.resources is NO_BYTES:
+    if not may_report_resources(body) and head.spec.resources is NO_BYTES:
         return b""
     try:
         pod = _POD.decode(body)

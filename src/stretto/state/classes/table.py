@@ -5,7 +5,7 @@ first: pods of one template hit here for the price of one hash. On a miss the sp
 full and brought into a canonical form (sorted, quantities as integers), so that a different order
 of fields or a differently spelt quantity still finds the same class. Pins (node name) and what is
 the pod's own (name, labels, volumes' claims) are no part of a class; what labels mean to other
-pods' rules is, as ``Wants`` (``state.affinity.index`` derives such classes).
+pods' rules is, as ``ClassTerms`` (``state.affinity.index`` derives such classes).
 
 Ids are small integers that columns hold; one whose last pod has gone may be given again, and the
 class's serial tells the users apart.
@@ -31,12 +31,24 @@ from stretto.api.types.heads import (
 )
 from stretto.api.types.pod import Pod, PodResourceClaim, PodSpec
 from stretto.base.errors import InputError
-from stretto.state.classes.annotations import NO_ASKS, Asks, asks_of, has_notes, own_notes
-from stretto.state.classes.resizing import told_in
+from stretto.state.classes.annotations import (
+    NO_ASKS,
+    PodAnnotations,
+    annotations_of,
+    has_annotations,
+    own_annotations,
+)
+from stretto.state.classes.resizing import spec_as_reported
 from stretto.state.classes.template_key import SHARED_BODIES
-from stretto.state.classes.terms import NO_WANTS, Wants, is_social
+from stretto.state.classes.terms import NO_WANTS, ClassTerms, has_pod_terms
 from stretto.state.rows.devices import MAX_DEVICES, WHOLE, DeviceRequest
-from stretto.state.rows.resources import FIRST_NAMES, PODS, Resources, check_amounts, from_pool
+from stretto.state.rows.resources import (
+    FIRST_NAMES,
+    PODS,
+    ResourceColumns,
+    check_amounts,
+    from_pool,
+)
 
 GPU: Final = "nvidia.com/gpu"
 """Resource whose pieces are managed as devices by default."""
@@ -50,11 +62,11 @@ GPU_DEVICES: Final = "stretto.dev/gpu-devices"
 CLASS_LIMIT: Final = 50_000
 """Classes kept with no pod left before the least recently used are forgotten."""
 STAGED: Final = 2
-"""Bit of ``Classes.special``: NUMA nodes, kept places or caps have a say in where a pod goes."""
+"""Bit of ``PodClasses.special``: NUMA nodes, kept places or caps have a say in where a pod goes."""
 PORTS_ALONE: Final = 4
-"""Bit of ``Classes.special``: beside amounts a claim needs host ports and nothing else."""
+"""Bit of ``PodClasses.special``: beside amounts a claim needs host ports and nothing else."""
 ZONES_ALONE: Final = 8
-"""Bit of ``Classes.special``: beside amounts a claim takes NUMA nodes and nothing else."""
+"""Bit of ``PodClasses.special``: beside amounts a claim takes NUMA nodes and nothing else."""
 BYTES_LIMIT: Final = 100_000
 """Entries of the cache from raw bytes to classes; it is emptied when full."""
 
@@ -66,7 +78,7 @@ _CLAIMED: Final = (PodResourceClaim("any"),)
 """What a class keeps of claims of devices: that there are some."""
 
 
-Form = tuple[bytes, Wants]
+Form = tuple[bytes, ClassTerms]
 """What tells classes apart: the canonical spec, and what is wanted of other pods."""
 
 
@@ -86,19 +98,19 @@ class PodClass(msgspec.Struct, frozen=True, eq=False):
     #: Devices asked for.
     devices: tuple[DeviceRequest, ...]
     #: What its annotations ask of NUMA nodes, rules and places.
-    asks: Asks = NO_ASKS
+    asks: PodAnnotations = NO_ASKS
     #: What it wants of other pods, and where its pods count.
-    wants: Wants = NO_WANTS
+    wants: ClassTerms = NO_WANTS
     #: Full names of its containers' images, sorted; empty while no node reports any.
     images: tuple[str, ...] = ()
     #: Full names of the images that are its volumes, sorted; empty likewise.
     mounts: tuple[str, ...] = ()
 
 
-class Classes:
+class PodClasses:
     """The table of classes."""
 
-    def __init__(self, resources: Resources, device_kinds: tuple[str, ...] = (GPU,)) -> None:
+    def __init__(self, resources: ResourceColumns, device_kinds: tuple[str, ...] = (GPU,)) -> None:
         """Start empty, over the resource names of a ledger."""
         #: Names of resources that are managed device by device.
         self.device_kinds: frozenset[str] = frozenset(device_kinds)
@@ -167,7 +179,7 @@ class Classes:
             spec.overhead,
             spec.resources,
             b"1" if spec.host_network else b"0",
-            _placing_notes(meta),
+            _placement_annotations(meta),
         ]
         for container in spec.containers:
             key.append(container.resources)
@@ -191,7 +203,7 @@ class Classes:
             self._by_bytes[raw] = found
         return found
 
-    def tell_images(self) -> None:
+    def include_images(self) -> None:
         """From now on the images of pods are part of their classes."""
         self.by_image = True
         self._by_bytes.clear()
@@ -202,7 +214,7 @@ class Classes:
         found = self._by_body.get(body)
         if found is None:
             head = head if head is not None else decode_pod_head(body)
-            found = self.intern(head, body, told_in(body, head))
+            found = self.intern(head, body, spec_as_reported(body, head))
             if len(self._by_body) >= SHARED_BODIES:
                 self._by_body.clear()
             self._by_body[body] = found
@@ -225,7 +237,7 @@ class Classes:
             if len(self._unused) > CLASS_LIMIT:
                 self._forget(next(iter(self._unused)))
 
-    def derive(self, class_id: int, wants: Wants) -> int:
+    def derive(self, class_id: int, wants: ClassTerms) -> int:
         """The class of the same spec with other wants."""
         form = self._forms[class_id][0]
         found = self._by_form.get((form, wants))
@@ -296,7 +308,7 @@ class Classes:
             self._asks[pod.id, column] = amount
         self._asks[pod.id, PODS] = 1
         self.serials[pod.id] = pod.serial
-        self.social[pod.id] = is_social(pod.spec)
+        self.social[pod.id] = has_pod_terms(pod.spec)
         self.counted[pod.id] = bool(pod.wants.counted)
         self.judged[pod.id] = pod.wants.judged
         self.special[pod.id] = bool(pod.ports or pod.devices) | STAGED * pod.asks.staged
@@ -315,7 +327,7 @@ class Classes:
             _device_request(kind, amounts.pop(kind), head.metadata)
             for kind in sorted(self.device_kinds & amounts.keys())
         )
-        asks = asks_of(head.metadata)
+        asks = annotations_of(head.metadata)
         if asks.best_effort and self._resources.pools:
             amounts = from_pool(amounts)
         column, where = self._resources.asked, f"{_name(head.metadata)}, requests"
@@ -323,7 +335,7 @@ class Classes:
         return PodClass(
             id=-1,
             serial=0,
-            spec=_placing_part(spec),
+            spec=_placement_spec(spec),
             requests=asked,
             ports=tuple(sorted(ports)),
             devices=tuple(request for request in devices if request.count),
@@ -353,7 +365,7 @@ def decode_spec(body: bytes) -> PodSpec:
     return decode_as(Pod, body, "pod").spec
 
 
-def _placing_part(spec: PodSpec) -> PodSpec:
+def _placement_spec(spec: PodSpec) -> PodSpec:
     """What rules read of a spec: nothing that is the pod's own or counted already."""
     return PodSpec(
         node_selector=spec.node_selector,
@@ -369,13 +381,13 @@ def _name(meta: MetaHead) -> str:
     return f"pod {meta.namespace}/{meta.name}"
 
 
-def _placing_notes(meta: MetaHead) -> bytes:
+def _placement_annotations(meta: MetaHead) -> bytes:
     """The annotations that change what a pod asks, as they came; mostly nothing."""
     if meta.annotations is NO_BYTES:
         return b""
     raw = bytes(meta.annotations)
-    if has_notes(raw):
-        return own_notes(raw) + (raw if _OWN_ANNOTATIONS in raw else b"")
+    if has_annotations(raw):
+        return own_annotations(raw) + (raw if _OWN_ANNOTATIONS in raw else b"")
     return raw if _OWN_ANNOTATIONS in raw else b""
 
 

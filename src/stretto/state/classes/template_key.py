@@ -16,7 +16,7 @@ SHARED_BODIES: Final = 8192
 table that keeps them is emptied when full: bodies that are one pod's own must not stay for it."""
 
 
-def likeness(namespace: str, head: PodHead) -> bytes:
+def template_key(namespace: str, head: PodHead) -> bytes:
     """What a pod's class, priority, traits and tag are made from, as it came."""
     spec, meta = head.spec, head.metadata
     host = b"1" if spec.host_network else b"0"
@@ -54,6 +54,6 @@ def likeness(namespace: str, head: PodHead) -> bytes:
     return _SEPARATOR.join(key)
 
 
-def likeness_with_images(namespace: str, head: PodHead) -> bytes:
+def template_key_with_images(namespace: str, head: PodHead) -> bytes:
     """The same where classes tell images."""
-    return _SEPARATOR.join((likeness(namespace, head), images_key(head)))
+    return _SEPARATOR.join((template_key(namespace, head), images_key(head)))

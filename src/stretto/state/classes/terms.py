@@ -3,7 +3,7 @@
 Two directions. A pod's own terms mean running pods; the terms that running pods state mean the pod.
 Both speak of *populations*, sets of pods that are counted by slot (``state.affinity.index``): pods
 that a selector means, or pods that state a term. What all pods of a class want, and where they
-count themselves, is its ``Wants``, in numbers of populations.
+count themselves, is its ``ClassTerms``, in numbers of populations.
 
 Kept as kube-scheduler has it: a namespace selector of the pod's own that an empty label set meets
 means every namespace, and an empty selector of a spread constraint counts nobody but the pod.
@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from stretto.api.types.pod import PodAffinity, PodAffinityTerm, PodSpec, TopologySpreadConstraint
 from stretto.api.wire import selectors
-from stretto.api.wire.selectors import EVERYTHING, Operator, Rule, Selector
+from stretto.api.wire.selectors import EVERYTHING, Operator, Selector, SelectorRule
 
 HARD: Final = "DoNotSchedule"
 SOFT: Final = "ScheduleAnyway"
@@ -25,7 +25,7 @@ NOBODY: Final = -1
 """In place of a population: no pod counts."""
 
 
-class Reach(NamedTuple):
+class PodReach(NamedTuple):
     """The pods that one term means."""
 
     #: Namespaces named; ``None`` for every one.
@@ -46,12 +46,12 @@ class Population(NamedTuple):
     """Pods that all of some terms mean."""
 
     #: The terms.
-    reaches: tuple[Reach, ...]
+    reaches: tuple[PodReach, ...]
     #: Whether pods count whose deletion was asked for.
-    leaving_too: bool
+    include_terminating: bool
 
 
-class Stated(IntEnum):
+class TermEffect(IntEnum):
     """How a running pod's term speaks."""
 
     #: Required affinity; counts in the score of who is meant.
@@ -64,20 +64,20 @@ class Stated(IntEnum):
     SHUNNED = 3
 
 
-class Carried(NamedTuple):
+class CarriedTerm(NamedTuple):
     """A term, and with it the population of the pods that state it."""
 
     #: How it speaks.
-    stated: Stated
+    stated: TermEffect
     #: Whom it means.
-    reach: Reach
+    reach: PodReach
     #: The node label whose value is the neighbourhood.
     key: str
     #: How much it counts, negative against.
     weight: int
 
 
-class Spread(NamedTuple):
+class SpreadConstraint(NamedTuple):
     """One constraint of spreading."""
 
     #: The pods that count, or ``NOBODY``.
@@ -107,7 +107,7 @@ class DefaultSpread(NamedTuple):
     hard: bool = False
 
 
-class Regard(NamedTuple):
+class RunningTermScoring(NamedTuple):
     """How the terms that running pods state count in the score of a pod that they mean."""
 
     #: What required affinity counts; 0 for nothing.
@@ -120,7 +120,7 @@ SYSTEM_DEFAULTS: Final = (DefaultSpread(HOSTNAME, 3), DefaultSpread(ZONE, 5))
 """Kubernetes' own: a skew of 3 over hosts and of 5 over zones, both wishes."""
 
 
-class Wants(NamedTuple):
+class ClassTerms(NamedTuple):
     """What the pods of a class want of others, and where they count."""
 
     #: Numbering of populations that it speaks in.
@@ -130,19 +130,19 @@ class Wants(NamedTuple):
     #: Pods that meet all required terms.
     company: int = NOBODY
     #: Whether the pod meets its own required terms, so that it may be the first.
-    meets_itself: bool = False
+    selects_itself: bool = False
     #: Required anti-affinity: (key, population that must not be there).
     far: tuple[tuple[str, int], ...] = ()
     #: Required anti-affinity of running pods that means the pod, likewise.
     shut: tuple[tuple[str, int], ...] = ()
     #: Hard spreading.
-    hard: tuple[Spread, ...] = ()
+    hard: tuple[SpreadConstraint, ...] = ()
     #: Preferences of either side: (key, population, weight, negative against).
     wishes: tuple[tuple[str, int, int], ...] = ()
     #: Soft spreading.
-    soft: tuple[Spread, ...] = ()
+    soft: tuple[SpreadConstraint, ...] = ()
     #: Whether ``soft`` are the cluster's defaults, which bind nobody to labels that nodes lack.
-    by_default: bool = False
+    from_defaults: bool = False
     #: Populations that a pod of the class belongs to.
     counted: tuple[int, ...] = ()
     #: What is wrong with the terms; empty where nothing is.
@@ -159,27 +159,27 @@ class Wants(NamedTuple):
         return self.strict or bool(self.wishes or self.soft)
 
 
-NO_WANTS: Final = Wants()
+NO_WANTS: Final = ClassTerms()
 """What most classes want: nothing of others."""
 
 
-class OwnTerms(NamedTuple):
+class PodTerms(NamedTuple):
     """The terms that a pod states, in one namespace."""
 
     #: Required affinity: (key, pods meant).
-    affinity: tuple[tuple[str, Reach], ...] = ()
+    affinity: tuple[tuple[str, PodReach], ...] = ()
     #: Required anti-affinity, likewise.
-    anti: tuple[tuple[str, Reach], ...] = ()
+    anti: tuple[tuple[str, PodReach], ...] = ()
     #: Preferences: (key, pods meant, weight, negative against).
-    wishes: tuple[tuple[str, Reach, int], ...] = ()
+    wishes: tuple[tuple[str, PodReach, int], ...] = ()
     #: What it says to others.
-    carried: tuple[Carried, ...] = ()
+    carried: tuple[CarriedTerm, ...] = ()
 
 
-NO_TERMS: Final = OwnTerms()
+NO_TERMS: Final = PodTerms()
 
 
-def is_social(spec: PodSpec) -> bool:
+def has_pod_terms(spec: PodSpec) -> bool:
     """Whether a spec says anything of other pods."""
     affinity = spec.affinity
     return bool(spec.topology_spread_constraints) or (
@@ -188,7 +188,7 @@ def is_social(spec: PodSpec) -> bool:
     )
 
 
-def own_terms(spec: PodSpec, namespace: str) -> OwnTerms:
+def pod_terms(spec: PodSpec, namespace: str) -> PodTerms:
     """The terms of a spec.
 
     Raises:
@@ -200,21 +200,21 @@ def own_terms(spec: PodSpec, namespace: str) -> OwnTerms:
     near = affinity.pod_affinity or PodAffinity()
     against = affinity.pod_anti_affinity or PodAffinity()
     carried = [
-        *(_carried(Stated.AFFINITY, each, namespace, 1) for each in near.required),
-        *(_carried(Stated.ANTI, each, namespace, 1) for each in against.required),
+        *(_carried(TermEffect.AFFINITY, each, namespace, 1) for each in near.required),
+        *(_carried(TermEffect.ANTI, each, namespace, 1) for each in against.required),
         *(
-            _carried(Stated.PREFERRED, each.pod_affinity_term, namespace, each.weight)
+            _carried(TermEffect.PREFERRED, each.pod_affinity_term, namespace, each.weight)
             for each in near.preferred
         ),
         *(
-            _carried(Stated.SHUNNED, each.pod_affinity_term, namespace, -each.weight)
+            _carried(TermEffect.SHUNNED, each.pod_affinity_term, namespace, -each.weight)
             for each in against.preferred
         ),
     ]
-    wishes = [each for each in carried if each.stated in (Stated.PREFERRED, Stated.SHUNNED)]
-    return OwnTerms(
-        tuple((each.key, _own(each)) for each in carried if each.stated is Stated.AFFINITY),
-        tuple((each.key, _own(each)) for each in carried if each.stated is Stated.ANTI),
+    wishes = [each for each in carried if each.stated in (TermEffect.PREFERRED, TermEffect.SHUNNED)]
+    return PodTerms(
+        tuple((each.key, _own(each)) for each in carried if each.stated is TermEffect.AFFINITY),
+        tuple((each.key, _own(each)) for each in carried if each.stated is TermEffect.ANTI),
         tuple((each.key, _own(each), each.weight) for each in wishes),
         tuple(dict.fromkeys(carried)),
     )
@@ -237,13 +237,13 @@ def spread_population(selector: Selector, namespace: str) -> Population | None:
     """Who counts for a constraint with this selector; ``None`` for nobody."""
     if selector == EVERYTHING or selector.nothing:
         return None
-    reach = Reach(frozenset((namespace,)), selectors.NOTHING, selector)
-    return Population((reach,), leaving_too=False)
+    reach = PodReach(frozenset((namespace,)), selectors.NOTHING, selector)
+    return Population((reach,), include_terminating=False)
 
 
 def exactly(labels: Mapping[str, str]) -> Selector:
     """The selector of objects that have all these labels."""
-    rules = (Rule(key, Operator.IN, (value,)) for key, value in labels.items())
+    rules = (SelectorRule(key, Operator.IN, (value,)) for key, value in labels.items())
     return Selector(tuple(sorted(rules, key=str)))
 
 
@@ -252,19 +252,19 @@ def both(one: Selector, other: Selector) -> Selector:
     return Selector(tuple(sorted({*one.rules, *other.rules}, key=str)))
 
 
-def _carried(stated: Stated, term: PodAffinityTerm, namespace: str, weight: int) -> Carried:
+def _carried(stated: TermEffect, term: PodAffinityTerm, namespace: str, weight: int) -> CarriedTerm:
     names = frozenset(term.namespaces)
     if not names and term.namespace_selector is None:
         names = frozenset((namespace,))
-    reach = Reach(
+    reach = PodReach(
         names,
         selectors.label_selector(term.namespace_selector, "namespaceSelector"),
         selectors.label_selector(term.label_selector, "labelSelector"),
     )
-    return Carried(stated, reach, term.topology_key, weight)
+    return CarriedTerm(stated, reach, term.topology_key, weight)
 
 
-def _own(term: Carried) -> Reach:
+def _own(term: CarriedTerm) -> PodReach:
     """Whom a term means when its own pod asks."""
     reach = term.reach
     return reach._replace(namespaces=None) if reach.beyond.matches({}) else reach

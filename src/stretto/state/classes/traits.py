@@ -37,7 +37,7 @@ _MARKS: Final = (
 _TEXTS: Final = msgspec.json.Decoder(dict[str, str] | None)
 
 
-class Traits(msgspec.Struct, frozen=True):
+class PreemptionAttributes(msgspec.Struct, frozen=True):
     """What pods of one number have in common."""
 
     #: Whether it may preempt others.
@@ -50,7 +50,7 @@ class Traits(msgspec.Struct, frozen=True):
     is_others: bool = False
 
 
-class ClassNotes(msgspec.Struct, frozen=True):
+class PriorityClassAnnotations(msgspec.Struct, frozen=True):
     """What a PriorityClass says of the pods that name it, its value aside."""
 
     #: Whether they may preempt others.
@@ -61,21 +61,21 @@ class ClassNotes(msgspec.Struct, frozen=True):
     protected_for: float = 0.0
 
 
-_SILENT: Final = ClassNotes()
+_SILENT: Final = PriorityClassAnnotations()
 
 
-class TraitTable:
+class PreemptionAttributeTable:
     """Traits by number, shared and counted."""
 
     def __init__(self) -> None:
         """Nothing but the traits of everybody."""
         #: What PriorityClasses say beside their values; those that say nothing are left out.
-        self.classes: dict[str, ClassNotes] = {}
+        self.classes: dict[str, PriorityClassAnnotations] = {}
         #: Names of schedulers whose pods alone may be asked to leave; ``None`` for everybody's.
         self.ours: frozenset[str] | None = None
         #: How many numbers were given up so far; they may mean others since.
         self.forgotten: int = 0
-        self._by_number: list[Traits] = [Traits()]
+        self._by_number: list[PreemptionAttributes] = [PreemptionAttributes()]
         self._by_key: dict[TraitKey, int] = {}
         self._keys: list[TraitKey | None] = [None]
         self._users: list[int] = [0]
@@ -85,7 +85,7 @@ class TraitTable:
         """Numbers ever given; some may be free."""
         return len(self._by_number)
 
-    def __getitem__(self, number: int) -> Traits:
+    def __getitem__(self, number: int) -> PreemptionAttributes:
         """The traits of a number."""
         return self._by_number[number]
 
@@ -130,10 +130,10 @@ class TraitTable:
         may = policy != NEVER if policy else said.preempts
         stays = own.get(LAUNCHER) == NODE_MANAGER
         can = _flag(mark) if mark is not None else said.can_be_preempted
-        made = Traits(
+        made = PreemptionAttributes(
             preempts=may and not refuses and not stays,
             can_be_preempted=False if stays else can,
-            protected_for=seconds(own[PROTECTED_FOR])
+            protected_for=duration_seconds(own[PROTECTED_FOR])
             if PROTECTED_FOR in own
             else said.protected_for,
             is_others=others,
@@ -150,17 +150,19 @@ class TraitTable:
         return number
 
 
-def class_notes(policy: str | None, annotations: Mapping[str, str]) -> ClassNotes:
+def priority_class_annotations(
+    policy: str | None, annotations: Mapping[str, str]
+) -> PriorityClassAnnotations:
     """What a PriorityClass says of preemption."""
     mark = annotations.get(CAN_BE_PREEMPTED)
-    return ClassNotes(
+    return PriorityClassAnnotations(
         preempts=NEVER not in (policy, annotations.get(PREEMPTION_POLICY)),
         can_be_preempted=None if mark is None else _flag(mark),
-        protected_for=seconds(annotations.get(PROTECTED_FOR, "0")),
+        protected_for=duration_seconds(annotations.get(PROTECTED_FOR, "0")),
     )
 
 
-def seconds(text: str) -> float:
+def duration_seconds(text: str) -> float:
     """A number of seconds as a note says it; 0 where it says nothing that can be read."""
     try:
         value = float(text)

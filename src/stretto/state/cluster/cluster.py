@@ -18,21 +18,21 @@ from stretto.api.types.core import Node
 from stretto.api.types.godel import PodGroup, Queue
 from stretto.api.wire.quantity import amounts
 from stretto.base.errors import InputError
-from stretto.state.affinity.index import Domains
+from stretto.state.affinity.index import PopulationRegistry
 from stretto.state.classes.annotations import MICRO_TOPOLOGY
-from stretto.state.classes.table import GPU, GPU_DEVICES, Classes
-from stretto.state.classes.traits import TraitTable
-from stretto.state.cluster.reservations import Keeps
-from stretto.state.nodes.table import Nodes, lane_of, zone_name
-from stretto.state.numa.ledger import DEVICE_BITS, Topology
-from stretto.state.objects import Objects
+from stretto.state.classes.table import GPU, GPU_DEVICES, PodClasses
+from stretto.state.classes.traits import PreemptionAttributeTable
+from stretto.state.cluster.reservations import PlaceReservations
+from stretto.state.nodes.table import NodeFacts, lane_of, zone_name
+from stretto.state.numa.ledger import DEVICE_BITS, NumaTopology
+from stretto.state.objects import ClusterObjects
 from stretto.state.rows.devices import MAX_DEVICES, mask_to_text
 from stretto.state.rows.ledger import Ledger
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.rows.pods import NO_SLOT, Pods
 from stretto.state.rows.resources import CPU, MEMORY, check_amounts
-from stretto.state.work.changes import Changes
-from stretto.state.work.claims import Basis
+from stretto.state.work.changes import ClusterChanges
+from stretto.state.work.claims import SnapshotBasis
 from stretto.state.work.evictions import Evictions
 from stretto.state.work.units import Cure
 from stretto.stores.store import Record
@@ -74,25 +74,25 @@ class Cluster:
         #: Exact amounts by slot.
         self.ledger = Ledger(self.config.fan_out, pools=not self.config.whole)
         #: Static facts by slot.
-        self.nodes = Nodes(images=self.config.images)
+        self.nodes = NodeFacts(images=self.config.images)
         #: NUMA nodes of machines, and who holds what of them.
-        self.topology = self.nodes.topology = Topology(self.ledger)
+        self.topology = self.nodes.topology = NumaTopology(self.ledger)
         #: Pods as rows.
         self.pods = Pods()
         #: Classes of pods.
-        self.classes = Classes(self.ledger.resources, tuple(self.config.device_kinds))
+        self.classes = PodClasses(self.ledger.resources, tuple(self.config.device_kinds))
         #: Namespaces, owners, claims, volumes and the like; nodes too where they are kept whole.
-        self.objects = Objects()
+        self.objects = ClusterObjects()
         #: The last record of each pod by uid, where pods are kept whole.
         self.records: dict[str, Record] = {}
         #: Places of pods that have gone, kept for their successors.
-        self.keeps = Keeps(self.ledger, self.topology, self.pods)
+        self.keeps = PlaceReservations(self.ledger, self.topology, self.pods)
         #: What preemption and budgets ask of pods.
-        self.traits = TraitTable()
+        self.traits = PreemptionAttributeTable()
         #: Pods that are to leave, and the claims that wait for their room.
         self.evictions = Evictions(self.pods)
         #: What rules between pods count, and what classes want of it.
-        self.domains = Domains(self.pods, self.classes, self.objects)
+        self.domains = PopulationRegistry(self.pods, self.classes, self.objects)
         #: PodGroups by ``namespace/name``.
         self.groups: dict[str, PodGroup] = {}
         #: Queues by name.
@@ -106,7 +106,7 @@ class Cluster:
         #: Values of PriorityClasses by name.
         self.priorities: dict[str, int] = {}
         #: What the last batches meant, for the dispatcher to absorb.
-        self.changes = Changes()
+        self.changes = ClusterChanges()
         #: Objects that could not be read: key to what is wrong with them.
         self.abnormal: dict[str, str] = {}
         #: Versions of what we wrote about pods ourselves: news to nobody here when it is seen.
@@ -118,16 +118,16 @@ class Cluster:
         self._strays: dict[str, set[int]] = {}
 
     @property
-    def basis(self) -> Basis:
+    def basis(self) -> SnapshotBasis:
         """What a snapshot taken now would reflect."""
-        return Basis(self.ledger.head, self.objects.version)
+        return SnapshotBasis(self.ledger.head, self.objects.version)
 
     @property
     def domains_basis(self) -> tuple[int, int, int]:
         """What a decision between pods taken now would follow from: numbering, counts, nodes."""
         return self.domains.counts.epoch, self.domains.counts.head, self.nodes.version
 
-    def placing_cures(self, class_ids: npt.NDArray[np.int32] | int) -> Cure:
+    def placement_cures(self, class_ids: npt.NDArray[np.int32] | int) -> Cure:
         """What pods of these classes may cure by coming: nothing, where no rule counts them."""
         if not self.config.whole and not np.any(self.classes.counted[class_ids]):
             return Cure.NONE
@@ -149,7 +149,9 @@ class Cluster:
         devices = self._devices_of(node, allocatable)
         zone = zone_name(node.metadata.labels)
         lane = lane_of(node.metadata, self.config.shard)
-        if slot is not None and self._lies_elsewhere(slot, zone, lane):  # its pods follow as strays
+        if slot is not None and self._is_on_other_node(
+            slot, zone, lane
+        ):  # its pods follow as strays
             self.remove_node(name)
             slot = None
         if slot is None:
@@ -163,9 +165,9 @@ class Cluster:
             changed |= Cure.NODE_GREW
         if self._install_devices(slot, devices):
             changed |= Cure.NODE_GREW
-            self._settle_report(name, slot)
+            self._apply_report(name, slot)
         if changed:
-            self.tell_static(slot, changed)
+            self.mark_static_changed(slot, changed)
 
     def remove_node(self, name: str) -> None:
         """Forget a node; its pods become strays until they are seen elsewhere or end."""
@@ -177,7 +179,7 @@ class Cluster:
         self.pods.log.extend(rows)
         if len(rows):
             self._strays.setdefault(name, set()).update(rows.tolist())
-        self.keeps.leave_node(slot)
+        self.keeps.release_node(slot)
         self.topology.clear(slot)
         self.nodes.reports.leave(name, slot)
         self.nodes.remove(slot)
@@ -191,10 +193,10 @@ class Cluster:
         self.nodes.put(slot, node)
         self._install_devices(slot, devices)
         self.nodes.reports.born[node.metadata.name] = node.metadata.creation_timestamp or ""
-        self._settle_report(node.metadata.name, slot)
+        self._apply_report(node.metadata.name, slot)
         for row in sorted(self._strays.pop(node.metadata.name, ())):
             self.charge(row, slot, int(self.pods.devices[row]))
-        self.tell_static(slot, Cure.NODE_ADDED)
+        self.mark_static_changed(slot, Cure.NODE_ADDED)
 
     # ------------------------------------------------------------ reports of node agents
 
@@ -204,7 +206,7 @@ class Cluster:
         self.nodes.reports.keep(report)
         slot = self.nodes.by_name.get(name)
         if slot is not None:
-            self._settle_report(name, slot)
+            self._apply_report(name, slot)
             self.changes.cures |= Cure.NODE_GREW | Cure.NODE_LABELS
 
     def drop_report(self, name: str) -> None:
@@ -212,9 +214,9 @@ class Cluster:
         self.nodes.reports.drop(name)
         slot = self.nodes.by_name.get(name)
         if slot is not None:
-            self._settle_report(name, slot)
+            self._apply_report(name, slot)
 
-    def _settle_report(self, name: str, slot: int) -> None:
+    def _apply_report(self, name: str, slot: int) -> None:
         """Put what is reported of a node on its slot; what is wrong with it is told."""
         if not self.nodes.reports.knows(name, slot):
             return
@@ -229,13 +231,13 @@ class Cluster:
                 self.pods.devices[row] = self.topology.take(
                     row, slot, int(self.pods.devices[row]), pod
                 )
-        self._note_asked(slot)
+        self._record_requested(slot)
         self.abnormal.pop(key, None)
         if problems:
             self.abnormal[key] = f"customnoderesource {name}: " + "; ".join(problems)
-        self.tell_static(slot, Cure.NONE)
+        self.mark_static_changed(slot, Cure.NONE)
 
-    def _note_asked(self, slot: int) -> None:
+    def _record_requested(self, slot: int) -> None:
         """Remember what the pods in a node's measurement ask: later ones are not in it."""
         reports, asked = self.nodes.reports, self.ledger.used[slot, [CPU, MEMORY]].copy()
         for row in self.pods.on_slot(slot).tolist():
@@ -244,7 +246,7 @@ class Cluster:
                 asked -= [wants.get(CPU, 0), wants.get(MEMORY, 0)]
         reports.asked[slot] = asked
 
-    def bind_notes(self, row: int, mask: int) -> dict[str, str] | None:
+    def bind_annotations(self, row: int, mask: int) -> dict[str, str] | None:
         """What is written on a pod with its bind: its devices and its NUMA nodes."""
         notes = {}
         if mask & DEVICE_BITS:
@@ -279,12 +281,12 @@ class Cluster:
                 table.take(slot, int(self.pods.devices[row]), request)
         return True
 
-    def _lies_elsewhere(self, slot: int, zone: str, lane: int) -> bool:
+    def _is_on_other_node(self, slot: int, zone: str, lane: int) -> bool:
         """Whether a node's slot is another's place; for a lane alone only empty nodes move."""
         moved = self.ledger.slots.lane_of(slot) != lane and not self.ledger.used[slot].any()
         return self.nodes.zones[slot] != zone or moved
 
-    def tell_static(self, slot: int, changed: Cure) -> None:
+    def mark_static_changed(self, slot: int, changed: Cure) -> None:
         """Something else than usage has changed on a slot, which may help some pods."""
         self.ledger.touch_static([slot])
         self._tell(slot)
@@ -315,7 +317,7 @@ class Cluster:
             self.ledger.ports.learn(pod.ports)
             self.ledger.ports.take(slot, pod.ports)
         self.ledger.charge(slot, pod.requests)
-        self.changes.cures |= self.placing_cures(pod.id)
+        self.changes.cures |= self.placement_cures(pod.id)
         self.pods.slot[row] = slot
         self.pods.log.add(row)
         self.pods.generation[row] = self.ledger.slots.generation[slot]
@@ -366,7 +368,7 @@ class Cluster:
     def charge_plain(self, rows: npt.NDArray[np.int64], slots: npt.NDArray[np.int32]) -> None:
         """Charge many pods of plain classes (amounts only) at once."""
         if len(rows):
-            self.changes.cures |= self.placing_cures(self.pods.class_id[rows])
+            self.changes.cures |= self.placement_cures(self.pods.class_id[rows])
         self._add_amounts(rows, slots, 1)
         self.pods.slot[rows] = slots
         self.pods.log.extend(rows)
@@ -388,7 +390,7 @@ class Cluster:
             np.add.at(self.ledger.used[:, column], slots, sign * asks[:, column])
         self.ledger.touch(slots)
 
-    def place_strays(self, rows: Sequence[int], name: str) -> None:
+    def charge_unplaced(self, rows: Sequence[int], name: str) -> None:
         """Remember pods that are on a node which is not known."""
         self._strays.setdefault(name, set()).update(rows)
 

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from stretto.state.classes.table import PodClass
-from stretto.state.numa.ledger import DEVICE_BITS, Topology
+from stretto.state.numa.ledger import DEVICE_BITS, NumaTopology
 from stretto.state.rows.ledger import Ledger
 from stretto.state.rows.pods import Pods
 from stretto.state.rows.resources import PODS
@@ -21,7 +21,7 @@ FIRST: Final = -2
 """Row that the first kept place has in the books of NUMA nodes; pods have rows from 0 on."""
 
 
-class Place(msgspec.Struct, eq=False):
+class PlaceReservation(msgspec.Struct, eq=False):
     """One kept place."""
 
     #: Its number: negative, never given twice.
@@ -46,24 +46,24 @@ class Place(msgspec.Struct, eq=False):
     until: float = float("inf")
 
 
-class Keeps:
+class PlaceReservations:
     """Every kept place."""
 
-    def __init__(self, ledger: Ledger, topology: Topology, pods: Pods) -> None:
+    def __init__(self, ledger: Ledger, topology: NumaTopology, pods: Pods) -> None:
         """Nothing is kept."""
         #: Places by their number.
-        self.places: dict[int, Place] = {}
+        self.places: dict[int, PlaceReservation] = {}
         #: Places made since somebody last looked.
-        self.fresh: list[Place] = []
+        self.fresh: list[PlaceReservation] = []
         #: Places that were taken by their successor since somebody last looked, with its row.
-        self.taken: list[tuple[Place, int]] = []
+        self.taken: list[tuple[PlaceReservation, int]] = []
         self._ledger = ledger
         self._topology = topology
         self._pods = pods
         self._next = FIRST
         self._owners: dict[int, tuple[int, str]] = {}
         self._members: dict[str, set[int]] = {}
-        self._by_owner: dict[str, list[Place]] = {}
+        self._by_owner: dict[str, list[PlaceReservation]] = {}
 
     def __bool__(self) -> bool:
         """Whether any place is kept."""
@@ -98,7 +98,7 @@ class Keeps:
         if pod.asks.keep is None or not pod.asks.keeps:
             return
         pods, slot = self._pods, int(self._pods.slot[row])
-        place = Place(
+        place = PlaceReservation(
             number=self._next,
             owner=self.owner_of(row),
             index=pod.asks.keep.index,
@@ -116,18 +116,18 @@ class Keeps:
         """Charge the place of the pod that has been taken off just now."""
         self.add(self.fresh[-1])
 
-    def add(self, place: Place) -> None:
+    def add(self, place: PlaceReservation) -> None:
         """Charge a place."""
         place.mask = self._charge(place, 1)
         self.places[place.number] = place
         self._by_owner.setdefault(place.owner, []).append(place)
 
-    def adopt(self, place: Place) -> None:
+    def adopt(self, place: PlaceReservation) -> None:
         """Charge a place that was kept before a restart."""
         place.number, self._next = self._next, self._next - 1
         self.add(place)
 
-    def drop(self, place: Place) -> None:
+    def drop(self, place: PlaceReservation) -> None:
         """Give a place up: whoever fits may have it now."""
         if self.places.pop(place.number, None) is None:
             return
@@ -137,14 +137,14 @@ class Keeps:
         if self._lives(place):
             self._charge(place, -1)
 
-    def leave_node(self, slot: int) -> None:
+    def release_node(self, slot: int) -> None:
         """A node has gone, and the places on it."""
         for place in [p for p in self.places.values() if p.slot == slot]:
             self.places.pop(place.number)
             self._by_owner[place.owner].remove(place)
             self._topology.holds.pop(place.number, None)
 
-    def for_row(self, row: int, pod: PodClass) -> list[Place]:
+    def for_row(self, row: int, pod: PodClass) -> list[PlaceReservation]:
         """The places that a pod may take, the oldest first."""
         keep = pod.asks.keep
         if keep is None or not self.places:
@@ -156,7 +156,7 @@ class Keeps:
             found = [place for place in self.places.values() if place.was[0] == space]
         return [p for p in found if p.index == keep.index and covers(p.pod, pod)]
 
-    def open(self, row: int, slot: int, pod: PodClass) -> Place | None:
+    def open(self, row: int, slot: int, pod: PodClass) -> PlaceReservation | None:
         """Give up the place that a pod's claim is for, so that the claim can be judged."""
         for place in self.for_row(row, pod):
             if place.slot == slot:
@@ -164,18 +164,18 @@ class Keeps:
                 return place
         return None
 
-    def close(self, place: Place, row: int, *, taken: bool) -> None:
+    def close(self, place: PlaceReservation, row: int, *, taken: bool) -> None:
         """The claim was judged: the place has its successor, or is kept on."""
         if taken:
             self.taken.append((place, row))
         elif self._lives(place):
             self.add(place)
 
-    def _lives(self, place: Place) -> bool:
+    def _lives(self, place: PlaceReservation) -> bool:
         slots = self._ledger.slots
         return bool(slots.live[place.slot]) and slots.generation[place.slot] == place.generation
 
-    def _charge(self, place: Place, sign: int) -> int:
+    def _charge(self, place: PlaceReservation, sign: int) -> int:
         """Take (or give back) what the pod of a place held; returns the mask."""
         pod, slot, mask = place.pod, place.slot, place.mask
         for request in pod.devices:
@@ -205,7 +205,9 @@ def covers(kept: PodClass, wanted: PodClass) -> bool:
     )
 
 
-def charged(keeps: Keeps, used: "np.ndarray[tuple[int, ...], np.dtype[np.int64]]") -> None:
+def charged(
+    keeps: PlaceReservations, used: "np.ndarray[tuple[int, ...], np.dtype[np.int64]]"
+) -> None:
     """Add what is kept to expected amounts by slot and resource, for those who check the books."""
     for place in keeps.places.values():
         for column, amount in place.pod.requests:

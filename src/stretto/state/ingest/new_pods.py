@@ -1,7 +1,7 @@
 """Pods not seen before: from watch events to rows.
 
 A batch is read into columns first and given its rows at once. Pods of one template come together,
-so what they have in common is made once (``likeness``).
+so what they have in common is made once (``template_key``).
 """
 
 from collections import Counter
@@ -14,17 +14,27 @@ import numpy as np
 
 from stretto.api.types.heads import MetaHead, PodHead, decode_pod_head
 from stretto.base.errors import InputError
-from stretto.base.tuples import tuples_of
-from stretto.state.classes.resizing import told_resources
-from stretto.state.classes.template_key import SHARED_BODIES, Made, likeness, likeness_with_images
+from stretto.base.tuples import named_tuples
+from stretto.state.classes.resizing import reported_resources
+from stretto.state.classes.template_key import (
+    SHARED_BODIES,
+    Made,
+    template_key,
+    template_key_with_images,
+)
 from stretto.state.cluster.cluster import Cluster
-from stretto.state.ingest.node_reports import device_mask, micro_topology, note_owners, seat
-from stretto.state.ingest.priorities import Ranks, note_stay
+from stretto.state.ingest.node_reports import (
+    charge_seen_pod,
+    device_mask,
+    micro_topology,
+    record_owners,
+)
+from stretto.state.ingest.priorities import PodPriorities, record_eviction_state
 from stretto.state.ingest.queues import UNIT_MARKS
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.rows.pods import NewRows
-from stretto.state.work.changes import Arrival
-from stretto.stores.store import Event, Record
+from stretto.state.work.changes import PodArrival
+from stretto.stores.store import Record, WatchEvent
 
 FINISHED: Final = frozenset({"Succeeded", "Failed"})
 """Phases of pods that hold nothing any more."""
@@ -48,15 +58,15 @@ _DELETING: Final = attrgetter("record.deleting")
 _NOMINATED: Final = attrgetter("status.nominated_node_name")
 
 
-class Newcomers:
+class PodRegistration:
     """Gives rows to new pods; foreign ones count only once they are on a node."""
 
-    def __init__(self, cluster: Cluster, ranks: Ranks) -> None:
+    def __init__(self, cluster: Cluster, ranks: PodPriorities) -> None:
         """Read for one cluster."""
         self._cluster = cluster
         self._ranks = ranks
         self._templates = 0
-        self._likeness = likeness
+        self._likeness = template_key
         # What was made of earlier pods, by all that it is made from, and of what time that is.
         self._alike: dict[bytes, Made] = {}
         # The same by the identity of a head that many waiting pods share, which is kept for that.
@@ -65,21 +75,21 @@ class Newcomers:
         self._epoch: tuple[int, ...] = ()
         self._metas: dict[bytes, MetaHead] = {}
 
-    def add(self, events: Sequence[Event], now: float) -> None:
+    def add(self, events: Sequence[WatchEvent], now: float) -> None:
         """Rows for pods of which no row is known; each of the events has another uid."""
         self._forget_outdated()
         by_image = self._cluster.classes.by_image
-        self._likeness = likeness_with_images if by_image else likeness
+        self._likeness = template_key_with_images if by_image else template_key
         shared = self._of_shared
         if any(map(_NODE, events)) or any(map(_DELETING, events)):
             shared = {}  # what is kept is of pods that wait
-        known, read = shared.get, self._read_soundly
+        known, read = shared.get, self._read_or_report
         found = [known(id(event.head)) or read(event) for event in events]
         kept = [each for each, one in zip(events, found, strict=True) if one is not None]
         if kept:
             self._settle(kept, [one for one in found if one is not None], now)
 
-    def _read_soundly(self, event: Event) -> Found | None:
+    def _read_or_report(self, event: WatchEvent) -> Found | None:
         """What one pod is; ``None`` where it is none of our business or makes no sense."""
         record, head = event.record, event.head
         try:
@@ -121,7 +131,7 @@ class Newcomers:
         if record.node and head is None and not may_be_finished(record):
             tag, head = cluster.domains.tags.intern_shared(record.namespace, record.body)
             class_id = cluster.classes.intern_shared(head, record.body)
-            priority, traits = self._ranks.of_running(record)
+            priority, traits = self._ranks.running_priority(record)
             return _BOUND, (class_id, priority, traits, tag, -1)
         if head is None:
             head = decode_pod_head(record.body)
@@ -133,7 +143,7 @@ class Newcomers:
             return None
         whose = _OURS if spec.scheduler_name in names else _OTHERS
         if bound:
-            return _BOUND, self._made(record, head, whose + told_resources(record, head))
+            return _BOUND, self._made(record, head, whose + reported_resources(record, head))
         return _GATED if spec.is_gated else _PENDING, self._made(record, head, whose)
 
     def _made(self, record: Record, head: PodHead, whose: bytes = _OURS) -> Made:
@@ -147,14 +157,14 @@ class Newcomers:
         if not head.metadata.name:
             head = decode_pod_head(record.body)  # a complaint about it must name it
         priority = self._ranks.priority(record, head)
-        class_id = cluster.classes.intern(head, record.body, told_resources(record, head))
+        class_id = cluster.classes.intern(head, record.body, reported_resources(record, head))
         traits = cluster.traits.number_of(head)
-        tag = cluster.domains.tags.of_head(record.namespace, head)
+        tag = cluster.domains.tags.intern_head(record.namespace, head)
         self._templates += 1
         made = self._alike[key] = class_id, priority, traits, tag, self._templates
         return made
 
-    def _settle(self, events: list[Event], found: list[Found], now: float) -> None:
+    def _settle(self, events: list[WatchEvent], found: list[Found], now: float) -> None:
         """Rows, and what else counts pods; then those that wait are announced, others placed."""
         cluster = self._cluster
         records = [event.record for event in events]
@@ -182,15 +192,15 @@ class Newcomers:
             for number in traits:
                 cluster.traits.use(number)
         cluster.domains.tags.use(cluster.pods.tag[rows])
-        cluster.domains.admit(rows)
-        note_owners(cluster, rows, events)
+        cluster.domains.assign_populations(rows)
+        record_owners(cluster, rows, events)
         if all_wait:
             heads = [event.head or decode_pod_head(event.record.body) for event in events]
             if any(map(_NOMINATED, heads)):
                 for row, head in zip(rows.tolist(), heads, strict=True):
-                    self._inherit(row, head)
+                    self._adopt_claims(row, head)
             metas = [head.metadata for head in heads]
-            new = tuples_of(Arrival, rows.tolist(), metas, repeat(False), uids, templates)
+            new = named_tuples(PodArrival, rows.tolist(), metas, repeat(False), uids, templates)
             cluster.changes.arrivals.extend(new)
         else:
             kept = [row for row in cluster.pods.rows_of(uids) if row is not None]
@@ -199,25 +209,25 @@ class Newcomers:
     def _part(
         self,
         rows: list[int],
-        events: list[Event],
+        events: list[WatchEvent],
         made: tuple[Sequence[int], Sequence[int]],
         states: Sequence[PodState],
         now: float,
     ) -> None:
         """Announce new pods that want a node, and put the others on theirs."""
-        bound: list[tuple[int, int, Event]] = []
+        bound: list[tuple[int, int, WatchEvent]] = []
         for i, (row, event, state) in enumerate(zip(rows, events, states, strict=True)):
             if state is _BOUND:
                 bound.append((row, made[0][i], event))
                 continue
             head = event.head or decode_pod_head(event.record.body)
-            self._inherit(row, head)
-            new = Arrival(row, head.metadata, state is _GATED, event.record.uid, made[1][i])
+            self._adopt_claims(row, head)
+            new = PodArrival(row, head.metadata, state is _GATED, event.record.uid, made[1][i])
             self._cluster.changes.arrivals.append(new)
         if bound:
             self._put_on_nodes(bound, now)
 
-    def _inherit(self, row: int, head: PodHead) -> None:
+    def _adopt_claims(self, row: int, head: PodHead) -> None:
         """Note a pod that waits with a node's name on it: nobody here keeps that node for it."""
         if head.status.nominated_node_name:
             self._cluster.evictions.inherited[row] = int(self._cluster.pods.serial[row])
@@ -231,7 +241,7 @@ class Newcomers:
             found = self._metas[body] = decode_pod_head(body).metadata
         return found
 
-    def _put_on_nodes(self, bound: list[tuple[int, int, Event]], now: float) -> None:
+    def _put_on_nodes(self, bound: list[tuple[int, int, WatchEvent]], now: float) -> None:
         """New pods (row, class id, event) that have a node are charged there."""
         cluster = self._cluster
         plain_rows: list[int] = []
@@ -242,16 +252,16 @@ class Newcomers:
             record, head = event.record, event.head
             if any(mark in record.body for mark in UNIT_MARKS):
                 meta = head.metadata if head is not None else self._meta_of(record.body)
-                cluster.changes.arrivals.append(Arrival(row, meta, False, record.uid))
+                cluster.changes.arrivals.append(PodArrival(row, meta, False, record.uid))
             node = record.node or (head or decode_pod_head(record.body)).spec.node_name
             slot = by_name.get(node)
             started[row] = now
             if slot is None:
                 cluster.pods.devices[row] = device_mask(record, head)
-                cluster.place_strays([row], node)
+                cluster.charge_unplaced([row], node)
             elif special[class_id]:
                 note = micro_topology(record, head)
-                seat(cluster, row, slot, device_mask(record, head), note)
+                charge_seen_pod(cluster, row, slot, device_mask(record, head), note)
             else:
                 plain_rows.append(row)
                 plain_slots.append(slot)
@@ -259,7 +269,7 @@ class Newcomers:
             cluster.charge_plain(np.array(plain_rows, np.int64), np.array(plain_slots, np.int32))
         for row, _, event in bound:
             if event.record.deleting or event.head is not None:
-                note_stay(cluster, row, event.record, event.head)
+                record_eviction_state(cluster, row, event.record, event.head)
 
 
 def key_of(record: Record) -> str:

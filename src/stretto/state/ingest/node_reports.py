@@ -17,7 +17,7 @@ from stretto.state.classes.table import GPU_DEVICES, STAGED
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.devices import text_to_mask
 from stretto.state.work.units import Cure
-from stretto.stores.store import Event, EventType, Record
+from stretto.stores.store import EventType, Record, WatchEvent
 
 OWN_MOVES: Final = "stretto-rescheduler"
 """Creator of the Movements that our own rescheduler writes, and knows of already."""
@@ -31,7 +31,7 @@ _DEVICES: Final = GPU_DEVICES.encode()
 _MARK: Final = MICRO_TOPOLOGY.encode()
 
 
-def apply_reports(cluster: Cluster, events: Iterable[Event]) -> None:
+def apply_reports(cluster: Cluster, events: Iterable[WatchEvent]) -> None:
     """Apply events of CustomNodeResources; one that cannot be read fails alone."""
     for event in events:
         name = event.record.name
@@ -50,7 +50,7 @@ def apply_reports(cluster: Cluster, events: Iterable[Event]) -> None:
         cluster.put_report(msgspec.structs.replace(report, metadata=meta))
 
 
-def apply_movements(cluster: Cluster, events: Iterable[Event]) -> None:
+def apply_movements(cluster: Cluster, events: Iterable[WatchEvent]) -> None:
     """Apply events of Movements: the nodes that somebody else's rescheduler recommends."""
     for event in events:
         key = f"movement {event.record.name}"
@@ -94,7 +94,9 @@ def _take_back(cluster: Cluster, unit: str, nodes: list[str]) -> None:
         cluster.recommended.pop(unit, None)
 
 
-def note_owners(cluster: Cluster, rows: npt.NDArray[np.int64], events: Sequence[Event]) -> None:
+def record_owners(
+    cluster: Cluster, rows: npt.NDArray[np.int64], events: Sequence[WatchEvent]
+) -> None:
     """Remember the owners of new pods whose places are kept, or that are spread by caps."""
     staged = cluster.classes.special[cluster.pods.class_id[rows]] & STAGED
     for i in np.flatnonzero(staged).tolist():
@@ -112,7 +114,7 @@ def note_owners(cluster: Cluster, rows: npt.NDArray[np.int64], events: Sequence[
         cluster.keeps.belongs(row, f"{owner.kind}/{owner.name}" if owner is not None else "")
 
 
-def seat(cluster: Cluster, row: int, slot: int, mask: int, note: str) -> None:
+def charge_seen_pod(cluster: Cluster, row: int, slot: int, mask: int, note: str) -> None:
     """Charge a pod that is seen on a slot; the place that is kept there for it is taken."""
     pod = cluster.classes[int(cluster.pods.class_id[row])]
     place = cluster.keeps.open(row, slot, pod) if cluster.keeps else None
@@ -121,7 +123,7 @@ def seat(cluster: Cluster, row: int, slot: int, mask: int, note: str) -> None:
         cluster.keeps.close(place, row, taken=True)
 
 
-def direct(cluster: Cluster, key: str, group: PodGroup) -> None:
+def record_placement_rules(cluster: Cluster, key: str, group: PodGroup) -> None:
     """Note whether a PodGroup says where it goes as a whole, or how it is spread."""
     if group.spec.affinity is not None or DOMAIN_CAPS in group.metadata.annotations:
         cluster.directed.add(key)

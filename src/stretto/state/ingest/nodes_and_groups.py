@@ -21,18 +21,18 @@ from stretto.api.types.workload_groups import MARK, WorkloadPodGroup
 from stretto.base.errors import InputError
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.ingest import whole_objects
-from stretto.state.ingest.node_reports import direct
+from stretto.state.ingest.node_reports import record_placement_rules
 from stretto.state.ingest.second_managers import NodeManagers
 from stretto.state.work.changes import GroupChange
 from stretto.state.work.units import Cure
-from stretto.stores.store import Event, EventType
+from stretto.stores.store import EventType, WatchEvent
 
 _NODE: Final = msgspec.json.Decoder(Node)
 FOR_EVER: Final = (1 << 31) - 1
 """Seconds after which a group has failed that states no time: 68 years."""
 
 
-def apply_nodes(cluster: Cluster, events: Iterable[Event], managers: NodeManagers) -> None:
+def apply_nodes(cluster: Cluster, events: Iterable[WatchEvent], managers: NodeManagers) -> None:
     """Apply node events; a node manager may have a say in what its node gives."""
     for event in events:
         record = event.record
@@ -56,15 +56,15 @@ def apply_nodes(cluster: Cluster, events: Iterable[Event], managers: NodeManager
             cluster.put_node(node)
             managers.came(record.name)
             if cluster.config.whole:
-                whole_objects.keep_node(cluster, node)
+                whole_objects.store_node(cluster, node)
             cluster.abnormal.pop(key, None)
         except (msgspec.DecodeError, InputError, RecursionError) as error:
             cluster.abnormal[key] = str(error)
     if cluster.nodes.images.active and not cluster.classes.by_image:
-        cluster.classes.tell_images()
+        cluster.classes.include_images()
 
 
-def apply_workload_groups(cluster: Cluster, events: Iterable[Event]) -> None:
+def apply_workload_groups(cluster: Cluster, events: Iterable[WatchEvent]) -> None:
     """Apply events of Kubernetes' own PodGroups: from here on they are groups like Gödel's.
 
     They state no time after which they have failed.
@@ -85,7 +85,7 @@ def apply_workload_groups(cluster: Cluster, events: Iterable[Event]) -> None:
         group = _translated(found, event.record.uid)
         cluster.abnormal.pop(f"podgroup {key}", None)
         cluster.groups[key] = group
-        direct(cluster, key, group)
+        record_placement_rules(cluster, key, group)
         cluster.changes.groups.append(GroupChange(key, group))
         cluster.changes.cures |= Cure.GROUP_CHANGED
 
@@ -108,7 +108,7 @@ def _translated(group: WorkloadPodGroup, uid: str) -> PodGroup:
     )
 
 
-def apply_groups(cluster: Cluster, events: Iterable[Event]) -> None:
+def apply_groups(cluster: Cluster, events: Iterable[WatchEvent]) -> None:
     """Apply PodGroup events."""
     for event in events:
         key = f"{event.record.namespace}/{event.record.name}"
@@ -128,7 +128,7 @@ def apply_groups(cluster: Cluster, events: Iterable[Event]) -> None:
         group = msgspec.structs.replace(group, metadata=meta)
         cluster.abnormal.pop(f"podgroup {key}", None)
         cluster.groups[key] = group
-        direct(cluster, key, group)
+        record_placement_rules(cluster, key, group)
         cluster.changes.groups.append(GroupChange(key, group))
         cluster.changes.cures |= Cure.GROUP_CHANGED
 

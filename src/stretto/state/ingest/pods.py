@@ -17,20 +17,24 @@ import numpy.typing as npt
 from stretto.api.types.heads import PodHead, decode_pod_head
 from stretto.base.arrays import WORTHWHILE
 from stretto.base.errors import InputError
-from stretto.state.classes.resizing import may_tell, told_resources
+from stretto.state.classes.resizing import may_report_resources, reported_resources
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.ingest import whole_objects
-from stretto.state.ingest.new_pods import FINISHED, Newcomers, key_of, may_be_finished
-from stretto.state.ingest.node_reports import device_mask, micro_topology, seat
+from stretto.state.ingest.new_pods import FINISHED, PodRegistration, key_of, may_be_finished
+from stretto.state.ingest.node_reports import charge_seen_pod, device_mask, micro_topology
 from stretto.state.ingest.nodes_and_groups import apply_groups, apply_nodes
-from stretto.state.ingest.priorities import Ranks, note_stay, note_traits
+from stretto.state.ingest.priorities import (
+    PodPriorities,
+    record_eviction_state,
+    record_preemption_attributes,
+)
 from stretto.state.ingest.second_managers import NodeManagers
 from stretto.state.ingest.volume_pods import VolumePods
 from stretto.state.rows.lifecycle import POD_LIFE, PodEvent, PodState, step_pods
 from stretto.state.rows.pods import NO_SLOT
-from stretto.state.work.changes import Arrival, Departure
+from stretto.state.work.changes import PodArrival, PodDeparture
 from stretto.state.work.units import Cure
-from stretto.stores.store import Event, EventType, Record
+from stretto.stores.store import EventType, Record, WatchEvent
 
 # Members of enums by local names: looked up for every event, and the class is slow to ask.
 _ADDED: Final = EventType.ADDED
@@ -50,57 +54,57 @@ class Ingest:
         #: Gödel's second managers of nodes.
         self.managers = NodeManagers(cluster)
         self._cluster = cluster
-        self._ranks = Ranks(cluster)
+        self._ranks = PodPriorities(cluster)
         self._volumes = VolumePods(cluster)
-        self._newcomers = Newcomers(cluster, self._ranks)
-        self._quick: Mapping[tuple[bool, EventType], Callable[[list[Event], float], bool]] = {
-            (False, _ADDED): self._arrive,
-            (True, _MODIFIED): self._echo,
+        self._registration = PodRegistration(cluster, self._ranks)
+        self._quick: Mapping[tuple[bool, EventType], Callable[[list[WatchEvent], float], bool]] = {
+            (False, _ADDED): self._add_arrivals,
+            (True, _MODIFIED): self._apply_echo,
         }
 
     # ------------------------------------------------------------ other kinds
 
-    def nodes(self, events: Iterable[Event]) -> None:
+    def nodes(self, events: Iterable[WatchEvent]) -> None:
         """Apply node events."""
         apply_nodes(self._cluster, events, self.managers)
 
-    def groups(self, events: Iterable[Event]) -> None:
+    def groups(self, events: Iterable[WatchEvent]) -> None:
         """Apply PodGroup events."""
         apply_groups(self._cluster, events)
 
-    def priorities(self, events: Iterable[Event]) -> None:
+    def priorities(self, events: Iterable[WatchEvent]) -> None:
         """Apply PriorityClass events."""
         self._ranks.classes(events)
 
     # ------------------------------------------------------------ pods
 
-    def pods(self, events: Sequence[Event], now: float) -> None:
+    def pods(self, events: Sequence[WatchEvent], now: float) -> None:
         """Apply pod events, in order."""
-        cluster, mixed = self._cluster, list[Event]()
+        cluster, mixed = self._cluster, list[WatchEvent]()
         for sort, group in groupby(events, _SORT):
             run = list(group)
             quick = self._quick.get(sort) if len(run) >= WORTHWHILE else None
             if quick is None:
                 mixed += run
                 continue
-            self._mixed(mixed, now)
+            self._apply_mixed(mixed, now)
             mixed = [] if quick(run, now) else run
-        self._mixed(mixed, now)
+        self._apply_mixed(mixed, now)
         if cluster.config.whole:
-            whole_objects.keep_bodies(cluster, events)
+            whole_objects.store_bodies(cluster, events)
         elif cluster.config.volumes:
             self._volumes.keep(events)
 
-    def _arrive(self, events: list[Event], now: float) -> bool:
+    def _add_arrivals(self, events: list[WatchEvent], now: float) -> bool:
         """A run of pods, if none of them was seen before."""
         known = self._cluster.pods
         uids = [event.record.uid for event in events]
         if not known.are_new(uids):
             return False
-        self._newcomers.add(events, now)
+        self._registration.add(events, now)
         return True
 
-    def _echo(self, events: list[Event], now: float) -> bool:
+    def _apply_echo(self, events: list[WatchEvent], now: float) -> bool:
         """A run of binds, if all of them are our own."""
         cluster, pods = self._cluster, self._cluster.pods
         records = [event.record for event in events]
@@ -118,12 +122,12 @@ class Ingest:
         self._confirm(index, now)
         return True
 
-    def _mixed(self, events: Sequence[Event], now: float) -> None:
+    def _apply_mixed(self, events: Sequence[WatchEvent], now: float) -> None:
         """Events of any sorts, in order."""
         cluster = self._cluster
         row_of = cluster.pods.row
         states, slots = cluster.pods.state, cluster.pods.slot
-        fresh: list[Event] = []
+        fresh: list[WatchEvent] = []
         fresh_uids: set[str] = set()
         echoes: dict[int, None] = {}
         names = cluster.nodes.names
@@ -135,7 +139,7 @@ class Ingest:
                 fresh_uids.add(uid)
                 continue
             if uid in fresh_uids:
-                self._newcomers.add(fresh, now)
+                self._registration.add(fresh, now)
                 fresh, fresh_uids = [], set()
                 states, slots = cluster.pods.state, cluster.pods.slot
             row = row_of(uid)
@@ -147,7 +151,9 @@ class Ingest:
                 and slots[row] != NO_SLOT
                 and names[slots[row]] == record.node
                 and not record.deleting
-                and (event.bind or not (may_be_finished(record) or may_tell(record.body)))
+                and (
+                    event.bind or not (may_be_finished(record) or may_report_resources(record.body))
+                )
             ):
                 echoes[row] = None
                 cluster.pods.version[row] = record.version
@@ -158,9 +164,9 @@ class Ingest:
             self._one(event, row, now)
             states, slots = cluster.pods.state, cluster.pods.slot
         self._confirm(np.array(list(echoes), np.int64), now)
-        self._newcomers.add(fresh, now)
+        self._registration.add(fresh, now)
 
-    def read_again(self, records: Iterable[Record], now: float) -> None:
+    def reread(self, records: Iterable[Record], now: float) -> None:
         """Pods that wait, as they are: their classes tell more than when they came."""
         pods = self._cluster.pods
         for record in records:
@@ -173,7 +179,7 @@ class Ingest:
         cluster, pods = self._cluster, self._cluster.pods
         serial, ours = int(pods.serial[row]), cluster.evictions.is_ours(row)
         cluster.leave(row, ours=ours)
-        cluster.changes.departures.append(Departure(row, serial, pods.uid[row], ours))
+        cluster.changes.departures.append(PodDeparture(row, serial, pods.uid[row], ours))
         cluster.classes.leave(int(pods.class_id[row]))
         cluster.traits.leave(int(pods.traits[row]))
         cluster.domains.end(row)
@@ -189,7 +195,7 @@ class Ingest:
             pods.log.extend(rows)
             self._cluster.changes.bound.extend(rows.tolist())
 
-    def _one(self, event: Event, row: int | None, now: float) -> None:
+    def _one(self, event: WatchEvent, row: int | None, now: float) -> None:
         """Any other change of one pod."""
         record, cluster = event.record, self._cluster
         if event.type is EventType.BOOKMARK:
@@ -197,7 +203,7 @@ class Ingest:
         if row is None:
             cluster.abnormal.pop(key_of(record), None)
             if event.type is not EventType.DELETED:
-                self._newcomers.add([event], now)
+                self._registration.add([event], now)
             return
         pods = cluster.pods
         if record.version <= pods.version[row] and event.type is not EventType.DELETED:
@@ -225,13 +231,13 @@ class Ingest:
         cluster, pods = self._cluster, self._cluster.pods
         node = record.node or head.spec.node_name
         self._change_class(row, record, head)
-        note_traits(cluster, row, head)
+        record_preemption_attributes(cluster, row, head)
         if node:
             if pods.state[row] != _BOUND:
                 pods.started[row] = now
             note = micro_topology(record, head)
-            self._seen_on(row, node, device_mask(record, head), note)
-            note_stay(cluster, row, record, head)
+            self._node_seen(row, node, device_mask(record, head), note)
+            record_eviction_state(cluster, row, record, head)
             return
         state = PodState(int(pods.state[row]))
         if state in (PodState.ASSUMED, PodState.BOUND):
@@ -244,16 +250,16 @@ class Ingest:
         gated = head.spec.is_gated
         if state is PodState.GATED and not gated:
             pods.state[row] = POD_LIFE.next(state, PodEvent.UNGATE)
-        cluster.changes.regrouped.append(Arrival(row, head.metadata, gated, record.uid))
+        cluster.changes.regrouped.append(PodArrival(row, head.metadata, gated, record.uid))
         cluster.changes.cures |= Cure.POD_CHANGED
 
     def _change_class(self, row: int, record: Record, head: PodHead) -> None:
         """Re-intern a changed spec, labels or resources told; what is charged follows."""
         cluster, pods = self._cluster, self._cluster.pods
         try:
-            told = told_resources(record, head)
+            told = reported_resources(record, head)
             class_id = cluster.classes.intern(head, record.body, told)
-            tag = cluster.domains.tags.of_head(record.namespace, head)
+            tag = cluster.domains.tags.intern_head(record.namespace, head)
         except InputError as error:
             cluster.abnormal[key_of(record)] = str(error)
             return
@@ -268,7 +274,7 @@ class Ingest:
         cluster.classes.use(class_id)
         pods.class_id[row] = class_id
         cluster.classes.leave(old)
-        cluster.domains.admit(np.array([row]))
+        cluster.domains.assign_populations(np.array([row]))
         pods.log.add(row)
         if slot != NO_SLOT and same:
             cluster.changes.cures |= Cure.POD_LABELS
@@ -276,7 +282,7 @@ class Ingest:
             cluster.charge(row, slot, mask)
             cluster.changes.resized.append(row)
 
-    def _seen_on(self, row: int, node: str, mask: int, note: str = "") -> None:
+    def _node_seen(self, row: int, node: str, mask: int, note: str = "") -> None:
         """A pod is bound to a node in the store: the store is right, whatever we thought."""
         cluster, pods = self._cluster, self._cluster.pods
         slot = cluster.nodes.by_name.get(node)
@@ -284,9 +290,9 @@ class Ingest:
             cluster.refund(row)
             if slot is None:
                 pods.devices[row] = mask
-                cluster.place_strays([row], node)
+                cluster.charge_unplaced([row], node)
             else:
-                seat(cluster, row, slot, mask, note)
+                charge_seen_pod(cluster, row, slot, mask, note)
         state = PodState(int(pods.state[row]))
         if state is not PodState.BOUND:
             pods.state[row] = POD_LIFE.next(state, PodEvent.BIND)

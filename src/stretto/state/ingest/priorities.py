@@ -14,16 +14,20 @@ from stretto.api.types.heads import PodHead, decode_pod_head
 from stretto.base.clock import parse_timestamp
 from stretto.base.errors import InputError
 from stretto.state.classes.template_key import SHARED_BODIES
-from stretto.state.classes.traits import NO_TRAITS, ClassNotes, class_notes
+from stretto.state.classes.traits import (
+    NO_TRAITS,
+    PriorityClassAnnotations,
+    priority_class_annotations,
+)
 from stretto.state.cluster.cluster import Cluster
-from stretto.state.work.evictions import Leaving, Stay
+from stretto.state.work.evictions import EvictionState, PendingEviction
 from stretto.state.work.units import Cure
-from stretto.stores.store import Event, EventType, Record
+from stretto.stores.store import EventType, Record, WatchEvent
 
 _CLASS: Final = msgspec.json.Decoder(PriorityClass)
 
 
-class Ranks:
+class PodPriorities:
     """Reads priorities and traits of pods."""
 
     def __init__(self, cluster: Cluster) -> None:
@@ -47,7 +51,7 @@ class Ranks:
         where = f"pod {record.namespace}/{record.name}: priority"
         return checked_priority(priority, where)
 
-    def of_running(self, record: Record) -> tuple[int, int]:
+    def running_priority(self, record: Record) -> tuple[int, int]:
         """Priority and traits of a running pod that was not decoded otherwise."""
         key = (record.namespace, record.body)
         kept = self._kept.get(key)
@@ -62,7 +66,7 @@ class Ranks:
             self._kept[key] = priority
         return priority, traits
 
-    def classes(self, events: Iterable[Event]) -> None:
+    def classes(self, events: Iterable[WatchEvent]) -> None:
         """Apply PriorityClass events."""
         cluster = self._cluster
         for event in events:
@@ -82,9 +86,9 @@ class Ranks:
     def _put_class(self, name: str, found: PriorityClass, where: str) -> None:
         """A PriorityClass came or changed; what is kept of pods that name it may be wrong."""
         self._cluster.priorities[name] = checked_priority(found.value, where)
-        notes = class_notes(found.preemption_policy, found.metadata.annotations)
+        notes = priority_class_annotations(found.preemption_policy, found.metadata.annotations)
         known = self._cluster.traits.classes
-        if notes != known.get(name, ClassNotes()):
+        if notes != known.get(name, PriorityClassAnnotations()):
             known[name] = notes
             self._kept.clear()
 
@@ -96,13 +100,15 @@ def checked_priority(value: int, where: str) -> int:
     return value
 
 
-def note_stay(cluster: Cluster, row: int, record: Record, head: PodHead | None) -> None:
+def record_eviction_state(cluster: Cluster, row: int, record: Record, head: PodHead | None) -> None:
     """A pod was seen on a node: since when it runs, and whether it is leaving."""
     pods = cluster.pods
     if head is not None and head.status.start_time:
         pods.started[row] = _clock_time(cluster, head.status.start_time)
-    if record.deleting and pods.leaving[row] == Stay.STAYS:
-        leaving = Leaving(int(pods.serial[row]), int(pods.slot[row]), None, "", acknowledged=True)
+    if record.deleting and pods.leaving[row] == EvictionState.STAYS:
+        leaving = PendingEviction(
+            int(pods.serial[row]), int(pods.slot[row]), None, "", acknowledged=True
+        )
         cluster.evictions.leave(row, leaving)
         pods.log.add(row)
         if cluster.classes.counted[pods.class_id[row]]:
@@ -111,7 +117,7 @@ def note_stay(cluster: Cluster, row: int, record: Record, head: PodHead | None) 
         cluster.evictions.leaving[row].acknowledged = True
 
 
-def note_traits(cluster: Cluster, row: int, head: PodHead) -> None:
+def record_preemption_attributes(cluster: Cluster, row: int, head: PodHead) -> None:
     """Labels or notes of a known pod may be others now."""
     pods, table = cluster.pods, cluster.traits
     number, before = table.number_of(head), int(pods.traits[row])

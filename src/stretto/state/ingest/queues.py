@@ -11,9 +11,9 @@ from stretto.api.types.heads import GROUP_NOTE, MetaHead, decode_pod_head
 from stretto.base.errors import InputError
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.lifecycle import PodState
-from stretto.state.work.changes import Arrival, QueueChange
+from stretto.state.work.changes import PodArrival, QueueChange
 from stretto.state.work.units import Cure
-from stretto.stores.store import Event, EventType, Record
+from stretto.stores.store import EventType, Record, WatchEvent
 
 _ON_NODES: Final = (int(PodState.ASSUMED), int(PodState.BOUND))
 UNIT_MARKS: Final = (GROUP_NOTE.encode(), b"stretto.dev/queue", b'"schedulingGroup"')
@@ -46,11 +46,11 @@ def census(cluster: Cluster, records: Iterable[Record]) -> list[int]:
             meta = MetaHead(record.name, "", record.namespace, record.uid)
         else:
             continue
-        arrivals.append(Arrival(row, meta, False, record.uid))
+        arrivals.append(PodArrival(row, meta, False, record.uid))
     return list(unread.values())
 
 
-def apply_queues(cluster: Cluster, events: Iterable[Event]) -> None:
+def apply_queues(cluster: Cluster, events: Iterable[WatchEvent]) -> None:
     """Apply events of Queues; what was known of one that cannot be read is kept."""
     for event in events:
         record = event.record

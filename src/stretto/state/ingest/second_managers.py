@@ -18,12 +18,12 @@ from stretto.base.errors import InputError
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.nodes.table import MANAGED_BY
 from stretto.state.work.units import Cure
-from stretto.stores.store import Event, EventType, Record
+from stretto.stores.store import EventType, Record, WatchEvent
 
 _DECODER: Final = msgspec.json.Decoder(NmNode)
 
 
-def given(
+def allocatable_of(
     node: Mapping[str, int], capacity: Mapping[str, int], allocatable: Mapping[str, int]
 ) -> dict[str, int]:
     """What a node gives to pods where a node manager has a say, too.
@@ -80,7 +80,7 @@ class NodeManagers:
 
     # ------------------------------------------------------------ managers
 
-    def apply(self, events: Iterable[Event]) -> None:
+    def apply(self, events: Iterable[WatchEvent]) -> None:
         """Apply events of NMNodes; one that cannot be read fails alone."""
         cluster = self._cluster
         for event in events:
@@ -99,14 +99,14 @@ class NodeManagers:
     def _settle(self, name: str) -> None:
         """A node is there for those who manage it, and gives what it should now."""
         if name in self._kubelets:
-            self._settle_amounts(name)
+            self._apply_amounts(name)
         elif name in self._managers and not self._cluster.config.whole:
             self._cluster.put_node(_alone(self._managers[name]))
         else:  # kube-scheduler's own rules know nodes that have a kubelet
             self._cluster.remove_node(name)
         self._manage(name)
 
-    def _settle_amounts(self, name: str) -> None:
+    def _apply_amounts(self, name: str) -> None:
         cluster, slot = self._cluster, self._cluster.nodes.by_name.get(name)
         if slot is None:
             return
@@ -130,7 +130,7 @@ class NodeManagers:
         agents |= MANAGED_BY[NODE_MANAGER] * (manager is not None)
         taints = manager.spec.taints if manager is not None else ()
         if cluster.nodes.manage(slot, agents, taints):
-            cluster.tell_static(slot, Cure.NODE_TAINTS)
+            cluster.mark_static_changed(slot, Cure.NODE_TAINTS)
 
 
 def _named(manager: NmNode, record: Record) -> NmNode:
@@ -147,7 +147,7 @@ def _alone(manager: NmNode) -> Node:
 
 def _with(own: Mapping[str, int], manager: NmNode) -> dict[str, int]:
     where, status = f"nmnode {manager.metadata.name}: status", manager.status
-    return given(
+    return allocatable_of(
         own,
         amounts(status.resource_capacity, f"{where}.resourceCapacity"),
         amounts(status.resource_allocatable, f"{where}.resourceAllocatable"),

@@ -7,7 +7,7 @@ from stretto.api.types.heads import NO_BYTES, PodHead
 from stretto.state.classes.template_key import SHARED_BODIES
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.ingest import whole_objects
-from stretto.stores.store import Event, EventType
+from stretto.stores.store import EventType, WatchEvent
 
 _DELETED: Final = EventType.DELETED
 
@@ -22,20 +22,20 @@ class VolumePods:
         # Heads that many pods share and that name none, by identity; kept, so that it stays theirs.
         self._innocent: dict[int, PodHead] = {}
 
-    def keep(self, events: Sequence[Event]) -> None:
+    def keep(self, events: Sequence[WatchEvent]) -> None:
         """Remember what these events say of such pods; call it once they were applied."""
         cluster, records = self._cluster, self._cluster.records
-        if not records and not any(map(self._names_some, self._unread(events))):
+        if not records and not any(map(self._names_volumes, self._unread(events))):
             return
         mine = [
             event
             for event in events
-            if (event.type is not _DELETED and not event.bind and self._names_some(event))
+            if (event.type is not _DELETED and not event.bind and self._names_volumes(event))
             or (records and event.record.uid in records)
         ]
         if not mine:
             return
-        whole_objects.keep_bodies(cluster, mine)
+        whole_objects.store_bodies(cluster, mine)
         pods = cluster.pods
         for event in mine:
             row = pods.row(event.record.uid)
@@ -43,7 +43,7 @@ class VolumePods:
                 pods.volumes[row] = 1
                 pods.log.add(row)
 
-    def _unread(self, events: Sequence[Event]) -> Iterable[Event]:
+    def _unread(self, events: Sequence[WatchEvent]) -> Iterable[WatchEvent]:
         """One event of those that share a head which is not known to name none, and all others."""
         by_head = {id(event.head): event for event in events if not event.bind}
         bare, innocent = by_head.pop(id(None), None), self._innocent
@@ -57,7 +57,7 @@ class VolumePods:
         if bare is not None:
             yield from (event for event in events if event.head is None and not event.bind)
 
-    def _names_some(self, event: Event) -> bool:
+    def _names_volumes(self, event: WatchEvent) -> bool:
         """Whether a pod names a claim or a disk."""
         if event.head is not None:
             raw = event.head.spec.volumes

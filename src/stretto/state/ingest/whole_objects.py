@@ -19,10 +19,10 @@ from stretto.api.wire.kinds import Kind
 from stretto.api.wire.meta import Wire
 from stretto.base.errors import InputError
 from stretto.state.cluster.cluster import Cluster
-from stretto.state.objects import Objects, meta_of
+from stretto.state.objects import ClusterObjects, meta_of
 from stretto.state.rows.pods import NO_SLOT
 from stretto.state.work.units import Cure
-from stretto.stores.store import Event, EventType, Record
+from stretto.stores.store import EventType, Record, WatchEvent
 
 CURES: Final[Mapping[Kind, Cure]] = {
     kinds.NAMESPACE: Cure.NAMESPACE_CHANGED,
@@ -51,14 +51,14 @@ OWNER_KINDS: Final = (
 """Those over whose pods the default spreading is."""
 
 
-def apply_objects(cluster: Cluster, kind: Kind, events: Iterable[Event]) -> None:
+def apply_objects(cluster: Cluster, kind: Kind, events: Iterable[WatchEvent]) -> None:
     """Apply events of a kind of ``CURES``, in order."""
     for event in events:
         if event.type is not EventType.BOOKMARK:
             _apply(cluster, kind, event)
 
 
-def known_objects(objects: Objects, kind: Kind) -> dict[str, Record]:
+def referenced_kinds(objects: ClusterObjects, kind: Kind) -> dict[str, Record]:
     """What is believed to exist of a kind, by uid, for a comparison with a fresh list."""
     found = {}
     for item in objects.of(codec.STRUCTS[kind]):
@@ -68,7 +68,7 @@ def known_objects(objects: Objects, kind: Kind) -> dict[str, Record]:
     return found
 
 
-def keep_node(cluster: Cluster, node: Node) -> None:
+def store_node(cluster: Cluster, node: Node) -> None:
     """Remember a node in full; what no rule reads (conditions, addresses) is left out."""
     meta, status = node.metadata, node.status
     kept = Node(
@@ -85,7 +85,7 @@ def forget_node(cluster: Cluster, name: str) -> None:
     cluster.objects.drop((Node.__name__, "", name))
 
 
-def keep_bodies(cluster: Cluster, events: Sequence[Event]) -> None:
+def store_bodies(cluster: Cluster, events: Sequence[WatchEvent]) -> None:
     """Remember the records of pods that have rows; call it once the events were applied."""
     pods, records = cluster.pods, cluster.records
     for event in events:
@@ -100,12 +100,12 @@ def keep_bodies(cluster: Cluster, events: Sequence[Event]) -> None:
         if before is not None and before.version >= record.version:
             continue
         records[record.uid] = record
-        if before is not None and pods.slot[row] != NO_SLOT and _differ(before, record):
+        if before is not None and pods.slot[row] != NO_SLOT and _has_changed(before, record):
             cluster.ledger.touch([int(pods.slot[row])])
             cluster.changes.cures |= _cures(before, record)
 
 
-def _apply(cluster: Cluster, kind: Kind, event: Event) -> None:
+def _apply(cluster: Cluster, kind: Kind, event: WatchEvent) -> None:
     record, objects = event.record, cluster.objects
     identity = (codec.STRUCTS[kind].__name__, record.namespace, record.name)
     known = objects.find(identity)
@@ -126,7 +126,7 @@ def _apply(cluster: Cluster, kind: Kind, event: Event) -> None:
         except InputError as error:
             objects.drop(identity)
             cluster.abnormal[key] = str(error)
-    cluster.domains.heard_of(known, objects.find(identity))
+    cluster.domains.object_changed(known, objects.find(identity))
 
 
 def read_object(kind: Kind, record: Record) -> Wire:
@@ -147,7 +147,7 @@ def read_object(kind: Kind, record: Record) -> Wire:
     return msgspec.structs.replace(item, metadata=meta)
 
 
-def _differ(before: Record, after: Record) -> bool:
+def _has_changed(before: Record, after: Record) -> bool:
     """Whether more has changed than what a bind writes."""
     return before.deleting != after.deleting or (
         before.body is not after.body and before.body != after.body

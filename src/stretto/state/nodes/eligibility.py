@@ -20,7 +20,7 @@ from stretto.base.errors import InputError
 from stretto.state.classes.table import PodClass
 from stretto.state.nodes.labels import BoolArray, SlotArray
 from stretto.state.nodes.static_rows import RowKind, Signer, StaticRows, Values
-from stretto.state.nodes.table import Nodes
+from stretto.state.nodes.table import NodeFacts
 
 ScoreArray = npt.NDArray[np.int32]
 
@@ -68,7 +68,7 @@ class Eligibility(Generic[V]):
         self,
         filters: Sequence[StaticFilter[V]],
         scores: Sequence[tuple[StaticScore[V], int]],
-        nodes: Nodes,
+        nodes: NodeFacts,
         view: Callable[[], V],
         row_bytes: int = ROW_BYTES,
     ) -> None:
@@ -137,7 +137,7 @@ class Eligibility(Generic[V]):
         To keep row numbers: ``keep`` those of a batch, ask for the missing ones, and where the
         epoch rose meanwhile forget every number whose serial is not the one read with it.
         """
-        return self._filters.given_away + self._scores.given_away
+        return self._filters.reassigned_rows + self._scores.reassigned_rows
 
     @property
     def row_serials(self) -> npt.NDArray[np.int64]:

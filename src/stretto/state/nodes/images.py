@@ -12,7 +12,7 @@ import numpy.typing as npt
 from stretto.api.types.core import ContainerImage
 
 
-class Images:
+class NodeImages:
     """Images by name: how large, and on which slots."""
 
     def __init__(self, *, wanted: bool) -> None:

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from stretto.api.wire.selectors import Operator, Rule, integer
+from stretto.api.wire.selectors import Operator, SelectorRule, integer
 
 SlotArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -31,7 +31,7 @@ INT64: Final = np.iinfo(np.int64)
 _NO_LABELS: Final = array("i")
 
 
-class _Pairs(dict[tuple[str, str], int]):
+class _LabelPairs(dict[tuple[str, str], int]):
     """Ids of pairs, given on first sight; 0 is kept for "no label"."""
 
     def __init__(self) -> None:
@@ -50,14 +50,14 @@ class _Pairs(dict[tuple[str, str], int]):
         return found
 
 
-class Labels:
+class LabelColumns:
     """Label columns of all slots."""
 
     def __init__(self) -> None:
         """Start with no slot."""
         #: Rises when pair ids are given anew: numbers read from a column before are void.
         self.epoch: int = 0
-        self._pairs = _Pairs()
+        self._pairs = _LabelPairs()
         self._cells: list[array[int]] = []
         self._columns: dict[str, IdArray] = {}
         self._low: npt.NDArray[np.int64] = np.zeros(0, np.int64)
@@ -139,7 +139,7 @@ class Labels:
         mask: BoolArray = self.column(key)[slots] == self.pair_id(key, value)
         return mask
 
-    def holds(self, rule: Rule, slots: SlotArray) -> BoolArray:
+    def holds(self, rule: SelectorRule, slots: SlotArray) -> BoolArray:
         """bool[k]: slots that meet a rule; a missing key meets the two negations only."""
         ids = self.column(rule.key)[slots]
         present: BoolArray = ids != 0
@@ -153,14 +153,14 @@ class Labels:
             return ~self._among(ids, rule)
         return self._compared(ids, rule)
 
-    def all_hold(self, rules: Iterable[Rule], slots: SlotArray) -> BoolArray:
+    def all_match(self, rules: Iterable[SelectorRule], slots: SlotArray) -> BoolArray:
         """bool[k]: slots that meet every rule."""
         mask = np.ones(len(slots), np.bool_)
         for rule in rules:
             mask &= self.holds(rule, slots)
         return mask
 
-    def _among(self, ids: IdArray, rule: Rule) -> BoolArray:
+    def _among(self, ids: IdArray, rule: SelectorRule) -> BoolArray:
         """Where the value is one of the rule's."""
         known = [p for value in rule.values if (p := self.pair_id(rule.key, value)) > 0]
         if len(known) > FEW:
@@ -170,7 +170,7 @@ class Labels:
             mask |= ids == pair
         return mask
 
-    def _compared(self, ids: IdArray, rule: Rule) -> BoolArray:
+    def _compared(self, ids: IdArray, rule: SelectorRule) -> BoolArray:
         """Where the value is an integer on the right side of the rule's."""
         self._read_integers()
         limit = integer(rule.values[0])
@@ -218,7 +218,7 @@ class Labels:
     def _renumber(self, live: IdArray) -> None:
         """Give the live pairs new ids, in the old order."""
         old = self._pairs.names
-        self._pairs = _Pairs()
+        self._pairs = _LabelPairs()
         new_ids = np.zeros(len(old), np.int32)
         new_ids[live] = [self._pairs[old[pair]] for pair in live.tolist()]
         for slot, cells in enumerate(self._cells):

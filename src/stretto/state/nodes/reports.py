@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from stretto.api.types.cnr import CnrTaint, CustomNodeResource, Usage
 from stretto.api.wire.quantity import amount
-from stretto.state.numa.layout import NO_LAYOUT, Layout, read_layout
+from stretto.state.numa.layout import NO_LAYOUT, NumaLayout, read_layout
 
 NEVER_MEASURED: Final = ""
 """Time of the measurement of a node that has none."""
@@ -21,7 +21,7 @@ MEASURED: Final = ("cpu", "memory")
 """What is measured, in the order of the columns."""
 
 
-class Reports:
+class NodeReports:
     """The reports of all nodes."""
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class Reports:
         self.grow(int(slots.max(initial=-1)) + 1)
         return self.used[slots]
 
-    def asked_on(self, slots: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def requested_on(self, slots: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """int64[k, 2]: what the measured pods of some slots had asked for."""
         self.grow(int(slots.max(initial=-1)) + 1)
         return self.asked[slots]
@@ -82,7 +82,7 @@ class Reports:
         """Whether there is a report of a node, or was one until now."""
         return name in self.by_name or slot in self._settled
 
-    def settle(self, name: str, slot: int) -> tuple[Layout, list[str]]:
+    def settle(self, name: str, slot: int) -> tuple[NumaLayout, list[str]]:
         """Take over the report of a node that lives on a slot.
 
         Returns:
@@ -119,7 +119,7 @@ class Reports:
         self,
         report: CustomNodeResource,
         slot: int,
-        layout: Layout,
+        layout: NumaLayout,
         complain: Callable[[str], None],
     ) -> None:
         status = report.status.node_metric_status

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from stretto.state.classes.table import PodClass
 from stretto.state.nodes.labels import SlotArray
-from stretto.state.nodes.table import Nodes
+from stretto.state.nodes.table import NodeFacts
 from stretto.state.rows.slots import BLOCK
 
 Values = npt.NDArray[Any]
@@ -36,7 +36,7 @@ PATCH_VALUES: Final = 1 << 22
 """Answers held at once while rows are patched: 16 MB of scores."""
 
 
-class _Part(NamedTuple):
+class _RulePart(NamedTuple):
     """One rule's say for one signature; rows are made of parts."""
 
     #: Position of the rule.
@@ -63,7 +63,7 @@ class RowKind(NamedTuple):
 class StaticRows:
     """Rows of one kind, found by signature."""
 
-    def __init__(self, kind: RowKind, nodes: Nodes, row_bytes: int) -> None:
+    def __init__(self, kind: RowKind, nodes: NodeFacts, row_bytes: int) -> None:
         """Start with row 0 alone, in which no rule has a say."""
         self._kind = kind
         self._nodes = nodes
@@ -76,13 +76,13 @@ class StaticRows:
         #: the same.
         self.uniform: npt.NDArray[np.int32] = np.zeros(8, np.int32)
         #: Rows given away so far.
-        self.given_away: int = 0
+        self.reassigned_rows: int = 0
         self._used_at: npt.NDArray[np.int64] = np.zeros(8, np.int64)
         self._clock = 1
-        self._parts: list[_Part | None] = []
-        self._part_users: list[int] = []
-        self._part_ids: dict[tuple[int, Hashable], int] = {}
-        self._free_parts: list[int] = []
+        self._parts: list[_RulePart | None] = []
+        self._rule_part_users: list[int] = []
+        self._rule_part_ids: dict[tuple[int, Hashable], int] = {}
+        self._free_rule_parts: list[int] = []
         #: Part ids of each row; row 0 has none and stays.
         self._rows: list[tuple[int, ...]] = [()]
         #: Answers for all live slots, of the parts asked last, while no node changes.
@@ -171,14 +171,14 @@ class StaticRows:
             for rule, sign in enumerate(self._kind.signers)
             if (signature := sign(pod)) is not None
         ]
-        ids = tuple([self._part_ids.get(each, -1) for each in signatures])
+        ids = tuple([self._rule_part_ids.get(each, -1) for each in signatures])
         found = self._row_of.get(ids)
         if found is not None:
             return found
         answers = [self._ask(rule, signature, pod) for rule, signature in signatures]
         values = self._kind.join(answers, len(self._live))
-        parts = [_Part(rule, signature, pod) for rule, signature in signatures]
-        row = self._take_row(parts)
+        parts = [_RulePart(rule, signature, pod) for rule, signature in signatures]
+        row = self._allot_row(parts)
         self.array[row] = 0
         self.array[row, self._live] = values
         self.uniform[row] = _common(values)
@@ -198,25 +198,25 @@ class StaticRows:
             del self._memo[next(iter(self._memo))]
         return answer
 
-    def _take_row(self, parts: list[_Part]) -> int:
+    def _allot_row(self, parts: list[_RulePart]) -> int:
         """A row for these parts: a new one while memory allows, else the least recently used."""
         width = max(1, self.array.shape[1]) * self.array.itemsize
         limit = max(LEAST_ROWS, self._row_bytes // width)
         if len(self._rows) < limit:
             row = len(self._rows)
             self._rows.append(())
-            self._lengthen(len(self._rows))
+            self._grow_rows_to(len(self._rows))
         else:
             row = 1 + int(self._used_at[1 : len(self._rows)].argmin())
             self._release(row)
-        ids = tuple([self._use_part(part) for part in parts])
+        ids = tuple([self._use_rule_part(part) for part in parts])
         self._rows[row] = ids
         self._row_of[ids] = row
         self._clock += 1
         self.serials[row] = self._clock
         return row
 
-    def _lengthen(self, count: int) -> None:
+    def _grow_rows_to(self, count: int) -> None:
         """Make room for ``count`` rows."""
         missing = count - len(self.array)
         if missing > 0:
@@ -230,31 +230,31 @@ class StaticRows:
 
     def _release(self, row: int) -> None:
         """Forget what a row is for."""
-        self.given_away += 1
+        self.reassigned_rows += 1
         ids = self._rows[row]
         del self._row_of[ids]
         for part in ids:
-            self._part_users[part] -= 1
-            if self._part_users[part] == 0:
+            self._rule_part_users[part] -= 1
+            if self._rule_part_users[part] == 0:
                 gone = self._parts[part]
                 if gone is not None:
-                    del self._part_ids[gone.rule, gone.signature]
+                    del self._rule_part_ids[gone.rule, gone.signature]
                 self._parts[part] = None
-                self._free_parts.append(part)
+                self._free_rule_parts.append(part)
 
-    def _use_part(self, part: _Part) -> int:
+    def _use_rule_part(self, part: _RulePart) -> int:
         key = (part.rule, part.signature)
-        found = self._part_ids.get(key)
+        found = self._rule_part_ids.get(key)
         if found is None:
-            if self._free_parts:
-                found = self._free_parts.pop()
+            if self._free_rule_parts:
+                found = self._free_rule_parts.pop()
                 self._parts[found] = part
             else:
                 found = len(self._parts)
                 self._parts.append(part)
-                self._part_users.append(0)
-            self._part_ids[key] = found
-        self._part_users[found] += 1
+                self._rule_part_users.append(0)
+            self._rule_part_ids[key] = found
+        self._rule_part_users[found] += 1
         return found
 
 

@@ -15,11 +15,11 @@ import numpy.typing as npt
 from stretto.api.types.core import Node, Taint
 from stretto.api.types.handover_annotations import KUBELET, NODE_MANAGER, OWNER
 from stretto.api.wire.meta import ObjectMeta
-from stretto.api.wire.selectors import NODE_NAME, NodeTerm, Operator, Rule
-from stretto.state.nodes.images import Images
-from stretto.state.nodes.labels import BoolArray, Labels, SlotArray
-from stretto.state.nodes.reports import Reports
-from stretto.state.numa.ledger import Topology
+from stretto.api.wire.selectors import NODE_NAME, NodeTerm, Operator, SelectorRule
+from stretto.state.nodes.images import NodeImages
+from stretto.state.nodes.labels import BoolArray, LabelColumns, SlotArray
+from stretto.state.nodes.reports import NodeReports
+from stretto.state.numa.ledger import NumaTopology
 from stretto.state.work.units import Cure
 
 ZONE_KEYS: Final = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
@@ -30,7 +30,7 @@ NO_RANK: Final = np.iinfo(np.int32).max
 """Name rank where no node lives: after every node."""
 
 
-class Nodes:
+class NodeFacts:
     """Names, labels, taints and cordons of all slots."""
 
     def __init__(self, *, images: bool = False) -> None:
@@ -50,13 +50,13 @@ class Nodes:
         #: Zone label values by slot; empty without one.
         self.zones: list[str] = []
         #: Labels of every slot.
-        self.labels = Labels()
+        self.labels = LabelColumns()
         #: Images that nodes report.
-        self.images = Images(wanted=images)
+        self.images = NodeImages(wanted=images)
         #: What node agents report.
-        self.reports = Reports()
+        self.reports = NodeReports()
         #: NUMA nodes of machines; ``None`` where nobody keeps them.
-        self.topology: Topology | None = None
+        self.topology: NumaTopology | None = None
         #: int32[slot]: index into ``taint_sets``; 0 is "no taints".
         self.taint_set: npt.NDArray[np.int32] = np.zeros(0, np.int32)
         #: Distinct lists of taints; one that no node has any more is empty and given again.
@@ -185,9 +185,9 @@ class Nodes:
         """bool[k]: slots that meet one term; a term without rules is met by none."""
         if not term.labels.rules and not term.fields.rules:
             return np.zeros(len(slots), np.bool_)
-        mask = self.labels.all_hold(term.labels.rules, slots)
+        mask = self.labels.all_match(term.labels.rules, slots)
         for rule in term.fields.rules:
-            mask &= self._field_holds(rule, slots)
+            mask &= self._field_matches(rule, slots)
         return mask
 
     def taints_by(self, launcher: str) -> npt.NDArray[np.int32]:
@@ -202,7 +202,7 @@ class Nodes:
         used[numbers] = True
         return np.flatnonzero(used).astype(np.int32)
 
-    def _field_holds(self, rule: Rule, slots: SlotArray) -> BoolArray:
+    def _field_matches(self, rule: SelectorRule, slots: SlotArray) -> BoolArray:
         """A rule on a node's name."""
         if rule.key != NODE_NAME:
             return np.zeros(len(slots), np.bool_)
@@ -236,7 +236,7 @@ class Nodes:
         column[slot] = after
         self._taint_users[after] += 1
         if before:
-            self._leave_taint_set(before)
+            self._release_taint_set(before)
         return True
 
     def _new_taint_set(
@@ -253,7 +253,7 @@ class Nodes:
         self._taint_ids[key] = number
         return number
 
-    def _leave_taint_set(self, number: int) -> None:
+    def _release_taint_set(self, number: int) -> None:
         """One slot fewer has this list; the last one gives its number back."""
         self._taint_users[number] -= 1
         if self._taint_users[number] == 0:

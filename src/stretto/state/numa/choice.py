@@ -15,13 +15,13 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import NamedTuple
 
-from stretto.state.classes.annotations import Binding
+from stretto.state.classes.annotations import NumaBinding
 
 CONFLICTING = (0, 1)
 """Zone columns of CPU and memory: what pods of different quality of service compete for."""
 
 
-class DeviceAsk(NamedTuple):
+class NumaDeviceAsk(NamedTuple):
     """Devices that a pod asks of a machine, seen from its NUMA nodes."""
 
     #: How many.
@@ -34,7 +34,7 @@ class DeviceAsk(NamedTuple):
     aligned: bool
 
 
-class Machine(NamedTuple):
+class NumaMachine(NamedTuple):
     """One machine and what a pod asks of it."""
 
     #: Socket of each NUMA node.
@@ -48,23 +48,23 @@ class Machine(NamedTuple):
     #: By zone column: whether it counts when the number of whole NUMA nodes is worked out.
     aligned: Sequence[bool]
     #: Devices that the pod asks.
-    devices: Sequence[DeviceAsk] = ()
+    devices: Sequence[NumaDeviceAsk] = ()
     #: What whole NUMA nodes take of the node as a whole, by NUMA node, for CPU and memory.
     share: Sequence[Sequence[int]] = ()
     #: What the node as a whole has free of CPU and memory.
     room: Sequence[int] = ()
 
 
-def choose(machine: Machine, binding: Binding) -> int:
+def choose(machine: NumaMachine, binding: NumaBinding) -> int:
     """Bit mask of the NUMA nodes; 0 where the pod does not fit."""
     if not machine.sockets:
         return 0
-    if binding is Binding.ONE:
+    if binding is NumaBinding.ONE:
         return _one(machine)
-    return _socket(machine) if binding is Binding.SOCKET else _whole(machine)
+    return _socket(machine) if binding is NumaBinding.SOCKET else _whole(machine)
 
 
-def counting(machine: Machine) -> list[int]:
+def relevant_columns(machine: NumaMachine) -> list[int]:
     """Zone columns that matter: asked for, and reported by some NUMA node."""
     return [
         k
@@ -73,7 +73,7 @@ def counting(machine: Machine) -> list[int]:
     ]
 
 
-def zones_for(order: Sequence[int], inside: Sequence[int], most: int) -> list[int]:
+def numa_nodes_for(order: Sequence[int], inside: Sequence[int], most: int) -> list[int]:
     """The NUMA nodes one resource may use: of ``inside`` the fullest, or all and more around.
 
     Args:
@@ -87,16 +87,16 @@ def zones_for(order: Sequence[int], inside: Sequence[int], most: int) -> list[in
     return [*inside, *sorted(others, key=lambda z: (-order[z], z))[: most - len(inside)]]
 
 
-def needed(amount: int, per_zone: Sequence[int]) -> int:
+def needed(amount: int, per_numa_node: Sequence[int]) -> int:
     """How many NUMA nodes of average size an amount needs."""
-    total, count = sum(per_zone), len(per_zone)
+    total, count = sum(per_numa_node), len(per_numa_node)
     average = -(-total // count)
     return -(-amount // average) if average else count + 1
 
 
-def _one(machine: Machine) -> int:
+def _one(machine: NumaMachine) -> int:
     best, least = 0, -1
-    columns = counting(machine)
+    columns = relevant_columns(machine)
     for z, free in enumerate(machine.free):
         if any(free[k] < machine.amounts[k] for k in columns):
             continue
@@ -107,9 +107,9 @@ def _one(machine: Machine) -> int:
     return best
 
 
-def _socket(machine: Machine) -> int:
+def _socket(machine: NumaMachine) -> int:
     best, least = 0, -1
-    columns = counting(machine)
+    columns = relevant_columns(machine)
     for socket in sorted(set(machine.sockets)):
         zones = [z for z, where in enumerate(machine.sockets) if where == socket]
         free = [sum(machine.free[z][k] for z in zones) for k in range(len(machine.amounts))]
@@ -122,10 +122,10 @@ def _socket(machine: Machine) -> int:
     return best
 
 
-def whole_zones(machine: Machine) -> int:
+def whole_numa_nodes(machine: NumaMachine) -> int:
     """How many whole NUMA nodes a pod needs."""
     number = 1
-    for k in counting(machine):
+    for k in relevant_columns(machine):
         if k in CONFLICTING or machine.aligned[k]:
             number = max(number, needed(machine.amounts[k], [zone[k] for zone in machine.alloc]))
     for ask in machine.devices:
@@ -134,8 +134,8 @@ def whole_zones(machine: Machine) -> int:
     return number
 
 
-def _whole(machine: Machine) -> int:
-    count, number = len(machine.sockets), whole_zones(machine)
+def _whole(machine: NumaMachine) -> int:
+    count, number = len(machine.sockets), whole_numa_nodes(machine)
     per_socket = max(1, count // len(set(machine.sockets)))
     most_sockets = -(-number // per_socket)
     empty = [
@@ -155,36 +155,36 @@ def _whole(machine: Machine) -> int:
     return best
 
 
-def _holds(machine: Machine, zones: Sequence[int]) -> bool:
+def _holds(machine: NumaMachine, zones: Sequence[int]) -> bool:
     """Whether whole NUMA nodes hold a pod, and the node as a whole can spare them."""
     for r, room in enumerate(machine.room):
         if sum(machine.share[z][r] for z in zones) > room:
             return False
-    for k in counting(machine):
+    for k in relevant_columns(machine):
         free = [zone[k] for zone in machine.free]
         allowed = list(zones)
         if k not in CONFLICTING:
-            per_zone = [zone[k] for zone in machine.alloc]
-            allowed = zones_for(free, zones, needed(machine.amounts[k], per_zone))
+            per_numa_node = [zone[k] for zone in machine.alloc]
+            allowed = numa_nodes_for(free, zones, needed(machine.amounts[k], per_numa_node))
         if sum(free[z] for z in allowed) < machine.amounts[k]:
             return False
     for ask in machine.devices:
         if ask.fitting:
-            allowed = zones_for(ask.fitting, zones, needed(ask.need, ask.installed))
+            allowed = numa_nodes_for(ask.fitting, zones, needed(ask.need, ask.installed))
             if sum(ask.fitting[z] for z in allowed) < ask.need:
                 return False
     return True
 
 
 def spread(
-    machine: Machine, k: int, inside: Sequence[int], whole: bool
+    machine: NumaMachine, k: int, inside: Sequence[int], whole: bool
 ) -> list[tuple[int, int, int]] | None:
     """Take an amount from the NUMA nodes it may come from, one after another."""
     free, left = [zone[k] for zone in machine.free], machine.amounts[k]
     order = list(inside)
     if whole:
-        per_zone = [zone[k] for zone in machine.alloc]
-        order = sorted(zones_for(free, inside, needed(left, per_zone)))
+        per_numa_node = [zone[k] for zone in machine.alloc]
+        order = sorted(numa_nodes_for(free, inside, needed(left, per_numa_node)))
     parts = []
     for z in order:
         here = min(left, max(0, free[z]))

@@ -22,7 +22,7 @@ DEVICE_ZONES: Final = frozenset({"GPU", "NIC"})
 """Types of the zones inside a NUMA node that stand for one device each."""
 
 
-class Reported(NamedTuple):
+class ReportedNumaUse(NamedTuple):
     """What the node's agent says a pod holds in one NUMA node."""
 
     #: Index of the NUMA node in the layout.
@@ -35,7 +35,7 @@ class Reported(NamedTuple):
     amounts: Mapping[str, int]
 
 
-class Layout(NamedTuple):
+class NumaLayout(NamedTuple):
     """The NUMA nodes of one machine, by ascending number."""
 
     #: Their numbers, as the node's agent knows them.
@@ -47,14 +47,14 @@ class Layout(NamedTuple):
     #: Numbers of the GPUs in each, where the report names them.
     gpus: tuple[tuple[int, ...], ...] = ()
     #: What pods hold.
-    reported: tuple[Reported, ...] = ()
+    reported: tuple[ReportedNumaUse, ...] = ()
     #: What the node's pool gives to best-effort pods, by the ledger's names.
     pool: Mapping[str, int] = {}
     #: What is wrong with the report, a sentence each.
     problems: tuple[str, ...] = ()
 
 
-NO_LAYOUT: Final = Layout()
+NO_LAYOUT: Final = NumaLayout()
 """A node that reports nothing."""
 
 
@@ -67,7 +67,7 @@ def reported_at(cnr: CustomNodeResource) -> str:
     return max(times)
 
 
-def read_layout(cnr: CustomNodeResource, born: str = "") -> Layout:
+def read_layout(cnr: CustomNodeResource, born: str = "") -> NumaLayout:
     """The layout that a report describes.
 
     Args:
@@ -81,13 +81,13 @@ def read_layout(cnr: CustomNodeResource, born: str = "") -> Layout:
             "and its pool do not count until the node's agent reports again"
         )
         return NO_LAYOUT._replace(problems=(told,))
-    reader = _Reader()
+    reader = _NumaLayoutReader()
     for index, zone in enumerate(cnr.status.topology_zone):
         reader.top(zone, index)
     return reader.layout(cnr.status.resources.allocatable)
 
 
-class _Reader:
+class _NumaLayoutReader:
     """Walks one tree."""
 
     def __init__(self) -> None:
@@ -104,7 +104,7 @@ class _Reader:
         else:
             self.problems.append(f"zone {zone.type} {zone.name}: expected a {SOCKET} at the root")
 
-    def layout(self, pool: Mapping[str, str | int | float]) -> Layout:
+    def layout(self, pool: Mapping[str, str | int | float]) -> NumaLayout:
         """What was found, in order; ``pool`` as the report says it."""
         numbers = sorted(self._found)
         if len(numbers) > MAX_ZONES:
@@ -115,7 +115,7 @@ class _Reader:
         zones = [self._found[number][1] for number in numbers]
         for number, zone in zip(numbers, zones, strict=True):
             self._check_siblings(number, zone)
-        layout = Layout(
+        layout = NumaLayout(
             numbers=tuple(numbers),
             sockets=tuple(self._found[number][0] for number in numbers),
             amounts=tuple(
@@ -176,7 +176,7 @@ class _Reader:
             elif child.type not in DEVICE_ZONES:
                 yield from self._gpus(child)
 
-    def _reported(self, zones: list[TopologyZone]) -> Iterable[Reported]:
+    def _reported(self, zones: list[TopologyZone]) -> Iterable[ReportedNumaUse]:
         for index, zone in enumerate(zones):
             for held in zone.allocations:
                 parts = held.consumer.split("/")
@@ -188,4 +188,4 @@ class _Reader:
                     continue
                 where = f"NUMA {zone.name}: consumer {held.consumer}"
                 found = self.amounts(held.requests, where)
-                yield Reported(index, parts[2], f"{parts[0]}/{parts[1]}", found)
+                yield ReportedNumaUse(index, parts[2], f"{parts[0]}/{parts[1]}", found)

@@ -17,22 +17,22 @@ import numpy.typing as npt
 from stretto.base.errors import InputError
 from stretto.state.classes.annotations import (
     MICRO_TOPOLOGY,
-    Binding,
+    NumaBinding,
     micro_topology,
     read_micro_topology,
 )
 from stretto.state.classes.table import PodClass
 from stretto.state.numa.choice import (
     CONFLICTING,
-    DeviceAsk,
-    Machine,
+    NumaDeviceAsk,
+    NumaMachine,
     bits,
     choose,
-    counting,
+    relevant_columns,
     spread,
-    whole_zones,
+    whole_numa_nodes,
 )
-from stretto.state.numa.layout import MAX_ZONES, NO_LAYOUT, Layout
+from stretto.state.numa.layout import MAX_ZONES, NO_LAYOUT, NumaLayout
 from stretto.state.rows.devices import MAX_DEVICES, DeviceRequest
 from stretto.state.rows.ledger import Ledger
 from stretto.state.rows.resources import CPU, MEMORY
@@ -49,17 +49,17 @@ UNKNOWN: Final = -1
 """NUMA node of a device of which nobody says where it is."""
 
 
-def zones_of(mask: int) -> int:
+def numa_nodes_of(mask: int) -> int:
     """Bit mask of the NUMA nodes in a claim's mask."""
     return mask >> ZONE_SHIFT
 
 
-def with_zones(devices: int, zones: int) -> int:
+def with_numa_nodes(devices: int, zones: int) -> int:
     """A claim's mask of devices and NUMA nodes."""
     return devices & DEVICE_BITS | zones << ZONE_SHIFT
 
 
-class Hold(NamedTuple):
+class NumaHolding(NamedTuple):
     """What one pod holds."""
 
     #: Slot of its node.
@@ -70,7 +70,7 @@ class Hold(NamedTuple):
     extra: tuple[tuple[int, int], ...]
 
 
-class Topology:
+class NumaTopology:
     """NUMA nodes of all slots, over a ledger."""
 
     def __init__(self, ledger: Ledger) -> None:
@@ -90,7 +90,7 @@ class Topology:
         #: Names of the zone columns.
         self.names: list[str] = ["cpu", "memory"]
         #: What each bound pod holds, by row.
-        self.holds: dict[int, Hold] = {}
+        self.holds: dict[int, NumaHolding] = {}
         #: Numbers of the NUMA nodes, as their machine knows them, by slot.
         self.numbers: dict[int, tuple[int, ...]] = {}
         #: int64[slot]: rises with every change of how the slot's machine is built.
@@ -106,7 +106,9 @@ class Topology:
 
     # ------------------------------------------------------------ layouts
 
-    def install(self, slot: int, layout: Layout, row_of: Callable[[str], int | None]) -> list[str]:
+    def install(
+        self, slot: int, layout: NumaLayout, row_of: Callable[[str], int | None]
+    ) -> list[str]:
         """Put a machine's NUMA nodes on its slot; pods keep what they hold.
 
         Args:
@@ -137,7 +139,7 @@ class Topology:
             self.numbers.pop(slot, None)
         self.resize(slot)
         self._place_devices(slot, layout)
-        self._take_again(slot, layout, row_of)
+        self._reapply_claims(slot, layout, row_of)
         self._ledger.touch_static([slot])
         return sorted(set(problems))
 
@@ -174,7 +176,7 @@ class Topology:
         self.names.append(name)
         return len(self.names) - 1
 
-    def _place_devices(self, slot: int, layout: Layout) -> None:
+    def _place_devices(self, slot: int, layout: NumaLayout) -> None:
         """Say where devices are: by their numbers where these are reported, else in order."""
         devices = self._ledger.devices
         self.device_zone[slot] = UNKNOWN
@@ -188,7 +190,9 @@ class Topology:
                 fallback = counted[i] if i < len(counted) else UNKNOWN
                 self.device_zone[slot, device] = named.get(i, fallback)
 
-    def _take_again(self, slot: int, layout: Layout, row_of: Callable[[str], int | None]) -> None:
+    def _reapply_claims(
+        self, slot: int, layout: NumaLayout, row_of: Callable[[str], int | None]
+    ) -> None:
         """Charge what pods hold: ours as we placed them, all others as the agent reports them."""
         mine = {row for row, hold in self.holds.items() if hold.slot == slot}
         for row in mine:
@@ -225,8 +229,8 @@ class Topology:
 
     def covers(self, slot: int, mask: int, pod: PodClass) -> bool:
         """Whether a claim's NUMA nodes still hold what its pod asks."""
-        zones = zones_of(mask)
-        hold = self.hold_of(slot, zones, pod) if zones and slot < len(self.count) else None
+        zones = numa_nodes_of(mask)
+        hold = self.numa_holding_of(slot, zones, pod) if zones and slot < len(self.count) else None
         if hold is None:
             return False
         alloc, taken, ledger = self.alloc[slot], self.taken[slot], self._ledger
@@ -243,15 +247,17 @@ class Topology:
 
         Returns the mask with the NUMA nodes; the caller charges the pod on its node.
         """
-        zones = zones_of(mask) or self.choose(slot, pod)
-        hold = self.hold_of(slot, zones, pod) if zones and slot < len(self.count) else None
-        self.put_back(row, hold if hold is not None else Hold(slot, (), ()))
-        return with_zones(mask, zones if hold is not None else 0)
+        zones = numa_nodes_of(mask) or self.choose(slot, pod)
+        hold = self.numa_holding_of(slot, zones, pod) if zones and slot < len(self.count) else None
+        self.restore_claims(row, hold if hold is not None else NumaHolding(slot, (), ()))
+        return with_numa_nodes(mask, zones if hold is not None else 0)
 
-    def hold_of(self, slot: int, zones: int, pod: PodClass) -> Hold | None:
+    def numa_holding_of(self, slot: int, zones: int, pod: PodClass) -> NumaHolding | None:
         """What a class would hold of the NUMA nodes of a mask; ``None`` where they lack it."""
         parts = self._parts(slot, zones, pod)
-        return Hold(slot, parts, self._extra(slot, zones, pod)) if parts is not None else None
+        return (
+            NumaHolding(slot, parts, self._extra(slot, zones, pod)) if parts is not None else None
+        )
 
     def mask_of(self, slot: int, note: str, pod: str) -> int:
         """The claim's mask of the NUMA nodes that a micro-topology note names.
@@ -268,7 +274,7 @@ class Topology:
                 where, there = f"{pod}, annotation {MICRO_TOPOLOGY}", ", ".join(map(str, numbers))
                 raise InputError(where, number, f"NUMA nodes that its node has: {there}")
             mask |= 1 << numbers.index(number)
-        return with_zones(0, mask)
+        return with_numa_nodes(0, mask)
 
     def unsettled(self, rows: Sequence[int]) -> list[int]:
         """Those of some pods that ask for NUMA nodes and hold none."""
@@ -299,7 +305,7 @@ class Topology:
                 found[slot, z, k] += amount
         return found
 
-    def put_back(self, row: int, hold: Hold) -> None:
+    def restore_claims(self, row: int, hold: NumaHolding) -> None:
         """Let a pod hold this."""
         self.holds[row] = hold
         for z, k, amount in hold.parts:
@@ -324,14 +330,14 @@ class Topology:
         asked = {self._ledger.resources.names[column]: n for column, n in pod.requests}
         return [asked.get(name, 0) for name in self.names]
 
-    def machine(self, slot: int, pod: PodClass) -> Machine:
+    def machine(self, slot: int, pod: PodClass) -> NumaMachine:
         """A slot's machine as ``topology_choice`` reads it."""
         count, aligned = int(self.count[slot]), aligned_of(pod)
         free = self.alloc[slot, :count] - self.taken[slot, :count]
         ledger = self._ledger
         room = [int(ledger.alloc[slot, c] - ledger.used[slot, c]) for c in (CPU, MEMORY)]
         width = len(self.names)
-        return Machine(
+        return NumaMachine(
             sockets=self.socket[slot, :count].tolist(),
             alloc=self.alloc[slot, :count, :width].tolist(),
             free=free[:, :width].tolist(),
@@ -342,7 +348,7 @@ class Topology:
             room=room,
         )
 
-    def _device_ask(self, slot: int, ask: DeviceRequest, aligned: bool) -> DeviceAsk:
+    def _device_ask(self, slot: int, ask: DeviceRequest, aligned: bool) -> NumaDeviceAsk:
         devices, count = self._ledger.devices, int(self.count[slot])
         kind, models = devices.kind_number(ask.kind), devices.model_mask(ask.models)
         fitting, installed = [0] * count, [0] * count
@@ -354,11 +360,11 @@ class Topology:
             allowed = models >> int(devices.model[slot, device]) & 1
             fitting[z] += bool(allowed and devices.free[slot, device] >= ask.milli)
         known = any(installed)
-        return DeviceAsk(ask.count, tuple(fitting) if known else (), tuple(installed), aligned)
+        return NumaDeviceAsk(ask.count, tuple(fitting) if known else (), tuple(installed), aligned)
 
     def _extra(self, slot: int, zones: int, pod: PodClass) -> tuple[tuple[int, int], ...]:
         """What whole NUMA nodes take of the node beyond the pod's own requests."""
-        if pod.asks.zones is None or pod.asks.zones.binding is not Binding.WHOLE:
+        if pod.asks.zones is None or pod.asks.zones.binding is not NumaBinding.WHOLE:
             return ()
         asked = dict(pod.requests)
         found = []
@@ -374,19 +380,19 @@ class Topology:
         inside = bits(zones)
         if not inside or inside[-1] >= self.count[slot]:
             return None
-        if pod.asks.zones is not None and pod.asks.zones.binding is Binding.ONE:
+        if pod.asks.zones is not None and pod.asks.zones.binding is NumaBinding.ONE:
             known = self._known[slot]
             parts = tuple((inside[0], k, amount) for k, amount in self._asked(pod) if known[k])
             return parts if len(inside) == 1 else None
         machine = self.machine(slot, pod)
-        whole = pod.asks.zones is not None and pod.asks.zones.binding is Binding.WHOLE
-        if whole and len(inside) != whole_zones(machine):
+        whole = pod.asks.zones is not None and pod.asks.zones.binding is NumaBinding.WHOLE
+        if whole and len(inside) != whole_numa_nodes(machine):
             return None
         found: list[tuple[int, int, int]] = []
         for k in range(len(self.names)):
             if whole and k in CONFLICTING:
                 found += [(z, k, machine.alloc[z][k]) for z in inside if machine.alloc[z][k]]
-            elif k in counting(machine):
+            elif k in relevant_columns(machine):
                 spreading = spread(machine, k, inside, whole)
                 if spreading is None:
                     return None

@@ -15,12 +15,12 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from stretto.state.classes.annotations import Binding
+from stretto.state.classes.annotations import NumaBinding
 from stretto.state.classes.table import PodClass
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.numa.choice import CONFLICTING
 from stretto.state.numa.layout import MAX_ZONES
-from stretto.state.numa.ledger import ZONE_SHIFT, ZONE_WIDTH, Hold
+from stretto.state.numa.ledger import ZONE_SHIFT, ZONE_WIDTH, NumaHolding
 from stretto.state.rows.resources import CPU, MEMORY
 
 KEPT: Final = 20_000
@@ -34,7 +34,7 @@ _Key = tuple[int, int, int]
 """Serial of the class, kind of the machine, NUMA nodes."""
 
 
-class Portions:
+class NumaBulkClaims:
     """What classes take of NUMA nodes, by number, and the claims that take them."""
 
     def __init__(self, cluster: Cluster) -> None:
@@ -47,7 +47,7 @@ class Portions:
 
     def _forget(self) -> None:
         self._numbers: dict[_Key, int] = {}
-        self._holds: list[Hold] = []
+        self._holds: list[NumaHolding] = []
         self._where: npt.NDArray[np.int64] = np.zeros((0, 2), np.int64)
         self._amount: npt.NDArray[np.int64] = np.zeros((0, 2), np.int64)
         self._extra: npt.NDArray[np.int64] = np.zeros((0, 2), np.int64)
@@ -73,7 +73,7 @@ class Portions:
             number = known.get(key)
             if number is None:
                 pod = self._cluster.classes[int(class_ids[i])]
-                known[key] = number = self._work_out(int(slots[i]), key[2], pod)
+                known[key] = number = self._compute_claims(int(slots[i]), key[2], pod)
             found.append(number)
         return np.array(found, np.int64)
 
@@ -99,7 +99,7 @@ class Portions:
         holds = self._holds
         for row, slot, number in zip(rows.tolist(), slots.tolist(), numbers.tolist(), strict=True):
             _, parts, extra = holds[number]
-            topology.holds[row] = Hold(slot, parts, extra)
+            topology.holds[row] = NumaHolding(slot, parts, extra)
         return True
 
     def give_back(self, rows: Sequence[int]) -> None:
@@ -146,24 +146,24 @@ class Portions:
         )
         return self._kinds.setdefault(form, len(self._kinds))
 
-    def _work_out(self, slot: int, zones: int, pod: PodClass) -> int:
+    def _compute_claims(self, slot: int, zones: int, pod: PodClass) -> int:
         """The number of what a class takes of the NUMA nodes of a mask on a machine."""
         topology = self._cluster.topology
         if pod.asks.zones is None or not zones or slot >= len(topology.count):
             return NONE
         binding = pod.asks.zones.binding
-        whole = binding is Binding.WHOLE
+        whole = binding is NumaBinding.WHOLE
         near = whole and any(topology.amounts(pod)[len(CONFLICTING) :])
-        if pod.devices or near or binding is Binding.SOCKET:
+        if pod.devices or near or binding is NumaBinding.SOCKET:
             return OWN
-        hold = topology.hold_of(slot, zones, pod)
+        hold = topology.numa_holding_of(slot, zones, pod)
         if hold is None:
             return NONE
         self._holds.append(hold)
-        self._write_down(hold)
+        self._record_claims(hold)
         return len(self._holds) - 1
 
-    def _write_down(self, hold: Hold) -> None:
+    def _record_claims(self, hold: NumaHolding) -> None:
         """Give a portion its line in the columns."""
         number, width = len(self._holds) - 1, max(self._where.shape[1], len(hold.parts))
         if number >= len(self._where) or width > self._where.shape[1]:

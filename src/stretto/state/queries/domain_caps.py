@@ -68,14 +68,14 @@ def unit_size(cluster: Cluster, unit: Unit, row: int) -> int:
     return max(unit.size, least, len(cluster.keeps.members(row)), 1)
 
 
-def held_by_domain(
+def count_by_domain(
     column: npt.NDArray[np.int32], slots: npt.NDArray[np.int64], width: int
 ) -> npt.NDArray[np.int64]:
     """int64[value]: how many of some pods each value of a label column holds."""
     return np.bincount(column[slots], minlength=width).astype(np.int64)
 
 
-def breaks_cap(
+def exceeds_cap(
     cluster: Cluster, unit: Unit, granted: Iterable[int], claim: tuple[int, int]
 ) -> bool:
     """Whether a claim would break a cap of its unit.
@@ -101,7 +101,7 @@ def breaks_cap(
     return False
 
 
-def keeps_caps(cluster: Cluster, plan: Plan) -> bool:
+def respects_caps(cluster: Cluster, plan: Plan) -> bool:
     """Whether the claims of a plan, all granted, would keep every cap of their units."""
     pods, labels = cluster.pods, cluster.nodes.labels
     for claims in plan.units:

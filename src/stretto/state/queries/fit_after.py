@@ -12,13 +12,13 @@ import numpy.typing as npt
 
 from stretto.state.classes.table import PodClass
 from stretto.state.cluster.cluster import Cluster
-from stretto.state.queries.numa_after import aside, chosen_of, zones_hold
+from stretto.state.queries.numa_after import numa_choice_of, numa_nodes_fit, without_rows
 from stretto.state.rows.resources import PODS
 
 _NOTHING: Final[frozenset[int]] = frozenset()
 
 
-def fits_after(
+def fits_after_eviction(
     cluster: Cluster,
     slot: int,
     wanted: Sequence[tuple[int, int]],
@@ -53,8 +53,8 @@ def fits_after(
         return False
     if all(pod.asks.zones is None for pod in pods):
         return True
-    with aside(cluster, slot, going):
-        return zones_hold(cluster, slot, list(zip(pods, masks, strict=True)))
+    with without_rows(cluster, slot, going):
+        return numa_nodes_fit(cluster, slot, list(zip(pods, masks, strict=True)))
 
 
 def amounts_of(cluster: Cluster, class_ids: Sequence[int]) -> npt.NDArray[np.int64]:
@@ -67,27 +67,31 @@ def amounts_of(cluster: Cluster, class_ids: Sequence[int]) -> npt.NDArray[np.int
     return total
 
 
-def devices_after(cluster: Cluster, slot: int, going: Collection[int]) -> npt.NDArray[np.int32]:
+def devices_after_eviction(
+    cluster: Cluster, slot: int, going: Collection[int]
+) -> npt.NDArray[np.int32]:
     """int32[device]: free milli of a slot's devices once these rows have gone."""
     table, pods = cluster.ledger.devices, cluster.pods
     free: npt.NDArray[np.int32] = table.free[slot].copy()
     for row in going:
         for request in cluster.classes[int(pods.class_id[row])].devices:
-            for device in chosen_of(cluster, slot, int(pods.devices[row]), request):
+            for device in numa_choice_of(cluster, slot, int(pods.devices[row]), request):
                 free[device] += request.milli
     return free
 
 
-def charge_after(cluster: Cluster, row: int, slot: int, mask: int, going: Collection[int]) -> None:
+def charge_after_eviction(
+    cluster: Cluster, row: int, slot: int, mask: int, going: Collection[int]
+) -> None:
     """Charge a claim on a slot on which the room for it is still held by pods that leave."""
     if cluster.classes[int(cluster.pods.class_id[row])].asks.zones is None:
         cluster.charge(row, slot, mask)
         return
-    with aside(cluster, slot, going):
+    with without_rows(cluster, slot, going):
         cluster.charge(row, slot, mask)
 
 
-def settle_zones(cluster: Cluster, row: int) -> None:
+def settle_numa_nodes(cluster: Cluster, row: int) -> None:
     """Those for whom a pod waited have gone: it takes its NUMA nodes as they are now."""
     pods = cluster.pods
     pod = cluster.classes[int(pods.class_id[row])]
@@ -125,11 +129,11 @@ def _devices_fit(
     going: Collection[int],
 ) -> bool:
     table = cluster.ledger.devices
-    free = devices_after(cluster, slot, going)
+    free = devices_after_eviction(cluster, slot, going)
     for pod, mask in zip(wanted, masks, strict=True):
         for request in pod.devices:
             allowed = table.model_mask(request.models)
-            chosen = chosen_of(cluster, slot, mask, request)
+            chosen = numa_choice_of(cluster, slot, mask, request)
             if len(chosen) != request.count:
                 return False
             free[chosen] -= request.milli

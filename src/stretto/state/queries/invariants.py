@@ -20,7 +20,7 @@ PLACED = (PodState.NOMINATED, PodState.ASSUMED, PodState.BOUND)
 """States in which a pod holds its node's resources."""
 
 
-class Breach(NamedTuple):
+class InvariantBreach(NamedTuple):
     """One law, broken."""
 
     #: Number of the law in the design.
@@ -29,18 +29,18 @@ class Breach(NamedTuple):
     what: str
 
 
-def check_all(cluster: Cluster) -> list[Breach]:
+def check_all(cluster: Cluster) -> list[InvariantBreach]:
     """Every check of one cluster's own books."""
     return [
         *ledger_equals_rows(cluster),
         *devices_equal_rows(cluster),
         *ports_equal_rows(cluster),
-        *zones_equal_rows(cluster),
+        *numa_nodes_equal_rows(cluster),
         *rows_are_in_order(cluster),
     ]
 
 
-def ledger_equals_rows(cluster: Cluster) -> list[Breach]:
+def ledger_equals_rows(cluster: Cluster) -> list[InvariantBreach]:
     """Used amounts are the sum over the pods on each slot, neither more nor less."""
     ledger, pods = cluster.ledger, cluster.pods
     rows = _placed_rows(cluster)
@@ -54,7 +54,7 @@ def ledger_equals_rows(cluster: Cluster) -> list[Breach]:
             expected[hold.slot, column] += amount
     wrong = np.argwhere(expected[:, :width] != ledger.used[:, :width])
     return [
-        Breach(
+        InvariantBreach(
             1,
             f"node {cluster.nodes.names[slot] or slot}: {ledger.resources.names[r]} is booked as "
             f"{ledger.used[slot, r]}, its pods take {expected[slot, r]}",
@@ -63,7 +63,7 @@ def ledger_equals_rows(cluster: Cluster) -> list[Breach]:
     ]
 
 
-def devices_equal_rows(cluster: Cluster) -> list[Breach]:
+def devices_equal_rows(cluster: Cluster) -> list[InvariantBreach]:
     """Free milli of every device is what its pods leave."""
     table, pods = cluster.ledger.devices, cluster.pods
     taken = np.zeros_like(table.free)
@@ -80,7 +80,7 @@ def devices_equal_rows(cluster: Cluster) -> list[Breach]:
                 taken[place.slot, d] += request.milli * (place.mask >> d & 1)
     wrong = np.argwhere((table.kind > 0) & (table.free + taken != 1000))
     return [
-        Breach(
+        InvariantBreach(
             1,
             f"node {cluster.nodes.names[slot] or slot}: device {d} has {table.free[slot, d]} free, "
             f"its pods leave {1000 - taken[slot, d]}",
@@ -89,7 +89,7 @@ def devices_equal_rows(cluster: Cluster) -> list[Breach]:
     ]
 
 
-def ports_equal_rows(cluster: Cluster) -> list[Breach]:
+def ports_equal_rows(cluster: Cluster) -> list[InvariantBreach]:
     """Host ports in use on a node are those of its pods."""
     table, pods = cluster.ledger.ports, cluster.pods
     expected = np.zeros_like(table.used)
@@ -102,33 +102,39 @@ def ports_equal_rows(cluster: Cluster) -> list[Breach]:
             expected[place.slot] |= table.own_mask(place.pod.ports)
     wrong = np.flatnonzero((expected != table.used).any(axis=1))
     return [
-        Breach(1, f"node {cluster.nodes.names[slot] or slot}: host ports differ from its pods'")
+        InvariantBreach(
+            1, f"node {cluster.nodes.names[slot] or slot}: host ports differ from its pods'"
+        )
         for slot in wrong.tolist()
     ]
 
 
-def zones_equal_rows(cluster: Cluster) -> list[Breach]:
+def numa_nodes_equal_rows(cluster: Cluster) -> list[InvariantBreach]:
     """What is taken of every NUMA node is what its pods hold, and what agents say others hold."""
     topology, pods = cluster.topology, cluster.pods
     expected = topology.foreign()
     found = []
     for row, hold in topology.holds.items():
         if row >= 0 and pods.slot[row] != hold.slot:
-            found.append(Breach(1, f"pod {pods.key(row)} holds NUMA nodes of a node it is not on"))
+            found.append(
+                InvariantBreach(1, f"pod {pods.key(row)} holds NUMA nodes of a node it is not on")
+            )
         for zone, column, amount in hold.parts:
             expected[hold.slot, zone, column] += amount
     for slot in np.unique(np.argwhere(expected != topology.taken)[:, 0]).tolist():
         name = cluster.nodes.names[slot] or slot
-        found.append(Breach(1, f"node {name}: its NUMA nodes differ from what its pods hold"))
+        found.append(
+            InvariantBreach(1, f"node {name}: its NUMA nodes differ from what its pods hold")
+        )
     return found
 
 
-def overcommitted(cluster: Cluster) -> list[Breach]:
+def overcommitted(cluster: Cluster) -> list[InvariantBreach]:
     """Nodes whose pods take more than they may give (lawful only where others caused it)."""
     ledger = cluster.ledger
     over = np.argwhere(ledger.used > ledger.alloc)
     found = [
-        Breach(
+        InvariantBreach(
             1,
             f"node {cluster.nodes.names[slot] or slot}: {_name(cluster, r)} is over-committed, "
             f"{ledger.used[slot, r]} of {ledger.alloc[slot, r]}",
@@ -138,37 +144,43 @@ def overcommitted(cluster: Cluster) -> list[Breach]:
     ]
     full = np.unique(np.argwhere(cluster.topology.taken > cluster.topology.alloc)[:, 0])
     found.extend(
-        Breach(1, f"node {cluster.nodes.names[slot]}: a NUMA node of it is over-committed")
+        InvariantBreach(1, f"node {cluster.nodes.names[slot]}: a NUMA node of it is over-committed")
         for slot in full.tolist()
     )
     short = np.argwhere((ledger.devices.kind > 0) & (ledger.devices.free < 0))
     found.extend(
-        Breach(1, f"node {cluster.nodes.names[slot]}: device {d} is over-committed")
+        InvariantBreach(1, f"node {cluster.nodes.names[slot]}: device {d} is over-committed")
         for slot, d in short.tolist()
     )
     return found
 
 
-def rows_are_in_order(cluster: Cluster) -> list[Breach]:
+def rows_are_in_order(cluster: Cluster) -> list[InvariantBreach]:
     """A pod that waits holds no slot, one that is placed holds a live one or is a stray."""
     pods, slots = cluster.pods, cluster.ledger.slots
     found = []
     for row in pods.rows().tolist():
         state, slot = PodState(int(pods.state[row])), int(pods.slot[row])
         if state not in PLACED and slot != NO_SLOT:
-            found.append(Breach(3, f"pod {pods.key(row)} is {state.name} but holds slot {slot}"))
+            found.append(
+                InvariantBreach(3, f"pod {pods.key(row)} is {state.name} but holds slot {slot}")
+            )
         if state in PLACED and not cluster.node_of(row):
-            found.append(Breach(3, f"pod {pods.key(row)} is {state.name} but on no node"))
+            found.append(InvariantBreach(3, f"pod {pods.key(row)} is {state.name} but on no node"))
         if slot != NO_SLOT and not slots.live[slot]:
-            found.append(Breach(3, f"pod {pods.key(row)} is on slot {slot}, where no node lives"))
+            found.append(
+                InvariantBreach(3, f"pod {pods.key(row)} is on slot {slot}, where no node lives")
+            )
         if slot != NO_SLOT and pods.generation[row] != slots.generation[slot]:
-            found.append(Breach(3, f"pod {pods.key(row)} is on an earlier node of slot {slot}"))
+            found.append(
+                InvariantBreach(3, f"pod {pods.key(row)} is on an earlier node of slot {slot}")
+            )
         if pods.row(pods.uid[row]) != row:
-            found.append(Breach(3, f"pod {pods.key(row)}: its uid leads to another row"))
+            found.append(InvariantBreach(3, f"pod {pods.key(row)}: its uid leads to another row"))
     return found
 
 
-def gangs_are_whole(plan: Plan, verdict: Verdict) -> list[Breach]:
+def gangs_are_complete(plan: Plan, verdict: Verdict) -> list[InvariantBreach]:
     """Of every unit of a plan, enough claims were granted for it to stand, or none."""
     granted = {*verdict.granted.tolist(), *verdict.nominated.tolist()}
     found = []
@@ -176,7 +188,9 @@ def gangs_are_whole(plan: Plan, verdict: Verdict) -> list[Breach]:
         count = sum(1 for row in plan.rows[unit.start : unit.stop].tolist() if row in granted)
         if 0 < count < unit.at_least:
             found.append(
-                Breach(2, f"unit {unit.unit.key}: {count} claims granted, {unit.at_least} needed")
+                InvariantBreach(
+                    2, f"unit {unit.unit.key}: {count} claims granted, {unit.at_least} needed"
+                )
             )
     return found
 

@@ -12,10 +12,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from stretto.state.classes.annotations import Binding
+from stretto.state.classes.annotations import NumaBinding
 from stretto.state.classes.table import PodClass
 from stretto.state.cluster.cluster import Cluster
-from stretto.state.numa.ledger import UNKNOWN, Hold, with_zones
+from stretto.state.numa.ledger import UNKNOWN, NumaHolding, with_numa_nodes
 from stretto.state.rows.devices import MAX_DEVICES, DeviceRequest
 from stretto.state.rows.resources import CPU, MEMORY
 
@@ -27,19 +27,19 @@ Claimed = tuple[PodClass, int]
 
 
 @contextmanager
-def aside(cluster: Cluster, slot: int, going: Collection[int]) -> Iterator[None]:
+def without_rows(cluster: Cluster, slot: int, going: Collection[int]) -> Iterator[None]:
     """While it lasts, some rows that are charged on a slot hold nothing of it."""
     topology, ledger, devices = cluster.topology, cluster.ledger, cluster.ledger.devices
     ledger.widen()
     used: npt.NDArray[np.int64] = np.zeros(ledger.used.shape[1], np.int64)
     freed: npt.NDArray[np.int32] = np.zeros(MAX_DEVICES, np.int32)
-    held: dict[int, Hold] = {}
+    held: dict[int, NumaHolding] = {}
     for row in going:
         pod = cluster.classes[int(cluster.pods.class_id[row])]
         for column, amount in pod.requests:
             used[column] += amount
         for request in pod.devices:
-            freed[chosen_of(cluster, slot, int(cluster.pods.devices[row]), request)] += (
+            freed[numa_choice_of(cluster, slot, int(cluster.pods.devices[row]), request)] += (
                 request.milli
             )
         hold = topology.holds.get(row)
@@ -54,11 +54,13 @@ def aside(cluster: Cluster, slot: int, going: Collection[int]) -> Iterator[None]
         devices.free[slot] -= freed
         ledger.used[slot] += used
         for row, hold in held.items():
-            topology.put_back(row, hold)
+            topology.restore_claims(row, hold)
 
 
 @contextmanager
-def beside(cluster: Cluster, slot: int, claims: Sequence[Claimed]) -> Iterator[Sequence[Claimed]]:
+def with_claims(
+    cluster: Cluster, slot: int, claims: Sequence[Claimed]
+) -> Iterator[Sequence[Claimed]]:
     """While it lasts, some claims hold their amounts, devices and NUMA nodes of a slot.
 
     Yields those that hold them: all of them, or the first of them up to one that does not fit.
@@ -74,7 +76,7 @@ def beside(cluster: Cluster, slot: int, claims: Sequence[Claimed]) -> Iterator[S
                 taken.append(next(rows))
                 topology.take(taken[-1], slot, mask, pod)
             for request in pod.devices:
-                free[chosen_of(cluster, slot, mask, request)] -= request.milli
+                free[numa_choice_of(cluster, slot, mask, request)] -= request.milli
             for column, amount in pod.requests:
                 used[column] += amount
             held.append((pod, mask))
@@ -88,7 +90,7 @@ def beside(cluster: Cluster, slot: int, claims: Sequence[Claimed]) -> Iterator[S
             topology.give_back(row)
 
 
-def claims_for(
+def numa_claims_for(
     cluster: Cluster,
     slot: int,
     class_ids: Sequence[int],
@@ -113,10 +115,10 @@ def claims_for(
     if not any(pod.devices or pod.asks.zones is not None for pod in pods):
         return [0] * len(pods)
     masks: list[int] = []
-    with aside(cluster, slot, going):
+    with without_rows(cluster, slot, going):
         for pod in pods:
             mine = list(zip(pods, masks, strict=False))
-            with beside(cluster, slot, [*others, *mine]) as held:
+            with with_claims(cluster, slot, [*others, *mine]) as held:
                 mask = (
                     _mask_for(cluster, slot, pod) if len(held) == len(others) + len(mine) else None
                 )
@@ -126,23 +128,24 @@ def claims_for(
     return masks
 
 
-def zones_hold(cluster: Cluster, slot: int, wanted: Sequence[Claimed]) -> bool:
+def numa_nodes_fit(cluster: Cluster, slot: int, wanted: Sequence[Claimed]) -> bool:
     """Whether the NUMA nodes of some claims hold them together, as the books are now.
 
     Whole NUMA nodes take more of the node than their pods ask for: that must be there, too.
     """
     ledger, amounts = cluster.ledger, [CPU, MEMORY]
     whole = any(
-        pod.asks.zones is not None and pod.asks.zones.binding is Binding.WHOLE for pod, _ in wanted
+        pod.asks.zones is not None and pod.asks.zones.binding is NumaBinding.WHOLE
+        for pod, _ in wanted
     )
-    with beside(cluster, slot, wanted) as held:
+    with with_claims(cluster, slot, wanted) as held:
         if len(held) < len(wanted):
             return False
         fits = ledger.used[slot, amounts] <= ledger.alloc[slot, amounts]
         return not whole or bool(fits.all())
 
 
-def chosen_of(cluster: Cluster, slot: int, mask: int, request: DeviceRequest) -> list[int]:
+def numa_choice_of(cluster: Cluster, slot: int, mask: int, request: DeviceRequest) -> list[int]:
     """Devices of a request's kind that a mask names."""
     table = cluster.ledger.devices
     kind = table.kind_number(request.kind)
@@ -173,7 +176,7 @@ def _mask_for(cluster: Cluster, slot: int, pod: PodClass) -> int | None:
         for d in right[: request.count]:
             mask |= 1 << d
             free[d] -= request.milli
-    return with_zones(mask, zones)
+    return with_numa_nodes(mask, zones)
 
 
 def _is_inside(cluster: Cluster, slot: int, device: int, zones: int) -> bool:

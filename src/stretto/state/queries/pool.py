@@ -29,7 +29,7 @@ class PoolView(Protocol):
     def asks(self, class_id: int) -> Amounts:
         """What one pod of a class takes, its place included."""
 
-    def askers(self) -> Callable[[int], bool] | None:
+    def requesters(self) -> Callable[[int], bool] | None:
         """Whether a class wants something of pods that came since the last call."""
 
     def capacity(self) -> Mapping[int, int]:
@@ -58,12 +58,12 @@ class Pool:
         self._capacity: dict[int, int] = {}
         self._seen = -1
 
-    def askers(self) -> Callable[[int], bool] | None:
+    def requesters(self) -> Callable[[int], bool] | None:
         """Whether a class wants something of pods that came since the last call.
 
         ``None`` where it cannot be told: any class may.
         """
-        return self._cluster.domains.askers()
+        return self._cluster.domains.requesters()
 
     def asks(self, class_id: int) -> Amounts:
         """What one pod of a class takes, its place included."""

@@ -39,7 +39,7 @@ class DeviceRequest(msgspec.Struct, frozen=True, gc=False):
     models: tuple[str, ...] = ()
 
 
-class Devices:
+class DeviceColumns:
     """Device columns of all slots."""
 
     def __init__(self) -> None:

@@ -12,10 +12,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from stretto.state.rows.devices import Devices
-from stretto.state.rows.ports import Ports
-from stretto.state.rows.resources import PODS, RECLAIMED, Resources
-from stretto.state.rows.slots import Slots
+from stretto.state.rows.devices import DeviceColumns
+from stretto.state.rows.ports import HostPorts
+from stretto.state.rows.resources import PODS, RECLAIMED, ResourceColumns
+from stretto.state.rows.slots import SlotMap
 
 LOG_LIMIT: Final = 1 << 16
 """Longest log kept; a snapshot that is further behind copies everything."""
@@ -28,15 +28,15 @@ class Ledger:
     """Exact allocatable and used amounts of every slot, and the log of changes."""
 
     def __init__(self, fan_out: int = 1, *, pools: bool = True) -> None:
-        """Start with no node; ``fan_out`` as in ``Slots``, ``pools`` as in ``Resources``."""
+        """Start without nodes; see ``SlotMap`` and ``ResourceColumns`` for the arguments."""
         #: Names and steps of resources.
-        self.resources = Resources(pools=pools)
+        self.resources = ResourceColumns(pools=pools)
         #: Which slots live, in which zone.
-        self.slots = Slots(fan_out)
+        self.slots = SlotMap(fan_out)
         #: Devices of every slot.
-        self.devices = Devices()
+        self.devices = DeviceColumns()
         #: Host ports in use on every slot.
-        self.ports = Ports()
+        self.ports = HostPorts()
         #: int64[slot, resource]: what the node may give to pods.
         self.alloc: npt.NDArray[np.int64] = np.zeros((0, 8), np.int64)
         #: int64[slot, resource]: what claims and bound pods take.
@@ -66,9 +66,9 @@ class Ledger:
         if len(slots):
             self._clock += 1
             self.version[slots] = self._clock
-            self.remind(slots)
+            self.mark_changed(slots)
 
-    def remind(self, slots: SlotsLike) -> None:
+    def mark_changed(self, slots: SlotsLike) -> None:
         """Have every snapshot read these slots again, although nothing has changed there.
 
         One of them shows what was tried out and came to nothing; claims of others stand as before.
@@ -117,7 +117,7 @@ class Ledger:
         self.widen()
         self.alloc[slot] = 0
         for column, amount in columns.items():
-            self.resources.make_room(column, amount)
+            self.resources.ensure_columns(column, amount)
             self.alloc[slot, column] = amount
         self.touch_static([slot])
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.base.errors import InvalidTransitionError
-from stretto.base.fsm import Table
+from stretto.base.fsm import TransitionTable
 
 
 class PodState(IntEnum):
@@ -62,7 +62,7 @@ class PodEvent(IntEnum):
 
 _S, _E = PodState, PodEvent
 
-POD_LIFE: Final = Table(
+POD_LIFE: Final = TransitionTable(
     name="pod",
     states=PodState,
     events=PodEvent,
@@ -175,7 +175,7 @@ class UnitEvent(IntEnum):
 
 _U, _V = UnitState, UnitEvent
 
-UNIT_LIFE: Final = Table(
+UNIT_LIFE: Final = TransitionTable(
     name="unit",
     states=UnitState,
     events=UnitEvent,
@@ -251,7 +251,7 @@ class GroupEvent(IntEnum):
 
 _G, _W = GroupState, GroupEvent
 
-GROUP_LIFE: Final = Table(
+GROUP_LIFE: Final = TransitionTable(
     name="podgroup",
     states=GroupState,
     events=GroupEvent,

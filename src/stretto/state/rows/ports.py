@@ -13,7 +13,7 @@ import numpy.typing as npt
 from stretto.api.types.effective_requests import HostPort
 
 
-class Ports:
+class HostPorts:
     """Used host ports of all slots, with counts where several pods share one."""
 
     def __init__(self) -> None:

@@ -46,7 +46,7 @@ _IN_MIB: Final = ("hugepages-", RECLAIMED["memory"])
 """How the names of resources begin that are bytes and count in MiB."""
 
 
-class Resources:
+class ResourceColumns:
     """Every resource name seen so far, in the order of its column."""
 
     def __init__(self, *, pools: bool = True) -> None:
@@ -114,7 +114,7 @@ class Resources:
         """The column of a resource, or ``None`` when no object has named it yet."""
         return self._columns.get(name)
 
-    def make_room(self, column: int, capacity: int) -> None:
+    def ensure_columns(self, column: int, capacity: int) -> None:
         """Coarsen a column's step until this exact capacity fits into a scan column.
 
         Never for what every node has: there a node beyond the limit counts as one at the limit,

@@ -44,7 +44,7 @@ class RowSet(Collection[int]):
 
     def __iter__(self) -> Iterator[int]:
         """The rows, those last that came last."""
-        yield from self._sorted if self._went is None else self._stayed(self._went)
+        yield from self._sorted if self._went is None else self._remaining(self._went)
         if self._came is not None:
             yield from self._came
 
@@ -73,7 +73,7 @@ class RowSet(Collection[int]):
         self._went = _with(self._went, gone)
         self._settle()
 
-    def _stayed(self, went: set[int]) -> Iterator[int]:
+    def _remaining(self, went: set[int]) -> Iterator[int]:
         return (row for row in self._sorted if row not in went)
 
     def _settle(self) -> None:

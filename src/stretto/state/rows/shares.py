@@ -11,7 +11,7 @@ Amounts = Iterable[tuple[int, int]]
 """(resource column, exact amount) of a pod."""
 
 
-class Dominant(NamedTuple):
+class DominantShare(NamedTuple):
     """The resource of which a queue holds the largest part."""
 
     #: The part of the whole, 0 to 1 (more where the whole has shrunk).
@@ -20,10 +20,10 @@ class Dominant(NamedTuple):
     column: int
 
 
-NOTHING = Dominant(0.0, -1)
+NOTHING = DominantShare(0.0, -1)
 
 
-def dominant(amounts: Amounts, capacity: Mapping[int, int]) -> Dominant:
+def dominant(amounts: Amounts, capacity: Mapping[int, int]) -> DominantShare:
     """The largest part of any resource that somebody holds (DRF's dominant share).
 
     Args:
@@ -36,11 +36,11 @@ def dominant(amounts: Amounts, capacity: Mapping[int, int]) -> Dominant:
         if amount and whole > 0:
             share = amount / whole
             if share > best.share or (share == best.share and column < best.column):
-                best = Dominant(share, column)
+                best = DominantShare(share, column)
     return best
 
 
-class Shares:
+class QueueShares:
     """What each queue holds."""
 
     def __init__(self) -> None:
@@ -86,6 +86,6 @@ class Shares:
         """Queues that hold, or held, something."""
         return list(self._used)
 
-    def dominant(self, queue: str, capacity: Mapping[int, int]) -> Dominant:
+    def dominant(self, queue: str, capacity: Mapping[int, int]) -> DominantShare:
         """The largest part of any resource that a queue holds."""
         return dominant(self._used.get(queue, {}).items(), capacity)

@@ -20,7 +20,7 @@ LANES: Final = 2
 """Sorts of nodes that never share a block: any, and those of one shard."""
 
 
-class Slots:
+class SlotMap:
     """The map of slots: live nodes, their zones, blocks and generations."""
 
     def __init__(self, fan_out: int = 1) -> None:

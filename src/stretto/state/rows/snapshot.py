@@ -88,7 +88,7 @@ class Columns:
             self._copy(slots, everything=len(slots) * 4 > self.size)
         return fresh
 
-    def room_in_log(self, entries: int) -> None:
+    def has_log_capacity(self, entries: int) -> None:
         """Make sure that so many entries can be appended, dropping the oldest if need be."""
         base, length = int(self.log_state[0]), int(self.log_state[1])
         if length + entries <= len(self.log):
@@ -108,7 +108,7 @@ class Columns:
 
     def append(self, slots: npt.NDArray[np.int64]) -> None:
         """Record that these slots changed in this copy."""
-        self.room_in_log(len(slots))
+        self.has_log_capacity(len(slots))
         length = int(self.log_state[1])
         self.log[length : length + len(slots)] = slots
         self.log_state[1] = length + len(slots)

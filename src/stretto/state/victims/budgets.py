@@ -91,7 +91,7 @@ class BudgetLedger:
             [each.allowed if told is None else told.get(each.uid, 0) for each in self.budgets],
             np.int64,
         )
-        self._spend_promised(counted_by_store=told is not None)
+        self._charge_promised(counted_by_store=told is not None)
 
     def of_row(self, row: int) -> tuple[int, ...]:
         """Numbers of the budgets that cover a pod."""
@@ -135,7 +135,7 @@ class BudgetLedger:
         """Names of the budgets that cover a pod, with their namespaces."""
         return [f"{b.namespace}/{b.name}" for b in (self.budgets[n] for n in self.of_row(row))]
 
-    def _spend_promised(self, *, counted_by_store: bool) -> None:
+    def _charge_promised(self, *, counted_by_store: bool) -> None:
         """Take off who was asked to leave and is not counted by the store yet."""
         pods = self._cluster.pods
         for row, leaving in self._cluster.evictions.leaving.items():

@@ -22,7 +22,7 @@ NO_BUDGET: Final = 0
 """Number of the empty set of budgets."""
 
 
-class Entries(NamedTuple):
+class VictimEntries(NamedTuple):
     """Who could leave, slot by slot, the most important first."""
 
     #: int32[slot]: entries of the slot.
@@ -43,7 +43,7 @@ class Entries(NamedTuple):
     budget: npt.NDArray[np.int32]
 
 
-class Sums(NamedTuple):
+class VictimSums(NamedTuple):
     """What is free, and what would be."""
 
     #: int64[resource, slot]: free now; negative where claims wait for victims.
@@ -57,7 +57,7 @@ class Sums(NamedTuple):
     edges: npt.NDArray[np.int64]
 
 
-class Counted(NamedTuple):
+class VictimRows(NamedTuple):
     """Rows that are to be entered, with what an entry says of each; all of one length."""
 
     #: int32[row]: slots.
@@ -76,20 +76,20 @@ class Counted(NamedTuple):
     budget: npt.NDArray[np.int32]
 
     @staticmethod
-    def none() -> "Counted":
+    def none() -> "VictimRows":
         """No row."""
         ints, rows = np.zeros(0, np.int32), np.zeros(0, np.int64)
-        return Counted(ints, rows, ints, np.zeros(0), ints, np.zeros(0, np.uint8), ints)
+        return VictimRows(ints, rows, ints, np.zeros(0), ints, np.zeros(0, np.uint8), ints)
 
 
-def fill_entries(counted: Counted, size: int) -> Entries:
+def fill_entries(counted: VictimRows, size: int) -> VictimEntries:
     """Entries of so many slots."""
     length = np.bincount(counted.slot, minlength=size).astype(np.int32)
     width = FIRST_WIDTH
     while width < int(length.max(initial=0)):
         width *= 2
     special = counted.kind != MAY_BE_ASKED
-    made = Entries(
+    made = VictimEntries(
         length,
         np.bincount(counted.slot[special], minlength=size).astype(np.int32),
         np.zeros((size, width), np.int32),
@@ -109,18 +109,18 @@ def fill_entries(counted: Counted, size: int) -> Entries:
     return made
 
 
-def broadened(old: Entries) -> Entries:
+def widened_entries(old: VictimEntries) -> VictimEntries:
     """The same entries with room for twice as many a slot."""
     wide = [np.concatenate([each, np.zeros_like(each)], axis=1) for each in old[2:]]
-    return Entries(old.length, old.odd, *wide)
+    return VictimEntries(old.length, old.odd, *wide)
 
 
 def fill_sums(
-    counted: Counted,
+    counted: VictimRows,
     asks: npt.NDArray[np.int64],
     safe: npt.NDArray[np.bool_] | None,
     size: int,
-) -> Sums:
+) -> VictimSums:
     """Sums of so many slots, nothing free yet.
 
     Args:
@@ -145,11 +145,11 @@ def fill_sums(
     np.cumsum(below, axis=0, out=below)
     if safe is not None:
         np.cumsum(kept, axis=0, out=kept)
-    return Sums(np.zeros((resources, size), np.int64), below, kept, edges)
+    return VictimSums(np.zeros((resources, size), np.int64), below, kept, edges)
 
 
 def most_of(
-    counted: Counted, sets: Sequence[tuple[int, ...]], budgets: int
+    counted: VictimRows, sets: Sequence[tuple[int, ...]], budgets: int
 ) -> npt.NDArray[np.int64]:
     """int64[budget]: how many pods of a budget one slot has at most."""
     found = np.zeros(budgets, np.int64)

@@ -22,16 +22,16 @@ from stretto.state.victims.columns import (
     KEPT,
     MAY_BE_ASKED,
     NO_BUDGET,
-    Counted,
-    Entries,
-    Sums,
-    broadened,
+    VictimEntries,
+    VictimRows,
+    VictimSums,
     fill_entries,
     fill_sums,
     most_of,
+    widened_entries,
 )
 from stretto.state.victims.rules import NOBODY, PreemptionRules
-from stretto.state.victims.standing import Kinds
+from stretto.state.victims.standing import VictimKinds
 
 
 class Victims:
@@ -54,11 +54,11 @@ class Victims:
         #: Budgets left, as the entries' sums know it.
         self.left: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._cluster = cluster
-        self._kinds = Kinds(cluster, rules)
+        self._kinds = VictimKinds(cluster, rules)
         self._budgets = budgets
         self._set_numbers: dict[tuple[int, ...], int] = {(): NO_BUDGET}
-        self._ask_numbers: dict[bytes, int] = {}
-        self._class_asks: dict[int, tuple[int, int]] = {}
+        self._request_numbers: dict[bytes, int] = {}
+        self._class_request_numbers: dict[int, tuple[int, int]] = {}
         self._position = -1
         self._ledger_position = -1
         self._shape = (0, 0)
@@ -66,11 +66,11 @@ class Victims:
         self._at: npt.NDArray[np.int32] = np.full(0, NO_SLOT, np.int32)
         self._dirty_rows: set[int] = set()
         self._dirty_slots: set[int] = set()
-        nothing = Counted.none()
+        nothing = VictimRows.none()
         #: Who could leave.
-        self.entries: Entries = fill_entries(nothing, 0)
+        self.entries: VictimEntries = fill_entries(nothing, 0)
         #: What that would free.
-        self.sums: Sums = fill_sums(nothing, self.asks[:, :0], None, 0)
+        self.sums: VictimSums = fill_sums(nothing, self.asks[:, :0], None, 0)
 
     # ------------------------------------------------------------ keeping step
 
@@ -89,32 +89,32 @@ class Victims:
         rows = self._dirty_rows
         self._dirty_rows = set()
         rows.update(changed.tolist())
-        rows.update(self._kinds.thawed(now))
+        rows.update(self._kinds.protection_ended(now))
         rows.update(self._flipped())
-        if not self._know_bands(rows):
+        if not self._ensure_bands(rows):
             self._rebuild(now)
             return
         self._grow_rows()
         for row in rows:
-            self._take_out(row)
+            self._remove_entries(row)
         for row in sorted(rows):
-            self._put_in(row, now)
+            self._insert_entries(row, now)
         self._follow_ledger()
 
     def take(self, rows: Sequence[int], slot: int, ask: int) -> None:
         """Try out: these leave their nodes, and a pod that takes ``ask`` gets room on a slot."""
         for row in rows:
-            self._free_up(int(self._at[row]), self.asks_of(row), 1)
-            self._take_out(row)
-        self._free_up(slot, ask, -1)
+            self._release_entries(int(self._at[row]), self.asks_of(row), 1)
+            self._remove_entries(row)
+        self._release_entries(slot, ask, -1)
         self._dirty_rows.update(rows)
 
-    def untake(self, rows: Sequence[int], slot: int, ask: int, now: float) -> None:
+    def undo_take(self, rows: Sequence[int], slot: int, ask: int, now: float) -> None:
         """Take back what was tried out."""
-        self._free_up(slot, ask, 1)
+        self._release_entries(slot, ask, 1)
         for row in rows:
-            self._put_in(row, now)
-            self._free_up(int(self._at[row]), self.asks_of(row), -1)
+            self._insert_entries(row, now)
+            self._release_entries(int(self._at[row]), self.asks_of(row), -1)
 
     def taken(self, rows: Sequence[int], slots: Sequence[int]) -> None:
         """What ``take`` does was done to the columns by a kernel: these are out of them."""
@@ -126,18 +126,18 @@ class Victims:
     def spare(self, rows: Iterable[int]) -> None:
         """Try out: these may not be asked."""
         for row in rows:
-            self._take_out(row)
+            self._remove_entries(row)
             self._dirty_rows.add(row)
 
     def claim(self, slots: npt.NDArray[np.int32], class_ids: npt.NDArray[np.int32]) -> None:
         """Try out: pods are placed without anybody leaving."""
         if len(slots):
-            amounts = self.asks[self._ask_numbers_of(class_ids), : len(self.sums.free)]
+            amounts = self.asks[self._request_numbers_of(class_ids), : len(self.sums.free)]
             np.subtract.at(self.sums.free.T, slots, amounts)
             self._dirty_slots.update(slots.tolist())
             self.log.extend(slots.tolist())
 
-    def _free_up(self, slot: int, ask: int, sign: int) -> None:
+    def _release_entries(self, slot: int, ask: int, sign: int) -> None:
         """More (or with ``sign`` -1 less) is free on a slot, until the next ``sync``."""
         self.sums.free[:, slot] += sign * self.asks[ask, : len(self.sums.free)]
         self._dirty_slots.add(slot)
@@ -147,23 +147,23 @@ class Victims:
 
     def asks_of(self, row: int) -> int:
         """The number of what a pod takes."""
-        return self.ask_number(int(self._cluster.pods.class_id[row]))
+        return self.request_number(int(self._cluster.pods.class_id[row]))
 
-    def ask_number(self, class_id: int) -> int:
+    def request_number(self, class_id: int) -> int:
         """The number of what pods of a class take: never given to something else."""
         serial = self._cluster.classes.serial(class_id)
-        known = self._class_asks.get(class_id)
+        known = self._class_request_numbers.get(class_id)
         if known is not None and known[0] == serial:
             return known[1]
         amounts = self._cluster.classes.asks(np.array([class_id], np.int32))[0]
-        self._widen_asks(len(amounts))
+        self._widen_requests(len(amounts))
         key = amounts.tobytes().rstrip(b"\0")
-        number = self._ask_numbers.setdefault(key, len(self._ask_numbers))
+        number = self._request_numbers.setdefault(key, len(self._request_numbers))
         if number == len(self.asks):
             self.asks = np.vstack([self.asks, np.zeros_like(self.asks)])
         self.asks[number] = 0
         self.asks[number, : len(amounts)] = amounts
-        self._class_asks[class_id] = serial, number
+        self._class_request_numbers[class_id] = serial, number
         return number
 
     def band_of(self, priority: int) -> int:
@@ -178,7 +178,7 @@ class Victims:
 
     # ------------------------------------------------------------ one row
 
-    def _take_out(self, row: int) -> None:
+    def _remove_entries(self, row: int) -> None:
         """Take a row out as it was counted."""
         slot = int(self._at[row]) if row < len(self._at) else NO_SLOT
         if slot == NO_SLOT:
@@ -193,7 +193,7 @@ class Victims:
         entries.length[slot] = count - 1
         self.log.append(slot)
 
-    def _put_in(self, row: int, now: float) -> None:
+    def _insert_entries(self, row: int, now: float) -> None:
         """Put a row in as it is."""
         pods = self._cluster.pods
         kind = self._kinds.of(row, now)
@@ -203,7 +203,7 @@ class Victims:
         entries = self.entries
         count = int(entries.length[slot])
         if count == entries.row.shape[1]:
-            entries = self.entries = broadened(entries)
+            entries = self.entries = widened_entries(entries)
         place = (-int(pods.priority[row]), float(pods.started[row]), row)
         at = self._place(slot, count, place)
         for column in entries[2:]:
@@ -248,7 +248,7 @@ class Victims:
         if sums.safe is not sums.below and self._is_safe(int(entries.budget[slot, at])):
             sums.safe[band:, :, slot] += amounts
 
-    def counted_as_safe(self) -> npt.NDArray[np.uint8]:
+    def budgets_in_safe_sums(self) -> npt.NDArray[np.uint8]:
         """uint8[set]: sets that the safe sums count; empty where these are all sums."""
         if self.sums.safe is self.sums.below:
             return np.zeros(0, np.uint8)
@@ -291,7 +291,7 @@ class Victims:
             if (before != after).any():
                 rows = self.entries.row[held].tolist()
                 for row in rows:  # as they were counted, while the old allowances stand
-                    self._take_out(row)
+                    self._remove_entries(row)
         self.left = self._budgets.left.copy()
         return rows
 
@@ -308,7 +308,7 @@ class Victims:
         self.sums.free[:, slots] = (ledger.alloc[slots, :width] - ledger.used[slots, :width]).T
         self.log.extend(slots.tolist())
 
-    def _know_bands(self, rows: Iterable[int]) -> bool:
+    def _ensure_bands(self, rows: Iterable[int]) -> bool:
         """Whether the bands there are will do for these rows."""
         edges = self.sums.edges
         if _is_merged(edges):
@@ -323,7 +323,7 @@ class Victims:
         cluster = self._cluster
         pods, ledger = cluster.pods, cluster.ledger
         size, resources = ledger.slots.size, len(ledger.resources)
-        self._widen_asks(resources)
+        self._widen_requests(resources)
         self._shape, self._budget_epoch = (size, resources), self._budgets.epoch
         self._ledger_position = ledger.head
         self.sets, self._set_numbers = [()], {(): NO_BUDGET}
@@ -339,12 +339,12 @@ class Victims:
         self._grow_rows()
         self._at[:] = NO_SLOT
         self._at[rows] = pods.slot[rows]
-        numbers = self._ask_numbers_of(pods.class_id[rows])
+        numbers = self._request_numbers_of(pods.class_id[rows])
         sets = np.zeros(len(rows), np.int32)
         if self._budgets.budgets:
             asked = kinds == MAY_BE_ASKED
             sets[asked] = self._sets_of(rows[asked])
-        counted = Counted(
+        counted = VictimRows(
             pods.slot[rows], rows, pods.priority[rows], pods.started[rows], numbers, kinds, sets
         )
         self.entries = fill_entries(counted, size)
@@ -357,9 +357,9 @@ class Victims:
         )
         self.sums.free[:] = (ledger.alloc[:size, :resources] - ledger.used[:size, :resources]).T
 
-    def _ask_numbers_of(self, class_ids: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    def _request_numbers_of(self, class_ids: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
         found, back = np.unique(class_ids, return_inverse=True)
-        return np.array([self.ask_number(int(each)) for each in found], np.int32)[back]
+        return np.array([self.request_number(int(each)) for each in found], np.int32)[back]
 
     def _sets_of(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
         tags = self._cluster.pods.tag[rows]
@@ -371,7 +371,7 @@ class Victims:
         if missing > 0:
             self._at = np.concatenate([self._at, np.full(missing, NO_SLOT, np.int32)])
 
-    def _widen_asks(self, resources: int) -> None:
+    def _widen_requests(self, resources: int) -> None:
         missing = resources - self.asks.shape[1]
         if missing > 0:
             more = np.zeros((len(self.asks), missing), np.int64)

@@ -4,13 +4,13 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 
 from stretto.state.cluster.cluster import Cluster
-from stretto.state.queries.fit_after import fits_after
-from stretto.state.queries.numa_after import claims_for
+from stretto.state.queries.fit_after import fits_after_eviction
+from stretto.state.queries.numa_after import numa_claims_for
 from stretto.state.victims.budgets import BudgetLedger
 from stretto.state.victims.rules import PreemptionRules, guard_of
 
 
-class Floor:
+class ReclaimView:
     """Reads a cluster under one profile's rules."""
 
     def __init__(
@@ -33,17 +33,17 @@ class Floor:
         #: Class id to an upper bound of how many pods of it fit now.
         self.room: Callable[[int], int] = room
         #: (row, slot, rows that go) to whether volumes and other pods would let a pod there then.
-        self.would_stand: Callable[[int, int, Collection[int]], bool] = lambda *_: True
+        self.would_fit: Callable[[int, int, Collection[int]], bool] = lambda *_: True
         self._cluster = cluster
         self._rules = rules
         self._eligible = eligible
         self._budgets = budgets
 
-    def may_leave(self, row: int, now: float) -> bool:
+    def may_evict(self, row: int, now: float) -> bool:
         """Whether a pod may be asked to leave, as far as that depends on it alone."""
-        return guard_of(self._cluster, self._rules, row, now) is None and self.may_all_leave([row])
+        return guard_of(self._cluster, self._rules, row, now) is None and self.may_evict_all([row])
 
-    def may_all_leave(self, rows: Sequence[int]) -> bool:
+    def may_evict_all(self, rows: Sequence[int]) -> bool:
         """Whether disruption budgets let these pods go together."""
         return not self._budgets or not self._budgets.violating(rows)
 
@@ -59,7 +59,7 @@ class Floor:
         kinds = Counter(classes)
         if not all(self._eligible(class_id, slot) for class_id in kinds):
             return False
-        masks = claims_for(cluster, slot, classes, going)
+        masks = numa_claims_for(cluster, slot, classes, going)
         if masks is None:
             return False
-        return fits_after(cluster, slot, list(zip(classes, masks, strict=True)), going)
+        return fits_after_eviction(cluster, slot, list(zip(classes, masks, strict=True)), going)

@@ -12,13 +12,13 @@ import msgspec
 
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.lifecycle import PodState
-from stretto.state.work.evictions import Stay
+from stretto.state.work.evictions import EvictionState
 
 NOBODY: Final = 1 << 31
 """A priority above all: from here on nobody is protected."""
 
 
-class Select(Enum):
+class CandidateSelection(Enum):
     """How a gang's candidates are chosen (Gödel's ``candidatesSelectPolicy``)."""
 
     #: The best node of all.
@@ -29,7 +29,7 @@ class Select(Enum):
     RANDOM = "random"
 
 
-class Guard(Enum):
+class EvictionGuard(Enum):
     """Why a pod may not be asked to leave."""
 
     #: It is not running.
@@ -68,7 +68,7 @@ class PreemptionRules(msgspec.Struct, frozen=True):
     #: Seconds after which a preemptor no longer waits for its victims.
     patience: float = 120.0
     #: How candidates are chosen.
-    select: Select = Select.BEST
+    select: CandidateSelection = CandidateSelection.BEST
     #: Nodes that are looked at closely where not all are.
     candidates: int = 100
 
@@ -77,23 +77,25 @@ OFF: Final = PreemptionRules(enabled=False)
 """Nobody pushes anybody out."""
 
 
-def guard_of(cluster: Cluster, rules: PreemptionRules, row: int, now: float) -> Guard | None:
+def guard_of(
+    cluster: Cluster, rules: PreemptionRules, row: int, now: float
+) -> EvictionGuard | None:
     """What keeps a pod from being asked to leave, priorities and budgets aside."""
     pods = cluster.pods
     if int(pods.state[row]) != PodState.BOUND:  # NumPy's own number asks the enum's class each time
-        return Guard.NOT_RUNNING
-    if int(pods.leaving[row]) != Stay.STAYS:
-        return Guard.LEAVING
+        return EvictionGuard.NOT_RUNNING
+    if int(pods.leaving[row]) != EvictionState.STAYS:
+        return EvictionGuard.LEAVING
     if pods.priority[row] >= rules.protected_from:
-        return Guard.PROTECTED
+        return EvictionGuard.PROTECTED
     traits = cluster.traits[int(pods.traits[row])]
     if traits.is_others:
-        return Guard.OTHERS
+        return EvictionGuard.OTHERS
     if traits.can_be_preempted is False:
-        return Guard.FORBIDDEN
+        return EvictionGuard.FORBIDDEN
     if rules.opt_in and not traits.can_be_preempted:
-        return Guard.NOT_OPTED_IN
-    return Guard.RECENT if now < protected_until(cluster, rules, row) else None
+        return EvictionGuard.NOT_OPTED_IN
+    return EvictionGuard.RECENT if now < protected_until(cluster, rules, row) else None
 
 
 def protected_until(cluster: Cluster, rules: PreemptionRules, row: int) -> float:
@@ -105,10 +107,10 @@ def protected_until(cluster: Cluster, rules: PreemptionRules, row: int) -> float
 
 def guard_against(
     cluster: Cluster, rules: PreemptionRules, row: int, priority: int, now: float
-) -> Guard | None:
+) -> EvictionGuard | None:
     """What keeps a pod from being preempted by one of this priority, budgets aside."""
     if cluster.pods.priority[row] >= priority:
-        return Guard.PRIORITY
+        return EvictionGuard.PRIORITY
     return guard_of(cluster, rules, row, now)
 
 

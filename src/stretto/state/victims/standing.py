@@ -15,36 +15,36 @@ from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.rows.pods import NO_SLOT
 from stretto.state.victims.columns import KEPT, LEAVING, MAY_BE_ASKED, NOMINEE
-from stretto.state.victims.rules import Guard, PreemptionRules, guard_of, protected_until
-from stretto.state.work.evictions import Stay
+from stretto.state.victims.rules import EvictionGuard, PreemptionRules, guard_of, protected_until
+from stretto.state.work.evictions import EvictionState
 
 
-class Kinds:
+class VictimKinds:
     """Tells kinds by a profile's rules."""
 
     def __init__(self, cluster: Cluster, rules: PreemptionRules) -> None:
         """Nothing asked yet."""
         self._cluster = cluster
         self._rules = rules
-        self._thaw: list[tuple[float, int, int]] = []
+        self._protection_ends: list[tuple[float, int, int]] = []
 
     def clear(self) -> None:
         """Everybody is about to be asked about again."""
-        self._thaw.clear()
+        self._protection_ends.clear()
 
     def of(self, row: int, now: float) -> int | None:
         """The kind of a row; ``None`` where it is on no node or may not be asked."""
         pods = self._cluster.pods
         if pods.slot[row] == NO_SLOT:
             return None
-        if int(pods.leaving[row]) == Stay.LEAVES:
+        if int(pods.leaving[row]) == EvictionState.LEAVES:
             return LEAVING
         if int(pods.state[row]) == PodState.NOMINATED:
             return NOMINEE
         guard = guard_of(self._cluster, self._rules, row, now)
-        if guard is Guard.RECENT:
+        if guard is EvictionGuard.RECENT:
             until = protected_until(self._cluster, self._rules, row)
-            heappush(self._thaw, (until, row, int(pods.serial[row])))
+            heappush(self._protection_ends, (until, row, int(pods.serial[row])))
         return MAY_BE_ASKED if guard is None else None
 
     def of_many(self, rows: npt.NDArray[np.int64], now: float) -> npt.NDArray[np.uint8]:
@@ -52,22 +52,24 @@ class Kinds:
         pods, rules = self._cluster.pods, self._rules
         kinds = np.full(len(rows), KEPT, np.uint8)
         running = pods.state[rows] == PodState.BOUND
-        running &= (pods.leaving[rows] == Stay.STAYS) & (pods.priority[rows] < rules.protected_from)
+        running &= (pods.leaving[rows] == EvictionState.STAYS) & (
+            pods.priority[rows] < rules.protected_from
+        )
         slow = running & (pods.traits[rows] != NO_TRAITS)
         if rules.protected_for > 0:
             slow |= running
         if not rules.opt_in:
             kinds[running] = MAY_BE_ASKED
         kinds[pods.state[rows] == PodState.NOMINATED] = NOMINEE
-        kinds[pods.leaving[rows] == Stay.LEAVES] = LEAVING
+        kinds[pods.leaving[rows] == EvictionState.LEAVES] = LEAVING
         for at in np.flatnonzero(slow).tolist():
             kind = self.of(int(rows[at]), now)
             kinds[at] = KEPT if kind is None else kind
         return kinds
 
-    def thawed(self, now: float) -> Iterator[int]:
+    def protection_ended(self, now: float) -> Iterator[int]:
         """Rows whose protection is over."""
-        while self._thaw and self._thaw[0][0] <= now:
-            _, row, serial = heappop(self._thaw)
+        while self._protection_ends and self._protection_ends[0][0] <= now:
+            _, row, serial = heappop(self._protection_ends)
             if self._cluster.pods.serial[row] == serial:
                 yield row

@@ -12,7 +12,7 @@ from stretto.api.types.heads import MetaHead
 from stretto.state.work.units import Cure
 
 
-class Arrival(NamedTuple):
+class PodArrival(NamedTuple):
     """A pod of ours that wants a node."""
 
     #: Its row; the row's state is ``GATED`` or ``PENDING``.
@@ -28,7 +28,7 @@ class Arrival(NamedTuple):
     template: int = -1
 
 
-class Departure(NamedTuple):
+class PodDeparture(NamedTuple):
     """A pod, in whatever state, that ended or was deleted; its row may be in use again."""
 
     #: The row it had.
@@ -61,7 +61,7 @@ class QueueChange(NamedTuple):
     queue: Queue | None
 
 
-class Changes:
+class ClusterChanges:
     """What one batch of events meant; absorbed in the order of the fields."""
 
     __slots__ = (
@@ -79,15 +79,15 @@ class Changes:
     def __init__(self) -> None:
         """Start with no change."""
         #: Pods that ended; first, because an arrival of the batch may use such a row again.
-        self.departures: list[Departure] = []
+        self.departures: list[PodDeparture] = []
         #: Queues that came, changed or went, in order; before all that lies in them.
         self.queues: list[QueueChange] = []
         #: PodGroups that came, changed or went, in order.
         self.groups: list[GroupChange] = []
         #: Pods that want a node, in order of arrival.
-        self.arrivals: list[Arrival] = []
+        self.arrivals: list[PodArrival] = []
         #: Waiting pods seen again with other gates, labels, annotations, owners or priority.
-        self.regrouped: list[Arrival] = []
+        self.regrouped: list[PodArrival] = []
         #: Rows seen bound, by us or by somebody else.
         self.bound: list[int] = []
         #: Rows that were assumed or bound and want a node again.

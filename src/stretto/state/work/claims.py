@@ -49,7 +49,7 @@ class UnitClaims(NamedTuple):
     at_least: int
 
 
-class NoPlace(NamedTuple):
+class PlacementFailure(NamedTuple):
     """Why one pod found no place."""
 
     #: Events that may cure it.
@@ -67,7 +67,7 @@ class VolumeChoice(NamedTuple):
     made: tuple[tuple[str, str], ...] = ()
 
 
-class Basis(NamedTuple):
+class SnapshotBasis(NamedTuple):
     """How far a snapshot had come; equal to the cluster's own, nothing has changed since."""
 
     #: Position in the ledger's log.
@@ -76,7 +76,7 @@ class Basis(NamedTuple):
     objects: int
 
 
-class Wait(NamedTuple):
+class AwaitedNode(NamedTuple):
     """A node that takes a pod once those who leave it already have left."""
 
     #: Its slot.
@@ -87,7 +87,7 @@ class Wait(NamedTuple):
     awaited: tuple[tuple[int, int], ...]
 
 
-class Preemption(NamedTuple):
+class UnitPreemption(NamedTuple):
     """What must leave before the claims of one unit can be bound."""
 
     #: Position in ``Plan.units`` of the claims that wait for it.
@@ -128,11 +128,11 @@ class Plan(NamedTuple):
     #: Volumes that pods get with their places, by claim.
     volumes: Mapping[int, VolumeChoice] = {}
     #: What the snapshot reflected; ``None`` where claims are judged by amounts anyway.
-    basis: Basis | None = None
+    basis: SnapshotBasis | None = None
     #: Counts and nodes that other pods' part in it follows from; ``None`` where they had none.
     others: tuple[int, int, int] | None = None
     #: What must leave for some of the units' claims.
-    preemptions: Sequence[Preemption] = ()
+    preemptions: Sequence[UnitPreemption] = ()
 
     def plain(self) -> "Plan":
         """The plan without the units for which somebody must leave first."""

@@ -18,7 +18,7 @@ from stretto.state.rows.pods import NO_SLOT, Pods
 from stretto.state.work.units import Unit
 
 
-class Stay(IntEnum):
+class EvictionState(IntEnum):
     """Whether a pod stays on its node, as ``Pods.leaving`` holds it."""
 
     #: It stays.
@@ -59,7 +59,7 @@ class EvictionOrder(msgspec.Struct, frozen=True):
     beyond: frozenset[int] = frozenset()
 
 
-class Leaving(msgspec.Struct):
+class PendingEviction(msgspec.Struct):
     """One pod that is to leave."""
 
     #: Its serial.
@@ -115,7 +115,7 @@ def short_of(unit: Unit, pods: Pods) -> int:
     """
     if not unit.is_gang or not unit.bound:
         return 0
-    leaves = pods.leaving[np.array(list(unit.bound), np.int64)] != Stay.STAYS
+    leaves = pods.leaving[np.array(list(unit.bound), np.int64)] != EvictionState.STAYS
     return unit.min_member - int(np.count_nonzero(~leaves)) if leaves.any() else 0
 
 
@@ -125,7 +125,7 @@ class Evictions:
     def __init__(self, pods: Pods) -> None:
         """Nobody leaves."""
         #: Pods that are to leave, by row.
-        self.leaving: dict[int, Leaving] = {}
+        self.leaving: dict[int, PendingEviction] = {}
         #: Nominations by row of each of their claims.
         self.nominations: dict[int, Nomination] = {}
         #: Serials of pods that wait and were first seen with a node's name of which nobody here
@@ -149,34 +149,34 @@ class Evictions:
         """Whether anybody leaves or waits."""
         return bool(self.leaving or self.nominations)
 
-    def is_leaving(self, row: int) -> bool:
+    def is_being_evicted(self, row: int) -> bool:
         """Whether a pod is known to leave."""
-        return int(self._pods.leaving[row]) == Stay.LEAVES
+        return int(self._pods.leaving[row]) == EvictionState.LEAVES
 
     def is_ours(self, row: int) -> bool:
         """Whether a pod leaves on our word."""
         known = self.leaving.get(row)
         return known is not None and known.cause is not None
 
-    def leave(self, row: int, why: Leaving) -> None:
+    def leave(self, row: int, why: PendingEviction) -> None:
         """A pod is to leave, or somebody has asked it to."""
         known = self.leaving.get(row)
         if known is not None and known.serial == why.serial:
             known.acknowledged = known.acknowledged or why.acknowledged
             return
         self.leaving[row] = why
-        self._pods.leaving[row] = Stay.LEAVES
+        self._pods.leaving[row] = EvictionState.LEAVES
         if why.slot != NO_SLOT:
             self._on_slot.setdefault(why.slot, set()).add(row)
 
     def stays(self, row: int) -> None:
         """A pod stays after all."""
-        self._pods.leaving[row] = Stay.STAYS
+        self._pods.leaving[row] = EvictionState.STAYS
         self._forget(row)
 
-    def give_up_on(self, row: int) -> None:
+    def abandon_victim(self, row: int) -> None:
         """A pod does not go: nobody counts on its room until it does."""
-        self._pods.leaving[row] = Stay.STUCK
+        self._pods.leaving[row] = EvictionState.STUCK
 
     def sweep(self, rows: Iterable[int]) -> None:
         """Forget those of some pods that have gone."""
@@ -196,7 +196,7 @@ class Evictions:
             row
             for row in self._on_slot.get(slot, ())
             if pods.slot[row] == slot
-            and int(pods.leaving[row]) == Stay.LEAVES
+            and int(pods.leaving[row]) == EvictionState.LEAVES
             and pods.serial[row] == self.leaving[row].serial
         ]
 
@@ -228,7 +228,7 @@ class Evictions:
             if self._wanting.get(row) is nomination:
                 del self._wanting[row]
 
-    def has_left(self, nomination: Nomination, victim: int) -> None:
+    def record_victim_gone(self, nomination: Nomination, victim: int) -> None:
         """One of those that claims wait for has gone."""
         del nomination.victims[victim]
         if self._wanting.get(victim) is nomination:
@@ -262,7 +262,7 @@ class Evictions:
         """Every nomination once, in the order in which they were made."""
         return list(self._waiting)
 
-    def wanted_by(self, row: int) -> Nomination | None:
+    def nomination_of(self, row: int) -> Nomination | None:
         """The nomination that waits for a pod to leave, if one does."""
         found = self._wanting.get(row)
         return found if found is not None and row in found.victims else None

@@ -5,7 +5,7 @@ from enum import StrEnum
 import msgspec
 
 
-class Goal(StrEnum):
+class ReschedulingGoal(StrEnum):
     """What is to come free."""
 
     #: Whole GPUs.
@@ -14,13 +14,13 @@ class Goal(StrEnum):
     NODES = "nodes"
 
 
-class Rescheduling(msgspec.Struct, frozen=True):
+class ReschedulingRules(msgspec.Struct, frozen=True):
     """A plane that moves pods by itself, now and then."""
 
     #: Seconds between two looks.
     every: float
     #: What is to come free.
-    goal: Goal = Goal.GPUS
+    goal: ReschedulingGoal = ReschedulingGoal.GPUS
     #: Moves at most that one look begins.
     moves: int = 10
     #: Whether it only works out what it would do, and counts it.

@@ -72,7 +72,7 @@ class Cure(IntFlag):
     ANY = 8191
 
 
-class Outcome(IntEnum):
+class UnitOutcome(IntEnum):
     """What a shard's answers so far mean for a unit once the last one is in; later ones win."""
 
     #: No answer yet, or every pod was placed.
@@ -123,7 +123,7 @@ class Unit(msgspec.Struct, gc=False, eq=False):
     #: Rows at the shard that have not been answered yet.
     away: Sequence[int] = ()
     #: What the answers so far mean.
-    outcome: Outcome = Outcome.NONE
+    outcome: UnitOutcome = UnitOutcome.NONE
     #: Class to blame for the last "no"; -1 for none.
     blame: int = -1
     #: ``Cure`` bits of that "no".
@@ -226,7 +226,7 @@ class Dispatch(msgspec.Struct, frozen=True, gc=False):
     blocking: bool = False
 
 
-class Why(Enum):
+class SetbackReason(Enum):
     """Why a shard sends pods back."""
 
     #: They fit nowhere now: the unit sleeps.
@@ -248,7 +248,7 @@ class Setback(msgspec.Struct, frozen=True, gc=False):
     #: Events that may cure it; ``NONE`` sends it to back-off instead of sleep.
     cures: Cure
     #: Whether they were tried at all.
-    why: Why = Why.NO_PLACE
+    why: SetbackReason = SetbackReason.NO_PLACE
     #: What the FailedScheduling event of each row says, in their order; empty where not known.
     messages: tuple[str, ...] = ()
 

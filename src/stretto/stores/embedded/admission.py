@@ -73,7 +73,7 @@ def decode_changed(kind: Kind, body: bytes) -> PodHead | ObjectHead:
 
 def place_of(kind: Kind, name: str, head: PodHead | ObjectHead, rng: Rng) -> tuple[str, str]:
     """Namespace and name of a new object; a missing name is made from ``generateName``."""
-    name = name or made_up(head, rng)
+    name = name or generated_name(head, rng)
     if not is_dns_subdomain(name):
         dns_subdomain(name, f"{kind.kind.lower()}.metadata.name")
     namespace = head.metadata.namespace
@@ -88,7 +88,7 @@ def place_of(kind: Kind, name: str, head: PodHead | ObjectHead, rng: Rng) -> tup
     return "", name
 
 
-def made_up(head: PodHead | ObjectHead, rng: Rng) -> str:
+def generated_name(head: PodHead | ObjectHead, rng: Rng) -> str:
     """A name from ``generateName`` and five letters; the empty text where that is not given."""
     prefix = head.metadata.generate_name
     return prefix and prefix + "".join([rng.choice(SUFFIX_LETTERS) for _ in range(5)])

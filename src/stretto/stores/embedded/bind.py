@@ -9,24 +9,24 @@ from itertools import accumulate, pairwise, repeat
 
 from stretto.api.wire.kinds import POD
 from stretto.base.arrays import WORTHWHILE
-from stretto.stores.embedded.disruption import Budgets
-from stretto.stores.embedded.table import Draft
+from stretto.stores.embedded.disruption import DisruptionBudgets
+from stretto.stores.embedded.table import TableDraft
 from stretto.stores.embedded.update import leave, not_found
 from stretto.stores.store import (
     Bind,
-    Code,
-    Event,
     EventType,
     Eviction,
-    Outcome,
     Record,
     Replies,
     Reply,
+    StatusReason,
     UnitReplies,
+    WatchEvent,
+    WriteOutcome,
 )
 
 
-def draft_binds(draft: Draft, binds: Sequence[Bind], nodes: Mapping[str, Record]) -> Replies:
+def draft_binds(draft: TableDraft, binds: Sequence[Bind], nodes: Mapping[str, Record]) -> Replies:
     """Bind pods to nodes, each for itself."""
     if len(binds) >= WORTHWHILE:
         bound = _bind_all(draft, binds, nodes)
@@ -35,7 +35,7 @@ def draft_binds(draft: Draft, binds: Sequence[Bind], nodes: Mapping[str, Record]
     return [_bind_one(draft, bind, nodes) for bind in binds]
 
 
-def _bind_one(draft: Draft, bind: Bind, nodes: Mapping[str, Record]) -> Reply:
+def _bind_one(draft: TableDraft, bind: Bind, nodes: Mapping[str, Record]) -> Reply:
     """Bind one pod, or say why it cannot be bound."""
     old = draft.find(bind.namespace, bind.name)
     if old is None:
@@ -44,10 +44,14 @@ def _bind_one(draft: Draft, bind: Bind, nodes: Mapping[str, Record]) -> Reply:
         return _namesake(old)
     if old.node or old.deleting or bind.node not in nodes:
         return _not_bound(bind, old)
-    return Reply(Outcome.OK, record=draft.put(old, _bound(old, bind, draft.version + 1), bind=True))
+    return Reply(
+        WriteOutcome.OK, record=draft.put(old, _bound(old, bind, draft.version + 1), bind=True)
+    )
 
 
-def _bind_all(draft: Draft, binds: Sequence[Bind], nodes: Mapping[str, Record]) -> Replies | None:
+def _bind_all(
+    draft: TableDraft, binds: Sequence[Bind], nodes: Mapping[str, Record]
+) -> Replies | None:
     """Bind pods of one namespace that all can be bound; ``None`` where one of them cannot."""
     namespaces = {bind.namespace for bind in binds}
     if len(namespaces) != 1:
@@ -65,10 +69,10 @@ def _bind_all(draft: Draft, binds: Sequence[Bind], nodes: Mapping[str, Record]) 
     versions = range(draft.version + 1, draft.version + 1 + len(binds))
     records = list(map(_bound, olds, binds, versions))
     draft.staged.setdefault(namespace, {}).update(zip(names, records, strict=True))
-    draft.events += map(Event, repeat(EventType.MODIFIED), records, repeat(None), repeat(True))
+    draft.events += map(WatchEvent, repeat(EventType.MODIFIED), records, repeat(None), repeat(True))
     draft.olds += olds
     draft.version = versions[-1]
-    return list(map(Reply, repeat(Outcome.OK), repeat(Code.NONE), repeat(""), records))
+    return list(map(Reply, repeat(WriteOutcome.OK), repeat(StatusReason.NONE), repeat(""), records))
 
 
 def _bound(old: Record, bind: Bind, version: int) -> Record:
@@ -80,7 +84,7 @@ def _bound(old: Record, bind: Bind, version: int) -> Record:
 
 
 def draft_units(
-    draft: Draft, units: Sequence[Sequence[Bind]], nodes: Mapping[str, Record]
+    draft: TableDraft, units: Sequence[Sequence[Bind]], nodes: Mapping[str, Record]
 ) -> UnitReplies:
     """Bind units, each with all of its pods or with none."""
     bound = _bind_all(draft, [bind for unit in units for bind in unit], nodes)
@@ -93,16 +97,18 @@ def draft_units(
         replies = draft_binds(draft, unit, nodes)
         failed = None
         if len(draft.events) < mark + len(unit):  # one of them at least makes no new record
-            failed = next((reply for reply in replies if reply.outcome is not Outcome.OK), None)
+            failed = next(
+                (reply for reply in replies if reply.outcome is not WriteOutcome.OK), None
+            )
         if failed is not None:
             draft.rewind(mark)
-            replies = [_left_out(reply, failed) for reply in replies]
+            replies = [_unit_refused(reply, failed) for reply in replies]
         answers.append(replies)
     return answers
 
 
 def draft_evictions(
-    draft: Draft, evictions: Sequence[Eviction], budgets: Budgets, now: str
+    draft: TableDraft, evictions: Sequence[Eviction], budgets: DisruptionBudgets, now: str
 ) -> Replies:
     """Let pods go as far as their disruption budgets allow."""
     replies: Replies = []
@@ -119,30 +125,30 @@ def draft_evictions(
             replies.append(refusal)
             continue
         budgets.spend(old)
-        replies.append(Reply(Outcome.OK, record=leave(draft, old, now)))
+        replies.append(Reply(WriteOutcome.OK, record=leave(draft, old, now)))
     return replies
 
 
 def _not_bound(bind: Bind, old: Record) -> Reply:
     """The answer to a bind of a pod that has a node or leaves, or to a node that is not there."""
     if old.node == bind.node:
-        return Reply(Outcome.OK, record=old)
+        return Reply(WriteOutcome.OK, record=old)
     if old.node or old.deleting:
         state = f"bound to {old.node}" if old.node else "being deleted"
         text = f"pod {old.namespace}/{old.name} is {state}; let its claim go"
-        return Reply(Outcome.CONFLICT, Code.CONFLICT, text, old)
+        return Reply(WriteOutcome.CONFLICT, StatusReason.CONFLICT, text, old)
     text = f"node {bind.node} was not found; place pod {old.namespace}/{old.name} again"
-    return Reply(Outcome.REFUSED, Code.NOT_FOUND, text, old)
+    return Reply(WriteOutcome.REFUSED, StatusReason.NOT_FOUND, text, old)
 
 
 def _namesake(old: Record) -> Reply:
     text = f"pod {old.namespace}/{old.name} is another one now, with uid {old.uid}"
-    return Reply(Outcome.CONFLICT, Code.CONFLICT, text, old)
+    return Reply(WriteOutcome.CONFLICT, StatusReason.CONFLICT, text, old)
 
 
-def _left_out(reply: Reply, failed: Reply) -> Reply:
+def _unit_refused(reply: Reply, failed: Reply) -> Reply:
     """The answer to a pod that could have been bound, but not its whole unit."""
-    if reply.outcome is not Outcome.OK:
+    if reply.outcome is not WriteOutcome.OK:
         return reply
     text = f"not bound, because its unit could not be bound as a whole: {failed.message}"
-    return Reply(Outcome.CONFLICT, Code.CONFLICT, text)
+    return Reply(WriteOutcome.CONFLICT, StatusReason.CONFLICT, text)

@@ -12,11 +12,24 @@ from stretto.api.wire.names import is_dns_subdomain
 from stretto.base.arrays import WORTHWHILE
 from stretto.base.errors import InputError
 from stretto.base.rng import Rng
-from stretto.stores.embedded.admission import DEFAULT_NAMESPACE, decode_object, made_up, place_of
-from stretto.stores.embedded.table import Draft
-from stretto.stores.embedded.templates import Patterns
+from stretto.stores.embedded.admission import (
+    DEFAULT_NAMESPACE,
+    decode_object,
+    generated_name,
+    place_of,
+)
+from stretto.stores.embedded.table import TableDraft
+from stretto.stores.embedded.templates import TemplateCache
 from stretto.stores.embedded.update import invalid
-from stretto.stores.store import Code, Event, EventType, Outcome, Record, Replies, Reply
+from stretto.stores.store import (
+    EventType,
+    Record,
+    Replies,
+    Reply,
+    StatusReason,
+    WatchEvent,
+    WriteOutcome,
+)
 
 NAME_TRIES: Final = 8
 """How often a made-up name is made anew when it is taken, as an API server does."""
@@ -29,7 +42,7 @@ _ENDS: Final = [f"{number:03x}" for number in range(1 << 12)]
 """The last three digits of versions."""
 
 
-class Birth(msgspec.Struct, frozen=True, gc=False):
+class CreateSettings(msgspec.Struct, frozen=True, gc=False):
     """What new objects get from their store."""
 
     #: First characters of every uid.
@@ -39,10 +52,10 @@ class Birth(msgspec.Struct, frozen=True, gc=False):
     #: Where endings of made-up names come from.
     rng: Rng
     #: What reads the pods.
-    patterns: Patterns
+    patterns: TemplateCache
 
 
-class Born(NamedTuple):
+class CreatedObjects(NamedTuple):
     """New objects by columns."""
 
     #: Their names.
@@ -53,7 +66,7 @@ class Born(NamedTuple):
     heads: Sequence[PodHead | None]
 
 
-def draft_births(draft: Draft, bodies: Sequence[bytes], birth: Birth) -> Replies:
+def draft_creates(draft: TableDraft, bodies: Sequence[bytes], birth: CreateSettings) -> Replies:
     """Add objects. A uid is the store's identity and a version, which no other object ever has."""
     if draft.table.kind == POD and len(bodies) >= WORTHWHILE:
         drafted_at_once = _draft_pods(draft, bodies, birth)
@@ -62,7 +75,7 @@ def draft_births(draft: Draft, bodies: Sequence[bytes], birth: Birth) -> Replies
     return [_draft_one(draft, body, birth) for body in bodies]
 
 
-def _draft_one(draft: Draft, body: bytes, birth: Birth) -> Reply:
+def _draft_one(draft: TableDraft, body: bytes, birth: CreateSettings) -> Reply:
     """Add one object, or say why it cannot be added."""
     kind, pod = draft.table.kind, None
     head: PodHead | ObjectHead
@@ -83,10 +96,12 @@ def _draft_one(draft: Draft, body: bytes, birth: Birth) -> Reply:
             return _taken(old)
         name = free
     ending = (pod and pod.metadata.deletion_timestamp) or ""
-    return _add(draft, birth, namespace, Born([name], [body], [pod]), ending)[0]
+    return _add(draft, birth, namespace, CreatedObjects([name], [body], [pod]), ending)[0]
 
 
-def _draft_pods(draft: Draft, bodies: Sequence[bytes], birth: Birth) -> Replies | None:
+def _draft_pods(
+    draft: TableDraft, bodies: Sequence[bytes], birth: CreateSettings
+) -> Replies | None:
     """Add sound pods of one namespace, all of them new; ``None`` where they are anything else."""
     try:
         names, heads = birth.patterns.read(bodies)
@@ -102,10 +117,16 @@ def _draft_pods(draft: Draft, bodies: Sequence[bytes], birth: Birth) -> Replies 
     taken = draft.table.spaces.get(namespace, {})
     if not taken.keys().isdisjoint(names) or len(set(names)) < len(names):
         return None
-    return _add(draft, birth, namespace, Born(names, bodies, heads))
+    return _add(draft, birth, namespace, CreatedObjects(names, bodies, heads))
 
 
-def _add(draft: Draft, birth: Birth, namespace: str, born: Born, deleting: str = "") -> Replies:
+def _add(
+    draft: TableDraft,
+    birth: CreateSettings,
+    namespace: str,
+    born: CreatedObjects,
+    deleting: str = "",
+) -> Replies:
     """Add objects whose names are free.
 
     All of them are born terminating where ``deleting`` says since when.
@@ -128,10 +149,10 @@ def _add(draft: Draft, birth: Birth, namespace: str, born: Born, deleting: str =
         )
     )
     draft.staged.setdefault(namespace, {}).update(zip(born.names, records, strict=True))
-    draft.events += map(Event, repeat(EventType.ADDED), records, born.heads)
+    draft.events += map(WatchEvent, repeat(EventType.ADDED), records, born.heads)
     draft.olds += repeat(None, len(records))
     draft.version += len(records)
-    return list(map(Reply, repeat(Outcome.OK), repeat(Code.NONE), repeat(""), records))
+    return list(map(Reply, repeat(WriteOutcome.OK), repeat(StatusReason.NONE), repeat(""), records))
 
 
 def _uids(identity: str, versions: range) -> list[str]:
@@ -149,10 +170,10 @@ def _is_sound(name: str) -> bool:
     return not name or is_dns_subdomain(name)
 
 
-def _free_name(draft: Draft, namespace: str, head: PodHead | ObjectHead, rng: Rng) -> str:
+def _free_name(draft: TableDraft, namespace: str, head: PodHead | ObjectHead, rng: Rng) -> str:
     """Another made-up name, or the empty text where all tries were taken."""
     for _ in range(NAME_TRIES):
-        name = made_up(head, rng)
+        name = generated_name(head, rng)
         if draft.find(namespace, name) is None:
             return name
     return ""
@@ -161,4 +182,4 @@ def _free_name(draft: Draft, namespace: str, head: PodHead | ObjectHead, rng: Rn
 def _taken(old: Record) -> Reply:
     place = f"{old.namespace}/{old.name}" if old.namespace else old.name
     text = f"{old.kind.kind} {place} exists already"
-    return Reply(Outcome.CONFLICT, Code.ALREADY_EXISTS, text, old)
+    return Reply(WriteOutcome.CONFLICT, StatusReason.ALREADY_EXISTS, text, old)

@@ -17,9 +17,9 @@ from stretto.api.types.core import PodDisruptionBudgetSpec
 from stretto.api.wire.refusals import refusal
 from stretto.api.wire.selectors import Selector, label_selector
 from stretto.base.errors import InputError, StrettoError, UnknownNameError
-from stretto.stores.embedded.table import Table
-from stretto.stores.facts import OwnerFacts, PodFacts, decode_pod_facts
-from stretto.stores.store import Code, Event, EventType, Outcome, Record, Reply
+from stretto.stores.embedded.table import ObjectTable
+from stretto.stores.facts import OwnerFacts, PodRecordFacts, decode_pod_facts
+from stretto.stores.store import EventType, Record, Reply, StatusReason, WatchEvent, WriteOutcome
 
 _PERCENT: Final = re.compile(r"[0-9]{1,3}%")
 _POLICIES: Final = (None, "IfHealthyBudget", "AlwaysAllow")
@@ -31,14 +31,14 @@ Scale = Callable[[str, OwnerFacts], int | None]
 """How many pods an owner in a namespace wants; ``None`` where the store does not know it."""
 
 
-class _Body(msgspec.Struct, frozen=True, gc=False):
+class _BudgetBody(msgspec.Struct, frozen=True, gc=False):
     """The part of a budget object that matters here."""
 
     #: The budget; absent, as Kubernetes allows, it covers no pod.
     spec: PodDisruptionBudgetSpec = PodDisruptionBudgetSpec()
 
 
-class Budget(msgspec.Struct, frozen=True, gc=False):
+class CompiledBudget(msgspec.Struct, frozen=True, gc=False):
     """A budget that has been checked and compiled."""
 
     #: The spec as written.
@@ -55,10 +55,10 @@ class Budget(msgspec.Struct, frozen=True, gc=False):
         return expected
 
 
-_DECODER: Final = msgspec.json.Decoder(_Body)
+_DECODER: Final = msgspec.json.Decoder(_BudgetBody)
 
 
-def decode_budget(body: bytes) -> Budget:
+def decode_budget(body: bytes) -> CompiledBudget:
     """A budget's JSON, checked as an API server does; bad ones are refused with the path."""
     try:
         spec = _DECODER.decode(body).spec
@@ -79,7 +79,7 @@ def decode_budget(body: bytes) -> Budget:
     except UnknownNameError as error:
         where = "poddisruptionbudget.spec.selector"
         raise InputError(where, error.name, f"a label selector: {error}") from error
-    return Budget(spec, selector)
+    return CompiledBudget(spec, selector)
 
 
 def _check_amount(field: str, amount: int | str | None) -> None:
@@ -100,7 +100,7 @@ def _share(amount: int | str, whole: int) -> int:
     return amount if isinstance(amount, int) else ceil(int(amount[:-1]) * whole / 100)
 
 
-class _Pod(msgspec.Struct, frozen=True, gc=False):
+class _CoveredPod(msgspec.Struct, frozen=True, gc=False):
     """A covered pod, as the counts see it."""
 
     #: Whether it serves.
@@ -109,7 +109,7 @@ class _Pod(msgspec.Struct, frozen=True, gc=False):
     owner: OwnerFacts | None
 
 
-class _Tally:
+class _BudgetTally:
     """One budget's covered pods as of a position in the pods' history."""
 
     def __init__(self, record: Record) -> None:
@@ -126,9 +126,9 @@ class _Tally:
         self.owed = 0
         #: How far the pods' history has been read; before its start where all must be counted.
         self.position = -1
-        self._pods: dict[str, _Pod] = {}
+        self._pods: dict[str, _CoveredPod] = {}
 
-    def catch_up(self, pods: Table) -> None:
+    def catch_up(self, pods: ObjectTable) -> None:
         """Bring the counts up to the pods as they are now."""
         history = pods.history
         start = self.position - history.dropped
@@ -136,7 +136,7 @@ class _Tally:
             self._pods.clear()
             self.owners.clear()
             self.healthy = self.owed = 0
-            known: dict[int, PodFacts | None] = {}
+            known: dict[int, PodRecordFacts | None] = {}
             for record in pods.spaces.get(self.record.namespace, {}).values():
                 key = id(record.body)  # running pods of one template may share their body
                 if key not in known:
@@ -148,11 +148,11 @@ class _Tally:
                     self._see(event)
         self.position = history.end
 
-    def covers(self, facts: PodFacts) -> bool:
+    def covers(self, facts: PodRecordFacts) -> bool:
         """Whether the budget selects a pod."""
         return self.budget.selector.matches(facts.metadata.labels or {})
 
-    def put(self, uid: str, pod: _Pod | None) -> _Pod | None:
+    def put(self, uid: str, pod: _CoveredPod | None) -> _CoveredPod | None:
         """Count a pod as it is now, or no more where it is ``None``; the pod as it was counted."""
         old = self._pods.pop(uid, None)
         if old is not None:
@@ -166,7 +166,7 @@ class _Tally:
             self.owners[pod.owner] += 1
         return old
 
-    def _see(self, event: Event) -> None:
+    def _see(self, event: WatchEvent) -> None:
         record = event.record
         if event.type is EventType.DELETED:
             self.put(record.uid, None)
@@ -175,25 +175,25 @@ class _Tally:
         if event.type is EventType.ADDED and record.uid in self._pods:
             self.owed = max(0, self.owed - 1)
 
-    def _count(self, record: Record, facts: PodFacts | None) -> None:
+    def _count(self, record: Record, facts: PodRecordFacts | None) -> None:
         """Count a pod as it is now; one that is covered no more, or over, is left out."""
         if facts is None or facts.phase in _OVER or not self.covers(facts):
             self.put(record.uid, None)
             return
         owners = facts.metadata.owner_references or ()
         owner = next((each for each in owners if each.controller), None)
-        self.put(record.uid, _Pod(_is_healthy(record, facts), owner))
+        self.put(record.uid, _CoveredPod(_is_healthy(record, facts), owner))
 
 
-class Budgets:
+class DisruptionBudgets:
     """Answers whether a pod may be evicted, from live pods and the budgets of its namespace."""
 
-    def __init__(self, pods: Table, budgets: Table, scale: Scale) -> None:
+    def __init__(self, pods: ObjectTable, budgets: ObjectTable, scale: Scale) -> None:
         """``scale`` says how many pods an owner wants."""
         self._pods = pods
         self._budgets = budgets
         self._scale = scale
-        self._tallies: dict[str, _Tally] = {}
+        self._tallies: dict[str, _BudgetTally] = {}
 
     def refusal(self, pod: Record) -> Reply | None:
         """Why the pod may not be evicted now, or ``None`` when it may."""
@@ -203,12 +203,12 @@ class Budgets:
         try:
             tallies = [each for each in self._of(pod.namespace) if each.covers(facts)]
         except StrettoError as error:
-            return Reply(Outcome.REFUSED, Code.INTERNAL, str(error))
+            return Reply(WriteOutcome.REFUSED, StatusReason.INTERNAL, str(error))
         if len(tallies) > 1:
             names = ", ".join(tally.record.name for tally in tallies)
             text = f"pod {pod.namespace}/{pod.name} has more than one disruption budget ({names}), "
             hint = "which an eviction does not support: leave it one"
-            return Reply(Outcome.REFUSED, Code.INTERNAL, text + hint)
+            return Reply(WriteOutcome.REFUSED, StatusReason.INTERNAL, text + hint)
         return self._overdrawn(tallies[0], pod, facts) if tallies else None
 
     def spend(self, pod: Record) -> None:
@@ -241,14 +241,14 @@ class Budgets:
         """Count everything again: an eviction that was spent did not happen."""
         self._tallies.clear()
 
-    def _of(self, namespace: str) -> list[_Tally]:
+    def _of(self, namespace: str) -> list[_BudgetTally]:
         """The tallies of a namespace's budgets, up to date; those of gone budgets are dropped."""
         tallies, new = [], False
         records = self._budgets.spaces.get(namespace, {}).values()
         for record in records:
             tally = self._tallies.get(record.uid)
             if tally is None or tally.record.version != record.version:
-                tally, new = _Tally(record), True
+                tally, new = _BudgetTally(record), True
                 self._tallies[record.uid] = tally
             tally.catch_up(self._pods)
             tallies.append(tally)
@@ -259,7 +259,7 @@ class Budgets:
     def _count_budgets(self) -> int:
         return sum(len(space) for space in self._budgets.spaces.values())
 
-    def _overdrawn(self, tally: _Tally, pod: Record, facts: PodFacts) -> Reply | None:
+    def _overdrawn(self, tally: _BudgetTally, pod: Record, facts: PodRecordFacts) -> Reply | None:
         """The 429 of a budget that is used up."""
         healthy, expected = tally.healthy, self._expected(tally)
         desired = tally.budget.desired(expected)
@@ -270,14 +270,14 @@ class Budgets:
         if expected > 0 and healthy > desired:
             return None
         return Reply(
-            Outcome.REFUSED,
-            Code.TOO_MANY_REQUESTS,
+            WriteOutcome.REFUSED,
+            StatusReason.TOO_MANY_REQUESTS,
             f"evicting pod {pod.namespace}/{pod.name} would break its disruption budget "
             f"{tally.record.name}: {healthy} of {expected} pods are healthy and {desired} must be; "
             "try again when more are healthy",
         )
 
-    def _expected(self, tally: _Tally) -> int:
+    def _expected(self, tally: _BudgetTally) -> int:
         """Pods that the owners want; of those without a known owner, the live and the owed ones."""
         expected = tally.owed
         for owner, count in tally.owners.items():
@@ -290,7 +290,7 @@ class Budgets:
         return None if owner is None else self._scale(namespace, owner)
 
 
-def _facts(record: Record) -> PodFacts | None:
+def _facts(record: Record) -> PodRecordFacts | None:
     """A pod's facts; ``None`` for one that cannot be read: it must not stop the others."""
     try:
         return decode_pod_facts(record.body)
@@ -298,10 +298,10 @@ def _facts(record: Record) -> PodFacts | None:
         return None
 
 
-def _is_healthy(record: Record, facts: PodFacts) -> bool:
+def _is_healthy(record: Record, facts: PodRecordFacts) -> bool:
     """Whether a pod serves: bound, wanted, and nobody says that it is not ready."""
     return bool(record.node) and not record.deleting and facts.ready is not False
 
 
-def _is_unprotected(record: Record, facts: PodFacts) -> bool:
+def _is_unprotected(record: Record, facts: PodRecordFacts) -> bool:
     return not record.node or bool(record.deleting) or facts.phase in _UNPROTECTED

@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import Final
 
 from stretto.base.errors import TooOldError
-from stretto.stores.store import Event
+from stretto.stores.store import WatchEvent
 
 HISTORY: Final = 1 << 15
 """Events kept for each kind unless told otherwise: 40 MB of pods' heads, and two thirds of a second
@@ -19,7 +19,7 @@ at 50,000 changes a second for a reader that is busy with something else."""
 _VERSION: Final = attrgetter("record.version")
 
 
-class History:
+class EventHistory:
     """Events of one kind, oldest first, with rising versions."""
 
     __slots__ = ("dropped", "events", "floor", "limit")
@@ -27,7 +27,7 @@ class History:
     def __init__(self, limit: int, floor: int) -> None:
         """Keep at least the last ``limit`` events; nothing is known of versions up to ``floor``."""
         #: The events that are still kept.
-        self.events: list[Event] = []
+        self.events: list[WatchEvent] = []
         #: How many events came before the first that is kept.
         self.dropped = 0
         #: Version up to which changes are no longer known; a watch may start here or later.
@@ -40,7 +40,7 @@ class History:
         """The position behind the newest event."""
         return self.dropped + len(self.events)
 
-    def extend(self, events: Sequence[Event]) -> None:
+    def extend(self, events: Sequence[WatchEvent]) -> None:
         """Add changes and drop the oldest; who reads after every write keeps up with any batch.
 
         An eighth more than the limit is kept, so that dropping is done rarely and in bulk.
@@ -70,14 +70,14 @@ class HistoryWatch:
 
     __slots__ = ("_closed", "_history", "_position", "_since")
 
-    def __init__(self, history: History, since: int, position: int) -> None:
+    def __init__(self, history: EventHistory, since: int, position: int) -> None:
         self._history = history
         #: Version asked for, then that of the newest event read: for the message only.
         self._since = since
         self._position = position
         self._closed = False
 
-    def poll(self, limit: int = 4096) -> list[Event]:
+    def poll(self, limit: int = 4096) -> list[WatchEvent]:
         """The next changes, oldest first, at most ``limit``; empty when there are none now.
 
         Raises:

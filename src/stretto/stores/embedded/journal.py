@@ -15,8 +15,8 @@ import msgspec
 from stretto.api.wire.kinds import Kind
 from stretto.stores.embedded.create import IDENTITY_CHARS
 from stretto.stores.embedded.schema import FIRST_LOADED_KEY, connect, opening_error, writing_reply
-from stretto.stores.embedded.table import Draft, JournalError
-from stretto.stores.store import Code, EventType, Outcome, Record, Reply
+from stretto.stores.embedded.table import JournalError, TableDraft
+from stretto.stores.store import EventType, Record, Reply, StatusReason, WriteOutcome
 
 _INSERT: Final = (
     "INSERT INTO objects (id, kind, namespace, name, version, created, body)"
@@ -41,7 +41,7 @@ _READ: Final = (
     " o.body, b.version, b.node, b.annotations"
     " FROM objects o LEFT JOIN bindings b ON b.id = o.id ORDER BY o.id"
 )
-_is_birth: Final = re.compile("[0-9a-f]{12}").fullmatch
+_is_create: Final = re.compile("[0-9a-f]{12}").fullmatch
 _ENCODE: Final = msgspec.json.Encoder().encode
 _DECODE_NOTES: Final = msgspec.json.Decoder(dict[str, str]).decode
 
@@ -93,14 +93,14 @@ class SqliteJournal:
 
     # ---------------------------------------------------------------- writing
 
-    def write(self, draft: Draft) -> None:
+    def write(self, draft: TableDraft) -> None:
         """Keep all changes of a draft or none.
 
         Raises:
             JournalError: the draft was not kept, or may not have been (an unknown outcome).
         """
         if self._failed:
-            raise JournalError(Reply(Outcome.REFUSED, Code.UNAVAILABLE, self._failed))
+            raise JournalError(Reply(WriteOutcome.REFUSED, StatusReason.UNAVAILABLE, self._failed))
         rows: Rows = {}
         kind = self._kind_key(draft.table.kind)
         for event, old in zip(draft.events, draft.olds, strict=True):
@@ -177,7 +177,7 @@ class SqliteJournal:
             connection.execute("COMMIT")
         except sqlite3.Error as error:
             reply = writing_reply(self._path, error)
-            self._end(reply.message if reply.outcome is Outcome.UNKNOWN else "")
+            self._end(reply.message if reply.outcome is WriteOutcome.UNKNOWN else "")
             raise JournalError(reply) from error
         except BaseException:
             # An interrupt: what was committed is on disk, and the memory above does not have it.
@@ -206,7 +206,7 @@ class SqliteJournal:
     def _own_key(self, uid: str) -> int | None:
         """The version at birth that a uid of this store ends in; ``None`` for another's."""
         birth = uid[IDENTITY_CHARS:]
-        if uid[:IDENTITY_CHARS] != self.identity or not _is_birth(birth):
+        if uid[:IDENTITY_CHARS] != self.identity or not _is_create(birth):
             return None
         return int(birth, 16)
 

@@ -26,7 +26,7 @@ def fields_of(body: bytes | msgspec.Raw) -> Fields:
     return _DECODER.decode(body)
 
 
-def joined(fields: Fields) -> bytes:
+def join_fields(fields: Fields) -> bytes:
     """Fields as a JSON object."""
     return _ENCODER.encode(fields)
 
@@ -63,11 +63,11 @@ def with_status_of(body: bytes, old: bytes) -> bytes:
         return body
     if status is None:
         del fields["status"]
-        return joined(fields)
+        return join_fields(fields)
     if bytes(fields.get("status", b"")) == bytes(status):
         return body
     fields["status"] = status
-    return joined(fields)
+    return join_fields(fields)
 
 
 def status_change(kind: Kind, patch: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from stretto.api.wire.selectors import parse_labels
 from stretto.base.errors import InputError, TooOldError
 from stretto.stores.facts import decode_facts, decode_pod_facts
 from stretto.stores.render import render
-from stretto.stores.store import Listing, Record, Selection
+from stretto.stores.store import Listing, ListOptions, Record
 
 OPEN_PAGES: Final = 16
 """Paged lists that may be under way at once; a further one drops the longest unused."""
@@ -53,7 +53,7 @@ Test = Callable[[Record], bool]
 """Whether a record is meant."""
 
 
-def test_of(kind: Kind, selection: Selection) -> Test | None:
+def record_filter(kind: Kind, selection: ListOptions) -> Test | None:
     """What a selection asks of a record besides its namespace; ``None`` when nothing."""
     tests: list[Test] = []
     for rule in parse_fields(selection.fields).rules:
@@ -125,10 +125,10 @@ def _text(record: Record, path: str) -> str:
         return ""
 
 
-class _Pages:
+class _PagedList:
     """A list that is being paged."""
 
-    def __init__(self, kind: Kind, selection: Selection, listing: Listing) -> None:
+    def __init__(self, kind: Kind, selection: ListOptions, listing: Listing) -> None:
         self.question = (kind, selection.namespace, selection.labels, selection.fields)
         self.listing = listing
 
@@ -140,21 +140,21 @@ class Pager:
     """
 
     def __init__(self) -> None:
-        self._open: OrderedDict[str, _Pages] = OrderedDict()
+        self._open: OrderedDict[str, _PagedList] = OrderedDict()
         self._serial = 0
 
-    def first(self, kind: Kind, selection: Selection, listing: Listing) -> Listing:
+    def first(self, kind: Kind, selection: ListOptions, listing: Listing) -> Listing:
         """The first page of a whole list."""
         if not 0 < selection.limit < len(listing.records):
             return listing
         self._serial += 1
         token = f"{listing.version}.{self._serial}"
-        self._open[token] = _Pages(kind, selection, listing)
+        self._open[token] = _PagedList(kind, selection, listing)
         if len(self._open) > OPEN_PAGES:
             self._open.popitem(last=False)
         return self._cut(token, 0, selection.limit)
 
-    def further(self, kind: Kind, selection: Selection) -> Listing:
+    def further(self, kind: Kind, selection: ListOptions) -> Listing:
         """The page that a token names, of the list as it was at its first page.
 
         Raises:

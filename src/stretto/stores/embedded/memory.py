@@ -15,12 +15,12 @@ from stretto.base.errors import InputError
 from stretto.base.rng import Rng
 from stretto.stores.capabilities import EMBEDDED
 from stretto.stores.embedded.bind import draft_binds, draft_evictions, draft_units
-from stretto.stores.embedded.create import IDENTITY_CHARS, Birth, draft_births
-from stretto.stores.embedded.disruption import Budgets
-from stretto.stores.embedded.history import HISTORY, History, HistoryWatch
-from stretto.stores.embedded.listing import Pager, test_of
-from stretto.stores.embedded.table import Draft, Journal, JournalError, Table
-from stretto.stores.embedded.templates import Patterns
+from stretto.stores.embedded.create import IDENTITY_CHARS, CreateSettings, draft_creates
+from stretto.stores.embedded.disruption import DisruptionBudgets
+from stretto.stores.embedded.history import HISTORY, EventHistory, HistoryWatch
+from stretto.stores.embedded.listing import Pager, record_filter
+from stretto.stores.embedded.table import Journal, JournalError, ObjectTable, TableDraft
+from stretto.stores.embedded.templates import TemplateCache
 from stretto.stores.embedded.update import (
     draft_deletion,
     draft_patch,
@@ -34,10 +34,10 @@ from stretto.stores.store import (
     Deletion,
     Eviction,
     Listing,
+    ListOptions,
     Patch,
     Record,
     Replies,
-    Selection,
     UnitReplies,
     Update,
     Watch,
@@ -46,7 +46,7 @@ from stretto.stores.store import (
 _KIND_BY_WORD: Final = {kind.kind: kind for kind in KINDS}
 
 
-class Origin(msgspec.Struct, frozen=True, gc=False):
+class StoreOrigin(msgspec.Struct, frozen=True, gc=False):
     """Where a store goes on from."""
 
     #: First characters of every uid that it gives: never those of another store.
@@ -83,7 +83,7 @@ class MemoryStore:
         rng: Rng,
         history: int = HISTORY,
         journal: Journal | None = None,
-        origin: Origin | None = None,
+        origin: StoreOrigin | None = None,
     ) -> None:
         """Start empty.
 
@@ -98,14 +98,14 @@ class MemoryStore:
         self._rng = rng
         self._limit = history
         self._journal = journal
-        origin = origin or Origin(rng.uid()[:IDENTITY_CHARS])
+        origin = origin or StoreOrigin(rng.uid()[:IDENTITY_CHARS])
         self._identity = origin.identity
         self._version = self._floor = origin.version
-        self._tables: dict[Kind, Table] = {}
+        self._tables: dict[Kind, ObjectTable] = {}
         self._pager = Pager()
-        self._patterns = Patterns()
+        self._patterns = TemplateCache()
         pods, budgets = self._table(POD), self._table(POD_DISRUPTION_BUDGET)
-        self._budgets = Budgets(pods, budgets, self._scale)
+        self._budgets = DisruptionBudgets(pods, budgets, self._scale)
 
     @property
     def version(self) -> int:
@@ -118,7 +118,7 @@ class MemoryStore:
         """The object as it is now, or ``None``."""
         return self._table(kind).find(namespace, name)
 
-    def list(self, kind: Kind, selection: Selection = EVERYTHING) -> Listing:
+    def list(self, kind: Kind, selection: ListOptions = EVERYTHING) -> Listing:
         """The objects of a kind that the selection names.
 
         Raises:
@@ -127,7 +127,7 @@ class MemoryStore:
         """
         if selection.page:
             return self._pager.further(kind, selection)
-        test = test_of(kind, selection)
+        test = record_filter(kind, selection)
         records = self._table(kind).ordered(selection.namespace)
         if test is not None:
             records = [record for record in records if test(record)]
@@ -145,8 +145,10 @@ class MemoryStore:
     def create(self, kind: Kind, bodies: Sequence[bytes]) -> Replies:
         """Add objects; uid, version and creation time are given by the store."""
         draft = self._draft(kind)
-        birth = Birth(self._identity, timestamp(self._clock.now()), self._rng, self._patterns)
-        return self._commit(draft, draft_births(draft, bodies, birth))
+        birth = CreateSettings(
+            self._identity, timestamp(self._clock.now()), self._rng, self._patterns
+        )
+        return self._commit(draft, draft_creates(draft, bodies, birth))
 
     def update(self, kind: Kind, updates: Sequence[Update]) -> Replies:
         """Replace objects; their status is left alone."""
@@ -201,7 +203,7 @@ class MemoryStore:
         Raises:
             InputError: two records have one name.
         """
-        tables: set[Table] = set()
+        tables: set[ObjectTable] = set()
         for record in records:
             table = self._table(record.kind)
             space = table.spaces.setdefault(record.namespace, {})
@@ -219,14 +221,14 @@ class MemoryStore:
 
     # ---------------------------------------------------------------- inside
 
-    def _table(self, kind: Kind) -> Table:
+    def _table(self, kind: Kind) -> ObjectTable:
         table = self._tables.get(kind)
         if table is None:
-            table = self._tables[kind] = Table(kind, History(self._limit, self._floor))
+            table = self._tables[kind] = ObjectTable(kind, EventHistory(self._limit, self._floor))
         return table
 
-    def _draft(self, kind: Kind) -> Draft:
-        return Draft(self._table(kind), self._version)
+    def _draft(self, kind: Kind) -> TableDraft:
+        return TableDraft(self._table(kind), self._version)
 
     def _nodes(self) -> dict[str, Record]:
         """What pods may be bound to: a machine may have a node manager and no kubelet."""
@@ -234,7 +236,7 @@ class MemoryStore:
         managers = self._table(NM_NODE).spaces.get("")
         return {**managers, **nodes} if managers else nodes
 
-    def _commit(self, draft: Draft, replies: Replies) -> Replies:
+    def _commit(self, draft: TableDraft, replies: Replies) -> Replies:
         """Make a draft durable, then true; where the journal fails, nothing of it has happened."""
         if not draft.events:
             return replies

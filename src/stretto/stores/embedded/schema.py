@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from stretto.base.errors import InputError, StrettoError, UnreachableError
-from stretto.stores.store import Code, Outcome, Reply
+from stretto.stores.store import Reply, StatusReason, WriteOutcome
 
 APPLICATION: Final = 0x5374_7265
 """What marks a file as ours (``Stre``), so that nobody else's database is written to."""
@@ -177,21 +177,21 @@ def writing_reply(path: Path, error: sqlite3.Error) -> Reply:
     match _primary(error):
         case sqlite3.SQLITE_FULL:
             text = f"no space left for {path}: nothing was written; free some and try again"
-            return Reply(Outcome.REFUSED, Code.NO_SPACE, text)
+            return Reply(WriteOutcome.REFUSED, StatusReason.NO_SPACE, text)
         case sqlite3.SQLITE_IOERR if code == sqlite3.SQLITE_IOERR_WRITE:
             text = (
                 f"the disk took no more of {path} (full, over its quota, or failing): "
                 "nothing was written; make room and try again"
             )
-            return Reply(Outcome.REFUSED, Code.NO_SPACE, text)
+            return Reply(WriteOutcome.REFUSED, StatusReason.NO_SPACE, text)
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM:
             text = f"{path} can only be read now: nothing was written; make it writable"
-            return Reply(Outcome.REFUSED, Code.FORBIDDEN, text)
+            return Reply(WriteOutcome.REFUSED, StatusReason.FORBIDDEN, text)
         case sqlite3.SQLITE_IOERR | sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
             text = f"{path} failed while writing ({error}): it may or may not be there"
-            return Reply(Outcome.UNKNOWN, Code.INTERNAL, text)
+            return Reply(WriteOutcome.UNKNOWN, StatusReason.INTERNAL, text)
     text = f"{path} was not written: {error}"
-    return Reply(Outcome.REFUSED, Code.INTERNAL, text)
+    return Reply(WriteOutcome.REFUSED, StatusReason.INTERNAL, text)
 
 
 def _primary(error: sqlite3.Error) -> int:

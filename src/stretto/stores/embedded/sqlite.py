@@ -15,14 +15,14 @@ from stretto.base.rng import Rng
 from stretto.stores.embedded.create import IDENTITY_CHARS
 from stretto.stores.embedded.history import HISTORY
 from stretto.stores.embedded.journal import SqliteJournal, read_records
-from stretto.stores.embedded.memory import MemoryStore, Origin
+from stretto.stores.embedded.memory import MemoryStore, StoreOrigin
 from stretto.stores.embedded.schema import connect_reading, opening_error
 from stretto.stores.embedded.table import JournalError
 from stretto.stores.store import Bind, Record, UnitReplies
-from stretto.stores.wrapper import PassingStore
+from stretto.stores.wrapper import StoreWrapper
 
 
-class SqliteStore(PassingStore):
+class SqliteStore(StoreWrapper):
     """A store in a SQLite file: one in memory, whose journal is the file."""
 
     def __init__(self, path: Path, clock: Clock, rng: Rng, history: int = HISTORY) -> None:
@@ -40,7 +40,7 @@ class SqliteStore(PassingStore):
         """
         self._path = path
         self._journal = SqliteJournal(path, rng.uid()[:IDENTITY_CHARS])
-        origin = Origin(self._journal.identity, self._journal.version)
+        origin = StoreOrigin(self._journal.identity, self._journal.version)
         self._memory = MemoryStore(clock, rng, history, self._journal, origin)
         super().__init__(self._memory)
         try:

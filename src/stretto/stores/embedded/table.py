@@ -9,8 +9,8 @@ from typing import Final, Protocol, cast
 
 from stretto.api.wire.kinds import Kind
 from stretto.base.errors import StrettoError
-from stretto.stores.embedded.history import History
-from stretto.stores.store import Event, EventType, Record, Reply
+from stretto.stores.embedded.history import EventHistory
+from stretto.stores.store import EventType, Record, Reply, WatchEvent
 
 Space = dict[str, Record | None]
 """Drafted records of one namespace by name; ``None`` for a removed one."""
@@ -18,12 +18,12 @@ Space = dict[str, Record | None]
 _NOTHING: Final[dict[str, Record]] = {}
 
 
-class Table:
+class ObjectTable:
     """The objects of one kind by namespace and name, and their recent changes."""
 
     __slots__ = ("history", "kind", "spaces")
 
-    def __init__(self, kind: Kind, history: History) -> None:
+    def __init__(self, kind: Kind, history: EventHistory) -> None:
         #: Kind of all the objects.
         self.kind = kind
         #: Namespace -> name -> record; cluster-scoped kinds have the one namespace "".
@@ -41,7 +41,7 @@ class Table:
             return list(self._sorted(namespace).values()) if namespace in self.spaces else []
         return [record for each in sorted(self.spaces) for record in self._sorted(each).values()]
 
-    def apply(self, draft: "Draft") -> None:
+    def apply(self, draft: "TableDraft") -> None:
         """Make a draft's changes true and tell the watches."""
         for namespace, drafted in draft.staged.items():
             if not drafted:
@@ -68,12 +68,12 @@ class Table:
         return space
 
 
-class Draft:
+class TableDraft:
     """The changes of one write call to one table."""
 
     __slots__ = ("base", "events", "olds", "removes", "staged", "table", "version")
 
-    def __init__(self, table: Table, version: int) -> None:
+    def __init__(self, table: ObjectTable, version: int) -> None:
         #: What the changes are made to.
         self.table = table
         #: Store version before the call.
@@ -85,7 +85,7 @@ class Draft:
         #: Whether some drafted record is a removal.
         self.removes = False
         #: What watches will see.
-        self.events: list[Event] = []
+        self.events: list[WatchEvent] = []
         #: For each event the record that it replaces or removes; ``None`` where it adds one.
         self.olds: list[Record | None] = []
 
@@ -99,14 +99,14 @@ class Draft:
     def put(self, old: Record, new: Record, *, bind: bool = False) -> Record:
         """Replace a record; the new one carries the next version already."""
         self.staged.setdefault(old.namespace, {})[old.name] = new
-        self._log(Event(EventType.MODIFIED, new, None, bind), old)
+        self._log(WatchEvent(EventType.MODIFIED, new, None, bind), old)
         return new
 
     def remove(self, old: Record, last: Record) -> Record:
         """Remove an object whose last state is ``last``, with the deletion's version."""
         self.staged.setdefault(old.namespace, {})[old.name] = None
         self.removes = True
-        self._log(Event(EventType.DELETED, last), old)
+        self._log(WatchEvent(EventType.DELETED, last), old)
         return last
 
     def rewind(self, mark: int) -> None:
@@ -116,7 +116,7 @@ class Draft:
             self.version -= 1
         del self.events[mark:], self.olds[mark:]
 
-    def _log(self, event: Event, old: Record) -> None:
+    def _log(self, event: WatchEvent, old: Record) -> None:
         self.version = event.record.version
         self.events.append(event)
         self.olds.append(old)
@@ -137,7 +137,7 @@ class JournalError(StrettoError):
 class Journal(Protocol):
     """What makes drafts durable before they are applied, acknowledged or seen."""
 
-    def write(self, draft: Draft) -> None:
+    def write(self, draft: TableDraft) -> None:
         """Keep all changes of a draft or none.
 
         Raises:

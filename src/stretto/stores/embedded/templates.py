@@ -30,7 +30,7 @@ SEEN: Final = 1 << 15
 _MARKS: Final = (b'"name":"', b'"name": "')
 
 
-class Pattern(NamedTuple):
+class TemplateFacts(NamedTuple):
     """What pods of one template have in common."""
 
     #: The text up to the name.
@@ -41,15 +41,15 @@ class Pattern(NamedTuple):
     head: PodHead
 
 
-class Patterns:
+class TemplateCache:
     """Reads new pods; one for each store."""
 
     def __init__(self) -> None:
         """Start with nothing read."""
-        self._patterns: dict[bytes, deque[Pattern]] = {}
+        self._patterns: dict[bytes, deque[TemplateFacts]] = {}
         self._learnt = 0
         self._seen: set[int] = set()
-        self._last: Pattern | None = None
+        self._last: TemplateFacts | None = None
 
     def read(self, bodies: Sequence[bytes]) -> tuple[list[str], list[PodHead]]:
         """New pods' names, empty where the store is to make one up, and their heads.
@@ -76,7 +76,7 @@ class Patterns:
             names.append(str(body[start:stop], "ascii", "replace"))
             heads.append(last.head)
         if not are_dns_subdomains(names):
-            self._unshare(bodies, names, heads)
+            self._decode_named(bodies, names, heads)
         return names, heads
 
     def read_one(self, body: bytes) -> tuple[str, PodHead]:
@@ -84,14 +84,16 @@ class Patterns:
         (name,), (head,) = self.read((body,))
         return name, head
 
-    def _unshare(self, bodies: Sequence[bytes], names: list[str], heads: list[PodHead]) -> None:
+    def _decode_named(
+        self, bodies: Sequence[bytes], names: list[str], heads: list[PodHead]
+    ) -> None:
         """Decode those alone that have a name by which they cannot be told from their text."""
         for at, (name, head) in enumerate(zip(names, heads, strict=True)):
             if name and not head.metadata.name and not is_dns_subdomain(name):
                 heads[at] = own = decode_pod(bodies[at])
                 names[at] = own.metadata.name
 
-    def _find(self, body: bytes) -> Pattern | None:
+    def _find(self, body: bytes) -> TemplateFacts | None:
         """The pattern of a body, if it has one."""
         _, end = _cut(body)
         for pattern in self._patterns.get(body[end : end + SAMPLE], ()):
@@ -132,13 +134,13 @@ class Patterns:
             self._patterns.clear()
             self._learnt = 0
         self._learnt += len(before) + len(after)
-        self._last = Pattern(before, after, shared)
+        self._last = TemplateFacts(before, after, shared)
         alike = self._patterns.setdefault(after[:SAMPLE], deque(maxlen=ALIKE))
         alike.appendleft(self._last)
         return shared
 
 
-def _around(pattern: Pattern | None) -> tuple[int, int]:
+def _around(pattern: TemplateFacts | None) -> tuple[int, int]:
     """Where names begin and, counted from behind, end in texts of a pattern."""
     return (0, 0) if pattern is None else (len(pattern.before), -len(pattern.after))
 

@@ -21,12 +21,12 @@ from stretto.stores.embedded.json_edit import (
     with_annotations,
     with_status_of,
 )
-from stretto.stores.embedded.table import Draft
+from stretto.stores.embedded.table import TableDraft
 from stretto.stores.facts import has_finalizers
-from stretto.stores.store import Code, Deletion, Outcome, Patch, Record, Reply, Update
+from stretto.stores.store import Deletion, Patch, Record, Reply, StatusReason, Update, WriteOutcome
 
 
-def draft_update(draft: Draft, update: Update) -> Reply:
+def draft_update(draft: TableDraft, update: Update) -> Reply:
     """Replace an object, its status aside."""
     old = draft.find(update.namespace, update.name)
     if old is None:
@@ -42,28 +42,28 @@ def draft_update(draft: Draft, update: Update) -> Reply:
         return invalid(error)
 
 
-def draft_patch(draft: Draft, patch: Patch) -> Reply:
+def draft_patch(draft: TableDraft, patch: Patch) -> Reply:
     """Merge a patch into an object, its status aside."""
     change = {key: value for key, value in patch.patch.items() if key != "status"}
     return _merged(draft, patch, change)
 
 
-def draft_status_patch(draft: Draft, patch: Patch) -> Reply:
+def draft_status_patch(draft: TableDraft, patch: Patch) -> Reply:
     """Merge a patch into an object's status (and a pod's annotations), all else aside."""
     return _merged(draft, patch, status_change(draft.table.kind, patch.patch))
 
 
-def draft_deletion(draft: Draft, deletion: Deletion, now: str) -> Reply:
+def draft_deletion(draft: TableDraft, deletion: Deletion, now: str) -> Reply:
     """Remove an object, or mark it where finalizers hold it."""
     old = draft.find(deletion.namespace, deletion.name)
     if old is None:
         return not_found(draft, deletion.namespace, deletion.name)
     if _is_other(old, deletion.uid, deletion.version):
         return _changed(old)
-    return Reply(Outcome.OK, record=leave(draft, old, now))
+    return Reply(WriteOutcome.OK, record=leave(draft, old, now))
 
 
-def leave(draft: Draft, old: Record, now: str) -> Record:
+def leave(draft: TableDraft, old: Record, now: str) -> Record:
     """Let an object go: at once, or marked until its finalizers are gone."""
     if not _is_held(old):
         return draft.remove(old, replace(old, version=draft.version + 1))
@@ -74,24 +74,24 @@ def leave(draft: Draft, old: Record, now: str) -> Record:
 
 def invalid(error: InputError) -> Reply:
     """The answer to a body that cannot be used."""
-    return Reply(Outcome.REFUSED, Code.INVALID, str(error))
+    return Reply(WriteOutcome.REFUSED, StatusReason.INVALID, str(error))
 
 
-def not_found(draft: Draft, namespace: str, name: str) -> Reply:
+def not_found(draft: TableDraft, namespace: str, name: str) -> Reply:
     """The answer to a write on an object that is not there."""
     place = f"{namespace}/{name}" if namespace else name
     text = f"{draft.table.kind.kind} {place} was not found"
-    return Reply(Outcome.REFUSED, Code.NOT_FOUND, text)
+    return Reply(WriteOutcome.REFUSED, StatusReason.NOT_FOUND, text)
 
 
-def _merged(draft: Draft, patch: Patch, change: Mapping[str, Any]) -> Reply:
+def _merged(draft: TableDraft, patch: Patch, change: Mapping[str, Any]) -> Reply:
     old = draft.find(patch.namespace, patch.name)
     if old is None:
         return not_found(draft, patch.namespace, patch.name)
     if _is_other(old, patch.uid, patch.version):
         return _changed(old)
     if not change:
-        return Reply(Outcome.OK, record=old)
+        return Reply(WriteOutcome.OK, record=old)
     folds = "metadata" in change
     try:
         meta, spec = _object(change, "metadata"), _object(change, "spec")
@@ -117,15 +117,15 @@ def _patched(body: bytes, change: Mapping[str, Any], type_: PatchType, where: st
 
 
 def _replaced(
-    draft: Draft, old: Record, body: bytes, annotations: Mapping[str, str] | None
+    draft: TableDraft, old: Record, body: bytes, annotations: Mapping[str, str] | None
 ) -> Reply:
     """An object with a new body; one that was only waiting for its finalizers goes."""
     if body == old.body and annotations == old.annotations:
-        return Reply(Outcome.OK, record=old)
+        return Reply(WriteOutcome.OK, record=old)
     new = replace(old, version=draft.version + 1, body=body, annotations=annotations)
     if old.deleting and not _is_held(new):
-        return Reply(Outcome.OK, record=draft.remove(old, new))
-    return Reply(Outcome.OK, record=draft.put(old, new))
+        return Reply(WriteOutcome.OK, record=draft.remove(old, new))
+    return Reply(WriteOutcome.OK, record=draft.put(old, new))
 
 
 def _check_fixed(old: Record, named: tuple[Any, Any], node: Any) -> None:
@@ -169,4 +169,4 @@ def _changed(record: Record) -> Reply:
         f"{record.kind.kind} {record.name} has uid {record.uid} and version {record.version} now; "
         "read it again and decide again"
     )
-    return Reply(Outcome.CONFLICT, Code.CONFLICT, text, record)
+    return Reply(WriteOutcome.CONFLICT, StatusReason.CONFLICT, text, record)

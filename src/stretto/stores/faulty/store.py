@@ -16,25 +16,25 @@ from stretto.base.clock import Clock
 from stretto.base.rng import Rng
 from stretto.stores.capabilities import Capabilities
 from stretto.stores.faulty.odds import LONGEST_FLIGHT, NO_FAULTS, FaultOdds
-from stretto.stores.faulty.watch import Chance, FaultyWatch
+from stretto.stores.faulty.watch import FaultChance, FaultyWatch
 from stretto.stores.store import (
     EVERYTHING,
     BeginBind,
     Bind,
-    Code,
     Deletion,
+    EmbeddedStore,
     Eviction,
     Listing,
-    Outcome,
+    ListOptions,
     Patch,
     Record,
     Replies,
     Reply,
-    Selection,
+    StatusReason,
     UnitReplies,
-    UnitStore,
     Update,
     Watch,
+    WriteOutcome,
 )
 
 T = TypeVar("T")
@@ -48,21 +48,25 @@ REMEMBERED_ANSWERS: Final = 4
 """Earlier answers kept for each."""
 
 _LOST: Final = Reply(
-    Outcome.UNKNOWN, Code.TIMEOUT, "the reply is lost: read the object back before deciding"
+    WriteOutcome.UNKNOWN,
+    StatusReason.TIMEOUT,
+    "the reply is lost: read the object back before deciding",
 )
 _REFUSALS: Final = (
-    Reply(Outcome.REFUSED, Code.UNAVAILABLE, "the store is out of order; try again later"),
-    Reply(Outcome.REFUSED, Code.INTERNAL, "the store failed inside; try again later"),
     Reply(
-        Outcome.REFUSED,
-        Code.TOO_MANY_REQUESTS,
+        WriteOutcome.REFUSED, StatusReason.UNAVAILABLE, "the store is out of order; try again later"
+    ),
+    Reply(WriteOutcome.REFUSED, StatusReason.INTERNAL, "the store failed inside; try again later"),
+    Reply(
+        WriteOutcome.REFUSED,
+        StatusReason.TOO_MANY_REQUESTS,
         "the store is overloaded; try again later",
         retry_after=1.0,
     ),
 )
 
 
-class _Late(msgspec.Struct, frozen=True):
+class _DelayedWrite(msgspec.Struct, frozen=True):
     """A write that is still on its way."""
 
     #: Monotonic time at which it lands.
@@ -71,7 +75,7 @@ class _Late(msgspec.Struct, frozen=True):
     land: Callable[[], object]
 
 
-class LateReplies(Future[Replies]):
+class DelayedReplies(Future[Replies]):
     """Answers that come at a point of virtual time; whoever waits for them lets it pass."""
 
     def __init__(self, due: float, clock: Clock, wait: Callable[[float], None]) -> None:
@@ -95,17 +99,17 @@ class LateReplies(Future[Replies]):
 class FaultyStore:
     """Any store behind a bad network."""
 
-    def __init__(self, inner: UnitStore, rng: Rng, odds: FaultOdds, clock: Clock) -> None:
+    def __init__(self, inner: EmbeddedStore, rng: Rng, odds: FaultOdds, clock: Clock) -> None:
         """Stand before ``inner``, with odds that the caller has drawn."""
         self._inner = inner
         self._clock = clock
-        self._chance = Chance(odds, rng)
+        self._chance = FaultChance(odds, rng)
         self._watches: list[FaultyWatch] = []
-        self._late: list[_Late] = []
+        self._late: list[_DelayedWrite] = []
         #: When the write that lands now was sent, where its sender did not wait for it.
         self._sent = float("inf")
         self._wait: Callable[[float], None] = lambda _until: None
-        self._answers: OrderedDict[tuple[Kind, Selection], deque[Listing]] = OrderedDict()
+        self._answers: OrderedDict[tuple[Kind, ListOptions], deque[Listing]] = OrderedDict()
 
     @property
     def capabilities(self) -> Capabilities:
@@ -117,7 +121,7 @@ class FaultyStore:
         """How often each kind of fault has happened, by its name in ``FaultOdds``."""
         return self._chance.fired
 
-    def answer_late(self, wait: Callable[[float], None]) -> None:
+    def delay_answers(self, wait: Callable[[float], None]) -> None:
         """From now on binds may be sent without waiting; ``wait`` lets time pass until a point."""
         self._wait = wait
         #: Sends binds; the answers come later.
@@ -138,7 +142,7 @@ class FaultyStore:
         self._land(self._clock.monotonic())
         return self._inner.get(kind, namespace, name)
 
-    def list(self, kind: Kind, selection: Selection = EVERYTHING) -> Listing:
+    def list(self, kind: Kind, selection: ListOptions = EVERYTHING) -> Listing:
         """The objects of a kind that the selection names, or once did."""
         self._land(self._clock.monotonic())
         listing = self._inner.list(kind, selection)
@@ -217,17 +221,17 @@ class FaultyStore:
             return said
         rng, kept = self._chance.rng, list(binds)
         flight = LONGEST_FLIGHT * rng.random() ** 3
-        answer = LateReplies(now + flight, self._clock, self._pass_time)
+        answer = DelayedReplies(now + flight, self._clock, self._advance_time)
 
         def land() -> None:
             before, self._sent = self._sent, now
             answer.set_result(self.bind(kept))
             self._sent = before
 
-        self._late.append(_Late(now + flight * rng.random(), land))
+        self._late.append(_DelayedWrite(now + flight * rng.random(), land))
         return answer
 
-    def _pass_time(self, until: float) -> None:
+    def _advance_time(self, until: float) -> None:
         self._wait(until)
         self._land(until)
 
@@ -251,7 +255,7 @@ class FaultyStore:
             longest = min(now, self._sent) + LONGEST_FLIGHT
             due = min(now + chance.rng.random() * LONGEST_FLIGHT, longest)
             kept = list(items)
-            self._late.append(_Late(due, lambda: send(kept)))
+            self._late.append(_DelayedWrite(due, lambda: send(kept)))
             return lost
         failures = self._failures(len(items))
         passed = [item for index, item in enumerate(items) if index not in failures]

@@ -8,13 +8,13 @@ from stretto.base.clock import Clock
 from stretto.base.errors import TooOldError
 from stretto.base.rng import Rng
 from stretto.stores.faulty.odds import LONGEST_DELAY, FaultOdds
-from stretto.stores.store import Event, EventType, Record, Watch
+from stretto.stores.store import EventType, Record, Watch, WatchEvent
 
 REMEMBERED_STATES: Final = 4096
 """Objects whose last state a watch remembers, for stale events."""
 
 
-class Chance:
+class FaultChance:
     """Odds, the stream they are drawn from, and what has happened."""
 
     def __init__(self, odds: FaultOdds, rng: Rng) -> None:
@@ -38,7 +38,7 @@ class FaultyWatch:
     """A watch behind a bad network."""
 
     def __init__(
-        self, inner: Watch, chance: Chance, clock: Clock, land: Callable[[float], None]
+        self, inner: Watch, chance: FaultChance, clock: Clock, land: Callable[[float], None]
     ) -> None:
         """``land`` lets late writes land that are due."""
         #: Whether nobody reads any more.
@@ -49,10 +49,10 @@ class FaultyWatch:
         self._land = land
         self._cut = False
         self._due = 0.0
-        self._ready: deque[tuple[float, Event]] = deque()
+        self._ready: deque[tuple[float, WatchEvent]] = deque()
         self._states: OrderedDict[str, Record] = OrderedDict()
 
-    def poll(self, limit: int = 4096) -> list[Event]:
+    def poll(self, limit: int = 4096) -> list[WatchEvent]:
         """The next changes, as far as the faults let them through.
 
         Raises:
@@ -68,7 +68,7 @@ class FaultyWatch:
             if self._cut:
                 raise TooOldError("this watch", "the next list")
             self._fetch(limit, now)
-        events: list[Event] = []
+        events: list[WatchEvent] = []
         while self._ready and len(events) < limit and self._ready[0][0] <= now:
             events.append(self._ready.popleft()[1])
         return events
@@ -100,10 +100,10 @@ class FaultyWatch:
             if fires("double_event"):
                 self._put(event)
             if before is not None and fires("stale_event"):
-                self._put(Event(EventType.MODIFIED, before))
+                self._put(WatchEvent(EventType.MODIFIED, before))
                 self._put(event)
 
-    def _put(self, event: Event) -> None:
+    def _put(self, event: WatchEvent) -> None:
         self._ready.append((self._due, event))
 
     def _replace_state(self, record: Record) -> Record | None:

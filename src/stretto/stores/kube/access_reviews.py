@@ -11,11 +11,11 @@ import msgspec
 
 from stretto.api.wire.kinds import Kind
 from stretto.base.errors import NotAllowedError, StrettoError, UnreachableError
-from stretto.stores.kube.login.messages import Request
-from stretto.stores.kube.paths import collection
+from stretto.stores.kube.login.messages import HttpRequest
+from stretto.stores.kube.paths import collection_path
 from stretto.stores.kube.transport.answers import status_of
-from stretto.stores.kube.transport.lanes import Lane
-from stretto.stores.kube.transport.retry import Batch, Sender, Write
+from stretto.stores.kube.transport.lanes import RequestLane
+from stretto.stores.kube.transport.retry import RequestSender, WriteBatch, WriteInFlight
 from stretto.stores.store import Reply
 
 TOKEN_REVIEW: Final = Kind(
@@ -26,7 +26,7 @@ ACCESS_REVIEW: Final = Kind(
 )
 
 
-class Caller(msgspec.Struct, frozen=True):
+class AuthenticatedUser(msgspec.Struct, frozen=True):
     """Somebody whom the server knows."""
 
     #: The name.
@@ -45,7 +45,7 @@ class _Authentication(msgspec.Struct, frozen=True):
     #: Whether the token is good.
     authenticated: bool = False
     #: Whose it is.
-    user: Caller = Caller()
+    user: AuthenticatedUser = AuthenticatedUser()
 
 
 class _Access(msgspec.Struct, frozen=True):
@@ -69,13 +69,13 @@ class _AccessReview(msgspec.Struct, frozen=True):
     status: _Access = _Access()
 
 
-class Reviews:
+class AccessReviews:
     """Questions through one sender."""
 
-    def __init__(self, sender: Sender) -> None:
+    def __init__(self, sender: RequestSender) -> None:
         self._sender = sender
 
-    async def caller(self, token: str) -> Caller | None:
+    async def caller(self, token: str) -> AuthenticatedUser | None:
         """Whose a token is; ``None`` where the server does not take it.
 
         Raises:
@@ -86,7 +86,7 @@ class Reviews:
         found = msgspec.json.decode(body, type=_TokenReview).status
         return found.user if found.authenticated else None
 
-    async def may_get(self, caller: Caller, path: str) -> bool:
+    async def may_get(self, caller: AuthenticatedUser, path: str) -> bool:
         """Whether somebody may read a path that is no object's.
 
         Raises:
@@ -101,10 +101,12 @@ class Reviews:
 
     async def _asked(self, kind: Kind, spec: dict[str, Any]) -> bytes:
         whole = {"apiVersion": kind.api_version, "kind": kind.kind, "spec": spec}
-        request = Request("POST", collection(kind), msgspec.json.encode(whole))
+        request = HttpRequest("POST", collection_path(kind), msgspec.json.encode(whole))
         what = f"create {kind.resource}"
-        batch = Batch(self._sender.options.write_patience)
-        answer = await self._sender.write(Write(Lane.REVIEW, request, what, repeatable=True), batch)
+        batch = WriteBatch(self._sender.options.write_patience)
+        answer = await self._sender.write(
+            WriteInFlight(RequestLane.REVIEW, request, what, repeatable=True), batch
+        )
         if isinstance(answer, Reply):
             raise UnreachableError("the API server", answer.message)
         if answer.status == 403:

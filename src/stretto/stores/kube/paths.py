@@ -6,20 +6,20 @@ from urllib.parse import quote, urlencode
 from stretto.api.wire.kinds import Kind
 
 
-def collection(kind: Kind, namespace: str = "") -> str:
+def collection_path(kind: Kind, namespace: str = "") -> str:
     """The path of all objects of a kind, in one namespace or everywhere."""
     root = f"/apis/{kind.group}/{kind.version}" if kind.group else f"/api/{kind.version}"
     inside = f"/namespaces/{quote(namespace, safe='')}" if kind.namespaced and namespace else ""
     return f"{root}{inside}/{kind.plural}"
 
 
-def single(kind: Kind, namespace: str, name: str, sub: str = "") -> str:
+def object_path(kind: Kind, namespace: str, name: str, sub: str = "") -> str:
     """The path of one object, or of a subresource of it."""
-    path = f"{collection(kind, namespace)}/{quote(name, safe='')}"
+    path = f"{collection_path(kind, namespace)}/{quote(name, safe='')}"
     return f"{path}/{sub}" if sub else path
 
 
-def asking(path: str, query: Mapping[str, str]) -> str:
+def with_query(path: str, query: Mapping[str, str]) -> str:
     """A path with its query."""
     return f"{path}?{urlencode(query)}" if query else path
 

@@ -13,14 +13,14 @@ import msgspec
 
 from stretto.api.wire.kinds import POD, Kind
 from stretto.base.errors import InputError, StrettoError, TooOldError, UnreachableError
-from stretto.stores.kube.login.messages import Answer, LostError, NotSentError
-from stretto.stores.kube.paths import asking, collection, single
+from stretto.stores.kube.login.messages import HttpResponse, LostError, NotSentError
+from stretto.stores.kube.paths import collection_path, object_path, with_query
 from stretto.stores.kube.records import record_of, version_of
 from stretto.stores.kube.transport.answers import read_error, status_of
-from stretto.stores.kube.transport.lanes import Lane, lane_of
-from stretto.stores.kube.transport.retry import Sender
+from stretto.stores.kube.transport.lanes import RequestLane, lane_of
+from stretto.stores.kube.transport.retry import RequestSender
 from stretto.stores.kube.transport.streams import changes_of, refusal_of
-from stretto.stores.store import Listing, Record, Selection
+from stretto.stores.store import Listing, ListOptions, Record
 
 _STREAMED: Final = {
     "watch": "1",
@@ -61,10 +61,10 @@ class _NoStreamError(StrettoError):
     """This list cannot be had as a stream."""
 
 
-class Reads:
+class ReadCalls:
     """Reads of one line."""
 
-    def __init__(self, sender: Sender) -> None:
+    def __init__(self, sender: RequestSender) -> None:
         self._sender = sender
         #: Whether the server gives lists as streams, as far as is known.
         self.streams = True
@@ -77,15 +77,15 @@ class Reads:
             UnreachableError: the server does not answer.
             NotAllowedError: the right to get it is missing.
         """
-        path = single(kind, namespace, name)
-        answer = await self._sender.read(path, lane_of(kind, Lane.READ))
+        path = object_path(kind, namespace, name)
+        answer = await self._sender.read(path, lane_of(kind, RequestLane.READ))
         if answer.status == 404:
             return None
         if answer.status != 200:
             raise read_error(kind, "get", answer)
         return record_of(kind, answer.body)
 
-    async def list(self, kind: Kind, selection: Selection) -> Listing:
+    async def list(self, kind: Kind, selection: ListOptions) -> Listing:
         """The objects that a selection names.
 
         Raises:
@@ -115,10 +115,10 @@ class Reads:
                 return found
             await patience.wait(status_of(found).message, found.retry_after)
 
-    async def _stream(self, kind: Kind) -> Listing | Answer:
+    async def _stream(self, kind: Kind) -> Listing | HttpResponse:
         """The same at one try; an answer where the server says "not now"."""
         line = self._sender.line
-        path = asking(collection(kind), _STREAMED)
+        path = with_query(collection_path(kind), _STREAMED)
         response = await line.open(path, line.options.read_patience)
         try:
             if response.status in (400, 422):
@@ -143,7 +143,7 @@ class Reads:
                 records.append(record_of(kind, change.object))
         raise _NoStreamError("the stream ended before the list did")
 
-    async def _all_pages(self, kind: Kind, selection: Selection) -> Listing:
+    async def _all_pages(self, kind: Kind, selection: ListOptions) -> Listing:
         """All pages of one list, begun anew where the server forgets it half-way."""
         for _ in range(_BEGINNINGS):
             with contextlib.suppress(TooOldError):
@@ -151,7 +151,7 @@ class Reads:
         why = f"it forgot its list within {_BEGINNINGS} readings"
         raise UnreachableError(f"list {kind.resource}", why, "try again when it is less busy")
 
-    async def _pages(self, kind: Kind, selection: Selection) -> Listing:
+    async def _pages(self, kind: Kind, selection: ListOptions) -> Listing:
         asked = msgspec.structs.replace(selection, limit=self._sender.options.page)
         records: list[Record] = []
         while True:
@@ -161,7 +161,7 @@ class Reads:
                 return Listing(_ordered(records), listing.version)
             asked = msgspec.structs.replace(asked, page=listing.next_page)
 
-    async def _page(self, kind: Kind, selection: Selection) -> Listing:
+    async def _page(self, kind: Kind, selection: ListOptions) -> Listing:
         answer = await self._sender.read(_list_path(kind, selection))
         if answer.status == 404:
             await self._check_absent(kind)
@@ -192,13 +192,13 @@ class Reads:
 
         Pods are asked for, because whoever schedules may list them.
         """
-        answer = await self._sender.read(_list_path(POD, Selection(limit=1)))
+        answer = await self._sender.read(_list_path(POD, ListOptions(limit=1)))
         if answer.status != 200:
             raise read_error(POD, "list", answer)
         return version_of(answer.body)
 
 
-def _list_path(kind: Kind, selection: Selection) -> str:
+def _list_path(kind: Kind, selection: ListOptions) -> str:
     asked = {
         "labelSelector": selection.labels,
         "fieldSelector": selection.fields,
@@ -206,10 +206,10 @@ def _list_path(kind: Kind, selection: Selection) -> str:
         "continue": selection.page,
     }
     query = {name: value for name, value in asked.items() if value}
-    return asking(collection(kind, selection.namespace), query)
+    return with_query(collection_path(kind, selection.namespace), query)
 
 
-def _decoded(answer: Answer, kind: Kind) -> tuple[_Page, int]:
+def _decoded(answer: HttpResponse, kind: Kind) -> tuple[_Page, int]:
     """A page, and the version that its list reflects."""
     try:
         page = _PAGE.decode(answer.body)

@@ -12,12 +12,12 @@ import msgspec
 from stretto.api.types.heads import MetaHead, PodHead
 from stretto.api.wire.kinds import POD, Kind
 from stretto.base.errors import InputError
-from stretto.stores.store import Event, EventType, Record
+from stretto.stores.store import EventType, Record, WatchEvent
 
 _MANAGED: Final = b'"managedFields"'
 
 
-class _Meta(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+class _RecordMeta(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """What a record keeps beside the body."""
 
     #: Name within kind and namespace.
@@ -34,33 +34,33 @@ class _Meta(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     deletion_timestamp: str | None = None
 
 
-class _Spec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+class _RecordSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """What a record keeps of a pod's spec."""
 
     #: Node of a bound pod.
     node_name: str = ""
 
 
-class _Object(msgspec.Struct, frozen=True, gc=False):
+class _RecordObject(msgspec.Struct, frozen=True, gc=False):
     """Any object."""
 
     #: Identity.
-    metadata: _Meta
+    metadata: _RecordMeta
 
 
-class _Pod(msgspec.Struct, frozen=True, gc=False):
+class _RecordPod(msgspec.Struct, frozen=True, gc=False):
     """A pod."""
 
     #: Identity.
-    metadata: _Meta
+    metadata: _RecordMeta
     #: Where it is.
-    spec: _Spec
+    spec: _RecordSpec
 
 
 Fields = dict[str, msgspec.Raw]
 
-_OBJECT: Final = msgspec.json.Decoder(_Object)
-_POD: Final = msgspec.json.Decoder(_Pod)
+_OBJECT: Final = msgspec.json.Decoder(_RecordObject)
+_POD: Final = msgspec.json.Decoder(_RecordPod)
 _HEAD: Final = msgspec.json.Decoder(PodHead)
 _FIELDS: Final = msgspec.json.Decoder(Fields)
 _ENCODER: Final = msgspec.json.Encoder()
@@ -76,26 +76,26 @@ def record_of(kind: Kind, raw: bytes | msgspec.Raw) -> Record:
     try:
         body = lean(kind, bytes(raw))
         found = _POD.decode(body) if kind is POD else _OBJECT.decode(body)
-        node = found.spec.node_name if isinstance(found, _Pod) else ""
+        node = found.spec.node_name if isinstance(found, _RecordPod) else ""
         return _record(kind, found.metadata, body, node)
     except _ERRORS as error:
         raise InputError(kind.kind.lower(), None, f"an object of the server: {error}") from error
 
 
-def event_of(kind: Kind, change: EventType, raw: bytes | msgspec.Raw) -> Event:
+def event_of(kind: Kind, change: EventType, raw: bytes | msgspec.Raw) -> WatchEvent:
     """The event of a change; a pod's head is decoded here, once for everybody.
 
     Raises:
         InputError: as ``record_of``.
     """
     if kind is not POD:
-        return Event(change, record_of(kind, raw))
+        return WatchEvent(change, record_of(kind, raw))
     try:
         body = lean(kind, bytes(raw))
         head = _HEAD.decode(body)
-        return Event(change, _record(kind, head.metadata, body, head.spec.node_name), head)
+        return WatchEvent(change, _record(kind, head.metadata, body, head.spec.node_name), head)
     except _ERRORS:
-        return Event(change, record_of(kind, raw))  # its reader will say what is wrong with it
+        return WatchEvent(change, record_of(kind, raw))  # its reader will say what is wrong with it
 
 
 def version_of(raw: bytes | msgspec.Raw) -> int:
@@ -125,7 +125,7 @@ def lean(kind: Kind, raw: bytes) -> bytes:
     return memoryview(_ENCODER.encode(fields)).tobytes()  # an encoder's own bytes hold room to grow
 
 
-def _record(kind: Kind, meta: _Meta | MetaHead, body: bytes, node: str) -> Record:
+def _record(kind: Kind, meta: _RecordMeta | MetaHead, body: bytes, node: str) -> Record:
     if not meta.name or not meta.uid:
         raise ValueError("no name or no uid")
     return Record(

@@ -8,26 +8,26 @@ from typing import Any
 from stretto.api.wire.kinds import Kind
 from stretto.base.rng import Rng
 from stretto.stores.capabilities import Capabilities
-from stretto.stores.kube.access_reviews import Caller, Reviews
-from stretto.stores.kube.login.access import Access
-from stretto.stores.kube.reads import Reads
-from stretto.stores.kube.transport.client import Line
+from stretto.stores.kube.access_reviews import AccessReviews, AuthenticatedUser
+from stretto.stores.kube.login.access import LoginSource
+from stretto.stores.kube.reads import ReadCalls
+from stretto.stores.kube.transport.client import HttpClient
 from stretto.stores.kube.transport.event_loop import LoopThread
-from stretto.stores.kube.transport.lanes import WIDTH, Lane
+from stretto.stores.kube.transport.lanes import WIDTH, RequestLane
 from stretto.stores.kube.transport.options import KubeOptions
-from stretto.stores.kube.transport.retry import Sender
+from stretto.stores.kube.transport.retry import RequestSender
 from stretto.stores.kube.watch import KubeWatch
-from stretto.stores.kube.writes import Writes
+from stretto.stores.kube.writes import WriteCalls
 from stretto.stores.store import (
     EVERYTHING,
     Bind,
     Deletion,
     Eviction,
     Listing,
+    ListOptions,
     Patch,
     Record,
     Replies,
-    Selection,
     Update,
     Watch,
 )
@@ -52,7 +52,7 @@ class KubeStore:
 
     def __init__(
         self,
-        access: Access,
+        access: LoginSource,
         rng: Rng,
         options: KubeOptions = KubeOptions(),  # noqa: B008  (frozen)
     ) -> None:
@@ -79,14 +79,14 @@ class KubeStore:
             raise
 
     async def _opened(
-        self, access: Access, options: KubeOptions
-    ) -> tuple[Line, Sender, Reads, Writes]:
+        self, access: LoginSource, options: KubeOptions
+    ) -> tuple[HttpClient, RequestSender, ReadCalls, WriteCalls]:
         """The parts, made on the loop that they live on."""
-        line = Line(access, options)
+        line = HttpClient(access, options)
         await line.login()  # takes a second the first time, which no write should have to wait for
-        sender = Sender(line, self._rng.child("waits"))
-        reads = Reads(sender)
-        return line, sender, reads, Writes(sender, reads)
+        sender = RequestSender(line, self._rng.child("waits"))
+        reads = ReadCalls(sender)
+        return line, sender, reads, WriteCalls(sender, reads)
 
     def fence(self, may_write: Callable[[], bool]) -> None:
         """Begin no write while ``may_write`` says no: it is asked before each.
@@ -105,7 +105,7 @@ class KubeStore:
 
     def prepare(self) -> None:
         """Open the connections that binds will use, in the background."""
-        self._loop.start(self._line.prepare(WIDTH[Lane.BIND]))
+        self._loop.start(self._line.prepare(WIDTH[RequestLane.BIND]))
 
     # ------------------------------------------------------------ how it goes
 
@@ -126,23 +126,23 @@ class KubeStore:
 
     # ------------------------------------------------------------ who asks us
 
-    def caller(self, token: str) -> Caller | None:
+    def caller(self, token: str) -> AuthenticatedUser | None:
         """Whose a token is, by the server; ``None`` for nobody's.
 
         Raises:
             UnreachableError: the server does not answer.
             NotAllowedError: the right to ask (create tokenreviews) is missing.
         """
-        return self._loop.run(Reviews(self._sender).caller(token))
+        return self._loop.run(AccessReviews(self._sender).caller(token))
 
-    def may_get(self, caller: Caller, path: str) -> bool:
+    def may_get(self, caller: AuthenticatedUser, path: str) -> bool:
         """Whether somebody may read a path, by the server's own rules.
 
         Raises:
             UnreachableError: the server does not answer.
             NotAllowedError: the right to ask (create subjectaccessreviews) is missing.
         """
-        return self._loop.run(Reviews(self._sender).may_get(caller, path))
+        return self._loop.run(AccessReviews(self._sender).may_get(caller, path))
 
     # ------------------------------------------------------------ reads
 
@@ -155,7 +155,7 @@ class KubeStore:
         """
         return self._loop.run(self._reads.get(kind, namespace, name))
 
-    def list(self, kind: Kind, selection: Selection = EVERYTHING) -> Listing:
+    def list(self, kind: Kind, selection: ListOptions = EVERYTHING) -> Listing:
         """The objects of a kind that the selection names; none of a kind that nobody knows there.
 
         Raises:

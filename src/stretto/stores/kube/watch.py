@@ -15,14 +15,14 @@ from typing import Final
 from stretto.api.wire.kinds import Kind
 from stretto.base.errors import InputError, StrettoError, TooOldError
 from stretto.base.rng import Rng
-from stretto.stores.kube.login.messages import Answer, SilentError
-from stretto.stores.kube.paths import asking, collection
+from stretto.stores.kube.login.messages import HttpResponse, SilentError
+from stretto.stores.kube.paths import collection_path, with_query
 from stretto.stores.kube.records import event_of, version_of
 from stretto.stores.kube.transport.answers import forbidden, status_of
-from stretto.stores.kube.transport.client import Line
+from stretto.stores.kube.transport.client import HttpClient
 from stretto.stores.kube.transport.options import Backoff
-from stretto.stores.kube.transport.streams import Change, changes_of, refusal_of
-from stretto.stores.store import Event, EventType
+from stretto.stores.kube.transport.streams import WatchLine, changes_of, refusal_of
+from stretto.stores.store import EventType, WatchEvent
 
 _TYPES: Final = {
     "ADDED": EventType.ADDED,
@@ -49,7 +49,7 @@ Tell = Callable[[], None]
 class KubeWatch:
     """The changes of one kind after a version."""
 
-    def __init__(self, kind: Kind, since: int, line: Line, rng: Rng, tell: Tell) -> None:
+    def __init__(self, kind: Kind, since: int, line: HttpClient, rng: Rng, tell: Tell) -> None:
         """A watch that begins when ``run`` is started on the event loop."""
         #: What is watched.
         self.kind = kind
@@ -65,7 +65,7 @@ class KubeWatch:
         self._rng = rng
         self._tell = tell
         self._version = since
-        self._events: deque[Event] = deque()
+        self._events: deque[WatchEvent] = deque()
         self._too_old = False
         self._closed = False
         self._silences = 0
@@ -78,7 +78,7 @@ class KubeWatch:
         """Its ``run`` has begun on the event loop."""
         self._running = running
 
-    def poll(self, limit: int = 4096) -> list[Event]:
+    def poll(self, limit: int = 4096) -> list[WatchEvent]:
         """The next changes, oldest first, at most ``limit``; empty when there are none now.
 
         Raises:
@@ -152,7 +152,7 @@ class KubeWatch:
             "allowWatchBookmarks": "true",
             "timeoutSeconds": str(int(seconds)),
         }
-        path = asking(collection(self.kind), query)
+        path = with_query(collection_path(self.kind), query)
         response = await self._line.open(path, options.watch_idle)
         try:
             if response.status != 200:
@@ -176,7 +176,7 @@ class KubeWatch:
         finally:
             response.close()
 
-    def _refused(self, answer: Answer) -> float | None:
+    def _refused(self, answer: HttpResponse) -> float | None:
         """A watch that the server does not open."""
         status = status_of(answer)
         if answer.status == 404:
@@ -194,10 +194,12 @@ class KubeWatch:
         self._asked = answer.retry_after if answer.retry_after is not None else seconds
         return None
 
-    def _take(self, change: Change) -> None:
+    def _take(self, change: WatchLine) -> None:
         """Queue one change, once."""
         if change.type == "ERROR":
-            answer = Answer(status_of(Answer(0, bytes(change.object))).code, bytes(change.object))
+            answer = HttpResponse(
+                status_of(HttpResponse(0, bytes(change.object))).code, bytes(change.object)
+            )
             self._refused(answer)
             return
         try:

@@ -13,24 +13,24 @@ from stretto.api.wire.kinds import POD, Kind
 from stretto.api.wire.limits import measured
 from stretto.base.errors import InputError, NotAllowedError, StrettoError, UnreachableError
 from stretto.stores.embedded.json_edit import status_change
-from stretto.stores.kube.login.messages import Answer, Request
-from stretto.stores.kube.paths import collection, place, single
-from stretto.stores.kube.reads import Reads
+from stretto.stores.kube.login.messages import HttpRequest, HttpResponse
+from stretto.stores.kube.paths import collection_path, object_path, place
+from stretto.stores.kube.reads import ReadCalls
 from stretto.stores.kube.records import record_of
-from stretto.stores.kube.transport.answers import refused, status_of, unknown
-from stretto.stores.kube.transport.lanes import Lane, lane_of
-from stretto.stores.kube.transport.retry import Batch, Sender, Write
+from stretto.stores.kube.transport.answers import refused_reply, status_of, unknown_reply
+from stretto.stores.kube.transport.lanes import RequestLane, lane_of
+from stretto.stores.kube.transport.retry import RequestSender, WriteBatch, WriteInFlight
 from stretto.stores.store import (
     Bind,
-    Code,
     Deletion,
     Eviction,
-    Outcome,
     Patch,
     Record,
     Replies,
     Reply,
+    StatusReason,
     Update,
+    WriteOutcome,
 )
 
 DEFAULT_NAMESPACE: Final = "default"
@@ -44,10 +44,10 @@ _TWO_BUDGETS: Final = "more than one PodDisruptionBudget"
 _ENCODE: Final = msgspec.json.encode
 
 
-class Writes:
+class WriteCalls:
     """Writes through one sender; ``reads`` looks where an answer does not say enough."""
 
-    def __init__(self, sender: Sender, reads: Reads) -> None:
+    def __init__(self, sender: RequestSender, reads: ReadCalls) -> None:
         self._sender = sender
         self._reads = reads
         seconds = max(1, int(sender.options.answer) - 1)
@@ -59,38 +59,40 @@ class Writes:
     async def create(self, kind: Kind, bodies: Sequence[bytes]) -> Replies:
         """Add objects."""
         drafts = [_draft(kind, body, index) for index, body in enumerate(bodies)]
-        lane = lane_of(kind, Lane.WRITE)
+        lane = lane_of(kind, RequestLane.WRITE)
 
-        async def send(draft: _Draft, batch: Batch) -> Reply:
+        async def send(draft: _CreateDraft, batch: WriteBatch) -> Reply:
             if draft.error:
-                return Reply(Outcome.REFUSED, Code.INVALID, draft.error)
-            path = self._timed(collection(kind, draft.namespace))
-            request = Request("POST", path, draft.body)
-            return await self._written(kind, Write(lane, request, f"create {kind.resource}"), batch)
+                return Reply(WriteOutcome.REFUSED, StatusReason.INVALID, draft.error)
+            path = self._timed(collection_path(kind, draft.namespace))
+            request = HttpRequest("POST", path, draft.body)
+            return await self._written(
+                kind, WriteInFlight(lane, request, f"create {kind.resource}"), batch
+            )
 
         return await self._sender.all(drafts, lane, lambda draft: draft.key, send)
 
     async def update(self, kind: Kind, updates: Sequence[Update]) -> Replies:
         """Replace objects."""
-        lane = lane_of(kind, Lane.WRITE)
+        lane = lane_of(kind, RequestLane.WRITE)
 
-        async def send(update: Update, batch: Batch) -> Reply:
+        async def send(update: Update, batch: WriteBatch) -> Reply:
             try:
                 if update.version is not None:
                     return await self._put(kind, update, update.version, batch)
-                return await self._put_whatever(kind, update, batch)
+                return await self._force_update(kind, update, batch)
             except InputError as error:
-                return Reply(Outcome.REFUSED, Code.INVALID, str(error))
+                return Reply(WriteOutcome.REFUSED, StatusReason.INVALID, str(error))
 
         return await self._sender.all(updates, lane, _key, send)
 
     async def patch(self, kind: Kind, patches: Sequence[Patch], *, status: bool) -> Replies:
         """Merge patches into objects: all but the status, or the status alone."""
-        lane = lane_of(kind, Lane.STATUS if status else Lane.WRITE)
+        lane = lane_of(kind, RequestLane.STATUS if status else RequestLane.WRITE)
         sub = "status" if status else ""
         what = f"patch {kind.resource}" + ("/status" if status else "")
 
-        async def send(patch: Patch, batch: Batch) -> Reply:
+        async def send(patch: Patch, batch: WriteBatch) -> Reply:
             if status:
                 change = status_change(kind, patch.patch)
             else:
@@ -98,31 +100,33 @@ class Writes:
             if not change:
                 return await self._untouched(kind, patch)
             if patch.type is PatchType.JSON:
-                return Reply(Outcome.REFUSED, Code.INVALID, "patch: a merge or strategic merge")
+                return Reply(
+                    WriteOutcome.REFUSED, StatusReason.INVALID, "patch: a merge or strategic merge"
+                )
             try:
                 body = measured(_ENCODE(_conditioned(change, patch)), "patch")
             except (InputError, TypeError, ValueError, RecursionError) as error:
-                return Reply(Outcome.REFUSED, Code.INVALID, f"patch: {error}")
-            path = self._timed(single(kind, patch.namespace, patch.name, sub))
-            request = Request("PATCH", path, body, patch.type.value)
-            return await self._written(kind, Write(lane, request, what), batch)
+                return Reply(WriteOutcome.REFUSED, StatusReason.INVALID, f"patch: {error}")
+            path = self._timed(object_path(kind, patch.namespace, patch.name, sub))
+            request = HttpRequest("PATCH", path, body, patch.type.value)
+            return await self._written(kind, WriteInFlight(lane, request, what), batch)
 
         return await self._sender.all(patches, lane, _key, send)
 
     async def delete(self, kind: Kind, deletions: Sequence[Deletion]) -> Replies:
         """Remove objects."""
-        lane = lane_of(kind, Lane.EVICT if kind == POD else Lane.WRITE)
+        lane = lane_of(kind, RequestLane.EVICT if kind == POD else RequestLane.WRITE)
 
-        async def send(deletion: Deletion, batch: Batch) -> Reply:
-            path = self._timed(single(kind, deletion.namespace, deletion.name))
-            request = Request("DELETE", path, _ENCODE(_options(deletion.uid, deletion.version)))
-            write = Write(lane, request, f"delete {kind.resource}")
+        async def send(deletion: Deletion, batch: WriteBatch) -> Reply:
+            path = self._timed(object_path(kind, deletion.namespace, deletion.name))
+            request = HttpRequest("DELETE", path, _ENCODE(_options(deletion.uid, deletion.version)))
+            write = WriteInFlight(lane, request, f"delete {kind.resource}")
             answer = await self._sender.write(write, batch)
             if isinstance(answer, Reply):
                 return answer
             if answer.status not in (200, 202):
-                return refused(answer, write.what)
-            return Reply(Outcome.OK, record=_remains(kind, deletion, answer))
+                return refused_reply(answer, write.what)
+            return Reply(WriteOutcome.OK, record=_deleted_record(kind, deletion, answer))
 
         return await self._sender.all(deletions, lane, _key, send)
 
@@ -131,20 +135,20 @@ class Writes:
     async def bind(self, binds: Sequence[Bind]) -> Replies:
         """Bind pods; the uid makes a second try harmless, so a lost answer is asked for again."""
 
-        async def send(bind: Bind, batch: Batch) -> Reply:
-            path = self._timed(single(POD, bind.namespace, bind.name, "binding"))
-            request = Request("POST", path, _binding(bind))
-            write = Write(Lane.BIND, request, "create pods/binding", repeatable=True)
+        async def send(bind: Bind, batch: WriteBatch) -> Reply:
+            path = self._timed(object_path(POD, bind.namespace, bind.name, "binding"))
+            request = HttpRequest("POST", path, _binding(bind))
+            write = WriteInFlight(RequestLane.BIND, request, "create pods/binding", repeatable=True)
             answer = await self._sender.write(write, batch)
             if isinstance(answer, Reply):
                 return answer
             if answer.status in (200, 201):
-                return Reply(Outcome.OK)
+                return Reply(WriteOutcome.OK)
             if answer.status == 409:
-                return await self._looked(bind, answer)
-            return refused(answer, write.what)
+                return await self._already_bound(bind, answer)
+            return refused_reply(answer, write.what)
 
-        return await self._sender.all(binds, Lane.BIND, _key, send)
+        return await self._sender.all(binds, RequestLane.BIND, _key, send)
 
     async def evict(self, evictions: Sequence[Eviction]) -> Replies:
         """Evict pods.
@@ -154,9 +158,11 @@ class Writes:
         """
         what = "create pods/eviction"
 
-        async def send(eviction: Eviction, batch: Batch) -> Reply:
-            path = self._timed(single(POD, eviction.namespace, eviction.name, "eviction"))
-            write = Write(Lane.EVICT, Request("POST", path, _eviction(eviction)), what)
+        async def send(eviction: Eviction, batch: WriteBatch) -> Reply:
+            path = self._timed(object_path(POD, eviction.namespace, eviction.name, "eviction"))
+            write = WriteInFlight(
+                RequestLane.EVICT, HttpRequest("POST", path, _eviction(eviction)), what
+            )
             sent = asyncio.create_task(self._sender.write(write, batch))
             try:
                 await asyncio.wait({sent}, timeout=_LATE)
@@ -169,13 +175,13 @@ class Writes:
                     await asyncio.wait({sent})
             if isinstance(answer, Reply):
                 if _TWO_BUDGETS in answer.message:
-                    return Reply(Outcome.REFUSED, Code.INTERNAL, answer.message)
+                    return Reply(WriteOutcome.REFUSED, StatusReason.INTERNAL, answer.message)
                 return answer
             if answer.status in (200, 201):
-                return Reply(Outcome.OK)
-            return refused(answer, what)
+                return Reply(WriteOutcome.OK)
+            return refused_reply(answer, what)
 
-        return await self._sender.all(evictions, Lane.EVICT, _key, send)
+        return await self._sender.all(evictions, RequestLane.EVICT, _key, send)
 
     # ------------------------------------------------------------ inside
 
@@ -192,27 +198,29 @@ class Writes:
             return _absent(POD, eviction.namespace, eviction.name)
         return _other(now) if now.uid != eviction.uid else None
 
-    async def _written(self, kind: Kind, write: Write, batch: Batch) -> Reply:
+    async def _written(self, kind: Kind, write: WriteInFlight, batch: WriteBatch) -> Reply:
         """Send a write whose answer is the object."""
         answer = await self._sender.write(write, batch)
         if isinstance(answer, Reply):
             return answer
         if answer.status not in (200, 201):
-            return refused(answer, write.what)
+            return refused_reply(answer, write.what)
         try:
-            return Reply(Outcome.OK, record=record_of(kind, answer.body))
+            return Reply(WriteOutcome.OK, record=record_of(kind, answer.body))
         except InputError as error:
-            return unknown(write.what, str(error))
+            return unknown_reply(write.what, str(error))
 
-    async def _put(self, kind: Kind, update: Update, version: int | None, batch: Batch) -> Reply:
+    async def _put(
+        self, kind: Kind, update: Update, version: int | None, batch: WriteBatch
+    ) -> Reply:
         shown = None if version is None else str(version)
         body = set_fields(measured(update.body, "object"), {("metadata", "resourceVersion"): shown})
-        path = self._timed(single(kind, update.namespace, update.name))
-        lane = lane_of(kind, Lane.WRITE)
-        write = Write(lane, Request("PUT", path, body), f"update {kind.resource}")
+        path = self._timed(object_path(kind, update.namespace, update.name))
+        lane = lane_of(kind, RequestLane.WRITE)
+        write = WriteInFlight(lane, HttpRequest("PUT", path, body), f"update {kind.resource}")
         return await self._written(kind, write, batch)
 
-    async def _put_whatever(self, kind: Kind, update: Update, batch: Batch) -> Reply:
+    async def _force_update(self, kind: Kind, update: Update, batch: WriteBatch) -> Reply:
         """Replace whatever is there; custom resources want its version even then."""
         reply = await self._put(kind, update, None, batch)
         tries = 0
@@ -221,7 +229,7 @@ class Writes:
             try:
                 old = await self._reads.get(kind, update.namespace, update.name)
             except (UnreachableError, NotAllowedError) as error:
-                return Reply(Outcome.REFUSED, Code.UNAVAILABLE, str(error))
+                return Reply(WriteOutcome.REFUSED, StatusReason.UNAVAILABLE, str(error))
             if old is None:
                 return _absent(kind, update.namespace, update.name)
             reply = await self._put(kind, update, old.version, batch)
@@ -232,32 +240,32 @@ class Writes:
         try:
             old = await self._reads.get(kind, patch.namespace, patch.name)
         except StrettoError as error:
-            return Reply(Outcome.REFUSED, Code.UNAVAILABLE, str(error))
+            return Reply(WriteOutcome.REFUSED, StatusReason.UNAVAILABLE, str(error))
         if old is None:
             return _absent(kind, patch.namespace, patch.name)
         if (patch.uid and patch.uid != old.uid) or patch.version not in (None, old.version):
             return _other(old)
-        return Reply(Outcome.OK, record=old)
+        return Reply(WriteOutcome.OK, record=old)
 
-    async def _looked(self, bind: Bind, answer: Answer) -> Reply:
+    async def _already_bound(self, bind: Bind, answer: HttpResponse) -> Reply:
         """A bind in conflict: bound to the wanted node already is success."""
         try:
             found = await self._reads.get(POD, bind.namespace, bind.name)
         except StrettoError as error:
-            return unknown("create pods/binding", str(error))
+            return unknown_reply("create pods/binding", str(error))
         if found is None:
             return _absent(POD, bind.namespace, bind.name)
         if found.uid != bind.uid:
             return _other(found)
         if found.node == bind.node:
-            return Reply(Outcome.OK, record=found)
-        return Reply(Outcome.CONFLICT, Code.CONFLICT, status_of(answer).message, found)
+            return Reply(WriteOutcome.OK, record=found)
+        return Reply(WriteOutcome.CONFLICT, StatusReason.CONFLICT, status_of(answer).message, found)
 
 
 # ---------------------------------------------------------------- bodies
 
 
-class _Draft(msgspec.Struct, frozen=True):
+class _CreateDraft(msgspec.Struct, frozen=True):
     """A new object, or why it is none."""
 
     #: Where it goes.
@@ -270,16 +278,16 @@ class _Draft(msgspec.Struct, frozen=True):
     error: str = ""
 
 
-def _draft(kind: Kind, body: bytes, index: int) -> _Draft:
+def _draft(kind: Kind, body: bytes, index: int) -> _CreateDraft:
     """Look at a new object as far as its path needs it; the server checks the rest."""
     try:
         head = decode_object_head(measured(body, kind.kind.lower()))
         if not (head.api_version and head.kind):
             body = set_fields(body, {("apiVersion",): kind.api_version, ("kind",): kind.kind})
     except InputError as error:
-        return _Draft("", ("", index), error=str(error))
+        return _CreateDraft("", ("", index), error=str(error))
     namespace = (head.metadata.namespace or DEFAULT_NAMESPACE) if kind.namespaced else ""
-    return _Draft(namespace, (namespace, head.metadata.name or index), body)
+    return _CreateDraft(namespace, (namespace, head.metadata.name or index), body)
 
 
 def _binding(bind: Bind) -> bytes:
@@ -326,16 +334,16 @@ def _key(item: Update | Patch | Deletion | Bind | Eviction) -> tuple[str, str]:
 
 def _absent(kind: Kind, namespace: str, name: str) -> Reply:
     text = f"{kind.kind} {place(namespace, name)} was not found"
-    return Reply(Outcome.REFUSED, Code.NOT_FOUND, text)
+    return Reply(WriteOutcome.REFUSED, StatusReason.NOT_FOUND, text)
 
 
 def _other(found: Record) -> Reply:
     where = place(found.namespace, found.name)
     text = f"{found.kind.kind} {where} has uid {found.uid} and version {found.version} now"
-    return Reply(Outcome.CONFLICT, Code.CONFLICT, text, found)
+    return Reply(WriteOutcome.CONFLICT, StatusReason.CONFLICT, text, found)
 
 
-def _remains(kind: Kind, deletion: Deletion, answer: Answer) -> Record:
+def _deleted_record(kind: Kind, deletion: Deletion, answer: HttpResponse) -> Record:
     """What is left of a deleted object: the marked object, its last state, or only its identity."""
     try:
         return record_of(kind, answer.body)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from stretto.framework.compiled.placement import NOT_TRIED, Placement, Request
+from stretto.framework.compiled.placement import NOT_TRIED, BatchPlacement, PlacementRequest
 from stretto.framework.engine.runtime import Runtime
 from stretto.state.rows.ledger import Ledger
 from stretto.state.rows.snapshot import Columns
@@ -52,7 +52,7 @@ class ScanningRuntime:
         self._runtime = runtime
         self._place = runtime.place
 
-    def place(self, request: Request) -> Placement:
+    def place(self, request: PlacementRequest) -> BatchPlacement:
         """What ``Runtime.place`` answers, on scores made anew."""
         count, tried = len(np.asarray(request.class_ids)), 0
         slots = np.full(count, NOT_TRIED, np.int32)
@@ -65,7 +65,7 @@ class ScanningRuntime:
             tried += answer.tried
             if answer.tried < len(part.at_least):
                 break
-        return Placement(slots, devices, tried)
+        return BatchPlacement(slots, devices, tried)
 
     def forget(self) -> None:
         """Drop every score: those of another workload are void, which is the door for it."""
@@ -73,7 +73,7 @@ class ScanningRuntime:
         self._runtime.sync()
 
 
-def parts_of_new_classes(request: Request) -> Iterator[tuple[int, Request]]:
+def parts_of_new_classes(request: PlacementRequest) -> Iterator[tuple[int, PlacementRequest]]:
     """A batch cut before each unit of a class that was there since the last cut.
 
     Yields the index of each part's first pod, and the part.
@@ -90,10 +90,12 @@ def parts_of_new_classes(request: Request) -> Iterator[tuple[int, Request]]:
         seen |= of_unit
 
 
-def _part(request: Request, ids: npt.NDArray[np.int32], begin: int, end: int) -> Request:
+def _part(
+    request: PlacementRequest, ids: npt.NDArray[np.int32], begin: int, end: int
+) -> PlacementRequest:
     """Some units of a batch as a batch."""
     first, stop = request.starts[begin], request.starts[end]
-    return Request(
+    return PlacementRequest(
         class_ids=ids[first:stop],
         starts=[start - first for start in request.starts[begin : end + 1]],
         at_least=request.at_least[begin:end],

@@ -21,14 +21,14 @@ from stretto.base import collector
 from stretto.base.clock import WallClock
 from stretto.base.errors import CheckFailedError
 from stretto.base.rng import Rng
-from stretto.framework.compiled.placement import Request
+from stretto.framework.compiled.placement import PlacementRequest
 from stretto.framework.engine.runtime import Runtime
 from stretto.framework.profile.profile import load_profile
 from stretto.inputs.objects.objects import node_body
 from stretto.inputs.objects.pod_templates import PodTemplates, TemplateSpec
 from stretto.inputs.scenario.workloads import synthetic_nodes
 from stretto.plane import Plane, PlaneConfig
-from stretto.state.rows.slots import Slots
+from stretto.state.rows.slots import SlotMap
 from stretto.state.rows.snapshot import Columns
 from stretto.state.work.claims import Plan
 from stretto.stores.embedded.memory import MemoryStore
@@ -61,11 +61,11 @@ def _nothing() -> None:
     """Nothing to do before."""
 
 
-Measure = Callable[["Scene"], "list[Ablation]"]
+Measure = Callable[["AblationScene"], "list[Ablation]"]
 """Measures one part on a scene."""
 
 
-class AblationAsked(msgspec.Struct, frozen=True):
+class AblationOptions(msgspec.Struct, frozen=True):
     """What to measure on."""
 
     #: Nodes.
@@ -113,10 +113,10 @@ class Ablation(msgspec.Struct, frozen=True):
         return self.whole_plain_us / self.whole_us
 
 
-class Scene:
+class AblationScene:
     """A plane over a cluster with running pods, and a source of pods."""
 
-    def __init__(self, asked: AblationAsked, shards: int = 1) -> None:
+    def __init__(self, asked: AblationOptions, shards: int = 1) -> None:
         """Set it up, and see each class once, as a server that has been up for a while."""
         #: What was asked.
         self.asked = asked
@@ -207,24 +207,24 @@ class Scene:
         )
 
 
-def run_ablation(asked: AblationAsked, more: Sequence[Measure] = ()) -> list[Ablation]:
+def run_ablation(asked: AblationOptions, more: Sequence[Measure] = ()) -> list[Ablation]:
     """Measure every part; ``more`` are measures of their own files.
 
     Raises:
         CheckFailedError: a part and its counterpart do not answer the same.
     """
-    scene = Scene(asked)
+    scene = AblationScene(asked)
     found = [*snapshots(scene), node_list(scene), *class_cache(scene)]
     for measure in more:
         found += measure(scene)
     return [*found, shards(asked)]
 
 
-def snapshots(scene: Scene) -> list[Ablation]:
+def snapshots(scene: AblationScene) -> list[Ablation]:
     """A snapshot that follows the change log, against one that is copied anew."""
     columns, ledger = scene.runtime.columns, scene.plane.cluster.ledger
     columns.sync()
-    if not same(columns, whole_copy(ledger)):
+    if not same_snapshot(columns, whole_copy(ledger)):
         raise CheckFailedError("the snapshot", "what followed the log differs from a copy")
     live = np.flatnonzero(ledger.slots.live)
     draw = Rng(scene.asked.seed).child("changes").numpy()
@@ -253,9 +253,9 @@ def snapshots(scene: Scene) -> list[Ablation]:
     ]
 
 
-def node_list(scene: Scene) -> Ablation:
+def node_list(scene: AblationScene) -> Ablation:
     """Slots by zone, against a list in the order of zones that is made anew."""
-    slots, plain = Slots(), PlainNodeList()
+    slots, plain = SlotMap(), PlainNodeList()
     held = {node.name: slots.add(node.zone) for node in scene.nodes}
     plain.fill((node.name, node.zone) for node in scene.nodes)
     if set(plain.order) != set(held) or int(slots.live.sum()) != len(plain.order):
@@ -281,7 +281,7 @@ def node_list(scene: Scene) -> Ablation:
     )  # fmt: skip
 
 
-def class_cache(scene: Scene) -> list[Ablation]:
+def class_cache(scene: AblationScene) -> list[Ablation]:
     """Scores kept by class, against scores of every node for every pod: a pod of each class."""
     runtime = scene.runtime
     runtime.sync()
@@ -295,7 +295,7 @@ def class_cache(scene: Scene) -> list[Ablation]:
     placed: list[int] = []
 
     def place(ids: list[int]) -> None:
-        slots = runtime.place(Request(ids, marks, ones)).slots
+        slots = runtime.place(PlacementRequest(ids, marks, ones)).slots
         placed.extend(slots[slots >= 0].tolist())
 
     def put_right() -> None:
@@ -317,7 +317,7 @@ def class_cache(scene: Scene) -> list[Ablation]:
     ]
 
 
-def shards(asked: AblationAsked) -> Ablation:
+def shards(asked: AblationOptions) -> Ablation:
     """Eight shards that take 10 ms for a decision, against one: virtual time, then real CPU."""
     study = ShardStudy(
         nodes=asked.nodes,
@@ -328,7 +328,7 @@ def shards(asked: AblationAsked) -> Ablation:
         seed=asked.seed,
     )
     took = {(e.shards, e.partitions): 1e6 * e.took_s / e.placed for e in run_shard_study(study)}
-    one, eight = Scene(asked), Scene(asked, shards=8)
+    one, eight = AblationScene(asked), AblationScene(asked, shards=8)
     rounds = [(eight.round(), one.round()) for _ in range(asked.rounds)]
     return Ablation(
         "Eight shards, decisions of 10 ms", "one shard", "pod (virtual time)",
@@ -337,7 +337,7 @@ def shards(asked: AblationAsked) -> Ablation:
     )  # fmt: skip
 
 
-def _with_churn(scene: Scene, plain: PlainNodeList) -> tuple[float, float]:
+def _with_churn(scene: AblationScene, plain: PlainNodeList) -> tuple[float, float]:
     """Rounds in which a node goes and comes back every 64 pods, without and with the plain list."""
     last = scene.nodes[-1]
     body = node_body(last)
@@ -383,7 +383,7 @@ def replaced(owner: Any, method: str, plain: Callable[..., Any]) -> Iterator[Non
         delattr(owner, method)
 
 
-def same(one: Columns, other: Columns) -> bool:
+def same_snapshot(one: Columns, other: Columns) -> bool:
     """Whether two snapshots show the same."""
     return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in COLUMNS)
 

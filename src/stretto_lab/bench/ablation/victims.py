@@ -11,12 +11,12 @@ import msgspec
 
 from stretto.api.wire.kinds import POD
 from stretto.base.errors import CheckFailedError
-from stretto.framework.compiled.one_node import Candidate, Preemptor, Rehearsal, best
+from stretto.framework.compiled.one_node import PreemptionDryRun, Preemptor, VictimCandidate, best
 from stretto.framework.placers import Finder
 from stretto.inputs.neutral.fleet import FleetPod
 from stretto.inputs.objects.objects import pod_object
-from stretto.stores.store import Outcome
-from stretto_lab.bench.ablation.score_cache import Ablation, Scene, scene_time
+from stretto.stores.store import WriteOutcome
+from stretto_lab.bench.ablation.score_cache import Ablation, AblationScene, scene_time
 
 PRIORITY: Final = 1000
 """Of the preemptors; what runs has none."""
@@ -29,7 +29,7 @@ WALKS: Final = 3
 PART: Final = "Preemption by priority sums"
 
 
-def preemption(scene: Scene) -> list[Ablation]:
+def preemption(scene: AblationScene) -> list[Ablation]:
     """A search by priority sums, against a rehearsal on every node.
 
     Raises:
@@ -54,12 +54,12 @@ def preemption(scene: Scene) -> list[Ablation]:
     return found
 
 
-def _row(scene: Scene, pod: FleetPod) -> int:
+def _row(scene: AblationScene, pod: FleetPod) -> int:
     """A row for a pod that a gate keeps from being scheduled."""
     body: dict[str, Any] = pod_object(pod)
     body["spec"]["schedulingGates"] = [{"name": "bench"}]
     (reply,) = scene.store.create(POD, [msgspec.json.encode(body)])
-    if reply.outcome is not Outcome.OK or reply.record is None:
+    if reply.outcome is not WriteOutcome.OK or reply.record is None:
         raise CheckFailedError("the bench", f"a pod was refused: {reply.message}")
     scene.plane.run_until_idle()
     row = scene.plane.cluster.pods.row(reply.record.uid)
@@ -68,27 +68,27 @@ def _row(scene: Scene, pod: FleetPod) -> int:
     return row
 
 
-def _search(scene: Scene, finder: Finder, row: int) -> Candidate | None:
+def _search(scene: AblationScene, finder: Finder, row: int) -> VictimCandidate | None:
     """One cycle with one preemptor, by the index."""
     finder.begin(scene.empty_plan())
     return finder.find(row).candidate
 
 
-def _walk(scene: Scene, row: int) -> Candidate | None:
+def _walk(scene: AblationScene, row: int) -> VictimCandidate | None:
     """The same by rehearsing on every node that admits the pod."""
     plane = scene.plane
     pods, rules = plane.cluster.pods, plane.config.profile.preemption
     plane.budgets.sync()
-    rehearsal = Rehearsal(plane.cluster, rules, plane.budgets, plane.clock.monotonic())
+    rehearsal = PreemptionDryRun(plane.cluster, rules, plane.budgets, plane.clock.monotonic())
     preemptor = Preemptor(int(pods.class_id[row]), int(pods.priority[row]))
     admitted = scene.admitting(preemptor.class_id)
     tried = (rehearsal.on_slot(preemptor, slot) for slot in admitted)
     return best(rehearsal, [each for each in tried if each is not None])
 
 
-def _key(scene: Scene, candidate: Candidate) -> tuple[object, ...]:
+def _key(scene: AblationScene, candidate: VictimCandidate) -> tuple[object, ...]:
     """What makes two answers equally good: the order of candidates, then the slot."""
     plane = scene.plane
     rules = plane.config.profile.preemption
-    rehearsal = Rehearsal(plane.cluster, rules, plane.budgets, plane.clock.monotonic())
+    rehearsal = PreemptionDryRun(plane.cluster, rules, plane.budgets, plane.clock.monotonic())
     return (*rehearsal.key(candidate), candidate.slot)

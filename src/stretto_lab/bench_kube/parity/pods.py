@@ -132,7 +132,7 @@ def _beside(rng: Rng) -> Form:
     return {"affinity": {_way(rng): {_REQUIRED: [_term(rng)]}}}
 
 
-def _rather_beside(rng: Rng) -> Form:
+def _prefer_near(rng: Rng) -> Form:
     term = {"weight": rng.randint(1, 100), "podAffinityTerm": _term(rng)}
     return {"affinity": {_way(rng): {_PREFERRED: [term]}}}
 
@@ -174,7 +174,7 @@ _TRAITS: Final[tuple[tuple[float, Callable[[Rng], Form]], ...]] = (
     (0.25, _tolerates),
     (0.25, _spreads),
     (0.1, _beside),
-    (0.2, _rather_beside),
+    (0.2, _prefer_near),
     (0.08, _port),
     (0.08, _large),
     (0.02, _named),

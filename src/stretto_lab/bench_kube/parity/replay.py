@@ -17,12 +17,12 @@ from stretto.api.wire.kinds import NAMESPACE, NODE, POD, SERVICE
 from stretto.base.clock import Clock
 from stretto.base.errors import StrettoError, TimeoutExpiredError
 from stretto.base.rng import Rng
-from stretto.framework.parity.runtime import ExactRuntime
+from stretto.framework.parity.runtime import ParityRuntime
 from stretto.framework.profile.profile import load_profile
 from stretto.plane import Plane, PlaneConfig
 from stretto.stores.kube.login.access import KubeconfigAccess
 from stretto.stores.kube.store import KubeStore
-from stretto.stores.store import Deletion, Outcome, Record
+from stretto.stores.store import Deletion, Record, WriteOutcome
 from stretto_lab.bench_kube.options import KUBE_SCHEDULER
 from stretto_lab.bench_kube.parity.pods import (
     SPACE,
@@ -45,7 +45,7 @@ Told = Callable[[str], None]
 """Told of every deviation, as it is found."""
 
 
-class Deviation(msgspec.Struct, frozen=True):
+class ParityDeviation(msgspec.Struct, frozen=True):
     """A pod for which the two differ."""
 
     #: The pod.
@@ -72,10 +72,10 @@ class ParityReport(msgspec.Struct):
     #: Among these, pods with one best node only: chance helps nobody there.
     decided: int = 0
     #: Every pod for which they differ.
-    deviations: list[Deviation] = []
+    deviations: list[ParityDeviation] = []
 
 
-class _Condition(msgspec.Struct, frozen=True):
+class _ParityCondition(msgspec.Struct, frozen=True):
     """A condition of a pod."""
 
     #: Which.
@@ -86,18 +86,18 @@ class _Condition(msgspec.Struct, frozen=True):
     message: str = ""
 
 
-class _Status(msgspec.Struct, frozen=True):
+class _ParityStatus(msgspec.Struct, frozen=True):
     """A pod's status."""
 
     #: Conditions.
-    conditions: list[_Condition] = []
+    conditions: list[_ParityCondition] = []
 
 
-class _Told(msgspec.Struct, frozen=True):
+class _PendingReport(msgspec.Struct, frozen=True):
     """What a scheduler tells of a pod that has no node."""
 
     #: Status.
-    status: _Status = _Status()
+    status: _ParityStatus = _ParityStatus()
 
 
 def run_parity(pods: int, nodes: int, rng: Rng, clock: Clock, told: Told) -> ParityReport:
@@ -112,7 +112,7 @@ def run_parity(pods: int, nodes: int, rng: Rng, clock: Clock, told: Told) -> Par
     with ControlPlane(config, clock) as control:
         store = KubeStore(KubeconfigAccess(control.kubeconfig), rng.child("waits"), PATIENT)
         try:
-            trial = _Trial(store, clock)
+            trial = _ParityTrial(store, clock)
             trial.furnish(node_bodies(nodes, rng.child("nodes")))
             for number in range(pods):
                 control[KUBE_SCHEDULER].check()
@@ -126,7 +126,7 @@ def run_parity(pods: int, nodes: int, rng: Rng, clock: Clock, told: Told) -> Par
     return report
 
 
-class _Trial:
+class _ParityTrial:
     """One cluster, and the plane that follows it."""
 
     def __init__(self, store: KubeStore, clock: Clock) -> None:
@@ -139,12 +139,14 @@ class _Trial:
         space = msgspec.json.encode({"metadata": {"name": SPACE}})
         for kind, bodies in ((NAMESPACE, [space]), (SERVICE, [service_body()]), (NODE, nodes)):
             for reply in self._store.create(kind, bodies):
-                _must(reply.outcome is Outcome.OK, f"creating {kind.resource}: {reply.message}")
+                _must(
+                    reply.outcome is WriteOutcome.OK, f"creating {kind.resource}: {reply.message}"
+                )
         by_name = self.plane.cluster.nodes.by_name
         self._until(lambda: len(by_name) == len(nodes), "seeing the nodes")
-        self._until(lambda: self._are_seen(len(nodes)), "kube-scheduler seeing the nodes")
+        self._until(lambda: self._sees_nodes(len(nodes)), "kube-scheduler seeing the nodes")
 
-    def _are_seen(self, nodes: int) -> bool:
+    def _sees_nodes(self, nodes: int) -> bool:
         """Whether kube-scheduler counts all nodes, where it turns a pod down that fits on none."""
         record = self._store.create(POD, [huge_pod_body()])[0].record
         _must(record is not None, "creating a pod that fits nowhere")
@@ -167,7 +169,7 @@ class _Trial:
         agrees = node in decision.best if node else message == decision.message
         if not agrees:
             found = (record.name, node, decision.best, message, decision.message)
-            report.deviations.append(Deviation(*found, record.body.decode()))
+            report.deviations.append(ParityDeviation(*found, record.body.decode()))
         self._settle(record, node)
 
     def _decided(self, record: Record) -> tuple[str, str]:
@@ -179,7 +181,7 @@ class _Trial:
             assert now is not None
             if now.node:
                 return now.node, ""
-            for each in msgspec.json.decode(now.body, type=_Told).status.conditions:
+            for each in msgspec.json.decode(now.body, type=_PendingReport).status.conditions:
                 if each.type == "PodScheduled" and each.status == "False":
                     return "", each.message
             self._clock.sleep(_LOOK)
@@ -209,9 +211,9 @@ class _Trial:
             self._store.wait(_LOOK)
             self.plane.look()
 
-    def _runtime(self) -> ExactRuntime:
+    def _runtime(self) -> ParityRuntime:
         runtime = self.plane.shards[0].default.runtime
-        assert isinstance(runtime, ExactRuntime)
+        assert isinstance(runtime, ParityRuntime)
         runtime.sync()
         return runtime
 

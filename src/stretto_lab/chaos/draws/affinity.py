@@ -18,7 +18,7 @@ _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
-class Kin(Enum):
+class KindAffinity(Enum):
     """What pods of a kind say of one another."""
 
     #: Nothing.
@@ -35,7 +35,7 @@ class Kin(Enum):
     EVEN = "even"
 
 
-def spec_of(kind: str, rule: Kin) -> dict[str, Any]:
+def spec_of(kind: str, rule: KindAffinity) -> dict[str, Any]:
     """The part of a spec that says it."""
     selector = {"matchLabels": {LABEL: kind}}
     near = {"topologyKey": ZONE, "labelSelector": selector}
@@ -44,18 +44,20 @@ def spec_of(kind: str, rule: Kin) -> dict[str, Any]:
     hard = {**spread, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule"}
     soft = {**spread, "topologyKey": HOST, "whenUnsatisfiable": "ScheduleAnyway"}
     wish = {"weight": 10, "podAffinityTerm": here}
-    said: dict[Kin, dict[str, Any]] = {
-        Kin.FREE: {},
-        Kin.APART: {"affinity": {"podAntiAffinity": {_REQUIRED: [here]}}},
-        Kin.SPREAD: {"topologySpreadConstraints": [hard]},
-        Kin.NEAR: {"affinity": {"podAffinity": {_REQUIRED: [near]}}},
-        Kin.SHY: {"affinity": {"podAntiAffinity": {_PREFERRED: [wish]}}},
-        Kin.EVEN: {"topologySpreadConstraints": [soft]},
+    said: dict[KindAffinity, dict[str, Any]] = {
+        KindAffinity.FREE: {},
+        KindAffinity.APART: {"affinity": {"podAntiAffinity": {_REQUIRED: [here]}}},
+        KindAffinity.SPREAD: {"topologySpreadConstraints": [hard]},
+        KindAffinity.NEAR: {"affinity": {"podAffinity": {_REQUIRED: [near]}}},
+        KindAffinity.SHY: {"affinity": {"podAntiAffinity": {_PREFERRED: [wish]}}},
+        KindAffinity.EVEN: {"topologySpreadConstraints": [soft]},
     }
     return said[rule]
 
 
-def lets(rule: Kin, node: str, kin: Mapping[str, int], zones: Mapping[str, str]) -> bool:
+def allows_together(
+    rule: KindAffinity, node: str, kin: Mapping[str, int], zones: Mapping[str, str]
+) -> bool:
     """Whether pods of the kind let one more onto a node.
 
     Args:
@@ -64,13 +66,13 @@ def lets(rule: Kin, node: str, kin: Mapping[str, int], zones: Mapping[str, str])
         kin: pods of the kind by node.
         zones: zone by node, of the nodes that the pod's own selector allows.
     """
-    if rule is Kin.APART:
+    if rule is KindAffinity.APART:
         return not kin.get(node)
     counts = Counter(dict.fromkeys(zones.values(), 0))
     for name, zone in zones.items():
         counts[zone] += kin.get(name, 0)
-    if rule is Kin.SPREAD:
+    if rule is KindAffinity.SPREAD:
         return counts[zones[node]] + 1 - min(counts.values()) <= SKEW
-    if rule is Kin.NEAR:
+    if rule is KindAffinity.NEAR:
         return counts[zones[node]] > 0 or not sum(kin.values())
     return True

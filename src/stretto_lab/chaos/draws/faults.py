@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from stretto.base.rng import Rng
 from stretto.stores.faulty.odds import NO_FAULTS
-from stretto.stores.faulty.watch import Chance
+from stretto.stores.faulty.watch import FaultChance
 
 _MASK: Final = (1 << 64) - 1
 _GOLDEN: Final = 0x9E3779B97F4A7C15
@@ -30,7 +30,7 @@ class Fault(NamedTuple):
     nth: int
 
 
-class Fate(Chance):
+class FaultDraw(FaultChance):
     """Decides, and remembers what has happened."""
 
     def __init__(

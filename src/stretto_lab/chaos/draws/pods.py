@@ -17,7 +17,7 @@ from stretto.state.classes.annotations import RESERVATION, RESERVATION_TTL
 from stretto.state.classes.table import GPU, GPU_MILLI, GPU_MODELS
 from stretto.state.classes.traits import CAN_BE_PREEMPTED
 from stretto.state.cluster.cluster import GPU_PRODUCT, SCHEDULER_NAME
-from stretto_lab.chaos.draws.affinity import LABEL, Kin, spec_of
+from stretto_lab.chaos.draws.affinity import LABEL, KindAffinity, spec_of
 
 MIB: Final = 1 << 20
 WIDGET: Final = "example.com/widget"
@@ -26,7 +26,7 @@ WHOLE: Final = 1000
 """Milli of a whole GPU."""
 
 
-class Shape(msgspec.Struct, frozen=True):
+class NodeShapeDraw(msgspec.Struct, frozen=True):
     """A node as the world makes it."""
 
     #: Milli-CPU.
@@ -53,7 +53,7 @@ class Shape(msgspec.Struct, frozen=True):
     reclaimed: int = 0
 
 
-class Ask(msgspec.Struct, frozen=True):
+class PodRequest(msgspec.Struct, frozen=True):
     """What a pod asks for."""
 
     #: Milli-CPU.
@@ -77,12 +77,12 @@ class Ask(msgspec.Struct, frozen=True):
     #: Kind of pods that have one rule in common; empty for none.
     kin: str = ""
     #: What pods of the kind say of one another.
-    rule: Kin = Kin.FREE
+    rule: KindAffinity = KindAffinity.FREE
     #: Whether CPU and memory come from the node's pool.
     best_effort: bool = False
 
 
-class Role(msgspec.Struct, frozen=True):
+class PodRole(msgspec.Struct, frozen=True):
     """What a pod is part of, and whose it is."""
 
     #: PodGroup; empty for none.
@@ -116,10 +116,10 @@ POOL_MEMORY: Final = 2048
 POOL_PODS: Final = 4
 """Places in each pool."""
 ALL_TOGETHER: Final = ALL_MEMBERS
-"""Value of ``Role.together``: all pods that exist."""
+"""Value of ``PodRole.together``: all pods that exist."""
 
 
-def node_json(name: str, shape: Shape) -> bytes:
+def node_json(name: str, shape: NodeShapeDraw) -> bytes:
     """A node as a store takes it."""
     labels = {"kubernetes.io/hostname": name, "pool": shape.pool}
     labels["topology.kubernetes.io/zone"] = shape.zone
@@ -137,14 +137,14 @@ def node_json(name: str, shape: Shape) -> bytes:
     return _json("v1", "Node", {"name": name, "labels": labels}, spec, {"allocatable": amounts})
 
 
-def report_json(name: str, shape: Shape) -> bytes:
+def report_json(name: str, shape: NodeShapeDraw) -> bytes:
     """What a node's agent reports of its pool, as a store takes it."""
     amounts = {"cpu": f"{shape.reclaimed}m", "memory": f"{POOL_MEMORY}Mi", "pods": str(POOL_PODS)}
     kind, status = CUSTOM_NODE_RESOURCE, {"resources": {"allocatable": amounts}}
     return _json(kind.api_version, kind.kind, {"name": name}, {}, status)
 
 
-def pod_json(name: str, ask: Ask, role: Role) -> bytes:
+def pod_json(name: str, ask: PodRequest, role: PodRole) -> bytes:
     """A pod as a store takes it."""
     notes: dict[str, str] = {}
     labels = {"app": role.app}
@@ -205,7 +205,7 @@ def group_json(name: str, min_member: int, timeout: int | None = None) -> bytes:
     return _json("scheduling.godel.kubewharf.io/v1alpha1", "PodGroup", meta, spec, {})
 
 
-def admits(shape: Shape, ask: Ask) -> bool:
+def admits(shape: NodeShapeDraw, ask: PodRequest) -> bool:
     """Whether a node's static facts let a pod in, room aside."""
     return (
         not shape.cordoned
@@ -215,7 +215,7 @@ def admits(shape: Shape, ask: Ask) -> bool:
     )
 
 
-def overruns(shape: Shape, asks: Iterable[Ask], last: Ask) -> str:
+def overruns(shape: NodeShapeDraw, asks: Iterable[PodRequest], last: PodRequest) -> str:
     """What of the amounts that ``last`` asks for is overrun by all asks; empty when nothing is."""
     everybody = list(asks)
     alike = [ask for ask in everybody if ask.best_effort == last.best_effort]

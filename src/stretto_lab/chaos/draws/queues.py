@@ -16,9 +16,9 @@ from stretto.api.wire.kinds import QUEUE
 from stretto.api.wire.quantity import amount
 from stretto.base.rng import Rng
 from stretto.plane import Plane
-from stretto.state.queries.invariants import Breach
+from stretto.state.queries.invariants import InvariantBreach
 from stretto.state.rows.lifecycle import PodState, UnitState
-from stretto.stores.store import Code, Deletion, Outcome, Patch, UnitStore
+from stretto.stores.store import Deletion, EmbeddedStore, Patch, StatusReason, WriteOutcome
 
 SHARE: Final = 0.4
 """Share of the seeds that have queues."""
@@ -30,7 +30,7 @@ PARENTS: Final = {"qa": "org", "qb": "org"}
 _HOLDING: Final = (int(PodState.NOMINATED), int(PodState.ASSUMED), int(PodState.BOUND))
 
 
-class Tenants:
+class QueueDraw:
     """The queues of one world."""
 
     def __init__(self, seed: int) -> None:
@@ -45,7 +45,7 @@ class Tenants:
         """How often each change happens."""
         return dict.fromkeys(CHANGES, 3.0) if self.exist else {}
 
-    def begin(self, store: UnitStore) -> None:
+    def begin(self, store: EmbeddedStore) -> None:
         """Make the queues."""
         if self.exist:
             rng = Rng(self._seed).child("queues", "begin")
@@ -58,26 +58,26 @@ class Tenants:
             return ""
         return Rng(self._seed).child("queue of", owner).choice((*NAMES, "", ""))
 
-    def change(self, store: UnitStore, rng: Rng) -> None:
+    def change(self, store: EmbeddedStore, rng: Rng) -> None:
         """A queue gets other limits, another guarantee, another policy."""
         if self._there:
             name = rng.choice(sorted(self._there))
             store.patch(QUEUE, [Patch("", name, {"spec": _spec(name, rng)})])
 
-    def drop(self, store: UnitStore, rng: Rng) -> None:
+    def drop(self, store: EmbeddedStore, rng: Rng) -> None:
         """A queue is deleted, used or not."""
         if self._there:
             name = rng.choice(sorted(self._there))
             self._there.discard(name)
             store.delete(QUEUE, [Deletion("", name)])
 
-    def remake(self, store: UnitStore, rng: Rng) -> None:
+    def remake(self, store: EmbeddedStore, rng: Rng) -> None:
         """A queue that was deleted is made again."""
         gone = [name for name in NAMES if name not in self._there]
         if gone:
             self._make(store, rng.choice(gone), rng)
 
-    def lift(self, store: UnitStore) -> None:
+    def lift(self, store: EmbeddedStore) -> None:
         """All queues exist, without limits and guarantees: what fits may be placed."""
         if not self.exist:
             return
@@ -87,11 +87,11 @@ class Tenants:
                 self._make(store, name, Rng(self._seed).child("lift", name))
             store.patch(QUEUE, [Patch("", name, {"spec": {**free, "policy": "FifoSkip"}})])
 
-    def _make(self, store: UnitStore, name: str, rng: Rng) -> None:
+    def _make(self, store: EmbeddedStore, name: str, rng: Rng) -> None:
         meta = {"apiVersion": QUEUE.api_version, "kind": "Queue", "metadata": {"name": name}}
         body = msgspec.json.encode({**meta, "spec": _spec(name, rng)})
         (reply,) = store.create(QUEUE, [body])
-        if reply.outcome is not Outcome.OK and reply.code is not Code.ALREADY_EXISTS:
+        if reply.outcome is not WriteOutcome.OK and reply.code is not StatusReason.ALREADY_EXISTS:
             raise AssertionError(f"the store refused a queue: {reply.message}")
         self._there.add(name)
 
@@ -110,7 +110,7 @@ def _spec(name: str, rng: Rng) -> dict[str, Any]:
     }
 
 
-class Holdings:
+class QueueLaw:
     """Law 5, step by step."""
 
     def __init__(self) -> None:
@@ -124,14 +124,14 @@ class Holdings:
         #: Queues, and those above them, of which something was at a shard after the last step.
         self._busy: set[str] = set()
 
-    def meet(self) -> None:
+    def follow_plane(self) -> None:
         """A new plane: it finds what there is."""
         self._specs, self._rows = {}, set()
         self._excused = set(NAMES)
 
     def breaches(
         self, plane: Plane, pods: Iterable[tuple[str, str, str, int]], fresh: set[str]
-    ) -> Iterator[Breach]:
+    ) -> Iterator[InvariantBreach]:
         """Limits that the claims of a step have broken.
 
         Args:
@@ -161,10 +161,12 @@ class Holdings:
             spec = known[name]
             most = amount("cpu", spec.limit["cpu"], "limit") if "cpu" in spec.limit else None
             if most is not None and used[name] > most and name in takes:
-                yield Breach(5, f"queue {name}: {used[name]}m claimed, {most}m is the limit")
+                yield InvariantBreach(
+                    5, f"queue {name}: {used[name]}m claimed, {most}m is the limit"
+                )
             runs = spec.max_running_units
             if runs is not None and len(units[name]) > runs and new[name] - self._ran(holding, now):
-                yield Breach(5, f"queue {name}: {len(units[name])} units run, {runs} may")
+                yield InvariantBreach(5, f"queue {name}: {len(units[name])} units run, {runs} may")
         self._rows, self._specs = now, known
 
     def _ran(self, holding: Iterable[tuple[str, str, str, int]], now: set[str]) -> set[str]:

@@ -14,13 +14,13 @@ import msgspec
 from stretto.api.wire.kinds import MOVEMENT, NODE
 from stretto.base.rng import Rng
 from stretto.plane import Plane
-from stretto.state.cluster.reservations import Place
-from stretto.state.queries.invariants import Breach
+from stretto.state.cluster.reservations import PlaceReservation
+from stretto.state.queries.invariants import InvariantBreach
 from stretto.state.work.evictions import EvictionCause
-from stretto.state.work.rescheduling import Goal, Rescheduling
-from stretto.stores.store import Deletion, UnitStore
-from stretto_lab.chaos.draws.pods import MIB, WIDGET, Ask, Role, Shape, overruns
-from stretto_lab.chaos.draws.queues import Tenants
+from stretto.state.work.rescheduling import ReschedulingGoal, ReschedulingRules
+from stretto.stores.store import Deletion, EmbeddedStore
+from stretto_lab.chaos.draws.pods import MIB, WIDGET, NodeShapeDraw, PodRequest, PodRole, overruns
+from stretto_lab.chaos.draws.queues import QueueDraw
 
 CHANGES: Final = ("add_movement", "drop_movement")
 """What somebody else's rescheduler may do."""
@@ -28,50 +28,54 @@ NAMES: Final = ("m1", "m2", "m3")
 """Movements that may exist."""
 
 
-class Moving:
+class ReservationDraw:
     """What a seed draws about kept places and moves."""
 
     def __init__(self, seed: int) -> None:
         """Draw from a stream of its own."""
         rng = Rng(seed).child("moving")
         #: How often a pod of a service keeps its place.
-        self.keep_share: float = rng.choice((0.0, 0.4, 1.0))
+        self.reservation_share: float = rng.choice((0.0, 0.4, 1.0))
         #: Seconds for which places are kept.
         self.ttl: int = rng.choice((3, 20))
         #: How a plane moves pods by itself; ``None`` where it does not.
-        self.rules: Rescheduling | None = None
+        self.rules: ReschedulingRules | None = None
         if rng.random() < 0.6:
-            every, goal = rng.choice((1.0, 8.0)), rng.choice(list(Goal))
+            every, goal = rng.choice((1.0, 8.0)), rng.choice(list(ReschedulingGoal))
             dry_run, moves = rng.random() < 0.15, rng.randint(1, 4)
-            self.rules = Rescheduling(every, goal, moves, dry_run)
+            self.rules = ReschedulingRules(every, goal, moves, dry_run)
         #: Whether somebody recommends nodes.
         self.with_movements: bool = rng.random() < 0.5
         self._rng = rng
-        self._queues: bool = Tenants(seed).exist
+        self._queues: bool = QueueDraw(seed).exist
         self._owners: list[str] = []
-        self._lone = 0
+        self._single_count = 0
 
     def weights(self) -> dict[str, float]:
         """Weights of its changes."""
         weight = 3.0 if self.with_movements else 0.0
         return {"add_movement": weight, "drop_movement": weight / 3}
 
-    def dress(self, role: Role) -> Role:
+    def add_extras(self, role: PodRole) -> PodRole:
         """Let a pod of a service keep its place, perhaps; one alone may get an owner."""
         alone = not (role.owner or role.group or role.foreign or role.node)
         alone = alone and (bool(role.queue) or not self._queues)  # made again, it names the same
-        if alone and (self.rules is not None or self.keep_share) and self._rng.random() < 0.7:
-            self._lone += 1
-            role = msgspec.structs.replace(role, owner=f"o{self._lone}")
+        if (
+            alone
+            and (self.rules is not None or self.reservation_share)
+            and self._rng.random() < 0.7
+        ):
+            self._single_count += 1
+            role = msgspec.structs.replace(role, owner=f"o{self._single_count}")
         if not role.owner or role.foreign:
             return role
         if role.owner not in self._owners:
             self._owners = [*self._owners[-5:], role.owner]
-        if role.keeps or self._rng.random() >= self.keep_share:
+        if role.keeps or self._rng.random() >= self.reservation_share:
             return role
         return msgspec.structs.replace(role, keeps=str(self.ttl))
 
-    def add_movement(self, store: UnitStore) -> None:
+    def add_movement(self, store: EmbeddedStore) -> None:
         """Somebody recommends some nodes, one of them perhaps gone, to the pods of an owner."""
         nodes = [record.name for record in store.list(NODE).records]
         if not self._owners or not nodes:
@@ -94,15 +98,15 @@ class Moving:
         }
         store.create(MOVEMENT, [msgspec.json.encode(body)])
 
-    def drop_movement(self, store: UnitStore) -> None:
+    def drop_movement(self, store: EmbeddedStore) -> None:
         """A Movement is over."""
         store.delete(MOVEMENT, [Deletion("", self._rng.choice(NAMES))])
 
 
-class MovingLaw:
+class ReservationLaw:
     """Laws 1 and 4 over kept places and moves."""
 
-    def __init__(self, role_of: Callable[[str], Role | None]) -> None:
+    def __init__(self, role_of: Callable[[str], PodRole | None]) -> None:
         """``role_of`` says what the world made a pod of a uid."""
         #: Pods that were asked to leave for a move and looked at.
         self.looks: int = 0
@@ -111,7 +115,7 @@ class MovingLaw:
         self._role_of = role_of
         self._seen: set[tuple[str, int]] = set()
 
-    def moved(self, plane: Plane) -> list[Breach]:
+    def moved(self, plane: Plane) -> list[InvariantBreach]:
         """Who was asked to leave for a move: only whom somebody makes again, no gang, few."""
         rules, cluster = plane.config.profile.rescheduling, plane.cluster
         fresh = [
@@ -127,28 +131,33 @@ class MovingLaw:
         self.looks += len(fresh)
         found = []
         if fresh and (rules is None or rules.dry_run or len(fresh) > rules.moves):
-            found.append(Breach(4, f"{len(fresh)} pods are moved, the rules are {rules}"))
+            found.append(InvariantBreach(4, f"{len(fresh)} pods are moved, the rules are {rules}"))
         for uid in fresh:
             role = self._role_of(uid)
             if role is not None and (role.group or not role.owner or role.agrees == "false"):
-                found.append(Breach(4, f"pod {uid} of {role} is moved"))
+                found.append(InvariantBreach(4, f"pod {uid} of {role} is moved"))
         return found
 
     def crowded(
-        self, shape: Shape, asks: Iterable[Ask], ask: Ask, kept: Iterable[Place], plane: Plane
+        self,
+        shape: NodeShapeDraw,
+        asks: Iterable[PodRequest],
+        ask: PodRequest,
+        kept: Iterable[PlaceReservation],
+        plane: Plane,
     ) -> str:
         """What a claim overruns with the places that are kept on its node; empty for nothing."""
-        there = [_ask_of(place, plane) for place in kept]
+        there = [_request_of(place, plane) for place in kept]
         if not there:
             return ""
         self.beside += 1
         return overruns(shape, [*asks, *there], ask)
 
 
-def _ask_of(place: Place, plane: Plane) -> Ask:
+def _request_of(place: PlaceReservation, plane: Plane) -> PodRequest:
     """What a kept place holds, in the simulator's words."""
     names = plane.cluster.ledger.resources.names
     held = {names[column]: amount for column, amount in place.pod.requests}
     ports = tuple(port.port for port in place.pod.ports)
     memory = -(-held.get("memory", 0) // MIB)
-    return Ask(held.get("cpu", 0), memory, held.get(WIDGET, 0), ports=ports)
+    return PodRequest(held.get("cpu", 0), memory, held.get(WIDGET, 0), ports=ports)

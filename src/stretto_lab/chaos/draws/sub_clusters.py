@@ -10,15 +10,15 @@ from typing import Final
 import msgspec
 
 from stretto.base.rng import Rng
-from stretto.framework.plugins.sub_cluster import RECYCLE_AFTER, SubCluster
+from stretto.framework.plugins.sub_cluster import RECYCLE_AFTER, SubClusterRule
 from stretto.framework.profile.profile import Profile
-from stretto_lab.chaos.draws.pods import Ask
+from stretto_lab.chaos.draws.pods import PodRequest
 
 SHARE: Final = 0.5
 """Share of the seeds that have sub-clusters, where the profile can."""
 
 
-class Parting:
+class SubClusterDraw:
     """What a seed draws about sub-clusters."""
 
     def __init__(self, seed: int) -> None:
@@ -36,10 +36,10 @@ class Parting:
         """A profile with the rule; kube-scheduler's own rules know none."""
         if not self.parts or profile.exact:
             return profile
-        rule = SubCluster({"key": "pool", "recycleAfter": self.recycle_after})
+        rule = SubClusterRule({"key": "pool", "recycleAfter": self.recycle_after})
         return msgspec.structs.replace(profile, filters=(*profile.filters, rule))
 
-    def dress(self, asks: Sequence[Ask]) -> tuple[Ask, ...]:
+    def add_extras(self, asks: Sequence[PodRequest]) -> tuple[PodRequest, ...]:
         """Some more of the pods name a pool."""
         if not self.parts:
             return tuple(asks)

@@ -10,15 +10,15 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from stretto.plane import Plane, Step
-from stretto.state.queries.invariants import Breach
+from stretto.state.queries.invariants import InvariantBreach
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.rows.pods import NO_SLOT
-from stretto_lab.chaos.draws.affinity import SKEW, Kin
-from stretto_lab.chaos.draws.pods import Ask
-from stretto_lab.chaos.world import World
+from stretto_lab.chaos.draws.affinity import SKEW, KindAffinity
+from stretto_lab.chaos.draws.pods import PodRequest
+from stretto_lab.chaos.world import ChaosWorld
 
 
-class _Counted(NamedTuple):
+class _CountedPods(NamedTuple):
     """Who counts beside pods that stay where they are."""
 
     #: Pods that are leaving.
@@ -27,10 +27,10 @@ class _Counted(NamedTuple):
     nominated: bool
 
 
-class KinLaw:
+class AffinityLaw:
     """Checks fresh claims against other pods of their kind."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: ChaosWorld) -> None:
         """Nothing looked at yet."""
         #: How many claims were looked at.
         self.looks = 0
@@ -42,19 +42,19 @@ class KinLaw:
         refused = bool(step.refusals) or any(v.refused or len(v.nominated) for v in step.verdicts)
         self._disturbed = refused
 
-    def breaches(self, plane: Plane, fresh: Iterable[tuple[str, int]]) -> list[Breach]:
+    def breaches(self, plane: Plane, fresh: Iterable[tuple[str, int]]) -> list[InvariantBreach]:
         """What is wrong with the claims of one step."""
-        found = list[Breach]()
+        found = list[InvariantBreach]()
         for uid, slot in fresh:
             ask = self._world.members[uid].ask
-            if ask.rule is Kin.APART:
+            if ask.rule is KindAffinity.APART:
                 found += self._apart(plane, uid, slot, ask)
-            elif ask.rule is Kin.SPREAD and not self._disturbed:
+            elif ask.rule is KindAffinity.SPREAD and not self._disturbed:
                 found += self._spread(plane, slot, ask)
         self._disturbed = True  # until the next step says otherwise
         return found
 
-    def _apart(self, plane: Plane, uid: str, slot: int, ask: Ask) -> list[Breach]:
+    def _apart(self, plane: Plane, uid: str, slot: int, ask: PodRequest) -> list[InvariantBreach]:
         self.looks += 1
         pods = plane.cluster.pods
         # By kube-scheduler's rules a nominated pod of lower priority is looked at again later.
@@ -69,14 +69,16 @@ class KinLaw:
         if not others:
             return []
         name = plane.cluster.nodes.names[slot]
-        return [Breach(5, f"a pod of kind {ask.kin} was claimed on {name} beside {others}")]
+        return [
+            InvariantBreach(5, f"a pod of kind {ask.kin} was claimed on {name} beside {others}")
+        ]
 
-    def _spread(self, plane: Plane, slot: int, ask: Ask) -> list[Breach]:
+    def _spread(self, plane: Plane, slot: int, ask: PodRequest) -> list[InvariantBreach]:
         self.looks += 1
         # kube-scheduler counts nominated pods on the node it looks at alone, not in its zone.
         promised = (False, True) if plane.config.profile.exact else (True,)
         skews = [
-            self._skew(plane, slot, ask, _Counted(leaving, nominated))
+            self._skew(plane, slot, ask, _CountedPods(leaving, nominated))
             for leaving in (False, True)
             for nominated in promised
         ]
@@ -84,10 +86,12 @@ class KinLaw:
             return []
         zone = plane.cluster.nodes.zones[slot]
         return [
-            Breach(5, f"kind {ask.kin} has {min(skews)} pods more in zone {zone} than elsewhere")
+            InvariantBreach(
+                5, f"kind {ask.kin} has {min(skews)} pods more in zone {zone} than elsewhere"
+            )
         ]
 
-    def _skew(self, plane: Plane, slot: int, ask: Ask, counted: _Counted) -> int:
+    def _skew(self, plane: Plane, slot: int, ask: PodRequest, counted: _CountedPods) -> int:
         """Pods of a kind in a slot's zone above the emptiest zone."""
         pods, nodes = plane.cluster.pods, plane.cluster.nodes
         allowed = [

@@ -12,16 +12,16 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from stretto.plane import Plane, Step
-from stretto.state.queries.invariants import Breach, check_all, gangs_are_whole
+from stretto.state.queries.invariants import InvariantBreach, check_all, gangs_are_complete
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.rows.pods import NO_SLOT
-from stretto_lab.chaos.draws.pods import WHOLE, Ask, Role, Shape, admits, overruns
-from stretto_lab.chaos.draws.queues import Holdings, holding
-from stretto_lab.chaos.draws.reservations import MovingLaw
-from stretto_lab.chaos.laws.affinity import KinLaw
-from stretto_lab.chaos.laws.preemption import PushingLaw
-from stretto_lab.chaos.laws.truth import Landing, Standing, Truth
-from stretto_lab.chaos.world import World
+from stretto_lab.chaos.draws.pods import WHOLE, NodeShapeDraw, PodRequest, PodRole, admits, overruns
+from stretto_lab.chaos.draws.queues import QueueLaw, holding
+from stretto_lab.chaos.draws.reservations import ReservationLaw
+from stretto_lab.chaos.laws.affinity import AffinityLaw
+from stretto_lab.chaos.laws.preemption import PreemptionLaw
+from stretto_lab.chaos.laws.truth import ConfirmedBind, TruePod, TrueState
+from stretto_lab.chaos.world import ChaosWorld
 
 AUDIT_EVERY: Final = 10
 """Steps between audits of the dispatcher, which walk every unit."""
@@ -29,7 +29,7 @@ FULL_EVERY: Final = 100
 """Steps between full recomputations; between them only what has changed is computed again."""
 
 
-class Claim(NamedTuple):
+class ClaimedPod(NamedTuple):
     """A pod that the plane has claimed a node for."""
 
     #: Number of the plane that made it: the next one after a crash makes its own.
@@ -45,7 +45,9 @@ class Claim(NamedTuple):
 class Laws:
     """Checks a plane against the truth."""
 
-    def __init__(self, world: World, truth: Truth, acknowledged: MutableMapping[str, str]) -> None:
+    def __init__(
+        self, world: ChaosWorld, truth: TrueState, acknowledged: MutableMapping[str, str]
+    ) -> None:
         """Nothing checked yet; ``acknowledged`` is where the store's face notes what it took."""
         #: How often each law was checked.
         self.checked: Counter[str] = Counter()
@@ -54,65 +56,65 @@ class Laws:
         self._world = world
         self._truth = truth
         self._news = acknowledged
-        self._claims: dict[str, Claim] = {}
-        self._last: dict[str, Claim] = {}
+        self._claims: dict[str, ClaimedPod] = {}
+        self._last: dict[str, ClaimedPod] = {}
         self._adrift: set[str] = set()
         self._seen: dict[str, int] = {}
         self._present: set[str] = set()
-        self._broken: list[Breach] = []
+        self._broken: list[InvariantBreach] = []
         self._number = 0
         self._position = -1
-        self._holdings = Holdings()
-        self._pushing = PushingLaw(world)
-        self._kin = KinLaw(world)
-        self._moving = MovingLaw(self._role_of)
+        self._queue_law = QueueLaw()
+        self._preemption_draw = PreemptionLaw(world)
+        self._kin = AffinityLaw(world)
+        self._reservation_draw = ReservationLaw(self._role_of)
 
     # ------------------------------------------------------------ a plane's life
 
-    def meet(self, plane: Plane) -> None:
+    def follow_plane(self, plane: Plane) -> None:
         """A new plane: from now on its steps are looked at."""
         self._number += 1
         self._position = -1
         self._adrift |= self._claims.keys()
         self._seen.clear()
         self._present.clear()
-        self._holdings.meet()
+        self._queue_law.follow_plane()
         plane.observers.append(lambda step: self._look_at(plane, step))
 
     def _look_at(self, plane: Plane, step: Step) -> None:
         """Gangs are granted for enough or for none, and preemptions are lawful."""
-        self._broken.extend(self._pushing.look_at(plane, step))
+        self._broken.extend(self._preemption_draw.look_at(plane, step))
         self._kin.look_at(step)
-        self.checked["4 preemptions are lawful"] = self._pushing.looks
+        self.checked["4 preemptions are lawful"] = self._preemption_draw.looks
         for plan, verdict in zip(step.plans, step.verdicts, strict=True):
             self.checked["2 gangs are whole"] += 1
-            self._broken.extend(gangs_are_whole(plan, verdict))
+            self._broken.extend(gangs_are_complete(plan, verdict))
 
-    def after_step(self, plane: Plane, step: int, *, whole: bool) -> list[Breach]:
+    def after_step(self, plane: Plane, step: int, *, whole: bool) -> list[InvariantBreach]:
         """Every law after one step; ``whole`` says that the step was not cut short by a crash."""
         fresh = self._claimed(plane)
-        landings, found = self._truth.follow()
+        confirmed_binds, found = self._truth.follow()
         found += self._kin.breaches(plane, fresh)
         self.checked["5 kinds keep apart and even"] = self._kin.looks
         for uid, slot in fresh:
             found += self._judge(plane, uid, slot)
-        for landing in landings:
-            found += self._landed(landing)
+        for confirmed_bind in confirmed_binds:
+            found += self._landed(confirmed_bind)
         found += self._acknowledged()
-        found += self._gangs(landings)
+        found += self._gangs(confirmed_binds)
         found += self._books(plane)
-        found += self._moving.moved(plane)
-        self.checked["4 moves are lawful"] = self._moving.looks
-        self.checked["1 kept places stay free"] = self._moving.beside
-        found += self._no_way_back(plane)
+        found += self._reservation_draw.moved(plane)
+        self.checked["4 moves are lawful"] = self._reservation_draw.looks
+        self.checked["1 kept places stay free"] = self._reservation_draw.beside
+        found += self._version_breaches(plane)
         if self._world.tenants.exist:
             new = {uid for uid, _ in fresh}
             pods = holding(plane, self._world)
-            found += self._holdings.breaches(plane, pods, new)
-            self.checked["5 limits of queues hold"] = self._holdings.looks
+            found += self._queue_law.breaches(plane, pods, new)
+            self.checked["5 limits of queues hold"] = self._queue_law.looks
         if whole and step % AUDIT_EVERY == 0 and not plane.cluster.changes:
             self.checked["3 every unit in one place"] += 1
-            found += [Breach(3, text) for text in plane.dispatcher.audit()]
+            found += [InvariantBreach(3, text) for text in plane.dispatcher.audit()]
         if step % FULL_EVERY == 0:
             self.checked["1 all books recomputed"] += 1
             found += check_all(plane.cluster)
@@ -126,7 +128,7 @@ class Laws:
         """Uids and slots of the claims that are new."""
         cluster = plane.cluster
         pods = cluster.pods
-        now: dict[str, Claim] = {}
+        now: dict[str, ClaimedPod] = {}
         fresh: list[tuple[str, int]] = []
         for row in np.flatnonzero(pods.state[: pods.length] == PodState.ASSUMED).tolist():
             uid, slot = pods.uid[row], int(pods.slot[row])
@@ -136,7 +138,7 @@ class Laws:
                     now[uid] = known
                 continue
             nodes, mask = cluster.nodes, int(pods.devices[row])
-            claim = Claim(self._number, nodes.names[slot], nodes.uids[slot], mask)
+            claim = ClaimedPod(self._number, nodes.names[slot], nodes.uids[slot], mask)
             if known is not None and known._replace(node_uid=claim.node_uid) == claim:
                 now[uid] = known  # the same claim; its node may have come back as another
                 continue
@@ -146,7 +148,7 @@ class Laws:
         self._last.update(now)
         return fresh
 
-    def _judge(self, plane: Plane, uid: str, slot: int) -> list[Breach]:
+    def _judge(self, plane: Plane, uid: str, slot: int) -> list[InvariantBreach]:
         """Whether a claim was lawful, by the truth and by what the plane knew of others."""
         claim, pod = self._claims[uid], self._truth.pods.get(uid)
         shape = self._world.nodes.get(claim.node)
@@ -163,20 +165,22 @@ class Laws:
         if not said:
             kept = [p for p in plane.cluster.keeps.places.values() if p.slot == slot]
             asks = [*(other.ask for other, _ in others), ask]
-            said = self._moving.crowded(shape, asks, ask, kept, plane)
+            said = self._reservation_draw.crowded(shape, asks, ask, kept, plane)
         found = []
         if said:
             beside = ", ".join(sorted(_words(other) for other, _ in others))
-            found.append(Breach(1, f"claim of {pod.name} on {claim.node}: {said} beside {beside}"))
+            found.append(
+                InvariantBreach(1, f"claim of {pod.name} on {claim.node}: {said} beside {beside}")
+            )
         found += self._judge_rules(plane, claim, slot, ask)
         return found
 
     def _others(
-        self, plane: Plane, claim: Claim, slot: int, uid: str
-    ) -> list[tuple[Standing, int]]:
+        self, plane: Plane, claim: ClaimedPod, slot: int, uid: str
+    ) -> list[tuple[TruePod, int]]:
         """Who counts on the claim's node, with devices: ours, claimed, others that are known."""
         pods = plane.cluster.pods
-        found: dict[str, tuple[Standing, int]] = {}
+        found: dict[str, tuple[TruePod, int]] = {}
         for other in self._truth.on_node.get(claim.node, {}).values():
             row = pods.row(other.uid)
             here = row is not None and pods.slot[row] == slot
@@ -192,31 +196,33 @@ class Laws:
         found.pop(uid, None)
         return list(found.values())
 
-    def _role_of(self, uid: str) -> Role | None:
+    def _role_of(self, uid: str) -> PodRole | None:
         member = self._world.members.get(uid)
         return None if member is None else member.role
 
-    def _judge_rules(self, plane: Plane, claim: Claim, slot: int, ask: Ask) -> list[Breach]:
+    def _judge_rules(
+        self, plane: Plane, claim: ClaimedPod, slot: int, ask: PodRequest
+    ) -> list[InvariantBreach]:
         """Whether the node would have the pod at all, as far as the plane knew the node."""
         shape = self._world.nodes[claim.node]
         if shape != self._seen_shape(plane, claim.node, slot) or admits(shape, ask):
             return []
-        return [Breach(1, f"claim on {claim.node}, whose rules keep the pod out")]
+        return [InvariantBreach(1, f"claim on {claim.node}, whose rules keep the pod out")]
 
-    def _seen_shape(self, plane: Plane, name: str, slot: int) -> Shape | None:
+    def _seen_shape(self, plane: Plane, name: str, slot: int) -> NodeShapeDraw | None:
         """The true shape, where what the plane knows of the node is up to date."""
         record = self._world.node_versions.get(name)
         known = plane.cluster.nodes.versions[slot]
         return self._world.nodes[name] if str(record) == known else None
 
-    def _landed(self, landing: Landing) -> list[Breach]:
+    def _landed(self, confirmed_bind: ConfirmedBind) -> list[InvariantBreach]:
         """A bind of ours has become true: it was claimed, and what is ours still fits."""
         self.checked["1 binds were claimed"] += 1
-        pod, node = landing.pod, landing.node
+        pod, node = confirmed_bind.pod, confirmed_bind.node
         claim = self._last.get(pod.uid)
         if claim is None or claim.node != node:
             meant = claim.node if claim is not None else "no node"
-            return [Breach(1, f"pod {pod.name} was bound to {node}, claimed was {meant}")]
+            return [InvariantBreach(1, f"pod {pod.name} was bound to {node}, claimed was {meant}")]
         shape = self._world.nodes.get(node)
         if shape is None or claim.node_uid != self._world.node_uids[node]:
             return []
@@ -228,25 +234,27 @@ class Laws:
         said = overruns(shape, [*(other.ask for other in mine), pod.ask], pod.ask)
         if not said and pod.ask.gpus:
             said = _device_trouble(shape, pod.ask, pod.mask, [(each, each.mask) for each in mine])
-        return [Breach(1, f"bind of {pod.name} to {node}: {said}")] if said else []
+        return [InvariantBreach(1, f"bind of {pod.name} to {node}: {said}")] if said else []
 
-    def _node_uid(self, pod: Standing) -> str:
+    def _node_uid(self, pod: TruePod) -> str:
         """Uid of the node for which a pod of ours was claimed last; empty for one never claimed."""
         claim = self._last.get(pod.uid)
         return claim.node_uid if claim is not None else ""
 
     # ------------------------------------------------------------ laws 2 and 3
 
-    def _gangs(self, landings: Sequence[Landing]) -> list[Breach]:
+    def _gangs(self, confirmed_binds: Sequence[ConfirmedBind]) -> list[InvariantBreach]:
         """Pods of a gang land together: enough of them, or none.
 
         A claim whose bind went unanswered counts, also where its plane has died since. Where pods
         are bound one by one, the store says what lands: there verdicts alone tell.
         """
-        found: list[Breach] = []
+        found: list[InvariantBreach] = []
         if not self.lands_whole:
             return found
-        for name in {self._world.members[each.pod.uid].role.group for each in landings} - {""}:
+        for name in {self._world.members[each.pod.uid].role.group for each in confirmed_binds} - {
+            ""
+        }:
             group = self._world.groups[name]
             if group.disturbed or not group.exists:
                 continue
@@ -259,26 +267,30 @@ class Laws:
             )
             bound += sum(  # landed, and evicted as one, between two looks
                 1
-                for each in landings
+                for each in confirmed_binds
                 if each.pod.uid not in self._truth.pods
                 and self._world.members[each.pod.uid].role.group == name
             )
             if bound < group.min_member:
-                found.append(Breach(2, f"gang {name}: {bound} bound, {group.min_member} needed"))
+                found.append(
+                    InvariantBreach(2, f"gang {name}: {bound} bound, {group.min_member} needed")
+                )
         return sorted(found)
 
-    def _acknowledged(self) -> list[Breach]:
+    def _acknowledged(self) -> list[InvariantBreach]:
         """What the store said yes to is so."""
         found = []
         for uid, node in self._news.items():
             self.checked["3 acknowledged binds stand"] += 1
             pod = self._truth.pods.get(uid)
             if pod is not None and pod.node != node:
-                found.append(Breach(3, f"the bind of {pod.name} to {node} was acknowledged, lost"))
+                found.append(
+                    InvariantBreach(3, f"the bind of {pod.name} to {node} was acknowledged, lost")
+                )
         self._news.clear()
         return found
 
-    def _books(self, plane: Plane) -> list[Breach]:
+    def _books(self, plane: Plane) -> list[InvariantBreach]:
         """Used amounts of every slot that has changed are what its pods take."""
         cluster = plane.cluster
         ledger, pods = cluster.ledger, cluster.pods
@@ -298,10 +310,12 @@ class Laws:
             used = ledger.used[slot]
             width = min(len(expected), len(used))
             if (expected[:width] != used[:width]).any():
-                found.append(Breach(1, f"slot {slot} is booked as {used.tolist()}, not {expected}"))
+                found.append(
+                    InvariantBreach(1, f"slot {slot} is booked as {used.tolist()}, not {expected}")
+                )
         return found
 
-    def _no_way_back(self, plane: Plane) -> list[Breach]:
+    def _version_breaches(self, plane: Plane) -> list[InvariantBreach]:
         """What is known of a node never becomes older, and one that has gone stays gone."""
         nodes = plane.cluster.nodes
         found = []
@@ -310,7 +324,9 @@ class Laws:
             uid, version = nodes.uids[slot], int(nodes.versions[slot])
             before = self._seen.get(uid)
             if before is not None and (before > version or uid not in self._present):
-                found.append(Breach(3, f"node {name}: version {version} known after {before}"))
+                found.append(
+                    InvariantBreach(3, f"node {name}: version {version} known after {before}")
+                )
             self._seen[uid] = version
             present.add(uid)
         self._present = present
@@ -318,14 +334,14 @@ class Laws:
         return found
 
 
-def _words(pod: Standing) -> str:
+def _words(pod: TruePod) -> str:
     """A pod in a message: whose it is, and whether its bind is true already."""
     whose = ("ours" if pod.ours else "others'") if pod.node else "claimed"
     return f"{pod.name} ({whose})"
 
 
 def _device_trouble(
-    shape: Shape, ask: Ask, mask: int, others: Iterable[tuple[Standing, int]]
+    shape: NodeShapeDraw, ask: PodRequest, mask: int, others: Iterable[tuple[TruePod, int]]
 ) -> str:
     """What is wrong with the devices of a claim; empty when nothing is."""
     chosen = [d for d in range(16) if mask >> d & 1]

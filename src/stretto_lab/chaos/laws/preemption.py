@@ -9,25 +9,25 @@ from collections.abc import Iterable
 import numpy as np
 
 from stretto.plane import Plane, Step
-from stretto.state.queries.invariants import Breach
+from stretto.state.queries.invariants import InvariantBreach
 from stretto.state.victims.rules import NOBODY, PreemptionRules
-from stretto.state.work.claims import Preemption
-from stretto_lab.chaos.draws.pods import Ask, Role, admits, overruns
-from stretto_lab.chaos.world import World
+from stretto.state.work.claims import UnitPreemption
+from stretto_lab.chaos.draws.pods import PodRequest, PodRole, admits, overruns
+from stretto_lab.chaos.world import ChaosWorld
 
 
-class PushingLaw:
+class PreemptionLaw:
     """Law 4, checked on every preemption that is granted."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: ChaosWorld) -> None:
         """Nothing looked at yet."""
         #: How many preemptions were looked at.
         self.looks = 0
         self._world = world
 
-    def look_at(self, plane: Plane, step: Step) -> list[Breach]:
+    def look_at(self, plane: Plane, step: Step) -> list[InvariantBreach]:
         """What is wrong with the preemptions of one step."""
-        found: list[Breach] = []
+        found: list[InvariantBreach] = []
         for i, (plan, verdict) in enumerate(zip(step.plans, step.verdicts, strict=True)):
             # kube-scheduler's rules give kept room to whoever matters more, and that came later.
             later = {row for each in step.verdicts[i + 1 :] for row in each.granted.tolist()}
@@ -41,21 +41,25 @@ class PushingLaw:
                     found += self._fit(plane, rows, later if plane.config.profile.exact else set())
         return found
 
-    def _victims(self, plane: Plane, each: Preemption, rows: list[int]) -> list[Breach]:
+    def _victims(
+        self, plane: Plane, each: UnitPreemption, rows: list[int]
+    ) -> list[InvariantBreach]:
         """Nobody of equal or higher priority, nobody protected, nobody beyond a hard budget."""
         rules = plane.config.profile.preemption
         lowest = min((self._role(plane, row).priority for row in rows), default=NOBODY)
         found = []
         for row in each.victims:
             role = self._role(plane, row)
-            why = _wrong_with(role, lowest, rules)
+            why = _forbidden_reason(role, lowest, rules)
             if rules.hard_budgets and row in each.beyond:
                 why = "beyond a hard budget"
             if why:
-                found.append(Breach(4, f"pod {plane.cluster.pods.name[row]} was pushed out {why}"))
+                found.append(
+                    InvariantBreach(4, f"pod {plane.cluster.pods.name[row]} was pushed out {why}")
+                )
         return found
 
-    def _fit(self, plane: Plane, rows: list[int], later: set[int]) -> list[Breach]:
+    def _fit(self, plane: Plane, rows: list[int], later: set[int]) -> list[InvariantBreach]:
         """Whether the pods fit their nodes, as the plane knows them, once all have left.
 
         ``later`` are claims that were granted after them.
@@ -76,18 +80,18 @@ class PushingLaw:
             said = overruns(shape, stay, ask) or ("" if admits(shape, ask) else "its rules")
             if said:
                 text = f"pod {pods.name[row]} pushes others out of {name} and does not fit"
-                found.append(Breach(4, f"{text}: {said}"))
+                found.append(InvariantBreach(4, f"{text}: {said}"))
         return found
 
-    def _asks(self, plane: Plane, rows: Iterable[int]) -> list[Ask]:
+    def _asks(self, plane: Plane, rows: Iterable[int]) -> list[PodRequest]:
         members, uids = self._world.members, plane.cluster.pods.uid
         return [members[uids[row]].ask for row in rows if uids[row] in members]
 
-    def _role(self, plane: Plane, row: int) -> Role:
+    def _role(self, plane: Plane, row: int) -> PodRole:
         return self._world.members[plane.cluster.pods.uid[row]].role
 
 
-def _wrong_with(role: Role, lowest: int, rules: PreemptionRules) -> str:
+def _forbidden_reason(role: PodRole, lowest: int, rules: PreemptionRules) -> str:
     """Why a pod may not be pushed out by pods of that priority, as a sentence ends; or nothing."""
     if role.priority >= lowest:
         return f"by one of priority {lowest} and has {role.priority}"

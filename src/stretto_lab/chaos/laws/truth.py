@@ -11,17 +11,17 @@ import msgspec
 from stretto.api.types.heads import decode_pod_head
 from stretto.api.wire.kinds import POD
 from stretto.state.classes.table import GPU_DEVICES
-from stretto.state.queries.invariants import Breach
+from stretto.state.queries.invariants import InvariantBreach
 from stretto.state.rows.devices import text_to_mask
-from stretto.stores.store import Event, EventType, UnitStore
-from stretto_lab.chaos.draws.pods import Ask
-from stretto_lab.chaos.world import World
+from stretto.stores.store import EmbeddedStore, EventType, WatchEvent
+from stretto_lab.chaos.draws.pods import PodRequest
+from stretto_lab.chaos.world import ChaosWorld
 
 FINISHED = ("Succeeded", "Failed")
 """Phases in which a pod takes nothing any more."""
 
 
-class Standing(msgspec.Struct):
+class TruePod(msgspec.Struct):
     """A pod as it really is."""
 
     #: Its uid.
@@ -29,7 +29,7 @@ class Standing(msgspec.Struct):
     #: Its name.
     name: str
     #: What it asks for.
-    ask: Ask
+    ask: PodRequest
     #: Store version of its last change.
     version: int
     #: Its node; empty while it waits.
@@ -42,44 +42,46 @@ class Standing(msgspec.Struct):
     finished: bool = False
 
 
-class Landing(msgspec.Struct, frozen=True):
+class ConfirmedBind(msgspec.Struct, frozen=True):
     """A bind of ours that has become true."""
 
     #: The pod.
-    pod: Standing
+    pod: TruePod
     #: Its node.
     node: str
 
 
-class Truth:
+class TrueState:
     """Every pod that exists, by uid and by node."""
 
-    def __init__(self, store: UnitStore, world: World) -> None:
+    def __init__(self, store: EmbeddedStore, world: ChaosWorld) -> None:
         """Follow a store from its first version on."""
         #: Pods that exist, by uid.
-        self.pods: dict[str, Standing] = {}
+        self.pods: dict[str, TruePod] = {}
         #: Pods on each node that take something there.
-        self.on_node: dict[str, dict[str, Standing]] = {}
+        self.on_node: dict[str, dict[str, TruePod]] = {}
         #: Words for the trace: what has happened since it was last taken.
         self.story: list[str] = []
         self._world = world
         self._watch = store.watch(POD, 0)
 
-    def follow(self) -> tuple[list[Landing], list[Breach]]:
+    def follow(self) -> tuple[list[ConfirmedBind], list[InvariantBreach]]:
         """Take in what has happened; our binds that became true, and what may never happen."""
-        landings: list[Landing] = []
-        breaches: list[Breach] = []
+        confirmed_binds: list[ConfirmedBind] = []
+        breaches: list[InvariantBreach] = []
         for event in self._watch.poll(1 << 20):
-            landing = self._apply(event, breaches)
-            if landing is not None:
-                landings.append(landing)
-        return landings, breaches
+            confirmed_bind = self._apply(event, breaches)
+            if confirmed_bind is not None:
+                confirmed_binds.append(confirmed_bind)
+        return confirmed_binds, breaches
 
-    def reopen(self, store: UnitStore, version: int) -> list[Breach]:
+    def reopen(self, store: EmbeddedStore, version: int) -> list[InvariantBreach]:
         """The store was opened again: nothing that it acknowledged may be missing or different."""
         listed = {record.uid: record for record in store.list(POD).records}
         breaches = [
-            Breach(3, f"pod {pod.name} was acknowledged and is lost or older after a crash")
+            InvariantBreach(
+                3, f"pod {pod.name} was acknowledged and is lost or older after a crash"
+            )
             for uid, pod in self.pods.items()
             if uid not in listed
             or listed[uid].version != pod.version
@@ -88,14 +90,14 @@ class Truth:
         self._watch = store.watch(POD, version)
         return breaches
 
-    def wanted(self) -> Iterator[Standing]:
+    def wanted(self) -> Iterator[TruePod]:
         """Pods of ours that have no node and no gate."""
         for uid, pod in self.pods.items():
             role = self._world.members[uid].role
             if not pod.node and not pod.finished and not role.foreign and not role.gated:
                 yield pod
 
-    def _apply(self, event: Event, breaches: list[Breach]) -> Landing | None:
+    def _apply(self, event: WatchEvent, breaches: list[InvariantBreach]) -> ConfirmedBind | None:
         record = event.record
         pod = self.pods.get(record.uid)
         self.story.append(f"{event.type.name} {record.name} {record.version} {record.node}")
@@ -106,11 +108,13 @@ class Truth:
             return None
         if pod is None:
             member = self._world.members[record.uid]
-            pod = Standing(record.uid, member.name, member.ask, record.version)
+            pod = TruePod(record.uid, member.name, member.ask, record.version)
             self.pods[record.uid] = pod
         if pod.node and record.node != pod.node:
             breaches.append(
-                Breach(3, f"pod {pod.name} was bound to {pod.node} and is now on {record.node!r}")
+                InvariantBreach(
+                    3, f"pod {pod.name} was bound to {pod.node} and is now on {record.node!r}"
+                )
             )
         bound = bool(record.node) and not pod.node
         pod.version = record.version
@@ -125,8 +129,8 @@ class Truth:
             if phase in FINISHED:
                 pod.finished = True
                 self._leave(pod)
-        return Landing(pod, pod.node) if bound and pod.ours else None
+        return ConfirmedBind(pod, pod.node) if bound and pod.ours else None
 
-    def _leave(self, pod: Standing) -> None:
+    def _leave(self, pod: TruePod) -> None:
         if pod.node:
             self.on_node.get(pod.node, {}).pop(pod.uid, None)

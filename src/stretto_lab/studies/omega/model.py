@@ -7,11 +7,11 @@ in its way. What did not get a place (or was refused) is queued again a second l
 placed nothing in more than 100 attempts, or is not done after more than 1,000, is abandoned.
 
 Only time is simulated. The snapshot, the choice and the plan are a shard's (``control.scheduler``),
-the claims are judged by the binder's own ``Judge`` on the ledger. A plan is made on the snapshot
-when thinking begins and judged when it ends, which is the same as deciding at the end on a private
-copy of the beginning. Time is counted in whole microseconds, so that equal instants are equal; at
-one instant what ends goes first, then commits, then arrivals, each in the order in which it was
-planned.
+the claims are judged by the binder's own ``PlanJudge`` on the ledger. A plan is made on the
+snapshot when thinking begins and judged when it ends, which is the same as deciding at the end on a
+private copy of the beginning. Time is counted in whole microseconds, so that equal instants are
+equal; at one instant what ends goes first, then commits, then arrivals, each in the order in which
+it was planned.
 """
 
 import heapq
@@ -31,9 +31,9 @@ from stretto.api.types.core import Node
 from stretto.api.types.heads import decode_pod_head
 from stretto.base.errors import InputError, InvariantBrokenError
 from stretto.base.rng import Rng
-from stretto.control.binder.conflicts import Judge
-from stretto.control.scheduler.loop import Loop
-from stretto.framework.engine.runtime import Engine, Runtime
+from stretto.control.binder.conflicts import PlanJudge
+from stretto.control.scheduler.loop import SchedulingLoop
+from stretto.framework.engine.runtime import CompiledProfile, Runtime
 from stretto.framework.profile.profile import load_profile
 from stretto.inputs.neutral.fleet import FleetNode, FleetPod
 from stretto.inputs.objects.objects import node_body, pod_body
@@ -56,7 +56,7 @@ _BUG: Final = "report this as a bug"
 Ints = npt.NDArray[np.int64]
 
 
-class Job(msgspec.Struct, frozen=True):
+class OmegaJob(msgspec.Struct, frozen=True):
     """Like tasks that one scheduler places in one transaction."""
 
     #: Second of its arrival.
@@ -71,7 +71,7 @@ class Job(msgspec.Struct, frozen=True):
     memory_mib: int = 1024
 
 
-class Cell(msgspec.Struct, frozen=True):
+class OmegaCell(msgspec.Struct, frozen=True):
     """The machines, the schedulers and how they meet."""
 
     #: Machines.
@@ -163,7 +163,7 @@ class OmegaRun(msgspec.Struct, frozen=True):
         return busy / (self.span_s * len(self.schedulers)) if self.span_s else 0.0
 
 
-class _Kind(IntEnum):
+class _OmegaEvent(IntEnum):
     """What happens, in the order in which one instant is served."""
 
     END = 0
@@ -171,7 +171,7 @@ class _Kind(IntEnum):
     COME = 2
 
 
-class _Pending(msgspec.Struct, eq=False):
+class _PendingJob(msgspec.Struct, eq=False):
     """A job on its way."""
 
     #: Its number.
@@ -186,11 +186,11 @@ class _Pending(msgspec.Struct, eq=False):
     arrival: int = 0
 
 
-class _Scheduler(msgspec.Struct, eq=False):
+class _OmegaScheduler(msgspec.Struct, eq=False):
     """One scheduler with its queue and its books; times in ticks."""
 
-    loop: Loop
-    queue: deque[_Pending]
+    loop: SchedulingLoop
+    queue: deque[_PendingJob]
     thinking: bool = False
     useful: int = 0
     wasted: int = 0
@@ -199,7 +199,7 @@ class _Scheduler(msgspec.Struct, eq=False):
     failed: int = 0
 
 
-def run_omega(jobs: Sequence[Job], cell: Cell) -> OmegaRun:
+def run_omega(jobs: Sequence[OmegaJob], cell: OmegaCell) -> OmegaRun:
     """Run jobs, in the order of their arrival, through a cell."""
     return _Omega(jobs, cell).run()
 
@@ -207,7 +207,7 @@ def run_omega(jobs: Sequence[Job], cell: Cell) -> OmegaRun:
 class _Omega:
     """One run."""
 
-    def __init__(self, jobs: Sequence[Job], cell: Cell) -> None:
+    def __init__(self, jobs: Sequence[OmegaJob], cell: OmegaCell) -> None:
         self._jobs = jobs
         self._cell = cell
         self._rng = Rng(cell.seed)
@@ -215,12 +215,14 @@ class _Omega:
         for number in range(cell.machines):
             node = FleetNode(f"m{number}", cell.cpu_milli, cell.memory_mib, max_pods=cell.cpu_milli)
             self._cluster.put_node(decode_as(Node, node_body(node)))
-        self._engine = Engine(load_profile(cell.policy), self._cluster)
-        self._judge = Judge(self._cluster, self._engine.is_eligible, cell.conflicts, cell.commit)
+        self._engine = CompiledProfile(load_profile(cell.policy), self._cluster)
+        self._judge = PlanJudge(
+            self._cluster, self._engine.is_eligible, cell.conflicts, cell.commit
+        )
         self._fill()
         self._schedulers = [self._scheduler(number) for number in range(cell.schedulers)]
         self._classes: dict[tuple[int, int], int] = {}
-        self._agenda: list[tuple[int, _Kind, int, Callable[[], None]]] = []
+        self._agenda: list[tuple[int, _OmegaEvent, int, Callable[[], None]]] = []
         self._planned = self._now = self._done = self._abandoned = 0
         self._granted = self._refused = 0
         self._waits = np.full(len(jobs), np.nan)
@@ -228,7 +230,7 @@ class _Omega:
     def run(self) -> OmegaRun:
         """Until nothing is left, or time is up."""
         for number, job in enumerate(self._jobs):
-            self._plan(_ticks(job.arrival_s), _Kind.COME, partial(self._admit, number))
+            self._plan(_ticks(job.arrival_s), _OmegaEvent.COME, partial(self._admit, number))
         limit = self._cell.until_s * MICROS
         while self._agenda and self._agenda[0][0] <= limit:
             self._now, _, _, happen = heapq.heappop(self._agenda)
@@ -237,18 +239,18 @@ class _Omega:
 
     # ------------------------------------------------------------ what happens
 
-    def _plan(self, tick: int, kind: _Kind, happen: Callable[[], None]) -> None:
+    def _plan(self, tick: int, kind: _OmegaEvent, happen: Callable[[], None]) -> None:
         self._planned += 1
         heapq.heappush(self._agenda, (tick, kind, self._planned, happen))
 
-    def _come(self, pending: _Pending) -> None:
+    def _come(self, pending: _PendingJob) -> None:
         """A job arrives, or comes back."""
         scheduler = self._schedulers[pending.number % len(self._schedulers)]
         scheduler.queue.append(pending)
         if not scheduler.thinking:
             self._think(scheduler)
 
-    def _think(self, scheduler: _Scheduler) -> None:
+    def _think(self, scheduler: _OmegaScheduler) -> None:
         """Take a snapshot and decide; the answer is there when thinking ends."""
         if not scheduler.queue:
             scheduler.thinking = False
@@ -264,9 +266,11 @@ class _Omega:
         if plan is None:
             raise InvariantBrokenError("a shard", "was handed tasks and made no plan", _BUG)
         commit = partial(self._commit, scheduler, pending, plan, took)
-        self._plan(self._now + took, _Kind.COMMIT, commit)
+        self._plan(self._now + took, _OmegaEvent.COMMIT, commit)
 
-    def _commit(self, scheduler: _Scheduler, pending: _Pending, plan: Plan, took: int) -> None:
+    def _commit(
+        self, scheduler: _OmegaScheduler, pending: _PendingJob, plan: Plan, took: int
+    ) -> None:
         """Thinking is over: the claims are judged on the cell as it is now."""
         judgement = self._judge.judge(plan)
         rows = plan.rows[judgement.granted]
@@ -284,11 +288,11 @@ class _Omega:
         if len(rows):
             step_pods(self._cluster.pods.state, rows, PodEvent.ASSUME)
             lasts = _ticks(self._jobs[pending.number].lasts_s)
-            self._plan(self._now + lasts, _Kind.END, partial(self._end, rows))
+            self._plan(self._now + lasts, _OmegaEvent.END, partial(self._end, rows))
         self._go_on(pending, set(rows.tolist()))
         self._think(scheduler)
 
-    def _go_on(self, pending: _Pending, placed: set[int]) -> None:
+    def _go_on(self, pending: _PendingJob, placed: set[int]) -> None:
         """What is left of a job is queued again, or it is done, or given up."""
         pending.attempts += 1
         pending.rows = tuple(row for row in pending.rows if row not in placed)
@@ -298,7 +302,7 @@ class _Omega:
         elif (nothing and pending.attempts > HOPELESS) or pending.attempts > ENDLESS:
             self._abandoned += 1
         else:
-            self._plan(self._now + _ticks(AGAIN_S), _Kind.COME, partial(self._come, pending))
+            self._plan(self._now + _ticks(AGAIN_S), _OmegaEvent.COME, partial(self._come, pending))
 
     def _end(self, rows: Ints) -> None:
         """Tasks have run their time."""
@@ -310,11 +314,11 @@ class _Omega:
 
     # ------------------------------------------------------------ what is there
 
-    def _scheduler(self, number: int) -> _Scheduler:
+    def _scheduler(self, number: int) -> _OmegaScheduler:
         rng = self._rng.child("scheduler", number)
         runtime = Runtime(self._engine, rng, self._cell.tier)
-        loop = Loop(number, runtime, self._cluster.pods, self._engine.cures_of)
-        return _Scheduler(loop, deque())
+        loop = SchedulingLoop(number, runtime, self._cluster.pods, self._engine.cures_of)
+        return _OmegaScheduler(loop, deque())
 
     def _fill(self) -> None:
         """Take a part of the cores for good, core by core, on machines drawn by the seed."""
@@ -345,7 +349,7 @@ class _Omega:
         cluster.classes.use(class_id, len(rows))
         step_pods(cluster.pods.state, rows, PodEvent.DISPATCH)
         unit = Unit(f"job-{number}", UnitKind.POD_GROUP, 1, DEFAULT_QUEUE, number)
-        self._come(_Pending(number, unit, tuple(rows.tolist()), arrival=self._now))
+        self._come(_PendingJob(number, unit, tuple(rows.tolist()), arrival=self._now))
 
     def _report(self) -> OmegaRun:
         uses = tuple(

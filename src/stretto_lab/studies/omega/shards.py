@@ -19,14 +19,14 @@ from stretto.base.clock import ManualClock
 from stretto.base.errors import InputError
 from stretto.base.rng import Rng
 from stretto.control.queues.config import DispatcherConfig
-from stretto.control.scheduler.loop import Loop
+from stretto.control.scheduler.loop import SchedulingLoop
 from stretto.framework.profile.profile import load_profile
 from stretto.inputs.neutral.fleet import FleetNode, FleetPod
 from stretto.inputs.objects.objects import node_body
 from stretto.plane import Plane, PlaneConfig, Step
-from stretto.sim.bodies import PodBodies
-from stretto.sim.plots import Line, Words, curves_png
-from stretto.sim.world import AT_ONCE, accepted
+from stretto.sim.bodies import PodEncoder
+from stretto.sim.plots import PlotLine, PlotTexts, curves_png
+from stretto.sim.world import AT_ONCE, require_accepted
 from stretto.state.work.claims import Plan
 from stretto.stores.embedded.memory import MemoryStore
 
@@ -112,7 +112,7 @@ def run_shard_study(study: ShardStudy, told: Told | None = None) -> list[ShardPo
             seed=study.seed,
             dispatcher=DispatcherConfig(safety_net=inf),
         )
-        run = _Run(config, decision, study.commit_s)
+        run = _ShardStudyRun(config, decision, study.commit_s)
         took = run.run(nodes, pods)
         points.append(run.point(took))
         if told is not None:
@@ -133,7 +133,7 @@ def shard_plots(points: Sequence[ShardPoint]) -> dict[str, bytes]:
     """PNG files by name: throughput and redone work over the decision time."""
     pictures: dict[str, bytes] = {}
     for policy in dict.fromkeys(each.policy for each in points):
-        lines: dict[str, list[Line]] = {"throughput": [], "redone": []}
+        lines: dict[str, list[PlotLine]] = {"throughput": [], "redone": []}
         for colour, shards in enumerate(dict.fromkeys(each.shards for each in points)):
             for partitions in (True, False):
                 found = [
@@ -149,18 +149,20 @@ def shard_plots(points: Sequence[ShardPoint]) -> dict[str, bytes]:
                     speed = [each.pods_per_s or 0.0 for each in found]
                     redone = [each.redone_pct for each in found]
                     marks = not partitions and shards > 1
-                    lines["throughput"].append(Line(label, x, speed, colour, marks=marks))
-                    lines["redone"].append(Line(label, x, redone, colour, marks=marks))
+                    lines["throughput"].append(PlotLine(label, x, speed, colour, marks=marks))
+                    lines["redone"].append(PlotLine(label, x, redone, colour, marks=marks))
         how = "packing" if policy == "packing" else "spreading"
         along, speed_title = "decision time of a batch (ms)", f"Shards, {how}: throughput"
-        words = Words(speed_title, along, "pods a virtual second", log_x=True)
+        words = PlotTexts(speed_title, along, "pods a virtual second", log_x=True)
         pictures[f"shards-{how}-throughput.png"] = curves_png(lines["throughput"], words)
-        words = Words(f"Shards, {how}: redone work", along, "claims redone, % of pods", log_x=True)
+        words = PlotTexts(
+            f"Shards, {how}: redone work", along, "claims redone, % of pods", log_x=True
+        )
         pictures[f"shards-{how}-redone.png"] = curves_png(lines["redone"], words)
     return pictures
 
 
-class Binding:
+class BinderTime:
     """The time of the one binder."""
 
     def __init__(self, commit_s: float) -> None:
@@ -177,7 +179,7 @@ class Binding:
         return begins
 
 
-class Thinking:
+class SlowPlanning:
     """Lets a loop's plan be ready some time after its snapshot.
 
     It takes the place of the loop's ``cycle``. A plan is made at once, on the snapshot of now,
@@ -185,7 +187,9 @@ class Thinking:
     the binder has answered the loop does nothing.
     """
 
-    def __init__(self, loop: Loop, clock: ManualClock, decision_s: float, binding: Binding) -> None:
+    def __init__(
+        self, loop: SchedulingLoop, clock: ManualClock, decision_s: float, binding: BinderTime
+    ) -> None:
         """Slow a loop down."""
         self._cycle = loop.cycle
         self._clock = clock
@@ -200,7 +204,7 @@ class Thinking:
         return self._due if self._due > self._clock.monotonic() else inf
 
     def cycle(self, limit: int) -> Plan | None:
-        """What ``Loop.cycle`` answers, later."""
+        """What ``SchedulingLoop.cycle`` answers, later."""
         now = self._clock.monotonic()
         if now < self._due - CLOSE:
             return None
@@ -216,7 +220,7 @@ class Thinking:
         return plan
 
 
-class _Run:
+class _ShardStudyRun:
     """One plane with slow shards and a backlog."""
 
     def __init__(self, config: PlaneConfig, decision_s: float, commit_s: float) -> None:
@@ -225,13 +229,13 @@ class _Run:
         rng = Rng(config.seed)
         self._store = MemoryStore(self._clock, rng.child("store"))
         self._plane = Plane(config, self._store, self._clock)
-        self._binding = Binding(commit_s)
-        self._thinking: list[Thinking] = []
+        self._binding = BinderTime(commit_s)
+        self._slow_planning: list[SlowPlanning] = []
         for loop in [shard.default for shard in self._plane.shards]:
-            thinking = Thinking(loop, self._clock, decision_s, self._binding)
+            thinking = SlowPlanning(loop, self._clock, decision_s, self._binding)
             # The instance's method, as a stopwatch does it: the plane knows nothing of it.
             setattr(loop, "cycle", thinking.cycle)  # noqa: B010
-            self._thinking.append(thinking)
+            self._slow_planning.append(thinking)
         self._last = 0.0
         self._plane.observers.append(self._observe)
 
@@ -239,13 +243,13 @@ class _Run:
         """Place a backlog; returns the virtual seconds until the last pod was placed."""
         for kind, bodies in ((NODE, nodes), (POD, pods)):
             for low in range(0, len(bodies), AT_ONCE):
-                accepted(self._store.create(kind, bodies[low : low + AT_ONCE]))
+                require_accepted(self._store.create(kind, bodies[low : low + AT_ONCE]))
         while self._plane.pump.poll(0.0, AT_ONCE):
             pass
         left = len(pods)
         while left:
             self._plane.run_until_idle()
-            due = min(self._plane.next_due(), *(each.due for each in self._thinking))
+            due = min(self._plane.next_due(), *(each.due for each in self._slow_planning))
             left = len(pods) - self._plane.binder.counts["bound"]
             if due == inf:
                 break
@@ -287,7 +291,7 @@ def _node(number: int) -> bytes:
 
 def _pods(study: ShardStudy) -> list[bytes]:
     """Pods of mixed sizes in an order drawn by the seed."""
-    bodies = PodBodies()
+    bodies = PodEncoder()
     sizes = Rng(study.seed).child("pods").numpy().choice(POD_CORES, study.pods).tolist()
     return [
         bodies.body(FleetPod("pod", 1000 * cores, 2048 * cores), f"pod-{number:06d}")

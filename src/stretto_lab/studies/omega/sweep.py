@@ -20,9 +20,9 @@ import numpy as np
 
 from stretto.base.errors import InputError
 from stretto.base.rng import Rng
-from stretto.sim.plots import Line, Words, curves_png
+from stretto.sim.plots import PlotLine, PlotTexts, curves_png
 from stretto.state.work.claims import CommitMode, ConflictMode
-from stretto_lab.studies.omega.model import Cell, Job, OmegaRun, run_omega
+from stretto_lab.studies.omega.model import OmegaCell, OmegaJob, OmegaRun, run_omega
 
 SATURATED: Final = 0.95
 """Part of the time from which on a scheduler is taken for always busy."""
@@ -114,18 +114,18 @@ class OmegaPoint(msgspec.Struct, frozen=True):
     refused: int
 
 
-def omega_jobs(study: OmegaStudy) -> list[Job]:
+def omega_jobs(study: OmegaStudy) -> list[OmegaJob]:
     """The jobs of a study, in the order of their arrival."""
     draw = Rng(study.seed).child("jobs").numpy()
-    cores = study.machines * Cell().cpu_milli / 1000
+    cores = study.machines * OmegaCell().cpu_milli / 1000
     lasts = study.load * cores / (study.jobs_per_s * study.tasks * np.mean(SIZES_MILLI) / 1000)
     end = study.hours * HOUR_S
-    jobs: list[Job] = []
+    jobs: list[OmegaJob] = []
     now = draw.exponential(1 / study.jobs_per_s)
     while now < end:
         tasks = int(draw.geometric(1 / study.tasks))
         size = int(draw.choice(SIZES_MILLI))
-        jobs.append(Job(float(now), tasks, float(draw.exponential(lasts)), size, size))
+        jobs.append(OmegaJob(float(now), tasks, float(draw.exponential(lasts)), size, size))
         now += draw.exponential(1 / study.jobs_per_s)
     return jobs
 
@@ -135,7 +135,7 @@ def run_study(study: OmegaStudy, told: Told | None = None) -> list[OmegaPoint]:
     jobs = omega_jobs(study)
     points: list[OmegaPoint] = []
     for schedulers, decision, mode in runs_of(study):
-        cell = Cell(
+        cell = OmegaCell(
             machines=study.machines,
             fill=study.fill,
             schedulers=schedulers,
@@ -195,25 +195,27 @@ def _conflicts(groups: dict[str, list[OmegaPoint]], title: str) -> bytes:
         name: [(e.decision_s, e.conflict_fraction or 0.0) for e in found if not e.saturated]
         for name, found in groups.items()
     }
-    words = Words(title, _ALONG, "failed transactions for each that succeeded", log_x=True)
+    words = PlotTexts(title, _ALONG, "failed transactions for each that succeeded", log_x=True)
     return _curves(shown, words)
 
 
 def _busyness(groups: dict[str, list[OmegaPoint]], title: str) -> bytes:
     shown = {name: [(e.decision_s, e.busyness) for e in found] for name, found in groups.items()}
-    return _curves(shown, Words(title, _ALONG, "part of the time a scheduler thinks", log_x=True))
+    return _curves(
+        shown, PlotTexts(title, _ALONG, "part of the time a scheduler thinks", log_x=True)
+    )
 
 
-def _curves(shown: dict[str, list[tuple[float, float]]], words: Words) -> bytes:
+def _curves(shown: dict[str, list[tuple[float, float]]], words: PlotTexts) -> bytes:
     lines = [
-        Line(name, [x for x, _ in found], [y for _, y in found], colour)
+        PlotLine(name, [x for x, _ in found], [y for _, y in found], colour)
         for colour, (name, found) in enumerate(shown.items())
         if found
     ]
     return curves_png(lines, words)
 
 
-def _point(cell: Cell, run: OmegaRun) -> OmegaPoint:
+def _point(cell: OmegaCell, run: OmegaRun) -> OmegaPoint:
     waits = np.array(run.waits_s)
     waits = waits[~np.isnan(waits)]
     span = run.span_s or 1.0

@@ -30,10 +30,16 @@ from stretto.inputs.objects.objects import (
     pod_object,
 )
 from stretto.plane import Plane, PlaneConfig
-from stretto.sim.world import AT_ONCE, POLLED, accepted
+from stretto.sim.world import AT_ONCE, POLLED, require_accepted
 from stretto.stores.embedded.memory import MemoryStore
-from stretto.stores.store import Deletion, Event, EventType, Patch
-from stretto_lab.studies.one_pool.ledger import TICK_S, QueueBook, Service, TideJob, TideRun
+from stretto.stores.store import Deletion, EventType, Patch, WatchEvent
+from stretto_lab.studies.one_pool.ledger import (
+    TICK_S,
+    DiurnalService,
+    OnePoolDayResult,
+    OnePoolJob,
+    QueueLedger,
+)
 
 SAMPLE: Final = 10
 """Ticks between two looks at how full the pool is: five minutes."""
@@ -46,10 +52,10 @@ _LET_GO: Final = {"metadata": {"finalizers": None}}
 _NAME: Final = "@name@"
 
 
-class _Unit(msgspec.Struct, eq=False):
+class _JobUnit(msgspec.Struct, eq=False):
     """A job on its way."""
 
-    job: TideJob
+    job: OnePoolJob
     name: str
     #: Pods that exist, by name: the tick at which each started, or -1.
     pods: dict[str, int] = msgspec.field(default_factory=dict)
@@ -61,25 +67,25 @@ class _Unit(msgspec.Struct, eq=False):
     made: int = 0
 
 
-class _Pod(msgspec.Struct, eq=False, gc=False):
+class _ReplicaPod(msgspec.Struct, eq=False, gc=False):
     """A pod as its controller knows it."""
 
     queue: str
     shape: FleetPod
     came: int
-    unit: _Unit | None
+    unit: _JobUnit | None
     service: int = -1
     started: int = -1
     stopping: bool = False
 
 
-def run_tide(
+def run_one_pool_day(
     nodes: Sequence[FleetNode],
-    work: tuple[Sequence[Service], Sequence[TideJob]],
+    work: tuple[Sequence[DiurnalService], Sequence[OnePoolJob]],
     config: PlaneConfig,
     until: int,
     counted_from: int = 0,
-) -> TideRun:
+) -> OnePoolDayResult:
     """Run services and jobs through a pool.
 
     Args:
@@ -89,16 +95,16 @@ def run_tide(
         until: tick at which it ends.
         counted_from: tick from which waits, evictions and work count; before it the pool fills.
     """
-    return _Tide(nodes, work, config, counted_from).run(until)
+    return _OnePoolDay(nodes, work, config, counted_from).run(until)
 
 
-class _Tide:
+class _OnePoolDay:
     """One run."""
 
     def __init__(
         self,
         nodes: Sequence[FleetNode],
-        work: tuple[Sequence[Service], Sequence[TideJob]],
+        work: tuple[Sequence[DiurnalService], Sequence[OnePoolJob]],
         config: PlaneConfig,
         counted_from: int,
     ) -> None:
@@ -109,18 +115,18 @@ class _Tide:
         self._store = MemoryStore(self._clock, Rng(config.seed).child("store"))
         for low in range(0, len(nodes), AT_ONCE):
             bodies = [node_body(node) for node in nodes[low : low + AT_ONCE]]
-            accepted(self._store.create(NODE, bodies))
+            require_accepted(self._store.create(NODE, bodies))
         self._plane = Plane(config, self._store, self._clock)
         self._watch = self._store.watch(POD, self._store.list(POD).version)
         self._tick = 0
-        self._pods: dict[str, _Pod] = {}
+        self._pods: dict[str, _ReplicaPod] = {}
         self._arrivals = deque(sorted(self._jobs, key=lambda job: job.arrival))
-        self._tides = [deque(service.tide) for service in self._services]
+        self._replica_changes = [deque(service.tide) for service in self._services]
         #: Replicas of each service, the newest last.
         self._replicas: list[dict[str, None]] = [{} for _ in self._services]
         self._made = 0
         #: (tick, order, unit, version) at which jobs end.
-        self._ends: list[tuple[int, int, _Unit, int]] = []
+        self._ends: list[tuple[int, int, _JobUnit, int]] = []
         #: Pods that stop, by tick.
         self._stops: dict[int, list[str]] = defaultdict(list)
         self._bodies: dict[tuple[object, ...], tuple[bytes, bytes]] = {}
@@ -129,10 +135,10 @@ class _Tide:
         self._cores: Counter[str] = Counter()
         self._gpus: Counter[str] = Counter()
         queues = [*(s.queue for s in self._services), *(job.queue for job in self._jobs)]
-        self._books = {queue: QueueBook() for queue in queues}
-        self._looks: list[tuple[int, Counter[str], Counter[str]]] = []
+        self._books = {queue: QueueLedger() for queue in queues}
+        self._samples: list[tuple[int, Counter[str], Counter[str]]] = []
 
-    def run(self, until: int) -> TideRun:
+    def run(self, until: int) -> OnePoolDayResult:
         """Tick by tick where something happens."""
         while self._tick < until:
             self._clock.set(max(float(self._tick * TICK_S), self._clock.monotonic()))
@@ -142,7 +148,7 @@ class _Tide:
             self._settle()
             if self._tick % SAMPLE == 0:
                 look = (self._tick, self._cores.copy(), self._gpus.copy())
-                self._looks.append(look)
+                self._samples.append(look)
             self._tick = self._next(until)
         return self._report()
 
@@ -156,7 +162,7 @@ class _Tide:
             due.append(self._arrivals[0].arrival)
         if self._ends:
             due.append(self._ends[0][0])
-        due += [tide[0][0] for tide in self._tides if tide]
+        due += [tide[0][0] for tide in self._replica_changes if tide]
         due += self._stops
         return max(self._tick + 1, min(due))
 
@@ -185,7 +191,7 @@ class _Tide:
         for low in range(0, len(patches), AT_ONCE):
             self._store.patch(POD, patches[low : low + AT_ONCE])
 
-    def _done(self, unit: _Unit) -> None:
+    def _done(self, unit: _JobUnit) -> None:
         """A job has run its time."""
         if self._tick < self._counted_from:
             return
@@ -199,24 +205,26 @@ class _Tide:
         while self._arrivals and self._arrivals[0].arrival <= self._tick:
             job = self._arrivals.popleft()
             self._made += 1
-            unit = _Unit(job, f"{job.queue}-{self._made}")
+            unit = _JobUnit(job, f"{job.queue}-{self._made}")
             if job.pods > 1:
                 more = {"scheduleTimeoutSeconds": 1_000_000}
                 self._groups.append(pod_group_body(unit.name, job.pods, more=more))
             self._fill(unit)
 
-    def _fill(self, unit: _Unit) -> None:
+    def _fill(self, unit: _JobUnit) -> None:
         """The job's controller makes the pods that it lacks."""
         job = unit.job
         for _ in range(job.pods - len(unit.pods)):
             unit.made += 1
             name = f"{unit.name}-{unit.made}"
             unit.pods[name] = -1
-            self._make(name, _Pod(job.queue, job.shape, self._tick, unit))
+            self._make(name, _ReplicaPod(job.queue, job.shape, self._tick, unit))
 
     def _follow(self) -> None:
         """Services take as many replicas as their tide wants."""
-        for number, (service, tide) in enumerate(zip(self._services, self._tides, strict=True)):
+        for number, (service, tide) in enumerate(
+            zip(self._services, self._replica_changes, strict=True)
+        ):
             wanted = -1
             while tide and tide[0][0] <= self._tick:
                 wanted = tide.popleft()[1]
@@ -230,13 +238,13 @@ class _Tide:
                 self._forget(name)
             self._store.delete(POD, [Deletion(NAMESPACE, name) for name in gone])
 
-    def _replica(self, number: int, service: Service) -> None:
+    def _replica(self, number: int, service: DiurnalService) -> None:
         self._made += 1
         name = f"{service.name}-{self._made}"
         self._replicas[number][name] = None
-        self._make(name, _Pod(service.queue, service.shape, self._tick, None, number))
+        self._make(name, _ReplicaPod(service.queue, service.shape, self._tick, None, number))
 
-    def _make(self, name: str, pod: _Pod) -> None:
+    def _make(self, name: str, pod: _ReplicaPod) -> None:
         self._pods[name] = pod
         group = pod.unit.name if pod.unit is not None and pod.unit.job.pods > 1 else ""
         head, tail = self._cut(pod, group)
@@ -244,7 +252,7 @@ class _Tide:
         if self._tick >= self._counted_from:
             self._books[pod.queue].came += 1
 
-    def _cut(self, pod: _Pod, group: str) -> tuple[bytes, bytes]:
+    def _cut(self, pod: _ReplicaPod, group: str) -> tuple[bytes, bytes]:
         """A pod's JSON before and behind its name; kept for pods that are in no gang.
 
         Training says how long it runs, as such jobs can; batch does not.
@@ -281,7 +289,7 @@ class _Tide:
     def _write(self) -> None:
         for kind, bodies in ((POD_GROUP, self._groups), (POD, self._new)):
             for low in range(0, len(bodies), AT_ONCE):
-                accepted(self._store.create(kind, bodies[low : low + AT_ONCE]))
+                require_accepted(self._store.create(kind, bodies[low : low + AT_ONCE]))
             bodies.clear()
         while self._plane.pump.poll(self._clock.monotonic(), POLLED):
             pass
@@ -303,11 +311,11 @@ class _Tide:
                 self._started(record.name, pod)
         return bool(self._new)
 
-    def _events(self) -> Iterator[Event]:
+    def _events(self) -> Iterator[WatchEvent]:
         while batch := self._watch.poll():
             yield from batch
 
-    def _started(self, name: str, pod: _Pod) -> None:
+    def _started(self, name: str, pod: _ReplicaPod) -> None:
         pod.started = self._tick
         self._use(pod, 1)
         if self._tick >= self._counted_from:
@@ -324,7 +332,7 @@ class _Tide:
             end = self._tick + max(1, unit.job.lasts)
             heapq.heappush(self._ends, (end, self._made, unit, unit.version))
 
-    def _lose(self, pod: _Pod) -> None:
+    def _lose(self, pod: _ReplicaPod) -> None:
         """A pod was told to go: the work of its job since it was whole is lost."""
         counted = self._tick >= self._counted_from
         book, unit = self._books[pod.queue], pod.unit
@@ -338,7 +346,7 @@ class _Tide:
         unit.version += 1
         unit.whole = -1
 
-    def _evicted(self, name: str, pod: _Pod) -> None:
+    def _evicted(self, name: str, pod: _ReplicaPod) -> None:
         """A pod has gone against its controller's will: another takes its place."""
         if not pod.stopping:
             self._lose(pod)
@@ -355,21 +363,21 @@ class _Tide:
         if pod.started >= 0:
             self._use(pod, -1)
 
-    def _use(self, pod: _Pod, sign: int) -> None:
+    def _use(self, pod: _ReplicaPod, sign: int) -> None:
         self._cores[pod.queue] += sign * pod.shape.cpu_milli
         self._gpus[pod.queue] += sign * pod.shape.gpus
 
-    def _report(self) -> TideRun:
+    def _report(self) -> OnePoolDayResult:
         for pod in self._pods.values():
             if pod.started < 0:
                 book = self._books[pod.queue]
                 book.waiting += 1
                 book.waiting_most = max(book.waiting_most, self._tick - pod.came)
-        queues: Mapping[str, QueueBook] = self._books
-        return TideRun(
+        queues: Mapping[str, QueueLedger] = self._books
+        return OnePoolDayResult(
             books=self._books,
-            ticks=tuple(tick for tick, _, _ in self._looks),
-            cores={q: tuple(cores[q] / 1000 for _, cores, _ in self._looks) for q in queues},
-            gpus={q: tuple(gpus[q] for _, _, gpus in self._looks) for q in queues},
+            ticks=tuple(tick for tick, _, _ in self._samples),
+            cores={q: tuple(cores[q] / 1000 for _, cores, _ in self._samples) for q in queues},
+            gpus={q: tuple(gpus[q] for _, _, gpus in self._samples) for q in queues},
             capacity=self._capacity,
         )

@@ -11,7 +11,7 @@ TICK_S: Final = 30
 """Seconds of a tick: what an evicted pod takes to stop (Kubernetes' default grace)."""
 
 
-class TideJob(msgspec.Struct, frozen=True, gc=False):
+class OnePoolJob(msgspec.Struct, frozen=True, gc=False):
     """A job: like pods that start together, run for a time and leave."""
 
     #: Tick of its arrival.
@@ -26,7 +26,7 @@ class TideJob(msgspec.Struct, frozen=True, gc=False):
     pods: int = 1
 
 
-class Service(msgspec.Struct, frozen=True):
+class DiurnalService(msgspec.Struct, frozen=True):
     """A service whose replicas follow a tide."""
 
     #: Name of its pods.
@@ -39,7 +39,7 @@ class Service(msgspec.Struct, frozen=True):
     tide: tuple[tuple[int, int], ...]
 
 
-class QueueBook(msgspec.Struct):
+class QueueLedger(msgspec.Struct):
     """What became of one queue's pods."""
 
     #: Pods that came, replacements of evicted ones included.
@@ -64,11 +64,11 @@ class QueueBook(msgspec.Struct):
     waiting_most: int = 0
 
 
-class TideRun(msgspec.Struct, frozen=True):
+class OnePoolDayResult(msgspec.Struct, frozen=True):
     """A day of one pool."""
 
     #: By queue.
-    books: dict[str, QueueBook]
+    books: dict[str, QueueLedger]
     #: Tick of each look.
     ticks: tuple[int, ...]
     #: By queue: cores in use at each look.

@@ -23,14 +23,20 @@ import numpy.typing as npt
 from stretto.api.types.godel import QueuePolicy
 from stretto.base.errors import InputError
 from stretto.base.rng import Rng
-from stretto.control.queues.config import Between, DispatcherConfig, QueueConfig
+from stretto.control.queues.config import DispatcherConfig, QueueConfig, SiblingPolicy
 from stretto.framework.profile.profile import load_profile
 from stretto.inputs.neutral.fleet import FleetNode, FleetPod
-from stretto.inputs.traces.one_pool import BIN_S, DAY_S, Arrivals, load_arrivals
+from stretto.inputs.traces.one_pool import BIN_S, DAY_S, OnePoolArrivals, load_arrivals
 from stretto.plane import PlaneConfig
-from stretto.sim.plots import Line, Words, curves_png
-from stretto_lab.studies.one_pool.day import run_tide
-from stretto_lab.studies.one_pool.ledger import TICK_S, QueueBook, Service, TideJob, TideRun
+from stretto.sim.plots import PlotLine, PlotTexts, curves_png
+from stretto_lab.studies.one_pool.day import run_one_pool_day
+from stretto_lab.studies.one_pool.ledger import (
+    TICK_S,
+    DiurnalService,
+    OnePoolDayResult,
+    OnePoolJob,
+    QueueLedger,
+)
 
 Told = Callable[[int], None]
 
@@ -93,7 +99,7 @@ class OnePoolStudy(msgspec.Struct, frozen=True):
         return WARM_UP + round(self.hours * 3600 / TICK_S)
 
 
-class QueueLine(msgspec.Struct, frozen=True):
+class QueueWaits(msgspec.Struct, frozen=True):
     """What became of a queue; waits in seconds."""
 
     #: Its name.
@@ -136,7 +142,7 @@ class PoolReport(msgspec.Struct, frozen=True):
     #: The most at any look.
     peak_gpu_pct: float
     #: By queue.
-    queues: tuple[QueueLine, ...]
+    queues: tuple[QueueWaits, ...]
 
 
 class OnePoolResult(msgspec.Struct, frozen=True):
@@ -163,12 +169,12 @@ def run_one_pool(study: OnePoolStudy, told: Told = lambda _: None) -> OnePoolRes
     arrivals = load_arrivals()
     nodes = machines(study)
     services, jobs = services_of(study), jobs_of(study, arrivals)
-    whole = run_tide(nodes, (services, jobs), _config(study, nodes), study.until, WARM_UP)
+    whole = run_one_pool_day(nodes, (services, jobs), _config(study, nodes), study.until, WARM_UP)
     told(1)
-    mine, others = split(study, nodes)
-    online = run_tide(mine, (services, ()), _config(study, mine), study.until, WARM_UP)
+    mine, others = split_machines(study, nodes)
+    online = run_one_pool_day(mine, (services, ()), _config(study, mine), study.until, WARM_UP)
     told(2)
-    offline = run_tide(others, ((), jobs), _config(study, others), study.until, WARM_UP)
+    offline = run_one_pool_day(others, ((), jobs), _config(study, others), study.until, WARM_UP)
     first = next(i for i, tick in enumerate(whole.ticks) if tick >= WARM_UP)
     runs = {"one pool": (whole,), "two pools": (online, offline)}
     return OnePoolResult(
@@ -199,7 +205,7 @@ def machines(study: OnePoolStudy) -> list[FleetNode]:
     ]
 
 
-def split(
+def split_machines(
     study: OnePoolStudy, nodes: Sequence[FleetNode]
 ) -> tuple[list[FleetNode], list[FleetNode]]:
     """The machines of the online pool, and the others; GPUs are among the others."""
@@ -210,7 +216,7 @@ def split(
     return mine, [node for node in nodes if node.name not in names]
 
 
-def services_of(study: OnePoolStudy) -> list[Service]:
+def services_of(study: OnePoolStudy) -> list[DiurnalService]:
     """Services with their tide: a cosine with its peak in the evening, a little apart."""
     replicas = peak_cores(study) * 1000 / REPLICA.cpu_milli / SERVICES
     found = []
@@ -221,38 +227,38 @@ def services_of(study: OnePoolStudy) -> list[Service]:
             hour = ((tick - WARM_UP) * TICK_S / 3600) % 24
             swing = (1 + cos(2 * pi * (hour - peak) / 24)) / 2
             tide.append((tick, max(1, round(replicas * (LOW + (1 - LOW) * swing)))))
-        found.append(Service(f"service-{number}", REPLICA, ONLINE, tuple(tide)))
+        found.append(DiurnalService(f"service-{number}", REPLICA, ONLINE, tuple(tide)))
     return found
 
 
-def jobs_of(study: OnePoolStudy, arrivals: Arrivals) -> list[TideJob]:
+def jobs_of(study: OnePoolStudy, arrivals: OnePoolArrivals) -> list[OnePoolJob]:
     """Training and batch, in the order of their arrival."""
     return sorted(
         [*_training(study, arrivals), *_batch(study, arrivals)], key=lambda job: job.arrival
     )
 
 
-def _training(study: OnePoolStudy, arrivals: Arrivals) -> list[TideJob]:
+def _training(study: OnePoolStudy, arrivals: OnePoolArrivals) -> list[OnePoolJob]:
     """Busy days of each cluster, all on the one day; a smaller pool takes a part of the jobs."""
     draw = Rng(study.seed).child("training").numpy()
-    jobs: list[TideJob] = []
+    jobs: list[OnePoolJob] = []
     pool = sum(node.gpus for node in machines(study))
     for queue, days in zip(TRAINING, arrivals.jobs.values(), strict=True):
         for second, gpus, lasts in chain.from_iterable(days[:TRAINING_DAYS]):
             ticks = ceil(lasts / TICK_S)
             jobs += [
-                TideJob(tick, ticks, WORKER, queue, gpus)
+                OnePoolJob(tick, ticks, WORKER, queue, gpus)
                 for tick in _moments(second, study.until)
                 if draw.random() < study.scale and gpus <= pool
             ]
     return jobs
 
 
-def _batch(study: OnePoolStudy, arrivals: Arrivals) -> list[TideJob]:
+def _batch(study: OnePoolStudy, arrivals: OnePoolArrivals) -> list[OnePoolJob]:
     """A day of VMs for each tenant; within a bin they come at moments drawn by the seed."""
     draw = Rng(study.seed).child("batch").numpy()
     vms = arrivals.vms
-    jobs: list[TideJob] = []
+    jobs: list[OnePoolJob] = []
     for queue, shift in zip(BATCH, BATCH_SHIFTS_H, strict=True):
         for number, flat in enumerate(vms.bins):
             for shape, life, count in zip(flat[::3], flat[1::3], flat[2::3], strict=True):
@@ -262,7 +268,9 @@ def _batch(study: OnePoolStudy, arrivals: Arrivals) -> list[TideJob]:
                 kept = count if study.scale == 1 else int(draw.binomial(count, study.scale))
                 for offset in draw.integers(0, BIN_S, kept).tolist():
                     second = (number * BIN_S + offset + shift * 3600) % DAY_S
-                    jobs += [TideJob(t, lasts, pod, queue) for t in _moments(second, study.until)]
+                    jobs += [
+                        OnePoolJob(t, lasts, pod, queue) for t in _moments(second, study.until)
+                    ]
     return jobs
 
 
@@ -290,7 +298,7 @@ def _config(study: OnePoolStudy, nodes: Sequence[FleetNode]) -> PlaneConfig:
     return PlaneConfig(
         profile=load_profile("packing"),
         dispatcher=DispatcherConfig(
-            queues=queues, between=Between.DRF, schedule_timeout=inf, safety_net=inf
+            queues=queues, between=SiblingPolicy.DRF, schedule_timeout=inf, safety_net=inf
         ),
         seed=study.seed,
     )
@@ -306,23 +314,25 @@ def one_pool_plots(result: OnePoolResult) -> dict[str, bytes]:
     cpu, gpu = [], []
     for colour, pool in enumerate(result.pools):
         total = np.sum([np.array(each) for each in result.cpu_pct[pool.name].values()], axis=0)
-        cpu.append(Line(pool.name, result.hours, total.tolist(), colour, steps=True))
-        gpu.append(Line(pool.name, result.hours, result.gpu_pct[pool.name], colour, steps=True))
+        cpu.append(PlotLine(pool.name, result.hours, total.tolist(), colour, steps=True))
+        gpu.append(PlotLine(pool.name, result.hours, result.gpu_pct[pool.name], colour, steps=True))
     queues, height = [], np.zeros(len(result.hours))
     for colour, (queue, part) in enumerate(result.cpu_pct["one pool"].items()):
         height = height + np.array(part)
-        queues.append(Line(f"+ {queue}", result.hours, height.tolist(), colour, steps=True))
+        queues.append(PlotLine(f"+ {queue}", result.hours, height.tolist(), colour, steps=True))
     along, use = "hour of the day", "in use, % of all"
     return {
-        "one-pool-cpu.png": curves_png(cpu, Words("Cores: one pool and two", along, use)),
-        "one-pool-gpu.png": curves_png(gpu, Words("GPUs: one pool and two", along, use)),
+        "one-pool-cpu.png": curves_png(cpu, PlotTexts("Cores: one pool and two", along, use)),
+        "one-pool-gpu.png": curves_png(gpu, PlotTexts("GPUs: one pool and two", along, use)),
         "one-pool-queues.png": curves_png(
-            queues, Words("One pool: cores by queue, one upon the other", along, use)
+            queues, PlotTexts("One pool: cores by queue, one upon the other", along, use)
         ),
     }
 
 
-def _report(name: str, study: OnePoolStudy, runs: Sequence[TideRun], first: int) -> PoolReport:
+def _report(
+    name: str, study: OnePoolStudy, runs: Sequence[OnePoolDayResult], first: int
+) -> PoolReport:
     cpu = np.sum([np.array(each) for each in _cpu_by_queue(runs, first).values()], axis=0)
     gpu = _gpu(runs, first)
     return PoolReport(
@@ -336,7 +346,7 @@ def _report(name: str, study: OnePoolStudy, runs: Sequence[TideRun], first: int)
     )
 
 
-def _cpu_by_queue(runs: Sequence[TideRun], first: int) -> dict[str, tuple[float, ...]]:
+def _cpu_by_queue(runs: Sequence[OnePoolDayResult], first: int) -> dict[str, tuple[float, ...]]:
     """Cores in use by queue, in percent of the cores of all the pools together."""
     whole = sum(run.capacity[0] for run in runs)
     return {
@@ -346,7 +356,7 @@ def _cpu_by_queue(runs: Sequence[TideRun], first: int) -> dict[str, tuple[float,
     }
 
 
-def _gpu(runs: Sequence[TideRun], first: int) -> npt.NDArray[np.float64]:
+def _gpu(runs: Sequence[OnePoolDayResult], first: int) -> npt.NDArray[np.float64]:
     """GPUs in use, in percent of those of all the pools together."""
     whole = sum(run.capacity[1] for run in runs)
     used = [np.array(each[first:]) for run in runs for each in run.gpus.values()]
@@ -354,12 +364,12 @@ def _gpu(runs: Sequence[TideRun], first: int) -> npt.NDArray[np.float64]:
     return total
 
 
-def _line(queue: str, book: QueueBook) -> QueueLine:
+def _line(queue: str, book: QueueLedger) -> QueueWaits:
     waits = np.repeat(
         np.array(list(book.waits.keys()), np.int64), np.array(list(book.waits.values()), np.int64)
     )
     known = len(waits) > 0
-    return QueueLine(
+    return QueueWaits(
         queue=queue,
         started=book.started,
         mean_wait_s=round(TICK_S * float(waits.mean()), 1) if known else 0.0,

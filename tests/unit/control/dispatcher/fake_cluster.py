@@ -14,9 +14,9 @@ from stretto.control.dispatcher.dispatcher import Dispatcher
 from stretto.control.queues.config import DispatcherConfig, QueueConfig
 from stretto.state.rows.lifecycle import PodEvent, PodState, step_pods
 from stretto.state.rows.pods import NewPod, Pods
-from stretto.state.work.changes import Arrival, Changes, Departure, GroupChange
+from stretto.state.work.changes import ClusterChanges, GroupChange, PodArrival, PodDeparture
 from stretto.state.work.claims import ConflictCause
-from stretto.state.work.units import Cure, Dispatch, Setback, Unit, Units, Why
+from stretto.state.work.units import Cure, Dispatch, Setback, SetbackReason, Unit, Units
 
 GROUP_NAME = "godel.bytedance.com/pod-group-name"
 LEFT = Cure.POD_LEFT
@@ -70,7 +70,7 @@ class FlatPool:
     def __init__(self, size: int = 100) -> None:
         self.size, self.left = size, size
 
-    def askers(self) -> None:
+    def requesters(self) -> None:
         return None
 
     def asks(self, class_id: int) -> tuple[tuple[int, int], ...]:
@@ -114,7 +114,7 @@ class Desk:
 
     def born(
         self, *names: str, priority: int = 0, class_id: int = 0, **notes: Any
-    ) -> list[Arrival]:
+    ) -> list[PodArrival]:
         """Pods are in the columns, and the dispatcher does not know yet."""
         gated, state = notes.pop("gated", False), notes.pop("state", PodState.PENDING)
         state = PodState.GATED if gated else state
@@ -126,24 +126,24 @@ class Desk:
             made.append(NewPod(uid, "ns", name, class_id, priority, 1, self.now, state))
         self.rows.update(zip(names, self.pods.add(made).tolist(), strict=True))
         return [
-            Arrival(self.rows[name], self.metas[name], gated, self.metas[name].uid)
+            PodArrival(self.rows[name], self.metas[name], gated, self.metas[name].uid)
             for name in names
         ]
 
     def change(self, name: str, gated: bool = False, **notes: Any) -> None:
         self.metas[name] = make_meta(name, self.metas[name].uid, **notes)
         meta = self.metas[name]
-        self.absorb(regrouped=[Arrival(self.rows[name], meta, gated, meta.uid)])
+        self.absorb(regrouped=[PodArrival(self.rows[name], meta, gated, meta.uid)])
 
-    def _arrival(self, name: str, gated: bool) -> Arrival:
-        return Arrival(self.rows[name], self.metas[name], gated, self.metas[name].uid)
+    def _arrival(self, name: str, gated: bool) -> PodArrival:
+        return PodArrival(self.rows[name], self.metas[name], gated, self.metas[name].uid)
 
-    def died(self, *names: str) -> list[Departure]:
+    def died(self, *names: str) -> list[PodDeparture]:
         """Pods are out of the columns, and the dispatcher does not know yet."""
         gone = []
         for name in names:
             row = self.rows.pop(name)
-            gone.append(Departure(row, int(self.pods.serial[row]), self.pods.uid[row]))
+            gone.append(PodDeparture(row, int(self.pods.serial[row]), self.pods.uid[row]))
             self.pods.remove(row)
         return gone
 
@@ -158,7 +158,7 @@ class Desk:
         self.absorb(groups=[GroupChange(f"ns/{name}", None)])
 
     def absorb(self, **what: Any) -> None:
-        changes = Changes()
+        changes = ClusterChanges()
         for name, value in what.items():
             setattr(changes, name, value)
         self.dispatcher.absorb(changes, self.now)
@@ -204,7 +204,8 @@ class Desk:
 
     def give_back(self, *names: str) -> None:
         found = [
-            Setback(unit, rows, -1, Cure.ANY, Why.GIVEN_BACK) for unit, rows in self._by_unit(names)
+            Setback(unit, rows, -1, Cure.ANY, SetbackReason.GIVEN_BACK)
+            for unit, rows in self._by_unit(names)
         ]
         self.dispatcher.set_back(found, self.now)
 

@@ -4,7 +4,8 @@ from math import inf
 
 import pytest
 
-from stretto.control.queues.backfill import Demand, Ends, Reservation
+from stretto.control.queues.backfill import BackfillReservation, EndTimes
+from stretto.control.queues.by_request import UnitDemand
 from stretto.control.queues.config import QueueConfig
 from stretto.control.queues.orders import NEVER, micros
 from stretto.state.rows.lifecycle import UnitState
@@ -14,15 +15,15 @@ EASY = QueueConfig("default", "Easy")
 SJF = QueueConfig("default", "ShortestFirst")
 
 
-def one(amount: int) -> Demand:
-    return Demand(((0, amount),), ((0, amount),))
+def one(amount: int) -> UnitDemand:
+    return UnitDemand(((0, amount),), ((0, amount),))
 
 
-def kept(head: int, free: int, *ends: tuple[int, int], now: int = 0) -> Reservation:
-    running = Ends()
+def kept(head: int, free: int, *ends: tuple[int, int], now: int = 0) -> BackfillReservation:
+    running = EndTimes()
     for end, amount in ends:
         running.add(end, ((0, amount),))
-    return Reservation(((0, head),), {0: free}, running, now)
+    return BackfillReservation(((0, head),), {0: free}, running, now)
 
 
 def blocked_desk(free: int = 1, head: int = 4) -> Desk:
@@ -78,7 +79,7 @@ def test_who_ends_by_the_shadow_time_uses_up_nothing_of_the_extra() -> None:
 
 
 def test_ends_that_are_taken_back_are_forgotten() -> None:
-    ends = Ends()
+    ends = EndTimes()
     ends.add(5, ((0, 1),))
     ends.add(5, ((0, 2),))
     ends.remove(5, ((0, 1),))

@@ -6,7 +6,7 @@ import pytest
 
 from stretto.base.errors import InputError, StrettoError
 from stretto.control import load_policies
-from stretto.control.dispatcher.shards import Round, Shards
+from stretto.control.dispatcher.shards import DispatchRound, Shards
 from stretto.control.load_policies import ShardLoad, load_policy
 from stretto.framework.profile.profile import load_profile
 from stretto.plane import dispatcher_config
@@ -14,7 +14,7 @@ from stretto.testing import Harness, make_node, make_pod
 
 
 def next_of(shards: Shards) -> int:
-    return Round(shards, [100, 100]).choose(-1)[0]
+    return DispatchRound(shards, [100, 100]).choose(-1)[0]
 
 
 def two(policy: str, pods: tuple[int, int], units: tuple[int, int] = (1, 1)) -> Shards:

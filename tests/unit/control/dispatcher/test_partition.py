@@ -2,17 +2,17 @@ import numpy as np
 
 from stretto.control.scheduler.partition import NO_OWNER, Partitions, partition_blocks
 from stretto.state.rows.ledger import Ledger
-from stretto.state.rows.slots import Slots
+from stretto.state.rows.slots import SlotMap
 
 
-def a_fleet(nodes: int, zones: int = 2, shards: int = 2) -> Slots:
-    slots = Slots(fan_out=shards)
+def a_fleet(nodes: int, zones: int = 2, shards: int = 2) -> SlotMap:
+    slots = SlotMap(fan_out=shards)
     for number in range(nodes):
         slots.add(f"zone-{number % zones}")
     return slots
 
 
-def nodes_of(slots: Slots, owners: np.ndarray, shard: int) -> int:
+def nodes_of(slots: SlotMap, owners: np.ndarray, shard: int) -> int:
     return int(slots.block_live[owners == shard].sum())
 
 
@@ -35,7 +35,7 @@ def test_every_shard_gets_nodes_of_every_zone() -> None:
 
 
 def test_small_zones_do_not_all_go_to_the_same_shard() -> None:
-    slots = Slots()
+    slots = SlotMap()
     for number in range(400):
         slots.add(f"zone-{number % 40}")
     owners = partition_blocks(slots, [0, 1, 2, 3])

@@ -24,16 +24,16 @@ class Floor:
     def room(self, class_id: int, /) -> int:
         return 0
 
-    def may_leave(self, row: int, now: float) -> bool:
+    def may_evict(self, row: int, now: float) -> bool:
         return int(self.desk.pods.state[row]) == PodState.BOUND
 
-    def may_all_leave(self, rows: Sequence[int]) -> bool:
+    def may_evict_all(self, rows: Sequence[int]) -> bool:
         return len(rows) <= self.budget
 
     def fits(self, slot: int, classes: Sequence[int], going: Collection[int]) -> bool:
         return len(going) >= len(classes)
 
-    def would_stand(self, row: int, slot: int, going: Collection[int], /) -> bool:
+    def would_fit(self, row: int, slot: int, going: Collection[int], /) -> bool:
         return self.company
 
 

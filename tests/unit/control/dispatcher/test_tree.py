@@ -1,6 +1,6 @@
 import pytest
 
-from stretto.control.queues.config import Between, QueueConfig
+from stretto.control.queues.config import QueueConfig, SiblingPolicy
 from stretto.state.rows.lifecycle import UnitState
 from tests.unit.control.dispatcher.fake_cluster import Desk, owned_by
 
@@ -116,7 +116,7 @@ def test_a_queue_closed_by_zero_units_starts_nothing() -> None:
 
 def test_below_its_guarantee_a_queue_goes_first_whatever_it_holds() -> None:
     desk = Desk(
-        TOP, sub("owed", guarantee={"cpu": 4}), sub("other", weight=9.0), between=Between.DRF
+        TOP, sub("owed", guarantee={"cpu": 4}), sub("other", weight=9.0), between=SiblingPolicy.DRF
     )
     desk.arrive(*(f"o{i}" for i in range(6)), queue="owed")
     desk.arrive(*(f"x{i}" for i in range(3)), queue="other")
@@ -129,7 +129,7 @@ def test_shares_are_compared_level_by_level() -> None:
         QueueConfig("a", "DRF"),
         QueueConfig("b", "FifoSkip", parent="a"),
         QueueConfig("c", "FifoSkip", parent="a"),
-        between=Between.DRF,
+        between=SiblingPolicy.DRF,
     )
     for queue in "bcd":
         desk.arrive(*(f"{queue}{i}" for i in range(6)), queue=queue)
@@ -145,7 +145,7 @@ def test_an_inner_queue_without_fair_turns_takes_turns_by_weight() -> None:
 
 
 def test_a_queue_that_has_queues_may_have_units_of_its_own() -> None:
-    desk = Desk(TOP, sub("a"), between=Between.DRF)
+    desk = Desk(TOP, sub("a"), between=SiblingPolicy.DRF)
     desk.arrive("t1", "t2", queue="top")
     desk.arrive("a1", "a2", queue="a")
     assert sorted(desk.sent(room=2)) == ["a1", "t1"]

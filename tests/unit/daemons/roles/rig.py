@@ -11,14 +11,14 @@ from stretto.base.rng import Rng
 from stretto.control.reporting.reporter import ReportConfig
 from stretto.daemons.roles.binder import BinderPlane
 from stretto.daemons.roles.controller import ControllerPlane
-from stretto.daemons.roles.dispatcher import DispatcherConfig, DispatcherPlane
+from stretto.daemons.roles.dispatcher import DispatcherPlane, DispatcherRoleConfig
 from stretto.daemons.roles.shard import ShardConfig, ShardPlane
 from stretto.daemons.scheduler import plane_config
 from stretto.framework.profile.profile import load_profile
 from stretto.plane import Plane, PlaneConfig
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.render import render
-from stretto.stores.store import Deletion, Outcome, Patch, Store
+from stretto.stores.store import Deletion, Patch, Store, WriteOutcome
 
 MOST_STEPS = 2_000
 
@@ -49,7 +49,7 @@ class Rig:
         self.stop(role)
         store, clock = self.door(self.store, self.clock), self.clock
         if role == "dispatcher":
-            wire = DispatcherConfig(self.dead_after, self.shares_nodes)
+            wire = DispatcherRoleConfig(self.dead_after, self.shares_nodes)
             self.roles[role] = DispatcherPlane(self.config, store, clock, wire)
         elif role == "binder":
             self.roles[role] = BinderPlane(self.config, store, clock)
@@ -84,7 +84,7 @@ class Rig:
 
     def put(self, kind: Kind, *bodies: bytes) -> None:
         """Create objects."""
-        assert all(r.outcome is Outcome.OK for r in self.store.create(kind, list(bodies)))
+        assert all(r.outcome is WriteOutcome.OK for r in self.store.create(kind, list(bodies)))
 
     def nodes(self, *bodies: bytes) -> None:
         self.put(NODE, *bodies)
@@ -98,7 +98,7 @@ class Rig:
     def change(self, kind: Kind, name: str, patch: dict[str, Any], namespace: str = "") -> None:
         """A user changes an object."""
         reply = self.store.patch(kind, [Patch(namespace, name, patch)])[0]
-        assert reply.outcome is Outcome.OK, reply
+        assert reply.outcome is WriteOutcome.OK, reply
 
     def say(self, pod: str, **notes: str) -> None:
         """Somebody writes a hand-over on a pod."""

@@ -7,14 +7,14 @@ from stretto.api.wire.kinds import MOVEMENT, POD, RESERVATION, Kind
 from stretto.base.clock import Clock
 from stretto.base.errors import NotAllowedError
 from stretto.stores.store import Patch, Record, Store
-from stretto.stores.wrapper import PassingStore
+from stretto.stores.wrapper import StoreWrapper
 from stretto.testing import make_node, make_pod
 from tests.unit.daemons.roles.rig import Rig, says
 
 OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "web"}
 
 
-class WithRights(PassingStore):
+class WithRights(StoreWrapper):
     """A line on which nobody may read Movements one by one."""
 
     def __init__(self, inner: Store, clock: Clock) -> None:

@@ -7,12 +7,12 @@ import pytest
 
 from stretto.api.wire.kinds import POD, POD_GROUP, Kind
 from stretto.stores.store import Patch, Replies, Store
-from stretto.stores.wrapper import PassingStore
+from stretto.stores.wrapper import StoreWrapper
 from stretto.testing import make_group, make_node, make_pod
 from tests.unit.daemons.roles.rig import Rig, names, says
 
 
-class Meanwhile(PassingStore):
+class Meanwhile(StoreWrapper):
     """A line on which something is done just before a PodGroup is locked or given up."""
 
     def __init__(self, inner: Store, done: Callable[[], object]) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from stretto.api.wire.kinds import MOVEMENT, NODE, POD, POD_GROUP
-from stretto.state.work.rescheduling import Goal, Rescheduling
+from stretto.state.work.rescheduling import ReschedulingGoal, ReschedulingRules
 from stretto.testing import make_group, make_node, make_pod
 from tests.unit.daemons.roles.rig import Rig, names
 
@@ -168,7 +168,7 @@ def test_nodes_are_shared_out_by_annotation_and_again_when_a_shard_dies() -> Non
 
 
 def test_the_controller_alone_moves_pods_where_the_profile_says_so() -> None:
-    rig = Rig("a", rescheduling=Rescheduling(every=10.0, goal=Goal.NODES, moves=1))
+    rig = Rig("a", rescheduling=ReschedulingRules(every=10.0, goal=ReschedulingGoal.NODES, moves=1))
     rig.nodes(make_node("n1"), make_node("n2"))
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "u"}
     owner["controller"] = True

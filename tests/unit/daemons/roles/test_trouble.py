@@ -8,7 +8,7 @@ from stretto.api.wire.kinds import NODE, POD, POD_GROUP, SCHEDULER, Kind
 from stretto.base.clock import Clock
 from stretto.daemons.roles.binder import BinderPlane
 from stretto.stores.store import Bind, Patch, Replies, Store
-from stretto.stores.wrapper import PassingStore
+from stretto.stores.wrapper import StoreWrapper
 from stretto.testing import make_group, make_node, make_pod
 from tests.unit.daemons.roles.rig import Rig, names, says
 
@@ -31,7 +31,7 @@ ODD = [
 ]
 
 
-class Touchy(PassingStore):
+class Touchy(StoreWrapper):
     """A line on which somebody touches every second pod just before it is passed on."""
 
     def __init__(self, inner: Store, clock: Clock) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stretto.framework.model.status import Code
+from stretto.framework.model.status import StatusCode
 from stretto.framework.parity.scheduler import WEIGHTS
 from stretto.framework.plugins.parity.table import FILTERS
 from tests.support.parity_cluster import ZONE, cluster, decide, node, pod, refused, thing
@@ -134,8 +134,8 @@ def test_a_node_that_cannot_be_judged_ends_the_cycle_though_others_would_do() ->
     assert decision.feasible_names == []
 
 
-@pytest.mark.parametrize("code", list(Code))
-def test_codes_are_spelled_as_upstream_spells_them(code: Code) -> None:
+@pytest.mark.parametrize("code", list(StatusCode))
+def test_codes_are_spelled_as_upstream_spells_them(code: StatusCode) -> None:
     assert code.value in {
         "Success",
         "Unschedulable",

@@ -16,7 +16,7 @@ from stretto.state.objects import BIND_COMPLETED, SELECTED_NODE
 from stretto.state.work.claims import ConflictCause
 from stretto.stores.capabilities import Capabilities
 from stretto.stores.embedded.memory import MemoryStore
-from stretto.stores.store import Code, Outcome, Patch, Replies, Reply
+from stretto.stores.store import Patch, Replies, Reply, StatusReason, WriteOutcome
 from stretto.testing import make_node, make_pod
 from stretto_lab.conformance.kube_cases import fields
 from tests.support.parity_cluster import HOST, ZONE, pod, thing
@@ -188,11 +188,15 @@ def test_a_claim_whose_volume_is_made_is_told_the_node_first() -> None:
     assert store.order == ["PersistentVolumeClaim", "Binding"]
 
 
-@pytest.mark.parametrize("outcome", [Outcome.CONFLICT, Outcome.REFUSED, Outcome.UNKNOWN])
-def test_a_volume_that_is_lost_sends_the_pod_back_and_it_is_tried_again(outcome: Outcome) -> None:
+@pytest.mark.parametrize(
+    "outcome", [WriteOutcome.CONFLICT, WriteOutcome.REFUSED, WriteOutcome.UNKNOWN]
+)
+def test_a_volume_that_is_lost_sends_the_pod_back_and_it_is_tried_again(
+    outcome: WriteOutcome,
+) -> None:
     store = Moody()
     plane = furnished(claim("data", "kept"), disk("disk", "b"), store=store)
-    store.moods[PERSISTENT_VOLUME] = [Reply(outcome, Code.CONFLICT)]
+    store.moods[PERSISTENT_VOLUME] = [Reply(outcome, StatusReason.CONFLICT)]
     plane.submit_pod(pod(**with_claim("data")))
     plane.plane.step()
     assert (plane.node_of("p"), "Binding" in store.order) == ("", False)
@@ -204,7 +208,7 @@ def test_a_gang_that_loses_a_volume_goes_back_whole() -> None:
     store = Moody()
     plane = furnished(claim("data", "made"), store=store)
     plane.group("g", 2)
-    store.moods[PERSISTENT_VOLUME_CLAIM] = [Reply(Outcome.CONFLICT, Code.CONFLICT)]
+    store.moods[PERSISTENT_VOLUME_CLAIM] = [Reply(WriteOutcome.CONFLICT, StatusReason.CONFLICT)]
     plane.submit(make_pod("g0", group="g"), make_pod("g1", group="g", spec=with_claim("data")))
     plane.plane.step()
     assert set(plane.placements().values()) == {""}

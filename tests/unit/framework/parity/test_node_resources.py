@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from stretto.framework.model import requests
-from stretto.framework.model.status import Code
+from stretto.framework.model.status import StatusCode
 from stretto.framework.plugins.parity import balanced_allocation, node_resources_fit
 from tests.support.parity_cluster import node, pod, said, scores
 
@@ -20,20 +20,20 @@ def container(name: str, **asked: str) -> dict[str, Any]:
 
 def test_a_request_above_all_that_there_is_cannot_be_cured() -> None:
     found = said(FIT, pod(requests={"cpu": "5"}), node("n"))["n"]
-    assert found == (Code.UNRESOLVABLE, ("Insufficient cpu",))
+    assert found == (StatusCode.UNRESOLVABLE, ("Insufficient cpu",))
 
 
 def test_a_request_above_what_is_free_may_be_cured() -> None:
     there = pod("e", on="n", requests={"cpu": "3"})
     found = said(FIT, pod(requests={"cpu": "2"}), node("n"), there)["n"]
-    assert found == (Code.UNSCHEDULABLE, ("Insufficient cpu",))
+    assert found == (StatusCode.UNSCHEDULABLE, ("Insufficient cpu",))
 
 
 def test_every_lack_is_told_and_one_for_good_makes_all_so() -> None:
     there = pod("e", on="n", requests={"cpu": "3"})
     asked = pod(requests={"cpu": "2", "x.io/gpu": "1", "hugepages-2Mi": "2Mi"})
     found = said(FIT, asked, node("n", pods="1"), there)["n"]
-    assert found.code is Code.UNRESOLVABLE
+    assert found.code is StatusCode.UNRESOLVABLE
     assert found.reasons == (
         "Too many pods",
         "Insufficient cpu",

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from stretto.framework.model.status import SKIP, SUCCESS, Status
+from stretto.framework.model.status import SKIP, SUCCESS, PluginStatus
 from stretto.framework.parity.scheduler import ExactScheduler
 from stretto.framework.plugins.parity import pod_topology_spread as spread
 from tests.support.parity_cluster import (
@@ -166,7 +166,9 @@ def test_a_controller_selects_too(kind: str) -> None:
     assert scores(NAME, asked, *NODES, controller, web("e", "a")) == {"a": 66, "b": 100}
 
 
-def rehearse(scheduler: ExactScheduler, asked: Any, at: int, leaving: str) -> tuple[Status, Status]:
+def rehearse(
+    scheduler: ExactScheduler, asked: Any, at: int, leaving: str
+) -> tuple[PluginStatus, PluginStatus]:
     decision = scheduler.decide(asked)
     assert decision.filtered is not None
     trial = decision.filtered.checks[NAME].trial(at)

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from stretto.framework.model.status import Code
-from stretto.framework.parity.decision import Preemption
+from stretto.framework.model.status import StatusCode
+from stretto.framework.parity.decision import PostFilterResult
 from tests.support.parity_cluster import decide, node, pod, thing
 
 HEAD = "0/1 nodes are available:"
@@ -18,7 +18,7 @@ def full(name: str, on: str, priority: int, start: int = 0, **more: Any) -> Any:
     return pod(name, on, priority=priority, requests={"cpu": "2"}, status=status, **more)
 
 
-def preempted(asked: Any, *items: Any) -> Preemption:
+def preempted(asked: Any, *items: Any) -> PostFilterResult:
     found = decide(asked, *items).preemption
     assert found is not None
     return found
@@ -28,7 +28,7 @@ def urgent(cpu: str = "2", **more: Any) -> Any:
     return pod(priority=100, requests={"cpu": cpu}, **more)
 
 
-def victims(found: Preemption) -> list[str]:
+def victims(found: PostFilterResult) -> list[str]:
     assert found.chosen is not None
     return [each.key[1] for each in found.chosen.victims]
 
@@ -122,7 +122,7 @@ def test_a_budget_is_broken_where_nothing_else_helps_and_counted() -> None:
 )
 def test_what_is_said_when_nobody_can_make_room(asked: Any, said: str) -> None:
     found = preempted(asked, node("n"), full("e", "n", 1), full("f", "n", 1))
-    assert found.status.code is Code.UNSCHEDULABLE
+    assert found.status.code is StatusCode.UNSCHEDULABLE
     assert found.message == f"no new claims to deallocate, preemption: {said}"
 
 
@@ -135,7 +135,7 @@ def test_a_node_that_refuses_even_when_empty_says_why() -> None:
 def test_a_cycle_that_ended_before_the_nodes_finds_no_state_and_does_not_preempt() -> None:
     asked = urgent(volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "gone"}}])
     found = preempted(asked, node("n"), full("e", "n", 1))
-    assert (found.status.code, found.message) == (Code.ERROR, "not found")
+    assert (found.status.code, found.message) == (StatusCode.ERROR, "not found")
 
 
 def test_ports_are_free_once_their_pod_leaves() -> None:

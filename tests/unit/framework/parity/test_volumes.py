@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from stretto.framework.model.status import SKIP, SUCCESS, Code
+from stretto.framework.model.status import SKIP, SUCCESS, StatusCode
 from stretto.framework.plugins.parity import (
     node_volume_limits,
     volume_binding,
@@ -113,7 +113,7 @@ def test_a_claim_for_one_pod_in_use_refuses_every_node() -> None:
 
 def test_a_missing_claim_ends_the_cycle() -> None:
     found = before(RESTRICTIONS, using("c"), *NODES)
-    assert found == (Code.UNRESOLVABLE, ('persistentvolumeclaim "c" not found',))
+    assert found == (StatusCode.UNRESOLVABLE, ('persistentvolumeclaim "c" not found',))
 
 
 def test_a_rehearsal_counts_leaving_claims_by_name_alone() -> None:
@@ -167,13 +167,13 @@ def test_a_claim_without_a_volume_counts_by_its_class() -> None:
 def test_limits_say_of_a_missing_claim_that_they_looked_it_up() -> None:
     found = said(LIMITS, using("c"), *NODES)["a"]
     reason = 'looking up PVC default/c: persistentvolumeclaim "c" not found'
-    assert found == (Code.UNRESOLVABLE, (reason,))
+    assert found == (StatusCode.UNRESOLVABLE, (reason,))
 
 
 def test_a_claim_of_another_pod_is_an_error() -> None:
     asked = pod(meta={"uid": "u"}, volumes=[{"name": "v", "ephemeral": {}}])
     found = said(LIMITS, asked, *NODES, claim("p-v"))["a"]
-    assert found.code is Code.ERROR
+    assert found.code is StatusCode.ERROR
     assert found.message.endswith("was not created for pod default/p (pod is not owner)")
 
 
@@ -238,7 +238,7 @@ def test_zones_of_a_bound_volume(labels: dict[str, str], expected: list[str]) ->
     ],
 )
 def test_zones_end_the_cycle(things: list[Any], reason: str) -> None:
-    assert before(ZONES, using("c"), *NODES, *things) == (Code.UNRESOLVABLE, (reason,))
+    assert before(ZONES, using("c"), *NODES, *things) == (StatusCode.UNRESOLVABLE, (reason,))
 
 
 # ---------------------------------------------------------------- binding
@@ -264,7 +264,7 @@ def test_zones_end_the_cycle(things: list[Any], reason: str) -> None:
     ],
 )
 def test_claims_that_end_the_cycle(things: list[Any], reason: str) -> None:
-    assert before(BINDING, using("c"), *NODES, *things) == (Code.UNRESOLVABLE, (reason,))
+    assert before(BINDING, using("c"), *NODES, *things) == (StatusCode.UNRESOLVABLE, (reason,))
 
 
 def test_a_claim_to_be_made_for_the_pod_is_waited_for() -> None:

@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 
 from stretto.base.errors import InputError, UnknownNameError
-from stretto.framework.compiled.tables import Code
-from stretto.framework.plugins.allocation import NAME, NodeResourcesBalancedAllocation
+from stretto.framework.compiled.tables import ScoreCode
+from stretto.framework.plugins.allocation import NAME, NodeResourcesBalancedAllocationRule
 from tests.support.slot_cluster import SlotSketch
 
 
 def scores(sketch: SlotSketch, *names: str, **asked: Any) -> list[int]:
     args = {"resources": [{"name": name} for name in names]} if names else {}
-    rule = NodeResourcesBalancedAllocation(args)
+    rule = NodeResourcesBalancedAllocationRule(args)
     return rule.score(sketch.pod(**asked), sketch.view, sketch.slots).tolist()
 
 
@@ -39,13 +39,13 @@ def test_an_empty_answer_for_an_empty_cluster() -> None:
 
 def test_the_compiled_form_has_no_weights() -> None:
     sketch = SlotSketch({})
-    rule = NodeResourcesBalancedAllocation({"resources": [{"name": "cpu", "weight": 9}]})
+    rule = NodeResourcesBalancedAllocationRule({"resources": [{"name": "cpu", "weight": 9}]})
     score = rule.compiled(sketch.cluster.ledger.resources)
-    assert score == (Code.BALANCED, (0,), (1.0,), ())
+    assert score == (ScoreCode.BALANCED, (0,), (1.0,), ())
 
 
 def test_wrong_arguments_are_refused() -> None:
     with pytest.raises(UnknownNameError, match="did you mean resources"):
-        NodeResourcesBalancedAllocation({"resource": []})
+        NodeResourcesBalancedAllocationRule({"resource": []})
     with pytest.raises(InputError, match=NAME):
-        NodeResourcesBalancedAllocation({"resources": "cpu"})
+        NodeResourcesBalancedAllocationRule({"resources": "cpu"})

@@ -8,11 +8,11 @@ import pytest
 
 from stretto.base.errors import UnknownNameError
 from stretto.framework.contract.rule import Fail
-from stretto.framework.plugins.devices import TOO_MANY_KINDS, Devices
+from stretto.framework.plugins.devices import TOO_MANY_KINDS, DevicesRule
 from stretto.state.rows.devices import DeviceRequest
 from tests.support.slot_cluster import SlotSketch
 
-RULE = Devices({})
+RULE = DevicesRule({})
 GPU = "Insufficient nvidia.com/gpu"
 
 
@@ -89,4 +89,4 @@ def test_a_class_of_too_many_kinds_goes_nowhere_and_says_why() -> None:
 
 def test_it_takes_no_arguments() -> None:
     with pytest.raises(UnknownNameError):
-        Devices({"kinds": 1})
+        DevicesRule({"kinds": 1})

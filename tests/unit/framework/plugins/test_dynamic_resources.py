@@ -10,7 +10,7 @@ from stretto.control.reporting.reporter import ReportConfig
 from stretto.explain.metrics.census import Census
 from stretto.explain.why.scene import live_scene
 from stretto.explain.why.why import explain_pod
-from stretto.explain.words.reasons import Code
+from stretto.explain.words.reasons import ReasonCode
 from stretto.framework.profile.profile import load_profile
 from stretto.stores.store import Update
 from stretto.testing import Harness, make_node, make_pod
@@ -51,7 +51,7 @@ def test_explanation_and_census_give_one_code(profile: str) -> None:
     plane = waiting(profile).plane
     said = explain_pod(live_scene(plane.cluster, plane.config.profile, plane.units), "claims")
     assert said.dominant is not None
-    assert said.dominant.code is Code.DYNAMIC_CLAIMS
+    assert said.dominant.code is ReasonCode.DYNAMIC_CLAIMS
     assert Census(plane.engine, plane.units).counts(0.0) == {"dynamic-claims": 1}
 
 

@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 
 from stretto.base.errors import InputError, UnknownNameError
-from stretto.framework.compiled.tables import Code
+from stretto.framework.compiled.tables import ScoreCode
 from stretto.framework.contract.rule import Fail
-from stretto.framework.plugins.fit import TOO_MANY_RESOURCES, NodeResourcesFit
+from stretto.framework.plugins.fit import TOO_MANY_RESOURCES, NodeResourcesFitRule
 from tests.support.slot_cluster import SlotSketch
 
-RULE = NodeResourcesFit({})
+RULE = NodeResourcesFitRule({})
 SHAPE = [{"utilization": 0, "score": 0}, {"utilization": 50, "score": 10}]
 SHAPE += [{"utilization": 100, "score": 0}]
 
 
-def strategy(kind: str, **more: Any) -> NodeResourcesFit:
-    return NodeResourcesFit({"scoringStrategy": {"type": kind, **more}})
+def strategy(kind: str, **more: Any) -> NodeResourcesFitRule:
+    return NodeResourcesFitRule({"scoringStrategy": {"type": kind, **more}})
 
 
 def reasons(sketch: SlotSketch, **asked: Any) -> dict[str, list[tuple[int, bool]]]:
@@ -106,7 +106,7 @@ def test_a_class_of_too_many_resources_goes_nowhere_and_says_why() -> None:
 # ---------------------------------------------------------------- scores
 
 
-def scores(rule: NodeResourcesFit, sketch: SlotSketch, **asked: Any) -> list[int]:
+def scores(rule: NodeResourcesFitRule, sketch: SlotSketch, **asked: Any) -> list[int]:
     return rule.score(sketch.pod(**asked), sketch.view, sketch.slots).tolist()
 
 
@@ -165,7 +165,7 @@ def test_the_compiled_form_names_columns_weights_and_shape() -> None:
     ratio = {"shape": SHAPE}
     rule = strategy("RequestedToCapacityRatio", resources=weights, requestedToCapacityRatio=ratio)
     score = rule.compiled(TWO.cluster.ledger.resources)
-    assert score == (Code.RATIO, (1, 0), (2.0, 1.0), ((0, 0), (50, 100), (100, 0)))
+    assert score == (ScoreCode.RATIO, (1, 0), (2.0, 1.0), ((0, 0), (50, 100), (100, 0)))
 
 
 # ---------------------------------------------------------------- arguments
@@ -202,7 +202,7 @@ def test_wrong_arguments_are_refused_where_they_stand(
     args: dict[str, Any], error: type[Exception], part: str
 ) -> None:
     with pytest.raises(error) as caught:
-        NodeResourcesFit(args)
+        NodeResourcesFitRule(args)
     assert part in str(caught.value)
 
 

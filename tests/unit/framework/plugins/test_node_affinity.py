@@ -9,7 +9,7 @@ from stretto.framework.plugins.node_affinity import (
     REASON,
     REASON_ADDED,
     REASON_CONFLICT,
-    NodeAffinity,
+    NodeAffinityRule,
 )
 from tests.support.small_cluster import (
     a_class,
@@ -23,7 +23,7 @@ from tests.support.small_cluster import (
     term,
 )
 
-RULE = NodeAffinity({})
+RULE = NodeAffinityRule({})
 VIEW = look(
     nodes_of(
         a_node("n0", {"zone": "a", "gen": "007"}),
@@ -35,9 +35,9 @@ VIEW = look(
 ALL = slots_of(0, 1, 2, 3)
 
 
-def enforcing(*terms: dict[str, Any], preferred: Any = ()) -> NodeAffinity:
+def enforcing(*terms: dict[str, Any], preferred: Any = ()) -> NodeAffinityRule:
     wire = affinity(required=terms or None, preferred=preferred)["nodeAffinity"]
-    return NodeAffinity({"addedAffinity": wire})
+    return NodeAffinityRule({"addedAffinity": wire})
 
 
 def test_a_pod_that_asks_for_nothing_is_not_its_business() -> None:
@@ -180,12 +180,12 @@ def test_the_profile_refuses_before_the_pod_does() -> None:
 )
 def test_wrong_arguments_are_refused(args: dict[str, Any]) -> None:
     with pytest.raises(StrettoError):
-        NodeAffinity(args)
+        NodeAffinityRule(args)
 
 
 def test_an_unknown_argument_is_named() -> None:
     with pytest.raises(UnknownNameError, match="did you mean addedAffinity"):
-        NodeAffinity({"addedAfinity": {}})
+        NodeAffinityRule({"addedAfinity": {}})
 
 
 def test_an_empty_cluster_is_answered_with_nothing() -> None:

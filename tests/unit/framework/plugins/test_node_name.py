@@ -3,12 +3,12 @@ import pytest
 
 from stretto.base.errors import UnknownNameError
 from stretto.framework.contract.rule import Restrict
-from stretto.framework.plugins.node_name import REASON, NodeName
+from stretto.framework.plugins.node_name import REASON, NodeNameRule
 from tests.support.small_cluster import a_class, a_node, look, nodes_of, slots_of
 
 VIEW = look(nodes_of(a_node("n0"), a_node("n1"), a_node("n2")))
 ALL = slots_of(0, 1, 2)
-RULE = NodeName({})
+RULE = NodeNameRule({})
 
 
 def test_a_pod_that_names_no_node_is_not_its_business() -> None:
@@ -49,6 +49,6 @@ def test_an_empty_cluster_is_answered_with_nothing() -> None:
 
 
 def test_arguments_are_refused_and_the_type_of_their_list_is_not() -> None:
-    NodeName({"kind": "NodeNameArgs"})
+    NodeNameRule({"kind": "NodeNameArgs"})
     with pytest.raises(UnknownNameError, match="NodeName"):
-        NodeName({"loud": True})
+        NodeNameRule({"loud": True})

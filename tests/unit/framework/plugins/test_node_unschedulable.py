@@ -2,12 +2,12 @@ import numpy as np
 import pytest
 
 from stretto.base.errors import UnknownNameError
-from stretto.framework.plugins.node_unschedulable import REASON, NodeUnschedulable
+from stretto.framework.plugins.node_unschedulable import REASON, NodeUnschedulableRule
 from tests.support.small_cluster import a_class, a_node, look, nodes_of, slots_of
 
 VIEW = look(nodes_of(a_node("open"), a_node("cordoned", unschedulable=True)))
 ALL = slots_of(0, 1)
-RULE = NodeUnschedulable({})
+RULE = NodeUnschedulableRule({})
 KEY = "node.kubernetes.io/unschedulable"
 
 
@@ -59,6 +59,6 @@ def test_an_empty_cluster_is_answered_with_nothing() -> None:
 
 
 def test_arguments_are_refused_and_the_type_of_their_list_is_not() -> None:
-    NodeUnschedulable({"kind": "NodeUnschedulableArgs"})
+    NodeUnschedulableRule({"kind": "NodeUnschedulableArgs"})
     with pytest.raises(UnknownNameError, match="NodeUnschedulable"):
-        NodeUnschedulable({"loud": True})
+        NodeUnschedulableRule({"loud": True})

@@ -3,10 +3,10 @@
 import pytest
 
 from stretto.base.errors import UnknownNameError
-from stretto.framework.plugins.ports import REASON, NodePorts
+from stretto.framework.plugins.ports import REASON, NodePortsRule
 from tests.support.slot_cluster import SlotSketch
 
-RULE = NodePorts({})
+RULE = NodePortsRule({})
 
 
 def test_a_port_in_use_refuses_the_node() -> None:
@@ -56,4 +56,4 @@ def test_a_port_that_nobody_asked_for_yet_is_free() -> None:
 
 def test_it_takes_no_arguments() -> None:
     with pytest.raises(UnknownNameError):
-        NodePorts({"ports": 1})
+        NodePortsRule({"ports": 1})

@@ -5,11 +5,11 @@ import pytest
 from stretto.api.types.core import Taint
 from stretto.api.types.pod import Toleration
 from stretto.base.errors import UnknownNameError
-from stretto.framework.plugins.taints import REASON, TaintToleration
+from stretto.framework.plugins.taints import REASON, TaintTolerationRule
 from stretto.state.nodes.taints import tolerates
 from tests.support.small_cluster import a_class, a_node, a_taint, look, nodes_of, slots_of
 
-RULE = TaintToleration({})
+RULE = TaintTolerationRule({})
 VIEW = look(
     nodes_of(
         a_node("plain"),
@@ -98,6 +98,6 @@ def test_an_empty_cluster_is_answered_with_nothing() -> None:
 
 
 def test_arguments_are_refused_and_the_type_of_their_list_is_not() -> None:
-    TaintToleration({"kind": "TaintTolerationArgs"})
+    TaintTolerationRule({"kind": "TaintTolerationArgs"})
     with pytest.raises(UnknownNameError, match="TaintToleration"):
-        TaintToleration({"loud": True})
+        TaintTolerationRule({"loud": True})

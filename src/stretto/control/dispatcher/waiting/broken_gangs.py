@@ -17,26 +17,26 @@ AGAIN: Final = 10.0
 """Seconds after which those that are still there are asked again (a budget may have kept them)."""
 
 
-class Torn:
+class BrokenGangs:
     """The gangs that are to be released."""
 
     def __init__(self, pods: Pods) -> None:
         """None yet."""
         self._pods = pods
-        self._ask_at: dict[Unit, float] = {}
+        self._evict_after: dict[Unit, float] = {}
 
     def add(self, unit: Unit, now: float) -> None:
         """A gang's time is over while some of it is on nodes."""
-        self._ask_at.setdefault(unit, now)
+        self._evict_after.setdefault(unit, now)
 
     def orders(self, now: float) -> list[EvictionOrder]:
         """Who is to leave now, and why."""
         found = []
-        for unit, at in list(self._ask_at.items()):
+        for unit, at in list(self._evict_after.items()):
             if not unit.bound or unit.still_needed == 0:
-                del self._ask_at[unit]
+                del self._evict_after[unit]
             elif now >= at:
-                self._ask_at[unit] = now + AGAIN
+                self._evict_after[unit] = now + AGAIN
                 state, serial = self._pods.state, self._pods.serial
                 rows = tuple(row for row in sorted(unit.bound) if state[row] == PodState.BOUND)
                 serials = tuple(int(serial[row]) for row in rows)
@@ -47,4 +47,4 @@ class Torn:
 
     def next_due(self) -> float:
         """When to ask (again); infinity for nobody."""
-        return min(self._ask_at.values(), default=float("inf"))
+        return min(self._evict_after.values(), default=float("inf"))

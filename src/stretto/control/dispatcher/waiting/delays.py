@@ -7,7 +7,7 @@ from math import inf
 from stretto.state.work.units import Unit
 
 
-class Delays:
+class DelayedUnits:
     """Units that wait for a time: those in back-off, or gangs with a deadline."""
 
     def __init__(self) -> None:

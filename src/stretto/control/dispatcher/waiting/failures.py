@@ -17,7 +17,7 @@ class FailureReason(Enum):
     ABNORMAL = "abnormal"
 
 
-class Failure(NamedTuple):
+class UnitFailure(NamedTuple):
     """A unit that was given up."""
 
     #: The unit.

@@ -10,7 +10,7 @@ SMALL: Final = 64
 """Dead entries that are not worth sweeping."""
 
 
-class WardKey(NamedTuple):
+class WaitGroupKey(NamedTuple):
     """What the sleepers of a ward have in common."""
 
     #: Class that must fit.
@@ -25,17 +25,17 @@ class WardKey(NamedTuple):
     mixed: bool
 
 
-class Ward:
+class WaitGroup:
     """Sleepers of one class that wait for the same events in one queue and need equally much."""
 
-    def __init__(self, number: int, key: WardKey, now: float) -> None:
+    def __init__(self, number: int, key: WaitGroupKey, now: float) -> None:
         """Open it empty."""
         #: Its number; never given twice.
         self.number: int = number
         #: What its sleepers have in common.
-        self.key: WardKey = key
+        self.key: WaitGroupKey = key
         #: Sleepers that may be woken, and dead entries, by rank: a heap.
-        self.beds: list[tuple[int, Unit]] = []
+        self.entries: list[tuple[int, Unit]] = []
         #: Sleepers that were tried since the last event that may cure them: room that another
         #: unit leaves unused is not for them.
         self.tried: list[tuple[int, Unit]] = []
@@ -48,28 +48,28 @@ class Ward:
         #: Clock time of the last probe or safety check.
         self.checked: float = now
 
-    def sleeps_here(self, rank: int, unit: Unit) -> bool:
+    def is_asleep(self, rank: int, unit: Unit) -> bool:
         """Whether an entry is alive."""
         asleep = unit.state is UnitState.UNSCHEDULABLE
         return asleep and unit.ward == self.number and unit.rank == rank
 
     def first(self) -> Unit | None:
         """The first sleeper that may be woken; dead entries are dropped."""
-        beds = self.beds
-        while beds:
-            if self.sleeps_here(*beds[0]):
-                return beds[0][1]
-            heapq.heappop(beds)
+        entries = self.entries
+        while entries:
+            if self.is_asleep(*entries[0]):
+                return entries[0][1]
+            heapq.heappop(entries)
         return None
 
-    def forgive(self) -> None:
+    def reset(self) -> None:
         """An event has come: everybody may be woken again."""
-        for bed in self.tried:
-            heapq.heappush(self.beds, bed)
+        for entry in self.tried:
+            heapq.heappush(self.entries, entry)
         self.tried.clear()
 
     def sweep(self) -> None:
         """Drop dead entries once they outnumber the sleepers."""
-        if len(self.beds) + len(self.tried) > 2 * self.live + SMALL:
-            self.beds = sorted({bed for bed in self.beds if self.sleeps_here(*bed)})
-            self.tried = sorted({bed for bed in self.tried if self.sleeps_here(*bed)})
+        if len(self.entries) + len(self.tried) > 2 * self.live + SMALL:
+            self.entries = sorted({entry for entry in self.entries if self.is_asleep(*entry)})
+            self.tried = sorted({entry for entry in self.tried if self.is_asleep(*entry)})

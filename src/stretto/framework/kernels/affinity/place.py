@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from stretto.framework.compiled.tables import Pick
+from stretto.framework.compiled.tables import TieBreak
 from stretto.framework.kernels.affinity.values import (
     buffers_of,
     by_domain,
+    can_stay,
     count,
     in_domains,
     limits_of,
     may_recover,
-    may_stay,
     on_hosts,
 )
 from stretto.framework.kernels.borrow import borrowed
@@ -52,7 +52,7 @@ from stretto.state.rows.slots import BLOCK
 
 _FLAGS: Any = {"error_model": "numpy", "cache": True, "nogil": True}
 _INTO: Any = {"error_model": "numpy", "cache": True, "nogil": True, "forceinline": True}
-_ROTATE, _RANK, _RANDOM = int(Pick.ROTATE), int(Pick.RANK), int(Pick.RANDOM)
+_ROTATE, _RANK, _RANDOM = int(TieBreak.ROTATE), int(TieBreak.RANK), int(TieBreak.RANDOM)
 
 
 # ---------------------------------------------------------------- maxima and the choice
@@ -201,7 +201,7 @@ def _seek(
         value = slot_value(classes, static, pair, scores, typical, thresholds, c, s, state)
         if value > 0 and judged:
             values, sums = scratch[0], scratch[4]
-            value *= may_stay(values, sums, value, c, s, table, others, buffers, hosts)
+            value *= can_stay(values, sums, value, c, s, table, others, buffers, hosts)
         return s if value > 0 else -1
     k, position = cache.entry[c], cache.position
     what = (k, c, ask_of(classes, static, pair, c), is_narrow(classes, static, c))

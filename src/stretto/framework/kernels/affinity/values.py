@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from stretto.framework.compiled.domain_tables import CAP, Kind
+from stretto.framework.compiled.domain_tables import CAP, ConstraintKind
 from stretto.state.rows.slots import BLOCK
 
 _FLAGS: Any = {"error_model": "numpy", "cache": True, "nogil": True}
 _INTO: Any = {"error_model": "numpy", "cache": True, "nogil": True, "forceinline": True}
-_NEVER, _NEAR, _FAR = int(Kind.NEVER), int(Kind.NEAR), int(Kind.FAR)
-_HARD, _SOFT, _WISH = int(Kind.HARD), int(Kind.SOFT), int(Kind.WISH)
+_NEVER, _NEAR, _FAR = int(ConstraintKind.NEVER), int(ConstraintKind.NEAR), int(ConstraintKind.FAR)
+_HARD, _SOFT, _WISH = int(ConstraintKind.HARD), int(ConstraintKind.SOFT), int(ConstraintKind.WISH)
 _MIX = 1_000_003
 """Larger than twice any number that a stamp is made of, so that stamps tell them apart."""
 
@@ -140,7 +140,7 @@ def on_hosts(values, sums, low, hosts, count_of_hosts, pods, domain, mask, weigh
                 sums[j] = n + (sums[j] if wished else np.int32(0))
             wished = True
             if h + 1 == count_of_hosts or hosts[h + 1, 0] != _WISH:
-                _add_wishes(values, sums, hosts[h, 6], hosts[h, 7], weights[0])
+                _add_preferences(values, sums, hosts[h, 6], hosts[h, 7], weights[0])
         else:
             values[:] = 0
 
@@ -161,7 +161,7 @@ def _add_evenness(values, low, pods, domain, p, key, nobody, host, weight):
 
 
 @njit(**_INTO)
-def _add_wishes(values, sums, most, total, weight):
+def _add_preferences(values, sums, most, total, weight):
     """Preferred terms on hosts, summed up, as a score."""
     largest, all_keys = np.float64(most), np.float64(total)
     for j in range(BLOCK):
@@ -199,7 +199,7 @@ def by_domain(keys, table, others, limits, c):
         offset, limit = 0 if t < 0 else table.tally_offset[t], limits[i - start]
         if kind == _WISH:
             if i == start or table.kind[i - 1] != _WISH or table.key[i - 1] != key:
-                _wish_domains(bonus, first, table, others, i, stop)
+                _preferred_domains(bonus, first, table, others, i, stop)
             continue
         if kind in (_NEAR, _HARD):
             allowed[first] = 0
@@ -219,7 +219,7 @@ def by_domain(keys, table, others, limits, c):
 
 
 @njit(**_FLAGS)
-def _wish_domains(bonus, first, table, others, i, stop):
+def _preferred_domains(bonus, first, table, others, i, stop):
     """Preferred terms of one key, from constraint ``i`` on, as a bonus for each domain."""
     key, most, total = table.key[i], table.second[i], table.third[i]
     size = table.domains[key]
@@ -255,7 +255,7 @@ def in_domains(values, low, keys, count_of_keys, domain):
 
 
 @njit(**_FLAGS)
-def may_stay(values, sums, value, c, s, table, others, buffers, count_of_hosts):
+def can_stay(values, sums, value, c, s, table, others, buffers, count_of_hosts):
     """Whether a slot, worth ``value`` by itself, is good in view of other pods.
 
     ``buffers`` is (hosts, limits, keys), with the limits of now.
@@ -306,7 +306,7 @@ def recheck(table, others, class_ids, slots):
         c, s = class_ids[i], slots[i]
         if table.stop[c] > table.start[c]:
             hosts, _ = limits_of(buffers[0], buffers[1], table, others, c)
-            if not may_stay(values, sums, np.int32(1), c, s, table, others, buffers, hosts):
+            if not can_stay(values, sums, np.int32(1), c, s, table, others, buffers, hosts):
                 return i
         count(table, others, c, s, 1)
     return slots.shape[0]

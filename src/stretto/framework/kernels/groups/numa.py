@@ -50,7 +50,7 @@ def _devices_in(classes, c, q, s, state, zones, fitting):
 
 @njit(**_FLAGS)
 def _allowed(order, count, inside, most):
-    """Bit mask of the NUMA nodes one resource may use; see ``topology_choice.zones_for``."""
+    """Bit mask of the NUMA nodes one resource may use; see ``topology_choice.numa_nodes_for``."""
     found = np.int32(0) if most <= _bits(inside) else inside
     while _bits(found) < min(most, count):
         best, value = -1, np.int64(0)
@@ -65,7 +65,7 @@ def _allowed(order, count, inside, most):
 
 
 @njit(**_FLAGS)
-def _holds_amounts(zones, asks, j, s, inside, exact):
+def _amounts_fit(zones, asks, j, s, inside, exact):
     """Whether the NUMA nodes of a mask have every amount.
 
     ``exact`` takes it from these alone; otherwise (whole NUMA nodes) other resources than CPU and
@@ -90,7 +90,7 @@ def _holds_amounts(zones, asks, j, s, inside, exact):
 
 
 @njit(**_FLAGS)
-def _device_zones(classes, c, q, s, state, zones, inside, exact, fitting):
+def _numa_of_devices(classes, c, q, s, state, zones, inside, exact, fitting):
     """Bit mask of the NUMA nodes that a device request may use; 0 where nobody knows any."""
     known = _devices_in(classes, c, q, s, state, zones, fitting)
     if known == 0:
@@ -103,13 +103,13 @@ def _device_zones(classes, c, q, s, state, zones, inside, exact, fitting):
 
 
 @njit(**_FLAGS)
-def _holds_devices(classes, c, s, state, zones, inside, exact, fitting):
+def _devices_fit_numa(classes, c, s, state, zones, inside, exact, fitting):
     """Whether the NUMA nodes of a mask have the devices that a class asks."""
     for q in range(classes.models.shape[1]):
         need = classes.device[c, 4 * q]
         if need == 0:
             continue
-        allowed = _device_zones(classes, c, q, s, state, zones, inside, exact, fitting)
+        allowed = _numa_of_devices(classes, c, q, s, state, zones, inside, exact, fitting)
         if allowed == 0:
             continue
         total = 0
@@ -122,7 +122,7 @@ def _holds_devices(classes, c, s, state, zones, inside, exact, fitting):
 
 
 @njit(**_FLAGS)
-def _whole_zones(classes, c, zones, asks, j, s, state, fitting):
+def _whole_numa_nodes(classes, c, zones, asks, j, s, state, fitting):
     """How many whole NUMA nodes a class needs on a slot."""
     number = np.int64(1)
     for k in range(ZONE_WIDTH):
@@ -152,10 +152,10 @@ def _spared(zones, s, inside, state):
 
 
 @njit(**_FLAGS)
-def _choose_whole(classes, c, zones, asks, j, s, state, fitting, first):
+def _choose_whole_nodes(classes, c, zones, asks, j, s, state, fitting, first):
     """Whole NUMA nodes; ``first`` takes any that will do."""
     count = np.int64(zones.count[s])
-    number = _whole_zones(classes, c, zones, asks, j, s, state, fitting)
+    number = _whole_numa_nodes(classes, c, zones, asks, j, s, state, fitting)
     spare = np.zeros(MAX_ZONES, np.int32)
     empty, sockets_seen, empties = np.int64(0), np.int64(0), 0
     for z in range(count):
@@ -186,8 +186,8 @@ def _choose_whole(classes, c, zones, asks, j, s, state, fitting, first):
                 _bits(used) <= most_sockets
                 and (best == 0 or cost < least)
                 and _spared(zones, s, inside, state)
-                and _holds_amounts(zones, asks, j, s, inside, False)
-                and _holds_devices(classes, c, s, state, zones, inside, False, fitting)
+                and _amounts_fit(zones, asks, j, s, inside, False)
+                and _devices_fit_numa(classes, c, s, state, zones, inside, False, fitting)
             ):
                 best, least = mask, cost
                 if first:
@@ -213,29 +213,29 @@ def _choose_socket(classes, c, zones, asks, j, s, state, fitting):
                 inside |= np.int32(1) << np.int32(z)
                 free += zones.free[s, z, 0]
         if (best == 0 or free < least) and (
-            _holds_amounts(zones, asks, j, s, inside, True)
-            and _holds_devices(classes, c, s, state, zones, inside, True, fitting)
+            _amounts_fit(zones, asks, j, s, inside, True)
+            and _devices_fit_numa(classes, c, s, state, zones, inside, True, fitting)
         ):
             best, least = inside, free
     return best
 
 
 @njit(**_FLAGS)
-def choose_zones(classes, c, zones, asks, j, s, state, fitting, first):
+def choose_numa_nodes(classes, c, zones, asks, j, s, state, fitting, first):
     """Bit mask of the NUMA nodes that a class gets on a slot; 0 where it does not fit."""
     binding = asks.binding[j]
     if zones.count[s] == 0:
         return np.int32(0)
     if binding == _WHOLE:
-        return _choose_whole(classes, c, zones, asks, j, s, state, fitting, first)
+        return _choose_whole_nodes(classes, c, zones, asks, j, s, state, fitting, first)
     if binding == _SOCKET:
         return _choose_socket(classes, c, zones, asks, j, s, state, fitting)
     best, least = np.int32(0), np.int64(0)
     for z in range(zones.count[s]):
         inside, free = np.int32(1) << np.int32(z), zones.free[s, z, 0]
         if (best == 0 or free < least) and (
-            _holds_amounts(zones, asks, j, s, inside, True)
-            and _holds_devices(classes, c, s, state, zones, inside, True, fitting)
+            _amounts_fit(zones, asks, j, s, inside, True)
+            and _devices_fit_numa(classes, c, s, state, zones, inside, True, fitting)
         ):
             best, least = inside, free
             if first:
@@ -244,7 +244,7 @@ def choose_zones(classes, c, zones, asks, j, s, state, fitting, first):
 
 
 @njit(**_FLAGS)
-def pick_near(classes, c, s, state, zones, asks, j, inside, fitting):
+def pick_local_devices(classes, c, s, state, zones, asks, j, inside, fitting):
     """Bit mask of devices out of the NUMA nodes of a pod, the fullest first."""
     device_free, device_kind, device_model = state[3], state[4], state[5]
     exact = asks.binding[j] != _WHOLE
@@ -257,7 +257,7 @@ def pick_near(classes, c, s, state, zones, asks, j, inside, fitting):
         )
         if need == 0:
             continue
-        allowed = _device_zones(classes, c, q, s, state, zones, inside, exact, fitting)
+        allowed = _numa_of_devices(classes, c, q, s, state, zones, inside, exact, fitting)
         for _ in range(need):
             best, least = -1, 1 << 30
             for d in range(MAX_DEVICES):
@@ -276,7 +276,7 @@ def pick_near(classes, c, s, state, zones, asks, j, inside, fitting):
 
 
 @njit(**_FLAGS)
-def take_zones(classes, c, zones, asks, j, s, state, inside, held):
+def take_numa_nodes(classes, c, zones, asks, j, s, state, inside, held):
     """Take what a class asks of the NUMA nodes of a mask; what each gave is noted in ``held``."""
     whole = asks.binding[j] == _WHOLE
     count = zones.count[s]

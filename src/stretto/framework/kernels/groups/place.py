@@ -16,9 +16,9 @@ from stretto.framework.compiled.group_tables import OWN
 from stretto.framework.kernels.borrow import borrowed
 from stretto.framework.kernels.groups.numa import (
     charge_shares,
-    choose_zones,
-    pick_near,
-    take_zones,
+    choose_numa_nodes,
+    pick_local_devices,
+    take_numa_nodes,
 )
 from stretto.framework.kernels.place.loop import apply, pick_devices
 from stretto.framework.kernels.place.slot_value import slot_value
@@ -47,7 +47,7 @@ def _value(program, state, zones, asks, caps, j, c, search, p, fitting, base):
             slot_value(classes, static, pair, scores, typical, thresholds, c, s, state)
         )
     bound = value > 0 and asks.binding[j] > 0
-    if bound and choose_zones(classes, c, zones, asks, j, s, state, fitting, True) == 0:
+    if bound and choose_numa_nodes(classes, c, zones, asks, j, s, state, fitting, True) == 0:
         return np.int32(0)
     if value > 0 and search.own[p]:
         value += np.int32(OWN)
@@ -164,10 +164,10 @@ def _place_unit(program, state, zones, asks, caps, search, job, u, d, book, held
         s = search.slots[p]
         mask = np.int32(0)
         if asks.binding[j] > 0:
-            inside = choose_zones(classes, c, zones, asks, j, s, state, fitting, False)
-            mask = pick_near(classes, c, s, state, zones, asks, j, inside, fitting)
+            inside = choose_numa_nodes(classes, c, zones, asks, j, s, state, fitting, False)
+            mask = pick_local_devices(classes, c, s, state, zones, asks, j, inside, fitting)
             apply(classes, static, c, s, state, mask, 1)
-            take_zones(classes, c, zones, asks, j, s, state, inside, held[i])
+            take_numa_nodes(classes, c, zones, asks, j, s, state, inside, held[i])
             mask |= inside << np.int32(ZONE_SHIFT)
         else:
             mask = pick_devices(
@@ -213,7 +213,7 @@ def _undo_unit(program, state, zones, asks, caps, search, job, u, book, held):
 
 
 @njit(**_FLAGS)
-def count_within(program, state, zones, asks, caps, search, c):
+def count_in_slots(program, state, zones, asks, caps, search, c):
     """On how many places of a search one class of NUMA nodes fits now."""
     fitting = np.zeros(MAX_ZONES, np.int64)
     base = (np.zeros((0, 0), np.int16), np.zeros(0, np.uint8))
@@ -247,7 +247,9 @@ def _rings(caps, search):
 
 
 @njit(**_FLAGS)
-def place_within(program, state, zones, asks, caps, search, job, log, log_state, device_pick, rows):
+def place_in_slots(
+    program, state, zones, asks, caps, search, job, log, log_state, device_pick, rows
+):
     """Place units in order, each in the first domain that holds it; returns the units tried.
 
     Answers go to ``job.slot`` and ``job.mask``; a unit that no domain holds leaves no trace, in
@@ -282,7 +284,7 @@ def place_within(program, state, zones, asks, caps, search, job, log, log_state,
 
 @njit(**_FLAGS)
 def _place_units(program, state, zones, asks, caps, search, job, book, held, choice, fitting):
-    """``place_within`` with buffers, which its caller holds: nothing is counted in here."""
+    """``place_in_slots`` with buffers, which its caller holds: nothing is counted in here."""
     program, state, zones = borrowed(program), borrowed(state), borrowed(zones)
     asks, caps, search, job = borrowed(asks), borrowed(caps), borrowed(search), borrowed(job)
     book, held, choice, fitting = borrowed((book, held, choice, fitting))

@@ -12,43 +12,43 @@ import numpy.typing as npt
 from stretto.framework.compiled.group_tables import (
     CODES,
     OWN,
-    Caps,
-    Job,
-    Search,
-    Work,
-    ZoneAsks,
-    Zones,
+    DomainCaps,
+    DomainSearch,
+    NumaAsks,
+    NumaSnapshot,
+    PlacementJob,
+    PlacementWork,
 )
 from stretto.framework.kernels.numpy.place import apply, pick_devices
-from stretto.framework.kernels.numpy.slot_value import Program, State, slot_values
-from stretto.state.classes.annotations import Binding
+from stretto.framework.kernels.numpy.slot_value import PointProgram, PointState, slot_values
+from stretto.state.classes.annotations import NumaBinding
 from stretto.state.numa.choice import (
     CONFLICTING,
-    DeviceAsk,
-    Machine,
+    NumaDeviceAsk,
+    NumaMachine,
     bits,
     choose,
-    counting,
     needed,
+    numa_nodes_for,
+    relevant_columns,
     spread,
-    zones_for,
 )
-from stretto.state.numa.ledger import DEVICE_BITS, ZONE_SHIFT, ZONE_WIDTH, zones_of
+from stretto.state.numa.ledger import DEVICE_BITS, ZONE_SHIFT, ZONE_WIDTH, numa_nodes_of
 from stretto.state.rows.devices import MAX_DEVICES
 
 _BINDING = {code: binding for binding, code in CODES.items()}
 
 
-class _Run(NamedTuple):
+class _SlotSetCall(NamedTuple):
     """What one call works on."""
 
-    program: Program
-    state: State
-    zones: Zones
-    asks: ZoneAsks
-    caps: Caps
-    search: Search
-    job: Job
+    program: PointProgram
+    state: PointState
+    zones: NumaSnapshot
+    asks: NumaAsks
+    caps: DomainCaps
+    search: DomainSearch
+    job: PlacementJob
     log: npt.NDArray[np.int32]
     log_state: npt.NDArray[np.int64]
     device_pick: int
@@ -56,15 +56,15 @@ class _Run(NamedTuple):
     held: dict[int, list[tuple[int, int, int]]]
 
 
-def place_within(
+def place_in_slots(
     program: tuple[Any, ...],
     state: tuple[Any, ...],
-    work: Work,
+    work: PlacementWork,
     log: tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]],
     device_pick: int,
 ) -> int:
-    """As ``kernels_within.place_within``; returns the units tried."""
-    run = _Run(Program(*program), State(*state), *work, *log, device_pick, {})
+    """As ``kernels_within.place_in_slots``; returns the units tried."""
+    run = _SlotSetCall(PointProgram(*program), PointState(*state), *work, *log, device_pick, {})
     job, search = run.job, run.search
     domains = len(search.start) - 1
     for u in range(len(job.at_least)):
@@ -86,15 +86,15 @@ def place_within(
     return len(job.at_least)
 
 
-def count_within(program: tuple[Any, ...], state: tuple[Any, ...], work: Work) -> int:
+def count_in_slots(program: tuple[Any, ...], state: tuple[Any, ...], work: PlacementWork) -> int:
     """On how many places of a search one class of NUMA nodes fits now."""
     log = (np.zeros(0, np.int32), np.zeros(2, np.int64))
-    run = _Run(Program(*program), State(*state), *work, *log, 0, {})
+    run = _SlotSetCall(PointProgram(*program), PointState(*state), *work, *log, 0, {})
     length = len(work.search.slots)
     return int(np.count_nonzero(_values(run, 0, int(work.job.class_id[0]), 0, length)))
 
 
-def _values(run: _Run, j: int, c: int, first: int, last: int) -> npt.NDArray[np.int32]:
+def _values(run: _SlotSetCall, j: int, c: int, first: int, last: int) -> npt.NDArray[np.int32]:
     """int32[place]: what the places of a domain are worth to a class; 0 where it may not go."""
     slots = run.search.slots[first:last]
     values = slot_values(run.program, c, slots, run.state).astype(np.int32)
@@ -109,7 +109,7 @@ def _values(run: _Run, j: int, c: int, first: int, last: int) -> npt.NDArray[np.
     return values
 
 
-def _place_unit(run: _Run, u: int, d: int) -> int:
+def _place_unit(run: _SlotSetCall, u: int, d: int) -> int:
     """Place one unit in one domain; returns how many of its pods found a place."""
     job, search = run.job, run.search
     start, stop = int(job.start[u]), int(job.start[u + 1])
@@ -135,14 +135,14 @@ def _place_unit(run: _Run, u: int, d: int) -> int:
     return placed
 
 
-def _take(run: _Run, i: int, place: int) -> None:
+def _take(run: _SlotSetCall, i: int, place: int) -> None:
     """Give a pod a place."""
     job = run.job
     j, s = int(job.local[i]), int(run.search.slots[place])
     c = int(job.class_id[j])
     if run.asks.binding[j]:
         inside = _choose(run, j, c, s)
-        mask = _pick_near(run, j, c, s, inside)
+        mask = _pick_local_devices(run, j, c, s, inside)
         apply(run.program, c, s, run.state, mask, 1)
         run.held[i] = _parts(run, j, s, bits(inside))
         for z, k, amount in run.held[i]:
@@ -161,7 +161,7 @@ def _take(run: _Run, i: int, place: int) -> None:
             room[domain] -= 1
 
 
-def _undo_unit(run: _Run, start: int, stop: int) -> None:
+def _undo_unit(run: _SlotSetCall, start: int, stop: int) -> None:
     """Give back every place of a unit, the last first."""
     job = run.job
     for i in range(stop - 1, start - 1, -1):
@@ -173,7 +173,7 @@ def _undo_unit(run: _Run, start: int, stop: int) -> None:
         if run.asks.binding[j]:
             for z, k, amount in run.held.pop(i):
                 run.zones.free[s, z, k] += amount
-            run.state.free[:2, s] += _extra(run, j, c, s, zones_of(mask))
+            run.state.free[:2, s] += _extra(run, j, c, s, numa_nodes_of(mask))
         apply(run.program, c, s, run.state, mask & DEVICE_BITS, -1)
         for q, room in enumerate(run.caps.room):
             if run.caps.domain[q, place] >= 0:
@@ -181,9 +181,9 @@ def _undo_unit(run: _Run, start: int, stop: int) -> None:
         job.mask[i] = 0
 
 
-def _extra(run: _Run, j: int, c: int, s: int, inside: int) -> tuple[int, ...]:
+def _extra(run: _SlotSetCall, j: int, c: int, s: int, inside: int) -> tuple[int, ...]:
     """What whole NUMA nodes take of their node beyond the class's own, CPU and memory."""
-    if _BINDING[int(run.asks.binding[j])] is not Binding.WHOLE:
+    if _BINDING[int(run.asks.binding[j])] is not NumaBinding.WHOLE:
         return (0, 0)
     whole = [sum(int(run.zones.share[s, z, r]) for z in bits(inside)) for r in CONFLICTING]
     asked = run.program.classes.ask[c]
@@ -193,9 +193,9 @@ def _extra(run: _Run, j: int, c: int, s: int, inside: int) -> tuple[int, ...]:
 # ---------------------------------------------------------------- one machine
 
 
-def _machine(run: _Run, j: int, c: int, s: int) -> Machine:
+def _machine(run: _SlotSetCall, j: int, c: int, s: int) -> NumaMachine:
     zones, count = run.zones, int(run.zones.count[s])
-    return Machine(
+    return NumaMachine(
         sockets=zones.socket[s, :count].tolist(),
         alloc=zones.alloc[s, :count].tolist(),
         free=zones.free[s, :count].tolist(),
@@ -211,7 +211,7 @@ def _machine(run: _Run, j: int, c: int, s: int) -> Machine:
     )
 
 
-def _fits(run: _Run, c: int, q: int, s: int, d: int) -> bool:
+def _fits(run: _SlotSetCall, c: int, q: int, s: int, d: int) -> bool:
     """Whether a device would do for a request."""
     classes, state = run.program.classes, run.state
     return bool(
@@ -221,7 +221,7 @@ def _fits(run: _Run, c: int, q: int, s: int, d: int) -> bool:
     )
 
 
-def _device_ask(run: _Run, j: int, c: int, q: int, s: int) -> DeviceAsk:
+def _device_ask(run: _SlotSetCall, j: int, c: int, q: int, s: int) -> NumaDeviceAsk:
     classes, count = run.program.classes, int(run.zones.count[s])
     fitting, installed = [0] * count, [0] * count
     for d in range(MAX_DEVICES):
@@ -230,16 +230,16 @@ def _device_ask(run: _Run, j: int, c: int, q: int, s: int) -> DeviceAsk:
             installed[z] += 1
             fitting[z] += _fits(run, c, q, s, d)
     need, aligned = int(classes.device[c, 4 * q]), bool(run.asks.device_aligned[j, q])
-    return DeviceAsk(need, tuple(fitting) if any(installed) else (), tuple(installed), aligned)
+    return NumaDeviceAsk(need, tuple(fitting) if any(installed) else (), tuple(installed), aligned)
 
 
-def _choose(run: _Run, j: int, c: int, s: int) -> int:
+def _choose(run: _SlotSetCall, j: int, c: int, s: int) -> int:
     return choose(_machine(run, j, c, s), _BINDING[int(run.asks.binding[j])])
 
 
-def _pick_near(run: _Run, j: int, c: int, s: int, inside: int) -> int:
+def _pick_local_devices(run: _SlotSetCall, j: int, c: int, s: int, inside: int) -> int:
     """Bit mask of devices out of the NUMA nodes of a pod, the fullest first."""
-    whole = _BINDING[int(run.asks.binding[j])] is Binding.WHOLE
+    whole = _BINDING[int(run.asks.binding[j])] is NumaBinding.WHOLE
     mask = 0
     for q in range(run.program.classes.models.shape[1]):
         if not run.program.classes.device[c, 4 * q]:
@@ -249,7 +249,7 @@ def _pick_near(run: _Run, j: int, c: int, s: int, inside: int) -> int:
         if ask.fitting:
             within = bits(inside)
             most = needed(ask.need, ask.installed)
-            near = set(zones_for(ask.fitting, within, most) if whole else within)
+            near = set(numa_nodes_for(ask.fitting, within, most) if whole else within)
         for _ in range(ask.need):
             found = [
                 (int(run.state.device_free[s, d]), d)
@@ -262,14 +262,14 @@ def _pick_near(run: _Run, j: int, c: int, s: int, inside: int) -> int:
     return mask
 
 
-def _parts(run: _Run, j: int, s: int, inside: list[int]) -> list[tuple[int, int, int]]:
+def _parts(run: _SlotSetCall, j: int, s: int, inside: list[int]) -> list[tuple[int, int, int]]:
     """What a class takes of each NUMA node of its own."""
-    zones, whole = run.zones, _BINDING[int(run.asks.binding[j])] is Binding.WHOLE
+    zones, whole = run.zones, _BINDING[int(run.asks.binding[j])] is NumaBinding.WHOLE
     machine = _machine(run, j, int(run.job.class_id[j]), s)
     parts = []
     for k in range(ZONE_WIDTH):
         if whole and k in CONFLICTING:
             parts += [(z, k, int(zones.alloc[s, z, k])) for z in inside]
-        elif k in counting(machine):
+        elif k in relevant_columns(machine):
             parts += spread(machine, k, inside, whole) or []
     return parts

@@ -13,14 +13,14 @@ import numpy.typing as npt
 
 from stretto.framework.compiled import affinity as domains
 from stretto.framework.compiled import devices as gpu
-from stretto.framework.compiled.domain_tables import Between
-from stretto.framework.compiled.tables import Batch, Choice, DevicePick, Pick, ScoreCache
+from stretto.framework.compiled.domain_tables import InterPodProgram
+from stretto.framework.compiled.tables import DevicePick, PodBatch, ScoreCache, SlotChoice, TieBreak
 from stretto.framework.kernels.numpy.slot_value import (
     IntArray,
-    Program,
+    PointProgram,
+    PointState,
     RowArray,
     SlotArray,
-    State,
     devices_of,
     slot_values,
     wanted_of,
@@ -32,14 +32,21 @@ from stretto.state.rows.slots import BLOCK
 # ---------------------------------------------------------------- rows of the cache
 
 
-def rebuild(program: Program, c: int, state: State, row: RowArray, peak: RowArray) -> None:
+def rebuild(
+    program: PointProgram, c: int, state: PointState, row: RowArray, peak: RowArray
+) -> None:
     """Compute a class's whole row afresh."""
     row[:] = slot_values(program, c, slice(0, len(row)), state)
     np.max(row.reshape(-1, BLOCK), axis=1, out=peak)
 
 
 def replay(
-    program: Program, c: int, state: State, row: RowArray, peak: RowArray, entries: SlotArray
+    program: PointProgram,
+    c: int,
+    state: PointState,
+    row: RowArray,
+    peak: RowArray,
+    entries: SlotArray,
 ) -> None:
     """Recompute the slots that a stretch of the log names, and the maxima they touch."""
     slots = entries if len(entries) == 1 else np.unique(entries)
@@ -56,20 +63,20 @@ def replay(
 def refresh(
     program: tuple[Any, ...],
     c: int,
-    state: State,
+    state: PointState,
     cache: ScoreCache,
     log: IntArray,
     log_state: npt.NDArray[np.int64],
     limit: int,
 ) -> int:
     """Bring a class's row up to the end of the log; returns its cache entry."""
-    return _refresh(Program(*program), c, State(*state), cache, log, log_state, limit)
+    return _refresh(PointProgram(*program), c, PointState(*state), cache, log, log_state, limit)
 
 
 def _refresh(
-    program: Program,
+    program: PointProgram,
     c: int,
-    state: State,
+    state: PointState,
     cache: ScoreCache,
     log: IntArray,
     log_state: npt.NDArray[np.int64],
@@ -92,7 +99,7 @@ def _refresh(
 # ---------------------------------------------------------------- choosing
 
 
-def choose(row: RowArray, peak: RowArray, choice: Choice, draw: int) -> int:
+def choose(row: RowArray, peak: RowArray, choice: SlotChoice, draw: int) -> int:
     """The best slot by the tie rule, own partition first; -1 when nothing is feasible."""
     own = choice.own_block != 0
     top = int(np.max(peak, initial=0, where=own))
@@ -102,16 +109,16 @@ def choose(row: RowArray, peak: RowArray, choice: Choice, draw: int) -> int:
     if top == 0:
         return -1
     blocks = np.flatnonzero((peak == top) & own)
-    if choice.pick == Pick.ROTATE:
+    if choice.pick == TieBreak.ROTATE:
         return _choose_rotating(row, blocks, choice, top)
     inside = row.reshape(-1, BLOCK)[blocks] == top
     best = (blocks[:, None] * BLOCK + np.arange(BLOCK))[inside]
-    if choice.pick == Pick.RANK:
+    if choice.pick == TieBreak.RANK:
         return int(best[np.argmin(choice.rank[best])])
     return int(best[draw % len(best)])
 
 
-def _choose_rotating(row: RowArray, blocks: SlotArray, choice: Choice, top: int) -> int:
+def _choose_rotating(row: RowArray, blocks: SlotArray, choice: SlotChoice, top: int) -> int:
     """Zones take turns by their share of nodes (stride scheduling), slots in a ring."""
     zones = len(choice.stride)
     here = choice.block_zone[blocks]
@@ -137,7 +144,9 @@ def _next_in_ring(row: RowArray, blocks: SlotArray, start: int, top: int) -> int
     return low + int(np.argmax(row[low : low + BLOCK] == top))
 
 
-def pick_devices(program: Program, c: int, s: int, state: State, how: int, draw: int) -> int:
+def pick_devices(
+    program: PointProgram, c: int, s: int, state: PointState, how: int, draw: int
+) -> int:
     """Bit mask of the devices that the class gets on the slot."""
     mask = 0
     here = np.array([s], np.int64)
@@ -163,7 +172,7 @@ def pick_devices(program: Program, c: int, s: int, state: State, how: int, draw:
     return mask
 
 
-def apply(program: Program, c: int, s: int, state: State, mask: int, sign: int) -> None:
+def apply(program: PointProgram, c: int, s: int, state: PointState, mask: int, sign: int) -> None:
     """Take (sign 1) or give back (sign -1) what a class asks on a slot."""
     classes, static = program.classes, program.static
     for i in range(int(classes.requests[c])):
@@ -195,10 +204,10 @@ def place(
     cache: ScoreCache,
     log: IntArray,
     log_state: npt.NDArray[np.int64],
-    choice: Choice,
-    batch: Batch,
+    choice: SlotChoice,
+    batch: PodBatch,
     limit: int,
-    between: Between | None = None,
+    between: InterPodProgram | None = None,
 ) -> int:
     """Place a batch of units in order; returns how many units were tried.
 
@@ -206,8 +215,16 @@ def place(
     fewer than ``at_least`` places is undone without a trace, and one that is blocking and fails
     ends the batch. ``between`` has what classes want of other pods, where any does.
     """
-    run = _Run(
-        Program(*program), State(*state), cache, log, log_state, choice, batch, limit, between
+    run = _PlaceCall(
+        PointProgram(*program),
+        PointState(*state),
+        cache,
+        log,
+        log_state,
+        choice,
+        batch,
+        limit,
+        between,
     )
     units = len(batch.at_least)
     for u in range(units):
@@ -220,21 +237,21 @@ def place(
     return units
 
 
-class _Run(NamedTuple):
+class _PlaceCall(NamedTuple):
     """What one call of ``place`` works on; the arguments of ``place``."""
 
-    program: Program
-    state: State
+    program: PointProgram
+    state: PointState
     cache: ScoreCache
     log: IntArray
     log_state: npt.NDArray[np.int64]
-    choice: Choice
-    batch: Batch
+    choice: SlotChoice
+    batch: PodBatch
     limit: int
-    between: Between | None
+    between: InterPodProgram | None
 
 
-def _place_unit(run: _Run, start: int, stop: int, at_least: int) -> int:
+def _place_unit(run: _PlaceCall, start: int, stop: int, at_least: int) -> int:
     """Place the pods of one unit; returns how many found a place.
 
     Pods that others of the unit may have made room for are tried once more, as long as that helps.
@@ -267,7 +284,7 @@ def _place_unit(run: _Run, start: int, stop: int, at_least: int) -> int:
     return placed
 
 
-def _take(run: _Run, i: int, c: int, s: int) -> None:
+def _take(run: _PlaceCall, i: int, c: int, s: int) -> None:
     """Put a pod of the batch on a slot."""
     draw, how = int(run.batch.draw[i]), run.choice.device_pick
     mask = pick_devices(run.program, c, s, run.state, how, draw)
@@ -275,20 +292,20 @@ def _take(run: _Run, i: int, c: int, s: int) -> None:
     _apply(run, c, s, mask, 1)
 
 
-def _find(run: _Run, c: int, pin: int, draw: int) -> int:
+def _find(run: _PlaceCall, c: int, pin: int, draw: int) -> int:
     """The slot for one pod; -1 for none."""
     if pin >= 0:
         here = np.array([pin], np.int64)
-        values = _with_others(run, c, slot_values(run.program, c, here, run.state), here)
+        values = _with_inter_pod_counts(run, c, slot_values(run.program, c, here, run.state), here)
         return pin if values[0] > 0 else -1
     row, peak = _row_and_peaks(run, c)
     if _is_judged(run, c):
-        row = _with_others(run, c, row, np.arange(len(row)))
+        row = _with_inter_pod_counts(run, c, row, np.arange(len(row)))
         peak = row.reshape(-1, BLOCK).max(axis=1)
     return choose(row, peak, run.choice, draw)
 
 
-def _row_and_peaks(run: _Run, c: int) -> tuple[RowArray, RowArray]:
+def _row_and_peaks(run: _PlaceCall, c: int) -> tuple[RowArray, RowArray]:
     """A class's row without other pods, and its maxima: made anew where no rows are kept."""
     if run.cache.row.shape[1] == 0:
         row = slot_values(run.program, c, slice(0, run.state.free.shape[1]), run.state)
@@ -297,7 +314,7 @@ def _row_and_peaks(run: _Run, c: int) -> tuple[RowArray, RowArray]:
     return run.cache.row[k], run.cache.peak[k]
 
 
-def _is_judged(run: _Run, c: int) -> bool:
+def _is_judged(run: _PlaceCall, c: int) -> bool:
     """Whether other pods matter to a class."""
     between = run.between
     return between is not None and (
@@ -305,7 +322,9 @@ def _is_judged(run: _Run, c: int) -> bool:
     )
 
 
-def _with_others(run: _Run, c: int, row: RowArray, slots: npt.NDArray[np.int64]) -> RowArray:
+def _with_inter_pod_counts(
+    run: _PlaceCall, c: int, row: RowArray, slots: npt.NDArray[np.int64]
+) -> RowArray:
     """Scores with what other pods make of them."""
     between = run.between
     if between is None or not _is_judged(run, c):
@@ -317,7 +336,7 @@ def _with_others(run: _Run, c: int, row: RowArray, slots: npt.NDArray[np.int64])
     return np.where((row > 0) & (said >= 0), np.maximum(row + said, 1), 0).astype(np.int16)
 
 
-def _may_recover(run: _Run, c: int) -> bool:
+def _may_recover(run: _PlaceCall, c: int) -> bool:
     """Whether a class that fits nowhere may fit once other pods are placed."""
     between = run.between
     return between is not None and (
@@ -325,7 +344,7 @@ def _may_recover(run: _Run, c: int) -> bool:
     )
 
 
-def _undo(run: _Run, start: int, stop: int) -> None:
+def _undo(run: _PlaceCall, start: int, stop: int) -> None:
     """Take a unit's places back, the last first."""
     batch = run.batch
     for i in range(stop - 1, start - 1, -1):
@@ -336,7 +355,7 @@ def _undo(run: _Run, start: int, stop: int) -> None:
         batch.devices[i] = 0
 
 
-def _apply(run: _Run, c: int, s: int, mask: int, sign: int) -> None:
+def _apply(run: _PlaceCall, c: int, s: int, mask: int, sign: int) -> None:
     """Apply and log."""
     apply(run.program, c, s, run.state, mask, sign)
     if run.between is not None:

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from stretto.framework.compiled import devices as gpu
 from stretto.framework.compiled.amounts import (
-    Amount,
     PairWeights,
+    ResourceAmount,
     amount_score,
     pair_score,
     ratio_match,
@@ -21,12 +21,12 @@ from stretto.framework.compiled.amounts import (
 )
 from stretto.framework.compiled.tables import (
     ClassTable,
-    Code,
     CompiledScore,
     PairScore,
+    ScoreCode,
     ScoreTable,
     StaticTable,
-    TypicalPods,
+    TypicalPodTable,
 )
 from stretto.state.rows.resources import CPU, MEMORY
 
@@ -41,7 +41,7 @@ _NONE = np.int32(0)
 _ONE = np.int32(1)
 
 
-class Program(NamedTuple):
+class PointProgram(NamedTuple):
     """A profile and the classes, compiled."""
 
     #: What classes ask.
@@ -53,14 +53,14 @@ class Program(NamedTuple):
     #: The other scores.
     scores: ScoreTable
     #: The workload that fragmentation is measured against.
-    typical: TypicalPods
+    typical: TypicalPodTable
     #: Gains that FGD's score counts.
     thresholds: npt.NDArray[np.float64]
     #: Asks the rules that have no compiled form: class id and slots to -1 (no) or a weighted score.
     asked: Callable[[int, SlotArray], RowArray] | None = None
 
 
-class State(NamedTuple):
+class PointState(NamedTuple):
     """The snapshot, as the kernels see it."""
 
     #: int32[resource, slot]: free amounts.
@@ -79,7 +79,7 @@ class State(NamedTuple):
     census: npt.NDArray[np.int16]
 
 
-def slot_values(program: Program, c: int, slots: Slots, state: State) -> RowArray:
+def slot_values(program: PointProgram, c: int, slots: Slots, state: PointState) -> RowArray:
     """int16[k]: 0 where the class may not go, else 1 + its weighted score."""
     classes, static, pair, scores = program.classes, program.static, program.pair, program.scores
     passes = _passes(program, c, slots, state)
@@ -115,7 +115,7 @@ def _numbers(slots: Slots, count: int) -> SlotArray:
     return slots
 
 
-def _passes(program: Program, c: int, slots: Slots, state: State) -> BoolArray:
+def _passes(program: PointProgram, c: int, slots: Slots, state: PointState) -> BoolArray:
     """bool[k]: where every filter lets the class."""
     classes, static = program.classes, program.static
     passes: BoolArray = static.eligible[classes.filter_row[c]][slots] != 0
@@ -137,7 +137,9 @@ def _passes(program: Program, c: int, slots: Slots, state: State) -> BoolArray:
     return passes
 
 
-def _pair(classes: ClassTable, pair: PairScore, c: int, slots: Slots, state: State) -> IntArray:
+def _pair(
+    classes: ClassTable, pair: PairScore, c: int, slots: Slots, state: PointState
+) -> IntArray:
     """int32[k]: the fused scores."""
     weights = PairWeights(
         pair.first_weight,
@@ -152,7 +154,12 @@ def _pair(classes: ClassTable, pair: PairScore, c: int, slots: Slots, state: Sta
 
 
 def _add_scores(
-    program: Program, c: int, slots: Slots, state: State, passes: BoolArray, total: IntArray
+    program: PointProgram,
+    c: int,
+    slots: Slots,
+    state: PointState,
+    passes: BoolArray,
+    total: IntArray,
 ) -> None:
     """Add the scores of the table where the class may go; elsewhere they do not matter."""
     here = np.flatnonzero(passes)
@@ -165,11 +172,11 @@ def _add_scores(
     total[here] += sums
 
 
-def _score(program: Program, o: int, c: int, slots: SlotArray, state: State) -> IntArray:
+def _score(program: PointProgram, o: int, c: int, slots: SlotArray, state: PointState) -> IntArray:
     """int32[k]: one score of the table."""
     classes, scores = program.classes, program.scores
-    code = Code(int(scores.code[o]))
-    if code <= Code.RATIO:
+    code = ScoreCode(int(scores.code[o]))
+    if code <= ScoreCode.RATIO:
         width, points = int(scores.columns[o]), int(scores.points[o])
         columns = tuple(scores.column[o, :width].tolist())
         weights = tuple(scores.column_weight[o, :width].tolist())
@@ -178,38 +185,40 @@ def _score(program: Program, o: int, c: int, slots: SlotArray, state: State) -> 
         return amount_score(compiled, [_amount(classes, c, r, slots, state) for r in columns])
     devices, wanted = devices_of(state, slots), wanted_of(classes, c, 0)
     cpu = state.free[CPU][slots]
-    if code is Code.RATIO_MATCH:
+    if code is ScoreCode.RATIO_MATCH:
         asked = int(classes.ask[c, CPU]), int(classes.ask[c, MEMORY])
         return ratio_match(state.free[CPU][slots], state.free[MEMORY][slots], asked)
-    if code is Code.FGD:
+    if code is ScoreCode.FGD:
         return gpu.fgd(program.typical, cpu, devices, wanted, program.thresholds).score
-    if code is Code.DOT_PROD:
+    if code is ScoreCode.DOT_PROD:
         return gpu.dot_prod(cpu, gpu.free_milli(devices, wanted.kind), wanted)
-    if code is Code.BEST_FIT:
+    if code is ScoreCode.BEST_FIT:
         return gpu.best_fit(cpu, gpu.free_milli(devices, wanted.kind), wanted)
     if wanted.number == 0:
         return np.zeros(len(slots), np.int32)
-    if code is Code.GPU_PACKING:
+    if code is ScoreCode.GPU_PACKING:
         return gpu.gpu_packing(devices, wanted)
     milli = gpu.free_milli(devices, wanted.kind)
     return gpu.gpu_clustering(milli, state.census[slots], wanted)
 
 
-def _amount(classes: ClassTable, c: int, column: int, slots: Slots, state: State) -> Amount:
-    return Amount(
+def _amount(
+    classes: ClassTable, c: int, column: int, slots: Slots, state: PointState
+) -> ResourceAmount:
+    return ResourceAmount(
         state.free[column][slots], state.percent[column][slots], int(classes.ask[c, column])
     )
 
 
-def devices_of(state: State, slots: Slots) -> gpu.Devices:
+def devices_of(state: PointState, slots: Slots) -> gpu.DeviceSlots:
     """The device columns of some slots."""
-    return gpu.Devices(
+    return gpu.DeviceSlots(
         state.device_free[slots], state.device_kind[slots], state.device_model[slots]
     )
 
 
-def wanted_of(classes: ClassTable, c: int, q: int) -> gpu.Wanted:
+def wanted_of(classes: ClassTable, c: int, q: int) -> gpu.DeviceDemand:
     """A class's CPU and its ``q``-th device request."""
     count, milli, kind, _ = classes.device[c, 4 * q : 4 * q + 4].tolist()
     cpu, models = int(classes.ask[c, CPU]), int(classes.models[c, q])
-    return gpu.Wanted(cpu, count, milli, kind if count > 0 else 1, models)
+    return gpu.DeviceDemand(cpu, count, milli, kind if count > 0 else 1, models)

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from stretto.state.victims.columns import LEAVING, MAY_BE_ASKED, NOMINEE, Entries, Sums
+from stretto.state.victims.columns import LEAVING, MAY_BE_ASKED, NOMINEE, VictimEntries, VictimSums
 
 TO_POSITIVE: Final = 1 << 31
 """Added to every priority, so that more victims of negative priority never look better."""
@@ -28,7 +28,7 @@ HARMLESS, SPENT, DOUBTFUL = 0, 1, 2
 """Of a set of budgets on any node: all its pods may go, none may, or some."""
 
 
-class Wanted(NamedTuple):
+class VictimDemand(NamedTuple):
     """What a search is about."""
 
     #: int32[k]: resource columns that the preemptor asks for.
@@ -43,7 +43,7 @@ class Wanted(NamedTuple):
     admitted: npt.NDArray[np.uint8]
 
 
-class SetArrays(NamedTuple):
+class BudgetSetArrays(NamedTuple):
     """Sets of budgets, flat."""
 
     #: int32[set + 1]: where the budgets of each set begin.
@@ -52,7 +52,7 @@ class SetArrays(NamedTuple):
     items: npt.NDArray[np.int32]
 
 
-class Limits(NamedTuple):
+class VictimSearchLimits(NamedTuple):
     """What a search must respect, and how far it goes."""
 
     #: int64[budget]: how many more pods may leave.
@@ -60,7 +60,7 @@ class Limits(NamedTuple):
     #: Sets of budgets by number.
     sets: Sequence[tuple[int, ...]]
     #: The same as arrays.
-    arrays: SetArrays
+    arrays: BudgetSetArrays
     #: uint8[set]: ``HARMLESS``, ``SPENT`` or ``DOUBTFUL``.
     standing: npt.NDArray[np.uint8]
     #: Whether budgets are never broken.
@@ -73,7 +73,7 @@ class Limits(NamedTuple):
     from_band: int = 0
 
 
-class Hit(NamedTuple):
+class VictimSearchHit(NamedTuple):
     """The best node of a search."""
 
     #: Its slot.
@@ -88,7 +88,7 @@ class Hit(NamedTuple):
     displaced: tuple[int, ...]
 
 
-class Walked(NamedTuple):
+class WalkedSlot(NamedTuple):
     """What came of walking one slot."""
 
     #: Its key.
@@ -101,22 +101,24 @@ class Walked(NamedTuple):
     displaced: tuple[int, ...]
 
 
-class Index(NamedTuple):
+class VictimIndex(NamedTuple):
     """The columns that are searched."""
 
     #: Who could leave.
-    entries: Entries
+    entries: VictimEntries
     #: What that would free.
-    sums: Sums
+    sums: VictimSums
     #: int64[ask, resource]: what one pod takes, by number.
     asks: npt.NDArray[np.int64]
     #: int64[resource]: the most that a pod takes which may be asked.
     largest: npt.NDArray[np.int64]
 
 
-def search(index: Index, wanted: Wanted, limits: Limits) -> Hit | None:
+def search(
+    index: VictimIndex, wanted: VictimDemand, limits: VictimSearchLimits
+) -> VictimSearchHit | None:
     """The best node for a pod, the first slot of those that are equally good, or ``None``."""
-    best: tuple[Key, int, Walked] | None = None
+    best: tuple[Key, int, WalkedSlot] | None = None
     seen = np.zeros(len(wanted.admitted), np.bool_)
     sums, looked = index.sums, 0
     once = sums.safe is sums.below or limits.hard
@@ -143,15 +145,15 @@ def search(index: Index, wanted: Wanted, limits: Limits) -> Hit | None:
     return None if best is None else _hit(index, best)
 
 
-def set_arrays(sets: Sequence[tuple[int, ...]]) -> SetArrays:
+def set_arrays(sets: Sequence[tuple[int, ...]]) -> BudgetSetArrays:
     """Sets of budgets as arrays."""
     first = np.zeros(len(sets) + 1, np.int32)
     first[1:] = np.cumsum([len(each) for each in sets])
-    return SetArrays(first, np.array([n for each in sets for n in each], np.int32))
+    return BudgetSetArrays(first, np.array([n for each in sets for n in each], np.int32))
 
 
-def standing_of(
-    arrays: SetArrays, left: npt.NDArray[np.int64], most: npt.NDArray[np.int64]
+def budget_standing_of(
+    arrays: BudgetSetArrays, left: npt.NDArray[np.int64], most: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.uint8]:
     """uint8[set]: what budgets mean for the pods under them.
 
@@ -170,7 +172,9 @@ def standing_of(
     return found
 
 
-def walk(index: Index, wanted: Wanted, limits: Limits, slot: int) -> Walked | None:
+def walk(
+    index: VictimIndex, wanted: VictimDemand, limits: VictimSearchLimits, slot: int
+) -> WalkedSlot | None:
     """Who must leave one slot; ``None`` where even all who may be asked are not enough."""
     entries, asks = index.entries, index.asks[:, wanted.columns]
     first, last = _range(entries, slot, wanted.priority)
@@ -196,10 +200,10 @@ def walk(index: Index, wanted: Wanted, limits: Limits, slot: int) -> Walked | No
     victims = sorted(k for k in chosen if kind[k] == MAY_BE_ASKED)
     beyond = tuple(k for k in victims if k in breaks)
     key = _key(entries, slot, victims, len(beyond))
-    return Walked(key, tuple(victims), beyond, tuple(k for k in chosen if kind[k] == NOMINEE))
+    return WalkedSlot(key, tuple(victims), beyond, tuple(k for k in chosen if kind[k] == NOMINEE))
 
 
-def _key(entries: Entries, slot: int, victims: Sequence[int], violations: int) -> Key:
+def _key(entries: VictimEntries, slot: int, victims: Sequence[int], violations: int) -> Key:
     if not victims:
         return (0, NO_TOP, 0, 0, 0.0)
     priorities = [int(entries.priority[slot, k]) for k in victims]
@@ -213,7 +217,9 @@ def _key(entries: Entries, slot: int, victims: Sequence[int], violations: int) -
     )
 
 
-def _breaking(entries: Entries, limits: Limits, slot: int, places: range) -> set[int]:
+def _breaking(
+    entries: VictimEntries, limits: VictimSearchLimits, slot: int, places: range
+) -> set[int]:
     """Positions whose leaving breaks a budget, leaving in the order of importance."""
     if not len(limits.left):
         return set()
@@ -227,7 +233,7 @@ def _breaking(entries: Entries, limits: Limits, slot: int, places: range) -> set
     return found
 
 
-def _range(entries: Entries, slot: int, limit: int) -> tuple[int, int]:
+def _range(entries: VictimEntries, slot: int, limit: int) -> tuple[int, int]:
     """Positions of the entries with a priority below a limit."""
     last = int(entries.length[slot])
     return int(
@@ -235,7 +241,9 @@ def _range(entries: Entries, slot: int, limit: int) -> tuple[int, int]:
     ), last
 
 
-def _enough(sums: Sums, extra: npt.NDArray[np.int64], wanted: Wanted) -> npt.NDArray[np.bool_]:
+def _enough(
+    sums: VictimSums, extra: npt.NDArray[np.int64], wanted: VictimDemand
+) -> npt.NDArray[np.bool_]:
     """bool[slot]: nodes that have enough once ``extra`` is free too."""
     mask = wanted.admitted.astype(np.bool_)
     for column, need in zip(wanted.columns, wanted.need, strict=True):
@@ -243,7 +251,7 @@ def _enough(sums: Sums, extra: npt.NDArray[np.int64], wanted: Wanted) -> npt.NDA
     return mask
 
 
-def _lowest(sums: Sums, extra: npt.NDArray[np.int64], wanted: Wanted) -> int:
+def _lowest(sums: VictimSums, extra: npt.NDArray[np.int64], wanted: VictimDemand) -> int:
     """The lowest band at which some node has enough; the number of bands where there is none."""
     if wanted.bands == 0 or not _enough(sums, extra[wanted.bands - 1], wanted).any():
         return wanted.bands
@@ -258,12 +266,12 @@ def _lowest(sums: Sums, extra: npt.NDArray[np.int64], wanted: Wanted) -> int:
 
 
 def _walks(
-    index: Index,
-    wanted: Wanted,
-    limits: Limits,
+    index: VictimIndex,
+    wanted: VictimDemand,
+    limits: VictimSearchLimits,
     slots: npt.NDArray[np.int64],
     top: int | None,
-) -> list[tuple[int, Walked | None]]:
+) -> list[tuple[int, WalkedSlot | None]]:
     """Walk many slots; where that is all there is to it, together and by entries below ``top``.
 
     Slots that may do at a higher band are left out.
@@ -278,7 +286,7 @@ def _walks(
         low &= entries.priority[slots] < top
         odd |= (low & (limits.standing[entries.budget[slots]] == DOUBTFUL)).any(axis=1)
         low &= limits.standing[entries.budget[slots]] == HARMLESS
-    found: dict[int, Walked | None] = {}
+    found: dict[int, WalkedSlot | None] = {}
     for slot in slots[odd].tolist():
         found[slot] = walk(index, wanted, limits, slot)
     found.update(_together(index, wanted, slots[~odd], low[~odd]))
@@ -286,8 +294,11 @@ def _walks(
 
 
 def _together(
-    index: Index, wanted: Wanted, slots: npt.NDArray[np.int64], low: npt.NDArray[np.bool_]
-) -> dict[int, Walked]:
+    index: VictimIndex,
+    wanted: VictimDemand,
+    slots: npt.NDArray[np.int64],
+    low: npt.NDArray[np.bool_],
+) -> dict[int, WalkedSlot]:
     """``walk`` for slots where no budget is broken, one of the ``low`` entries at a time."""
     entries, asks = index.entries, index.asks[:, wanted.columns]
     taken = np.where(low[:, :, None], asks[entries.ask[slots]], 0)
@@ -304,23 +315,23 @@ def _together(
     found = {}
     for at in np.flatnonzero(enough).tolist():
         slot, victims = int(slots[at]), tuple(np.flatnonzero(chosen[at]).tolist())
-        found[slot] = Walked(_key(entries, slot, victims, 0), victims, (), ())
+        found[slot] = WalkedSlot(_key(entries, slot, victims, 0), victims, (), ())
     return found
 
 
-def _order(found: tuple[Key, int, Walked]) -> tuple[Key, int]:
+def _order(found: tuple[Key, int, WalkedSlot]) -> tuple[Key, int]:
     return found[0], found[1]
 
 
-def _is_final(key: Key, sums: Sums, band: int) -> bool:
+def _is_final(key: Key, sums: VictimSums, band: int) -> bool:
     """Whether no node of a higher band can be better."""
     return key[0] == 0 and key[1] <= int(sums.edges[band])
 
 
-def _hit(index: Index, best: tuple[Key, int, Walked]) -> Hit:
+def _hit(index: VictimIndex, best: tuple[Key, int, WalkedSlot]) -> VictimSearchHit:
     key, slot, walked = best
     rows = index.entries.row[slot]
-    return Hit(
+    return VictimSearchHit(
         slot,
         key,
         tuple(int(rows[k]) for k in walked.victims),

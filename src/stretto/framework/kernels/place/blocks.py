@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from stretto.framework.compiled.tables import Pick
+from stretto.framework.compiled.tables import TieBreak
 from stretto.framework.kernels.borrow import borrowed
 from stretto.framework.kernels.place.block_values import (
     ask_of,
@@ -32,7 +32,7 @@ from stretto.state.rows.slots import BLOCK
 
 _FLAGS: Any = {"error_model": "numpy", "cache": True, "nogil": True}
 _INTO: Any = {"error_model": "numpy", "cache": True, "nogil": True, "forceinline": True}
-_ROTATE, _RANK, _RANDOM = int(Pick.ROTATE), int(Pick.RANK), int(Pick.RANDOM)
+_ROTATE, _RANK, _RANDOM = int(TieBreak.ROTATE), int(TieBreak.RANK), int(TieBreak.RANDOM)
 FEW = 4
 """The log is read for named blocks up to so many entries a block; beyond, all blocks are scored."""
 

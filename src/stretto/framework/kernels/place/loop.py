@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from stretto.framework.compiled.tables import DevicePick, Pick
+from stretto.framework.compiled.tables import DevicePick, TieBreak
 from stretto.framework.kernels.borrow import borrowed
 from stretto.framework.kernels.place.rows import refresh
 from stretto.framework.kernels.place.slot_value import fgd_score, fullest_device, slot_value
@@ -19,7 +19,7 @@ from stretto.state.rows.devices import MAX_DEVICES, WHOLE
 from stretto.state.rows.slots import BLOCK
 
 _FLAGS: Any = {"error_model": "numpy", "cache": True, "nogil": True}
-_ROTATE, _RANK = int(Pick.ROTATE), int(Pick.RANK)
+_ROTATE, _RANK = int(TieBreak.ROTATE), int(TieBreak.RANK)
 _SCORED, _DRAWN = int(DevicePick.SCORED), int(DevicePick.RANDOM)
 
 

@@ -10,23 +10,23 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from stretto.framework.compiled.tables import Code
+from stretto.framework.compiled.tables import ScoreCode
 from stretto.state.rows.devices import MAX_DEVICES, WHOLE
 from stretto.state.rows.resources import MEMORY
 
 _FLAGS: Any = {"error_model": "numpy", "cache": True, "nogil": True}
 _INLINE: Any = {"error_model": "numpy", "inline": "always"}
 
-_LEAST = int(Code.LEAST)
-_MOST = int(Code.MOST)
-_BALANCED = int(Code.BALANCED)
-_RATIO = int(Code.RATIO)
-_DOT_PROD = int(Code.DOT_PROD)
-_BEST_FIT = int(Code.BEST_FIT)
-_GPU_PACKING = int(Code.GPU_PACKING)
-_GPU_CLUSTERING = int(Code.GPU_CLUSTERING)
-_FGD = int(Code.FGD)
-_RATIO_MATCH = int(Code.RATIO_MATCH)
+_LEAST = int(ScoreCode.LEAST)
+_MOST = int(ScoreCode.MOST)
+_BALANCED = int(ScoreCode.BALANCED)
+_RATIO = int(ScoreCode.RATIO)
+_DOT_PROD = int(ScoreCode.DOT_PROD)
+_BEST_FIT = int(ScoreCode.BEST_FIT)
+_GPU_PACKING = int(ScoreCode.GPU_PACKING)
+_GPU_CLUSTERING = int(ScoreCode.GPU_CLUSTERING)
+_FGD = int(ScoreCode.FGD)
+_RATIO_MATCH = int(ScoreCode.RATIO_MATCH)
 
 
 @njit(**_INLINE)

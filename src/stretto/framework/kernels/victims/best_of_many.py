@@ -11,17 +11,17 @@ from typing import Any, Final
 import numpy as np
 from numba import njit
 
-from stretto.framework.compiled.one_node import Candidate
+from stretto.framework.compiled.one_node import VictimCandidate
 from stretto.framework.kernels.borrow import borrowed
 from stretto.framework.kernels.numpy.victims import (
     DOUBTFUL,
     HARMLESS,
     SPENT,
-    Index,
-    Limits,
-    Wanted,
+    VictimDemand,
+    VictimIndex,
+    VictimSearchLimits,
 )
-from stretto.framework.kernels.victims.search import NO_TOP, better, walk, walk_odd
+from stretto.framework.kernels.victims.search import NO_TOP, better, walk, walk_irregular
 
 _FLAGS: Any = {"error_model": "numpy", "cache": True, "nogil": True}
 _HARMLESS, _SPENT, _DOUBTFUL = np.uint8(HARMLESS), np.uint8(SPENT), np.uint8(DOUBTFUL)
@@ -42,14 +42,14 @@ def _look(entries, free, asks, what, s, scratch, budgets):
         )  # fmt: skip
         if number >= 0 or (hard and number == -1):
             return key, number, 0
-    return walk_odd(
+    return walk_irregular(
         entries, free, asks, columns, need, s, priority, room, taken, left,
         (set_first, set_items), hard, marks,
     )  # fmt: skip
 
 
 @njit(**_FLAGS)
-def _price(entries, free, asks, what, s, scratch, budgets, kept):
+def _cost_of(entries, free, asks, what, s, scratch, budgets, kept):
     """Keep what the preemptor would cost on a slot."""
     violations, top, total, count, start, works = kept
     key, number, _ = _look(entries, free, asks, what, s, scratch, budgets)
@@ -58,7 +58,7 @@ def _price(entries, free, asks, what, s, scratch, budgets, kept):
 
 
 @njit(**_FLAGS)
-def _winner(kept, one, other):
+def _better_of(kept, one, other):
     """The better of two slots, the first where they are equally good; -1 is nobody."""
     violations, top, total, count, start, _ = kept
     if one < 0 or other < 0:
@@ -69,24 +69,24 @@ def _winner(kept, one, other):
 
 
 @njit(**_FLAGS)
-def _play_all(kept, rounds):
+def _replay_matches(kept, rounds):
     """Play the whole tournament: ``rounds[k]`` is who wins of its two below, ``[1]`` of all."""
     half, works = rounds.shape[0] // 2, kept[5]
     for s in range(works.shape[0]):
         rounds[half + s] = s if works[s] else -1
     for k in range(half - 1, 0, -1):
-        rounds[k] = _winner(kept, rounds[2 * k], rounds[2 * k + 1])
+        rounds[k] = _better_of(kept, rounds[2 * k], rounds[2 * k + 1])
 
 
 @njit(**_FLAGS)
-def _play(kept, rounds, s):
+def _replay_match(kept, rounds, s):
     """Play a slot's matches again, as far up as that may change who wins."""
     k = rounds.shape[0] // 2 + s
     rounds[k] = s if kept[5][s] else -1
     while k > 1:
         k //= 2
         before = rounds[k]
-        rounds[k] = _winner(kept, rounds[2 * k], rounds[2 * k + 1])
+        rounds[k] = _better_of(kept, rounds[2 * k], rounds[2 * k + 1])
         if before != s and rounds[k] == before:
             break
 
@@ -202,8 +202,8 @@ def _find_many(entries, sums, asks, what, budgets, known, answers, scratch, kept
     out_slot, out_broken, out_number, out_start, out_rows = borrowed(answers)
     taken, at, done = scratch[1], 0, 0
     for s in range(kept[5].shape[0]):
-        _price(entries, sums[0], asks, what, s, scratch, budgets, kept)
-    _play_all(kept, rounds)
+        _cost_of(entries, sums[0], asks, what, s, scratch, budgets, kept)
+    _replay_matches(kept, rounds)
     while done < out_slot.shape[0] and rounds[1] >= 0:
         s = np.int64(rounds[1])
         key, number, lost = _look(entries, sums[0], asks, what, s, scratch, budgets)
@@ -222,8 +222,8 @@ def _find_many(entries, sums, asks, what, budgets, known, answers, scratch, kept
         todo[0] = s
         for i in range(_again(where, changed, todo) if touched else 1):
             s = np.int64(todo[i])
-            _price(entries, sums[0], asks, what, s, scratch, budgets, kept)
-            _play(kept, rounds, s)
+            _cost_of(entries, sums[0], asks, what, s, scratch, budgets, kept)
+            _replay_match(kept, rounds, s)
     out_start[done] = at
     return done
 
@@ -284,8 +284,8 @@ def _give(entries, sums, asks, what, s, chosen, budgets, known, changed):
 
 
 def search_many(
-    index: Index, wanted: Wanted, limits: Limits, known: Any, count: int
-) -> list[Candidate]:
+    index: VictimIndex, wanted: VictimDemand, limits: VictimSearchLimits, known: Any, count: int
+) -> list[VictimCandidate]:
     """The nodes of so many preemptors that are alike, each found after the one before has its own.
 
     The index shows what was promised: the victims are out of it. ``known`` are the most pods of
@@ -312,15 +312,15 @@ def search_many(
     middles = (starts[:done] + numbers[:done]).tolist()
     found = zip(slots[:done].tolist(), places, middles, places[1:], strict=False)
     made = [
-        Candidate(slot, tuple(flat[start:middle]), _NOBODY, tuple(flat[middle:last]), 0)
+        VictimCandidate(slot, tuple(flat[start:middle]), _NOBODY, tuple(flat[middle:last]), 0)
         for slot, start, middle, last in found
     ]
     for at in np.flatnonzero(broken[:done]).tolist():
-        made[at] = _beyond_budgets(made[at])
+        made[at] = _exceeds_budgets(made[at])
     return made
 
 
-def _beyond_budgets(told: Candidate) -> Candidate:
+def _exceeds_budgets(told: VictimCandidate) -> VictimCandidate:
     """A candidate of whose victims some are told as -1 less themselves: they break a budget."""
     return told._replace(
         victims=tuple(row if row >= 0 else -1 - row for row in told.victims),

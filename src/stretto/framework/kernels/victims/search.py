@@ -16,7 +16,14 @@ import numpy as np
 from numba import njit
 
 from stretto.framework.kernels.borrow import borrowed
-from stretto.framework.kernels.numpy.victims import DOUBTFUL, SPENT, Hit, Index, Limits, Wanted
+from stretto.framework.kernels.numpy.victims import (
+    DOUBTFUL,
+    SPENT,
+    VictimDemand,
+    VictimIndex,
+    VictimSearchHit,
+    VictimSearchLimits,
+)
 
 _FLAGS: Any = {"error_model": "numpy", "cache": True, "nogil": True}
 _TO_POSITIVE = np.int64(1) << 31
@@ -159,7 +166,9 @@ def _mark_breaches(marks, left, sets, budget, s, first, count):
 
 
 @njit(**_FLAGS)
-def walk_odd(entries, free, asks, columns, need, s, limit, room, taken, left, sets, hard, marks):
+def walk_irregular(
+    entries, free, asks, columns, need, s, limit, room, taken, left, sets, hard, marks
+):
     """``walk`` for a slot with budgets, claims that wait, or pods that leave.
 
     ``left`` are the budgets' allowances (changed and put back), ``sets`` is (first, items) of each
@@ -331,14 +340,16 @@ def _at_band(entries, sums, asks, columns, need, s, priority, q, scratch, budget
         )  # fmt: skip
         if number != -2:
             return key, number, 0
-    key, number, displaced = walk_odd(
+    key, number, displaced = walk_irregular(
         entries, sums[0], asks, columns, need, s, priority, room, taken, left,
         (set_first, set_items), hard, marks,
     )  # fmt: skip
     return key, number if number >= 0 else -3, displaced
 
 
-def search(index: Index, wanted: Wanted, limits: Limits) -> Hit | None:
+def search(
+    index: VictimIndex, wanted: VictimDemand, limits: VictimSearchLimits
+) -> VictimSearchHit | None:
     """The best node for a pod, the first slot of those that are equally good, or ``None``."""
     entries, sums = index.entries, index.sums
     width = entries.row.shape[1]
@@ -370,7 +381,7 @@ def search(index: Index, wanted: Wanted, limits: Limits) -> Hit | None:
     beyond = frozenset(int(rows[k]) for k in scratch[1][:violations])
     chosen = sorted(scratch[1][:number].tolist())
     lost = scratch[1][number : number + displaced].tolist()
-    return Hit(
+    return VictimSearchHit(
         int(slot),
         (int(violations), int(top), int(total), int(count), -float(begun)),
         tuple(int(rows[k]) for k in chosen),

@@ -7,22 +7,24 @@ import numpy.typing as npt
 
 from stretto.framework.model.normalise import TOP, at
 from stretto.framework.model.plugin import ScorePlugin
-from stretto.framework.model.pod_facts import PodFacts
+from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.model.requests import CPU, MEMORY
-from stretto.framework.model.snapshot import Snapshot
+from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import IntArray
 
 NAME: Final = "NodeResourcesBalancedAllocation"
 HALF: Final = TOP // 2
 
 
-class NodeResourcesBalancedAllocation(ScorePlugin):
+class NodeResourcesBalancedAllocationPlugin(ScorePlugin):
     """Compares the balance with and without the pod."""
 
     NAME: ClassVar[str] = NAME
     WEIGHT: ClassVar[int] = 1
 
-    def score(self, pod: PodFacts, snapshot: Snapshot, feasible: IntArray) -> IntArray | None:
+    def score(
+        self, pod: SchedulingFacts, snapshot: ParitySnapshot, feasible: IntArray
+    ) -> IntArray | None:
         """75 where nothing changes, more where the pod improves the balance."""
         asked = pod.shape.balance
         if asked == (0, 0):

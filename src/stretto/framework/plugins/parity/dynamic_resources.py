@@ -9,10 +9,10 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from stretto.framework.model.plugin import Check, FilterPlugin, Given, ScorePlugin
-from stretto.framework.model.pod_facts import PodFacts
-from stretto.framework.model.snapshot import Snapshot
-from stretto.framework.model.status import SKIP, IntArray, Status, refuse, unresolvable
+from stretto.framework.model.plugin import FilterPlugin, FixedCheck, NodeCheck, ScorePlugin
+from stretto.framework.model.pod_facts import SchedulingFacts
+from stretto.framework.model.snapshot import ParitySnapshot
+from stretto.framework.model.status import SKIP, IntArray, PluginStatus, refuse, unresolvable
 
 NAME: Final = "DynamicResources"
 NOT_ALLOCATED: Final = "cannot allocate all claims"
@@ -23,19 +23,21 @@ NO_STATE: Final = "not found"
 """What it says after a cycle that ended before it was asked: upstream finds no state of its own."""
 
 
-class DynamicResources(FilterPlugin, ScorePlugin):
+class DynamicResourcesPlugin(FilterPlugin, ScorePlugin):
     """Skips pods without resource claims, and refuses those with some everywhere."""
 
     NAME: ClassVar[str] = NAME
     WEIGHT: ClassVar[int] = 2
 
-    def prefilter(self, pod: PodFacts, snapshot: Snapshot) -> Check | Status:
+    def prefilter(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> NodeCheck | PluginStatus:
         """Skipped where there are no claims."""
         if not pod.pod.spec.resource_claims:
             return SKIP
         everywhere = np.ones(snapshot.nodes.count, np.bool_)
-        return Given(refuse(everywhere, unresolvable(NOT_ALLOCATED)))
+        return FixedCheck(refuse(everywhere, unresolvable(NOT_ALLOCATED)))
 
-    def score(self, pod: PodFacts, snapshot: Snapshot, feasible: IntArray) -> IntArray | None:
+    def score(
+        self, pod: SchedulingFacts, snapshot: ParitySnapshot, feasible: IntArray
+    ) -> IntArray | None:
         """0 for every node."""
         return np.zeros(len(feasible), np.int64)

@@ -7,20 +7,22 @@ import numpy as np
 from stretto.framework.model.nodes import NodeColumns
 from stretto.framework.model.normalise import at, bytes_there
 from stretto.framework.model.plugin import ScorePlugin
-from stretto.framework.model.pod_facts import PodFacts
-from stretto.framework.model.snapshot import Snapshot
+from stretto.framework.model.pod_facts import SchedulingFacts
+from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import IntArray
 
 NAME: Final = "ImageLocality"
 
 
-class ImageLocality(ScorePlugin):
+class ImageLocalityPlugin(ScorePlugin):
     """Counts the bytes that need not be fetched."""
 
     NAME: ClassVar[str] = NAME
     WEIGHT: ClassVar[int] = 1
 
-    def score(self, pod: PodFacts, snapshot: Snapshot, feasible: IntArray) -> IntArray | None:
+    def score(
+        self, pod: SchedulingFacts, snapshot: ParitySnapshot, feasible: IntArray
+    ) -> IntArray | None:
         """Bytes there, scaled between the two thresholds."""
         nodes = snapshot.nodes
         images, mounts = pod.shape.images, pod.shape.mounts

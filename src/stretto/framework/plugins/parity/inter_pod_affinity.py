@@ -12,51 +12,53 @@ import numpy as np
 
 from stretto.framework.model.nodes import NodeColumns
 from stretto.framework.model.normalise import TOP, at
-from stretto.framework.model.plugin import Check, FilterPlugin, ScorePlugin, Trial
-from stretto.framework.model.pod_facts import PodFacts
-from stretto.framework.model.snapshot import Snapshot
+from stretto.framework.model.plugin import FilterPlugin, NodeCheck, NodeDryRun, ScorePlugin
+from stretto.framework.model.pod_facts import SchedulingFacts
+from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import (
     SKIP,
     SUCCESS,
     BoolArray,
     IntArray,
-    Status,
-    Verdict,
+    NodeStatuses,
+    PluginStatus,
     refuse_each,
     unresolvable,
     unschedulable,
 )
-from stretto.framework.model.tallies import TermKind
-from stretto.framework.model.terms import Reach, Term
-from stretto.state.classes.terms import Regard
-from stretto.state.objects import Objects
+from stretto.framework.model.tallies import TermTable
+from stretto.framework.model.terms import AffinityTerm, TermTarget
+from stretto.state.classes.terms import RunningTermScoring
+from stretto.state.objects import ClusterObjects
 
 NAME: Final = "InterPodAffinity"
 NOT_NEAR: Final = unresolvable("node(s) didn't match pod affinity rules")
 NEAR: Final = unschedulable("node(s) didn't match pod anti-affinity rules")
 UNWANTED: Final = unschedulable("node(s) didn't satisfy existing pods anti-affinity rules")
 
-BY_DEFAULT: Final = Regard()
+BY_DEFAULT: Final = RunningTermScoring()
 """Required affinity of running pods counts 1, for every pod."""
 
 Sums = dict[str, IntArray]
 """Matching pods by label and value."""
 
 
-class InterPodAffinity(FilterPlugin, ScorePlugin):
+class InterPodAffinityPlugin(FilterPlugin, ScorePlugin):
     """Refuses by required terms, prefers by preferred ones."""
 
     NAME: ClassVar[str] = NAME
     WEIGHT: ClassVar[int] = 2
 
-    def prefilter(self, pod: PodFacts, snapshot: Snapshot) -> Check | Status:
+    def prefilter(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> NodeCheck | PluginStatus:
         """The pod's terms and those of running pods that mean it; skipped without either."""
         if pod.shape.malformed:
             return unresolvable(f"parsing pod: {pod.shape.malformed}")
         check = AffinityCheck(pod, snapshot)
         return check if check.matters else SKIP
 
-    def score(self, pod: PodFacts, snapshot: Snapshot, feasible: IntArray) -> IntArray | None:
+    def score(
+        self, pod: SchedulingFacts, snapshot: ParitySnapshot, feasible: IntArray
+    ) -> IntArray | None:
         """The weights of all preferred terms, spread between the least and the largest."""
         raw = raw_scores(pod, snapshot)
         if raw is None:
@@ -70,15 +72,15 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
         return scaled
 
 
-def reach(term: Term, objects: Objects) -> Reach:
+def target_of(term: AffinityTerm, objects: ClusterObjects) -> TermTarget:
     """The pods that a term of the asking pod means."""
     selector = term.namespace_selector
     if selector.matches({}):
-        return Reach(None, term.selector)
-    return Reach(term.namespaces | objects.namespaces_with(selector), term.selector)
+        return TermTarget(None, term.selector)
+    return TermTarget(term.namespaces | objects.namespaces_with(selector), term.selector)
 
 
-def near(snapshot: Snapshot, reaches: tuple[Reach, ...]) -> IntArray:
+def count_targets(snapshot: ParitySnapshot, reaches: tuple[TermTarget, ...]) -> IntArray:
     """int64[n]: pods that all of these mean."""
     return snapshot.population.tally(
         ("near", reaches),
@@ -87,10 +89,14 @@ def near(snapshot: Snapshot, reaches: tuple[Reach, ...]) -> IntArray:
     )
 
 
-def raw_scores(pod: PodFacts, snapshot: Snapshot, regard: Regard = BY_DEFAULT) -> IntArray | None:
+def raw_scores(
+    pod: SchedulingFacts,
+    snapshot: ParitySnapshot,
+    running_term_scoring: RunningTermScoring = BY_DEFAULT,
+) -> IntArray | None:
     """int64[n]: weights before normalising; None where no term touches a node with its label.
 
-    ``regard`` says what terms of running pods count, as ``InterPodAffinityArgs`` may.
+    ``running_term_scoring`` says what terms of running pods count, as ``InterPodAffinityArgs`` may.
     """
     nodes, population = snapshot.nodes, snapshot.population
     counts: dict[str, IntArray] = {}
@@ -103,14 +109,18 @@ def raw_scores(pod: PodFacts, snapshot: Snapshot, regard: Regard = BY_DEFAULT) -
         counts[key] = counts.get(key, 0) + weight * pods
 
     terms = pod.shape.terms
-    if regard.mutual and not (terms.preferred or terms.shunned):
+    if running_term_scoring.mutual and not (terms.preferred or terms.anti_preferred):
         return None
-    for mine, sign in ((terms.preferred, 1), (terms.shunned, -1)):
+    for mine, sign in ((terms.preferred, 1), (terms.anti_preferred, -1)):
         for term in mine:
-            count(term.key, near(snapshot, (reach(term, snapshot.objects),)), sign * term.weight)
+            count(
+                term.key,
+                count_targets(snapshot, (target_of(term, snapshot.objects),)),
+                sign * term.weight,
+            )
     labels = snapshot.objects.namespace_labels(pod.namespace)
-    affinity = (population.affinity, regard.required)
-    kinds = (affinity, (population.preferred, 1), (population.shunned, -1))
+    affinity = (population.affinity, running_term_scoring.required)
+    kinds = (affinity, (population.preferred, 1), (population.anti_preferred, -1))
     for kind, sign in kinds:
         for group in population.meaning(kind, pod, labels) if sign else ():
             count(group.term.key, group.counts, sign * group.term.weight)
@@ -123,10 +133,10 @@ def raw_scores(pod: PodFacts, snapshot: Snapshot, regard: Regard = BY_DEFAULT) -
     return total
 
 
-class AffinityCheck(Check):
+class AffinityCheck(NodeCheck):
     """Required terms, of the pod and of running pods, against all nodes."""
 
-    def __init__(self, pod: PodFacts, snapshot: Snapshot) -> None:
+    def __init__(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> None:
         """Count matching pods by value."""
         terms, objects = pod.shape.terms, snapshot.objects
         #: The asking pod.
@@ -136,25 +146,27 @@ class AffinityCheck(Check):
         #: The nodes.
         self.nodes: NodeColumns = snapshot.nodes
         #: Its required affinity, as pods that are meant.
-        self.wanted = tuple((each.key, reach(each, objects)) for each in terms.affinity)
+        self.wanted = tuple((each.key, target_of(each, objects)) for each in terms.affinity)
         #: Its required anti-affinity, likewise.
-        self.unwanted = tuple((each.key, reach(each, objects)) for each in terms.anti)
+        self.unwanted = tuple((each.key, target_of(each, objects)) for each in terms.anti)
         #: Pods that meet all wanted terms.
         self.near: Sums = {}
         #: Pods that meet an unwanted term.
         self.far: Sums = {}
         #: Running pods whose anti-affinity means the pod.
-        self.shut: Sums = self._shut(snapshot, snapshot.population.anti)
+        self.shut: Sums = self._forbidden(snapshot, snapshot.population.anti)
         if self.wanted:
-            counts = near(snapshot, tuple(each for _, each in self.wanted))
+            counts = count_targets(snapshot, tuple(each for _, each in self.wanted))
             self._add(self.near, [(key, counts) for key, _ in self.wanted])
-        self._add(self.far, [(key, near(snapshot, (each,))) for key, each in self.unwanted])
+        self._add(
+            self.far, [(key, count_targets(snapshot, (each,))) for key, each in self.unwanted]
+        )
         #: Whether anything is asked.
         self.matters = bool(terms.affinity or terms.anti or _pairs(self.shut))
         #: Whether the pod meets its own terms.
-        self.meets_itself = bool(self.wanted) and self.is_near(pod)
+        self.selects_itself = bool(self.wanted) and self.has_required_affinity(pod)
 
-    def verdict(self) -> Verdict | None:
+    def verdict(self) -> NodeStatuses | None:
         """First affinity, then anti-affinity, then that of running pods."""
         count = self.nodes.count
         lacking, bare = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
@@ -162,7 +174,7 @@ class AffinityCheck(Check):
             codes = self.nodes.domain(key).codes
             bare |= codes == 0
             lacking |= (self.near[key] <= 0)[codes]
-        if self.meets_itself and not _pairs(self.near):
+        if self.selects_itself and not _pairs(self.near):
             lacking = bare
         statuses = [
             (lacking | bare, NOT_NEAR),
@@ -171,15 +183,15 @@ class AffinityCheck(Check):
         ]
         return refuse_each(count, statuses)
 
-    def trial(self, node: int) -> Trial:
+    def trial(self, node: int) -> NodeDryRun:
         """The counts of the node's own values as pods leave."""
-        return AffinityTrial(self, node)
+        return AffinityDryRun(self, node)
 
-    def is_near(self, pod: PodFacts) -> bool:
+    def has_required_affinity(self, pod: SchedulingFacts) -> bool:
         """Whether a pod meets all wanted terms."""
         return all(each.means(pod.namespace, pod.labels) for _, each in self.wanted)
 
-    def _shut(self, snapshot: Snapshot, kind: TermKind) -> Sums:
+    def _forbidden(self, snapshot: ParitySnapshot, kind: TermTable) -> Sums:
         sums: Sums = {}
         groups = snapshot.population.meaning(kind, self.pod, self.namespace_labels)
         self._add(sums, [(group.term.key, group.counts) for group in groups])
@@ -198,36 +210,36 @@ class AffinityCheck(Check):
         return mask
 
 
-class AffinityTrial(Trial):
+class AffinityDryRun(NodeDryRun):
     """The counts of one node's values."""
 
     def __init__(self, check: AffinityCheck, node: int) -> None:
         """Begin with all pods."""
         self._check = check
         self._node = node
-        self._near = {key: sums.copy() for key, sums in check.near.items()}
-        self._far = {key: sums.copy() for key, sums in check.far.items()}
-        self._shut = {key: sums.copy() for key, sums in check.shut.items()}
+        self._required_counts = {key: sums.copy() for key, sums in check.near.items()}
+        self._forbidden_counts = {key: sums.copy() for key, sums in check.far.items()}
+        self._forbidden = {key: sums.copy() for key, sums in check.shut.items()}
 
-    def remove(self, pod: PodFacts) -> None:
+    def remove(self, pod: SchedulingFacts) -> None:
         """A pod leaves the node."""
         self._count(pod, -1)
 
-    def add(self, pod: PodFacts) -> None:
+    def add(self, pod: SchedulingFacts) -> None:
         """A pod comes back."""
         self._count(pod, 1)
 
-    def status(self) -> Status:
+    def status(self) -> PluginStatus:
         """What refuses the node now."""
         wanted = [(key, self._value(key)) for key, _ in self._check.wanted]
         if any(value == 0 for _, value in wanted):
             return NOT_NEAR
-        missing = any(self._near[key][value] <= 0 for key, value in wanted)
-        if missing and not (self._check.meets_itself and not _pairs(self._near)):
+        missing = any(self._required_counts[key][value] <= 0 for key, value in wanted)
+        if missing and not (self._check.selects_itself and not _pairs(self._required_counts)):
             return NOT_NEAR
-        if self._hit(self._far):
+        if self._hit(self._forbidden_counts):
             return NEAR
-        return UNWANTED if self._hit(self._shut) else SUCCESS
+        return UNWANTED if self._hit(self._forbidden) else SUCCESS
 
     def _value(self, key: str) -> int:
         return int(self._check.nodes.domain(key).codes[self._node])
@@ -235,18 +247,18 @@ class AffinityTrial(Trial):
     def _hit(self, sums: Sums) -> bool:
         return any(by_value[self._value(key)] > 0 for key, by_value in sums.items())
 
-    def _count(self, pod: PodFacts, by: int) -> None:
+    def _count(self, pod: SchedulingFacts, by: int) -> None:
         check = self._check
         asking = check.pod
         for term in pod.shape.terms.anti:
             if term.means(asking.namespace, asking.labels, check.namespace_labels):
-                self._change(self._shut, term.key, by)
-        if check.wanted and check.is_near(pod):
+                self._change(self._forbidden, term.key, by)
+        if check.wanted and check.has_required_affinity(pod):
             for key, _ in check.wanted:
-                self._change(self._near, key, by)
+                self._change(self._required_counts, key, by)
         for key, each in check.unwanted:
             if each.means(pod.namespace, pod.labels):
-                self._change(self._far, key, by)
+                self._change(self._forbidden_counts, key, by)
 
     def _change(self, sums: Sums, key: str, by: int) -> None:
         value = self._value(key)

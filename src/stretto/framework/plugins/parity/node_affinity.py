@@ -12,10 +12,10 @@ from stretto.api.wire.meta import NodeSelectorTerm
 from stretto.framework.model.eligible import meets, required_nodes
 from stretto.framework.model.nodes import NodeColumns
 from stretto.framework.model.normalise import at, by_maximum
-from stretto.framework.model.plugin import Check, FilterPlugin, Given, ScorePlugin
-from stretto.framework.model.pod_facts import PodFacts
-from stretto.framework.model.snapshot import Snapshot
-from stretto.framework.model.status import SKIP, IntArray, Status, refuse, unresolvable
+from stretto.framework.model.plugin import FilterPlugin, FixedCheck, NodeCheck, ScorePlugin
+from stretto.framework.model.pod_facts import SchedulingFacts
+from stretto.framework.model.snapshot import ParitySnapshot
+from stretto.framework.model.status import SKIP, IntArray, PluginStatus, refuse, unresolvable
 
 NAME: Final = "NodeAffinity"
 REFUSED: Final = unresolvable("node(s) didn't match Pod's node affinity/selector")
@@ -23,13 +23,13 @@ CONFLICT: Final = unresolvable("pod affinity terms conflict")
 NODE_NAME: Final = "metadata.name"
 
 
-class NodeAffinity(FilterPlugin, ScorePlugin):
+class NodeAffinityPlugin(FilterPlugin, ScorePlugin):
     """Refuses nodes outside the required terms, counts the preferred ones."""
 
     NAME: ClassVar[str] = NAME
     WEIGHT: ClassVar[int] = 2
 
-    def prefilter(self, pod: PodFacts, snapshot: Snapshot) -> Check | Status:
+    def prefilter(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> NodeCheck | PluginStatus:
         """Nodes that do not match."""
         spec = pod.pod.spec
         affinity = spec.affinity.node_affinity if spec.affinity is not None else None
@@ -39,9 +39,11 @@ class NodeAffinity(FilterPlugin, ScorePlugin):
         only = None if required is None else named(required.node_selector_terms)
         if only is not None and not only:
             return CONFLICT
-        return Given(refuse(~required_nodes(pod, snapshot.nodes), REFUSED), only)
+        return FixedCheck(refuse(~required_nodes(pod, snapshot.nodes), REFUSED), only)
 
-    def score(self, pod: PodFacts, snapshot: Snapshot, feasible: IntArray) -> IntArray | None:
+    def score(
+        self, pod: SchedulingFacts, snapshot: ParitySnapshot, feasible: IntArray
+    ) -> IntArray | None:
         """The sum of the weights of the preferred terms that a node meets."""
         if not pod.shape.preferred_key:
             return None
@@ -65,7 +67,7 @@ def named(terms: tuple[NodeSelectorTerm, ...]) -> frozenset[str] | None:
     return names if terms else None
 
 
-def _weights(pod: PodFacts, nodes: NodeColumns) -> IntArray:
+def _weights(pod: SchedulingFacts, nodes: NodeColumns) -> IntArray:
     """int64[n]: weights of the preferred terms that each node meets."""
     affinity = pod.pod.spec.affinity
     assert affinity is not None

@@ -10,10 +10,10 @@ from typing import ClassVar, Final
 import numpy as np
 
 from stretto.api.types.pod import PodSpec
-from stretto.framework.model.plugin import Check, FilterPlugin, Given
-from stretto.framework.model.pod_facts import PodFacts
-from stretto.framework.model.snapshot import Snapshot
-from stretto.framework.model.status import SKIP, Status, refuse, unresolvable
+from stretto.framework.model.plugin import FilterPlugin, FixedCheck, NodeCheck
+from stretto.framework.model.pod_facts import SchedulingFacts
+from stretto.framework.model.snapshot import ParitySnapshot
+from stretto.framework.model.status import SKIP, PluginStatus, refuse, unresolvable
 
 NAME: Final = "NodeDeclaredFeatures"
 LACKING: Final = unresolvable("node(s) didn't match Pod's required features")
@@ -21,12 +21,12 @@ RESTART_ALL: Final = "RestartAllContainers"
 """Action of a rule at whose end every container of the pod is started again."""
 
 
-class NodeDeclaredFeatures(FilterPlugin):
+class NodeDeclaredFeaturesPlugin(FilterPlugin):
     """Refuses nodes that do not declare what the pod needs."""
 
     NAME: ClassVar[str] = NAME
 
-    def prefilter(self, pod: PodFacts, snapshot: Snapshot) -> Check | Status:
+    def prefilter(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> NodeCheck | PluginStatus:
         """Nodes that lack a feature; skipped where none is needed."""
         needed = frozenset(needed_features(pod.pod.spec))
         if not needed:
@@ -34,7 +34,7 @@ class NodeDeclaredFeatures(FilterPlugin):
         nodes = snapshot.nodes
         declared = (each.status.declared_features for each in nodes.objects)
         lacking = (not needed.issubset(each) for each in declared)
-        return Given(refuse(np.fromiter(lacking, np.bool_, nodes.count), LACKING))
+        return FixedCheck(refuse(np.fromiter(lacking, np.bool_, nodes.count), LACKING))
 
 
 def needed_features(spec: PodSpec) -> Iterator[str]:

@@ -9,28 +9,37 @@ from typing import ClassVar, Final
 import numpy as np
 
 from stretto.framework.model.normalise import TOP, at
-from stretto.framework.model.plugin import Check, FilterPlugin, ScorePlugin, Trial
-from stretto.framework.model.pod_facts import PodFacts
+from stretto.framework.model.plugin import FilterPlugin, NodeCheck, NodeDryRun, ScorePlugin
+from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.model.requests import CPU, MEMORY, STORAGE, is_scalar
-from stretto.framework.model.snapshot import Snapshot
-from stretto.framework.model.status import SUCCESS, BoolArray, Code, IntArray, Status, Verdict
+from stretto.framework.model.snapshot import ParitySnapshot
+from stretto.framework.model.status import (
+    SUCCESS,
+    BoolArray,
+    IntArray,
+    NodeStatuses,
+    PluginStatus,
+    StatusCode,
+)
 
 NAME: Final = "NodeResourcesFit"
 TOO_MANY: Final = "Too many pods"
 BASIC: Final = (CPU, MEMORY, STORAGE)
 
 
-class NodeResourcesFit(FilterPlugin, ScorePlugin):
+class NodeResourcesFitPlugin(FilterPlugin, ScorePlugin):
     """Refuses full nodes, prefers empty ones."""
 
     NAME: ClassVar[str] = NAME
     WEIGHT: ClassVar[int] = 1
 
-    def prefilter(self, pod: PodFacts, snapshot: Snapshot) -> Check | Status:
+    def prefilter(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> NodeCheck | PluginStatus:
         """Nodes that lack something."""
         return FitCheck(pod, snapshot)
 
-    def score(self, pod: PodFacts, snapshot: Snapshot, feasible: IntArray) -> IntArray | None:
+    def score(
+        self, pod: SchedulingFacts, snapshot: ParitySnapshot, feasible: IntArray
+    ) -> IntArray | None:
         """The mean of the free shares of cpu and memory, rounded down twice."""
         cpu, memory = pod.shape.fit_score
         pairs = (
@@ -47,10 +56,10 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin):
         return total // np.maximum(counted, 1)
 
 
-class FitCheck(Check):
+class FitCheck(NodeCheck):
     """What one pod asks for against all nodes."""
 
-    def __init__(self, pod: PodFacts, snapshot: Snapshot) -> None:
+    def __init__(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> None:
         """Note what must be free."""
         requests = pod.shape.filter_requests
         basic = [(name, requests.get(name, 0)) for name in BASIC]
@@ -59,7 +68,7 @@ class FitCheck(Check):
         self.asked = [(name, each) for name, each in (*basic, *scalars) if each > 0]
         self._snapshot = snapshot
 
-    def verdict(self) -> Verdict | None:
+    def verdict(self) -> NodeStatuses | None:
         """Every lack of each node as a bit, and whether one of them is for good."""
         nodes, snapshot = self._snapshot.nodes, self._snapshot
         full = snapshot.pod_count + 1 > nodes.pods_allowed
@@ -76,13 +85,13 @@ class FitCheck(Check):
             name, amount = self.asked[bit]
             which |= short.astype(np.int64) << (bit + 2)
             which |= short & (amount > nodes.amount(name))
-        return Verdict(refused, which, self._status)
+        return NodeStatuses(refused, which, self._status)
 
-    def trial(self, node: int) -> Trial:
+    def trial(self, node: int) -> NodeDryRun:
         """What is free on the node as pods leave."""
-        return FitTrial(self, self._snapshot, node)
+        return FitDryRun(self, self._snapshot, node)
 
-    def status_of(self, full: bool, short: list[bool], for_good: bool) -> Status:
+    def status_of(self, full: bool, short: list[bool], for_good: bool) -> PluginStatus:
         """The status of a node with these lacks."""
         reasons = [TOO_MANY] if full else []
         reasons += [
@@ -92,17 +101,19 @@ class FitCheck(Check):
         ]
         if not reasons:
             return SUCCESS
-        return Status(Code.UNRESOLVABLE if for_good else Code.UNSCHEDULABLE, tuple(reasons))
+        return PluginStatus(
+            StatusCode.UNRESOLVABLE if for_good else StatusCode.UNSCHEDULABLE, tuple(reasons)
+        )
 
-    def _status(self, bits: int) -> Status:
+    def _status(self, bits: int) -> PluginStatus:
         short = [bool(bits >> (bit + 2) & 1) for bit in range(len(self.asked))]
         return self.status_of(bool(bits & 2), short, bool(bits & 1))
 
 
-class FitTrial(Trial):
+class FitDryRun(NodeDryRun):
     """What is free on one node."""
 
-    def __init__(self, check: FitCheck, snapshot: Snapshot, node: int) -> None:
+    def __init__(self, check: FitCheck, snapshot: ParitySnapshot, node: int) -> None:
         """Begin with all pods."""
         nodes = snapshot.nodes
         self._check = check
@@ -111,15 +122,15 @@ class FitTrial(Trial):
         self._pods = int(snapshot.pod_count[node])
         self._allowed = int(nodes.pods_allowed[node])
 
-    def remove(self, pod: PodFacts) -> None:
+    def remove(self, pod: SchedulingFacts) -> None:
         """A pod leaves the node."""
         self._count(pod, -1)
 
-    def add(self, pod: PodFacts) -> None:
+    def add(self, pod: SchedulingFacts) -> None:
         """A pod comes back."""
         self._count(pod, 1)
 
-    def status(self) -> Status:
+    def status(self) -> PluginStatus:
         """What the node lacks now."""
         asked = [amount for _, amount in self._check.asked]
         rows = list(zip(asked, self._has, self._used, strict=True))
@@ -127,7 +138,7 @@ class FitTrial(Trial):
         for_good = any(amount > has for (amount, has, _), s in zip(rows, short, strict=True) if s)
         return self._check.status_of(self._pods + 1 > self._allowed, short, for_good)
 
-    def _count(self, pod: PodFacts, by: int) -> None:
+    def _count(self, pod: SchedulingFacts, by: int) -> None:
         amounts = pod.shape.running[0]
         self._pods += by
         for place, (name, _) in enumerate(self._check.asked):

@@ -11,22 +11,22 @@ import numpy as np
 
 from stretto.api.types.storage import PersistentVolumeClaim
 from stretto.api.types.volumes import Volume
-from stretto.framework.model.plugin import Check, FilterPlugin, Given, Trial
-from stretto.framework.model.pod_facts import PodFacts
-from stretto.framework.model.snapshot import Snapshot
+from stretto.framework.model.plugin import FilterPlugin, FixedCheck, NodeCheck, NodeDryRun
+from stretto.framework.model.pod_facts import SchedulingFacts
+from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import (
     SKIP,
     SUCCESS,
-    Code,
-    Status,
-    Verdict,
+    NodeStatuses,
+    PluginStatus,
+    StatusCode,
     refuse,
     refuse_nodes,
     unresolvable,
     unschedulable,
 )
-from stretto.framework.volume_binder.limits import Asked, Drivers, usage_of
-from stretto.framework.volume_binder.ownership import owner_refusal
+from stretto.framework.volume_binder.limits import Drivers, NodeVolumeReaders, usage_of
+from stretto.framework.volume_binder.ownership import ownership_refusal
 from stretto.state.objects import class_name
 
 NAME: Final = "NodeVolumeLimits"
@@ -47,19 +47,19 @@ _ZONED_DISK: Final = re.compile("aws://[^/]*/+(vol-[^/]*)/*")
 """A disk of EBS as it was written with its zone: the same disk as by its name alone."""
 
 
-class NodeVolumeLimits(FilterPlugin):
+class NodeVolumeLimitsPlugin(FilterPlugin):
     """Refuses nodes that would take too many volumes of a driver."""
 
     NAME: ClassVar[str] = NAME
 
-    def prefilter(self, pod: PodFacts, snapshot: Snapshot) -> Check | Status:
+    def prefilter(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> NodeCheck | PluginStatus:
         """Full nodes; skipped without claims and without disks of the two clouds."""
         disks = [each for each in pod.pod.spec.volumes if migrated(each) is not None]
         if not pod.shape.claims and not disks:
             return SKIP
-        status = claims_status(pod, snapshot)
-        if status.code is not Code.SUCCESS:
-            return Given(refuse(np.ones(snapshot.nodes.count, np.bool_), status))
+        status = pvcs_status(pod, snapshot)
+        if status.code is not StatusCode.SUCCESS:
+            return FixedCheck(refuse(np.ones(snapshot.nodes.count, np.bool_), status))
         return LimitCheck(pod, snapshot)
 
 
@@ -74,30 +74,30 @@ def migrated(volume: Volume) -> tuple[str, str] | None:
     return None
 
 
-def claims_status(pod: PodFacts, snapshot: Snapshot) -> Status:
+def pvcs_status(pod: SchedulingFacts, snapshot: ParitySnapshot) -> PluginStatus:
     """Whether the claims of a new pod can be counted."""
-    for name, own in pod.claim_names():
+    for name, own in pod.pvc_names():
         claim = snapshot.objects.claims.get((pod.namespace, name))
         if claim is None:
             where = f"looking up PVC {pod.namespace}/{name}"
             return unresolvable(f'{where}: persistentvolumeclaim "{name}" not found')
-        if own and (refusal := owner_refusal(claim, pod)):
-            return Status(Code.ERROR, (refusal,))
+        if own and (refusal := ownership_refusal(claim, pod)):
+            return PluginStatus(StatusCode.ERROR, (refusal,))
     return SUCCESS
 
 
-def volumes_of(pod: PodFacts, snapshot: Snapshot) -> tuple[Drivers, str]:
+def volumes_of(pod: SchedulingFacts, snapshot: ParitySnapshot) -> tuple[Drivers, str]:
     """The volumes of a pod with their drivers; and what is broken, if anything is."""
     found: Drivers = {}
     for volume in pod.pod.spec.volumes:
         disk = migrated(volume)
         if disk is not None:
             found[f"{disk[0]}/{disk[1]}"] = disk[0]
-    for name, own in pod.claim_names():
+    for name, own in pod.pvc_names():
         claim = snapshot.objects.claims.get((pod.namespace, name))
         if claim is None:
             continue
-        if own and (refusal := owner_refusal(claim, pod)):
+        if own and (refusal := ownership_refusal(claim, pod)):
             return found, refusal
         driver, handle = driver_of(claim, snapshot)
         if driver and handle:
@@ -105,7 +105,7 @@ def volumes_of(pod: PodFacts, snapshot: Snapshot) -> tuple[Drivers, str]:
     return found, ""
 
 
-def driver_of(claim: PersistentVolumeClaim, snapshot: Snapshot) -> tuple[str, str]:
+def driver_of(claim: PersistentVolumeClaim, snapshot: ParitySnapshot) -> tuple[str, str]:
     """Driver and volume of a claim: its own, or what its class would make; empty for none."""
     objects = snapshot.objects
     volume = objects.volumes.get(claim.spec.volume_name)
@@ -119,15 +119,15 @@ def driver_of(claim: PersistentVolumeClaim, snapshot: Snapshot) -> tuple[str, st
     return MIGRATED.get(found.provisioner, found.provisioner), handle
 
 
-class LimitCheck(Check):
+class LimitCheck(NodeCheck):
     """The volumes of one pod against all nodes."""
 
-    def __init__(self, pod: PodFacts, snapshot: Snapshot) -> None:
+    def __init__(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> None:
         """Count the pod's volumes."""
         self._snapshot = snapshot
         self._new, _ = volumes_of(pod, snapshot)
 
-    def verdict(self) -> Verdict | None:
+    def verdict(self) -> NodeStatuses | None:
         """Nodes that would take too many."""
         if not self._new:
             return None
@@ -144,14 +144,16 @@ class LimitCheck(Check):
         if not usage.broken:
             return refuse(full, TOO_MANY)
         statuses = dict.fromkeys(np.flatnonzero(full).tolist(), TOO_MANY)
-        statuses |= {node: Status(Code.ERROR, (why,)) for node, why in usage.broken.items()}
+        statuses |= {
+            node: PluginStatus(StatusCode.ERROR, (why,)) for node, why in usage.broken.items()
+        }
         return refuse_nodes(count, statuses.items())
 
-    def trial(self, node: int) -> Trial:
+    def trial(self, node: int) -> NodeDryRun:
         """The volumes of the pods that stay."""
-        return LimitTrial(self, node, list(self._snapshot.pods_on[node]))
+        return LimitDryRun(self, node, list(self._snapshot.pods_on[node]))
 
-    def judge(self, node: int, pods: list[PodFacts]) -> Status:
+    def judge(self, node: int, pods: list[SchedulingFacts]) -> PluginStatus:
         """Whether a node with these pods has room for the new volumes."""
         limits = limits_of(self._snapshot, node)
         if not limits or not self._new:
@@ -162,7 +164,7 @@ class LimitCheck(Check):
                 continue
             mine, broken = volumes_of(pod, self._snapshot)
             if broken:
-                return Status(Code.ERROR, (broken,))
+                return PluginStatus(StatusCode.ERROR, (broken,))
             there |= mine
         everything = attached_to(self._snapshot, node) | there
         for driver, limit in limits.items():
@@ -172,7 +174,7 @@ class LimitCheck(Check):
         return SUCCESS
 
 
-def limits_of(snapshot: Snapshot, node: int) -> dict[str, int]:
+def limits_of(snapshot: ParitySnapshot, node: int) -> dict[str, int]:
     """How many volumes of each driver a node takes."""
     found = snapshot.objects.csi_nodes.get(snapshot.nodes.names[node])
     drivers = found.spec.drivers if found is not None else ()
@@ -183,7 +185,7 @@ def limits_of(snapshot: Snapshot, node: int) -> dict[str, int]:
     }
 
 
-def attached_to(snapshot: Snapshot, node: int) -> Drivers:
+def attached_to(snapshot: ParitySnapshot, node: int) -> Drivers:
     """Volumes that are attached to a node, whoever uses them."""
     objects = snapshot.objects
     found: Drivers = {}
@@ -195,27 +197,27 @@ def attached_to(snapshot: Snapshot, node: int) -> Drivers:
     return found
 
 
-COUNTED: Final = Asked(limits_of, attached_to, volumes_of)
+COUNTED: Final = NodeVolumeReaders(limits_of, attached_to, volumes_of)
 """How nodes are read."""
 
 
-class LimitTrial(Trial):
+class LimitDryRun(NodeDryRun):
     """The volumes on one node."""
 
-    def __init__(self, check: LimitCheck, node: int, pods: list[PodFacts]) -> None:
+    def __init__(self, check: LimitCheck, node: int, pods: list[SchedulingFacts]) -> None:
         """Begin with all pods."""
         self._check = check
         self._node = node
         self._pods = pods
 
-    def remove(self, pod: PodFacts) -> None:
+    def remove(self, pod: SchedulingFacts) -> None:
         """A pod leaves the node."""
         self._pods.remove(pod)
 
-    def add(self, pod: PodFacts) -> None:
+    def add(self, pod: SchedulingFacts) -> None:
         """A pod comes back."""
         self._pods.append(pod)
 
-    def status(self) -> Status:
+    def status(self) -> PluginStatus:
         """Whether there is room now."""
         return self._check.judge(self._node, self._pods)

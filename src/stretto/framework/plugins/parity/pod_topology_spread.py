@@ -11,20 +11,20 @@ import numpy as np
 
 from stretto.base.errors import InputError
 from stretto.framework.model import spreading
-from stretto.framework.model.nodes import Domain
+from stretto.framework.model.nodes import LabelDomain
 from stretto.framework.model.normalise import TOP
-from stretto.framework.model.plugin import Check, FilterPlugin, ScorePlugin, Trial
-from stretto.framework.model.pod_facts import PodFacts
-from stretto.framework.model.snapshot import Snapshot
-from stretto.framework.model.spreading import Constraint
+from stretto.framework.model.plugin import FilterPlugin, NodeCheck, NodeDryRun, ScorePlugin
+from stretto.framework.model.pod_facts import SchedulingFacts
+from stretto.framework.model.snapshot import ParitySnapshot
+from stretto.framework.model.spreading import ParitySpreadConstraint
 from stretto.framework.model.status import (
     SKIP,
     SUCCESS,
     BoolArray,
-    Code,
     IntArray,
-    Status,
-    Verdict,
+    NodeStatuses,
+    PluginStatus,
+    StatusCode,
     refuse_each,
     unresolvable,
     unschedulable,
@@ -37,22 +37,24 @@ NO_LABEL: Final = unresolvable(
 )
 
 
-class PodTopologySpread(FilterPlugin, ScorePlugin):
+class PodTopologySpreadPlugin(FilterPlugin, ScorePlugin):
     """Refuses values that have too many pods, prefers those that have few."""
 
     NAME: ClassVar[str] = NAME
     WEIGHT: ClassVar[int] = 2
 
-    def prefilter(self, pod: PodFacts, snapshot: Snapshot) -> Check | Status:
+    def prefilter(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> NodeCheck | PluginStatus:
         """The hard constraints; the defaults have none."""
         try:
             constraints = spreading.own(pod, spreading.HARD)
             spreading.own(pod, spreading.SOFT)
         except InputError as error:
-            return Status(Code.ERROR, (f"get constraints from pod: {error}",))
+            return PluginStatus(StatusCode.ERROR, (f"get constraints from pod: {error}",))
         return SpreadCheck(pod, snapshot, constraints) if constraints else SKIP
 
-    def score(self, pod: PodFacts, snapshot: Snapshot, feasible: IntArray) -> IntArray | None:
+    def score(
+        self, pod: SchedulingFacts, snapshot: ParitySnapshot, feasible: IntArray
+    ) -> IntArray | None:
         """The soft constraints, the defaults where the pod has none of its own."""
         has_own = bool(pod.pod.spec.topology_spread_constraints)
         if has_own:
@@ -64,13 +66,13 @@ class PodTopologySpread(FilterPlugin, ScorePlugin):
         return SpreadScore(pod, snapshot, constraints, strict=has_own).normalised(feasible)
 
 
-class Counted(NamedTuple):
+class CountedConstraint(NamedTuple):
     """A hard constraint with the pods of every value."""
 
     #: The constraint.
-    constraint: Constraint
+    constraint: ParitySpreadConstraint
     #: The values of its label.
-    domain: Domain
+    domain: LabelDomain
     #: bool[n]: nodes that count.
     eligible: BoolArray
     #: int64[values]: pods that match.
@@ -88,7 +90,9 @@ class Counted(NamedTuple):
         return int(sums[present].min())
 
 
-def keyed(constraints: tuple[Constraint, ...], snapshot: Snapshot) -> BoolArray:
+def nodes_with_keys(
+    constraints: tuple[ParitySpreadConstraint, ...], snapshot: ParitySnapshot
+) -> BoolArray:
     """bool[n]: nodes that have the labels of all constraints."""
     mask = np.ones(snapshot.nodes.count, np.bool_)
     for each in constraints:
@@ -96,21 +100,24 @@ def keyed(constraints: tuple[Constraint, ...], snapshot: Snapshot) -> BoolArray:
     return mask
 
 
-class SpreadCheck(Check):
+class SpreadCheck(NodeCheck):
     """The hard constraints of one pod against all nodes."""
 
     def __init__(
-        self, pod: PodFacts, snapshot: Snapshot, constraints: tuple[Constraint, ...]
+        self,
+        pod: SchedulingFacts,
+        snapshot: ParitySnapshot,
+        constraints: tuple[ParitySpreadConstraint, ...],
     ) -> None:
         """Count pods by value."""
         self._pod = pod
         self._snapshot = snapshot
-        among = keyed(constraints, snapshot)
+        among = nodes_with_keys(constraints, snapshot)
         self._counted = [self._count(each, among) for each in constraints]
 
-    def verdict(self) -> Verdict | None:
+    def verdict(self) -> NodeStatuses | None:
         """Each node under the first constraint that it breaks."""
-        statuses: list[tuple[BoolArray, Status]] = []
+        statuses: list[tuple[BoolArray, PluginStatus]] = []
         for each in self._counted:
             codes = each.domain.codes
             limit = each.constraint.skew + each.least(each.sums) - each.own
@@ -118,38 +125,38 @@ class SpreadCheck(Check):
             statuses.append(((each.sums > limit)[codes], UNEVEN))
         return refuse_each(self._snapshot.nodes.count, statuses)
 
-    def trial(self, node: int) -> Trial:
+    def trial(self, node: int) -> NodeDryRun:
         """The counts of the node's own values as pods leave."""
-        return SpreadTrial(self._pod, self._counted, node)
+        return SpreadDryRun(self._pod, self._counted, node)
 
-    def _count(self, constraint: Constraint, among: BoolArray) -> Counted:
+    def _count(self, constraint: ParitySpreadConstraint, among: BoolArray) -> CountedConstraint:
         domain = self._snapshot.nodes.domain(constraint.key)
         eligible = constraint.eligible(self._pod, self._snapshot, among)
         counts = constraint.counts(self._pod, self._snapshot)
         sums, present = domain.sums(counts, eligible), domain.present(eligible)
         own = int(constraint.selector.matches(self._pod.labels))
-        return Counted(constraint, domain, eligible, sums, present, own)
+        return CountedConstraint(constraint, domain, eligible, sums, present, own)
 
 
-class SpreadTrial(Trial):
+class SpreadDryRun(NodeDryRun):
     """The counts of one node's values."""
 
-    def __init__(self, pod: PodFacts, counted: list[Counted], node: int) -> None:
+    def __init__(self, pod: SchedulingFacts, counted: list[CountedConstraint], node: int) -> None:
         """Begin with all pods."""
         self._pod = pod
         self._node = node
         self._counted = counted
         self._sums = [each.sums.copy() for each in counted]
 
-    def remove(self, pod: PodFacts) -> None:
+    def remove(self, pod: SchedulingFacts) -> None:
         """A pod leaves the node."""
         self._count(pod, -1)
 
-    def add(self, pod: PodFacts) -> None:
+    def add(self, pod: SchedulingFacts) -> None:
         """A pod comes back."""
         self._count(pod, 1)
 
-    def status(self) -> Status:
+    def status(self) -> PluginStatus:
         """The first constraint that the node breaks now."""
         for each, sums in zip(self._counted, self._sums, strict=True):
             value = each.domain.codes[self._node]
@@ -159,7 +166,7 @@ class SpreadTrial(Trial):
                 return UNEVEN
         return SUCCESS
 
-    def _count(self, pod: PodFacts, by: int) -> None:
+    def _count(self, pod: SchedulingFacts, by: int) -> None:
         if pod.namespace != self._pod.namespace:
             return
         for each, sums in zip(self._counted, self._sums, strict=True):
@@ -172,9 +179,9 @@ class SpreadScore:
 
     def __init__(
         self,
-        pod: PodFacts,
-        snapshot: Snapshot,
-        constraints: tuple[Constraint, ...],
+        pod: SchedulingFacts,
+        snapshot: ParitySnapshot,
+        constraints: tuple[ParitySpreadConstraint, ...],
         *,
         strict: bool,
     ) -> None:
@@ -183,7 +190,7 @@ class SpreadScore:
         self._snapshot = snapshot
         self._constraints = constraints
         everywhere = np.ones(snapshot.nodes.count, np.bool_)
-        self._among = keyed(constraints, snapshot) if strict else everywhere
+        self._among = nodes_with_keys(constraints, snapshot) if strict else everywhere
 
     def normalised(self, feasible: IntArray) -> IntArray:
         """Fewest pods best; 0 for nodes that were passed over, all 100 where nothing counts."""
@@ -202,7 +209,7 @@ class SpreadScore:
         return np.where(scored, TOP * (largest + least - raw) // largest, 0).astype(np.int64)
 
     def _raw(
-        self, constraint: Constraint, feasible: IntArray, scored: BoolArray
+        self, constraint: ParitySpreadConstraint, feasible: IntArray, scored: BoolArray
     ) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         """Pods of each node's value, weighed by how many values there are."""
         domain = self._snapshot.nodes.domain(constraint.key)

@@ -2,13 +2,13 @@
 
 from typing import Final
 
-from stretto.framework.model.pod_facts import PodFacts
-from stretto.framework.model.status import SUCCESS, Status, unresolvable
+from stretto.framework.model.pod_facts import SchedulingFacts
+from stretto.framework.model.status import SUCCESS, PluginStatus, unresolvable
 
 NAME: Final = "SchedulingGates"
 
 
-def preenqueue(pod: PodFacts) -> Status:
+def preenqueue(pod: SchedulingFacts) -> PluginStatus:
     """Refused while a gate is left."""
     gates = pod.pod.spec.scheduling_gates
     if not gates:

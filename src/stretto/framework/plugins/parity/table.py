@@ -3,46 +3,48 @@
 from typing import Final
 
 from stretto.framework.model.plugin import FilterPlugin, ScorePlugin
-from stretto.framework.plugins.parity.balanced_allocation import NodeResourcesBalancedAllocation
-from stretto.framework.plugins.parity.dynamic_resources import DynamicResources
-from stretto.framework.plugins.parity.image_locality import ImageLocality
-from stretto.framework.plugins.parity.inter_pod_affinity import InterPodAffinity
-from stretto.framework.plugins.parity.node_affinity import NodeAffinity
-from stretto.framework.plugins.parity.node_declared_features import NodeDeclaredFeatures
-from stretto.framework.plugins.parity.node_name import NodeName
-from stretto.framework.plugins.parity.node_ports import NodePorts
-from stretto.framework.plugins.parity.node_resources_fit import NodeResourcesFit
-from stretto.framework.plugins.parity.node_unschedulable import NodeUnschedulable
-from stretto.framework.plugins.parity.node_volume_limits import NodeVolumeLimits
-from stretto.framework.plugins.parity.pod_topology_spread import PodTopologySpread
-from stretto.framework.plugins.parity.taint_toleration import TaintToleration
-from stretto.framework.plugins.parity.volume_binding import VolumeBinding
-from stretto.framework.plugins.parity.volume_restrictions import VolumeRestrictions
-from stretto.framework.plugins.parity.volume_zone import VolumeZone
+from stretto.framework.plugins.parity.balanced_allocation import (
+    NodeResourcesBalancedAllocationPlugin,
+)
+from stretto.framework.plugins.parity.dynamic_resources import DynamicResourcesPlugin
+from stretto.framework.plugins.parity.image_locality import ImageLocalityPlugin
+from stretto.framework.plugins.parity.inter_pod_affinity import InterPodAffinityPlugin
+from stretto.framework.plugins.parity.node_affinity import NodeAffinityPlugin
+from stretto.framework.plugins.parity.node_declared_features import NodeDeclaredFeaturesPlugin
+from stretto.framework.plugins.parity.node_name import NodeNamePlugin
+from stretto.framework.plugins.parity.node_ports import NodePortsPlugin
+from stretto.framework.plugins.parity.node_resources_fit import NodeResourcesFitPlugin
+from stretto.framework.plugins.parity.node_unschedulable import NodeUnschedulablePlugin
+from stretto.framework.plugins.parity.node_volume_limits import NodeVolumeLimitsPlugin
+from stretto.framework.plugins.parity.pod_topology_spread import PodTopologySpreadPlugin
+from stretto.framework.plugins.parity.taint_toleration import TaintTolerationPlugin
+from stretto.framework.plugins.parity.volume_binding import VolumeBindingPlugin
+from stretto.framework.plugins.parity.volume_restrictions import VolumeRestrictionsPlugin
+from stretto.framework.plugins.parity.volume_zone import VolumeZonePlugin
 
-_TAINTS: Final = TaintToleration()
-_AFFINITY: Final = NodeAffinity()
-_FIT: Final = NodeResourcesFit()
-_BINDING: Final = VolumeBinding()
-_SPREAD: Final = PodTopologySpread()
-_PODS: Final = InterPodAffinity()
-_RESOURCES: Final = DynamicResources()
+_TAINTS: Final = TaintTolerationPlugin()
+_AFFINITY: Final = NodeAffinityPlugin()
+_FIT: Final = NodeResourcesFitPlugin()
+_BINDING: Final = VolumeBindingPlugin()
+_SPREAD: Final = PodTopologySpreadPlugin()
+_PODS: Final = InterPodAffinityPlugin()
+_RESOURCES: Final = DynamicResourcesPlugin()
 
 FILTERS: Final[tuple[FilterPlugin, ...]] = (
-    NodeUnschedulable(),
-    NodeName(),
+    NodeUnschedulablePlugin(),
+    NodeNamePlugin(),
     _TAINTS,
     _AFFINITY,
-    NodePorts(),
+    NodePortsPlugin(),
     _FIT,
-    VolumeRestrictions(),
-    NodeVolumeLimits(),
+    VolumeRestrictionsPlugin(),
+    NodeVolumeLimitsPlugin(),
     _BINDING,
-    VolumeZone(),
+    VolumeZonePlugin(),
     _SPREAD,
     _PODS,
     _RESOURCES,
-    NodeDeclaredFeatures(),
+    NodeDeclaredFeaturesPlugin(),
 )
 """Filters in the order of the messages."""
 
@@ -54,7 +56,7 @@ SCORES: Final[tuple[ScorePlugin, ...]] = (
     _SPREAD,
     _PODS,
     _RESOURCES,
-    NodeResourcesBalancedAllocation(),
-    ImageLocality(),
+    NodeResourcesBalancedAllocationPlugin(),
+    ImageLocalityPlugin(),
 )
 """Scores; their order does not matter."""

@@ -10,14 +10,14 @@ from typing import ClassVar, Final, TypeAlias
 import numpy as np
 
 from stretto.api.types.volumes import GceDisk, IscsiDisk, RbdDisk, Volume
-from stretto.framework.model.plugin import Check, FilterPlugin, Trial
-from stretto.framework.model.pod_facts import PodFacts
-from stretto.framework.model.snapshot import Snapshot
+from stretto.framework.model.plugin import FilterPlugin, NodeCheck, NodeDryRun
+from stretto.framework.model.pod_facts import SchedulingFacts
+from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import (
     SKIP,
     SUCCESS,
-    Status,
-    Verdict,
+    NodeStatuses,
+    PluginStatus,
     refuse_each,
     unresolvable,
     unschedulable,
@@ -35,12 +35,12 @@ Disk: TypeAlias = GceDisk | IscsiDisk | RbdDisk
 """Disks that several pods may read."""
 
 
-class VolumeRestrictions(FilterPlugin):
+class VolumeRestrictionsPlugin(FilterPlugin):
     """Refuses nodes where a disk is taken."""
 
     NAME: ClassVar[str] = NAME
 
-    def prefilter(self, pod: PodFacts, snapshot: Snapshot) -> Check | Status:
+    def prefilter(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> NodeCheck | PluginStatus:
         """The pod's disks and its claims for one pod; skipped where neither is in the way."""
         disks = [each for each in pod.pod.spec.volumes if is_disk(each)]
         alone: set[str] = set()
@@ -52,7 +52,7 @@ class VolumeRestrictions(FilterPlugin):
                 return unresolvable(f'persistentvolumeclaim "{name}" not found')
             if ONE_POD in claim.spec.access_modes:
                 alone.add(name)
-        uses = sum((pod.namespace, name) in snapshot.claim_users for name in alone)
+        uses = sum((pod.namespace, name) in snapshot.pvc_users for name in alone)
         if not disks and not uses:
             return SKIP
         return RestrictionCheck(disks, frozenset(alone), uses, snapshot)
@@ -64,11 +64,11 @@ def is_disk(volume: Volume) -> bool:
     return any(each is not None for each in disks)
 
 
-class RestrictionCheck(Check):
+class RestrictionCheck(NodeCheck):
     """The disks and claims of one pod against all nodes."""
 
     def __init__(
-        self, disks: list[Volume], alone: frozenset[str], uses: int, snapshot: Snapshot
+        self, disks: list[Volume], alone: frozenset[str], uses: int, snapshot: ParitySnapshot
     ) -> None:
         """Look for these."""
         #: Disks that the pod names.
@@ -79,7 +79,7 @@ class RestrictionCheck(Check):
         self.uses = uses
         self._snapshot = snapshot
 
-    def verdict(self) -> Verdict | None:
+    def verdict(self) -> NodeStatuses | None:
         """Nodes where a disk is taken; all of them where a claim is in use."""
         count = self._snapshot.nodes.count
         taken = np.zeros(count, np.bool_)
@@ -89,46 +89,46 @@ class RestrictionCheck(Check):
         used = np.full(count, self.uses > 0)
         return refuse_each(count, [(taken, DISK), (used, IN_USE)])
 
-    def trial(self, node: int) -> Trial:
+    def trial(self, node: int) -> NodeDryRun:
         """The disks and claims of the pods that stay."""
-        return RestrictionTrial(self, self._snapshot.pods_on[node])
+        return RestrictionDryRun(self, self._snapshot.pods_on[node])
 
-    def in_the_way(self, pod: PodFacts) -> bool:
+    def in_the_way(self, pod: SchedulingFacts) -> bool:
         """Whether a pod has one of the disks."""
         theirs = pod.pod.spec.volumes
-        return any(conflict(mine, each) for mine in self.disks for each in theirs)
+        return any(disks_conflict(mine, each) for mine in self.disks for each in theirs)
 
 
-class RestrictionTrial(Trial):
+class RestrictionDryRun(NodeDryRun):
     """The disks and claims on one node."""
 
-    def __init__(self, check: RestrictionCheck, pods: Iterable[PodFacts]) -> None:
+    def __init__(self, check: RestrictionCheck, pods: Iterable[SchedulingFacts]) -> None:
         """Begin with all pods."""
         self._check = check
         self._conflicts = sum(map(check.in_the_way, pods))
         self._uses = check.uses
 
-    def remove(self, pod: PodFacts) -> None:
+    def remove(self, pod: SchedulingFacts) -> None:
         """A pod leaves the node."""
         self._count(pod, -1)
 
-    def add(self, pod: PodFacts) -> None:
+    def add(self, pod: SchedulingFacts) -> None:
         """A pod comes back."""
         self._count(pod, 1)
 
-    def status(self) -> Status:
+    def status(self) -> PluginStatus:
         """What is taken now."""
         if self._conflicts:
             return DISK
         return IN_USE if self._uses > 0 else SUCCESS
 
-    def _count(self, pod: PodFacts, by: int) -> None:
+    def _count(self, pod: SchedulingFacts, by: int) -> None:
         self._conflicts += by * self._check.in_the_way(pod)
         mine = (name for name, own in pod.shape.claims if not own)
         self._uses += by * sum(name in self._check.alone for name in mine)
 
 
-def conflict(one: Volume, other: Volume) -> bool:
+def disks_conflict(one: Volume, other: Volume) -> bool:
     """Whether two volumes name a disk that they cannot share on a node."""
     gce, gce_too = one.gce_persistent_disk, other.gce_persistent_disk
     same = gce is not None and gce_too is not None and gce.pd_name == gce_too.pd_name

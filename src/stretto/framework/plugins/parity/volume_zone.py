@@ -10,10 +10,10 @@ import numpy as np
 
 from stretto.api.types.storage import PersistentVolume
 from stretto.framework.model.nodes import NodeColumns
-from stretto.framework.model.plugin import Check, FilterPlugin, Given
-from stretto.framework.model.pod_facts import PodFacts
-from stretto.framework.model.snapshot import Snapshot
-from stretto.framework.model.status import SKIP, BoolArray, Status, refuse, unresolvable
+from stretto.framework.model.plugin import FilterPlugin, FixedCheck, NodeCheck
+from stretto.framework.model.pod_facts import SchedulingFacts
+from stretto.framework.model.snapshot import ParitySnapshot
+from stretto.framework.model.status import SKIP, BoolArray, PluginStatus, refuse, unresolvable
 from stretto.state.objects import class_name
 
 NAME: Final = "VolumeZone"
@@ -32,24 +32,24 @@ Zones = tuple[str, frozenset[str]]
 """A label and the values it may have."""
 
 
-class VolumeZone(FilterPlugin):
+class VolumeZonePlugin(FilterPlugin):
     """Refuses nodes in other zones than the pod's volumes."""
 
     NAME: ClassVar[str] = NAME
 
-    def prefilter(self, pod: PodFacts, snapshot: Snapshot) -> Check | Status:
+    def prefilter(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> NodeCheck | PluginStatus:
         """Nodes in other zones; skipped where no bound volume has a zone."""
         zones: list[Zones] = []
         for name, own in pod.shape.claims:
             if not own:
                 found = _zones(pod.namespace, name, snapshot)
-                if isinstance(found, Status):
+                if isinstance(found, PluginStatus):
                     return found
                 zones += found
-        return Given(refuse(_outside(zones, snapshot.nodes), REFUSED)) if zones else SKIP
+        return FixedCheck(refuse(_outside(zones, snapshot.nodes), REFUSED)) if zones else SKIP
 
 
-def _zones(namespace: str, name: str, snapshot: Snapshot) -> list[Zones] | Status:
+def _zones(namespace: str, name: str, snapshot: ParitySnapshot) -> list[Zones] | PluginStatus:
     """Where the volume of a claim is; or why the pod goes nowhere."""
     objects = snapshot.objects
     claim = objects.claims.get((namespace, name))

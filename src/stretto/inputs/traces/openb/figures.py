@@ -34,7 +34,7 @@ class NodeShape(msgspec.Struct, frozen=True, array_like=True, order=True):
     model: str
 
 
-class PodKind(msgspec.Struct, frozen=True, array_like=True, order=True):
+class OpenbPodKind(msgspec.Struct, frozen=True, array_like=True, order=True):
     """Pods that are equal but for their name and times."""
 
     #: How many there are.
@@ -53,7 +53,7 @@ class PodKind(msgspec.Struct, frozen=True, array_like=True, order=True):
     qos: str
 
 
-class Figures(msgspec.Struct, frozen=True):
+class OpenbFigures(msgspec.Struct, frozen=True):
     """The whole file: figures with where they come from."""
 
     #: Repository and files that the figures were counted in.
@@ -69,13 +69,13 @@ class Figures(msgspec.Struct, frozen=True):
     #: Node shapes, the most frequent first.
     nodes: tuple[NodeShape, ...]
     #: Pod kinds, the most frequent first.
-    pods: tuple[PodKind, ...]
+    pods: tuple[OpenbPodKind, ...]
 
 
-def read_figures() -> Figures:
+def read_figures() -> OpenbFigures:
     """The figures that ship with the package."""
     text = files("stretto.inputs").joinpath(FIGURES_FILE).read_bytes()
-    return msgspec.json.decode(text, type=Figures)
+    return msgspec.json.decode(text, type=OpenbFigures)
 
 
 def bundled_openb() -> Fleet:
@@ -110,7 +110,7 @@ def count_nodes(nodes: Sequence[FleetNode]) -> tuple[NodeShape, ...]:
     return tuple(sorted(shapes, key=lambda s: (-s.count, s)))
 
 
-def count_pods(pods: Sequence[FleetPod]) -> tuple[PodKind, ...]:
+def count_pods(pods: Sequence[FleetPod]) -> tuple[OpenbPodKind, ...]:
     """The kinds of a fleet's pods, the most frequent first, equal counts by size."""
     counts = Counter(
         (
@@ -123,7 +123,7 @@ def count_pods(pods: Sequence[FleetPod]) -> tuple[PodKind, ...]:
         )
         for pod in pods
     )
-    kinds = [PodKind(count, *kind) for kind, count in counts.items()]
+    kinds = [OpenbPodKind(count, *kind) for kind, count in counts.items()]
     return tuple(sorted(kinds, key=lambda k: (-k.count, k)))
 
 

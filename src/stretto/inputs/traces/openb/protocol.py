@@ -33,7 +33,7 @@ _DRAWN_AT_ONCE: Final = 4096
 """Draws per call: about as many as the default list needs in all."""
 
 
-class Order(Enum):
+class ArrivalOrder(Enum):
     """In which order nodes stand and pods arrive."""
 
     #: Both at random, by seed.
@@ -55,7 +55,7 @@ class ProtocolInput(msgspec.Struct, frozen=True):
     arrived_pct: npt.NDArray[np.float64]
 
 
-class TypicalPods(msgspec.Struct, frozen=True):
+class TypicalPodKinds(msgspec.Struct, frozen=True):
     """The kinds of pod that fragmentation is measured by: one row per kind, the commonest first."""
 
     #: CPU in thousandths of a core.
@@ -78,11 +78,11 @@ def protocol_input(
     fleet: Fleet,
     seed: int,
     arrive_pct: float | None = PUBLISHED_ARRIVE_PCT,
-    order: Order = Order.SHUFFLE,
+    order: ArrivalOrder = ArrivalOrder.SHUFFLE,
 ) -> ProtocolInput:
     """What one run of the study is fed with; ``arrive_pct`` ``None`` takes the list as it is."""
     rng = Rng(seed).child("openb")
-    if order is Order.SHUFFLE:
+    if order is ArrivalOrder.SHUFFLE:
         nodes = rng.child("nodes").numpy().permutation(len(fleet.nodes))
         pods = rng.child("pods").numpy().permutation(len(fleet.pods))
     else:
@@ -97,7 +97,7 @@ def protocol_input(
     return ProtocolInput(nodes, pods, _names(fleet.pods, pods), arrived)
 
 
-def typical_pods(pods: Sequence[FleetPod], share: float = TYPICAL_SHARE) -> TypicalPods:
+def typical_pods(pods: Sequence[FleetPod], share: float = TYPICAL_SHARE) -> TypicalPodKinds:
     """The commonest kinds of the (untuned) list until they cover ``share`` of its pods.
 
     A kind is (CPU, GPU milli, number of GPUs, models). Kinds that are equally common come in the
@@ -109,7 +109,7 @@ def typical_pods(pods: Sequence[FleetPod], share: float = TYPICAL_SHARE) -> Typi
     enough = int(np.searchsorted(covered, share * len(pods) - 1e-9)) + 1
     kinds = kinds[:enough]
     weights = np.array([count for _, count in kinds], np.float64)
-    return TypicalPods(
+    return TypicalPodKinds(
         cpu_milli=np.array([kind[0] for kind, _ in kinds], np.int64),
         gpu_milli=np.array([kind[1] for kind, _ in kinds], np.int64),
         num_gpu=np.array([kind[2] for kind, _ in kinds], np.int64),

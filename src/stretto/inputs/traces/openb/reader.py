@@ -20,11 +20,11 @@ from stretto.inputs.neutral.fleet import (
     FleetNode,
     FleetPod,
 )
-from stretto.inputs.neutral.tables import FIX_ROW, Layout, Table, read_table
+from stretto.inputs.neutral.tables import FIX_ROW, CsvLayout, CsvTable, read_table
 
-NODE_LAYOUT: Final = Layout(("sn", "cpu_milli", "memory_mib", "gpu", "model"))
+NODE_LAYOUT: Final = CsvLayout(("sn", "cpu_milli", "memory_mib", "gpu", "model"))
 """Columns of a node list."""
-POD_LAYOUT: Final = Layout(
+POD_LAYOUT: Final = CsvLayout(
     ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli"),
     ("gpu_spec", "qos", "pod_phase", "creation_time", "deletion_time", "scheduled_time"),
 )
@@ -94,7 +94,7 @@ def load_pods(path: Path, models: set[str] | None = None) -> tuple[FleetPod, ...
     return tuple(pods)
 
 
-def _check_gpus(table: Table, row: int, gpus: tuple[int, int], spec: tuple[str, ...]) -> None:
+def _check_gpus(table: CsvTable, row: int, gpus: tuple[int, int], spec: tuple[str, ...]) -> None:
     """Refuse a GPU request that contradicts itself."""
     count, milli = gpus
     if count == 0 and milli:
@@ -107,7 +107,7 @@ def _check_gpus(table: Table, row: int, gpus: tuple[int, int], spec: tuple[str, 
         table.refuse(row, "gpu_milli", f"{WHOLE_GPU}, since only a pod with num_gpu 1 may share")
 
 
-def _models(table: Table, spec: str, models: set[str] | None) -> tuple[str, ...]:
+def _models(table: CsvTable, spec: str, models: set[str] | None) -> tuple[str, ...]:
     """The models of a ``gpu_spec`` as they stand (lists in use name one twice), each known."""
     if not spec:
         return ()
@@ -124,7 +124,7 @@ def _models(table: Table, spec: str, models: set[str] | None) -> tuple[str, ...]
     return names
 
 
-def _classes(table: Table) -> Sequence[str]:
+def _classes(table: CsvTable) -> Sequence[str]:
     """The quality of service of each pod: words that can stand in a label."""
     cells = table.texts("qos")
     for word in dict.fromkeys(cells):
@@ -138,7 +138,7 @@ def _is_model(name: str) -> bool:
     return _WORD.fullmatch(name) is not None
 
 
-def _times(table: Table) -> Iterator[tuple[float | None, float | None]]:
+def _times(table: CsvTable) -> Iterator[tuple[float | None, float | None]]:
     """When each pod comes and goes; nothing for a list without times."""
     if not table.has("creation_time") and not table.has("deletion_time"):
         yield from [(None, None)] * table.count
@@ -155,7 +155,7 @@ def _times(table: Table) -> Iterator[tuple[float | None, float | None]]:
         yield float(start), float(end)
 
 
-def _extras(table: Table) -> Sequence[dict[str, str]]:
+def _extras(table: CsvTable) -> Sequence[dict[str, str]]:
     """What else the list says of each pod."""
     columns = [name for name in ("pod_phase", "scheduled_time") if table.has(name)]
     if not columns:

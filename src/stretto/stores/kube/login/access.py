@@ -18,10 +18,10 @@ from urllib.parse import SplitResult, urlsplit
 import msgspec
 
 from stretto.base.errors import InputError
-from stretto.stores.kube.login.exec_plugins import Plugins
+from stretto.stores.kube.login.exec_plugins import ExecPluginRunner
 from stretto.stores.kube.login.kubeconfig import Kubeconfig, content_of, files_of, read_kubeconfig
-from stretto.stores.kube.login.oidc import OpenId
-from stretto.stores.kube.login.trust import checking
+from stretto.stores.kube.login.oidc import OidcTokens
+from stretto.stores.kube.login.trust import verifying_context
 
 ACCOUNT_FOLDER: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Where a pod finds its service account."""
@@ -61,7 +61,7 @@ DEFAULT_NAMESPACE: Final = "default"
 """The namespace of who names none."""
 
 
-class Access(Protocol):
+class LoginSource(Protocol):
     """Who gives logins."""
 
     @property
@@ -78,7 +78,7 @@ class Access(Protocol):
         ...
 
 
-class _Shown(NamedTuple):
+class _UserCredentials(NamedTuple):
     """What a user shows to a server."""
 
     #: Value of the ``Authorization`` header; empty for none.
@@ -89,7 +89,7 @@ class _Shown(NamedTuple):
     key: bytes = b""
 
 
-class _Trust(NamedTuple):
+class _ServerTrust(NamedTuple):
     """What a context is made of."""
 
     #: Authorities (PEM); empty for the system's.
@@ -116,9 +116,9 @@ class KubeconfigAccess:
         self.where = str(path) if path is not None else _named()
         self._context = context
         self._found: Kubeconfig | None = None
-        self._open_id = OpenId()
-        self._plugins = Plugins()
-        self._trust: tuple[_Trust, ssl.SSLContext] | None = None
+        self._open_id = OidcTokens()
+        self._plugins = ExecPluginRunner()
+        self._trust: tuple[_ServerTrust, ssl.SSLContext] | None = None
 
     @property
     def namespace(self) -> str:
@@ -134,8 +134,8 @@ class KubeconfigAccess:
         cluster, server = found.cluster, _safe_address(found.cluster.server)
         shown = await self._shown(found, renew=renew)
         context = self._context_of(found, shown) if server.startswith("https:") else None
-        said = f"{_what_is_shown(shown)} of kubeconfig {self.where}"
-        _must_be_host("kubeconfig: tls-server-name", cluster.tls_server_name)
+        said = f"{_shown_credentials(shown)} of kubeconfig {self.where}"
+        _check_host("kubeconfig: tls-server-name", cluster.tls_server_name)
         proxy = _usable_proxy(cluster.proxy_url)
         words = shown.authorization, cluster.tls_server_name, proxy, said
         return Login(server, context, *words)
@@ -147,11 +147,11 @@ class KubeconfigAccess:
             raise InputError("kubeconfig", self.where, "a file that exists", hint)
         return read_kubeconfig(self.where, files, self._context)
 
-    async def _shown(self, found: Kubeconfig, *, renew: bool) -> _Shown:
+    async def _shown(self, found: Kubeconfig, *, renew: bool) -> _UserCredentials:
         """What the user shows, by the first of its ways that there is."""
         user, folder = found.user, found.user_folder
         if user is None:
-            return _Shown()
+            return _UserCredentials()
         cert = content_of(
             user.client_certificate_data, user.client_certificate, folder, "client-certificate"
         )
@@ -161,21 +161,23 @@ class KubeconfigAccess:
             hint = "use the exec plugin that has taken its place"
             raise InputError("kubeconfig: auth-provider", provider.name, "oidc", hint)
         if provider is not None:
-            return _Shown(f"Bearer {await self._open_id.token(provider.config)}", cert, key)
+            return _UserCredentials(
+                f"Bearer {await self._open_id.token(provider.config)}", cert, key
+            )
         if user.exec is not None:
             said = await self._plugins.credential(user.exec, found, renew=renew)
             own = said.client_certificate_data.encode(), said.client_key_data.encode()
             pair = own if all(own) else (cert, key)
-            return _Shown(f"Bearer {said.token}" if said.token else "", *pair)
+            return _UserCredentials(f"Bearer {said.token}" if said.token else "", *pair)
         token = content_of("", user.token_file, folder, "tokenFile").decode("ascii", "replace")
         if text := token.strip() or user.token:
-            return _Shown(f"Bearer {text}", cert, key)
+            return _UserCredentials(f"Bearer {text}", cert, key)
         if user.username:
             login = base64.b64encode(f"{user.username}:{user.password}".encode()).decode()
-            return _Shown(f"Basic {login}", cert, key)
-        return _Shown("", cert, key)
+            return _UserCredentials(f"Basic {login}", cert, key)
+        return _UserCredentials("", cert, key)
 
-    def _context_of(self, found: Kubeconfig, shown: _Shown) -> ssl.SSLContext:
+    def _context_of(self, found: Kubeconfig, shown: _UserCredentials) -> ssl.SSLContext:
         """Trust as the kubeconfig says; the same one, so that connections stay, while it does."""
         cluster = found.cluster
         authority = content_of(
@@ -184,7 +186,7 @@ class KubeconfigAccess:
             found.cluster_folder,
             "certificate-authority",
         )
-        trust = _Trust(authority, shown.cert, shown.key, cluster.insecure_skip_tls_verify)
+        trust = _ServerTrust(authority, shown.cert, shown.key, cluster.insecure_skip_tls_verify)
         if self._trust is None or self._trust[0] != trust:
             self._trust = trust, _trusting(trust)
         return self._trust[1]
@@ -214,7 +216,7 @@ class AccountAccess:
             file = self._folder / "ca.crt"
             authority = file.read_bytes()
             if self._context is None or authority != self._authority:
-                self._context = checking(cafile=str(file))
+                self._context = verifying_context(cafile=str(file))
                 self._authority = authority
             token = (self._folder / "token").read_text(encoding="ascii").strip()
         except (OSError, ValueError) as error:
@@ -224,7 +226,7 @@ class AccountAccess:
         return Login(self._server, self._context, f"Bearer {token}", shown=shown)
 
 
-def access_from(path: Path | None, context: str = "") -> Access:
+def access_from(path: Path | None, context: str = "") -> LoginSource:
     """The way in that a user means: a kubeconfig if one is named, else the pod's own account.
 
     Outside a pod kubectl's own rules say which kubeconfig.
@@ -253,7 +255,7 @@ def _safe_address(server: str) -> str:
         raise InputError(where, None, "an address without a login", hint)
     if parts.scheme not in ("https", "http") or not _is_plain(address):
         raise InputError(where, server, expected)
-    _must_be_host(where, parts.hostname or "")
+    _check_host(where, parts.hostname or "")
     if parts.scheme == "http" and parts.hostname not in _LOOPBACK:
         raise InputError(where, server, "https, because tokens travel along")
     return address
@@ -280,7 +282,7 @@ def _parts_of(where: str, address: str, expected: str) -> SplitResult:
     return parts
 
 
-def _must_be_host(where: str, name: str) -> None:
+def _check_host(where: str, name: str) -> None:
     """Say no to what no resolver takes for a host."""
     try:
         name.encode("idna")
@@ -294,7 +296,7 @@ def _is_plain(address: str) -> bool:
     return address.isascii() and address.isprintable() and " " not in address
 
 
-def _what_is_shown(shown: _Shown) -> str:
+def _shown_credentials(shown: _UserCredentials) -> str:
     """What a kubeconfig lets us show; of a certificate also until when it is good."""
     if shown.authorization or not shown.cert:
         return "the token" if shown.authorization else "neither token nor client certificate"
@@ -316,10 +318,10 @@ def _first_pem(text: str) -> str:
     return text[start : end + len(ssl.PEM_FOOTER)]
 
 
-def _trusting(trust: _Trust) -> ssl.SSLContext:
+def _trusting(trust: _ServerTrust) -> ssl.SSLContext:
     """A context; certificates are checked unless the kubeconfig says not to."""
     try:
-        context = checking(cadata=trust.authority.decode("ascii", "ignore") or None)
+        context = verifying_context(cadata=trust.authority.decode("ascii", "ignore") or None)
         if trust.is_blind:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE

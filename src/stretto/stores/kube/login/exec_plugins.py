@@ -12,7 +12,7 @@ import msgspec
 
 from stretto.base.clock import Clock, WallClock, parse_timestamp
 from stretto.base.errors import InputError
-from stretto.stores.kube.login.kubeconfig import Kubeconfig, Plugin, content_of
+from stretto.stores.kube.login.kubeconfig import ExecPlugin, Kubeconfig, content_of
 
 EARLY: Final = 60.0
 """Seconds before its end at which a credential counts as expired."""
@@ -25,7 +25,7 @@ _TOLD: Final = 1000
 _GROUP: Final = "client.authentication.k8s.io/"
 
 
-class Credential(msgspec.Struct, frozen=True, rename="camel"):
+class PluginCredential(msgspec.Struct, frozen=True, rename="camel"):
     """What a plugin has said."""
 
     #: A token.
@@ -38,7 +38,7 @@ class Credential(msgspec.Struct, frozen=True, rename="camel"):
     expiration_timestamp: str = ""
 
 
-class _Said(msgspec.Struct, frozen=True, rename="camel"):
+class _PluginOutput(msgspec.Struct, frozen=True, rename="camel"):
     """What a plugin prints."""
 
     #: Version of the form.
@@ -46,18 +46,20 @@ class _Said(msgspec.Struct, frozen=True, rename="camel"):
     #: ``ExecCredential``.
     kind: str
     #: The credential.
-    status: Credential
+    status: PluginCredential
 
 
-class Plugins:
+class ExecPluginRunner:
     """Asks the plugin of one kubeconfig's user, as seldom as it may."""
 
     def __init__(self, clock: Clock | None = None) -> None:
         """Nobody was asked yet."""
         self._clock = clock or WallClock()
-        self._last: tuple[Plugin, Credential] | None = None
+        self._last: tuple[ExecPlugin, PluginCredential] | None = None
 
-    async def credential(self, plugin: Plugin, found: Kubeconfig, *, renew: bool) -> Credential:
+    async def credential(
+        self, plugin: ExecPlugin, found: Kubeconfig, *, renew: bool
+    ) -> PluginCredential:
         """What the plugin says now; ``renew`` because the server did not take the last one.
 
         Raises:
@@ -68,12 +70,12 @@ class Plugins:
             self._last = last = plugin, await _asked(plugin, found)
         return last[1]
 
-    def _is_over(self, credential: Credential) -> bool:
+    def _is_over(self, credential: PluginCredential) -> bool:
         end = credential.expiration_timestamp
         return bool(end) and parse_timestamp(end) - EARLY <= self._clock.now()
 
 
-async def _asked(plugin: Plugin, found: Kubeconfig) -> Credential:
+async def _asked(plugin: ExecPlugin, found: Kubeconfig) -> PluginCredential:
     """Run the program."""
     if not plugin.api_version.startswith(_GROUP):
         raise _wrong(plugin, f"apiVersion {plugin.api_version!r} is none of {_GROUP}")
@@ -128,10 +130,10 @@ async def _beginning(stream: asyncio.StreamReader) -> bytes:
     return bytes(kept)
 
 
-def _credential(plugin: Plugin, out: bytes) -> Credential:
+def _credential(plugin: ExecPlugin, out: bytes) -> PluginCredential:
     """What a program has printed."""
     try:
-        said = msgspec.json.decode(out, type=_Said)
+        said = msgspec.json.decode(out, type=_PluginOutput)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise _wrong(plugin, f"it did not print an ExecCredential: {error}") from error
     if said.api_version != plugin.api_version:
@@ -159,6 +161,6 @@ def _about(found: Kubeconfig) -> dict[str, Any]:
     return {name: value for name, value in told.items() if value}
 
 
-def _wrong(plugin: Plugin, said: str) -> InputError:
+def _wrong(plugin: ExecPlugin, said: str) -> InputError:
     hint = "run it by hand, or log in again with the tool that wrote the kubeconfig"
     return InputError(f"kubeconfig: exec {plugin.command}", None, f"a credential: {said}", hint)

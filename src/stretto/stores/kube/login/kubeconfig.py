@@ -23,7 +23,7 @@ _CHOOSE: Final = (
 )
 
 
-class Cluster(msgspec.Struct, frozen=True, rename="kebab"):
+class KubeconfigCluster(msgspec.Struct, frozen=True, rename="kebab"):
     """A server."""
 
     #: Its address.
@@ -40,7 +40,7 @@ class Cluster(msgspec.Struct, frozen=True, rename="kebab"):
     proxy_url: str = ""
 
 
-class Variable(msgspec.Struct, frozen=True):
+class ExecVariable(msgspec.Struct, frozen=True):
     """A variable of a plugin's environment."""
 
     #: Its name.
@@ -49,7 +49,7 @@ class Variable(msgspec.Struct, frozen=True):
     value: str = ""
 
 
-class Plugin(msgspec.Struct, frozen=True, rename="camel"):
+class ExecPlugin(msgspec.Struct, frozen=True, rename="camel"):
     """A program that says who we are."""
 
     #: The program.
@@ -59,12 +59,12 @@ class Plugin(msgspec.Struct, frozen=True, rename="camel"):
     #: Its arguments.
     args: tuple[str, ...] = ()
     #: What its environment has more than ours.
-    env: tuple[Variable, ...] = ()
+    env: tuple[ExecVariable, ...] = ()
     #: Whether it is told about the server.
     provide_cluster_info: bool = False
 
 
-class Provider(msgspec.Struct, frozen=True):
+class AuthProvider(msgspec.Struct, frozen=True):
     """An older way to say who we are, of which ``oidc`` is left."""
 
     #: Which.
@@ -73,7 +73,7 @@ class Provider(msgspec.Struct, frozen=True):
     config: dict[str, Any] = {}
 
 
-class User(msgspec.Struct, frozen=True, rename="kebab"):
+class KubeconfigUser(msgspec.Struct, frozen=True, rename="kebab"):
     """Who we are."""
 
     #: The token.
@@ -93,12 +93,12 @@ class User(msgspec.Struct, frozen=True, rename="kebab"):
     #: Their password.
     password: str = ""
     #: A program that says it.
-    exec: Plugin | None = None
+    exec: ExecPlugin | None = None
     #: An older way to say it.
-    auth_provider: Provider | None = None
+    auth_provider: AuthProvider | None = None
 
 
-class Context(msgspec.Struct, frozen=True):
+class KubeconfigContext(msgspec.Struct, frozen=True):
     """Which server, and as whom."""
 
     #: Name of the cluster.
@@ -113,18 +113,18 @@ class Kubeconfig(NamedTuple):
     """What a context comes to."""
 
     #: The context.
-    context: Context
+    context: KubeconfigContext
     #: Its server.
-    cluster: Cluster
+    cluster: KubeconfigCluster
     #: Folder from which the paths of the server are meant.
     cluster_folder: Path
     #: Who we are there; ``None`` for nobody.
-    user: User | None
+    user: KubeconfigUser | None
     #: Folder from which the paths of the user are meant.
     user_folder: Path
 
 
-class _Named(NamedTuple):
+class _NamedEntry(NamedTuple):
     """An entry of a file."""
 
     #: Its fields as they are.
@@ -133,13 +133,13 @@ class _Named(NamedTuple):
     folder: Path
 
 
-class _Merged:
+class _MergedKubeconfig:
     """All files as one."""
 
     def __init__(self, where: str) -> None:
         self.where = where
         self.current = ""
-        self._entries: dict[tuple[str, str], _Named] = {}
+        self._entries: dict[tuple[str, str], _NamedEntry] = {}
 
     def take(self, path: Path) -> None:
         """Add what a file says and none before it did."""
@@ -152,7 +152,7 @@ class _Merged:
             for entry in entries:
                 fields = entry.get(plural[:-1]) or {}
                 key = plural, str(entry.get("name"))
-                self._entries.setdefault(key, _Named(fields, path.absolute().parent))
+                self._entries.setdefault(key, _NamedEntry(fields, path.absolute().parent))
 
     def _whole(self, path: Path) -> dict[str, Any]:
         try:
@@ -187,17 +187,17 @@ def read_kubeconfig(where: str, files: Iterable[Path], context: str = "") -> Kub
     Raises:
         InputError: it cannot be used.
     """
-    merged = _Merged(where)
+    merged = _MergedKubeconfig(where)
     for path in files:
         merged.take(path)
     name = context or merged.current
     if not name:
         raise merged.wrong("it names no current context", _CHOOSE)
-    chosen, _ = merged.get("contexts", name, Context)
-    cluster, cluster_folder = merged.get("clusters", chosen.cluster, Cluster)
+    chosen, _ = merged.get("contexts", name, KubeconfigContext)
+    cluster, cluster_folder = merged.get("clusters", chosen.cluster, KubeconfigCluster)
     if not chosen.user:
         return Kubeconfig(chosen, cluster, cluster_folder, None, cluster_folder)
-    user, user_folder = merged.get("users", chosen.user, User)
+    user, user_folder = merged.get("users", chosen.user, KubeconfigUser)
     return Kubeconfig(chosen, cluster, cluster_folder, user, user_folder)
 
 

@@ -12,7 +12,7 @@ from stretto.base.errors import StrettoError, UnreachableError
 JSON: Final = "application/json"
 
 
-class Request(msgspec.Struct, frozen=True, gc=False):
+class HttpRequest(msgspec.Struct, frozen=True, gc=False):
     """One request."""
 
     #: HTTP method.
@@ -25,7 +25,7 @@ class Request(msgspec.Struct, frozen=True, gc=False):
     content: str = JSON
 
 
-class Answer(NamedTuple):
+class HttpResponse(NamedTuple):
     """What the server said."""
 
     #: HTTP status.
@@ -54,7 +54,7 @@ class SilentError(LostError):
     """Nothing came for too long; the connection may be dead."""
 
 
-def why_not(error: OSError) -> str:
+def connection_problem(error: OSError) -> str:
     """Why there is no connection, in the system's words where it has any."""
     number = error.errno
     if number is not None and number > 0 and not isinstance(error, ssl.SSLError):

@@ -16,7 +16,7 @@ import msgspec
 from stretto.base.clock import Clock, WallClock
 from stretto.base.errors import InputError
 from stretto.stores.kube.login.messages import LostError, body_of
-from stretto.stores.kube.login.trust import checking
+from stretto.stores.kube.login.trust import verifying_context
 
 EARLY: Final = 10.0
 """Seconds before its end at which a token counts as expired."""
@@ -50,7 +50,7 @@ class _Issuer(msgspec.Struct, frozen=True):
     token_endpoint: str
 
 
-class OpenId:
+class OidcTokens:
     """Tokens of one kubeconfig's user."""
 
     def __init__(self, clock: Clock | None = None) -> None:
@@ -132,7 +132,7 @@ def _trust(config: Mapping[str, Any]) -> ssl.SSLContext:
     data, file = (config.get(f"idp-certificate-authority{end}") for end in ("-data", ""))
     try:
         text = base64.b64decode(str(data)).decode("ascii") if data else None
-        return checking(cadata=text, cafile=str(file) if file else None)
+        return verifying_context(cadata=text, cafile=str(file) if file else None)
     except (OSError, ValueError) as error:
         where = "oidc: idp-certificate-authority"
         raise InputError(where, file, f"a PEM certificate: {error}") from error

@@ -3,7 +3,7 @@
 import ssl
 
 
-def checking(cadata: str | None = None, cafile: str | None = None) -> ssl.SSLContext:
+def verifying_context(cadata: str | None = None, cafile: str | None = None) -> ssl.SSLContext:
     """A context that checks a server's certificate and its name.
 
     Authorities are those that are given, or the system's. From Python 3.13 on certificates are

@@ -12,8 +12,8 @@ from stretto.base.errors import (
     TooOldError,
     UnreachableError,
 )
-from stretto.stores.kube.login.messages import Answer
-from stretto.stores.store import Code, Outcome, Reply
+from stretto.stores.kube.login.messages import HttpResponse
+from stretto.stores.store import Reply, StatusReason, WriteOutcome
 
 _SAID: Final = 300
 """Characters of an answer that is no Status, kept for the message."""
@@ -42,8 +42,8 @@ class _Details(msgspec.Struct, frozen=True, rename="camel"):
 _NO_DETAILS: Final = _Details()
 
 
-class Status(msgspec.Struct, frozen=True):
-    """Kubernetes' ``Status``: the body of every answer that is no object."""
+class StatusBody(msgspec.Struct, frozen=True):
+    """Kubernetes' ``StatusBody``: the body of every answer that is no object."""
 
     #: What happened, for people.
     message: str = ""
@@ -66,15 +66,15 @@ class Status(msgspec.Struct, frozen=True):
         return any(cause.reason == reason for cause in self.more.causes)
 
 
-_DECODER: Final = msgspec.json.Decoder(Status)
+_DECODER: Final = msgspec.json.Decoder(StatusBody)
 
 
-def status_of(answer: Answer) -> Status:
+def status_of(answer: HttpResponse) -> StatusBody:
     """The Status in an answer; what is none becomes one. It always says something."""
     try:
         status = _DECODER.decode(answer.body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        status = Status()
+        status = StatusBody()
     message = status.message or answer.body[:_SAID].decode("utf-8", "replace").strip()
     message = message or f"HTTP status {answer.status}"
     if answer.shown:
@@ -82,7 +82,7 @@ def status_of(answer: Answer) -> Status:
     return msgspec.structs.replace(status, message=message, code=status.code or answer.status)
 
 
-def refused(answer: Answer, what: str) -> Reply:
+def refused_reply(answer: HttpResponse, what: str) -> Reply:
     """The reply to a write that the server has surely not done.
 
     Args:
@@ -93,39 +93,41 @@ def refused(answer: Answer, what: str) -> Reply:
     retry_after = answer.retry_after
     match answer.status:
         case 401 | 403:
-            return Reply(Outcome.REFUSED, Code.FORBIDDEN, forbidden(what, status))
+            return Reply(WriteOutcome.REFUSED, StatusReason.FORBIDDEN, forbidden(what, status))
         case 404:
-            return Reply(Outcome.REFUSED, Code.NOT_FOUND, status.message)
+            return Reply(WriteOutcome.REFUSED, StatusReason.NOT_FOUND, status.message)
         case 409 if status.reason == "AlreadyExists":
-            return Reply(Outcome.CONFLICT, Code.ALREADY_EXISTS, status.message)
+            return Reply(WriteOutcome.CONFLICT, StatusReason.ALREADY_EXISTS, status.message)
         case 409:
-            return Reply(Outcome.CONFLICT, Code.CONFLICT, status.message)
+            return Reply(WriteOutcome.CONFLICT, StatusReason.CONFLICT, status.message)
         case 422 if _is_about_uid(status):
-            return Reply(Outcome.CONFLICT, Code.CONFLICT, status.message)
+            return Reply(WriteOutcome.CONFLICT, StatusReason.CONFLICT, status.message)
         case 429:
             seconds = status.more.retry_after_seconds
             wait = retry_after if retry_after is not None else seconds
             text = status.message
-            return Reply(Outcome.REFUSED, Code.TOO_MANY_REQUESTS, text, retry_after=wait)
+            return Reply(
+                WriteOutcome.REFUSED, StatusReason.TOO_MANY_REQUESTS, text, retry_after=wait
+            )
         case code if 300 <= code < 400:
             text = f"{what}: the server answered with a redirect, which is not followed"
-            return Reply(Outcome.REFUSED, Code.INVALID, text)
-    return Reply(Outcome.REFUSED, Code.INVALID, status.message)
+            return Reply(WriteOutcome.REFUSED, StatusReason.INVALID, text)
+    return Reply(WriteOutcome.REFUSED, StatusReason.INVALID, status.message)
 
 
-def unknown(what: str, why: str) -> Reply:
+def unknown_reply(what: str, why: str) -> Reply:
     """The reply to a write that may have been done."""
     text = f"{what}: the answer is lost ({why}); read the object back before deciding"
-    return Reply(Outcome.UNKNOWN, Code.TIMEOUT, text)
+    return Reply(WriteOutcome.UNKNOWN, StatusReason.TIMEOUT, text)
 
 
-def unsent(what: str, why: str) -> Reply:
+def unsent_reply(what: str, why: str) -> Reply:
     """The reply to a write that nobody has seen."""
     text = f"{what}: nothing was sent ({why}); try again later"
-    return Reply(Outcome.REFUSED, Code.UNAVAILABLE, text)
+    return Reply(WriteOutcome.REFUSED, StatusReason.UNAVAILABLE, text)
 
 
-def forbidden(what: str, status: Status) -> str:
+def forbidden(what: str, status: StatusBody) -> str:
     """A missing right, with verb and resource, and what to do."""
     said = status.message or "the token or certificate is not accepted"
     if status.code == 401 or status.reason == "Unauthorized":
@@ -133,7 +135,7 @@ def forbidden(what: str, status: Status) -> str:
     return f"{what} is not allowed: {said}; grant it by a Role or ClusterRole (verb and resource)"
 
 
-def read_error(kind: Kind, verb: str, answer: Answer) -> StrettoError:
+def read_error(kind: Kind, verb: str, answer: HttpResponse) -> StrettoError:
     """The error of a read that did not go well."""
     status = status_of(answer)
     what = f"{verb} {kind.resource}"
@@ -149,7 +151,7 @@ def read_error(kind: Kind, verb: str, answer: Answer) -> StrettoError:
     return InputError(what, status.message, "what an API server can select", hint)
 
 
-def _is_about_uid(status: Status) -> bool:
+def _is_about_uid(status: StatusBody) -> bool:
     """Whether nothing but the uid was wrong: the object is another one now."""
     causes = status.more.causes
     return bool(causes) and all(cause.field == "metadata.uid" for cause in causes)

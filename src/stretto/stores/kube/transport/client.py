@@ -17,18 +17,18 @@ import aiohttp
 from yarl import URL
 
 from stretto.base.errors import InputError, StrettoError
-from stretto.stores.kube.login.access import Access, Login
+from stretto.stores.kube.login.access import Login, LoginSource
 from stretto.stores.kube.login.messages import (
     JSON,
-    Answer,
     DistrustedError,
+    HttpRequest,
+    HttpResponse,
     LostError,
     NotSentError,
-    Request,
     body_of,
-    why_not,
+    connection_problem,
 )
-from stretto.stores.kube.transport.connections import Kept
+from stretto.stores.kube.transport.connections import ConnectionPool
 from stretto.stores.kube.transport.options import KubeOptions
 
 T = TypeVar("T")
@@ -45,10 +45,10 @@ _FAREWELL: Final = 0.01
 """Connections that were closed may take so many seconds, so many times, to be gone."""
 
 
-class Line:
+class HttpClient:
     """Connections to one API server, kept alive; lives on the event loop."""
 
-    def __init__(self, access: Access, options: KubeOptions) -> None:
+    def __init__(self, access: LoginSource, options: KubeOptions) -> None:
         """A line that connects with its first request."""
         #: How patient it is.
         self.options = options
@@ -57,7 +57,7 @@ class Line:
         self._read_at = 0.0
         self._lock = asyncio.Lock()
         self._session: aiohttp.ClientSession | None = None
-        self._kept = Kept(options)
+        self._kept = ConnectionPool(options)
         self._sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
 
     async def login(self, refused: Login | None = None) -> Login:
@@ -83,8 +83,8 @@ class Line:
         return now - self._read_at <= self.options.token_every
 
     async def exchange(
-        self, request: Request, may_send: Callable[[], bool] = lambda: True
-    ) -> Answer:
+        self, request: HttpRequest, may_send: Callable[[], bool] = lambda: True
+    ) -> HttpResponse:
         """Send a request and read its answer; a token that is not taken is renewed once.
 
         ``may_send`` is asked last of all, each time: a login may have taken long.
@@ -162,11 +162,13 @@ class Line:
         self, login: Login, path: str, times: aiohttp.ClientTimeout
     ) -> aiohttp.ClientResponse:
         try:
-            return await self._request(login, Request("GET", path), times)
+            return await self._request(login, HttpRequest("GET", path), times)
         except Exception as error:
             raise self._told(error, login) from error
 
-    async def _once(self, login: Login, request: Request, may_send: Callable[[], bool]) -> Answer:
+    async def _once(
+        self, login: Login, request: HttpRequest, may_send: Callable[[], bool]
+    ) -> HttpResponse:
         if not may_send():
             raise NotSentError("it may not be sent any more")
         if not login.proxy:
@@ -181,12 +183,12 @@ class Line:
         try:
             async with await self._request(login, request, timeout) as response:
                 body = await body_of(response, options.most_bytes)
-                return Answer(response.status, body, seconds_asked(response))
+                return HttpResponse(response.status, body, retry_after_header(response))
         except Exception as error:
             raise self._told(error, login) from error
 
     async def _request(
-        self, login: Login, request: Request, times: aiohttp.ClientTimeout
+        self, login: Login, request: HttpRequest, times: aiohttp.ClientTimeout
     ) -> aiohttp.ClientResponse:
         headers = {"Accept": JSON}
         if login.authorization:
@@ -237,7 +239,7 @@ class Line:
             is_of_it = isinstance(error, ssl.CertificateError)
             return DistrustedError(login.server, said, _UNSIGNED if is_of_it else _NO_TLS)
         if isinstance(error, aiohttp.ClientConnectorError):
-            return NotSentError(why_not(error.os_error))
+            return NotSentError(connection_problem(error.os_error))
         if isinstance(error, aiohttp.ConnectionTimeoutError):
             return NotSentError(said)
         if isinstance(error, aiohttp.ClientError | TimeoutError | OSError):
@@ -245,7 +247,7 @@ class Line:
         raise error
 
 
-def seconds_asked(response: aiohttp.ClientResponse) -> float | None:
+def retry_after_header(response: aiohttp.ClientResponse) -> float | None:
     """The ``Retry-After`` header, where it is a number of seconds."""
     text = response.headers.get("Retry-After", "")
     return float(text) if text.isdecimal() else None

@@ -13,8 +13,14 @@ import ssl
 from typing import Final
 
 from stretto.stores.kube.login.access import Login
-from stretto.stores.kube.login.messages import Answer, LostError, NotSentError, Request, why_not
-from stretto.stores.kube.transport.http1 import Reader, Target, bytes_of, target_of
+from stretto.stores.kube.login.messages import (
+    HttpRequest,
+    HttpResponse,
+    LostError,
+    NotSentError,
+    connection_problem,
+)
+from stretto.stores.kube.transport.http1 import RequestTarget, ResponseReader, bytes_of, target_of
 from stretto.stores.kube.transport.options import KubeOptions
 
 _AT_ONCE: Final = 1 << 16
@@ -35,8 +41,8 @@ class Connection:
         self.is_closed = False
         self._sock = sock
         self._loop = asyncio.get_running_loop()
-        self._reader = Reader(most)
-        self._waiter: asyncio.Future[Answer] | None = None
+        self._reader = ResponseReader(most)
+        self._waiter: asyncio.Future[HttpResponse] | None = None
         self._left = memoryview(b"")
         self._loop.add_reader(sock, self._readable)
         self._poll = select.poll()
@@ -51,7 +57,7 @@ class Connection:
             self._readable()
         return not self.is_closed
 
-    async def exchange(self, data: bytes, seconds: float) -> Answer:
+    async def exchange(self, data: bytes, seconds: float) -> HttpResponse:
         """Send a request and read its answer.
 
         Raises:
@@ -61,7 +67,7 @@ class Connection:
         timer = self._loop.call_later(seconds, self._lost, "the answer did not come in time")
         try:
             self._send(memoryview(data))
-            answer: Answer = await waiter
+            answer: HttpResponse = await waiter
             return answer
         except BaseException:
             self.close()
@@ -91,7 +97,7 @@ class Connection:
                 self._loop.add_writer(self._sock, self._writable)
                 return
             except OSError as error:
-                self._lost(why_not(error))
+                self._lost(connection_problem(error))
                 return
         self._left = data
 
@@ -107,7 +113,7 @@ class Connection:
             except _NOT_NOW:
                 return
             except OSError as error:
-                self._lost(why_not(error))
+                self._lost(connection_problem(error))
                 self.close()
                 return
             if not self._take(data):
@@ -137,7 +143,7 @@ class Connection:
             self.close()
         return False
 
-    def _gone(self, answer: Answer | None) -> None:
+    def _gone(self, answer: HttpResponse | None) -> None:
         """The server has closed the connection."""
         if answer is not None and self._waiter is not None:
             self._waiter.set_result(answer)
@@ -149,18 +155,18 @@ class Connection:
             self._waiter.set_exception(LostError(why))
 
 
-class Kept:
+class ConnectionPool:
     """The connections of one line; there are as many as requests were under way at once."""
 
     def __init__(self, options: KubeOptions) -> None:
         """None is open yet."""
         self._options = options
         self._login: Login | None = None
-        self._target: Target | None = None
+        self._target: RequestTarget | None = None
         self._idle: list[Connection] = []
         self._open: set[Connection] = set()
 
-    async def exchange(self, login: Login, request: Request) -> Answer:
+    async def exchange(self, login: Login, request: HttpRequest) -> HttpResponse:
         """Send a request on a connection that is free, or on a new one.
 
         Raises:
@@ -195,7 +201,7 @@ class Kept:
         self._open.clear()
         self._idle.clear()
 
-    def _target_of(self, login: Login) -> Target:
+    def _target_of(self, login: Login) -> RequestTarget:
         """Where requests go; another login has connections of its own."""
         if self._target is not None and login is self._login:
             return self._target
@@ -223,7 +229,7 @@ class Kept:
             self._open.discard(connection)
         return None
 
-    async def _connected(self, login: Login, target: Target) -> Connection:
+    async def _connected(self, login: Login, target: RequestTarget) -> Connection:
         seconds = self._options.connect
         try:
             async with asyncio.timeout(seconds):
@@ -234,18 +240,18 @@ class Kept:
         except TimeoutError as error:
             raise NotSentError(f"no connection within {seconds:g} s") from error
         except (ssl.SSLEOFError, ssl.SSLZeroReturnError) as error:
-            raise NotSentError(why_not(error)) from error
+            raise NotSentError(connection_problem(error)) from error
         except ssl.SSLError:
             raise
         except OSError as error:
-            raise NotSentError(why_not(error)) from error
+            raise NotSentError(connection_problem(error)) from error
         connection = Connection(sock, self._options.most_bytes)
         connection.idle_since = asyncio.get_running_loop().time()
         self._open.add(connection)
         return connection
 
 
-async def _connected_socket(target: Target, seconds: float) -> socket.socket:
+async def _connected_socket(target: RequestTarget, seconds: float) -> socket.socket:
     """A connected socket to the first address that takes one; each has its share of the time."""
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)

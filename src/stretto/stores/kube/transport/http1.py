@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from stretto.stores.kube.login.access import Login
-from stretto.stores.kube.login.messages import JSON, Answer, LostError, Request
+from stretto.stores.kube.login.messages import JSON, HttpRequest, HttpResponse, LostError
 
 _MOST_HEAD: Final = 1 << 16
 """Bytes of an answer's head at most."""
@@ -20,7 +20,7 @@ _EMPTY: Final = (204, 304)
 """Answers without a body."""
 
 
-class Target(NamedTuple):
+class RequestTarget(NamedTuple):
     """Where requests of one login go, and the parts that they share."""
 
     #: Host to connect to.
@@ -33,7 +33,7 @@ class Target(NamedTuple):
     headers: str
 
 
-def target_of(login: Login) -> Target:
+def target_of(login: Login) -> RequestTarget:
     """What all requests of a login share."""
     parts = urlsplit(login.server)
     port = parts.port or _PORTS[parts.scheme]
@@ -41,10 +41,10 @@ def target_of(login: Login) -> Target:
     if login.authorization:
         lines.append(f"Authorization: {login.authorization}")
     headers = "".join(f"\r\n{line}" for line in lines)
-    return Target(parts.hostname or "", port, parts.path, headers)
+    return RequestTarget(parts.hostname or "", port, parts.path, headers)
 
 
-def bytes_of(request: Request, target: Target) -> bytes:
+def bytes_of(request: HttpRequest, target: RequestTarget) -> bytes:
     """A request as it is sent; paths are quoted already."""
     start = f"{request.method} {target.base}{request.path} HTTP/1.1{target.headers}"
     if not request.body:
@@ -55,7 +55,7 @@ def bytes_of(request: Request, target: Target) -> bytes:
     return (start + rest).encode("ascii") + request.body
 
 
-class Reader:
+class ResponseReader:
     """Bytes of one connection as answers, one at a time."""
 
     def __init__(self, most: int) -> None:
@@ -63,9 +63,9 @@ class Reader:
         self._most = most
         self._data = bytearray()
         self._body = bytearray()
-        self._head: _Head | None = None
+        self._head: _ResponseHead | None = None
 
-    def feed(self, data: bytes) -> tuple[Answer, bool] | None:
+    def feed(self, data: bytes) -> tuple[HttpResponse, bool] | None:
         """Take in what has come: the answer once it is whole, and whether the line may be kept.
 
         Raises:
@@ -86,15 +86,15 @@ class Reader:
             raise LostError("more came than was asked for")
         return self._ended(head, self._data)
 
-    def end(self) -> Answer | None:
+    def end(self) -> HttpResponse | None:
         """The server has closed the line: the answer, where this is how it ends."""
         head = self._head
         if head is None or head.chunked or head.length is not None:
             return None
         return self._ended(head, self._data)[0]
 
-    def _ended(self, head: "_Head", body: bytearray) -> tuple[Answer, bool]:
-        answer = Answer(head.status, bytes(body), head.retry_after)
+    def _ended(self, head: "_ResponseHead", body: bytearray) -> tuple[HttpResponse, bool]:
+        answer = HttpResponse(head.status, bytes(body), head.retry_after)
         stays = head.stays and (body is self._data or not self._data)
         self._head, self._data, self._body = None, bytearray(), bytearray()
         return answer, stays
@@ -141,7 +141,7 @@ class Reader:
             raise LostError(f"an answer of more than {self._most} bytes")
 
 
-class _Head(NamedTuple):
+class _ResponseHead(NamedTuple):
     """What the head of an answer says."""
 
     #: HTTP status.
@@ -156,7 +156,7 @@ class _Head(NamedTuple):
     retry_after: float | None
 
 
-def _head_of(head: bytes) -> _Head:
+def _head_of(head: bytes) -> _ResponseHead:
     first, *lines = head.split(b"\r\n")
     version, _, rest = first.partition(b" ")
     if not version.startswith(b"HTTP/1.") or not rest[:3].isdigit():
@@ -180,4 +180,4 @@ def _head_of(head: bytes) -> _Head:
                 retry = float(value)
     if status in _EMPTY or status < 200:
         length, chunked = 0, False
-    return _Head(status, None if chunked else length, chunked, stays, retry)
+    return _ResponseHead(status, None if chunked else length, chunked, stays, retry)

@@ -12,7 +12,7 @@ from typing import Final
 from stretto.api.wire.kinds import EVENT, LEASE, Kind
 
 
-class Lane(Enum):
+class RequestLane(Enum):
     """What a request is for."""
 
     LEASE = "lease"
@@ -27,37 +27,37 @@ class Lane(Enum):
     READ = "read"
 
 
-WIDTH: Final[dict[Lane, int]] = {
-    Lane.LEASE: 2,
-    Lane.REVIEW: 2,
-    Lane.BIND: 128,
-    Lane.EVICT: 32,
-    Lane.STATUS: 8,
-    Lane.EVENT: 4,
-    Lane.WRITE: 16,
-    Lane.READ: 8,
+WIDTH: Final[dict[RequestLane, int]] = {
+    RequestLane.LEASE: 2,
+    RequestLane.REVIEW: 2,
+    RequestLane.BIND: 128,
+    RequestLane.EVICT: 32,
+    RequestLane.STATUS: 8,
+    RequestLane.EVENT: 4,
+    RequestLane.WRITE: 16,
+    RequestLane.READ: 8,
 }
 """Requests of a lane that may be under way at once. etcd writes together what comes together, so a
 bind costs it half as much 128 at a time as 32; a server without fair queueing sheds what is beyond
 200 writes by default."""
 
 
-UNFENCED: Final = frozenset({Lane.LEASE, Lane.REVIEW})
+UNFENCED: Final = frozenset({RequestLane.LEASE, RequestLane.REVIEW})
 """Lanes of what a standby may send too: it changes nothing that a leader decides."""
 
 
-def lane_of(kind: Kind, otherwise: Lane) -> Lane:
+def lane_of(kind: Kind, otherwise: RequestLane) -> RequestLane:
     """The lane of a request about a kind: leases and events have theirs whatever the verb is."""
     if kind == LEASE:
-        return Lane.LEASE
-    return Lane.EVENT if kind == EVENT else otherwise
+        return RequestLane.LEASE
+    return RequestLane.EVENT if kind == EVENT else otherwise
 
 
 _STEADY: Final = 8
 """Answers for each request at once before one more is let in beside them."""
 
 
-class Gate:
+class LaneGate:
     """The way into one lane: so many at once, fewer while the server has no time for them.
 
     A server that turns requests away halves what is sent at once, and each round of answers that it

@@ -16,10 +16,15 @@ import msgspec
 
 from stretto.base.errors import StrettoError, UnreachableError
 from stretto.base.rng import Rng
-from stretto.stores.kube.login.messages import Answer, LostError, NotSentError, Request
-from stretto.stores.kube.transport.answers import refused, status_of, unknown, unsent
-from stretto.stores.kube.transport.client import Line
-from stretto.stores.kube.transport.lanes import UNFENCED, WIDTH, Gate, Lane
+from stretto.stores.kube.login.messages import HttpRequest, HttpResponse, LostError, NotSentError
+from stretto.stores.kube.transport.answers import (
+    refused_reply,
+    status_of,
+    unknown_reply,
+    unsent_reply,
+)
+from stretto.stores.kube.transport.client import HttpClient
+from stretto.stores.kube.transport.lanes import UNFENCED, WIDTH, LaneGate, RequestLane
 from stretto.stores.kube.transport.options import Backoff, KubeOptions
 from stretto.stores.store import Replies, Reply
 
@@ -31,7 +36,7 @@ _OF_THE_CALLER: Final = (401, 403)
 """Answers that say who may not ask, and nothing of an earlier try that may have been done."""
 
 
-class Batch:
+class WriteBatch:
     """One write call: how long it may still be patient, and whether it has given up."""
 
     def __init__(self, patience: float, reign: int = 0) -> None:
@@ -53,12 +58,12 @@ class Batch:
         return now + seconds < max(self._began, since) + self._patience
 
 
-class Patience:
+class RetryDeadline:
     """One read: how long it is tried again, and with which waits."""
 
-    def __init__(self, line: Line, rng: Rng) -> None:
+    def __init__(self, line: HttpClient, rng: Rng) -> None:
         self._line = line
-        self._batch = Batch(line.options.read_patience)
+        self._batch = WriteBatch(line.options.read_patience)
         self._backoff = Backoff(line.options, rng)
 
     async def wait(self, why: str, asked: float | None) -> None:
@@ -74,27 +79,27 @@ class Patience:
         await asyncio.sleep(pause)
 
 
-class Write(msgspec.Struct, frozen=True):
+class WriteInFlight(msgspec.Struct, frozen=True):
     """One write on its way."""
 
     #: Its lane.
-    lane: Lane
+    lane: RequestLane
     #: The request.
-    request: Request
+    request: HttpRequest
     #: In words, with verb and resource, such as ``create pods/binding``.
     what: str
     #: Doing it twice is the same as once, so a lost answer may be asked for again.
     repeatable: bool = False
 
 
-class Sender:
+class RequestSender:
     """Sends requests through the lanes of one line."""
 
-    def __init__(self, line: Line, rng: Rng) -> None:
+    def __init__(self, line: HttpClient, rng: Rng) -> None:
         #: The connections.
         self.line = line
         self._rng = rng
-        self._gates = {lane: Gate(width) for lane, width in WIDTH.items()}
+        self._gates = {lane: LaneGate(width) for lane, width in WIDTH.items()}
         #: Places for batches: one begins as the one before it has no more to send.
         self._places = {lane: asyncio.Semaphore(width) for lane, width in WIDTH.items()}
         #: Whether writes may be begun now, leases and reviews aside: only a leader's may.
@@ -115,7 +120,7 @@ class Sender:
 
     # ------------------------------------------------------------ reads
 
-    async def read(self, path: str, lane: Lane = Lane.READ) -> Answer:
+    async def read(self, path: str, lane: RequestLane = RequestLane.READ) -> HttpResponse:
         """An answer to a GET that is no sign of load or failure; a 4xx is an answer.
 
         Raises:
@@ -126,7 +131,7 @@ class Sender:
             asked = None
             try:
                 async with gate:
-                    answer = await self.line.exchange(Request("GET", path))
+                    answer = await self.line.exchange(HttpRequest("GET", path))
                 if answer.status != 429 and answer.status < 500:
                     return answer
                 why, asked = status_of(answer).message, answer.retry_after
@@ -134,13 +139,13 @@ class Sender:
                 why = str(error)
             await patience.wait(why, asked)
 
-    def patience(self) -> Patience:
+    def patience(self) -> RetryDeadline:
         """The patience for a read that begins now."""
-        return Patience(self.line, self._rng)
+        return RetryDeadline(self.line, self._rng)
 
     # ------------------------------------------------------------ writes
 
-    async def write(self, write: Write, batch: Batch) -> Answer | Reply:
+    async def write(self, write: WriteInFlight, batch: WriteBatch) -> HttpResponse | Reply:
         """The server's answer to a write, or the reply where there is none to be had."""
         backoff, gate = Backoff(self.options, self._rng), self._gates[write.lane]
         maybe, may_send = "", self._fence_of(write.lane, batch)
@@ -156,7 +161,7 @@ class Sender:
                 if not _is_for_now(answer):
                     gate.answered()
                     if maybe and answer.status in _OF_THE_CALLER:
-                        return unknown(write.what, maybe)
+                        return unknown_reply(write.what, maybe)
                     return answer
                 why, asked = status_of(answer).message, answer.retry_after
                 if answer.status == 429:
@@ -179,7 +184,7 @@ class Sender:
                 return self._given_up(write, maybe, answer, why)
             await asyncio.sleep(pause)
 
-    async def _exchanged(self, write: Write, may_send: Callable[[], bool]) -> Answer:
+    async def _exchanged(self, write: WriteInFlight, may_send: Callable[[], bool]) -> HttpResponse:
         """Send a write, and have it counted while nobody knows what becomes of it."""
         counts = write.lane not in UNFENCED
         self.under_way += counts
@@ -188,36 +193,38 @@ class Sender:
         finally:
             self.under_way -= counts
 
-    def _fence_of(self, lane: Lane, batch: Batch) -> Callable[[], bool]:
+    def _fence_of(self, lane: RequestLane, batch: WriteBatch) -> Callable[[], bool]:
         """Whether a write of a lane may be sent now; asked again once its turn has come."""
         if lane in UNFENCED:
             return lambda: True
         return lambda: self._reigns == batch.reign and self.may_write()
 
-    def _given_up(self, write: Write, maybe: str, answer: Answer | None, why: str) -> Reply:
+    def _given_up(
+        self, write: WriteInFlight, maybe: str, answer: HttpResponse | None, why: str
+    ) -> Reply:
         """The reply to a write that is not tried again."""
         if maybe or answer is None:
             return self._without(write, maybe, why)
-        return refused(answer, write.what)
+        return refused_reply(answer, write.what)
 
-    def _without(self, write: Write, maybe: str, why: str) -> Reply:
-        return unknown(write.what, maybe) if maybe else unsent(write.what, why)
+    def _without(self, write: WriteInFlight, maybe: str, why: str) -> Reply:
+        return unknown_reply(write.what, maybe) if maybe else unsent_reply(write.what, why)
 
     # ------------------------------------------------------------ batches
 
     async def all(
         self,
         items: Sequence[T],
-        lane: Lane,
+        lane: RequestLane,
         key: Callable[[T], Hashable],
-        send: Callable[[T, Batch], Awaitable[Reply]],
+        send: Callable[[T, WriteBatch], Awaitable[Reply]],
     ) -> Replies:
         """Send a batch, side by side as wide as its lane, and answer it in its order.
 
         Items with the same key (the same object) go one after the other, in their order. A batch
         that is sent behind another begins as that one has fewer left than the lane is wide.
         """
-        batch, places = Batch(self.options.write_patience, self._reigns), self._places[lane]
+        batch, places = WriteBatch(self.options.write_patience, self._reigns), self._places[lane]
         chains: dict[Hashable, list[int]] = {}
         for index, item in enumerate(items):
             chains.setdefault(key(item), []).append(index)
@@ -243,7 +250,7 @@ class Sender:
         return [replies[index] for index in range(len(items))]
 
 
-def _is_for_now(answer: Answer) -> bool:
+def _is_for_now(answer: HttpResponse) -> bool:
     """Whether an answer says nothing but "not now": load, or a failure inside."""
     if answer.status == 429:
         return not status_of(answer).names(_BUDGET)

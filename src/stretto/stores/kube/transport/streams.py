@@ -7,13 +7,13 @@ from typing import Final
 import aiohttp
 import msgspec
 
-from stretto.stores.kube.login.messages import Answer, LostError, SilentError
-from stretto.stores.kube.transport.client import seconds_asked
+from stretto.stores.kube.login.messages import HttpResponse, LostError, SilentError
+from stretto.stores.kube.transport.client import retry_after_header
 
 _INITIAL_END: Final = b'"k8s.io/initial-events-end"'
 
 
-class Change(msgspec.Struct, frozen=True, gc=False):
+class WatchLine(msgspec.Struct, frozen=True, gc=False):
     """One line of a watch."""
 
     #: ``ADDED``, ``MODIFIED``, ``DELETED``, ``BOOKMARK`` or ``ERROR``.
@@ -27,12 +27,12 @@ class Change(msgspec.Struct, frozen=True, gc=False):
         return self.type == "BOOKMARK" and _INITIAL_END in bytes(self.object)
 
 
-_DECODER: Final = msgspec.json.Decoder(Change)
+_DECODER: Final = msgspec.json.Decoder(WatchLine)
 _REFUSAL: Final = 4096
 """Bytes read of an answer that refuses a stream."""
 
 
-async def refusal_of(response: aiohttp.ClientResponse, seconds: float) -> Answer:
+async def refusal_of(response: aiohttp.ClientResponse, seconds: float) -> HttpResponse:
     """The answer that came in place of a stream, as far as it matters.
 
     Raises:
@@ -48,12 +48,12 @@ async def refusal_of(response: aiohttp.ClientResponse, seconds: float) -> Answer
     except (aiohttp.ClientError, OSError) as error:  # of which TimeoutError is one
         said = str(error) or type(error).__name__
         raise LostError(f"HTTP status {response.status}, and no more of it: {said}") from error
-    return Answer(response.status, body[:_REFUSAL], seconds_asked(response))
+    return HttpResponse(response.status, body[:_REFUSAL], retry_after_header(response))
 
 
 async def changes_of(
     response: aiohttp.ClientResponse, most_line: int
-) -> AsyncIterator[list[Change]]:
+) -> AsyncIterator[list[WatchLine]]:
     """The changes of a stream as they arrive, in batches; ends when the server ends it.
 
     Raises:
@@ -76,7 +76,7 @@ async def changes_of(
         raise LostError(f"a stream that is none: {error}") from error
 
 
-def _change_of(line: bytes) -> Change | None:
+def _change_of(line: bytes) -> WatchLine | None:
     """The change that a line tells; none of an object so deep that nobody could read it.
 
     A server takes ten thousand levels where a kind leaves them to its users: such an object is
