@@ -25,7 +25,7 @@ ADMIN: Final = "admin"
 _HOSTS: Final = ("localhost", "127.0.0.1")
 
 
-class User(msgspec.Struct, frozen=True):
+class CertificateUser(msgspec.Struct, frozen=True):
     """A user of the API server."""
 
     #: Name in the API server's eyes.
@@ -46,7 +46,7 @@ class KeyPair(NamedTuple):
 class Credentials:
     """All secrets of one run, in one folder."""
 
-    def __init__(self, folder: Path, users: Sequence[User] = ()) -> None:
+    def __init__(self, folder: Path, users: Sequence[CertificateUser] = ()) -> None:
         """Make an authority, the server's certificate, the key of service accounts and tokens."""
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o700)
@@ -65,7 +65,7 @@ class Credentials:
         self.tokens: dict[str, str] = {}
         #: File of the tokens, as the API server reads it.
         self.token_file = folder / "tokens.csv"
-        for user in (User(ADMIN, ("system:masters",)), *users):
+        for user in (CertificateUser(ADMIN, ("system:masters",)), *users):
             self.tokens[user.name] = secrets.token_hex(24)
         listed = {user.name: user.groups for user in users} | {ADMIN: ("system:masters",)}
         lines = [
@@ -74,7 +74,7 @@ class Credentials:
         ]
         self.token_file.write_text("".join(lines), encoding="utf-8")
 
-    def client(self, user: User, days: int = DAYS) -> KeyPair:
+    def client(self, user: CertificateUser, days: int = DAYS) -> KeyPair:
         """A client certificate: the user's name is its CN, the groups are its organisations.
 
         Args:

@@ -6,17 +6,17 @@ from pathlib import Path
 
 from cryptography import x509
 
-from stretto_lab.control_plane.credentials import Credentials, User
+from stretto_lab.control_plane.credentials import CertificateUser, Credentials
 
 
 def test_a_client_certificate_names_its_user_and_groups(tmp_path: Path) -> None:
-    pair = Credentials(tmp_path).client(User("ann", ("a", "b")))
+    pair = Credentials(tmp_path).client(CertificateUser("ann", ("a", "b")))
     subject = x509.load_pem_x509_certificate(pair.cert.read_bytes()).subject
     assert [each.value for each in subject] == ["ann", "a", "b"]
 
 
 def test_an_expired_certificate_ended_so_many_days_ago(tmp_path: Path) -> None:
-    pair = Credentials(tmp_path).client(User("ann"), days=-1)
+    pair = Credentials(tmp_path).client(CertificateUser("ann"), days=-1)
     certificate = x509.load_pem_x509_certificate(pair.cert.read_bytes())
     now = datetime.now(UTC)
     assert certificate.not_valid_before_utc < certificate.not_valid_after_utc < now
