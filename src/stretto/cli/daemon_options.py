@@ -93,7 +93,7 @@ _FOR_ALL: Final = (
         "--tier",
         type=click.Choice(["auto", "numba", "numpy"]),
         default="auto",
-        help="Kernels: compiled (numba), plain (numpy), or what is installed [auto].",
+        help="Kernels: compiled (numba), NumPy (numpy), or compiled once they exist [auto].",
     ),
 )
 

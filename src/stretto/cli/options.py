@@ -25,7 +25,7 @@ TIER: Final = click.option(
     "--tier",
     type=click.Choice(["auto", "numba", "numpy"]),
     default="auto",
-    help="Kernels: compiled (numba), plain (numpy), or what is installed [auto].",
+    help="Kernels: compiled (numba), NumPy (numpy), or compiled once they exist [auto].",
 )
 #: Rules of the user's own, for verbs that take a profile.
 PLUGIN: Final = click.option(

@@ -40,6 +40,7 @@ VERBS: Final[Mapping[str, Verb]] = {
     "queues": Verb(f"{_HERE}.queues:queues", "Show the queue tree: shares, use and waiting pods."),
     "shards": Verb(f"{_HERE}.queues:shards", "Show the shards: their nodes and their decisions."),
     "doctor": Verb(f"{_HERE}.doctor:doctor", "Check every law on a state and report violations."),
+    "kernels": Verb(f"{_HERE}.kernels:kernels", "Compile the kernels ahead of the first run."),
     "scheduler": Verb(f"{_HERE}.scheduler:scheduler", "Schedule the pods of a Kubernetes cluster."),
     "dispatcher": Verb(
         f"{_HERE}.roles:dispatcher", "Run one role: order pods and send them to shards."

@@ -49,6 +49,7 @@ def test_a_name_near_to_nothing_is_answered_with_all() -> None:
         (errors.StrettoError, ExitCode.ERROR),
         (errors.InputError, ExitCode.USAGE),
         (errors.UnknownNameError, ExitCode.USAGE),
+        (errors.MissingExtraError, ExitCode.USAGE),
         (errors.DoesNotFitError, ExitCode.DOES_NOT_FIT),
         (errors.TimeoutExpiredError, ExitCode.TIMEOUT),
         (errors.NotAllowedError, ExitCode.NOT_ALLOWED),

@@ -16,6 +16,7 @@ from stretto.cli.commands.replaying import (
     refuse_options,
     what_if_options,
 )
+from stretto.cli.kernels.tier import tier_of
 from stretto.cli.options import INPUT_FILE, CommandContext
 
 if TYPE_CHECKING:
@@ -120,6 +121,7 @@ def compare(common: CommandContext, asked: CompareOptions) -> None:
 
     With a recording of a cluster (stretto record): as it was, beside what if.
     """
+    tier_of("auto", common.console.note)  # starts the compiler where kernels are missing
     if asked.recording is not None:
         refuse_options(_OF_TRACES, "no such option with a recording", "it is for traces")
         words = (asked.add_nodes, asked.drain, asked.burst, asked.queue_share, asked.plugin)

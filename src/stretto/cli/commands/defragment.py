@@ -7,6 +7,7 @@ import click
 
 from stretto.cli import options
 from stretto.cli.console import Console
+from stretto.cli.kernels.tier import tier_of
 from stretto.cli.options import CommandContext
 from stretto.explain.words.amounts import format_count
 
@@ -74,12 +75,13 @@ def defragment(common: CommandContext, asked: DefragmentOptions) -> None:
     from stretto.sim.setup import SchedulingRules
     from stretto.state.work.rescheduling import ReschedulingGoal
 
-    state = state_of(asked.on, SchedulingRules("", asked.tier))
+    tier = tier_of(asked.tier, common.console.note)
+    state = state_of(asked.on, SchedulingRules("", tier))
     copy = Sandbox(state)
     copy.settle()
     plane = copy.plane
     rescheduler = Rescheduler(plane.cluster, plane.units, copy.store, plane.budgets)
-    plan = rescheduler.plan(ReschedulingGoal(asked.goal), asked.budget, asked.tier)
+    plan = rescheduler.plan(ReschedulingGoal(asked.goal), asked.budget, tier)
     _show(common.console, plan, state.title)
     told = {
         "goal": plan.goal.value,

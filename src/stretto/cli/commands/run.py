@@ -15,6 +15,7 @@ from stretto.cli.commands import plugins
 from stretto.cli.commands.monitor import Monitor
 from stretto.cli.console import Console
 from stretto.cli.interrupts import DeferredInterrupt
+from stretto.cli.kernels.tier import tier_of
 from stretto.cli.options import CommandContext
 
 if TYPE_CHECKING:
@@ -129,12 +130,13 @@ def run(common: CommandContext, asked: RunOptions) -> None:
     check_scenario(scenario)
     source = profile_source(scenario, asked.policy, asked.profile, asked.plugin)
     out = _out_folder(common.out, scenario.name)
+    tier = tier_of(asked.tier, common.console.note)
     rng, clock = Rng(scenario.seed), WallClock()
     feed = materialise(scenario, rng)
     with closing(open_store(asked.store, clock, rng.child("store"))) as store:
         feeder = Feeder(feed, store, scenario.name)
         events = asked.store != "memory" if asked.events is None else asked.events
-        rules = SchedulingRules(source, asked.tier, events, asked.plugin)
+        rules = SchedulingRules(source, tier, events, asked.plugin)
         site = build_site(scenario, feed, rules, store, clock)
         plugins.warn_unused(common.console, asked.plugin, site.plane.config.profile)
         monitor = Monitor(site.plane, asked.metrics_file, asked.metrics_port)

@@ -10,6 +10,7 @@ import click
 from stretto.cli import options
 from stretto.cli.daemon_options import DaemonOptions, daemon_options
 from stretto.cli.interrupts import DeferredInterrupt, on_hangup
+from stretto.cli.kernels.tier import tier_of
 from stretto.cli.options import CommandContext
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ def serve(
     from stretto.daemons.logs import Log, LogFormat
     from stretto.daemons.profiles import ProfileFile
     from stretto.daemons.scheduler import LINE, SchedulerConfig, SchedulerDaemon
+    from stretto.framework.kernels.tiers import resolve
     from stretto.framework.profile.profile import load_profile
     from stretto.plane import Plane
     from stretto.stores.kube.login.access import access_from
@@ -68,7 +70,8 @@ def serve(
     profiles = ProfileFile(asked.profile, load_profile, clock, log)
     identity = f"{socket.gethostname()}_{os.getpid()}_{clock.now():.6f}"
     rng = Rng(common.seed).child(identity)
-    plane = _plane(asked, shards, profiles.good)
+    tier = tier_of(asked.tier, log.info)
+    plane = _plane(asked, shards, profiles.good, tier)
     certificate = _certificate(asked)
     config = SchedulerConfig(plane, asked.bind_address, certificate, make or Plane)
     namespace, _, name = asked.lease.partition("/")
@@ -81,7 +84,9 @@ def serve(
             lease = LeaseConfig.of_duration(asked.lease_duration, namespace, name, identity)
             elector = LeaderElector(store, lease, clock)
         daemon = SchedulerDaemon(config, store, elector, clock, log)
-        daemon.follow(profiles, lambda profile: _plane(asked, shards, profile))
+        daemon.follow(profiles, lambda profile: _plane(asked, shards, profile, tier))
+        if asked.tier == "auto":
+            daemon.use_kernels_when(lambda: resolve("auto") == "numba")
         names = ",".join(sorted(plane.cluster.scheduler_names))
         log.info("scheduling", names=names, profile=profiles.good.name, identity=identity)
         with DeferredInterrupt() as held, on_hangup(profiles.ask):
@@ -91,11 +96,11 @@ def serve(
     log.info("stopped")
 
 
-def _plane(asked: DaemonOptions, shards: int, profile: "Profile") -> "PlaneConfig":
+def _plane(asked: DaemonOptions, shards: int, profile: "Profile", tier: str) -> "PlaneConfig":
     """What a plane is built from under a profile."""
     from stretto.daemons.scheduler import plane_config
 
-    return plane_config(profile, asked.scheduler_name, shards, asked.tier, report=asked.report)
+    return plane_config(profile, asked.scheduler_name, shards, tier, report=asked.report)
 
 
 def _certificate(asked: DaemonOptions) -> "ServingCertificate | None":

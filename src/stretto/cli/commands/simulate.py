@@ -17,6 +17,7 @@ from stretto.cli.commands.replaying import (
     what_if_options,
 )
 from stretto.cli.console import cell
+from stretto.cli.kernels.tier import tier_of
 from stretto.cli.options import INPUT_FILE, CommandContext
 
 if TYPE_CHECKING:
@@ -161,6 +162,7 @@ def simulate(common: CommandContext, asked: SimulateOptions) -> None:
     """
     import msgspec
 
+    tier_of("auto", common.console.note)  # starts the compiler where kernels are missing
     if asked.recording is not None:
         _simulate_recording(common, asked)
         return
