@@ -69,6 +69,7 @@ def test_each_error_has_its_exit_code(kind: type[errors.StrettoError], code: Exi
     [
         InputError("a", 1, "b", "c"),
         UnknownNameError("policy", "x", ["y"]),
+        errors.MissingExtraError("a tier", "kernels", "or another tier"),
         errors.NotFoundError("pod a/b", "the run has no such pod", "list them"),
         errors.TooOldError("3", "7"),
         errors.InvalidTransitionError("m", ExitCode.OK, ExitCode.ERROR, [ExitCode.USAGE]),

@@ -338,15 +338,17 @@ def _record(console: Console, job: _FinishedRun, told: dict[str, Any]) -> str:
 
 
 def _draw(console: Console, report: "RunReport", out: Path) -> list[str]:
-    """Draw the plots; without the plotting library say how to get it."""
-    from stretto.base.errors import NotAllowedError
+    """Draw the plots; without the plotting library, warn and name the extra."""
+    from stretto.base.errors import MissingExtraError
     from stretto.sim.plots import check_plots
     from stretto.sim.report import plots
 
     try:
         check_plots()
-    except NotAllowedError as error:
-        console.warn(str(error))
+    except MissingExtraError as error:
+        console.warn(
+            f"Plots skipped: matplotlib is not installed (pip install 'stretto[{error.extra}]')."
+        )
         return []
     drawn = plots(report)
     for name, content in drawn.items():
