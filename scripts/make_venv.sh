@@ -17,4 +17,4 @@ else
   install=("$venv/bin/python" -m pip install --disable-pip-version-check --progress-bar on)
 fi
 "${install[@]}" --require-hashes -r "$lock" >&2
-"${install[@]}" --no-deps --no-build-isolation --editable . --editable ./lab >&2
+"${install[@]}" --quiet --no-deps --no-build-isolation --editable . --editable ./lab >&2
