@@ -97,10 +97,13 @@ class KernelCache:
         return True
 
     def _marker(self, part: KernelSet) -> Path:
-        """The file that states so: compiled code is valid for one interpreter and processor."""
+        """The file that states so."""
+        return self.folder / f"kernels.{self._key()}.{part.value}"
+
+    def _key(self) -> str:
+        """Digest of what compiled code depends on: sources, interpreter, numba and processor."""
         facts = _sources_digest(self._kernels), sys.implementation.cache_tag, _numba(), _processor()
-        key = blake2b("\0".join(map(str, facts)).encode(), digest_size=8).hexdigest()
-        return self.folder / f"kernels.{key}.{part.value}"
+        return blake2b("\0".join(map(str, facts)).encode(), digest_size=8).hexdigest()
 
     # ------------------------------------------------------------ stale code
 
@@ -135,7 +138,7 @@ class KernelCache:
         """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            lock = (self.folder / "kernels.lock").open("w")
+            lock = (self.folder / f"kernels.{self._key()}.lock").open("w")
         except OSError:
             yield True  # the folder is read-only: there is nothing to protect
             return
