@@ -101,6 +101,10 @@ test-contract: $(DEV) ## Run the one suite of all stores
 test-docs: $(DEV) ## Run what the documents show
 	@$(FAMILY) docs 60 --doctest-modules src/stretto/base README.md ARCHITECTURE.md CONTRIBUTING.md docs tests/docs
 
+.PHONY: test-pythons
+test-pythons: $(DEV) ## Run unit, property and scenario tests on every other supported Python that is installed
+	@scripts/test_pythons.sh $(VENV) 3.11 3.12 3.13 3.14
+
 .PHONY: test-all
 test-all: test ## Run the long tests too (properties with many examples, full protocols, long chaos)
 	@MARKS="slow and not kube" $(FAMILY) slow 1200 --timeout 900 tests
@@ -160,5 +164,5 @@ lock: ## Make both lock files from pyproject.toml, for Python 3.11 to 3.14 (UPGR
 
 .PHONY: clean
 clean: ## Remove the environment, caches and outputs
-	rm -rf $(VENV) out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(VENV)-3.* out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
