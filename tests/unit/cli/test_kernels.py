@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from stretto.base.errors import StrettoError
 from stretto.cli.kernels import scenes, tier
-from stretto.cli.kernels.tier import tier_of
+from stretto.cli.kernels.tier import measured_tier, tier_of
 from stretto.cli.main import cli
 from stretto.framework.kernels import tiers
 from stretto.framework.kernels.cache import KernelCache, KernelSet
@@ -147,6 +147,12 @@ def test_numba_waits_for_the_compiler(desk: Desk) -> None:
     assert desk.tier("numba") == "numba"
     assert "--background" not in desk.processes[0]
     assert desk.notes[0].startswith("Compiling kernels (once per machine")
+
+
+def test_a_measurement_waits_for_the_compiler(desk: Desk) -> None:
+    assert measured_tier("auto", desk.notes.append) == "numba"
+    assert "--background" not in desk.processes[0]
+    assert measured_tier("numpy", desk.notes.append) == "numpy"
 
 
 def test_numba_fails_where_the_compiler_fails(desk: Desk) -> None:

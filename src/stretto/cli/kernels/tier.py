@@ -52,6 +52,16 @@ def tier_of(asked: str, note: Note) -> str:
     return tier
 
 
+def measured_tier(asked: str, note: Note) -> str:
+    """The tier of a measurement: ``auto`` waits for the compiler instead of measuring NumPy.
+
+    Raises:
+        MissingExtraError: ``numba`` was asked for and is not installed.
+        StrettoError: the kernels do not compile.
+    """
+    return tier_of("numba" if asked == "auto" and tiers.has_numba() else asked, note)
+
+
 def compile_now(note: Note) -> None:
     """Compile every kernel in a second process and wait for it.
 
