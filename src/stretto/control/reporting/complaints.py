@@ -21,7 +21,12 @@ from stretto.api.wire.kinds import (
     RESERVATION,
     Kind,
 )
-from stretto.control.reporting.wording import NOT_VALID, PodReport, complaint_event, condition_patch
+from stretto.control.reporting.wording import (
+    NOT_VALID,
+    PodReport,
+    complaint_event,
+    condition_patch,
+)
 from stretto.state.cluster.cluster import Cluster
 from stretto.stores.store import Patch, Record, Store
 
