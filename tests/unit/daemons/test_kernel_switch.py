@@ -11,7 +11,8 @@ from stretto.base.rng import Rng
 from stretto.daemons.logs import Log, LogFormat
 from stretto.daemons.scheduler import SchedulerConfig, SchedulerDaemon
 from stretto.framework.profile.profile import load_profile
-from stretto.plane import Plane, PlaneConfig
+from stretto.plane.config import PlaneConfig
+from stretto.plane.plane import Plane
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.store import Store
 
