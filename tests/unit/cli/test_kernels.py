@@ -111,6 +111,14 @@ def test_the_background_compiler_ends_where_another_process_compiles(
     assert desk.played == ["a", "b", "c"]
 
 
+def test_a_compiler_that_is_switched_off_marks_nothing(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    assert desk.kernels().exit_code == 2
+    assert not KernelCache().is_compiled(KernelSet.FIRST)
+
+
 def test_the_result_is_json_too(desk: Desk) -> None:
     told = json.loads(desk.kernels("--first", "--json", "-", "-q").stdout)
     assert told["schema"] == "stretto.kernels/v1"

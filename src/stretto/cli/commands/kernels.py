@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import click
 
-from stretto.base.errors import CheckFailedError, MissingExtraError
+from stretto.base.errors import CheckFailedError, InputError, MissingExtraError
 from stretto.cli import options
 from stretto.cli.console import Console
 from stretto.cli.options import CommandContext
@@ -60,7 +60,14 @@ def kernels(common: CommandContext, asked: KernelsOptions) -> None:
 
 
 def _compile(console: Console, cache: KernelCache, wanted: KernelSet) -> None:
-    """Play every scene that is not compiled yet."""
+    """Play every scene that is not compiled yet.
+
+    Raises:
+        InputError: the environment switches the compiler off.
+    """
+    switch = os.environ.get("NUMBA_DISABLE_JIT", "0")
+    if switch not in ("", "0"):
+        raise InputError("NUMBA_DISABLE_JIT", switch, "0, so that the kernels compile")
     from stretto.cli.kernels.scenes import SCENES
 
     cache.forget_stale()
