@@ -7,6 +7,7 @@ is never an error; errors are for bad input, I/O and bugs.
     StrettoError                      1  any other failure
     ├── InputError                    2  a file, a field or an option is invalid
     ├── UnknownNameError              2  no such policy, plugin, CRD, ... (suggests the nearest)
+    ├── MissingExtraError             2  an optional dependency is not installed
     ├── DoesNotFitError               3  pods do not fit, and all were required to
     ├── TimeoutExpiredError           4  the time limit was exceeded
     ├── NotAllowedError               5  permission or admission refused the request
@@ -107,6 +108,25 @@ class UnknownNameError(StrettoError):
         if self.nearest:
             return f"{text}; did you mean {' or '.join(self.nearest)}?"
         return f"{text}; known: {', '.join(self.known) or 'none'}"
+
+
+class MissingExtraError(StrettoError):
+    """An optional dependency is missing: the extra that installs it is named."""
+
+    exit_code = ExitCode.USAGE
+
+    def __init__(self, what: str, extra: str, hint: str = "") -> None:
+        super().__init__(what, extra, hint)
+        #: What needs it: a command, an option, a tier.
+        self.what = what
+        #: Name of the extra in pyproject.toml.
+        self.extra = extra
+        #: What to do instead.
+        self.hint = hint
+
+    def __str__(self) -> str:
+        text = f"{self.what} needs the extra {self.extra}: pip install 'stretto[{self.extra}]'"
+        return with_hint(text, self.hint)
 
 
 class _ReasonError(StrettoError):

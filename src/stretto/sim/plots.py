@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from stretto.base.errors import NotAllowedError
+from stretto.base.errors import MissingExtraError
 
 if TYPE_CHECKING:
     # Matplotlib costs a second to import, and most commands draw nothing.
@@ -53,23 +53,16 @@ class PlotTexts(msgspec.Struct, frozen=True):
     from_0: bool = False
 
 
-class PlotsUnavailableError(NotAllowedError):
-    """Plots cannot be drawn, because matplotlib is not installed."""
-
-    _verb = "cannot be drawn"
-
-
 def check_plots() -> None:
-    """Check that plots can be drawn, before any work.
+    """Refuse plots before any work where they cannot be drawn.
 
     Raises:
-        PlotsUnavailableError: matplotlib is not installed.
+        MissingExtraError: matplotlib is not installed.
     """
     try:
         import matplotlib  # noqa: F401, ICN001  (only whether it is installed)
     except ImportError as error:
-        hint = "pip install 'stretto[reports]'"
-        raise PlotsUnavailableError("plots", "matplotlib is not installed", hint) from error
+        raise MissingExtraError("drawing plots", "reports") from error
 
 
 def curves_png(lines: Sequence[PlotLine], words: PlotTexts) -> bytes:

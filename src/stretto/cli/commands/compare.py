@@ -16,6 +16,7 @@ from stretto.cli.commands.replaying import (
     refuse_options,
     what_if_options,
 )
+from stretto.cli.kernels.tier import tier_of
 from stretto.cli.options import INPUT_FILE, CommandContext
 
 if TYPE_CHECKING:
@@ -128,6 +129,7 @@ def compare(common: CommandContext, opts: CompareOptions) -> None:
 
     With a recording of a cluster (stretto record), the replay is compared with changed replays.
     """
+    tier_of("auto", common.console.note)  # starts the compiler if kernels are missing
     if opts.recording is not None:
         refuse_options(_OF_TRACES, "no such option with a recording", "it applies to traces")
         changes = (opts.add_nodes, opts.drain, opts.burst, opts.queue_share, opts.plugin)

@@ -7,6 +7,7 @@ import click
 
 from stretto.cli import options
 from stretto.cli.console import Console
+from stretto.cli.kernels.tier import tier_of
 from stretto.cli.options import CommandContext
 from stretto.explain.words.amounts import format_count
 
@@ -74,12 +75,13 @@ def defragment(common: CommandContext, opts: DefragmentOptions) -> None:
     from stretto.sim.history.state_source import state_of
     from stretto.state.work.rescheduling import ReschedulingGoal
 
-    state = state_of(opts.on, SchedulingRules("", opts.tier))
+    tier = tier_of(opts.tier, common.console.note)
+    state = state_of(opts.on, SchedulingRules("", tier))
     copy = PlaneCopy(state)
     copy.settle()
     plane = copy.plane
     rescheduler = Rescheduler(plane.cluster, plane.units, copy.store, plane.budgets)
-    plan = rescheduler.plan(ReschedulingGoal(opts.goal), opts.budget, opts.tier)
+    plan = rescheduler.plan(ReschedulingGoal(opts.goal), opts.budget, tier)
     _show(common.console, plan, state.title)
     fields = {
         "goal": plan.goal.value,

@@ -1,7 +1,7 @@
 """``stretto plan``: what would happen if objects were submitted now."""
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from stretto.base.errors import DoesNotFitError, InputError
 from stretto.cli import options
 from stretto.cli.cluster_source import ClusterOptions, cluster_options, state_in
 from stretto.cli.console import Console
+from stretto.cli.kernels.tier import tier_of
 from stretto.cli.options import CommandContext
 from stretto.explain.words.amounts import format_count
 
@@ -92,6 +93,7 @@ def plan(common: CommandContext, opts: PlanOptions) -> None:
     from stretto.sim.history.state_source import state_of
 
     opts.check("--on", opts.on)
+    opts = replace(opts, tier=tier_of(opts.tier, common.console.note))
     if opts.reads_cluster:
         state = state_in(common, opts, plugins=opts.plugin).state
     else:

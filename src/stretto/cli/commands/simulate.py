@@ -21,6 +21,7 @@ from stretto.cli.commands.traces import (
     simulate_trace,
 )
 from stretto.cli.console import cell
+from stretto.cli.kernels.tier import tier_of
 from stretto.cli.options import INPUT_FILE, CommandContext
 from stretto.explain.words.amounts import format_count
 
@@ -57,9 +58,7 @@ _LABELS: Final[Mapping[str, str]] = {
     out=True,
 )
 @click.argument("recording", type=INPUT_FILE, required=False)
-@click.option(
-    "--format", metavar="NAME", help="Trace format: openb, philly, azure-vm or a package's."
-)
+@click.option("--format", metavar="NAME", help="openb, philly, azure-vm or a package's.")
 @click.option("--pods", type=INPUT_FILE, help="The list of pods, jobs or VMs.")
 @click.option("--nodes", type=INPUT_FILE, help="A node list in openb format.")
 @click.option("--nodes-like", metavar="SHAPE:N", help="N nodes of a shape: 64cpu-256gib:200.")
@@ -101,6 +100,7 @@ def simulate(common: CommandContext, opts: SimulateOptions) -> None:
     """
     import msgspec
 
+    tier_of("auto", common.console.note)  # starts the compiler if kernels are missing
     if opts.recording is not None:
         _simulate_recording(common, opts)
         return

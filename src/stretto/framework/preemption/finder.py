@@ -402,7 +402,7 @@ class VictimFinder:
 
 def search_of(tier: str) -> SearchKernels:
     """The searches of a kernel tier."""
-    if kernel(tier).name == "numpy":
+    if not kernel(tier).compiles_searches:
         return SearchKernels(search, None)
     from stretto.framework.kernels.victims import best_of_many
     from stretto.framework.kernels.victims import search as compiled

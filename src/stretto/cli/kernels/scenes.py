@@ -1,19 +1,16 @@
-"""Compile every kernel for this machine, by a small scene for each: what runs later starts at once.
+"""Small clusters in virtual time, one for each group of kernels: playing a scene compiles them.
 
-    python scripts/compile_kernels.py          # all of them: three minutes
-    python scripts/compile_kernels.py --first  # those of a first run: a minute
-
-A kernel is compiled when it is first called, and kept beside the sources; a first run, or a test
-with a time limit, should not pay for that. Without numba there is nothing to do.
+numba compiles a kernel when it is first called. The scenes call every kernel with the types of
+real runs, so that afterwards no decision waits for the compiler.
 """
 
-import sys
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+from unittest.mock import patch
 
 from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE
 from stretto.framework.groups import calls
-from stretto.framework.kernels.tiers import has_numba
+from stretto.framework.kernels.cache import KernelSet
 from stretto.framework.preemption.finder import ALIKE
 from stretto.testing import Harness, make_node, make_pod, make_report, numa_notes
 
@@ -22,13 +19,18 @@ POLICIES = ("fgd", "best-fit", "dot-prod", "gpu-packing", "gpu-clustering", "ran
 
 
 def nodes(**more: Any) -> list[bytes]:
-    """Four machines in two zones."""
+    """Four nodes in two zones."""
     return [make_node(f"n{i}", zone=f"z{i % 2}", **more) for i in range(4)]
 
 
+def site_of(hosts: list[bytes], profile: str = "default", **config: Any) -> Harness:
+    """A cluster of these nodes that uses the compiled kernels."""
+    return Harness(hosts, profile=profile, config={"tier": "numba", **config})
+
+
 def plain() -> None:
-    """Amounts, ports, gangs; two shards, so that claims are judged again."""
-    site = Harness(nodes(), config={"shards": 2, "partition": False})
+    """Amounts, host ports and gangs; two shards, so that the binder checks claims again."""
+    site = site_of(nodes(), shards=2, partition=False)
     site.group("gang", 3)
     site.submit(*(make_pod(f"g{i}", group="gang") for i in range(3)))
     site.submit(*(make_pod(f"p{i}", cpu="1", ports=[80]) for i in range(6)))
@@ -36,8 +38,8 @@ def plain() -> None:
     site.plane.shards[0].default.runtime.room(0)
 
 
-def between() -> None:
-    """Affinity, anti-affinity and spread, under profiles with and without rows."""
+def inter_pod() -> None:
+    """Affinity, anti-affinity and topology spread, with one shard and with two."""
     match = {"matchLabels": {"app": "web"}}
     term = {"topologyKey": HOST, "labelSelector": match}
     near = {"weight": 5, "podAffinityTerm": {"topologyKey": ZONE, "labelSelector": match}}
@@ -50,14 +52,14 @@ def between() -> None:
         "topologySpreadConstraints": [{**spread, "labelSelector": match}],
     }
     for shards in (1, 2):
-        site = Harness(nodes(), config={"shards": shards, "partition": False})
+        site = site_of(nodes(), shards=shards, partition=False)
         site.submit(*(make_pod(f"w{i}", labels={"app": "web"}, spec=spec) for i in range(5)))
         site.settle()
 
 
 def preemption() -> None:
     """Victims of single pods and of a gang."""
-    site = Harness(nodes(cpu="4"))
+    site = site_of(nodes(cpu="4"))
     site.submit(*(make_pod(f"low{i}", cpu="1", priority=0) for i in range(16)))
     site.settle()
     site.submit(*(make_pod(f"high{i}", cpu="1", priority=9) for i in range(ALIKE + 1)))
@@ -69,37 +71,36 @@ def preemption() -> None:
     site.settle()
 
 
-def zones() -> None:
-    """NUMA nodes; their kernels wait for more work than there is here."""
-    calls.COMPILE_FROM = 0
-    site = Harness(nodes(cpu="32"))
+def numa() -> None:
+    """NUMA nodes; their kernels are used from the first pod on here."""
     numas = [{"cpu": "8", "memory": "8Gi"}] * 4
-    site.create(CUSTOM_NODE_RESOURCE, *(make_report(f"n{i}", numas) for i in range(4)))
-    site.settle()
-    site.submit(*(make_pod(f"n{i}", cpu="2", annotations=numa_notes()) for i in range(3)))
-    site.settle()
-    site.plane.shards[0].default.runtime.room(0)
+    with patch.object(calls, "COMPILE_FROM", 0):
+        site = site_of(nodes(cpu="32"))
+        site.create(CUSTOM_NODE_RESOURCE, *(make_report(f"n{i}", numas) for i in range(4)))
+        site.settle()
+        site.submit(*(make_pod(f"n{i}", cpu="2", annotations=numa_notes()) for i in range(3)))
+        site.settle()
+        site.plane.shards[0].default.runtime.room(0)
 
 
 def policies() -> None:
-    """Scores that look at each slot for long, and each tie rule."""
+    """Scores that are computed slot by slot, and every tie rule."""
     for policy in POLICIES:
-        site = Harness(nodes(gpus=4, model="T4", cpu="32"), profile=policy)
+        site = site_of(nodes(gpus=4, model="T4", cpu="32"), policy)
         site.submit(make_pod("a", gpus=1, gpu_milli=500), make_pod("b", gpus=2), make_pod("c"))
         site.settle()
         site.plane.shards[0].default.runtime.room(0)
 
 
-FIRST: tuple[Callable[[], None], ...] = (plain, between, policies)
-SCENES: tuple[Callable[[], None], ...] = (*FIRST, preemption, zones)
+Scene = Callable[[], None]
+"""Calls a group of kernels."""
 
-
-def main() -> None:
-    """Play the scenes."""
-    if has_numba():
-        for scene in FIRST if "--first" in sys.argv[1:] else SCENES:
-            scene()
-
-
-if __name__ == "__main__":
-    main()
+SCENES: Final[Mapping[KernelSet, Mapping[str, Scene]]] = {
+    KernelSet.FIRST: {
+        "placement": plain,
+        "rules between pods": inter_pod,
+        "policies": policies,
+    },
+    KernelSet.ALL: {"preemption": preemption, "NUMA nodes": numa},
+}
+"""The scenes by name: those of a first run, and those that complete the set."""
