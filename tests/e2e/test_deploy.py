@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from stretto.api.checks.kinds import validate
 from stretto.api.codec import decode
+from stretto.api.validation import validate
 from stretto.api.wire.kinds import POD_GROUP, QUEUE, Kind
 from stretto.base.errors import InputError
 from stretto_lab.control_plane.cluster import ControlPlane, ControlPlaneConfig

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from stretto.api import codec
-from stretto.api.checks.kinds import validate
+from stretto.api.validation import validate
 from stretto.api.wire import kinds
 from stretto.api.wire.kinds import Kind
 from stretto.base.errors import InputError

@@ -6,7 +6,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from stretto.api.wire.kinds import KINDS, NODE, POD, POD_GROUP, Kind
+from stretto.api.kinds.table import all_kinds
+from stretto.api.wire.kinds import NODE, POD, POD_GROUP, Kind
 from stretto.base.clock import ManualClock
 from stretto.base.errors import InputError, NotFoundError, UnreachableError
 from stretto.base.rng import Rng
@@ -30,7 +31,7 @@ def state(*pods: bytes, nodes: Sequence[bytes] = (), settle: bool = True) -> San
     if settle:
         harness.settle()
     return SandboxState(
-        "test", [each for kind in KINDS for each in harness.store.list(kind).records]
+        "test", [each for kind in all_kinds() for each in harness.store.list(kind).records]
     )
 
 

@@ -14,7 +14,8 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from stretto.api.wire.kinds import KINDS, POD, Kind
+from stretto.api.kinds.table import all_kinds
+from stretto.api.wire.kinds import POD, Kind
 from stretto.base.errors import InputError
 from stretto.control.dispatcher.usage_report import QueueFacts
 from stretto.control.dispatcher.views import UnitViews
@@ -196,7 +197,7 @@ def _objects(
     parts: RecordSources, bodies: dict[bytes, int], units: dict[Unit, int]
 ) -> Iterator[tuple[Any, ...]]:
     """A row for each object of the store; new bodies and units get the next number."""
-    for kind in KINDS:
+    for kind in all_kinds():
         for record in parts.store.list(kind).records:
             body = record.body.replace(record.name.encode(), _NAME) if record.name else record.body
             number = bodies.setdefault(body, len(bodies))

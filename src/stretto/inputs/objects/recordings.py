@@ -16,7 +16,8 @@ from typing import IO, Any, Final, Self
 
 import msgspec
 
-from stretto.api.wire.kinds import KINDS, Kind
+from stretto.api.kinds.table import kind_of, kind_with_word
+from stretto.api.wire.kinds import Kind
 from stretto.base.errors import QUOTED_CHARS, InputError
 from stretto.inputs.objects.redaction import redacted
 
@@ -26,7 +27,6 @@ MAX_LINE: Final = 4 << 20
 """Longest line: an API server takes no object above 1.5 MB or so."""
 DAMAGED: Final = "take the line out, or record anew"
 """What to do about a line that makes no sense."""
-_KINDS: Final = {kind.word: kind for kind in KINDS}
 
 
 class ChangeType(Enum):
@@ -285,9 +285,7 @@ def _shown(text: bytes) -> str:
 
 
 def _change(line: _RecordingLine, where: str) -> RecordedChange:
-    kind = _KINDS.get(line.kind)
-    if kind is None:
-        raise InputError(f"{where}: kind", line.kind, "a kind that Stretto knows", DAMAGED)
+    kind = _kind(line, where)
     if line.type and line.type not in _TYPES:
         raise InputError(f"{where}: type", line.type, f"one of {', '.join(_TYPES)}", DAMAGED)
     if not line.t >= 0:
@@ -305,6 +303,20 @@ def _change(line: _RecordingLine, where: str) -> RecordedChange:
         str(meta.get("uid") or ""),
         line.object,
     )
+
+
+def _kind(line: _RecordingLine, where: str) -> Kind:
+    """The kind of a line: one that is not registered is generic, as its object names it."""
+    known = kind_with_word(line.kind)
+    if known is not None:
+        return known
+    stated = line.object.get("apiVersion"), line.object.get("kind")
+    if not line.kind or not all(isinstance(each, str) and each for each in stated):
+        raise InputError(f"{where}: kind", line.kind, "a kind that Stretto knows", DAMAGED)
+    generic = kind_of(str(stated[0]), str(stated[1]), lenient=True)
+    if line.kind not in (generic.word, generic.kind):
+        raise InputError(f"{where}: kind", line.kind, "a kind that Stretto knows", DAMAGED)
+    return generic
 
 
 def _unwritable(path: Path, error: OSError) -> InputError:

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from stretto.api.codec import decode_as
+from stretto.api.kinds.table import all_kinds
 from stretto.api.types.godel import Queue
 from stretto.api.types.heads import decode_object_head
-from stretto.api.wire.kinds import KINDS, POD_GROUP, QUEUE, Kind
+from stretto.api.wire.kinds import POD_GROUP, QUEUE, Kind
 from stretto.base.clock import ManualClock, parse_timestamp
 from stretto.base.errors import InputError
 from stretto.base.rng import Rng
@@ -86,7 +87,7 @@ def _recorded(path: Path) -> SandboxState:
     """The end of a run by its record."""
     with closing(RecordFile(path)) as file:
         facts = file.facts()
-        records = [record for kind in KINDS for record in file.objects(kind)]
+        records = [record for kind in all_kinds() for record in file.objects(kind)]
     settings = PlaneSettings(facts.shards, facts.seed, frozenset(facts.scheduler_names))
     return SandboxState(f"run {facts.name}", records, facts.profile, settings)
 
@@ -109,7 +110,7 @@ def _end_of(path: Path, rules: SchedulingRules) -> SandboxState:
 
 def _all(store: Store) -> Iterator[Record]:
     """Every object of a store."""
-    for kind in KINDS:
+    for kind in all_kinds():
         yield from store.list(kind).records
 
 

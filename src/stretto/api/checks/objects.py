@@ -1,20 +1,16 @@
-"""What Stretto refuses, kind by kind: what is absurd or contradicts itself.
+"""Validation of objects, one function per kind: values out of range and contradictions.
 
-The codec has refused what is malformed before. Here each refusal names the path, what was found,
-what is right and what to do. Kinds that are not in the table get their metadata checked.
+The codec has already refused malformed JSON. Each error names the path, the value found, what is
+expected and a remedy.
 """
 
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from stretto.api.checks import pod, rules
 from stretto.api.checks.pod import HIGHEST_PRIORITY, HIGHEST_USER_PRIORITY, LOWEST_PRIORITY
-from stretto.api.codec import kind_of_struct
 from stretto.api.types.core import Node, PodDisruptionBudget, PriorityClass, Taint
 from stretto.api.types.godel import PodGroup, PodGroupAffinity, Queue
-from stretto.api.types.pod import Pod
 from stretto.api.wire import names, quantity
-from stretto.api.wire.meta import ObjectMeta, Wire
 from stretto.base.errors import InputError
 
 _SYSTEM: Final = "system-"
@@ -27,20 +23,8 @@ _SORT_RULES: Final = {
 }
 
 
-def validate(item: Wire) -> None:
-    """Refuse a whole object that cannot be meant so, with the path of the first reason."""
-    metadata: ObjectMeta = item.metadata  # type: ignore[attr-defined]  # every whole object has it
-    kind = kind_of_struct(item)
-    name = "/".join(part for part in (metadata.namespace, metadata.name) if part)
-    where = f"{kind.kind.lower()} {name}: " if name else f"{kind.kind.lower()}: "
-    checked = _BY_STRUCT.get(type(item))
-    if checked is None:
-        rules.metadata(metadata, where, namespaced=kind.namespaced)
-    else:
-        checked(item, where)
-
-
-def _node(node: Node, where: str) -> None:
+def check_node(node: Node, where: str) -> None:
+    """Validate a Node: metadata, taints and amounts."""
     rules.metadata(node.metadata, where, namespaced=False)
     for index, taint in enumerate(node.spec.taints):
         _taint(taint, f"{where}spec.taints[{index}]")
@@ -59,7 +43,8 @@ def _taint(taint: Taint, path: str) -> None:
     rules.one_of(taint.effect, pod.EFFECTS, f"{path}.effect")
 
 
-def _pod_group(group: PodGroup, where: str) -> None:
+def check_pod_group(group: PodGroup, where: str) -> None:
+    """Validate a PodGroup of Gödel: size, timeout, priority class and affinity."""
     rules.metadata(group.metadata, where, namespaced=True)
     spec = group.spec
     hint = "a gang has at least one pod; 1 admits each pod alone"
@@ -91,7 +76,8 @@ def _group_affinity(affinity: PodGroupAffinity, path: str) -> None:
             raise InputError(f"{path}.nodeSelector", "matchFields", "labels only", hint)
 
 
-def _queue(queue: Queue, where: str) -> None:
+def check_queue(queue: Queue, where: str) -> None:
+    """Validate a Queue: parent, weights, and a guarantee within the limit."""
     rules.metadata(queue.metadata, where, namespaced=False)
     spec, path = queue.spec, f"{where}spec"
     if spec.parent:
@@ -114,7 +100,8 @@ def _queue(queue: Queue, where: str) -> None:
             raise InputError(where, spec.guarantee[name], expected, "raise the limit")
 
 
-def _budget(budget: PodDisruptionBudget, where: str) -> None:
+def check_budget(budget: PodDisruptionBudget, where: str) -> None:
+    """Validate a PodDisruptionBudget: one of two bounds, a selector and a policy."""
     rules.metadata(budget.metadata, where, namespaced=True)
     spec, path = budget.spec, f"{where}spec"
     if spec.min_available is not None and spec.max_unavailable is not None:
@@ -138,21 +125,11 @@ def _share(share: int | str | None, path: str) -> None:
             raise InputError(path, share, "a number of pods, or 0% to 100%")
 
 
-def _priority_class(item: PriorityClass, where: str) -> None:
+def check_priority_class(item: PriorityClass, where: str) -> None:
+    """Validate a PriorityClass: its value within the range of its name, and its policy."""
     rules.metadata(item.metadata, where, namespaced=False)
     ours = item.metadata.name.startswith(_SYSTEM)
     most = HIGHEST_PRIORITY if ours else HIGHEST_USER_PRIORITY
     hint = "more is kept for Kubernetes' own classes"
     rules.within(item.value, LOWEST_PRIORITY, most, f"{where}value", hint)
     rules.one_of(item.preemption_policy, pod.PREEMPTION, f"{where}preemptionPolicy")
-
-
-_BY_STRUCT: Final[dict[type[Wire], Callable[[Any, str], None]]] = {
-    Pod: pod.pod,
-    Node: _node,
-    PodGroup: _pod_group,
-    Queue: _queue,
-    PodDisruptionBudget: _budget,
-    PriorityClass: _priority_class,
-}
-"""Who checks which kind."""
