@@ -14,7 +14,7 @@ from stretto.api.wire import names, quantity
 from stretto.base.errors import InputError
 
 _SYSTEM: Final = "system-"
-"""How the names of Kubernetes' own priority classes begin."""
+"""Prefix of the names of priority classes of Kubernetes."""
 
 _SORT_RULES: Final = {
     "resource": ("GPU", "CPU", "Memory"),
@@ -31,7 +31,7 @@ def check_node(node: Node, where: str) -> None:
     rules.unique(
         ((taint.key, taint.effect) for taint in node.spec.taints),
         f"{where}spec.taints",
-        "a key has one taint an effect: remove one of the two",
+        "a key has at most one taint per effect: remove one of the two",
     )
     rules.resources(node.status.capacity, f"{where}status.capacity")
     rules.resources(node.status.allocatable, f"{where}status.allocatable")
@@ -47,10 +47,10 @@ def check_pod_group(group: PodGroup, where: str) -> None:
     """Validate a PodGroup of Gödel: size, timeout, priority class and affinity."""
     rules.metadata(group.metadata, where, namespaced=True)
     spec = group.spec
-    hint = "a gang has at least one pod; 1 admits each pod alone"
+    hint = "a gang has at least one pod; 1 schedules each pod on its own"
     rules.within(spec.min_member, 1, rules.INT32_MAX, f"{where}spec.minMember", hint)
     path = f"{where}spec.scheduleTimeoutSeconds"
-    hint = "leave it out for 300 seconds"
+    hint = "omit it for 300 seconds"
     rules.within(spec.schedule_timeout_seconds, 1, rules.INT32_MAX, path, hint)
     if spec.priority_class_name:
         names.dns_subdomain(spec.priority_class_name, f"{where}spec.priorityClassName")
@@ -72,7 +72,7 @@ def _group_affinity(affinity: PodGroupAffinity, path: str) -> None:
     if selector is not None:
         pod.node_selector(selector, f"{path}.nodeSelector")
         if any(term.match_fields for term in selector.node_selector_terms):
-            hint = "a group goes to many nodes: use matchExpressions"
+            hint = "a group spans many nodes: use matchExpressions"
             raise InputError(f"{path}.nodeSelector", "matchFields", "labels only", hint)
 
 
@@ -83,13 +83,13 @@ def check_queue(queue: Queue, where: str) -> None:
     if spec.parent:
         names.dns_subdomain(spec.parent, f"{path}.parent")
     if spec.parent and spec.parent == queue.metadata.name:
-        hint = "name another queue, or none for a root"
+        hint = "name another queue, or none for a root queue"
         raise InputError(f"{path}.parent", spec.parent, "another queue", hint)
-    hint = "a queue without weight would starve: delete it instead"
+    hint = "a queue without weight starves: delete it instead"
     rules.within(spec.weight, 1, rules.INT32_MAX, f"{path}.weight", hint)
     for name, share in spec.resource_weights.items():
         rules.within(share, 1, rules.INT32_MAX, f"{path}.resourceWeights.{name}")
-    hint = "leave it out for any number, 0 closes the queue"
+    hint = "omit it for no limit; 0 closes the queue"
     rules.within(spec.max_running_units, 0, rules.INT32_MAX, f"{path}.maxRunningUnits", hint)
     guarantee = rules.resources(spec.guarantee, f"{path}.guarantee")
     limit = rules.resources(spec.limit, f"{path}.limit")
@@ -105,7 +105,7 @@ def check_budget(budget: PodDisruptionBudget, where: str) -> None:
     rules.metadata(budget.metadata, where, namespaced=True)
     spec, path = budget.spec, f"{where}spec"
     if spec.min_available is not None and spec.max_unavailable is not None:
-        expected, hint = "none beside minAvailable", "keep one of the two"
+        expected, hint = "none with minAvailable", "keep one of the two"
         raise InputError(f"{path}.maxUnavailable", spec.max_unavailable, expected, hint)
     _share(spec.min_available, f"{path}.minAvailable")
     _share(spec.max_unavailable, f"{path}.maxUnavailable")
@@ -115,7 +115,7 @@ def check_budget(budget: PodDisruptionBudget, where: str) -> None:
 
 
 def _share(share: int | str | None, path: str) -> None:
-    """A number of pods, or a percentage of them."""
+    """Check a number of pods, or a percentage of them."""
     if isinstance(share, int):
         rules.within(share, 0, rules.INT32_MAX, path)
     elif share is not None:
@@ -130,6 +130,6 @@ def check_priority_class(item: PriorityClass, where: str) -> None:
     rules.metadata(item.metadata, where, namespaced=False)
     ours = item.metadata.name.startswith(_SYSTEM)
     most = HIGHEST_PRIORITY if ours else HIGHEST_USER_PRIORITY
-    hint = "more is kept for Kubernetes' own classes"
+    hint = "larger values are reserved for classes of Kubernetes"
     rules.within(item.value, LOWEST_PRIORITY, most, f"{where}value", hint)
     rules.one_of(item.preemption_policy, pod.PREEMPTION, f"{where}preemptionPolicy")

@@ -1,6 +1,6 @@
 """Manifests: YAML or JSON texts with many objects, converted to the JSON of each and back."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
@@ -9,7 +9,7 @@ import msgspec
 from stretto.api.codec import parse_object, without_nulls
 from stretto.api.edit import yaml_text
 from stretto.api.kinds.entry import ManifestUse
-from stretto.api.kinds.table import TABLE
+from stretto.api.kinds.table import TABLE, skipped_in_manifests
 from stretto.api.wire.kinds import Kind
 from stretto.api.wire.limits import measured
 from stretto.base.errors import InputError
@@ -41,7 +41,7 @@ class Manifest(NamedTuple):
 
 
 def load_manifests(
-    text: str | bytes, where: str, passed_over: Collection[str] = (), *, any_kind: bool = False
+    text: str | bytes, where: str, *, skip: bool = False, any_kind: bool = False
 ) -> list[Manifest]:
     """Every object of a YAML or JSON text, with lists expanded.
 
@@ -50,18 +50,19 @@ def load_manifests(
     Args:
         text: the text.
         where: name of the file, for messages.
-        passed_over: names of kinds whose objects are left out.
+        skip: leaves out objects of the kinds that have no effect on scheduling.
         any_kind: takes objects of every kind, also unknown ones; by default a kind that the table
             of kinds does not take from manifests is an error.
 
     Raises:
         InputError: the text is malformed, or a kind is not taken.
     """
+    skipped = skipped_in_manifests() if skip else frozenset()
     return [
         _manifest(each, any_kind=any_kind)
         for place, value in _documents(text, where)
         for each in _unfolded(value, place)
-        if each.kind not in passed_over
+        if each.kind not in skipped
     ]
 
 

@@ -1,4 +1,4 @@
-"""The three patches of Kubernetes, on parsed JSON: merge, strategic merge, and JSON patch.
+"""The three patches of Kubernetes on parsed JSON: merge, strategic merge and JSON patch.
 
 Each takes a document and a patch and returns a new document; neither argument is changed.
 """
@@ -15,10 +15,10 @@ from stretto.api.wire.limits import measured
 from stretto.base.errors import ConflictError, InputError
 
 MAX_OPERATIONS: Final = 10_000
-"""Operations of one JSON patch: the bound of Kubernetes' API server, since CVE-2019-1002100."""
+"""Operations of one JSON patch: the limit of the API server since CVE-2019-1002100."""
 
 MAX_GROWTH: Final = 3 << 20
-"""Bytes that the copies of one JSON patch may add: copying doubles, so thirty would fill memory."""
+"""Bytes that the copies of one JSON patch may add: each copy can double the document."""
 
 
 class PatchType(StrEnum):
@@ -30,7 +30,7 @@ class PatchType(StrEnum):
 
 
 def apply_patch(body: bytes, patch: bytes, patch_type: PatchType, where: str) -> bytes:
-    """An object with a patch applied, as JSON; ``where`` names the object."""
+    """An object with a patch applied, as JSON; ``where`` names the object in errors."""
     document = parse(body, where)
     change = parse(patch, f"patch of {where}")
     try:
@@ -54,7 +54,7 @@ def _patched(document: Any, change: Any, patch_type: PatchType, where: str) -> A
 
 
 def merge_patch(target: Any, patch: Any) -> Any:
-    """RFC 7386: members of ``patch`` replace those of ``target``, null removes one."""
+    """RFC 7386: members of ``patch`` replace those of ``target``; null removes a member."""
     if not isinstance(patch, dict):
         return patch
     merged = dict(target) if isinstance(target, dict) else {}
@@ -70,7 +70,7 @@ def merge_patch(target: Any, patch: Any) -> Any:
 
 
 def json_patch(document: Any, operations: Any, where: str) -> Any:
-    """RFC 6902: operations one after the other, all or none."""
+    """RFC 6902: operations in order, all or none."""
     if not isinstance(operations, list):
         raise InputError(f"patch of {where}", operations, "a list of operations")
     if len(operations) > MAX_OPERATIONS:
@@ -83,7 +83,7 @@ def json_patch(document: Any, operations: Any, where: str) -> Any:
 
 
 class _JsonPatch:
-    """A document under a JSON patch."""
+    """A document to which a JSON patch is applied."""
 
     def __init__(self, root: Any) -> None:
         self.root = root
@@ -159,12 +159,12 @@ class _JsonPatch:
 
     def _move(self, source: list[str], path: list[str], where: str) -> None:
         if path[: len(source)] == source and len(path) > len(source):
-            raise InputError(where, _shown(path), "a place outside of what is moved")
+            raise InputError(where, _shown(path), "a target outside of the moved value")
         if path != source:
             self._add(path, self._remove(source, where), where)
 
     def _copied(self, source: list[str], where: str) -> Any:
-        """A copy of a value, counted: copies of copies grow without end."""
+        """A copy of a value; its size is limited, because repeated copies grow exponentially."""
         value = self._at(source, where)
         self._growth += len(msgspec.json.encode(value))
         if self._growth > MAX_GROWTH:
@@ -182,7 +182,7 @@ def _pointer(text: Any, where: str) -> list[str]:
 
 
 def _index(step: str, length: int, where: str) -> int:
-    """A step into a list: plain digits, without leading zeros."""
+    """An index into a list: plain digits without leading zeros."""
     plain = step.isascii() and step.isdigit() and (step == "0" or step[0] != "0")
     if not plain or len(step) > 9 or int(step) >= length:
         raise InputError(where, step, f"an index below {length}")
@@ -190,7 +190,7 @@ def _index(step: str, length: int, where: str) -> int:
 
 
 def _same(one: Any, two: Any) -> bool:
-    """Equality of JSON, where true is not 1 (as it is in Python)."""
+    """Equality of JSON, where true differs from 1 (unlike in Python)."""
     if isinstance(one, bool) or isinstance(two, bool):
         return one is two
     if isinstance(one, dict) and isinstance(two, dict):

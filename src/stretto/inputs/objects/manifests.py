@@ -13,7 +13,6 @@ import msgspec
 
 from stretto.api.codec import decode, decode_as, set_fields
 from stretto.api.edit.manifests import load_manifests
-from stretto.api.kinds.table import skipped_in_manifests
 from stretto.api.types.core import Node
 from stretto.api.types.heads import decode_pod_head
 from stretto.api.validation import validate
@@ -93,7 +92,7 @@ def nodes_of(objects: Iterable[InputObject]) -> list[Node]:
 def _objects(text: str, where: str, namespace: str) -> list[InputObject]:
     """The objects of one text, each with a namespace and a name of its own."""
     result = []
-    for index, (kind, body) in enumerate(load_manifests(text, where, skipped_in_manifests())):
+    for index, (kind, body) in enumerate(load_manifests(text, where, skip=True)):
         with inside(where):
             validate(decode(kind, body))
         meta = decode_as(HeadedObject, body).metadata
