@@ -1,6 +1,7 @@
 """The table of kinds: look-ups, facts, and kinds that are registered at run time."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from stretto.api.kinds import table
 from stretto.api.kinds.crds import entry_of_crd
 from stretto.api.kinds.entry import KindEntry, ManifestUse
 from stretto.api.kinds.registry import KindTable, guessed_plural
-from stretto.api.kinds.table import all_kinds, entry_of, kind_named, kind_of, typed_kinds
+from stretto.api.kinds.table import all_kinds, entry_of, kind_named, kind_of, typed_kinds, word_of
 from stretto.api.types.raw import RawObject
 from stretto.api.validation import validate
 from stretto.api.wire import kinds
@@ -29,10 +30,11 @@ from stretto.inputs.objects.recordings import (
     RecordingWriter,
     load_recording,
 )
-from stretto.sim.history.recording import RecordingSession
+from stretto.sim.history.recording import RecordingSession, recorded_words
 from stretto.state.ingest.by_kind import APPLY
 from stretto.state.ingest.whole_objects import CURES
 from stretto.stores.embedded.memory import MemoryStore
+from stretto.stores.embedded.sqlite import SqliteStore, read_store
 from stretto.stores.store import EventType, Patch, WriteOutcome
 
 CRDS = Path(__file__).resolve().parents[3] / "deploy" / "crds"
@@ -107,7 +109,7 @@ def test_every_kind_comes_back_from_its_own_names() -> None:
         assert kind_named(kind.resource) is kind
     for kind in all_kinds():
         assert kind_of(kind.api_version, kind.kind) is kind
-        found = table.kind_with_word(kind.word)
+        found = table.kind_with_word(word_of(kind))
         assert found is not None
         assert (found.group, found.kind) == (kind.group, kind.kind)
 
@@ -115,8 +117,8 @@ def test_every_kind_comes_back_from_its_own_names() -> None:
 def test_a_bare_name_belongs_to_one_kind() -> None:
     assert kind_named("podgroup") is kinds.POD_GROUP
     assert kind_named("ev") is kinds.EVENT
-    assert kinds.POD_GROUP.word == "PodGroup"
-    assert kinds.WORKLOAD_POD_GROUP.word == "PodGroup.scheduling.k8s.io"
+    assert word_of(kinds.POD_GROUP) == "PodGroup"
+    assert word_of(kinds.WORKLOAD_POD_GROUP) == "PodGroup.scheduling.k8s.io"
 
 
 def test_the_newer_version_of_a_kind_has_its_names() -> None:
@@ -147,7 +149,7 @@ def test_a_name_no_kind_has_is_refused() -> None:
 def test_a_lenient_look_up_makes_a_generic_kind() -> None:
     kind = kind_of("example.org/v1", "NetworkPolicy", lenient=True)
     assert (kind.resource, kind.namespaced) == ("networkpolicies.example.org", True)
-    assert kind.word == "NetworkPolicy.example.org"
+    assert word_of(kind) == "NetworkPolicy.example.org"
     assert kind_of("v1", "Pod", lenient=True) is kinds.POD
     assert entry_of(kind).struct is None
 
@@ -243,7 +245,8 @@ def test_a_name_that_another_kind_has_is_refused() -> None:
         own.register(KindEntry(kind=Kind("example.org", "v1", "Pod", "pods")))
     with pytest.raises(InputError, match="unregister"):
         own.register(KindEntry(kind=Kind("", "v1", "Pod", "podz")))
-    other = own.register(KindEntry(kind=Kind("example.org", "v1", "Pod", "pods", qualified=True)))
+    other = Kind("example.org", "v1", "Pod", "pods")
+    own.register(KindEntry(kind=other, qualified=True))
     assert own.named("pods") is kinds.POD
     assert own.named("pods.example.org") is other
     own.unregister(other)
@@ -306,7 +309,7 @@ def test_a_raw_kind_of_kubernetes_is_refused_in_inputs_and_loaded_as_any_kind() 
 def test_a_recording_holds_objects_of_a_new_kind(policy: Kind, tmp_path: Path) -> None:
     store, clock, path = new_store(), ManualClock(), tmp_path / "one.jsonl"
     store.create(policy, [msgspec.json.encode(POLICY)])
-    header = RecordingHeader(FORMAT, "", [kind.word for kind in table.recorded_kinds()])
+    header = RecordingHeader(FORMAT, "", recorded_words())
     session = RecordingSession(store, RecordingWriter(path, header), clock)
     second = {**POLICY, "metadata": {"name": "db", "namespace": "default"}}
     store.create(policy, [msgspec.json.encode(second)])
@@ -320,3 +323,11 @@ def test_a_recording_holds_objects_of_a_new_kind(policy: Kind, tmp_path: Path) -
     assert found.start[0].body["spec"] == POLICY["spec"]
     table.unregister(policy)
     assert load_recording(path).start[0].kind == policy
+
+
+def test_a_durable_store_gives_objects_of_a_new_kind_back(policy: Kind, tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    with closing(SqliteStore(path, ManualClock(), Rng(1))) as store:
+        store.create(policy, [msgspec.json.encode(POLICY)])
+        store.create(kinds.WORKLOAD_POD_GROUP, [b'{"metadata":{"name":"g","namespace":"default"}}'])
+    assert {record.kind for record in read_store(path)} == {policy, kinds.WORKLOAD_POD_GROUP}

@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from stretto.api.kinds.table import recorded_kinds
 from stretto.api.wire.kinds import (
     NODE,
     PERSISTENT_VOLUME,
@@ -29,7 +28,7 @@ from stretto.inputs.objects.recordings import (
 )
 from stretto.inputs.objects.redaction import redacted
 from stretto.sim.history.histories import ReplayHistory, history_of
-from stretto.sim.history.recording import RecordingSession, kinds_of
+from stretto.sim.history.recording import RecordingSession, recorded_words
 from stretto.sim.history.replay import Replay, ReplayResult, recorded_waits
 from stretto.sim.history.what_if import AS_IT_WAS, Variation, queues_of, read_variation
 from stretto.sim.setup import PlaneSettings, SchedulingRules
@@ -50,7 +49,7 @@ class Tape:
             self.harness.store.create(kind, [body])
         self.harness.submit(make_pod("before", cpu="3"))
         self.harness.settle()
-        self.writer = RecordingWriter(path, RecordingHeader(FORMAT, "", kinds_of(recorded_kinds())))
+        self.writer = RecordingWriter(path, RecordingHeader(FORMAT, "", recorded_words()))
         self.taking = RecordingSession(self.harness.store, self.writer, self.harness.clock)
 
     def at(self, seconds: float, act: Callable[[], object]) -> None:

@@ -78,10 +78,10 @@ def entry_of_crd(definition: Any, *, recorded: bool = False) -> KindEntry:
         names.kind,
         names.plural,
         namespaced=spec.scope != "Cluster",
-        qualified=True,
     )
     return KindEntry(
         kind=kind,
+        qualified=True,
         singular_name=names.singular,
         short_names=tuple(names.short_names),
         categories=tuple(names.categories),

@@ -61,6 +61,8 @@ class KindEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     #: Group, version, kind, plural and scope.
     kind: Kind
+    #: Whether the bare name belongs to another kind, so that ``word`` has the group.
+    qualified: bool = False
     #: Name in the singular, lower case; empty for the kind in lower case.
     singular_name: str = ""
     #: Short names of kubectl.
@@ -102,6 +104,12 @@ class KindEntry(msgspec.Struct, frozen=True, kw_only=True):
     def singular(self) -> str:
         """Name in the singular, lower case."""
         return self.singular_name or self.kind.kind.lower()
+
+    @property
+    def word(self) -> str:
+        """The name of the kind in files: ``Pod``, ``PodGroup.scheduling.k8s.io``."""
+        kind = self.kind
+        return f"{kind.kind}.{kind.group}" if self.qualified and kind.group else kind.kind
 
     @property
     def has_status(self) -> bool:

@@ -363,6 +363,7 @@ KUBERNETES: Final = (
     ),
     KindEntry(
         kind=kinds.WORKLOAD_POD_GROUP,
+        qualified=True,
         subresources=_STATUS,
         columns=(AGE,),
         struct=workload_groups.WorkloadPodGroup,

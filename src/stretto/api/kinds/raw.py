@@ -123,7 +123,8 @@ _NETWORK: Final = (
         columns=(Column("AddressType", ".addressType"),),
     ),
     KindEntry(
-        kind=Kind("events.k8s.io", "v1", "Event", "events", qualified=True),
+        kind=Kind("events.k8s.io", "v1", "Event", "events"),
+        qualified=True,
         short_names=("ev",),
         columns=(
             Column("Last Seen", ".deprecatedLastTimestamp", "date"),

@@ -36,8 +36,8 @@ class KindTable:
 
     def unregister(self, kind: Kind) -> None:
         """Remove a kind; one that is not registered is ignored."""
-        if self._entries.pop(kind, None) is not None:
-            self._index()
+        self._entries = {each: entry for each, entry in self._entries.items() if each != kind}
+        self._index()
 
     def _add(self, entry: KindEntry) -> None:
         """Add or replace an entry; ``_index`` has to follow."""
@@ -47,31 +47,34 @@ class KindTable:
             where = f"kind {kind.api_version} {kind.kind}"
             hint = "unregister the kind first"
             raise InputError(where, kind.plural, f"the kind as registered: {same_type}", hint)
-        owner = self._by_word.get(kind.word, kind)
+        owner = self._by_word.get(entry.word, kind)
         if (owner.group, owner.kind) != (kind.group, kind.kind):
             expected = f"another name: {owner.api_version} has this one"
             hint = "register the kind with qualified=True"
-            raise InputError(f"kind {kind.api_version} {kind.kind}", kind.word, expected, hint)
-        self._entries[kind] = entry
+            raise InputError(f"kind {kind.api_version} {kind.kind}", entry.word, expected, hint)
+        self._entries = {**self._entries, kind: entry}
         self._by_type[kind.api_version, kind.kind] = kind
-        self._by_word.setdefault(kind.word, kind)
+        self._by_word.setdefault(entry.word, kind)
 
     def _index(self) -> None:
-        """Build the other maps from the entries."""
-        self._by_type = {(kind.api_version, kind.kind): kind for kind in self._entries}
-        self._by_struct, self._by_name, self._by_word = {}, {}, {}
-        ordered = sorted(self._entries.values(), key=lambda entry: entry.kind.qualified)
+        """Build the maps from the entries; readers in other threads see the old ones until then."""
+        ordered = sorted(self._entries.values(), key=lambda entry: entry.qualified)
+        by_struct: dict[type[Wire], Kind] = {}
+        by_name: dict[str, Kind] = {}
+        by_word: dict[str, Kind] = {}
         for entry in ordered:
             kind = entry.kind
             if entry.struct is not None:
-                self._by_struct[entry.struct] = kind
-            self._by_word.setdefault(kind.word, kind)
+                by_struct[entry.struct] = kind
+            by_word.setdefault(entry.word, kind)
             for name in (kind.kind.lower(), kind.plural, entry.singular, kind.resource):
-                self._by_name.setdefault(name, kind)
-            self._by_name.setdefault(f"{kind.plural}.{kind.version}.{kind.group}", kind)
+                by_name.setdefault(name, kind)
+            by_name.setdefault(f"{kind.plural}.{kind.version}.{kind.group}", kind)
         for entry in ordered:
             for name in entry.short_names:
-                self._by_name.setdefault(name, entry.kind)
+                by_name.setdefault(name, entry.kind)
+        self._by_type = {(kind.api_version, kind.kind): kind for kind in self._entries}
+        self._by_struct, self._by_name, self._by_word = by_struct, by_name, by_word
 
     # ---------------------------------------------------------------- look-ups
 
@@ -90,7 +93,8 @@ class KindTable:
 
     def entry(self, kind: Kind) -> KindEntry:
         """The entry of a kind; one without facts for a kind that is not registered."""
-        return self._entries.get(kind) or KindEntry(kind=kind, subresources=("status",))
+        found = self._entries.get(kind)
+        return found or KindEntry(kind=kind, qualified=True, subresources=("status",))
 
     def __contains__(self, kind: Kind) -> bool:
         """Whether a kind is registered."""
@@ -151,7 +155,7 @@ class KindTable:
 def generic_kind(api_version: str, kind: str) -> Kind:
     """A kind about which only the names in a manifest are known: namespaced, its plural guessed."""
     group, _, version = api_version.rpartition("/")
-    return Kind(group, version, kind, guessed_plural(kind), qualified=bool(group))
+    return Kind(group, version, kind, guessed_plural(kind))
 
 
 def guessed_plural(kind: str) -> str:

@@ -1,4 +1,4 @@
-"""The table of all known kinds, and the questions that code asks of it."""
+"""The table of all known kinds, with the selections that other layers need."""
 
 from typing import Any, Final
 
@@ -81,8 +81,13 @@ def kind_named(name: str) -> Kind:
     return TABLE.named(name)
 
 
+def word_of(kind: Kind) -> str:
+    """The unique name of a kind in files: ``Pod``, ``PodGroup.scheduling.k8s.io``."""
+    return TABLE.entry(kind).word
+
+
 def kind_with_word(word: str) -> Kind | None:
-    """The kind that a file names by its ``Kind.word``, or ``None``."""
+    """The kind that a file names by its word, or ``None``."""
     return TABLE.with_word(word)
 
 

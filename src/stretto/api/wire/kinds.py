@@ -22,18 +22,11 @@ class Kind(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
     plural: str
     #: Whether objects live in a namespace.
     namespaced: bool = True
-    #: Whether the bare name belongs to another kind, so that ``word`` carries the group.
-    qualified: bool = False
 
     @property
     def api_version(self) -> str:
         """The ``apiVersion`` of a manifest."""
         return f"{self.group}/{self.version}" if self.group else self.version
-
-    @property
-    def word(self) -> str:
-        """A unique name among registered kinds: ``Pod``, ``PodGroup.scheduling.k8s.io``."""
-        return f"{self.kind}.{self.group}" if self.qualified and self.group else self.kind
 
     @property
     def resource(self) -> str:
@@ -71,9 +64,7 @@ CSI_STORAGE_CAPACITY: Final = Kind(_STORAGE, "v1", "CSIStorageCapacity", "csisto
 VOLUME_ATTACHMENT: Final = Kind(
     _STORAGE, "v1", "VolumeAttachment", "volumeattachments", namespaced=False
 )
-WORKLOAD_POD_GROUP: Final = Kind(
-    "scheduling.k8s.io", "v1alpha2", "PodGroup", "podgroups", qualified=True
-)
+WORKLOAD_POD_GROUP: Final = Kind("scheduling.k8s.io", "v1alpha2", "PodGroup", "podgroups")
 POD_GROUP: Final = Kind(_GODEL, "v1alpha1", "PodGroup", "podgroups")
 SCHEDULER: Final = Kind(_GODEL, "v1alpha1", "Scheduler", "schedulers", namespaced=False)
 MOVEMENT: Final = Kind(_GODEL, "v1alpha1", "Movement", "movements", namespaced=False)

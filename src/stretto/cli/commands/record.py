@@ -74,15 +74,14 @@ def record(common: CommandContext, asked: RecordOptions) -> None:
     secrets, configuration and annotations that no scheduler reads are left out. Nothing is written
     to the cluster. The file is good up to the last change, however the command ends.
     """
-    from stretto.api.kinds.table import recorded_kinds
     from stretto.base.clock import WallClock, timestamp
     from stretto.inputs.objects.recordings import FORMAT, RecordingHeader, RecordingWriter
-    from stretto.sim.history.recording import RecordingSession, kinds_of
+    from stretto.sim.history.recording import RecordingSession, recorded_words
 
     sinks.check_file("--out", str(asked.out))
     clock = WallClock()
     with closing(_source(asked, clock)) as store:
-        header = RecordingHeader(FORMAT, timestamp(clock.now()), kinds_of(recorded_kinds()))
+        header = RecordingHeader(FORMAT, timestamp(clock.now()), recorded_words())
         with RecordingWriter(asked.out, header) as writer:
             taking = RecordingSession(store, writer, clock)
             common.console.note(

@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from stretto.api.kinds.table import all_kinds
+from stretto.api.kinds.table import all_kinds, word_of
 from stretto.api.wire.kinds import POD, Kind
 from stretto.base.errors import InputError
 from stretto.control.dispatcher.usage_report import QueueFacts
@@ -204,7 +204,7 @@ def _objects(
             notes = _text(dict(record.annotations)) if record.annotations else None
             standing = _standing(record.uid, parts, units) if kind is POD else _NOWHERE
             yield (
-                kind.word, record.namespace, record.name, record.uid, record.version,
+                word_of(kind), record.namespace, record.name, record.uid, record.version,
                 record.node, notes, number, *standing,
             )  # fmt: skip
 
@@ -288,7 +288,7 @@ class RecordFile:
         shared: dict[int, bytes] = {}
         rows = self._rows(
             "SELECT namespace, name, uid, version, node, notes, body FROM objects WHERE kind = ?",
-            kind.word,
+            word_of(kind),
         )
         for namespace, name, uid, version, node, notes, number in rows:
             body = shared.get(number)

@@ -16,7 +16,7 @@ from typing import IO, Any, Final, Self
 
 import msgspec
 
-from stretto.api.kinds.table import kind_of, kind_with_word
+from stretto.api.kinds.table import kind_of, kind_with_word, word_of
 from stretto.api.wire.kinds import Kind
 from stretto.base.errors import QUOTED_CHARS, InputError
 from stretto.inputs.objects.redaction import redacted
@@ -102,6 +102,11 @@ class _RecordingLine(msgspec.Struct, frozen=True, omit_defaults=True):
     end: bool = False
 
 
+def _change_line(second: float, what: ChangeType, kind: Kind, body: dict[str, Any]) -> bytes:
+    line = _RecordingLine(second, what.value, word_of(kind), redacted(kind, body))
+    return msgspec.json.encode(line)
+
+
 class RecordingWriter:
     """Writes a recording, batch by batch; each batch is on disk before the next is asked for."""
 
@@ -130,7 +135,7 @@ class RecordingWriter:
     def there(self, objects: Iterable[tuple[Kind, dict[str, Any]]]) -> None:
         """Keep what is there at the start."""
         self._write(
-            msgspec.json.encode(_RecordingLine(kind=kind.word, object=redacted(kind, body)))
+            msgspec.json.encode(_RecordingLine(kind=word_of(kind), object=redacted(kind, body)))
             for kind, body in objects
         )
 
@@ -152,10 +157,7 @@ class RecordingWriter:
     ) -> None:
         """Keep what changed at a second."""
         second = round(time_s, 3)
-        self._write(
-            msgspec.json.encode(_RecordingLine(second, what.value, kind.word, redacted(kind, body)))
-            for what, kind, body in changes
-        )
+        self._write(_change_line(second, what, kind, body) for what, kind, body in changes)
 
     def end(self, time_s: float) -> None:
         """Say how long it was, and close the file."""
@@ -314,7 +316,7 @@ def _kind(line: _RecordingLine, where: str) -> Kind:
     if not line.kind or not all(isinstance(each, str) and each for each in stated):
         raise InputError(f"{where}: kind", line.kind, "a kind that Stretto knows", DAMAGED)
     generic = kind_of(str(stated[0]), str(stated[1]), lenient=True)
-    if line.kind not in (generic.word, generic.kind):
+    if line.kind not in (word_of(generic), generic.kind):
         raise InputError(f"{where}: kind", line.kind, "a kind that Stretto knows", DAMAGED)
     return generic
 

@@ -4,12 +4,12 @@ The store is only read. A watch that is too old (the server forgot, the network 
 good by a fresh list, and what differs is written as changes of that second.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import msgspec
 
-from stretto.api.kinds.table import recorded_kinds
+from stretto.api.kinds.table import recorded_kinds, word_of
 from stretto.api.wire.kinds import Kind
 from stretto.base.clock import Clock
 from stretto.base.errors import TooOldError
@@ -114,6 +114,6 @@ def _body(record: Record) -> dict[str, Any]:
     return body
 
 
-def kinds_of(kinds: Sequence[Kind]) -> list[str]:
-    """Names of kinds for a recording's first line."""
-    return [kind.word for kind in kinds]
+def recorded_words() -> list[str]:
+    """Names of the recorded kinds, for the first line of a recording."""
+    return [word_of(kind) for kind in recorded_kinds()]
