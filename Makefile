@@ -98,7 +98,7 @@ test-contract: $(VENV)/.installed ## Run the one suite of all stores
 
 .PHONY: test-docs
 test-docs: $(VENV)/.installed ## Run what the documents show
-	@$(FAMILY) docs 20 --doctest-modules src/stretto/base README.md ARCHITECTURE.md CONTRIBUTING.md docs tests/docs
+	@$(FAMILY) docs 60 --doctest-modules src/stretto/base README.md ARCHITECTURE.md CONTRIBUTING.md docs tests/docs
 
 .PHONY: test-all
 test-all: test ## Run the long tests too (properties with many examples, full protocols, long chaos)
@@ -145,8 +145,13 @@ crds: $(VENV)/.installed ## Write deploy/crds from the structs of our kinds
 examples: $(VENV)/.installed ## Write what the examples say now to examples/*.out
 	@STRETTO_WRITE_EXAMPLES=1 $(PY) -m pytest --no-header -q tests/docs/test_examples.py
 
+.PHONY: generated
+generated: diagrams examples ## Write every generated document and example output again
+
 .PHONY: docs
-docs: diagrams examples ## Make every generated document again
+docs: $(VENV)/.installed ## Build the documentation site into out/site; warnings are errors
+	@$(PY) -m sphinx -q -W -n -b html -d out/doctrees docs out/site
+	@echo "out/site/index.html"
 
 .PHONY: lock
 lock: ## Make requirements.lock again from pyproject.toml, for Python 3.11 to 3.14

@@ -18,13 +18,14 @@ from stretto.api.types.heads import decode_pod_head
 from stretto.api.wire.kinds import EVENT, POD, POD_DISRUPTION_BUDGET, SCHEDULER, Kind
 from stretto.base.clock import ManualClock, timestamp
 from stretto.base.rng import Rng
-from stretto.daemons.roles.binder import BinderPlane
-from stretto.daemons.roles.controller import ControllerPlane
-from stretto.daemons.roles.dispatcher import DispatcherPlane, DispatcherRoleConfig
-from stretto.daemons.roles.shard import ShardConfig, ShardPlane
+from stretto.daemons.roles.binder import binder_plane
+from stretto.daemons.roles.controller import controller_plane
+from stretto.daemons.roles.dispatcher import DispatcherRoleConfig, dispatcher_plane
+from stretto.daemons.roles.shard import ShardConfig, shard_plane
 from stretto.daemons.scheduler import plane_config
 from stretto.framework.profile.profile import load_profile
-from stretto.plane import Plane, PlaneConfig
+from stretto.plane.config import PlaneConfig
+from stretto.plane.plane import Plane
 from stretto.state.victims.rules import PreemptionRules
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.render import render
@@ -184,12 +185,12 @@ class Replay:
         if role == "dispatcher":
             flags = " ".join(scenario.config["dispatcher"].get("flags", ()))
             wire = DispatcherRoleConfig(shares_nodes="DispatcherNodeShuffle=true" in flags)
-            yield DispatcherPlane(config, self.spy, self.clock, wire)
+            yield dispatcher_plane(config, self.spy, self.clock, wire)
         elif role in SHARD_OF:
-            yield ShardPlane(config, self.spy, self.clock, ShardConfig(SHARD_OF[role]))
+            yield shard_plane(config, self.spy, self.clock, ShardConfig(SHARD_OF[role]))
         else:
-            yield BinderPlane(config, self.spy, self.clock)
-            yield ControllerPlane(config, self.spy, self.clock)
+            yield binder_plane(config, self.spy, self.clock)
+            yield controller_plane(config, self.spy, self.clock)
 
     def _config(self) -> PlaneConfig:
         """The profile as the scenario's files say it."""

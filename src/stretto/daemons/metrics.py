@@ -1,7 +1,7 @@
 """The metrics of one plane: what a daemon, or a run with ``--metrics``, publishes."""
 
 from stretto.explain.metrics.metrics import Metrics, WatchedPlane
-from stretto.plane import Plane
+from stretto.plane.plane import Plane
 
 
 def metrics_of(plane: Plane) -> Metrics:

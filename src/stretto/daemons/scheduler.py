@@ -32,7 +32,8 @@ from stretto.explain.metrics.exposition import PublishedMetrics
 from stretto.explain.metrics.metrics import Metrics
 from stretto.explain.metrics.tally import MetricFamily
 from stretto.framework.profile.profile import Profile
-from stretto.plane import Plane, PlaneConfig
+from stretto.plane.config import PlaneConfig
+from stretto.plane.plane import Plane
 from stretto.state.cluster.cluster import ClusterConfig
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.kube.store import KubeStore

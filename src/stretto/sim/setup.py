@@ -19,7 +19,8 @@ from stretto.framework.profile.load import known_rules
 from stretto.framework.profile.profile import PROFILES, Profile, load_profile
 from stretto.inputs.scenario.feed import Feed
 from stretto.inputs.scenario.schema import Scenario
-from stretto.plane import Plane, PlaneConfig
+from stretto.plane.config import PlaneConfig
+from stretto.plane.plane import Plane
 from stretto.state.cluster.cluster import SCHEDULER_NAME, ClusterConfig
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.embedded.sqlite import SqliteStore

@@ -11,7 +11,7 @@ from stretto.api.wire.kinds import NODE, POD, POD_GROUP
 from stretto.base.clock import ManualClock, timestamp
 from stretto.base.rng import Rng
 from stretto.cli.main import cli
-from stretto.plane import Plane
+from stretto.plane.plane import Plane
 from stretto.sim.history.forecast import forecast
 from stretto.sim.history.sandbox import Sandbox, SandboxState, state_of
 from stretto.stores.embedded.memory import MemoryStore

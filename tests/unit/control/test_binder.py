@@ -9,7 +9,7 @@ from stretto.api.wire.kinds import NODE, POD
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.control.binder.binder import READ_BACK_AFTER, Binder
-from stretto.control.binder.conflicts import PlanJudge
+from stretto.control.binder.conflicts import ClaimChecks, PlanJudge
 from stretto.control.pump import Pump
 from stretto.state.queries.invariants import check_all
 from stretto.state.rows.lifecycle import PodState
@@ -61,7 +61,7 @@ class Desk(Books):
 
     def judge(self) -> PlanJudge:
         return PlanJudge(
-            self.cluster, lambda _c, _s: True, ConflictMode.FIT, CommitMode.INCREMENTAL
+            self.cluster, ClaimChecks(lambda _c, _s: True), ConflictMode.FIT, CommitMode.INCREMENTAL
         )
 
     def state_of(self, name: str) -> PodState:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from stretto.control.binder.conflicts import PlanJudge
+from stretto.control.binder.conflicts import ClaimChecks, PlanJudge
 from stretto.state.queries.invariants import (
     InvariantBreach,
     check_all,
@@ -39,7 +39,7 @@ def sums(books: Books) -> list[InvariantBreach]:
 def judge(
     books: Books, conflicts: ConflictMode = FIT, commit: CommitMode = EACH, eligible: bool = True
 ) -> PlanJudge:
-    return PlanJudge(books.cluster, lambda _class, _slot: eligible, conflicts, commit)
+    return PlanJudge(books.cluster, ClaimChecks(lambda _class, _slot: eligible), conflicts, commit)
 
 
 def test_claims_that_hold_are_granted_and_charged() -> None:

@@ -301,10 +301,10 @@ def test_of_a_group_whose_binds_are_under_way_nothing_is_said_yet() -> None:
     statuses, units = harness.plane.statuses, harness.plane.units
     assert statuses is not None
     harness.group("g", 2)
-    statuses.unanswered_rows = lambda: {row for unit in units for row in unit.bound}
+    statuses._unanswered_rows = lambda: {row for unit in units for row in unit.bound}
     harness.submit(*(make_pod(f"g-{i}", cpu="1", group="g") for i in range(2)))
     harness.settle(3)
     assert group_status(harness, "g").get("phase") != "Scheduled"
-    statuses.unanswered_rows = frozenset
+    statuses._unanswered_rows = frozenset
     harness.settle(2)
     assert group_status(harness, "g")["phase"] == "Scheduled"

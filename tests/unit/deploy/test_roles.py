@@ -17,7 +17,7 @@ from stretto.base.rng import Rng
 from stretto.cli.commands.roles import binder, controller, dispatcher, shard
 from stretto.daemons.scheduler import plane_config
 from stretto.framework.profile.profile import load_profile
-from stretto.plane import Plane
+from stretto.plane.plane import Plane
 from stretto.stores.embedded.memory import MemoryStore
 
 DEPLOY = Path(__file__).resolve().parents[3] / "deploy"

@@ -71,10 +71,10 @@ def dispatcher(common: CommandContext, asked: DispatcherOptions) -> None:
     It forms units, keeps queues and their shares, puts pods right whose annotations contradict one
     another, and takes the pods of dead shards back.
     """
-    from stretto.daemons.roles.dispatcher import DispatcherPlane, DispatcherRoleConfig
+    from stretto.daemons.roles.dispatcher import DispatcherRoleConfig, dispatcher_plane
 
     wire = DispatcherRoleConfig(asked.shard_timeout, asked.partition)
-    serve(common, asked, partial(DispatcherPlane, wire=wire))
+    serve(common, asked, partial(dispatcher_plane, wire=wire))
 
 
 @options.command(
@@ -106,14 +106,14 @@ def shard(common: CommandContext, asked: ShardOptions) -> None:
     must leave first. Several processes of one name stand by for one another.
     """
     from stretto.base.errors import InputError
-    from stretto.daemons.roles.shard import ShardConfig, ShardPlane
+    from stretto.daemons.roles.shard import ShardConfig, shard_plane
 
     if not _NAME.fullmatch(asked.name):
         expected = "lower case letters, digits, - and ., at most 63"
         raise InputError("NAME", asked.name, expected, "for example shard-0")
     wire = ShardConfig(asked.name, asked.renew_every, asked.partition)
     own = f"kube-system/stretto-shard-{asked.name.removeprefix('shard-')}"
-    serve(common, replace(asked, lease=asked.lease or own), partial(ShardPlane, wire=wire))
+    serve(common, replace(asked, lease=asked.lease or own), partial(shard_plane, wire=wire))
 
 
 @options.command(
@@ -130,9 +130,9 @@ def binder(common: CommandContext, asked: DaemonOptions) -> None:
     A gang is bound when enough of it is decided and every member of that holds; what does not
     hold goes back to its shard. Pods that must leave first are asked to, within their budgets.
     """
-    from stretto.daemons.roles.binder import BinderPlane
+    from stretto.daemons.roles.binder import binder_plane
 
-    serve(common, asked, BinderPlane)
+    serve(common, asked, binder_plane)
 
 
 @options.command(
@@ -145,6 +145,6 @@ def binder(common: CommandContext, asked: DaemonOptions) -> None:
 @daemon_options(10551, "kube-system/stretto-controller")
 def controller(common: CommandContext, asked: DaemonOptions) -> None:
     """Keep the phases of PodGroups, the statuses of queues, and places for successors."""
-    from stretto.daemons.roles.controller import ControllerPlane
+    from stretto.daemons.roles.controller import controller_plane
 
-    serve(common, asked, ControllerPlane)
+    serve(common, asked, controller_plane)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from stretto.daemons.probes import ServingCertificate
     from stretto.daemons.scheduler import Make
     from stretto.framework.profile.profile import Profile
-    from stretto.plane import PlaneConfig
+    from stretto.plane.config import PlaneConfig
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +59,7 @@ def serve(
     from stretto.daemons.profiles import ProfileFile
     from stretto.daemons.scheduler import LINE, SchedulerConfig, SchedulerDaemon
     from stretto.framework.profile.profile import load_profile
-    from stretto.plane import Plane
+    from stretto.plane.plane import Plane
     from stretto.stores.kube.login.access import access_from
     from stretto.stores.kube.store import KubeStore
 

@@ -62,24 +62,33 @@ class VolumeConflicts(Protocol):
         ...
 
 
+class ClaimChecks(NamedTuple):
+    """What a claim must still pass, besides amounts."""
+
+    #: Whether the static filters let a class onto a slot.
+    eligible: Eligible
+    #: Inter-pod rules; ``None`` where the profile has none.
+    between: AffinityConflicts | None = None
+    #: Volume rules; ``None`` where the profile has none.
+    volumes: VolumeConflicts | None = None
+
+
 class PlanJudge:
     """Judges plans against a cluster and charges what it grants."""
 
     def __init__(
         self,
         cluster: Cluster,
-        eligible: Eligible,
+        checks: ClaimChecks,
         conflicts: ConflictMode,
         commit: CommitMode,
-        between: AffinityConflicts | None = None,
     ) -> None:
         """A judge with Omega's two modes, bound once."""
-        self._between = between
-        #: Judges the volumes of claims; ``None`` where no rule asks about them.
-        self.volumes: VolumeConflicts | None = None
+        self._between = checks.between
+        self._volumes = checks.volumes
         self._cluster = cluster
         self._portions = NumaBulkClaims(cluster)
-        self._eligible = eligible
+        self._eligible = checks.eligible
         self._by_version = conflicts is ConflictMode.VERSION
         self._all_or_nothing = commit is CommitMode.ALL_OR_NOTHING
 
@@ -192,12 +201,12 @@ class PlanJudge:
     def _has_volumes(self, plan: Plan, i: int) -> bool:
         """Whether a claim's volumes are still to be had; they are if nothing has changed since."""
         cluster, row = self._cluster, int(plan.rows[i])
-        if self.volumes is None or not cluster.pods.volumes[row] or plan.basis == cluster.basis:
+        if self._volumes is None or not cluster.pods.volumes[row] or plan.basis == cluster.basis:
             return True
         slot, chosen = int(plan.slots[i]), plan.volumes.get(i)
         if chosen is not None and not are_free(chosen, cluster.objects, cluster.nodes.names[slot]):
             return False
-        return self.volumes.holds(row, slot)
+        return self._volumes.holds(row, slot)
 
     def _affinity_holds(self, plan: Plan) -> bool:
         """Whether no other pod stands against the plan; none does if nothing was counted since."""

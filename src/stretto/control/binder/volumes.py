@@ -40,7 +40,7 @@ LONGEST_WAIT: Final = 600.0
 
 Claim = PersistentVolumeClaim | None
 """A claim of a pod; ``None`` for one that is not known."""
-Late = Callable[[int, int], VolumeChoice | None]
+LateVolumes = Callable[[int, int], VolumeChoice | None]
 """(row, slot) to what has to be done about a pod's volumes there."""
 
 
@@ -67,14 +67,27 @@ class VolumeWrite(NamedTuple):
 class VolumeReserver:
     """Reserves volumes and writes that down."""
 
-    def __init__(self, cluster: Cluster, store: Store) -> None:
-        """Work on a cluster's objects and its store."""
+    def __init__(
+        self,
+        cluster: Cluster,
+        store: Store,
+        late: LateVolumes | None = None,
+        patience: float = LONGEST_WAIT,
+    ) -> None:
+        """Work on a cluster's objects and its store.
+
+        Args:
+            cluster: the cluster.
+            store: where PVCs and PersistentVolumes are written.
+            late: chooses volumes for a pod whose victims are gone; ``None`` without volume rules.
+            patience: seconds that a pod waits for its volumes.
+        """
         #: Whether pods wait until somebody else has completed the binding of their claims.
         self.waits: bool = getattr(store, "capabilities", EMBEDDED).completes_claims
         #: Seconds that a pod waits for its volumes.
-        self.patience: float = LONGEST_WAIT
+        self.patience = patience
         #: What a pod that has waited for its victims gets; ``None`` where rules know no volumes.
-        self.late: Late | None = None
+        self.late = late
         self._cluster = cluster
         self._store = store
         self._waiting: dict[int, VolumeWait] = {}

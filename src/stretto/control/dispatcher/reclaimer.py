@@ -97,12 +97,16 @@ class Reclaimer:
         #: Orders given so far, and pods in them: ``orders``, ``pods``.
         self.counts: Counter[str] = Counter()
         #: Whether pods of a unit have left us and have no node yet: in one process none has.
-        self.is_handed_over: Callable[[Unit], bool] = lambda _: False
+        self._is_handed_over: Callable[[Unit], bool] = lambda _: False
         self._places = places
         self._pauses: dict[Unit, tuple[float, float]] = {}
         self._look_at = -inf
         #: Somebody may be owed something though nothing is under way.
         self._more = False
+
+    def defer_while(self, is_handed_over: Callable[[Unit], bool]) -> None:
+        """Wait for units whose pods are with another process and have no node yet."""
+        self._is_handed_over = is_handed_over
 
     def orders(self, floor: ReclaimNodes, now: float) -> list[EvictionOrder]:
         """Who is to leave, and why: for the lane of evictions."""
@@ -202,7 +206,7 @@ class Reclaimer:
         """End what is over: the unit has started, or has waited long enough."""
         for unit, flight in list(self.flights.items()):
             owed = usage.tree.leaf(flight.queue).guarantee
-            if self.is_handed_over(unit) and now < flight.until:
+            if self._is_handed_over(unit) and now < flight.until:
                 continue  # others would take its room before it is there
             if unit.state not in _WAITING or unit.queue != flight.queue or not owed:
                 self._pauses.pop(unit, None)

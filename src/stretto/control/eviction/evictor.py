@@ -60,6 +60,15 @@ class SettledNominations(NamedTuple):
     refused: Refusals
 
 
+class EvictorOptions(NamedTuple):
+    """How an evictor works inside its process."""
+
+    #: Where the fault simulator may stop it.
+    failpoint: Failpoint = no_failpoint
+    #: Whether it evicts pods; otherwise another process does, and it only holds their capacity.
+    evicts: bool = True
+
+
 class Evictor:
     """Asks pods to leave, and keeps the room of those who wait for it."""
 
@@ -69,18 +78,17 @@ class Evictor:
         units: Units,
         store: Store,
         judge: PreemptionJudge,
-        failpoint: Failpoint = no_failpoint,
+        options: EvictorOptions = EvictorOptions(),
     ) -> None:
         """A lane that takes over whoever is leaving on our word already."""
-        #: Whether it asks pods to leave; else another process does, and it only keeps the room.
-        self.asks = True
         #: Evictions so far by outcome: ``asked``, ``refused``, ``unknown``, and causes of refusals.
         self.counts: Counter[str] = Counter()
         self._cluster = cluster
         self._units = units
         self._store = store
         self._judge = judge
-        self._failpoint = failpoint
+        self._failpoint = options.failpoint
+        self._evicts = options.evicts
         self._evictions = EvictionsInFlight(cluster, store)
         self._nominees = NominatedNodeWriter(cluster, store)
         self._registry = cluster.evictions
@@ -188,7 +196,7 @@ class Evictor:
 
     def send(self, now: float) -> bool:
         """Ask whoever has not been asked, and take answers; whether anything moved."""
-        if not self.asks:
+        if not self._evicts:
             return False
         moved = self._collect_replies(now)
         due = self._due(now)
@@ -284,7 +292,7 @@ class Evictor:
     def next_due(self) -> float:
         """Clock time at which a pod is asked again, a claim stops waiting or is told of again."""
         due = min(self._registry.next_until(), self._nominees.next_due())
-        if self.asks and self._open and self._evictions.room > 0:
+        if self._evicts and self._open and self._evictions.room > 0:
             due = min(due, *(why.ask_at for why in self._open.values()))
         return due
 

@@ -5,7 +5,7 @@ disruption budget allows, the binder grants the first.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +40,17 @@ class PodVolumes(Protocol):
         """Whether a pod's volumes let it onto a slot now, its own claims and some pods aside."""
 
 
+class EvictionChecks(NamedTuple):
+    """What a preemptor's claims must pass once the victims are gone, besides amounts."""
+
+    #: Whether the static filters let a class onto a slot.
+    eligible: Eligible
+    #: Inter-pod rules; ``None`` where the profile has none.
+    between: AffinityConflicts | None = None
+    #: Volume rules; ``None`` where the profile has none.
+    volumes: PodVolumes | None = None
+
+
 class PreemptionJudge:
     """Judges preemptions on the cluster as it is now."""
 
@@ -47,7 +58,7 @@ class PreemptionJudge:
         self,
         cluster: Cluster,
         units: Units,
-        eligible: Eligible,
+        checks: EvictionChecks,
         rules: PreemptionRules,
         budgets: BudgetLedger,
     ) -> None:
@@ -58,11 +69,9 @@ class PreemptionJudge:
         self.budgets = budgets
         self._cluster = cluster
         self._units = units
-        self._eligible = eligible
-        #: Rules between pods; ``None`` where none has a say.
-        self.between: AffinityConflicts | None = None
-        #: What the volumes of pods say of nodes; ``None`` where no rule looks at them.
-        self.volumes: PodVolumes | None = None
+        self._eligible = checks.eligible
+        self._between = checks.between
+        self._volumes = checks.volumes
 
     def admits(self, row: int, slot: int) -> bool:
         """Whether the rules let a pod onto a slot once everybody who leaves it has left."""
@@ -87,9 +96,9 @@ class PreemptionJudge:
 
     def _has_volumes(self, row: int, slot: int, gone: Collection[int]) -> bool:
         """Whether a pod's volumes let it onto a slot, its own claims and some pods aside."""
-        if self.volumes is None or not self._cluster.pods.volumes[row]:
+        if self._volumes is None or not self._cluster.pods.volumes[row]:
             return True
-        return self.volumes.lets(row, slot, gone)
+        return self._volumes.lets(row, slot, gone)
 
     def _stand(self, rows: Sequence[int], gone: Collection[int]) -> bool:
         """Whether other pods let claimed pods be where they are, some of the others aside."""
@@ -103,9 +112,9 @@ class PreemptionJudge:
         gone: Collection[int],
     ) -> bool:
         """Whether rules between pods let pods of these classes onto these slots, without some."""
-        if self.between is None or not self._is_strict(class_ids):
+        if self._between is None or not self._is_strict(class_ids):
             return True
-        return self.between.hold(class_ids, slots, gone)
+        return self._between.hold(class_ids, slots, gone)
 
     def _is_strict(self, class_ids: npt.NDArray[np.int32]) -> bool:
         """Whether other pods may keep pods of any of these classes from nodes."""

@@ -11,9 +11,9 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from stretto.control.binder.conflicts import PlanJudge
+from stretto.control.binder.conflicts import ClaimChecks, PlanJudge
 from stretto.control.binder.volumes import are_free
-from stretto.control.eviction.judge import PreemptionJudge
+from stretto.control.eviction.judge import EvictionChecks, PreemptionJudge
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.victims.budgets import BudgetLedger
@@ -35,7 +35,7 @@ class ParityJudge(PlanJudge):
 
     def __init__(self, cluster: Cluster, law: ParityProfileRules, commit: CommitMode) -> None:
         """A judge that asks the law about claims on a cluster that has moved on."""
-        super().__init__(cluster, anywhere, ConflictMode.FIT, commit)
+        super().__init__(cluster, ClaimChecks(anywhere), ConflictMode.FIT, commit)
         self._law = law
 
     def _grant_all(self, plan: Plan) -> bool:
@@ -85,7 +85,7 @@ class ParityPreemptionJudge(PreemptionJudge):
         budgets: BudgetLedger,
     ) -> None:
         """A judge by a profile's rules and the law."""
-        super().__init__(cluster, units, anywhere, rules, budgets)
+        super().__init__(cluster, units, EvictionChecks(anywhere), rules, budgets)
         self._law = law
 
     def admits(self, row: int, slot: int) -> bool:

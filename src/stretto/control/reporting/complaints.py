@@ -10,7 +10,12 @@ from typing import Final
 
 from stretto.api.kinds.table import TABLE
 from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE, EVENT, NODE, POD, POD_GROUP
-from stretto.control.reporting.wording import NOT_VALID, PodReport, complaint_event, condition_patch
+from stretto.control.reporting.wording import (
+    NOT_VALID,
+    PodReport,
+    complaint_event,
+    condition_patch,
+)
 from stretto.state.cluster.cluster import Cluster
 from stretto.stores.store import Patch, Record, Store
 

@@ -88,7 +88,7 @@ class StoreView(StoreWrapper):
         #: In whose share nodes are.
         self.owners = NodeOwners()
         #: Pods that came back since they were last asked for.
-        self.returned: list[str] = []
+        self._returned: list[str] = []
         #: Pods whose binding is ours and not seen yet: older words about them are not heeded.
         self.pinned: dict[str, WatchEvent | None] = {}
         self._forgotten: list[WatchEvent] = []
@@ -98,6 +98,11 @@ class StoreView(StoreWrapper):
         self._late: list[tuple[float, str]] = []
 
     # ------------------------------------------------------------ what a role decides
+
+    def take_returned(self) -> list[str]:
+        """Uids of the pods that came back since the last call."""
+        returned, self._returned = self._returned, []
+        return returned
 
     def sight(self, uid: str, standing: HandoverState) -> str | None:
         """How a pod without a node is shown: not at all, as wanting one (""), or on a node."""
@@ -357,7 +362,7 @@ class StoreView(StoreWrapper):
         is_back = was is not None and not shown and (bool(was) or turned)
         if is_back:
             known.returns += 1
-            self.returned.append(uid)
+            self._returned.append(uid)
         if was is None or is_back:
             wait = 0.0 if is_listed and not is_back else self.delay(known)
             if (wait > 0 or (is_back and is_listed)) and not known.until:

@@ -26,7 +26,13 @@ from stretto.state.classes.table import STAGED, PodClass
 from stretto.state.cluster.reservations import PlaceReservation
 from stretto.state.numa.choice import bits
 from stretto.state.numa.ledger import DEVICE_BITS
-from stretto.state.queries.domain_caps import caps_of, count_by_domain, members, slots_of, unit_size
+from stretto.state.queries.domain_caps import (
+    caps_of,
+    count_by_domain,
+    members,
+    slots_of,
+    unit_size,
+)
 from stretto.state.rows.pods import NO_SLOT
 from stretto.state.rows.resources import PODS
 from stretto.state.work.claims import AwaitedNode

@@ -29,7 +29,7 @@ from stretto.api.wire.kinds import POD, POD_GROUP
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.control.dispatcher.membership import DURATION, group_unit, read_duration
-from stretto.plane import Plane
+from stretto.plane.plane import Plane
 from stretto.sim.world import AT_ONCE, POLLED, require_accepted
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.work.changes import ClusterChanges

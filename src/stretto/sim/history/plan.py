@@ -19,7 +19,7 @@ from stretto.api.types.core import Node
 from stretto.api.wire.kinds import NODE, POD
 from stretto.explain.words.reasons import Reason, ReasonCode
 from stretto.inputs.objects.relations import InputObject
-from stretto.plane import Plane
+from stretto.plane.plane import Plane
 from stretto.sim.history.sandbox import Sandbox, SandboxState
 from stretto.sim.pending import ASKED, PendingExplainer, kinds_of
 from stretto.sim.setup import SchedulingRules

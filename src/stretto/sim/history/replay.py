@@ -22,7 +22,8 @@ from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.framework.profile.profile import Profile
 from stretto.inputs.objects.recordings import ChangeType, RecordedChange
-from stretto.plane import Plane, Step
+from stretto.plane.config import Step
+from stretto.plane.plane import Plane
 from stretto.sim.history.histories import PodHistory, ReplayHistory
 from stretto.sim.history.what_if import NodeDrain, queues_of
 from stretto.sim.occupancy import OccupancyMeter, OccupancySample

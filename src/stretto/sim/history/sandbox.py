@@ -22,7 +22,7 @@ from stretto.explain.records.record_file import RecordFile
 from stretto.explain.records.records import RunRecords
 from stretto.inputs.scenario.feed import materialise
 from stretto.inputs.scenario.read import load_scenario
-from stretto.plane import Plane
+from stretto.plane.plane import Plane
 from stretto.sim.feeder import Feeder
 from stretto.sim.real_time import LiveRun
 from stretto.sim.setup import (

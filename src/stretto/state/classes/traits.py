@@ -67,12 +67,14 @@ _SILENT: Final = PriorityClassAnnotations()
 class PreemptionAttributeTable:
     """Traits by number, shared and counted."""
 
-    def __init__(self) -> None:
-        """Nothing but the traits of everybody."""
+    def __init__(self, preemptible: frozenset[str] | None = None) -> None:
+        """Start with the default attributes alone.
+
+        ``preemptible`` names the schedulers whose pods may be victims; ``None`` allows every pod.
+        """
         #: What PriorityClasses say beside their values; those that say nothing are left out.
         self.classes: dict[str, PriorityClassAnnotations] = {}
-        #: Names of schedulers whose pods alone may be asked to leave; ``None`` for everybody's.
-        self.ours: frozenset[str] | None = None
+        self._preemptible = preemptible
         #: How many numbers were given up so far; they may mean others since.
         self.forgotten: int = 0
         self._by_number: list[PreemptionAttributes] = [PreemptionAttributes()]
@@ -93,7 +95,7 @@ class PreemptionAttributeTable:
         """The number of a pod's traits; count its use with ``use``."""
         spec, notes = head.spec, head.metadata.annotations
         refuses = spec.preemption_policy == NEVER
-        others = self.ours is not None and spec.scheduler_name not in self.ours
+        others = self._preemptible is not None and spec.scheduler_name not in self._preemptible
         if notes is NO_BYTES and not (refuses or self.classes or others):
             return NO_TRAITS
         marked = notes is not NO_BYTES and any(mark in bytes(notes) for mark in _MARKS)

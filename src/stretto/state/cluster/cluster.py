@@ -62,6 +62,8 @@ class ClusterConfig(msgspec.Struct, frozen=True):
     volumes: bool = False
     #: Whether the images of nodes are kept, and those of pods are part of their class.
     images: bool = False
+    #: Scheduler names whose pods may be preempted; ``None`` allows every pod.
+    preemptible: frozenset[str] | None = None
 
 
 class Cluster:
@@ -88,7 +90,7 @@ class Cluster:
         #: Places of pods that have gone, kept for their successors.
         self.keeps = PlaceReservations(self.ledger, self.topology, self.pods)
         #: What preemption and budgets ask of pods.
-        self.traits = PreemptionAttributeTable()
+        self.traits = PreemptionAttributeTable(self.config.preemptible)
         #: Pods that are to leave, and the claims that wait for their room.
         self.evictions = Evictions(self.pods)
         #: What rules between pods count, and what classes want of it.

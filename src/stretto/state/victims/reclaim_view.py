@@ -2,12 +2,24 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
+from typing import NamedTuple
 
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.queries.fit_after import fits_after_eviction
 from stretto.state.queries.numa_after import numa_claims_for
 from stretto.state.victims.budgets import BudgetLedger
 from stretto.state.victims.rules import PreemptionRules, guard_of
+
+
+class FitQuestions(NamedTuple):
+    """What the engine answers about fits."""
+
+    #: (class id, slot) to whether static rules let the class onto the slot.
+    eligible: Callable[[int, int], bool]
+    #: Class id to an upper bound of how many pods of it fit now.
+    room: Callable[[int], int]
+    #: (row, slot, evicted rows) to whether volumes and inter-pod rules admit a pod then.
+    would_fit: Callable[[int, int, Collection[int]], bool] = lambda *_: True
 
 
 class ReclaimView:
@@ -17,8 +29,7 @@ class ReclaimView:
         self,
         cluster: Cluster,
         rules: PreemptionRules,
-        eligible: Callable[[int, int], bool],
-        room: Callable[[int], int],
+        questions: FitQuestions,
         budgets: BudgetLedger,
     ) -> None:
         """Read this cluster.
@@ -26,17 +37,16 @@ class ReclaimView:
         Args:
             cluster: the cluster.
             rules: who may be asked to leave.
-            eligible: (class id, slot) to whether static rules let the class onto the slot.
-            room: class id to an upper bound of how many pods of it fit now.
+            questions: what the engine answers about fits.
             budgets: what is left of the disruption budgets.
         """
         #: Class id to an upper bound of how many pods of it fit now.
-        self.room: Callable[[int], int] = room
-        #: (row, slot, rows that go) to whether volumes and other pods would let a pod there then.
-        self.would_fit: Callable[[int, int, Collection[int]], bool] = lambda *_: True
+        self.room = questions.room
+        #: (row, slot, evicted rows) to whether volumes and inter-pod rules admit a pod then.
+        self.would_fit = questions.would_fit
         self._cluster = cluster
         self._rules = rules
-        self._eligible = eligible
+        self._eligible = questions.eligible
         self._budgets = budgets
 
     def may_evict(self, row: int, now: float) -> bool:

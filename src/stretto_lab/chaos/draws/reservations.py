@@ -13,7 +13,7 @@ import msgspec
 
 from stretto.api.wire.kinds import MOVEMENT, NODE
 from stretto.base.rng import Rng
-from stretto.plane import Plane
+from stretto.plane.plane import Plane
 from stretto.state.cluster.reservations import PlaceReservation
 from stretto.state.queries.invariants import InvariantBreach
 from stretto.state.work.evictions import EvictionCause

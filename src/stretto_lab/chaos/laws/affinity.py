@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from stretto.plane import Plane, Step
+from stretto.plane.config import Step
+from stretto.plane.plane import Plane
 from stretto.state.queries.invariants import InvariantBreach
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.rows.pods import NO_SLOT

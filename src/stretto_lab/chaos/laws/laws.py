@@ -11,7 +11,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from stretto.plane import Plane, Step
+from stretto.plane.config import Step
+from stretto.plane.plane import Plane
 from stretto.state.queries.invariants import InvariantBreach, check_all, gangs_are_complete
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.rows.pods import NO_SLOT

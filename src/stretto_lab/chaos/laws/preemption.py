@@ -8,7 +8,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from stretto.plane import Plane, Step
+from stretto.plane.config import Step
+from stretto.plane.plane import Plane
 from stretto.state.queries.invariants import InvariantBreach
 from stretto.state.victims.rules import NOBODY, PreemptionRules
 from stretto.state.work.claims import UnitPreemption

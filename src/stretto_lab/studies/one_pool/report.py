@@ -27,7 +27,7 @@ from stretto.control.queues.config import DispatcherConfig, QueueConfig, Sibling
 from stretto.framework.profile.profile import load_profile
 from stretto.inputs.neutral.fleet import FleetNode, FleetPod
 from stretto.inputs.traces.one_pool import BIN_S, DAY_S, OnePoolArrivals, load_arrivals
-from stretto.plane import PlaneConfig
+from stretto.plane.config import PlaneConfig
 from stretto.sim.plots import PlotLine, PlotTexts, curves_png
 from stretto_lab.studies.one_pool.day import run_one_pool_day
 from stretto_lab.studies.one_pool.ledger import (

@@ -1,0 +1,142 @@
+"""Tables and JSON Schemas of msgspec structs, with the ``#:`` comment of each field."""
+
+import json
+import types
+import typing
+from importlib import import_module
+from typing import Any
+
+import msgspec
+from site_source import comments_of, first_sentence
+
+#: JSON forms with a published schema: name of the form to ``module:Struct``.
+FORMS = {
+    "scenario": "stretto.inputs.scenario.schema:ScenarioFile",
+    "stretto.run/v1": "stretto.sim.report:RunReport",
+    "stretto.explain/v1": "stretto.explain.why.why:Explanation",
+    "stretto.explain/v1 (pod and node)": "stretto.explain.why.why:NodeExplanation",
+    "stretto.story/v1": "stretto.explain.story:Story",
+    "stretto.plan/v1": "stretto.sim.history.plan:PlanReport",
+    "stretto.doctor/v1": "stretto.explain.doctor.doctor:Checkup",
+    "stretto.compare/v1": "stretto.sim.comparison.seeds:Comparison",
+}
+
+Struct = type[msgspec.Struct]
+
+
+def struct_of(place: str) -> Struct:
+    """The struct of ``module:Name``."""
+    module, _, name = place.partition(":")
+    found = getattr(import_module(module), name)
+    if not (isinstance(found, type) and issubclass(found, msgspec.Struct)):
+        raise TypeError(f"{place} is no struct")
+    return found
+
+
+def comment(struct: Struct, field: str) -> str:
+    """The comment of a field, from the class that declares it."""
+    for base in struct.__mro__:
+        found = comments_of(base.__module__).get((base.__name__, field)) if _ours(base) else None
+        if found:
+            return found
+    return ""
+
+
+def _ours(base: type) -> bool:
+    return base.__module__.startswith("stretto.")
+
+
+# ---------------------------------------------------------------- tables
+
+
+def tables(place: str) -> list[str]:
+    """A struct and all structs below it, one table each, the outermost first."""
+    lines: list[str] = []
+    for struct in _reachable(struct_of(place)):
+        lines += [f"## {struct.__name__}", "", first_sentence(struct.__doc__), ""]
+        lines += ["| key | type | default | meaning |", "| --- | --- | --- | --- |"]
+        hints = typing.get_type_hints(struct)
+        for field in msgspec.structs.fields(struct):
+            kind = _spelt(hints[field.name])
+            default = "required" if field.required else _default(field)
+            cells = (f"`{field.encode_name}`", kind, default, comment(struct, field.name))
+            lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        lines.append("")
+    return lines
+
+
+def _reachable(struct: Struct) -> list[Struct]:
+    found = [struct]
+    for each in found:
+        for kind in typing.get_type_hints(each).values():
+            found += [s for s in _structs(kind) if s not in found]
+    return found
+
+
+def _structs(kind: Any) -> list[Struct]:
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        return [kind]
+    return list(dict.fromkeys(s for part in typing.get_args(kind) for s in _structs(part)))
+
+
+def _spelt(kind: Any) -> str:
+    """A type as a reader of YAML or JSON calls it."""
+    origin, parts = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (typing.Union, types.UnionType):
+        return " or ".join(_spelt(p) for p in parts if p is not type(None))
+    if origin is typing.Literal:
+        return ", ".join(f"`{p}`" if p != "" else "empty" for p in parts)
+    if origin in (tuple, list):
+        return f"list of {_spelt(parts[0])}"
+    if origin is dict:
+        return "mapping"
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        return f"[{kind.__name__}](#{kind.__name__.lower()})"
+    names = {str: "string", int: "integer", float: "number", bool: "boolean", typing.Any: "any"}
+    return names.get(kind, getattr(kind, "__name__", str(kind)))
+
+
+def _default(field: msgspec.structs.FieldInfo) -> str:
+    value = field.default
+    if value is msgspec.NODEFAULT or value is None or value in ("", (), {}):
+        return "none"
+    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
+
+
+# ---------------------------------------------------------------- schemas
+
+
+def file_of(form: str) -> str:
+    """The file name of a form's schema."""
+    return form.replace("/", ".").replace(" (", ".").replace(")", "").replace(" ", "-") + ".json"
+
+
+def schema(form: str) -> str:
+    """The JSON Schema of a form, with the comments of fields as descriptions."""
+    struct = struct_of(FORMS[form])
+    (top,), parts = msgspec.json.schema_components(
+        [struct], schema_hook=lambda _kind: {}, ref_template="#/$defs/{name}"
+    )
+    for each in _reachable(struct):
+        properties = parts.get(each.__name__, {}).get("properties", {})
+        for field in msgspec.structs.fields(each):
+            if field.encode_name in properties:
+                text = comment(each, field.name)
+                properties[field.encode_name] = {**properties[field.encode_name]}
+                if text:
+                    properties[field.encode_name]["description"] = text
+    dialect = "https://json-schema.org/draft/2020-12/schema"
+    whole = {"$schema": dialect, "title": form, **top, "$defs": parts}
+    return json.dumps(whole, indent=2, default=str)
+
+
+def schemas() -> list[str]:
+    """Every published form: a link to its schema, and the schema itself."""
+    lines: list[str] = []
+    for form, place in FORMS.items():
+        name = file_of(form)
+        lines += [f"## {form}", "", first_sentence(struct_of(place).__doc__), ""]
+        lines += [f'<a href="../schemas/{name}">{name}</a>', ""]
+        lines += ["<details><summary>Show the schema</summary>", "", "```json"]
+        lines += [*schema(form).splitlines(), "```", "", "</details>", ""]
+    return lines
