@@ -12,9 +12,10 @@ from typing import Any, Final
 import msgspec
 
 from stretto.api.edit.patch import PatchType
+from stretto.api.kinds.table import typed_kinds
 from stretto.api.types.handover_annotations import standing_of
 from stretto.api.types.heads import decode_pod_head
-from stretto.api.wire.kinds import EVENT, KINDS, POD, POD_DISRUPTION_BUDGET, SCHEDULER, Kind
+from stretto.api.wire.kinds import EVENT, POD, POD_DISRUPTION_BUDGET, SCHEDULER, Kind
 from stretto.base.clock import ManualClock, timestamp
 from stretto.base.rng import Rng
 from stretto.daemons.roles.binder import binder_plane
@@ -64,8 +65,10 @@ STOPPED: Final = {
     ("18a", "scheduler-a"): (1.5, 7.35),
 }
 """Seconds in which the recorded daemon did not run, as its notes say: ours does not either."""
-_BY_PLURAL: Final = {kind.plural: kind for kind in KINDS if kind.group != "scheduling.k8s.io"}
-_BY_PLURAL["priorityclasses"] = next(k for k in KINDS if k.plural == "priorityclasses")
+_BY_PLURAL: Final = {
+    kind.plural: kind for kind in typed_kinds() if kind.group != "scheduling.k8s.io"
+}
+_BY_PLURAL["priorityclasses"] = next(k for k in typed_kinds() if k.plural == "priorityclasses")
 
 
 class Spy(StoreWrapper):
@@ -376,5 +379,5 @@ class Replay:
 def _plural(body: Json) -> str:
     """The plural of an object's kind."""
     group = body["apiVersion"].rpartition("/")[0]
-    found = [k for k in KINDS if k.kind == body["kind"] and k.group == group]
+    found = [k for k in typed_kinds() if k.kind == body["kind"] and k.group == group]
     return found[0].plural if found else ""

@@ -227,7 +227,7 @@ MANIFESTS = {
         "got '12q', expected a quantity",
     ),
     "an unknown kind": (POD.replace("kind: Pod", "kind: Podd") % 1, "m.yaml, line 1: kind: got"),
-    "no kind": ("apiVersion: v1\nmetadata: {name: p}\n", "every object says apiVersion and kind"),
+    "no kind": ("apiVersion: v1\nmetadata: {name: p}\n", "every object has apiVersion and kind"),
     "nothing": ("", "text in the file"),
 }
 

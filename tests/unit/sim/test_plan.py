@@ -6,7 +6,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from stretto.api.wire.kinds import KINDS, NODE, POD, POD_GROUP, Kind
+from stretto.api.kinds.table import all_kinds
+from stretto.api.wire.kinds import NODE, POD, POD_GROUP, Kind
 from stretto.base.clock import ManualClock
 from stretto.base.errors import InputError, NotFoundError, UnreachableError
 from stretto.base.rng import Rng
@@ -29,7 +30,9 @@ def state(*pods: bytes, nodes: Sequence[bytes] = (), settle: bool = True) -> Sto
     harness.submit(*pods)
     if settle:
         harness.settle()
-    return StoreState("test", [each for kind in KINDS for each in harness.store.list(kind).records])
+    return StoreState(
+        "test", [each for kind in all_kinds() for each in harness.store.list(kind).records]
+    )
 
 
 def objects(*bodies: bytes, kind: Kind = POD) -> list[InputObject]:

@@ -1,4 +1,4 @@
-"""The three patches of Kubernetes, on parsed JSON: merge, strategic merge, and JSON patch.
+"""The three patches of Kubernetes on parsed JSON: merge, strategic merge and JSON patch.
 
 Each takes a document and a patch and returns a new document; neither argument is changed.
 """
@@ -17,10 +17,10 @@ from stretto.api.wire.limits import measured
 from stretto.base.errors import ConflictError, InputError
 
 MAX_OPERATIONS: Final = 10_000
-"""Operations of one JSON patch: the bound of Kubernetes' API server, since CVE-2019-1002100."""
+"""Operations of one JSON patch: the limit of the API server since CVE-2019-1002100."""
 
 MAX_GROWTH: Final = 3 << 20
-"""Bytes that the copies of one JSON patch may add: copying doubles, so thirty would fill memory."""
+"""Bytes that the copies of one JSON patch may add: each copy can double the document."""
 
 _MEMBERS: Final[dict[str, tuple[str, ...]]] = {
     "add": ("value",),
@@ -42,7 +42,7 @@ class PatchType(StrEnum):
 
 
 def apply_patch(body: bytes, patch: bytes, patch_type: PatchType, where: str) -> bytes:
-    """An object with a patch applied, as JSON; ``where`` names the object."""
+    """An object with a patch applied, as JSON; ``where`` names the object in errors."""
     document = parse(body, where)
     change = parse(patch, f"patch of {where}")
     try:
@@ -66,7 +66,7 @@ def _patched(document: Any, change: Any, patch_type: PatchType, where: str) -> A
 
 
 def merge_patch(target: Any, patch: Any) -> Any:
-    """RFC 7386: members of ``patch`` replace those of ``target``, null removes one."""
+    """RFC 7386: members of ``patch`` replace those of ``target``; null removes a member."""
     if not isinstance(patch, dict):
         return patch
     merged = dict(target) if isinstance(target, dict) else {}

@@ -17,9 +17,10 @@ import msgspec
 from msgspec.structs import replace
 
 from stretto.api.edit.patch import PatchType
+from stretto.api.kinds.table import entry_of
 from stretto.api.types.handover_annotations import Hand, HandoverState, read, standing_of
 from stretto.api.types.heads import PodHead, decode_pod_head
-from stretto.api.wire.kinds import MOVEMENT, NODE, POD, QUEUE, RESERVATION, Kind
+from stretto.api.wire.kinds import NODE, POD, QUEUE, Kind
 from stretto.base.clock import Clock
 from stretto.base.errors import InputError
 from stretto.daemons.roles.node_shares import NodeOwners
@@ -48,7 +49,6 @@ Events = list[WatchEvent]
 
 EARLY: Final = Reply(WriteOutcome.REFUSED, StatusReason.UNAVAILABLE, "the pod has no node yet")
 """The answer to who says too early that a pod has a node."""
-_CONTROLLERS: Final = (RESERVATION, MOVEMENT)
 _SHORTEST: Final = 1e-6
 """Seconds that a pod is kept back at least, once it is."""
 
@@ -124,7 +124,7 @@ class StoreView(StoreWrapper):
 
         What the controller alone writes nobody else has to read, and may not.
         """
-        if kind in _CONTROLLERS and not self.controls:
+        if entry_of(kind).controller_only and not self.controls:
             return None
         record = self._inner.get(kind, namespace, name)
         if kind is not POD or record is None:
@@ -186,7 +186,7 @@ class StoreView(StoreWrapper):
 
     def create(self, kind: Kind, bodies: Sequence[bytes]) -> Replies:
         """Add objects; Reservations and Movements are the controller's to write."""
-        if kind in _CONTROLLERS and not self.controls:
+        if entry_of(kind).controller_only and not self.controls:
             return [Reply(WriteOutcome.CONFLICT, StatusReason.CONFLICT)] * len(bodies)
         return self._inner.create(kind, bodies)
 
@@ -201,7 +201,7 @@ class StoreView(StoreWrapper):
 
         That a pod has a node is for its binding to say: such a condition is refused for now.
         """
-        if kind in _CONTROLLERS and not self.controls:
+        if entry_of(kind).controller_only and not self.controls:
             return [Reply(WriteOutcome.CONFLICT, StatusReason.CONFLICT)] * len(patches)
         if kind is not POD:
             return self._inner.patch_status(kind, patches)

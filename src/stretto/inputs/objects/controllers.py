@@ -11,10 +11,10 @@ from typing import Any, Final
 
 import msgspec
 
-from stretto.api.checks.kinds import validate
 from stretto.api.codec import decode, decode_as, parse_object, without_nulls
 from stretto.api.types.core import Node
 from stretto.api.types.pod import PodSpec, Toleration
+from stretto.api.validation import validate
 from stretto.api.wire import kinds
 from stretto.api.wire.kinds import Kind
 from stretto.api.wire.selectors import node_terms

@@ -11,11 +11,11 @@ from typing import Final
 
 import msgspec
 
-from stretto.api.checks.kinds import validate
 from stretto.api.codec import decode, decode_as, set_fields
 from stretto.api.edit.manifests import load_manifests
 from stretto.api.types.core import Node
 from stretto.api.types.heads import decode_pod_head
+from stretto.api.validation import validate
 from stretto.api.wire.kinds import NODE, POD
 from stretto.base.errors import InputError
 from stretto.inputs.neutral.files import read_stdin, read_text
@@ -36,31 +36,6 @@ SUFFIXES: Final = (".yaml", ".yml", ".json")
 """Suffixes of manifest files in a folder."""
 _NOT_OURS: Final = ("", "default-scheduler")
 """Scheduler names that an embedded run replaces: none, or Kubernetes' default."""
-
-
-PASSED_OVER: Final = frozenset(
-    {
-        "APIService",
-        "ClusterRole",
-        "ClusterRoleBinding",
-        "ControllerRevision",
-        "CronJob",
-        "CustomResourceDefinition",
-        "Endpoints",
-        "EndpointSlice",
-        "HorizontalPodAutoscaler",
-        "Ingress",
-        "IngressClass",
-        "MutatingWebhookConfiguration",
-        "NetworkPolicy",
-        "Role",
-        "RoleBinding",
-        "Secret",
-        "ServiceAccount",
-        "ValidatingWebhookConfiguration",
-    }
-)
-"""Kinds that are common in manifests and irrelevant to scheduling."""
 
 
 class ManifestOptions(msgspec.Struct, frozen=True):
@@ -117,7 +92,7 @@ def nodes_of(objects: Iterable[InputObject]) -> list[Node]:
 def _objects(text: str, where: str, namespace: str) -> list[InputObject]:
     """The objects of one text, each with a namespace and a unique name."""
     result = []
-    for index, (kind, body) in enumerate(load_manifests(text, where, PASSED_OVER)):
+    for index, (kind, body) in enumerate(load_manifests(text, where, skip=True)):
         with inside(where):
             validate(decode(kind, body))
         meta = decode_as(HeadedObject, body).metadata

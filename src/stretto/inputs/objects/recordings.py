@@ -16,7 +16,8 @@ from typing import IO, Any, Final, Self
 
 import msgspec
 
-from stretto.api.wire.kinds import KINDS, Kind
+from stretto.api.kinds.table import kind_of, kind_with_word, word_of
+from stretto.api.wire.kinds import Kind
 from stretto.base.errors import QUOTED_CHARS, InputError
 from stretto.inputs.objects.redaction import redacted
 
@@ -26,7 +27,6 @@ MAX_LINE: Final = 4 << 20
 """Maximum length of a line: an API server refuses objects above about 1.5 MB."""
 DAMAGED: Final = "take the line out, or record again"
 """Advice for an invalid line."""
-_KINDS: Final = {kind.word: kind for kind in KINDS}
 
 
 class ChangeType(Enum):
@@ -102,6 +102,11 @@ class _RecordingLine(msgspec.Struct, frozen=True, omit_defaults=True):
     end: bool = False
 
 
+def _change_line(second: float, what: ChangeType, kind: Kind, body: dict[str, Any]) -> bytes:
+    line = _RecordingLine(second, what.value, word_of(kind), redacted(kind, body))
+    return msgspec.json.encode(line)
+
+
 class RecordingWriter:
     """Writes a recording in batches; each batch is on disk before the next one."""
 
@@ -130,7 +135,7 @@ class RecordingWriter:
     def there(self, objects: Iterable[tuple[Kind, dict[str, Any]]]) -> None:
         """Write initial objects."""
         self._write(
-            msgspec.json.encode(_RecordingLine(kind=kind.word, object=redacted(kind, body)))
+            msgspec.json.encode(_RecordingLine(kind=word_of(kind), object=redacted(kind, body)))
             for kind, body in objects
         )
 
@@ -152,10 +157,7 @@ class RecordingWriter:
     ) -> None:
         """Write the changes of a second."""
         second = round(time_s, 3)
-        self._write(
-            msgspec.json.encode(_RecordingLine(second, what.value, kind.word, redacted(kind, body)))
-            for what, kind, body in changes
-        )
+        self._write(_change_line(second, what, kind, body) for what, kind, body in changes)
 
     def end(self, time_s: float) -> None:
         """Write the end and close the file."""
@@ -285,9 +287,7 @@ def _shown(text: bytes) -> str:
 
 
 def _change(line: _RecordingLine, where: str) -> RecordedChange:
-    kind = _KINDS.get(line.kind)
-    if kind is None:
-        raise InputError(f"{where}: kind", line.kind, "a kind that Stretto knows", DAMAGED)
+    kind = _kind(line, where)
     if line.type and line.type not in _TYPES:
         raise InputError(f"{where}: type", line.type, f"one of {', '.join(_TYPES)}", DAMAGED)
     if not line.t >= 0:
@@ -305,6 +305,20 @@ def _change(line: _RecordingLine, where: str) -> RecordedChange:
         str(meta.get("uid") or ""),
         line.object,
     )
+
+
+def _kind(line: _RecordingLine, where: str) -> Kind:
+    """The kind of a line: one that is not registered is generic, as its object names it."""
+    known = kind_with_word(line.kind)
+    if known is not None:
+        return known
+    stated = line.object.get("apiVersion"), line.object.get("kind")
+    if not line.kind or not all(isinstance(each, str) and each for each in stated):
+        raise InputError(f"{where}: kind", line.kind, "a kind that Stretto knows", DAMAGED)
+    generic = kind_of(str(stated[0]), str(stated[1]), lenient=True)
+    if line.kind not in (word_of(generic), generic.kind):
+        raise InputError(f"{where}: kind", line.kind, "a kind that Stretto knows", DAMAGED)
+    return generic
 
 
 def _unwritable(path: Path, error: OSError) -> InputError:

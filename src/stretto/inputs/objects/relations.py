@@ -7,13 +7,13 @@ Therefore an input is checked as a whole before creation.
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
-from typing import Final
 
 import msgspec
 
 from stretto.api.codec import decode_as
+from stretto.api.kinds.table import kind_with_word
 from stretto.api.types.godel import PodGroup
-from stretto.api.wire.kinds import KINDS, POD, POD_GROUP, Kind
+from stretto.api.wire.kinds import POD, POD_GROUP, Kind
 from stretto.api.wire.meta import ObjectMeta, OwnerReference, Wire
 from stretto.base.errors import InputError
 from stretto.inputs.objects.objects import GROUP
@@ -57,9 +57,6 @@ class HeadedObject(Wire, frozen=True):
 
     #: Identity.
     metadata: ObjectMeta
-
-
-_CLUSTER_KINDS: Final = frozenset(kind.kind for kind in KINDS if not kind.namespaced)
 
 
 def check_names(manifests: Iterable[InputObject]) -> None:
@@ -120,8 +117,9 @@ def group_of(meta: ObjectMeta) -> str:
 
 
 def owner_key(owned: InputObject, reference: OwnerReference) -> Key:
-    """The key of the owner: in the same namespace, unless its kind is cluster-scoped."""
-    namespace = "" if reference.kind in _CLUSTER_KINDS else owned.namespace
+    """Where the owner must be: in the same namespace, unless its kind has none."""
+    kind = kind_with_word(reference.kind)
+    namespace = owned.namespace if kind is None or kind.namespaced else ""
     return reference.kind, namespace, reference.name
 
 

@@ -5,9 +5,9 @@ from typing import Final
 
 import msgspec
 
-from stretto.api.checks.kinds import validate
 from stretto.api.codec import decode_as
 from stretto.api.types.pod import Pod
+from stretto.api.validation import validate
 from stretto.api.wire.kinds import JOB, POD, POD_GROUP, REPLICA_SET, STATEFUL_SET, Kind
 from stretto.base.errors import InputError, UnknownNameError
 from stretto.inputs.neutral.fleet import FleetPod

@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from stretto.api.wire.kinds import KINDS
+from stretto.api.kinds.table import all_kinds
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.explain.records.record_file import RecordFile
@@ -56,7 +56,7 @@ def _recorded(path: Path) -> StoreState:
     """The end of a run by its record."""
     with closing(RecordFile(path)) as file:
         facts = file.facts()
-        records = [record for kind in KINDS for record in file.objects(kind)]
+        records = [record for kind in all_kinds() for record in file.objects(kind)]
     settings = PlaneSettings(facts.shards, facts.seed, frozenset(facts.scheduler_names))
     return StoreState(f"run {facts.name}", records, facts.profile, settings)
 
@@ -79,5 +79,5 @@ def _end_of(path: Path, rules: SchedulingRules) -> StoreState:
 
 def _all(store: Store) -> Iterator[Record]:
     """Every object of a store."""
-    for kind in KINDS:
+    for kind in all_kinds():
         yield from store.list(kind).records

@@ -61,7 +61,7 @@ def apply_objects(cluster: Cluster, kind: Kind, events: Iterable[WatchEvent]) ->
 def referenced_kinds(objects: ClusterObjects, kind: Kind) -> dict[str, Record]:
     """Known records of a kind by uid, for a comparison with a fresh list."""
     found = {}
-    for item in objects.of(codec.STRUCTS[kind]):
+    for item in objects.of(codec.struct_of(kind)):
         meta = meta_of(item)
         version = int(meta.resource_version or 0)
         found[meta.uid] = Record(kind, meta.namespace, meta.name, meta.uid, version, b"")
@@ -107,7 +107,7 @@ def store_bodies(cluster: Cluster, events: Sequence[WatchEvent]) -> None:
 
 def _apply(cluster: Cluster, kind: Kind, event: WatchEvent) -> None:
     record, objects = event.record, cluster.objects
-    identity = (codec.STRUCTS[kind].__name__, record.namespace, record.name)
+    identity = (codec.struct_of(kind).__name__, record.namespace, record.name)
     known = objects.find(identity)
     if known is not None and event.type is EventType.DELETED:
         if meta_of(known).uid not in ("", record.uid):

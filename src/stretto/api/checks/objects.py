@@ -1,24 +1,20 @@
-"""What Stretto refuses, kind by kind: what is absurd or contradicts itself.
+"""Validation of objects, one function per kind: values out of range and contradictions.
 
-The codec has refused what is malformed before. Here each refusal names the path, what was found,
-what is right and what to do. Kinds that are not in the table get their metadata checked.
+The codec has already refused malformed JSON. Each error names the path, the value found, what is
+expected and a remedy.
 """
 
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from stretto.api.checks import pod, rules
 from stretto.api.checks.pod import HIGHEST_PRIORITY, HIGHEST_USER_PRIORITY, LOWEST_PRIORITY
-from stretto.api.codec import kind_of_struct
 from stretto.api.types.core import Node, PodDisruptionBudget, PriorityClass, Taint
 from stretto.api.types.godel import PodGroup, PodGroupAffinity, Queue
-from stretto.api.types.pod import Pod
 from stretto.api.wire import names, quantity
-from stretto.api.wire.meta import ObjectMeta, Wire
 from stretto.base.errors import InputError
 
 _SYSTEM: Final = "system-"
-"""How the names of Kubernetes' own priority classes begin."""
+"""Prefix of the names of priority classes of Kubernetes."""
 
 _SORT_RULES: Final = {
     "resource": ("GPU", "CPU", "Memory"),
@@ -27,27 +23,15 @@ _SORT_RULES: Final = {
 }
 
 
-def validate(item: Wire) -> None:
-    """Refuse a whole object that cannot be meant so, with the path of the first reason."""
-    metadata: ObjectMeta = item.metadata  # type: ignore[attr-defined]  # every whole object has it
-    kind = kind_of_struct(item)
-    name = "/".join(part for part in (metadata.namespace, metadata.name) if part)
-    where = f"{kind.kind.lower()} {name}: " if name else f"{kind.kind.lower()}: "
-    checked = _BY_STRUCT.get(type(item))
-    if checked is None:
-        rules.metadata(metadata, where, namespaced=kind.namespaced)
-    else:
-        checked(item, where)
-
-
-def _node(node: Node, where: str) -> None:
+def check_node(node: Node, where: str) -> None:
+    """Validate a Node: metadata, taints and amounts."""
     rules.metadata(node.metadata, where, namespaced=False)
     for index, taint in enumerate(node.spec.taints):
         _taint(taint, f"{where}spec.taints[{index}]")
     rules.unique(
         ((taint.key, taint.effect) for taint in node.spec.taints),
         f"{where}spec.taints",
-        "a key has one taint an effect: remove one of the two",
+        "a key has at most one taint per effect: remove one of the two",
     )
     rules.resources(node.status.capacity, f"{where}status.capacity")
     rules.resources(node.status.allocatable, f"{where}status.allocatable")
@@ -59,13 +43,14 @@ def _taint(taint: Taint, path: str) -> None:
     rules.one_of(taint.effect, pod.EFFECTS, f"{path}.effect")
 
 
-def _pod_group(group: PodGroup, where: str) -> None:
+def check_pod_group(group: PodGroup, where: str) -> None:
+    """Validate a PodGroup of Gödel: size, timeout, priority class and affinity."""
     rules.metadata(group.metadata, where, namespaced=True)
     spec = group.spec
-    hint = "a gang has at least one pod; 1 admits each pod alone"
+    hint = "a gang has at least one pod; 1 schedules each pod on its own"
     rules.within(spec.min_member, 1, rules.INT32_MAX, f"{where}spec.minMember", hint)
     path = f"{where}spec.scheduleTimeoutSeconds"
-    hint = "leave it out for 300 seconds"
+    hint = "omit it for 300 seconds"
     rules.within(spec.schedule_timeout_seconds, 1, rules.INT32_MAX, path, hint)
     if spec.priority_class_name:
         names.dns_subdomain(spec.priority_class_name, f"{where}spec.priorityClassName")
@@ -87,23 +72,24 @@ def _group_affinity(affinity: PodGroupAffinity, path: str) -> None:
     if selector is not None:
         pod.node_selector(selector, f"{path}.nodeSelector")
         if any(term.match_fields for term in selector.node_selector_terms):
-            hint = "a group goes to many nodes: use matchExpressions"
+            hint = "a group spans many nodes: use matchExpressions"
             raise InputError(f"{path}.nodeSelector", "matchFields", "labels only", hint)
 
 
-def _queue(queue: Queue, where: str) -> None:
+def check_queue(queue: Queue, where: str) -> None:
+    """Validate a Queue: parent, weights, and a guarantee within the limit."""
     rules.metadata(queue.metadata, where, namespaced=False)
     spec, path = queue.spec, f"{where}spec"
     if spec.parent:
         names.dns_subdomain(spec.parent, f"{path}.parent")
     if spec.parent and spec.parent == queue.metadata.name:
-        hint = "name another queue, or none for a root"
+        hint = "name another queue, or none for a root queue"
         raise InputError(f"{path}.parent", spec.parent, "another queue", hint)
-    hint = "a queue without weight would starve: delete it instead"
+    hint = "a queue without weight starves: delete it instead"
     rules.within(spec.weight, 1, rules.INT32_MAX, f"{path}.weight", hint)
     for name, share in spec.resource_weights.items():
         rules.within(share, 1, rules.INT32_MAX, f"{path}.resourceWeights.{name}")
-    hint = "leave it out for any number, 0 closes the queue"
+    hint = "omit it for no limit; 0 closes the queue"
     rules.within(spec.max_running_units, 0, rules.INT32_MAX, f"{path}.maxRunningUnits", hint)
     guarantee = rules.resources(spec.guarantee, f"{path}.guarantee")
     limit = rules.resources(spec.limit, f"{path}.limit")
@@ -114,11 +100,12 @@ def _queue(queue: Queue, where: str) -> None:
             raise InputError(where, spec.guarantee[name], expected, "raise the limit")
 
 
-def _budget(budget: PodDisruptionBudget, where: str) -> None:
+def check_budget(budget: PodDisruptionBudget, where: str) -> None:
+    """Validate a PodDisruptionBudget: one of two bounds, a selector and a policy."""
     rules.metadata(budget.metadata, where, namespaced=True)
     spec, path = budget.spec, f"{where}spec"
     if spec.min_available is not None and spec.max_unavailable is not None:
-        expected, hint = "none beside minAvailable", "keep one of the two"
+        expected, hint = "none with minAvailable", "keep one of the two"
         raise InputError(f"{path}.maxUnavailable", spec.max_unavailable, expected, hint)
     _share(spec.min_available, f"{path}.minAvailable")
     _share(spec.max_unavailable, f"{path}.maxUnavailable")
@@ -128,7 +115,7 @@ def _budget(budget: PodDisruptionBudget, where: str) -> None:
 
 
 def _share(share: int | str | None, path: str) -> None:
-    """A number of pods, or a percentage of them."""
+    """Check a number of pods, or a percentage of them."""
     if isinstance(share, int):
         rules.within(share, 0, rules.INT32_MAX, path)
     elif share is not None:
@@ -138,21 +125,11 @@ def _share(share: int | str | None, path: str) -> None:
             raise InputError(path, share, "a number of pods, or 0% to 100%")
 
 
-def _priority_class(item: PriorityClass, where: str) -> None:
+def check_priority_class(item: PriorityClass, where: str) -> None:
+    """Validate a PriorityClass: its value within the range of its name, and its policy."""
     rules.metadata(item.metadata, where, namespaced=False)
     ours = item.metadata.name.startswith(_SYSTEM)
     most = HIGHEST_PRIORITY if ours else HIGHEST_USER_PRIORITY
-    hint = "more is kept for Kubernetes' own classes"
+    hint = "larger values are reserved for classes of Kubernetes"
     rules.within(item.value, LOWEST_PRIORITY, most, f"{where}value", hint)
     rules.one_of(item.preemption_policy, pod.PREEMPTION, f"{where}preemptionPolicy")
-
-
-_BY_STRUCT: Final[dict[type[Wire], Callable[[Any, str], None]]] = {
-    Pod: pod.pod,
-    Node: _node,
-    PodGroup: _pod_group,
-    Queue: _queue,
-    PodDisruptionBudget: _budget,
-    PriorityClass: _priority_class,
-}
-"""Who checks which kind."""
