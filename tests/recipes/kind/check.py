@@ -4,15 +4,15 @@ import msgspec
 import pytest
 
 from stretto.api import codec
+from stretto.api.kinds.table import kind_of
 from stretto.api.types.light import Light, LightSpec
-from stretto.api.wire.kinds import LIGHT, kind_named
 from stretto.api.wire.meta import ObjectMeta
 from stretto.base.clock import ManualClock
 from stretto.base.errors import InputError
 from stretto.base.rng import Rng
 from stretto.stores.embedded.memory import MemoryStore
 
-assert kind_named("lights") is LIGHT
+LIGHT = kind_of("example.com/v1", "Light")
 store = MemoryStore(ManualClock(), Rng(0))
 body = codec.encode(Light(metadata=ObjectMeta(name="a", namespace="b"), spec=LightSpec(40)))
 unknown = {**msgspec.json.decode(body), "later": 1}
