@@ -137,7 +137,9 @@ class Plane:
         pool = Pool(self.cluster)
         self.dispatcher = Dispatcher(self.cluster.pods, self.units, queues, pool)
         #: What is left of the disruption budgets.
-        self.budgets = BudgetLedger(self.cluster, getattr(store, "allowances", None))
+        self.budgets = BudgetLedger(
+            self.cluster, store.allowances if store.capabilities.counts_disruptions else None
+        )
         #: Places pods.
         self.shards: list[Shard] = []
         self._listen()

@@ -6,8 +6,8 @@ from types import TracebackType
 from typing import Self
 
 from stretto.base.clock import Clock
-from stretto.control.lease import LeaderElector
 from stretto.daemons.logs import Log
+from stretto.stores.lease import LeaderElector
 
 
 class LeaderThread:

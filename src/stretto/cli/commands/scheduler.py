@@ -54,7 +54,6 @@ def serve(
     from stretto.base.clock import WallClock
     from stretto.base.errors import InputError
     from stretto.base.rng import Rng
-    from stretto.control.lease import LeaderElector, LeaseConfig
     from stretto.daemons.logs import Log, LogFormat
     from stretto.daemons.profiles import ProfileFile
     from stretto.daemons.scheduler import LINE, SchedulerConfig, SchedulerDaemon
@@ -62,6 +61,7 @@ def serve(
     from stretto.plane import Plane
     from stretto.stores.kube.login.access import access_from
     from stretto.stores.kube.store import KubeStore
+    from stretto.stores.lease import LeaderElector, LeaseConfig
 
     clock = WallClock()
     log = Log(clock, LogFormat(asked.log_format))

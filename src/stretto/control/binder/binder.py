@@ -8,8 +8,8 @@ where the store can do that. A new binder after a crash treats every assumed pod
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import accumulate, chain, pairwise
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, chain, pairwise, repeat
 from math import inf
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -20,20 +20,21 @@ import numpy.typing as npt
 from stretto.api.wire.kinds import POD
 from stretto.base.failpoints import Failpoint, no_failpoint
 from stretto.control.binder.conflicts import PlanJudge
-from stretto.control.binder.in_flight import AHEAD, AnsweredBinds, BindsInFlight
 from stretto.control.binder.volumes import VolumeReserver
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.lifecycle import PodEvent, PodState, step_pods
 from stretto.state.rows.pods import NO_SLOT
 from stretto.state.work.claims import ConflictCause, Plan, Verdict
 from stretto.state.work.units import Cure, Unit, Units
+from stretto.stores.lane import AnsweredBatch, Lane, LaneLimits
 from stretto.stores.store import (
     Bind,
     Replies,
     Reply,
     StatusReason,
     Store,
-    UnitReplies,
+    Verb,
+    Write,
     WriteOutcome,
 )
 
@@ -42,6 +43,10 @@ READ_BACK_AFTER: Final = 1.0
 
 FLIGHT: Final = 10.0
 """Seconds for which a write that went unanswered may still land at a slow server."""
+
+LANE: Final = LaneLimits(window=256, batch=256)
+"""Binds that may be unanswered when more are sent: the server stays busy, and an urgent bind waits
+behind few others."""
 
 _NOTHING_SENT: Final[Mapping[int, float]] = MappingProxyType({})
 
@@ -59,6 +64,17 @@ class UnansweredBind(NamedTuple):
     #: Clock time until which an unanswered bind may still land; infinity where nobody knows when
     #: it was sent.
     until: float
+
+
+class SentBind(NamedTuple):
+    """A bind under way."""
+
+    #: Row of the pod.
+    row: int
+    #: Serial of the pod when the bind was sent.
+    serial: int
+    #: Clock time until which an earlier, unanswered bind of the pod may still land.
+    until: float = -inf
 
 
 class Binder:
@@ -84,11 +100,10 @@ class Binder:
         self._failpoint = failpoint
         #: Writes what volumes need before their pods are bound.
         self.volumes = VolumeReserver(cluster, store)
-        #: Binds whole units in one transaction, where the store can.
-        self._bind_units: Callable[[list[list[Bind]]], UnitReplies] | None = getattr(
-            store, "bind_units", None
-        )
-        self._in_flight = BindsInFlight(store)
+        #: Whether the store binds whole units in one transaction.
+        self._binds_units = store.capabilities.binds_units
+        self._answers_later = store.capabilities.answers_later
+        self._lane: Lane[int, SentBind] = Lane(store, LANE)
         self._landed: Refusals = []
         self._adopt()
 
@@ -174,11 +189,11 @@ class Binder:
     @property
     def is_waiting(self) -> bool:
         """Whether the answer to some bind is not known yet."""
-        return bool(self.in_doubt) or self._in_flight.unanswered > 0
+        return bool(self.in_doubt) or self._lane.unanswered > 0
 
     def unanswered_rows(self) -> set[int]:
         """Rows of claims whose binds have not been answered."""
-        return {*self.in_doubt, *self._in_flight.rows()}
+        return {*self.in_doubt, *(sent.row for sent in self._lane.in_flight())}
 
     def land(self, now: float) -> None:
         """Wait for the answers to all binds under way.
@@ -188,21 +203,22 @@ class Binder:
         self._land(now, most=0)
 
     def _land(self, now: float, most: float) -> None:
-        """Take the answers that are there; wait while more than ``most`` are not."""
-        for landed in self._in_flight.land(most):
+        """Process the answers that have arrived; wait while more than ``most`` have not."""
+        for batch in self._lane.answers(most):
             self._failpoint("binder.after-write")
-            self._landed += self._answered(landed, now)
+            self._landed += self._answered(batch, now)
 
-    def _answered(self, landed: AnsweredBinds, now: float) -> Refusals:
-        """Take answers to binds of pods that may have changed meanwhile."""
+    def _answered(self, batch: AnsweredBatch[SentBind], now: float) -> Refusals:
+        """Process answers to binds of pods that may have changed in the meantime."""
         pods, rows, replies = self._cluster.pods, [], []
-        for (row, serial), reply in zip(landed.rows, landed.replies, strict=True):
+        again = {sent.row: sent.until for sent in batch.entries if sent.until > now}
+        for (row, serial, _), reply in zip(batch.entries, batch.replies, strict=True):
             if reply.outcome is WriteOutcome.OK or (
                 pods.serial[row] == serial and pods.state[row] == PodState.ASSUMED
-            ):  # else its end, or its node, has been seen meanwhile
+            ):  # otherwise its end or its node has been seen in the meantime
                 rows.append(row)
                 replies.append(reply)
-        return self._take(rows, replies, now, landed.again)
+        return self._take(rows, replies, now, again)
 
     def _adopt(self) -> None:
         """After a crash nobody knows which binds were sent: all that is assumed is in doubt."""
@@ -252,7 +268,7 @@ class Binder:
         gangs: list[list[int]],
         again: Mapping[int, float] = _NOTHING_SENT,
     ) -> Refusals:
-        """Send the binds of charged claims and take the replies for what they say.
+        """Send the binds of charged claims and process the answers that are there at once.
 
         Args:
             rows: the claims.
@@ -266,15 +282,20 @@ class Binder:
             gangs = [some for gang in gangs if (some := [row for row in gang if row in there])]
             if not rows:
                 return []
-        if self._in_flight.can_send and not (gangs and self._bind_units):
-            self._land(now, most=AHEAD)
-            serials = self._cluster.pods.serial[np.asarray(rows, np.int64)].tolist()
-            binds = self._binds(rows)
-            self._failpoint("binder.before-write")
-            self._in_flight.begin(binds, list(zip(rows, serials, strict=True)), again)
+        if gangs and self._binds_units:
+            rows, replies = self._send_units(rows, gangs)
+            return self._take(rows, replies, now, again)
+        self._land(now, most=self._lane.window)
+        serials = self._cluster.pods.serial[np.asarray(rows, np.int64)].tolist()
+        binds = self._binds(rows)
+        self._failpoint("binder.before-write")
+        untils = [again.get(row, -inf) for row in rows] if again else repeat(-inf)
+        self._lane.send(Write(Verb.BIND, POD, binds), list(map(SentBind, rows, serials, untils)))
+        if self._answers_later:
             return []
-        rows, replies = self._send(rows, gangs)
-        return self._take(rows, replies, now, again)
+        self._land(now, most=0)
+        refused, self._landed = self._landed, []
+        return refused
 
     def _take(
         self, rows: Sequence[int], replies: Replies, now: float, again: Mapping[int, float]
@@ -297,15 +318,8 @@ class Binder:
                 refused.extend(self._release(row, _cause(reply)))
         return refused
 
-    def _send(self, rows: list[int], gangs: list[list[int]]) -> tuple[list[int], Replies]:
-        """Write binds, gangs as a whole; rows in the order of the replies."""
-        bind_units = self._bind_units
-        if not gangs or bind_units is None:
-            binds = self._binds(rows)
-            self._failpoint("binder.before-write")
-            replies = self._store.bind(binds)
-            self._failpoint("binder.after-write")
-            return rows, replies
+    def _send_units(self, rows: list[int], gangs: list[list[int]]) -> tuple[list[int], Replies]:
+        """Bind gangs in transactions and the other pods one by one; rows as the replies."""
         together = [row for gang in gangs for row in gang]
         single = rows
         if len(together) == len(rows):
@@ -319,7 +333,7 @@ class Binder:
         units = [binds[start:stop] for start, stop in pairwise(ends)]
         self._failpoint("binder.before-write")
         replies = self._store.bind(binds[: len(single)]) if single else []
-        answers = bind_units(units)
+        answers = self._store.bind_units(units)
         self._failpoint("binder.after-write")
         return order, [*replies, *chain.from_iterable(answers)]
 

@@ -16,11 +16,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from stretto.api.wire.kinds import POD
 from stretto.base.failpoints import Failpoint, no_failpoint
-from stretto.control.eviction.in_flight import EvictionInFlight, EvictionsInFlight
 from stretto.control.eviction.judge import PreemptionJudge
 from stretto.control.eviction.nominated_names import NominatedNodeWriter
+from stretto.control.eviction.requests import EvictionRequests
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.queries.fit_after import (
     charge_after_eviction,
@@ -39,16 +38,12 @@ from stretto.state.work.evictions import (
     PendingEviction,
 )
 from stretto.state.work.units import Unit, Units
-from stretto.stores.store import Reply, StatusReason, Store, WriteOutcome
-
-ASK_AGAIN_AFTER: Final = 1.0
-"""Seconds between looks at a pod that was asked to leave without an answer."""
+from stretto.stores.store import Store
 
 Refusals = list[tuple[Unit, tuple[int, ...], ConflictCause]]
 """Units with rows whose claims are void, and why."""
 
 _LEAVES: Final = int(EvictionState.LEAVES)
-_FOR_NOW: Final = frozenset({StatusReason.UNAVAILABLE, StatusReason.INTERNAL, StatusReason.TIMEOUT})
 
 
 class SettledNominations(NamedTuple):
@@ -78,14 +73,17 @@ class Evictor:
         self.counts: Counter[str] = Counter()
         self._cluster = cluster
         self._units = units
-        self._store = store
         self._judge = judge
         self._failpoint = failpoint
-        self._evictions = EvictionsInFlight(cluster, store)
+        self._requests = EvictionRequests(
+            cluster,
+            store,
+            self.counts,
+            lambda row: self._eviction_denied(row, ConflictCause.VICTIM_REFUSED),
+            failpoint,
+        )
         self._nominees = NominatedNodeWriter(cluster, store)
         self._registry = cluster.evictions
-        #: Rows that must be asked, or asked again.
-        self._open: dict[int, PendingEviction] = {}
         self._void: Refusals = []
         self._followed = -1
         self._adopt()
@@ -177,7 +175,7 @@ class Evictor:
         pods = self._cluster.pods
         why = PendingEviction(int(pods.serial[row]), int(pods.slot[row]), cause, reason, beyond)
         self._registry.leave(row, why)
-        self._open[row] = why
+        self._requests.add(row, why)
         pods.log.add(row)
 
     def would_fit(self, row: int, slot: int, gone: Collection[int]) -> bool:
@@ -187,75 +185,12 @@ class Evictor:
     # ------------------------------------------------------------ the lane
 
     def send(self, now: float) -> bool:
-        """Ask whoever has not been asked, and take answers; whether anything moved."""
-        if not self.asks:
-            return False
-        moved = self._collect_replies(now)
-        due = self._due(now)
-        if due:
-            self._failpoint("evictor.before-write")
-            # One that stays voids what waits for it, and that spares who has not been asked yet.
-            self._evictions.send([EvictionInFlight(row, self._open.pop(row)) for row in due])
-            self._collect_replies(now)
-        return moved or bool(due)
-
-    def _due(self, now: float) -> list[int]:
-        """Rows to ask now, as many as may be under way; who needs no asking is struck off."""
-        pods, room = self._cluster.pods, self._evictions.room
-        due: list[int] = []
-        settled: list[int] = []
-        for row, why in self._open.items():
-            if len(due) >= room:
-                break
-            if why.acknowledged or pods.serial[row] != why.serial:
-                settled.append(row)
-            elif why.ask_at > now:
-                continue
-            elif why.in_doubt and self._is_answered(row, why):
-                settled.append(row)
-            else:
-                due.append(row)
-        for row in settled:
-            del self._open[row]
-        return due
-
-    def _collect_replies(self, now: float) -> bool:
-        """Take the answers that have come; whether there were any."""
-        answers = self._evictions.heard()
-        if answers:
-            self._failpoint("evictor.after-write")
-        for (row, why), reply in answers:
-            if self._cluster.pods.serial[row] == why.serial:  # else it has gone meanwhile
-                self._take(row, why, reply, now)
-        return bool(answers)
-
-    def _is_answered(self, row: int, why: PendingEviction) -> bool:
-        """Whether a pod that was asked without an answer has gone, or is going."""
-        pods = self._cluster.pods
-        record = self._store.get(POD, pods.namespace[row], pods.name[row])
-        if record is None or record.uid != pods.uid[row] or record.deleting:
-            why.acknowledged = True
-            return True
-        return False
-
-    def _take(self, row: int, why: PendingEviction, reply: Reply, now: float) -> None:
-        """Take one answer for what it says."""
-        gone = reply.code is StatusReason.NOT_FOUND or reply.outcome is WriteOutcome.CONFLICT
-        if reply.outcome is WriteOutcome.OK or gone:
-            why.acknowledged = True
-            self.counts["asked"] += 1
-        elif reply.outcome is WriteOutcome.UNKNOWN or _is_for_now(reply):
-            why.in_doubt = reply.outcome is WriteOutcome.UNKNOWN
-            why.ask_at = now + (reply.retry_after or ASK_AGAIN_AFTER)
-            self._open[row] = why
-            self.counts["unknown"] += 1
-        else:
-            self.counts["refused"] += 1
-            self._eviction_denied(row, ConflictCause.VICTIM_REFUSED)
+        """Send evictions that are due and process answers; whether anything happened."""
+        return self.asks and self._requests.send(now)
 
     def _eviction_denied(self, row: int, cause: ConflictCause) -> None:
-        """A pod may not leave: whoever waits for it waits in vain."""
-        self._open.pop(row, None)
+        """A pod may not be evicted: the claims that wait for it are void."""
+        self._requests.withdraw(row)
         self._registry.stays(row)
         self._cluster.pods.log.add(row)
         nomination = self._registry.nomination_of(row)
@@ -284,9 +219,7 @@ class Evictor:
     def next_due(self) -> float:
         """Clock time at which a pod is asked again, a claim stops waiting or is told of again."""
         due = min(self._registry.next_until(), self._nominees.next_due())
-        if self.asks and self._open and self._evictions.room > 0:
-            due = min(due, *(why.ask_at for why in self._open.values()))
-        return due
+        return min(due, self._requests.next_due()) if self.asks else due
 
     def _changed(self) -> list[int]:
         """Rows of the pods that have changed since the last look; all where nobody knows."""
@@ -372,10 +305,10 @@ class Evictor:
         if nomination.told:
             self._nominees.withdraw(alive)
         for row, serial in nomination.victims.items():
-            why = self._open.get(row)
+            why = self._requests.queued(row)
             spared = why is not None and why.serial == serial and not why.in_doubt
             if spared and why is not None and why.ask_at == 0.0:
-                del self._open[row]
+                self._requests.withdraw(row)
                 self._registry.stays(row)
                 pods.log.add(row)
 
@@ -389,11 +322,4 @@ class Evictor:
         for row, why in self._registry.leaving.items():
             if why.cause is not None and not why.acknowledged and pods.serial[row] == why.serial:
                 why.in_doubt, why.ask_at = True, 0.0
-                self._open[row] = why
-
-
-def _is_for_now(reply: Reply) -> bool:
-    """Whether a "no" speaks of the store and not of the pod."""
-    return reply.code in _FOR_NOW or (
-        reply.code is StatusReason.TOO_MANY_REQUESTS and reply.retry_after is not None
-    )
+                self._requests.add(row, why)

@@ -7,7 +7,7 @@ costs it nothing, and what it did not get to is told later. Each call writes a b
 is called when the decisions of a step have been taken.
 """
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 from zlib import crc32
@@ -16,10 +16,11 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from stretto.api.wire.kinds import EVENT, POD
+from stretto.api.wire.kinds import POD
 from stretto.base.clock import Clock
 from stretto.control.dispatcher.waiting.failures import UnitFailure
 from stretto.control.reporting.complaints import ObjectWarnings
+from stretto.control.reporting.events import EventWriter
 from stretto.control.reporting.held_back import LimitedPods
 from stretto.control.reporting.verdicts import ClassVerdicts
 from stretto.control.reporting.wording import (
@@ -32,15 +33,17 @@ from stretto.control.reporting.wording import (
     PodReport,
     condition_patch,
     event_again,
-    event_body,
     incomplete_reason,
     short_gang_reason,
 )
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.lifecycle import PodState, UnitState
 from stretto.state.work.units import Setback, Units
-from stretto.stores.store import Deletion, Patch, Record, StatusReason, Store, WriteOutcome
+from stretto.stores.lane import AnsweredBatch, Lane, LaneLimits
+from stretto.stores.store import Patch, Record, Store, Verb, Write, WriteOutcome
 
+LANE: Final = LaneLimits(window=256)
+"""Conditions under way."""
 OWN_WRITES: Final = 100_000
 """Versions of own writes that are remembered until they are seen; beyond that all are forgotten."""
 _TELLING: Final = np.zeros(len(PodState), np.bool_)
@@ -111,8 +114,8 @@ class Reporter:
         self._complaints = ObjectWarnings(cluster, store)
         self._given_up: dict[int, tuple[int, str]] = {}
         self._own_messages: dict[int, tuple[int, str]] = {}
-        self._placed: deque[tuple[int, int]] = deque(maxlen=10_000)
-        self._written: deque[tuple[float, str, str]] = deque()
+        self._conditions: Lane[int, int] = Lane(store, LANE)
+        self._writer = EventWriter(store, self._component, config.keep_events, self.counts)
         self._next = float("-inf")
         self._more = False
         self._forming_at = float("-inf")
@@ -139,7 +142,7 @@ class Reporter:
         """Pods got nodes; where that is told, the oldest are left out when there are too many."""
         if self._config.scheduled and len(rows):
             serials = self._cluster.pods.serial[rows].tolist()
-            self._placed.extend(zip(rows.tolist(), serials, strict=True))
+            self._writer.queue_placed(rows.tolist(), serials)
 
     # ------------------------------------------------------------ what is told
 
@@ -154,14 +157,15 @@ class Reporter:
             return 0
         self._next = now + self._config.every
         self._fit()
-        self._expire(now)
+        self._writer.collect()
+        self._writer.expire(now, self._config.at_once)
         batch = self._wanting(now, self._config.at_once)
         told = self._tell(batch, now, clock.now(), at_any_cost=False) if len(batch) else 0
-        if len(batch) == self._config.at_once or self._placed:
+        if len(batch) == self._config.at_once or self._writer.has_placed:
             self._more = True
         if self._config.events:
             told += self._complaints.tell(clock.now())
-        return told + self._report_placed(clock.now())
+        return told + self._report_placed(now, clock.now())
 
     def finish(self, now: float, clock: Clock, limit: int = 10_000) -> int:
         """Tell what is left, up to a limit: a run has ended, and nobody waits for decisions."""
@@ -171,8 +175,9 @@ class Reporter:
         for low in range(0, len(rows), self._config.at_once):
             batch = rows[low : low + self._config.at_once]
             told += self._tell(batch, now, clock.now(), at_any_cost=True)
-        while self._placed:
-            told += self._report_placed(clock.now())
+        while self._writer.has_placed:
+            told += self._report_placed(now, clock.now())
+        self._writer.collect(wait=True)
         return told
 
     def _wanting(self, now: float, limit: int) -> npt.NDArray[np.int64]:
@@ -327,7 +332,14 @@ class Reporter:
                 patches.append(patch)
         if not patches:
             return
-        for row, reply in zip(rows, self._store.patch_status(POD, patches), strict=True):
+        # The versions of own writes must be known before the next events are read, so that the
+        # scheduler does not take its own condition for a change of the pod.
+        self._conditions.send(Write(Verb.PATCH_STATUS, POD, patches), rows)
+        for batch in self._conditions.answers(0):
+            self._take_conditions(batch, now)
+
+    def _take_conditions(self, batch: AnsweredBatch[int], now: float) -> None:
+        for row, reply in zip(batch.entries, batch.replies, strict=True):
             if reply.outcome is WriteOutcome.OK and reply.record is not None:
                 self.counts["condition"] += 1
                 self._own(reply.record.version)
@@ -360,50 +372,18 @@ class Reporter:
                 first.append((record, word))
             else:
                 again.append(event_again(record, word, int(self._events[row]), wall))
-        self._create_events(first, now, wall)
-        if again:
-            replies = self._store.patch(EVENT, again)
-            self.counts["event"] += sum(reply.outcome is WriteOutcome.OK for reply in replies)
+        self._writer.create(first, now, wall)
+        self._writer.count_up(again, now, wall)
 
-    def _create_events(
-        self, first: Sequence[tuple[Record, PodReport]], now: float, wall: float
-    ) -> None:
-        if not first:
-            return
-        bodies = [event_body(record, word, self._component, wall) for record, word in first]
-        again = []
-        for (record, word), reply in zip(first, self._store.create(EVENT, bodies), strict=True):
-            if reply.outcome is WriteOutcome.OK and reply.record is not None:
-                self.counts["event"] += 1
-                self._written.append((now, record.namespace, reply.record.name))
-            elif reply.code is StatusReason.ALREADY_EXISTS:  # told before a restart
-                again.append(event_again(record, word, 2, wall))
-            else:
-                self.counts[f"event {reply.outcome.value}"] += 1
-        if again:
-            self._store.patch(EVENT, again)
-
-    def _report_placed(self, wall: float) -> int:
+    def _report_placed(self, now: float, wall: float) -> int:
         """The next pods that got a node."""
         pods = self._cluster.pods
         told: list[tuple[Record, PodReport]] = []
-        while self._placed and len(told) < self._config.at_once:
-            row, serial = self._placed.popleft()
+        for row, serial in self._writer.take_placed(self._config.at_once):
             record = self._record(row) if pods.serial[row] == serial else None
             if record is not None and record.node:
                 key = f"{record.namespace}/{record.name}"
                 message = f"Successfully assigned {key} to {record.node}"
                 told.append((record, PodReport(scheduled=True, message=message)))
-        self._create_events(told, 0.0, wall)
+        self._writer.create(told, now, wall)
         return len(told)
-
-    def _expire(self, now: float) -> None:
-        """Remove events that nobody wants any more."""
-        gone = []
-        while self._written and self._written[0][0] + self._config.keep_events < now:
-            _, space, name = self._written.popleft()
-            gone.append(Deletion(space, name))
-            if len(gone) == self._config.at_once:
-                break
-        if gone:
-            self._store.delete(EVENT, gone)

@@ -9,7 +9,6 @@ not get to is told later; a write that fails is tried again with the next batch.
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from concurrent.futures import Future
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -27,20 +26,15 @@ from stretto.control.dispatcher.waiting.phases import PHASE_OF, GroupFacts, move
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.lifecycle import GroupState
 from stretto.state.work.units import Unit, Units
-from stretto.stores.store import (
-    BeginPatches,
-    Patch,
-    Record,
-    Replies,
-    StatusReason,
-    Store,
-    WriteOutcome,
-)
+from stretto.stores.lane import NEVER, Lane, LaneLimits
+from stretto.stores.store import Patch, StatusReason, Store, Verb, Write, WriteOutcome
 
 EVERY: Final = 1.0
 """Seconds between two batches: statuses are for people and slow controllers."""
 AT_ONCE: Final = 256
 """Patches of one batch."""
+LANE: Final = LaneLimits(window=AT_ONCE)
+"""One round of patches under way: the next is computed once all are answered."""
 LONGEST_PAUSE: Final = 60.0
 """Seconds before what was refused again and again is told once more; the first pause is a second.
 
@@ -54,21 +48,15 @@ _FOR_GOOD: Final = frozenset({StatusReason.NOT_FOUND, StatusReason.INVALID, Stat
 _RAN: Final = (b'"Running"', b'"Succeeded"', b'"Failed"')
 
 
-Look = Callable[[Kind, str, str], Record | None]
-"""An object as it is now; may say that the server does not answer."""
-Batch = list[tuple[Patch, dict[str, Any]]]
-"""Patches, and what each says."""
+class _StatusWrite(NamedTuple):
+    """A status under way."""
 
-
-class _PatchBatch(NamedTuple):
-    """Patches whose answers have not come yet."""
-
-    #: Kind of the objects.
+    #: Kind of the object.
     kind: Kind
-    #: What was sent.
-    batch: Batch
-    #: The answers.
-    answers: Future[Replies]
+    #: Uid of the object.
+    uid: str
+    #: What the status says, to compare with later.
+    said: dict[str, Any]
 
 
 class StatusWriter:
@@ -90,9 +78,7 @@ class StatusWriter:
         self._told: dict[str, dict[str, Any]] = {}
         #: Of those that were refused: clock time before which nothing is told, and the pause.
         self._refused: dict[str, tuple[float, float]] = {}
-        self._begin: BeginPatches | None = getattr(store, "begin_patch_status", None)
-        self._look: Look = getattr(store, "get_at_once", store.get)
-        self._way: list[_PatchBatch] = []
+        self._lane: Lane[str, _StatusWrite] = Lane(store, LANE)
         #: ``minMember`` with which each group was scheduled, by uid.
         self._settled: dict[str, int] = {}
         self._next = float("-inf")
@@ -100,16 +86,13 @@ class StatusWriter:
 
     def next_due(self) -> float:
         """Clock time of the next batch; infinity while nobody is known to wait for it."""
-        return self._next if self._more and not self._way else float("inf")
+        return self._next if self._more and not self._lane.unanswered else float("inf")
 
     def report(self, now: float, clock: Clock, *, at_once: bool = False) -> int:
         """Write the next batch if its time has come; returns how many objects were told of."""
         self._more = bool(self._cluster.queues or self._cluster.groups)
-        if (
-            not self._heard(now, wait=at_once)
-            or not self._more
-            or (now < self._next and not at_once)
-        ):
+        self._collect(now, wait=at_once)
+        if self._lane.unanswered or not self._more or (now < self._next and not at_once):
             return 0
         self._next = now + EVERY
         stamp = timestamp(clock.now())
@@ -118,34 +101,25 @@ class StatusWriter:
         wanted = [each for each in news if self._may_write(each[1].uid, now)][:AT_ONCE]
         for kind in dict.fromkeys(kind for kind, _, _ in wanted):
             batch = [(patch, said) for each, patch, said in wanted if each is kind]
+            entries = [_StatusWrite(kind, patch.uid, said) for patch, said in batch]
             patches = [patch for patch, _ in batch]
-            if self._begin is not None and not at_once:
-                self._way.append(_PatchBatch(kind, batch, self._begin(kind, patches)))
-            else:
-                self._take(kind, batch, self._store.patch_status(kind, patches), now)
+            self._lane.send(Write(Verb.PATCH_STATUS, kind, patches), entries)
+            self._collect(now, wait=at_once)
         self._more = bool(news)
         return len(wanted)
 
-    def _heard(self, now: float, *, wait: bool) -> bool:
-        """Take the answers to the last batch; whether all have come."""
-        if not wait and not all(sent.answers.done() for sent in self._way):
-            return False
-        way, self._way = self._way, []
-        for sent in way:
-            self._take(sent.kind, sent.batch, sent.answers.result(), now)
-        return True
-
-    def _take(self, kind: Kind, batch: Batch, replies: Replies, now: float) -> None:
-        """Note what was told, and what was not."""
-        for (patch, said), reply in zip(batch, replies, strict=True):
-            self.counts[f"{kind.kind} {reply.outcome.value}"] += 1
-            if reply.outcome is WriteOutcome.OK:
-                self._told[patch.uid] = said
-                self._refused.pop(patch.uid, None)
-            elif reply.code in _FOR_GOOD:
-                _, pause = self._refused.get(patch.uid, (now, EVERY / 2))
-                pause = min(2 * pause, LONGEST_PAUSE)
-                self._refused[patch.uid] = now + pause, pause
+    def _collect(self, now: float, *, wait: bool) -> None:
+        """Process the answers that have arrived; wait for all of them if demanded."""
+        for batch in self._lane.answers(0 if wait else NEVER):
+            for (kind, uid, said), reply in zip(batch.entries, batch.replies, strict=True):
+                self.counts[f"{kind.kind} {reply.outcome.value}"] += 1
+                if reply.outcome is WriteOutcome.OK:
+                    self._told[uid] = said
+                    self._refused.pop(uid, None)
+                elif reply.code in _FOR_GOOD:
+                    _, pause = self._refused.get(uid, (now, EVERY / 2))
+                    pause = min(2 * pause, LONGEST_PAUSE)
+                    self._refused[uid] = now + pause, pause
 
     def _may_write(self, uid: str, now: float) -> bool:
         """Whether nothing that was refused lately keeps an object from being told of."""
@@ -233,7 +207,7 @@ class StatusWriter:
         pods = self._cluster.pods
         for row in unit.bound:
             try:
-                record = self._look(POD, pods.namespace[row], pods.name[row])
+                record = self._store.get_at_once(POD, pods.namespace[row], pods.name[row])
             except UnreachableError:
                 return False  # what is said now reaches nobody either
             if record is not None and any(word in record.body for word in _RAN):

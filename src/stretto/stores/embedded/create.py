@@ -21,6 +21,7 @@ from stretto.stores.embedded.admission import (
 from stretto.stores.embedded.table import TableDraft
 from stretto.stores.embedded.templates import TemplateCache
 from stretto.stores.embedded.update import invalid
+from stretto.stores.generation import first_generation
 from stretto.stores.store import (
     EventType,
     Record,
@@ -78,6 +79,7 @@ def draft_creates(draft: TableDraft, bodies: Sequence[bytes], birth: CreateSetti
 def _draft_one(draft: TableDraft, body: bytes, birth: CreateSettings) -> Reply:
     """Add one object, or say why it cannot be added."""
     kind, pod = draft.table.kind, None
+    body = first_generation(kind, body)
     head: PodHead | ObjectHead
     try:
         if kind == POD:
@@ -112,6 +114,8 @@ def _draft_pods(
     if len(namespaces) != 1 or not all(names) or not all(map(_is_sound, unchecked)):
         return None
     if any(meta.deletion_timestamp for meta in apart):
+        return None
+    if any(b'"generation"' in body for body in bodies):
         return None
     namespace = namespaces.pop() or DEFAULT_NAMESPACE
     taken = draft.table.spaces.get(namespace, {})

@@ -50,25 +50,42 @@ SELECTABLE: Final[dict[Kind, frozenset[str]]] = {
 """Fields that an API server lets a selector name, for the kinds that have more than two."""
 
 Test = Callable[[Record], bool]
-"""Whether a record is meant."""
+"""Whether a record is selected."""
+Remember = Callable[[Test], Test]
+"""How the answers of a test on bodies are cached."""
 
 
-def record_filter(kind: Kind, selection: ListOptions) -> Test | None:
+def record_filter(
+    kind: Kind, selection: ListOptions, remember: Remember | None = None
+) -> Test | None:
     """What a selection asks of a record besides its namespace; ``None`` when nothing."""
+    by_body = remember or _by_body
     tests: list[Test] = []
     for rule in parse_fields(selection.fields).rules:
         known = SELECTABLE.get(kind, _COMMON)
         if rule.path not in known:
             raise InputError("field selector", rule.path, "one of " + ", ".join(sorted(known)))
-        tests.append(_field_test(rule))
+        tests.append(_field_test(rule, by_body))
     if selection.labels:
-        tests.append(_label_test(kind, selection.labels))
+        tests.append(_label_test(kind, selection.labels, by_body))
     if len(tests) < 2:
         return tests[0] if tests else None
     return lambda record: all(test(record) for test in tests)
 
 
-def _field_test(rule: FieldRule) -> Test:
+def watch_filter(kind: Kind, selection: ListOptions) -> Test:
+    """Whether a selection contains a record, its namespace included; keeps no bodies.
+
+    Raises:
+        InputError: a selector is malformed.
+    """
+    namespace, test = selection.namespace, record_filter(kind, selection, _each_time)
+    if not namespace:
+        return test or (lambda _record: True)
+    return lambda record: record.namespace == namespace and (test is None or test(record))
+
+
+def _field_test(rule: FieldRule, by_body: Remember) -> Test:
     value, equal = rule.value, rule.equal
     if rule.path == "metadata.name":
         return lambda record: (record.name == value) is equal
@@ -77,11 +94,11 @@ def _field_test(rule: FieldRule) -> Test:
     if rule.path == "spec.nodeName":
         return lambda record: (record.node == value) is equal
     if rule.path == "status.phase":
-        return _by_body(lambda record: (_phase(record) == value) is equal)
-    return _by_body(lambda record: (_text(record, rule.path) == value) is equal)
+        return by_body(lambda record: (_phase(record) == value) is equal)
+    return by_body(lambda record: (_text(record, rule.path) == value) is equal)
 
 
-def _label_test(kind: Kind, labels: str) -> Test:
+def _label_test(kind: Kind, labels: str, by_body: Remember) -> Test:
     selector = parse_labels(labels)
     decode: Callable[[bytes], Any] = decode_pod_facts if kind == POD else decode_facts
 
@@ -91,7 +108,12 @@ def _label_test(kind: Kind, labels: str) -> Test:
         except InputError:
             return False  # a body that cannot be read must not hide the others
 
-    return _by_body(test)
+    return by_body(test)
+
+
+def _each_time(test: Test) -> Test:
+    """A test that is evaluated for each record: a long-lived watch must not keep bodies."""
+    return test
 
 
 def _by_body(test: Test) -> Test:

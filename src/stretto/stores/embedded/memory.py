@@ -4,7 +4,8 @@ One thread owns it. Every write is drafted, journaled where there is a journal, 
 then seen by watches; bodies are shared, never copied.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from typing import Final
 
 import msgspec
@@ -17,8 +18,14 @@ from stretto.stores.capabilities import EMBEDDED
 from stretto.stores.embedded.bind import draft_binds, draft_evictions, draft_units
 from stretto.stores.embedded.create import IDENTITY_CHARS, CreateSettings, draft_creates
 from stretto.stores.embedded.disruption import DisruptionBudgets
-from stretto.stores.embedded.history import HISTORY, EventHistory, HistoryWatch
-from stretto.stores.embedded.listing import Pager, record_filter
+from stretto.stores.embedded.history import (
+    HISTORY,
+    EventHistory,
+    HistoryWatch,
+    Selected,
+    SelectedWatch,
+)
+from stretto.stores.embedded.listing import Pager, record_filter, watch_filter
 from stretto.stores.embedded.table import Journal, JournalError, ObjectTable, TableDraft
 from stretto.stores.embedded.templates import TemplateCache
 from stretto.stores.embedded.update import (
@@ -28,9 +35,11 @@ from stretto.stores.embedded.update import (
     draft_update,
 )
 from stretto.stores.facts import OwnerFacts
+from stretto.stores.immediate import answered
 from stretto.stores.store import (
     EVERYTHING,
     Bind,
+    ChangeCallback,
     Deletion,
     Eviction,
     Listing,
@@ -41,6 +50,7 @@ from stretto.stores.store import (
     UnitReplies,
     Update,
     Watch,
+    Write,
 )
 
 _KIND_BY_WORD: Final = {kind.kind: kind for kind in KINDS}
@@ -102,6 +112,7 @@ class MemoryStore:
         self._identity = origin.identity
         self._version = self._floor = origin.version
         self._tables: dict[Kind, ObjectTable] = {}
+        self._callbacks: list[ChangeCallback] = []
         self._pager = Pager()
         self._patterns = TemplateCache()
         pods, budgets = self._table(POD), self._table(POD_DISRUPTION_BUDGET)
@@ -133,12 +144,36 @@ class MemoryStore:
             records = [record for record in records if test(record)]
         return self._pager.first(kind, selection, Listing(records, self._version))
 
-    def watch(self, kind: Kind, since: int) -> Watch:
-        """Changes of a kind after version ``since``; a version not yet given is too old as well."""
+    def watch(self, kind: Kind, since: int, selection: ListOptions = EVERYTHING) -> Watch:
+        """Changes of the selected objects of a kind after version ``since``.
+
+        A version that is not assigned yet is too old as well.
+
+        Raises:
+            InputError: a selector is malformed.
+        """
         history = self._table(kind).history
         ahead = since > self._version
         position = history.dropped - 1 if ahead else history.position(since)
-        return HistoryWatch(history, since, position)
+        if selection == EVERYTHING:
+            return HistoryWatch(history, since, position)
+        newest = (lambda: self._version) if selection.bookmarks else None
+        selected = Selected(kind, watch_filter(kind, selection), newest)
+        return SelectedWatch(history, since, position, selected)
+
+    def subscribe(self, callback: ChangeCallback) -> Callable[[], None]:
+        """Call ``callback`` after each commit, with the kind that changed."""
+        self._callbacks.append(callback)
+
+        def end() -> None:
+            if callback in self._callbacks:
+                self._callbacks.remove(callback)
+
+        return end
+
+    def get_at_once(self, kind: Kind, namespace: str, name: str) -> Record | None:
+        """As ``get``: this store is always reachable."""
+        return self.get(kind, namespace, name)
 
     # ---------------------------------------------------------------- writes
 
@@ -193,6 +228,10 @@ class MemoryStore:
         now = timestamp(self._clock.now())
         return self._commit(draft, draft_evictions(draft, evictions, self._budgets, now))
 
+    def begin(self, write: Write) -> Future[Replies]:
+        """Perform a batch of writes; the future is finished."""
+        return answered(self, write)
+
     def allowances(self) -> Mapping[str, int]:
         """How many more pods each disruption budget lets go now, by the budget's uid."""
         return self._budgets.allowances()
@@ -215,6 +254,7 @@ class MemoryStore:
             tables.add(table)
         for table in tables:
             table.history.forget(self._version)
+            self._notify(table.kind)
 
     def close(self) -> None:
         """Nothing to let go of."""
@@ -251,7 +291,12 @@ class MemoryStore:
                 ]
         self._version = draft.version
         draft.table.apply(draft)
+        self._notify(draft.table.kind)
         return replies
+
+    def _notify(self, kind: Kind) -> None:
+        for callback in self._callbacks:
+            callback(kind)
 
     def _scale(self, namespace: str, owner: OwnerFacts) -> int | None:
         """How many pods an owner wants, where the store knows the owner."""

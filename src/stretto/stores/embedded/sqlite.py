@@ -5,7 +5,7 @@ and a watch from before it is too old. One process owns the file.
 """
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from stretto.stores.embedded.journal import SqliteJournal, read_records
 from stretto.stores.embedded.memory import MemoryStore, StoreOrigin
 from stretto.stores.embedded.schema import connect_reading, opening_error
 from stretto.stores.embedded.table import JournalError
-from stretto.stores.store import Bind, Record, UnitReplies
+from stretto.stores.store import Record
 from stretto.stores.wrapper import StoreWrapper
 
 
@@ -53,14 +53,6 @@ class SqliteStore(StoreWrapper):
     def version(self) -> int:
         """Version of the last write."""
         return self._memory.version
-
-    def bind_units(self, units: Sequence[Sequence[Bind]]) -> UnitReplies:
-        """Bind units in one transaction, each with all of its pods or with none."""
-        return self._memory.bind_units(units)
-
-    def allowances(self) -> Mapping[str, int]:
-        """How many more pods each disruption budget lets go now, by the budget's uid."""
-        return self._memory.allowances()
 
     def seed(self, records: Iterable[Record]) -> None:
         """Load many records as they are, before the first watch, in one transaction.

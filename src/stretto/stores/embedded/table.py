@@ -57,7 +57,7 @@ class ObjectTable:
                     space.pop(name, None)
             if not space:
                 del self.spaces[namespace]
-        self.history.extend(draft.events)
+        self.history.extend(draft.events, draft.olds)
 
     def _sorted(self, namespace: str) -> dict[str, Record]:
         """A namespace in the order of names, and kept so: sorting what is sorted costs little."""

@@ -23,6 +23,7 @@ from stretto.stores.embedded.json_edit import (
 )
 from stretto.stores.embedded.table import TableDraft
 from stretto.stores.facts import has_finalizers
+from stretto.stores.generation import next_generation
 from stretto.stores.store import Deletion, Patch, Record, Reply, StatusReason, Update, WriteOutcome
 
 
@@ -37,7 +38,8 @@ def draft_update(draft: TableDraft, update: Update) -> Reply:
         head = decode_changed(old.kind, update.body)
         node = head.spec.node_name if isinstance(head, PodHead) else ""
         _check_fixed(old, (head.metadata.name, head.metadata.namespace), node)
-        return _replaced(draft, old, with_status_of(update.body, old.body), None)
+        body = with_status_of(update.body, old.body)
+        return _replaced(draft, old, next_generation(old.kind, old.body, body), None)
     except InputError as error:
         return invalid(error)
 
@@ -99,6 +101,8 @@ def _merged(draft: TableDraft, patch: Patch, change: Mapping[str, Any]) -> Reply
         _check_fixed(old, named, spec.get("nodeName") if old.kind == POD else None)
         before = with_annotations(old) if folds else old.body
         body = _patched(before, change, patch.type, old.kind.kind.lower())
+        if "spec" in change or "generation" in meta:
+            body = next_generation(old.kind, old.body, body)
         decode_changed(old.kind, body)
     except InputError as error:
         return invalid(error)

@@ -7,9 +7,10 @@ time from one clock, so the same calls fail in the same way.
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from typing import Final, TypeVar
+from typing import Final, TypeVar, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from stretto.api.wire.kinds import Kind
 from stretto.base.clock import Clock
@@ -17,12 +18,12 @@ from stretto.base.rng import Rng
 from stretto.stores.capabilities import Capabilities
 from stretto.stores.faulty.odds import LONGEST_FLIGHT, NO_FAULTS, FaultOdds
 from stretto.stores.faulty.watch import FaultChance, FaultyWatch
+from stretto.stores.immediate import answered
 from stretto.stores.store import (
     EVERYTHING,
-    BeginBind,
     Bind,
+    ChangeCallback,
     Deletion,
-    EmbeddedStore,
     Eviction,
     Listing,
     ListOptions,
@@ -31,9 +32,12 @@ from stretto.stores.store import (
     Replies,
     Reply,
     StatusReason,
+    Store,
     UnitReplies,
     Update,
+    Verb,
     Watch,
+    Write,
     WriteOutcome,
 )
 
@@ -99,7 +103,7 @@ class DelayedReplies(Future[Replies]):
 class FaultyStore:
     """Any store behind a bad network."""
 
-    def __init__(self, inner: EmbeddedStore, rng: Rng, odds: FaultOdds, clock: Clock) -> None:
+    def __init__(self, inner: Store, rng: Rng, odds: FaultOdds, clock: Clock) -> None:
         """Stand before ``inner``, with odds that the caller has drawn."""
         self._inner = inner
         self._clock = clock
@@ -108,13 +112,16 @@ class FaultyStore:
         self._late: list[_DelayedWrite] = []
         #: When the write that lands now was sent, where its sender did not wait for it.
         self._sent = float("inf")
-        self._wait: Callable[[float], None] = lambda _until: None
+        #: Advances virtual time to a point; ``None``: answers are never delayed.
+        self._wait: Callable[[float], None] | None = None
         self._answers: OrderedDict[tuple[Kind, ListOptions], deque[Listing]] = OrderedDict()
 
     @property
     def capabilities(self) -> Capabilities:
-        """Those of the store behind."""
-        return self._inner.capabilities
+        """Those of the inner store, without notifications: a delayed event has no commit."""
+        return replace(
+            self._inner.capabilities, notifies=False, answers_later=self._wait is not None
+        )
 
     @property
     def fired(self) -> Counter[str]:
@@ -122,10 +129,8 @@ class FaultyStore:
         return self._chance.fired
 
     def delay_answers(self, wait: Callable[[float], None]) -> None:
-        """From now on binds may be sent without waiting; ``wait`` lets time pass until a point."""
+        """From now on answers to binds may come later; ``wait`` advances time to a point."""
         self._wait = wait
-        #: Sends binds; the answers come later.
-        self.begin_bind: BeginBind = self._begin_bind
 
     def heal(self) -> None:
         """No more faults: late writes land, and every watch must list afresh."""
@@ -158,13 +163,22 @@ class FaultyStore:
         earlier.append(listing)
         return listing
 
-    def watch(self, kind: Kind, since: int) -> Watch:
-        """Changes of a kind after version ``since``, as far as the faults let them through."""
+    def watch(self, kind: Kind, since: int, selection: ListOptions = EVERYTHING) -> Watch:
+        """Changes of the selected objects of a kind, as far as the faults let them through."""
         self._watches = [watch for watch in self._watches if not watch.closed]
-        inner = self._inner.watch(kind, since)
+        inner = self._inner.watch(kind, since, selection)
         watch = FaultyWatch(inner, self._chance, self._clock, self._land)
         self._watches.append(watch)
         return watch
+
+    def get_at_once(self, kind: Kind, namespace: str, name: str) -> Record | None:
+        """As ``get``."""
+        return self.get(kind, namespace, name)
+
+    def subscribe(self, callback: ChangeCallback) -> Callable[[], None]:
+        """Never calls ``callback``: faults delay events, so every watch must be polled."""
+        del callback
+        return lambda: None
 
     # ---------------------------------------------------------------- writes
 
@@ -211,14 +225,15 @@ class FaultyStore:
 
     # ---------------------------------------------------------------- inside
 
-    def _begin_bind(self, binds: Sequence[Bind]) -> Future[Replies]:
-        """Send binds, which land a while before they are answered; most of them soon."""
+    def begin(self, write: Write) -> Future[Replies]:
+        """Send a batch; binds land some time before they are answered, most of them soon."""
+        if self._wait is None or write.verb is not Verb.BIND:
+            return answered(self, write)
+        binds = cast("Sequence[Bind]", write.items)
         now = self._clock.monotonic()
         self._land(now)
         if not self._chance.fires("late_answer"):
-            said: Future[Replies] = Future()
-            said.set_result(self.bind(binds))
-            return said
+            return answered(self, write)
         rng, kept = self._chance.rng, list(binds)
         flight = LONGEST_FLIGHT * rng.random() ** 3
         answer = DelayedReplies(now + flight, self._clock, self._advance_time)
@@ -232,7 +247,8 @@ class FaultyStore:
         return answer
 
     def _advance_time(self, until: float) -> None:
-        self._wait(until)
+        if self._wait is not None:
+            self._wait(until)
         self._land(until)
 
     def _write(self, items: Sequence[T], send: Callable[[Sequence[T]], Replies]) -> Replies:
@@ -242,13 +258,13 @@ class FaultyStore:
         self,
         items: Sequence[T],
         send: Callable[[Sequence[T]], Answers[R]],
-        answered: Callable[[T, Reply], R],
+        as_reply: Callable[[T, Reply], R],
     ) -> Answers[R]:
-        """One write call through the faults; ``answered`` gives an item the reply of a fault."""
+        """One write call through the faults; ``as_reply`` gives an item the reply of a fault."""
         now = self._clock.monotonic()
         self._land(now)
         chance = self._chance
-        lost = [answered(item, _LOST) for item in items]
+        lost = [as_reply(item, _LOST) for item in items]
         if chance.fires("lost_request"):
             return lost
         if chance.fires("late_request"):
@@ -263,7 +279,7 @@ class FaultyStore:
         if chance.fires("lost_reply"):
             return lost
         return [
-            answered(item, failures[index]) if index in failures else next(replies)
+            as_reply(item, failures[index]) if index in failures else next(replies)
             for index, item in enumerate(items)
         ]
 

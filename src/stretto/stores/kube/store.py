@@ -1,8 +1,9 @@
 """The store on top: synchronous calls, answered on the event loop."""
 
 import threading
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
+from functools import partial
 from typing import Any
 
 from stretto.api.wire.kinds import Kind
@@ -16,11 +17,12 @@ from stretto.stores.kube.transport.event_loop import LoopThread
 from stretto.stores.kube.transport.lanes import WIDTH, RequestLane
 from stretto.stores.kube.transport.options import KubeOptions
 from stretto.stores.kube.transport.retry import RequestSender
-from stretto.stores.kube.watch import KubeWatch
+from stretto.stores.kube.watch import KubeWatch, WatchTarget
 from stretto.stores.kube.writes import WriteCalls
 from stretto.stores.store import (
     EVERYTHING,
     Bind,
+    ChangeCallback,
     Deletion,
     Eviction,
     Listing,
@@ -28,8 +30,10 @@ from stretto.stores.store import (
     Patch,
     Record,
     Replies,
+    UnitReplies,
     Update,
     Watch,
+    Write,
 )
 
 
@@ -47,7 +51,9 @@ class KubeStore:
         keeps_unknown_fields=False,
         knows_its_newest=False,
         bounds_its_history=False,
+        counts_generations=False,
         completes_claims=True,
+        answers_later=True,
     )
 
     def __init__(
@@ -70,6 +76,7 @@ class KubeStore:
         self._loop = LoopThread("stretto-kube")
         self._news = threading.Event()
         self._watches: list[KubeWatch] = []
+        self._callbacks: tuple[ChangeCallback, ...] = ()
         try:
             self._line, self._sender, self._reads, self._writes = self._loop.run(
                 self._opened(access, options)
@@ -155,6 +162,10 @@ class KubeStore:
         """
         return self._loop.run(self._reads.get(kind, namespace, name))
 
+    def get_at_once(self, kind: Kind, namespace: str, name: str) -> Record | None:
+        """As ``get``: both raise as soon as the server does not answer."""
+        return self.get(kind, namespace, name)
+
     def list(self, kind: Kind, selection: ListOptions = EVERYTHING) -> Listing:
         """The objects of a kind that the selection names; none of a kind that nobody knows there.
 
@@ -166,14 +177,30 @@ class KubeStore:
         """
         return self._loop.run(self._reads.list(kind, selection))
 
-    def watch(self, kind: Kind, since: int) -> Watch:
-        """Changes of a kind after version ``since``."""
+    def watch(self, kind: Kind, since: int, selection: ListOptions = EVERYTHING) -> Watch:
+        """Changes of the selected objects of a kind after version ``since``."""
         rng = self._rng.child("watch", kind.resource, since)
-        watch = KubeWatch(kind, since, self._line, rng, self._news.set)
+        target = WatchTarget(kind, selection, partial(self._notify, kind))
+        watch = KubeWatch(target, since, self._line, rng)
         self._watches = [each for each in self._watches if not each.is_closed]
         self._watches.append(watch)
         watch.started(self._loop.start(watch.run()))
         return watch
+
+    def subscribe(self, callback: ChangeCallback) -> Callable[[], None]:
+        """Call ``callback`` on the event loop's thread when a watch of a kind has events."""
+        self._callbacks = (*self._callbacks, callback)
+
+        def end() -> None:
+            self._callbacks = tuple(each for each in self._callbacks if each is not callback)
+
+        return end
+
+    def _notify(self, kind: Kind) -> None:
+        """A watch of a kind has something to poll; called on the event loop's thread."""
+        for callback in self._callbacks:
+            callback(kind)
+        self._news.set()
 
     # ------------------------------------------------------------ writes
 
@@ -201,21 +228,14 @@ class KubeStore:
         """Bind pods to nodes. Already bound to the wanted node by uid is ``ok``."""
         return self._loop.run(self._writes.bind(binds))
 
-    def begin_bind(self, binds: Sequence[Bind]) -> Future[Replies]:
-        """Send binds as ``bind`` does; the answers come later, and ``wait`` ends then."""
-        return self._begun(self._writes.bind(binds))
+    def bind_units(self, units: Sequence[Sequence[Bind]]) -> UnitReplies:
+        """Bind pods one by one: an API server has no transaction over several objects."""
+        replies = iter(self.bind([bind for unit in units for bind in unit]))
+        return [[next(replies) for _ in unit] for unit in units]
 
-    def begin_patch_status(self, kind: Kind, patches: Sequence[Patch]) -> Future[Replies]:
-        """Send patches as ``patch_status`` does; the answers come later, and ``wait`` ends then."""
-        return self._begun(self._writes.patch(kind, patches, status=True))
-
-    def begin_evict(self, evictions: Sequence[Eviction]) -> Future[Replies]:
-        """Send evictions as ``evict`` does; the answers come later, and ``wait`` ends then."""
-        return self._begun(self._writes.evict(evictions))
-
-    def begin_delete(self, kind: Kind, deletions: Sequence[Deletion]) -> Future[Replies]:
-        """Send deletions as ``delete`` does; the answers come later, and ``wait`` ends then."""
-        return self._begun(self._writes.delete(kind, deletions))
+    def begin(self, write: Write) -> Future[Replies]:
+        """Send a batch; the answers come later, and ``wait`` returns then."""
+        return self._begun(self._writes.perform(write))
 
     def _begun(self, work: Coroutine[Any, Any, Replies]) -> Future[Replies]:
         future = self._loop.start(work)
@@ -225,6 +245,10 @@ class KubeStore:
     def evict(self, evictions: Sequence[Eviction]) -> Replies:
         """Evict pods within their disruption budgets."""
         return self._loop.run(self._writes.evict(evictions))
+
+    def allowances(self) -> Mapping[str, int]:
+        """Empty: a controller counts budgets and writes their status."""
+        return {}
 
     def close(self) -> None:
         """Close all connections and end the thread."""

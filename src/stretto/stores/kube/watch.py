@@ -10,7 +10,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Final
+from typing import Final, NamedTuple
 
 from stretto.api.wire.kinds import Kind
 from stretto.base.errors import InputError, StrettoError, TooOldError
@@ -22,7 +22,7 @@ from stretto.stores.kube.transport.answers import forbidden, status_of
 from stretto.stores.kube.transport.client import HttpClient
 from stretto.stores.kube.transport.options import Backoff
 from stretto.stores.kube.transport.streams import WatchLine, changes_of, refusal_of
-from stretto.stores.store import EventType, WatchEvent
+from stretto.stores.store import EventType, ListOptions, Record, WatchEvent
 
 _TYPES: Final = {
     "ADDED": EventType.ADDED,
@@ -42,17 +42,25 @@ _SHORT: Final = 1.0
 _SILENCES: Final = 2
 """Silent streams in a row after which a fresh list is asked for."""
 
-Tell = Callable[[], None]
-"""Called when there is something to poll."""
+
+class WatchTarget(NamedTuple):
+    """What a watch is about."""
+
+    #: The kind.
+    kind: Kind
+    #: The selected objects, and whether bookmarks are yielded.
+    selection: ListOptions
+    #: Called on the event loop's thread when there is something to poll.
+    notify: Callable[[], None]
 
 
 class KubeWatch:
     """The changes of one kind after a version."""
 
-    def __init__(self, kind: Kind, since: int, line: HttpClient, rng: Rng, tell: Tell) -> None:
+    def __init__(self, target: WatchTarget, since: int, line: HttpClient, rng: Rng) -> None:
         """A watch that begins when ``run`` is started on the event loop."""
         #: What is watched.
-        self.kind = kind
+        self.kind = target.kind
         #: Why no stream could be had lately; empty while one is open.
         self.trouble = ""
         #: Whether the server does not have the kind (its CRD is not installed).
@@ -63,7 +71,8 @@ class KubeWatch:
         self.unreadable = 0
         self._line = line
         self._rng = rng
-        self._tell = tell
+        self._notify = target.notify
+        self._selection = target.selection
         self._version = since
         self._events: deque[WatchEvent] = deque()
         self._too_old = False
@@ -75,8 +84,9 @@ class KubeWatch:
     # ------------------------------------------------------------ the reader's thread
 
     def started(self, running: "Future[None]") -> None:
-        """Its ``run`` has begun on the event loop."""
+        """Its ``run`` has begun on the event loop; its end is something to poll, too."""
         self._running = running
+        running.add_done_callback(lambda _: self._notify())
 
     def poll(self, limit: int = 4096) -> list[WatchEvent]:
         """The next changes, oldest first, at most ``limit``; empty when there are none now.
@@ -126,7 +136,7 @@ class KubeWatch:
                 backoff.reset()
             if self._goes_on():
                 await asyncio.sleep(backoff.next(self._asked) if wait is None else wait)
-        self._tell()
+        self._notify()
 
     def _silent(self, before: int) -> float:
         """A stream without a byte for long, although bookmarks come every minute.
@@ -152,7 +162,12 @@ class KubeWatch:
             "allowWatchBookmarks": "true",
             "timeoutSeconds": str(int(seconds)),
         }
-        path = with_query(collection_path(self.kind), query)
+        selection = self._selection
+        if selection.labels:
+            query["labelSelector"] = selection.labels
+        if selection.fields:
+            query["fieldSelector"] = selection.fields
+        path = with_query(collection_path(self.kind, selection.namespace), query)
         response = await self._line.open(path, options.watch_idle)
         try:
             if response.status != 200:
@@ -165,7 +180,7 @@ class KubeWatch:
                 for change in changes:
                     self._take(change)
                 if changes:
-                    self._tell()
+                    self._notify()
                 if not self._goes_on():
                     return 0.0
                 await self._room(options.held_events)
@@ -209,6 +224,9 @@ class KubeWatch:
             kind_of_change = _TYPES.get(change.type)
             if kind_of_change is not None:
                 self._events.append(event_of(self.kind, kind_of_change, change.object))
+            elif change.type == "BOOKMARK" and self._selection.bookmarks:
+                mark = Record(self.kind, "", "", "", version, b"{}")
+                self._events.append(WatchEvent(EventType.BOOKMARK, mark))
             self._version = version
         except InputError:
             self.unreadable += 1

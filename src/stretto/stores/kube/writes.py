@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, assert_never, cast
 
 import msgspec
 
@@ -30,6 +30,8 @@ from stretto.stores.store import (
     Reply,
     StatusReason,
     Update,
+    Verb,
+    Write,
     WriteOutcome,
 )
 
@@ -53,6 +55,25 @@ class WriteCalls:
         seconds = max(1, int(sender.options.answer) - 1)
         #: Makes the server itself give a write up before we do.
         self._limit = f"?timeout={seconds}s"
+
+    async def perform(self, write: Write) -> Replies:
+        """Send a batch of any verb."""
+        items, kind = write.items, write.kind
+        match write.verb:
+            case Verb.BIND:
+                return await self.bind(cast("Sequence[Bind]", items))
+            case Verb.EVICT:
+                return await self.evict(cast("Sequence[Eviction]", items))
+            case Verb.PATCH | Verb.PATCH_STATUS:
+                status = write.verb is Verb.PATCH_STATUS
+                return await self.patch(kind, cast("Sequence[Patch]", items), status=status)
+            case Verb.CREATE:
+                return await self.create(kind, cast("Sequence[bytes]", items))
+            case Verb.UPDATE:
+                return await self.update(kind, cast("Sequence[Update]", items))
+            case Verb.DELETE:
+                return await self.delete(kind, cast("Sequence[Deletion]", items))
+        assert_never(write.verb)
 
     # ------------------------------------------------------------ any kind
 
