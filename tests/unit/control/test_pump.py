@@ -1,6 +1,7 @@
 """The pump over a scripted store: what comes twice, late, mixed up or not at all."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import cast
 
 import msgspec
@@ -252,6 +253,28 @@ def test_a_long_list_is_applied_in_pieces(line: Line, monkeypatch: pytest.Monkey
     target.apply = lambda events, _now: sizes.append(len(events))  # type: ignore[method-assign]
     pump.poll(0.0)
     assert sizes == [2, 2, 1]
+
+
+def test_an_idle_pump_polls_no_watch_of_a_store_that_notifies(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store, polled = MemoryStore(ManualClock(), Rng(0)), list[str]()
+    pump = Pump(store, Cluster())
+    while pump.poll(0.0) or any(feed.is_dirty for feed in pump._feeds):
+        pass
+    for feed in pump._feeds:
+        count = partial(_noted, polled, feed.kind.kind, feed.poll)
+        monkeypatch.setattr(feed, "poll", count)
+    pump.poll(0.0)
+    assert polled == []
+    store.create(NODE, [make_node("n")])
+    pump.poll(0.0)
+    assert (polled, len(pump._cluster.nodes)) == (["Node"], 1)
+
+
+def _noted(polled: list[str], kind: str, poll: Callable[..., int], *given: float) -> int:
+    polled.append(kind)
+    return poll(*given)
 
 
 def test_a_closed_pump_is_not_synced(line: Line) -> None:

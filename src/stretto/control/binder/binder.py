@@ -135,11 +135,13 @@ class Binder:
         That is done, gone, or bound again to the same node.
         """
         self._land(now, most=inf)
+        ready, in_vain = self.volumes.settle(now)
+        refused, self._landed = self._landed, []
+        if not (self.in_doubt or ready or in_vain):
+            return refused
         due = [row for row, doubt in self.in_doubt.items() if doubt.look_at <= now]
         pods = self._cluster.pods
         again: dict[int, float] = {}
-        ready, in_vain = self.volumes.settle(now)
-        refused, self._landed = self._landed, []
         for row, cause in in_vain:
             refused.extend(self._release(row, cause))
         if ready:
@@ -171,6 +173,8 @@ class Binder:
     def bind_ready(self, units: Sequence[tuple[int, ...]], now: float) -> Refusals:
         """Bind claims that have waited for their victims, each unit together."""
         refused: Refusals = []
+        if not units:
+            return refused
         for unit in units if self.volumes.late is not None else ():
             refused.extend(self._reserve_after_wait(unit))
         lost = {row for _, rows, _ in refused for row in rows}
@@ -204,6 +208,8 @@ class Binder:
 
     def _land(self, now: float, most: float) -> None:
         """Process the answers that have arrived; wait while more than ``most`` have not."""
+        if not self._lane.unanswered:
+            return
         for batch in self._lane.answers(most):
             self._failpoint("binder.after-write")
             self._landed += self._answered(batch, now)

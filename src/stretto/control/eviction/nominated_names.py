@@ -127,6 +127,8 @@ class NominatedNodeWriter:
 
     def _collect(self, now: float) -> None:
         """Process the answers to the batch under way; queue again what may succeed later."""
+        if not self._lane.unanswered:
+            return
         for batch in self._lane.answers():
             for entry, reply in zip(batch.entries, batch.replies, strict=True):
                 row = entry.row

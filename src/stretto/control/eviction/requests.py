@@ -88,6 +88,8 @@ class EvictionRequests:
 
     def send(self, now: float) -> bool:
         """Send what is due and process answers; whether anything happened."""
+        if not (self._lane.unanswered or len(self._lane)):
+            return False
         moved = self._collect(now)
         due = self._due(now)
         if due:

@@ -14,7 +14,7 @@ from stretto.base.errors import NotAllowedError, StrettoError, UnreachableError
 from stretto.stores.kube.login.messages import HttpRequest
 from stretto.stores.kube.paths import collection_path
 from stretto.stores.kube.transport.answers import status_of
-from stretto.stores.kube.transport.lanes import RequestLane
+from stretto.stores.kube.transport.gates import RequestPurpose
 from stretto.stores.kube.transport.retry import RequestSender, WriteBatch, WriteInFlight
 from stretto.stores.store import Reply
 
@@ -105,7 +105,7 @@ class AccessReviews:
         what = f"create {kind.resource}"
         batch = WriteBatch(self._sender.options.write_patience)
         answer = await self._sender.write(
-            WriteInFlight(RequestLane.REVIEW, request, what, repeatable=True), batch
+            WriteInFlight(RequestPurpose.REVIEW, request, what, repeatable=True), batch
         )
         if isinstance(answer, Reply):
             raise UnreachableError("the API server", answer.message)

@@ -17,7 +17,7 @@ from stretto.stores.kube.login.messages import HttpResponse, LostError, NotSentE
 from stretto.stores.kube.paths import collection_path, object_path, with_query
 from stretto.stores.kube.records import record_of, version_of
 from stretto.stores.kube.transport.answers import read_error, status_of
-from stretto.stores.kube.transport.lanes import RequestLane, lane_of
+from stretto.stores.kube.transport.gates import RequestPurpose, purpose_of
 from stretto.stores.kube.transport.retry import RequestSender
 from stretto.stores.kube.transport.streams import changes_of, refusal_of
 from stretto.stores.store import Listing, ListOptions, Record
@@ -78,7 +78,7 @@ class ReadCalls:
             NotAllowedError: the right to get it is missing.
         """
         path = object_path(kind, namespace, name)
-        answer = await self._sender.read(path, lane_of(kind, RequestLane.READ))
+        answer = await self._sender.read(path, purpose_of(kind, RequestPurpose.READ))
         if answer.status == 404:
             return None
         if answer.status != 200:

@@ -14,7 +14,7 @@ from stretto.stores.kube.login.access import LoginSource
 from stretto.stores.kube.reads import ReadCalls
 from stretto.stores.kube.transport.client import HttpClient
 from stretto.stores.kube.transport.event_loop import LoopThread
-from stretto.stores.kube.transport.lanes import WIDTH, RequestLane
+from stretto.stores.kube.transport.gates import WIDTH, RequestPurpose
 from stretto.stores.kube.transport.options import KubeOptions
 from stretto.stores.kube.transport.retry import RequestSender
 from stretto.stores.kube.watch import KubeWatch, WatchTarget
@@ -112,7 +112,7 @@ class KubeStore:
 
     def prepare(self) -> None:
         """Open the connections that binds will use, in the background."""
-        self._loop.start(self._line.prepare(WIDTH[RequestLane.BIND]))
+        self._loop.start(self._line.prepare(WIDTH[RequestPurpose.BIND]))
 
     # ------------------------------------------------------------ how it goes
 

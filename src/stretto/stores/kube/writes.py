@@ -18,7 +18,7 @@ from stretto.stores.kube.paths import collection_path, object_path, place
 from stretto.stores.kube.reads import ReadCalls
 from stretto.stores.kube.records import record_of
 from stretto.stores.kube.transport.answers import refused_reply, status_of, unknown_reply
-from stretto.stores.kube.transport.lanes import RequestLane, lane_of
+from stretto.stores.kube.transport.gates import RequestPurpose, purpose_of
 from stretto.stores.kube.transport.retry import RequestSender, WriteBatch, WriteInFlight
 from stretto.stores.store import (
     Bind,
@@ -80,7 +80,7 @@ class WriteCalls:
     async def create(self, kind: Kind, bodies: Sequence[bytes]) -> Replies:
         """Add objects."""
         drafts = [_draft(kind, body, index) for index, body in enumerate(bodies)]
-        lane = lane_of(kind, RequestLane.WRITE)
+        purpose = purpose_of(kind, RequestPurpose.WRITE)
 
         async def send(draft: _CreateDraft, batch: WriteBatch) -> Reply:
             if draft.error:
@@ -88,14 +88,14 @@ class WriteCalls:
             path = self._timed(collection_path(kind, draft.namespace))
             request = HttpRequest("POST", path, draft.body)
             return await self._written(
-                kind, WriteInFlight(lane, request, f"create {kind.resource}"), batch
+                kind, WriteInFlight(purpose, request, f"create {kind.resource}"), batch
             )
 
-        return await self._sender.all(drafts, lane, lambda draft: draft.key, send)
+        return await self._sender.all(drafts, purpose, lambda draft: draft.key, send)
 
     async def update(self, kind: Kind, updates: Sequence[Update]) -> Replies:
         """Replace objects."""
-        lane = lane_of(kind, RequestLane.WRITE)
+        purpose = purpose_of(kind, RequestPurpose.WRITE)
 
         async def send(update: Update, batch: WriteBatch) -> Reply:
             try:
@@ -105,11 +105,11 @@ class WriteCalls:
             except InputError as error:
                 return Reply(WriteOutcome.REFUSED, StatusReason.INVALID, str(error))
 
-        return await self._sender.all(updates, lane, _key, send)
+        return await self._sender.all(updates, purpose, _key, send)
 
     async def patch(self, kind: Kind, patches: Sequence[Patch], *, status: bool) -> Replies:
         """Merge patches into objects: all but the status, or the status alone."""
-        lane = lane_of(kind, RequestLane.STATUS if status else RequestLane.WRITE)
+        purpose = purpose_of(kind, RequestPurpose.STATUS if status else RequestPurpose.WRITE)
         sub = "status" if status else ""
         what = f"patch {kind.resource}" + ("/status" if status else "")
 
@@ -130,18 +130,18 @@ class WriteCalls:
                 return Reply(WriteOutcome.REFUSED, StatusReason.INVALID, f"patch: {error}")
             path = self._timed(object_path(kind, patch.namespace, patch.name, sub))
             request = HttpRequest("PATCH", path, body, patch.type.value)
-            return await self._written(kind, WriteInFlight(lane, request, what), batch)
+            return await self._written(kind, WriteInFlight(purpose, request, what), batch)
 
-        return await self._sender.all(patches, lane, _key, send)
+        return await self._sender.all(patches, purpose, _key, send)
 
     async def delete(self, kind: Kind, deletions: Sequence[Deletion]) -> Replies:
         """Remove objects."""
-        lane = lane_of(kind, RequestLane.EVICT if kind == POD else RequestLane.WRITE)
+        purpose = purpose_of(kind, RequestPurpose.EVICT if kind == POD else RequestPurpose.WRITE)
 
         async def send(deletion: Deletion, batch: WriteBatch) -> Reply:
             path = self._timed(object_path(kind, deletion.namespace, deletion.name))
             request = HttpRequest("DELETE", path, _ENCODE(_options(deletion.uid, deletion.version)))
-            write = WriteInFlight(lane, request, f"delete {kind.resource}")
+            write = WriteInFlight(purpose, request, f"delete {kind.resource}")
             answer = await self._sender.write(write, batch)
             if isinstance(answer, Reply):
                 return answer
@@ -149,7 +149,7 @@ class WriteCalls:
                 return refused_reply(answer, write.what)
             return Reply(WriteOutcome.OK, record=_deleted_record(kind, deletion, answer))
 
-        return await self._sender.all(deletions, lane, _key, send)
+        return await self._sender.all(deletions, purpose, _key, send)
 
     # ------------------------------------------------------------ pods
 
@@ -159,7 +159,9 @@ class WriteCalls:
         async def send(bind: Bind, batch: WriteBatch) -> Reply:
             path = self._timed(object_path(POD, bind.namespace, bind.name, "binding"))
             request = HttpRequest("POST", path, _binding(bind))
-            write = WriteInFlight(RequestLane.BIND, request, "create pods/binding", repeatable=True)
+            write = WriteInFlight(
+                RequestPurpose.BIND, request, "create pods/binding", repeatable=True
+            )
             answer = await self._sender.write(write, batch)
             if isinstance(answer, Reply):
                 return answer
@@ -169,7 +171,7 @@ class WriteCalls:
                 return await self._already_bound(bind, answer)
             return refused_reply(answer, write.what)
 
-        return await self._sender.all(binds, RequestLane.BIND, _key, send)
+        return await self._sender.all(binds, RequestPurpose.BIND, _key, send)
 
     async def evict(self, evictions: Sequence[Eviction]) -> Replies:
         """Evict pods.
@@ -182,7 +184,7 @@ class WriteCalls:
         async def send(eviction: Eviction, batch: WriteBatch) -> Reply:
             path = self._timed(object_path(POD, eviction.namespace, eviction.name, "eviction"))
             write = WriteInFlight(
-                RequestLane.EVICT, HttpRequest("POST", path, _eviction(eviction)), what
+                RequestPurpose.EVICT, HttpRequest("POST", path, _eviction(eviction)), what
             )
             sent = asyncio.create_task(self._sender.write(write, batch))
             try:
@@ -202,7 +204,7 @@ class WriteCalls:
                 return Reply(WriteOutcome.OK)
             return refused_reply(answer, what)
 
-        return await self._sender.all(evictions, RequestLane.EVICT, _key, send)
+        return await self._sender.all(evictions, RequestPurpose.EVICT, _key, send)
 
     # ------------------------------------------------------------ inside
 
@@ -237,8 +239,8 @@ class WriteCalls:
         shown = None if version is None else str(version)
         body = set_fields(measured(update.body, "object"), {("metadata", "resourceVersion"): shown})
         path = self._timed(object_path(kind, update.namespace, update.name))
-        lane = lane_of(kind, RequestLane.WRITE)
-        write = WriteInFlight(lane, HttpRequest("PUT", path, body), f"update {kind.resource}")
+        purpose = purpose_of(kind, RequestPurpose.WRITE)
+        write = WriteInFlight(purpose, HttpRequest("PUT", path, body), f"update {kind.resource}")
         return await self._written(kind, write, batch)
 
     async def _force_update(self, kind: Kind, update: Update, batch: WriteBatch) -> Reply:

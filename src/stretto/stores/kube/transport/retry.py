@@ -2,7 +2,7 @@
 
 A request that nobody has seen, or that the server has turned away for now (429), may always be
 sent again. One whose answer is lost may only where doing it twice is the same as once; else its
-outcome is *unknown*. A lane has one budget of patience: when the server is gone, or turns
+outcome is *unknown*. A purpose has one budget of patience: when the server is gone, or turns
 everything away, the rest of a batch is not sent at all, so that nobody waits for each of a thousand
 pods.
 """
@@ -24,7 +24,7 @@ from stretto.stores.kube.transport.answers import (
     unsent_reply,
 )
 from stretto.stores.kube.transport.client import HttpClient
-from stretto.stores.kube.transport.lanes import UNFENCED, WIDTH, LaneGate, RequestLane
+from stretto.stores.kube.transport.gates import UNFENCED, WIDTH, RequestGate, RequestPurpose
 from stretto.stores.kube.transport.options import Backoff, KubeOptions
 from stretto.stores.store import Replies, Reply
 
@@ -82,8 +82,8 @@ class RetryDeadline:
 class WriteInFlight(msgspec.Struct, frozen=True):
     """One write on its way."""
 
-    #: Its lane.
-    lane: RequestLane
+    #: Its purpose.
+    purpose: RequestPurpose
     #: The request.
     request: HttpRequest
     #: In words, with verb and resource, such as ``create pods/binding``.
@@ -99,9 +99,9 @@ class RequestSender:
         #: The connections.
         self.line = line
         self._rng = rng
-        self._gates = {lane: LaneGate(width) for lane, width in WIDTH.items()}
+        self._gates = {purpose: RequestGate(width) for purpose, width in WIDTH.items()}
         #: Places for batches: one begins as the one before it has no more to send.
-        self._places = {lane: asyncio.Semaphore(width) for lane, width in WIDTH.items()}
+        self._places = {purpose: asyncio.Semaphore(width) for purpose, width in WIDTH.items()}
         #: Whether writes may be begun now, leases and reviews aside: only a leader's may.
         self.may_write: Callable[[], bool] = lambda: True
         #: Writes that have been sent and not been answered, leases and reviews aside.
@@ -120,13 +120,13 @@ class RequestSender:
 
     # ------------------------------------------------------------ reads
 
-    async def read(self, path: str, lane: RequestLane = RequestLane.READ) -> HttpResponse:
+    async def read(self, path: str, purpose: RequestPurpose = RequestPurpose.READ) -> HttpResponse:
         """An answer to a GET that is no sign of load or failure; a 4xx is an answer.
 
         Raises:
             UnreachableError: there was none within the patience.
         """
-        patience, gate = self.patience(), self._gates[lane]
+        patience, gate = self.patience(), self._gates[purpose]
         while True:
             asked = None
             try:
@@ -147,8 +147,8 @@ class RequestSender:
 
     async def write(self, write: WriteInFlight, batch: WriteBatch) -> HttpResponse | Reply:
         """The server's answer to a write, or the reply where there is none to be had."""
-        backoff, gate = Backoff(self.options, self._rng), self._gates[write.lane]
-        maybe, may_send = "", self._fence_of(write.lane, batch)
+        backoff, gate = Backoff(self.options, self._rng), self._gates[write.purpose]
+        maybe, may_send = "", self._fence_of(write.purpose, batch)
         while True:
             if not may_send():
                 return self._without(write, maybe, "we do not lead")
@@ -179,23 +179,23 @@ class RequestSender:
                 continue
             pause = backoff.next(asked)
             if not batch.may_wait(pause, gate.answered_at):
-                batch.gone = why  # it has had time for nobody in this lane
+                batch.gone = why  # it has had time for nobody in this purpose
             if (maybe and not write.repeatable) or not batch.may_wait(pause):
                 return self._given_up(write, maybe, answer, why)
             await asyncio.sleep(pause)
 
     async def _exchanged(self, write: WriteInFlight, may_send: Callable[[], bool]) -> HttpResponse:
         """Send a write, and have it counted while nobody knows what becomes of it."""
-        counts = write.lane not in UNFENCED
+        counts = write.purpose not in UNFENCED
         self.under_way += counts
         try:
             return await self.line.exchange(write.request, may_send)
         finally:
             self.under_way -= counts
 
-    def _fence_of(self, lane: RequestLane, batch: WriteBatch) -> Callable[[], bool]:
-        """Whether a write of a lane may be sent now; asked again once its turn has come."""
-        if lane in UNFENCED:
+    def _fence_of(self, purpose: RequestPurpose, batch: WriteBatch) -> Callable[[], bool]:
+        """Whether a write of a purpose may be sent now; asked again once its turn has come."""
+        if purpose in UNFENCED:
             return lambda: True
         return lambda: self._reigns == batch.reign and self.may_write()
 
@@ -215,16 +215,16 @@ class RequestSender:
     async def all(
         self,
         items: Sequence[T],
-        lane: RequestLane,
+        purpose: RequestPurpose,
         key: Callable[[T], Hashable],
         send: Callable[[T, WriteBatch], Awaitable[Reply]],
     ) -> Replies:
-        """Send a batch, side by side as wide as its lane, and answer it in its order.
+        """Send a batch, side by side as wide as its purpose, and answer it in its order.
 
         Items with the same key (the same object) go one after the other, in their order. A batch
-        that is sent behind another begins as that one has fewer left than the lane is wide.
+        that is sent behind another begins as that one has fewer left than the purpose is wide.
         """
-        batch, places = WriteBatch(self.options.write_patience, self._reigns), self._places[lane]
+        batch, places = WriteBatch(self.options.write_patience, self._reigns), self._places[purpose]
         chains: dict[Hashable, list[int]] = {}
         for index, item in enumerate(items):
             chains.setdefault(key(item), []).append(index)
@@ -238,7 +238,7 @@ class RequestSender:
 
         workers: list[asyncio.Task[None]] = []
         try:
-            while waiting and len(workers) < min(WIDTH[lane], len(chains)):
+            while waiting and len(workers) < min(WIDTH[purpose], len(chains)):
                 await places.acquire()
                 workers.append(worker := asyncio.create_task(work()))
                 worker.add_done_callback(lambda _: places.release())

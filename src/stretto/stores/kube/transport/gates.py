@@ -12,7 +12,7 @@ from typing import Final
 from stretto.api.wire.kinds import EVENT, LEASE, Kind
 
 
-class RequestLane(Enum):
+class RequestPurpose(Enum):
     """What a request is for."""
 
     LEASE = "lease"
@@ -27,37 +27,37 @@ class RequestLane(Enum):
     READ = "read"
 
 
-WIDTH: Final[dict[RequestLane, int]] = {
-    RequestLane.LEASE: 2,
-    RequestLane.REVIEW: 2,
-    RequestLane.BIND: 128,
-    RequestLane.EVICT: 32,
-    RequestLane.STATUS: 8,
-    RequestLane.EVENT: 4,
-    RequestLane.WRITE: 16,
-    RequestLane.READ: 8,
+WIDTH: Final[dict[RequestPurpose, int]] = {
+    RequestPurpose.LEASE: 2,
+    RequestPurpose.REVIEW: 2,
+    RequestPurpose.BIND: 128,
+    RequestPurpose.EVICT: 32,
+    RequestPurpose.STATUS: 8,
+    RequestPurpose.EVENT: 4,
+    RequestPurpose.WRITE: 16,
+    RequestPurpose.READ: 8,
 }
 """Requests of a lane that may be under way at once. etcd writes together what comes together, so a
 bind costs it half as much 128 at a time as 32; a server without fair queueing sheds what is beyond
 200 writes by default."""
 
 
-UNFENCED: Final = frozenset({RequestLane.LEASE, RequestLane.REVIEW})
+UNFENCED: Final = frozenset({RequestPurpose.LEASE, RequestPurpose.REVIEW})
 """Lanes of what a standby may send too: it changes nothing that a leader decides."""
 
 
-def lane_of(kind: Kind, otherwise: RequestLane) -> RequestLane:
+def purpose_of(kind: Kind, otherwise: RequestPurpose) -> RequestPurpose:
     """The lane of a request about a kind: leases and events have theirs whatever the verb is."""
     if kind == LEASE:
-        return RequestLane.LEASE
-    return RequestLane.EVENT if kind == EVENT else otherwise
+        return RequestPurpose.LEASE
+    return RequestPurpose.EVENT if kind == EVENT else otherwise
 
 
 _STEADY: Final = 8
 """Answers for each request at once before one more is let in beside them."""
 
 
-class LaneGate:
+class RequestGate:
     """The way into one lane: so many at once, fewer while the server has no time for them.
 
     A server that turns requests away halves what is sent at once, and each round of answers that it
