@@ -28,7 +28,6 @@ from stretto.state.queries.fit_after import (
 )
 from stretto.state.rows.lifecycle import PodEvent, PodState, step_pods
 from stretto.state.rows.pods import NO_SLOT
-from stretto.state.victims.rules import guard_of
 from stretto.state.work.claims import ConflictCause, Plan, UnitPreemption, Verdict
 from stretto.state.work.evictions import (
     EvictionCause,
@@ -125,7 +124,7 @@ class Evictor:
         for row, serial in zip(order.rows, order.serials, strict=True):
             if self._cluster.pods.serial[row] != serial:
                 continue
-            if guard_of(self._cluster, self._judge.rules, row, now) is not None:
+            if self._judge.is_protected(row, now):
                 continue
             if row not in order.beyond and budgets.violating([row]):
                 continue

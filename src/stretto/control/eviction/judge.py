@@ -17,7 +17,7 @@ from stretto.state.queries.domain_caps import respects_caps
 from stretto.state.queries.fit_after import fits_after_eviction
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.victims.budgets import BudgetLedger
-from stretto.state.victims.rules import EvictionGuard, PreemptionRules, guard_against
+from stretto.state.victims.rules import EvictionGuard, PreemptionRules, guard_against, guard_of
 from stretto.state.work.claims import ConflictCause, Plan, UnitPreemption
 from stretto.state.work.units import Units
 
@@ -63,6 +63,10 @@ class PreemptionJudge:
         self.between: AffinityConflicts | None = None
         #: What the volumes of pods say of nodes; ``None`` where no rule looks at them.
         self.volumes: PodVolumes | None = None
+
+    def is_protected(self, row: int, now: float) -> bool:
+        """Whether a rule forbids to evict a pod for another reason than preemption."""
+        return guard_of(self._cluster, self.rules, row, now) is not None
 
     def admits(self, row: int, slot: int) -> bool:
         """Whether the rules let a pod onto a slot once everybody who leaves it has left."""

@@ -13,9 +13,10 @@ from stretto.base.clock import Clock
 from stretto.base.errors import InputError
 from stretto.base.rng import Rng
 from stretto.stores.embedded.create import IDENTITY_CHARS
+from stretto.stores.embedded.drafts import StoreOrigin
 from stretto.stores.embedded.history import HISTORY
 from stretto.stores.embedded.journal import SqliteJournal, read_records
-from stretto.stores.embedded.memory import MemoryStore, StoreOrigin
+from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.embedded.schema import connect_reading, opening_error
 from stretto.stores.embedded.table import JournalError
 from stretto.stores.store import Record

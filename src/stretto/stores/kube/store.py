@@ -11,14 +11,10 @@ from stretto.base.rng import Rng
 from stretto.stores.capabilities import Capabilities
 from stretto.stores.kube.access_reviews import AccessReviews, AuthenticatedUser
 from stretto.stores.kube.login.access import LoginSource
-from stretto.stores.kube.reads import ReadCalls
-from stretto.stores.kube.transport.client import HttpClient
+from stretto.stores.kube.session import open_session
 from stretto.stores.kube.transport.event_loop import LoopThread
-from stretto.stores.kube.transport.gates import WIDTH, RequestPurpose
 from stretto.stores.kube.transport.options import KubeOptions
-from stretto.stores.kube.transport.retry import RequestSender
 from stretto.stores.kube.watch import KubeWatch, WatchTarget
-from stretto.stores.kube.writes import WriteCalls
 from stretto.stores.store import (
     EVERYTHING,
     Bind,
@@ -78,22 +74,13 @@ class KubeStore:
         self._watches: list[KubeWatch] = []
         self._callbacks: tuple[ChangeCallback, ...] = ()
         try:
-            self._line, self._sender, self._reads, self._writes = self._loop.run(
-                self._opened(access, options)
-            )
+            session = self._loop.run(open_session(access, options, rng.child("waits")))
         except BaseException:
             self._loop.close(_nothing)
             raise
-
-    async def _opened(
-        self, access: LoginSource, options: KubeOptions
-    ) -> tuple[HttpClient, RequestSender, ReadCalls, WriteCalls]:
-        """The parts, made on the loop that they live on."""
-        line = HttpClient(access, options)
-        await line.login()  # takes a second the first time, which no write should have to wait for
-        sender = RequestSender(line, self._rng.child("waits"))
-        reads = ReadCalls(sender)
-        return line, sender, reads, WriteCalls(sender, reads)
+        self._session = session
+        self._line, self._sender = session.line, session.sender
+        self._reads, self._writes = session.reads, session.writes
 
     def fence(self, may_write: Callable[[], bool]) -> None:
         """Begin no write while ``may_write`` says no: it is asked before each.
@@ -112,7 +99,7 @@ class KubeStore:
 
     def prepare(self) -> None:
         """Open the connections that binds will use, in the background."""
-        self._loop.start(self._line.prepare(WIDTH[RequestPurpose.BIND]))
+        self._loop.start(self._session.prepare())
 
     # ------------------------------------------------------------ how it goes
 

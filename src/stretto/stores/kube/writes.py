@@ -1,20 +1,27 @@
 """Writes: what each verb sends, and what its answer means."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, assert_never, cast
-
-import msgspec
+from collections.abc import Sequence
+from typing import Final, assert_never, cast
 
 from stretto.api.codec import set_fields
-from stretto.api.edit.patch import PatchType
-from stretto.api.types.heads import decode_object_head
 from stretto.api.wire.kinds import POD, Kind
 from stretto.api.wire.limits import measured
 from stretto.base.errors import InputError, NotAllowedError, StrettoError, UnreachableError
-from stretto.stores.embedded.json_edit import status_change
+from stretto.stores.kube.bodies import (
+    CreateBody,
+    binding_body,
+    changed_reply,
+    create_body,
+    delete_body,
+    deleted_record,
+    eviction_body,
+    item_key,
+    not_found_reply,
+    patch_body,
+)
 from stretto.stores.kube.login.messages import HttpRequest, HttpResponse
-from stretto.stores.kube.paths import collection_path, object_path, place
+from stretto.stores.kube.paths import collection_path, object_path
 from stretto.stores.kube.reads import ReadCalls
 from stretto.stores.kube.records import record_of
 from stretto.stores.kube.transport.answers import refused_reply, status_of, unknown_reply
@@ -25,7 +32,6 @@ from stretto.stores.store import (
     Deletion,
     Eviction,
     Patch,
-    Record,
     Replies,
     Reply,
     StatusReason,
@@ -35,15 +41,12 @@ from stretto.stores.store import (
     WriteOutcome,
 )
 
-DEFAULT_NAMESPACE: Final = "default"
-"""Where namespaced objects go that name no namespace, as everywhere in Kubernetes."""
 _UPDATE_TRIES: Final = 3
 """How often an update of whatever is there is made anew, when somebody else was quicker."""
 _LATE: Final = 1.0
 """Seconds after which somebody looks why an eviction has not been answered."""
 _TWO_BUDGETS: Final = "more than one PodDisruptionBudget"
 """How an API server refuses, with status 500, to evict a pod under two budgets."""
-_ENCODE: Final = msgspec.json.encode
 
 
 class WriteCalls:
@@ -79,10 +82,10 @@ class WriteCalls:
 
     async def create(self, kind: Kind, bodies: Sequence[bytes]) -> Replies:
         """Add objects."""
-        drafts = [_draft(kind, body, index) for index, body in enumerate(bodies)]
+        drafts = [create_body(kind, body, index) for index, body in enumerate(bodies)]
         purpose = purpose_of(kind, RequestPurpose.WRITE)
 
-        async def send(draft: _CreateDraft, batch: WriteBatch) -> Reply:
+        async def send(draft: CreateBody, batch: WriteBatch) -> Reply:
             if draft.error:
                 return Reply(WriteOutcome.REFUSED, StatusReason.INVALID, draft.error)
             path = self._timed(collection_path(kind, draft.namespace))
@@ -105,7 +108,7 @@ class WriteCalls:
             except InputError as error:
                 return Reply(WriteOutcome.REFUSED, StatusReason.INVALID, str(error))
 
-        return await self._sender.all(updates, purpose, _key, send)
+        return await self._sender.all(updates, purpose, item_key, send)
 
     async def patch(self, kind: Kind, patches: Sequence[Patch], *, status: bool) -> Replies:
         """Merge patches into objects: all but the status, or the status alone."""
@@ -114,25 +117,17 @@ class WriteCalls:
         what = f"patch {kind.resource}" + ("/status" if status else "")
 
         async def send(patch: Patch, batch: WriteBatch) -> Reply:
-            if status:
-                change = status_change(kind, patch.patch)
-            else:
-                change = {key: value for key, value in patch.patch.items() if key != "status"}
-            if not change:
-                return await self._untouched(kind, patch)
-            if patch.type is PatchType.JSON:
-                return Reply(
-                    WriteOutcome.REFUSED, StatusReason.INVALID, "patch: a merge or strategic merge"
-                )
             try:
-                body = measured(_ENCODE(_conditioned(change, patch)), "patch")
+                body = patch_body(kind, patch, status=status)
             except (InputError, TypeError, ValueError, RecursionError) as error:
                 return Reply(WriteOutcome.REFUSED, StatusReason.INVALID, f"patch: {error}")
+            if not body:
+                return await self._untouched(kind, patch)
             path = self._timed(object_path(kind, patch.namespace, patch.name, sub))
             request = HttpRequest("PATCH", path, body, patch.type.value)
             return await self._written(kind, WriteInFlight(purpose, request, what), batch)
 
-        return await self._sender.all(patches, purpose, _key, send)
+        return await self._sender.all(patches, purpose, item_key, send)
 
     async def delete(self, kind: Kind, deletions: Sequence[Deletion]) -> Replies:
         """Remove objects."""
@@ -140,16 +135,16 @@ class WriteCalls:
 
         async def send(deletion: Deletion, batch: WriteBatch) -> Reply:
             path = self._timed(object_path(kind, deletion.namespace, deletion.name))
-            request = HttpRequest("DELETE", path, _ENCODE(_options(deletion.uid, deletion.version)))
+            request = HttpRequest("DELETE", path, delete_body(deletion))
             write = WriteInFlight(purpose, request, f"delete {kind.resource}")
             answer = await self._sender.write(write, batch)
             if isinstance(answer, Reply):
                 return answer
             if answer.status not in (200, 202):
                 return refused_reply(answer, write.what)
-            return Reply(WriteOutcome.OK, record=_deleted_record(kind, deletion, answer))
+            return Reply(WriteOutcome.OK, record=deleted_record(kind, deletion, answer))
 
-        return await self._sender.all(deletions, purpose, _key, send)
+        return await self._sender.all(deletions, purpose, item_key, send)
 
     # ------------------------------------------------------------ pods
 
@@ -158,7 +153,7 @@ class WriteCalls:
 
         async def send(bind: Bind, batch: WriteBatch) -> Reply:
             path = self._timed(object_path(POD, bind.namespace, bind.name, "binding"))
-            request = HttpRequest("POST", path, _binding(bind))
+            request = HttpRequest("POST", path, binding_body(bind))
             write = WriteInFlight(
                 RequestPurpose.BIND, request, "create pods/binding", repeatable=True
             )
@@ -171,7 +166,7 @@ class WriteCalls:
                 return await self._already_bound(bind, answer)
             return refused_reply(answer, write.what)
 
-        return await self._sender.all(binds, RequestPurpose.BIND, _key, send)
+        return await self._sender.all(binds, RequestPurpose.BIND, item_key, send)
 
     async def evict(self, evictions: Sequence[Eviction]) -> Replies:
         """Evict pods.
@@ -184,7 +179,7 @@ class WriteCalls:
         async def send(eviction: Eviction, batch: WriteBatch) -> Reply:
             path = self._timed(object_path(POD, eviction.namespace, eviction.name, "eviction"))
             write = WriteInFlight(
-                RequestPurpose.EVICT, HttpRequest("POST", path, _eviction(eviction)), what
+                RequestPurpose.EVICT, HttpRequest("POST", path, eviction_body(eviction)), what
             )
             sent = asyncio.create_task(self._sender.write(write, batch))
             try:
@@ -204,7 +199,7 @@ class WriteCalls:
                 return Reply(WriteOutcome.OK)
             return refused_reply(answer, what)
 
-        return await self._sender.all(evictions, RequestPurpose.EVICT, _key, send)
+        return await self._sender.all(evictions, RequestPurpose.EVICT, item_key, send)
 
     # ------------------------------------------------------------ inside
 
@@ -218,8 +213,8 @@ class WriteCalls:
         except StrettoError:
             return None  # the eviction's own answer will say it
         if now is None:
-            return _absent(POD, eviction.namespace, eviction.name)
-        return _other(now) if now.uid != eviction.uid else None
+            return not_found_reply(POD, eviction.namespace, eviction.name)
+        return changed_reply(now) if now.uid != eviction.uid else None
 
     async def _written(self, kind: Kind, write: WriteInFlight, batch: WriteBatch) -> Reply:
         """Send a write whose answer is the object."""
@@ -254,7 +249,7 @@ class WriteCalls:
             except (UnreachableError, NotAllowedError) as error:
                 return Reply(WriteOutcome.REFUSED, StatusReason.UNAVAILABLE, str(error))
             if old is None:
-                return _absent(kind, update.namespace, update.name)
+                return not_found_reply(kind, update.namespace, update.name)
             reply = await self._put(kind, update, old.version, batch)
         return reply
 
@@ -265,9 +260,9 @@ class WriteCalls:
         except StrettoError as error:
             return Reply(WriteOutcome.REFUSED, StatusReason.UNAVAILABLE, str(error))
         if old is None:
-            return _absent(kind, patch.namespace, patch.name)
+            return not_found_reply(kind, patch.namespace, patch.name)
         if (patch.uid and patch.uid != old.uid) or patch.version not in (None, old.version):
-            return _other(old)
+            return changed_reply(old)
         return Reply(WriteOutcome.OK, record=old)
 
     async def _already_bound(self, bind: Bind, answer: HttpResponse) -> Reply:
@@ -277,99 +272,9 @@ class WriteCalls:
         except StrettoError as error:
             return unknown_reply("create pods/binding", str(error))
         if found is None:
-            return _absent(POD, bind.namespace, bind.name)
+            return not_found_reply(POD, bind.namespace, bind.name)
         if found.uid != bind.uid:
-            return _other(found)
+            return changed_reply(found)
         if found.node == bind.node:
             return Reply(WriteOutcome.OK, record=found)
         return Reply(WriteOutcome.CONFLICT, StatusReason.CONFLICT, status_of(answer).message, found)
-
-
-# ---------------------------------------------------------------- bodies
-
-
-class _CreateDraft(msgspec.Struct, frozen=True):
-    """A new object, or why it is none."""
-
-    #: Where it goes.
-    namespace: str
-    #: Objects with the same key go one after the other.
-    key: tuple[str, str | int]
-    #: Its JSON with its type.
-    body: bytes = b""
-    #: What is wrong with it.
-    error: str = ""
-
-
-def _draft(kind: Kind, body: bytes, index: int) -> _CreateDraft:
-    """Look at a new object as far as its path needs it; the server checks the rest."""
-    try:
-        head = decode_object_head(measured(body, kind.kind.lower()))
-        if not (head.api_version and head.kind):
-            body = set_fields(body, {("apiVersion",): kind.api_version, ("kind",): kind.kind})
-    except InputError as error:
-        return _CreateDraft("", ("", index), error=str(error))
-    namespace = (head.metadata.namespace or DEFAULT_NAMESPACE) if kind.namespaced else ""
-    return _CreateDraft(namespace, (namespace, head.metadata.name or index), body)
-
-
-def _binding(bind: Bind) -> bytes:
-    meta: dict[str, Any] = {"name": bind.name, "namespace": bind.namespace, "uid": bind.uid}
-    if bind.annotations:
-        meta["annotations"] = dict(bind.annotations)
-    target = {"kind": "Node", "name": bind.node}
-    return _ENCODE({"apiVersion": "v1", "kind": "Binding", "metadata": meta, "target": target})
-
-
-def _eviction(eviction: Eviction) -> bytes:
-    meta = {"name": eviction.name, "namespace": eviction.namespace}
-    options = _options(eviction.uid, None)
-    named = {"apiVersion": "policy/v1", "kind": "Eviction"}
-    return _ENCODE({**named, "metadata": meta, "deleteOptions": options})
-
-
-def _options(uid: str, version: int | None) -> dict[str, Any]:
-    """DeleteOptions with what the object must be."""
-    wanted = {"uid": uid or None, "resourceVersion": None if version is None else str(version)}
-    conditions = {name: value for name, value in wanted.items() if value is not None}
-    options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions"}
-    return {**options, "preconditions": conditions} if conditions else options
-
-
-def _conditioned(change: Mapping[str, Any], patch: Patch) -> dict[str, Any]:
-    """A patch with the version and the uid that the object must have."""
-    wanted: dict[str, Any] = {}
-    if patch.uid:
-        wanted["uid"] = patch.uid
-    if patch.version is not None:
-        wanted["resourceVersion"] = str(patch.version)
-    if not wanted:
-        return dict(change)
-    return {**change, "metadata": {**(change.get("metadata") or {}), **wanted}}
-
-
-# ---------------------------------------------------------------- replies
-
-
-def _key(item: Update | Patch | Deletion | Bind | Eviction) -> tuple[str, str]:
-    return item.namespace, item.name
-
-
-def _absent(kind: Kind, namespace: str, name: str) -> Reply:
-    text = f"{kind.kind} {place(namespace, name)} was not found"
-    return Reply(WriteOutcome.REFUSED, StatusReason.NOT_FOUND, text)
-
-
-def _other(found: Record) -> Reply:
-    where = place(found.namespace, found.name)
-    text = f"{found.kind.kind} {where} has uid {found.uid} and version {found.version} now"
-    return Reply(WriteOutcome.CONFLICT, StatusReason.CONFLICT, text, found)
-
-
-def _deleted_record(kind: Kind, deletion: Deletion, answer: HttpResponse) -> Record:
-    """What is left of a deleted object: the marked object, its last state, or only its identity."""
-    try:
-        return record_of(kind, answer.body)
-    except InputError:
-        uid = status_of(answer).more.uid or deletion.uid
-        return Record(kind, deletion.namespace, deletion.name, uid, 0, b"{}")
