@@ -1,4 +1,4 @@
-"""Lists: which records a selection means, and pages that stay as they were at the first."""
+"""Lists: which records are selected, and pages that are consistent with the first."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from stretto.stores.render import render
 from stretto.stores.store import Listing, ListOptions, Record
 
 OPEN_PAGES: Final = 16
-"""Paged lists that may be under way at once; a further one drops the longest unused."""
+"""Paged lists that may be open at once; one more closes the least recently used."""
 
 _COMMON: Final = frozenset({"metadata.name", "metadata.namespace"})
 SELECTABLE: Final[dict[Kind, frozenset[str]]] = {
@@ -47,7 +47,7 @@ SELECTABLE: Final[dict[Kind, frozenset[str]]] = {
         "type",
     },
 }
-"""Fields that an API server lets a selector name, for the kinds that have more than two."""
+"""Fields that an API server allows in a selector, for kinds with more than two."""
 
 Test = Callable[[Record], bool]
 """Whether a record is selected."""
@@ -58,7 +58,11 @@ Remember = Callable[[Test], Test]
 def record_filter(
     kind: Kind, selection: ListOptions, remember: Remember | None = None
 ) -> Test | None:
-    """What a selection asks of a record besides its namespace; ``None`` when nothing."""
+    """The condition of a selection besides its namespace; ``None`` if there is none.
+
+    Raises:
+        InputError: a selector is malformed or names a field that cannot be selected.
+    """
     by_body = remember or _by_body
     tests: list[Test] = []
     for rule in parse_fields(selection.fields).rules:
@@ -106,7 +110,7 @@ def _label_test(kind: Kind, labels: str, by_body: Remember) -> Test:
         try:
             return selector.matches(decode(record.body).metadata.labels or {})
         except InputError:
-            return False  # a body that cannot be read must not hide the others
+            return False  # an unreadable body must not hide the others
 
     return by_body(test)
 
@@ -117,7 +121,7 @@ def _each_time(test: Test) -> Test:
 
 
 def _by_body(test: Test) -> Test:
-    """A test on the body alone, asked once for each body: a million pods may share one."""
+    """A test on the body alone, evaluated once for each body: a million pods may share one."""
     known: dict[int, tuple[bytes, bool]] = {}
 
     def remembered(record: Record) -> bool:
@@ -131,7 +135,7 @@ def _by_body(test: Test) -> Test:
 
 
 def _phase(record: Record) -> str:
-    """The phase; pods of which nobody has said one are pending, as an API server writes."""
+    """The phase; pods without one are pending, as in an API server."""
     if record.kind == POD:
         try:
             return decode_pod_facts(record.body).phase or "Pending"
@@ -156,9 +160,9 @@ class _PagedList:
 
 
 class Pager:
-    """Answers lists; those with a limit are kept whole, so that later pages belong to the first.
+    """Serves lists; those with a limit are kept whole, so that later pages match the first.
 
-    Records are immutable, so keeping a list costs a word for each record.
+    Records are immutable, so an open list costs one reference for each record.
     """
 
     def __init__(self) -> None:
@@ -177,11 +181,11 @@ class Pager:
         return self._cut(token, 0, selection.limit)
 
     def further(self, kind: Kind, selection: ListOptions) -> Listing:
-        """The page that a token names, of the list as it was at its first page.
+        """The page of a token, from the list as it was at its first page.
 
         Raises:
-            TooOldError: the list is no longer kept; begin it again.
-            InputError: the token is none of ours, or belongs to another list.
+            TooOldError: the list is no longer kept; list again.
+            InputError: the token is malformed or belongs to another list.
         """
         token, _, offset = selection.page.rpartition(".")
         if not offset.isdecimal() or not token.replace(".", "", 1).isdecimal():

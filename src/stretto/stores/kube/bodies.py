@@ -34,20 +34,20 @@ _ENCODE: Final = msgspec.json.encode
 
 
 class CreateBody(msgspec.Struct, frozen=True):
-    """A new object, or why it is none."""
+    """A new object, or why it is invalid."""
 
-    #: Where it goes.
+    #: Its namespace.
     namespace: str
-    #: Objects with the same key go one after the other.
+    #: Objects with the same key are created one after another.
     key: tuple[str, str | int]
-    #: Its JSON with its type.
+    #: Its JSON with apiVersion and kind.
     body: bytes = b""
-    #: What is wrong with it.
+    #: Why it is invalid; empty if it is valid.
     error: str = ""
 
 
 def create_body(kind: Kind, body: bytes, index: int) -> CreateBody:
-    """Look at a new object as far as its path needs it; the server checks the rest."""
+    """Read what the path of a new object needs; the server validates the rest."""
     try:
         head = decode_object_head(measured(body, kind.kind.lower()))
         if not (head.api_version and head.kind):
@@ -99,7 +99,7 @@ def delete_body(deletion: Deletion) -> bytes:
 
 
 def _delete_options(uid: str, version: int | None) -> dict[str, Any]:
-    """DeleteOptions with what the object must be."""
+    """DeleteOptions with the conditions on uid and version."""
     wanted = {"uid": uid or None, "resourceVersion": None if version is None else str(version)}
     conditions = {name: value for name, value in wanted.items() if value is not None}
     options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions"}
@@ -107,7 +107,7 @@ def _delete_options(uid: str, version: int | None) -> dict[str, Any]:
 
 
 def _with_conditions(change: Mapping[str, Any], patch: Patch) -> dict[str, Any]:
-    """A patch with the version and the uid that the object must have."""
+    """A patch with the required version and uid."""
     wanted: dict[str, Any] = {}
     if patch.uid:
         wanted["uid"] = patch.uid
@@ -137,7 +137,7 @@ def changed_reply(found: Record) -> Reply:
 
 
 def deleted_record(kind: Kind, deletion: Deletion, answer: HttpResponse) -> Record:
-    """What is left of a deleted object: the marked object, its last state, or only its identity."""
+    """The record of a deleted object: marked, its last state, or only its identity."""
     try:
         return record_of(kind, answer.body)
     except InputError:

@@ -1,4 +1,4 @@
-"""The store on top: synchronous calls, answered on the event loop."""
+"""The store interface: synchronous calls, executed on the event loop."""
 
 import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -34,9 +34,9 @@ from stretto.stores.store import (
 
 
 class KubeStore:
-    """An API server as a store. Its calls may come from any thread and wait for their answer."""
+    """An API server as a store. Calls may come from any thread and wait for their answer."""
 
-    #: What an API server does not do.
+    #: What an API server does not guarantee.
     capabilities = Capabilities(
         binds_units=False,
         checks_nodes=False,
@@ -58,15 +58,15 @@ class KubeStore:
         rng: Rng,
         options: KubeOptions = KubeOptions(),  # noqa: B008  (frozen)
     ) -> None:
-        """A store that has its login and connects with its first call.
+        """A logged-in store that connects with its first call.
 
         Args:
-            access: which server, whom to trust, who we are.
-            rng: spreads waits, so that many clients do not come back together.
-            options: how patient it is.
+            access: server, trust and identity.
+            rng: spreads waits, so that many clients do not return together.
+            options: timeouts and limits.
 
         Raises:
-            InputError: what the login is read from cannot be used.
+            InputError: the credentials cannot be used.
         """
         self._rng = rng
         self._loop = LoopThread("stretto-kube")
@@ -83,18 +83,18 @@ class KubeStore:
         self._reads, self._writes = session.reads, session.writes
 
     def fence(self, may_write: Callable[[], bool]) -> None:
-        """Begin no write while ``may_write`` says no: it is asked before each.
+        """Start no write while ``may_write`` returns False; it is called before each.
 
-        Leases and reviews are for everybody.
+        Leases and reviews are exempt.
         """
         self._sender.may_write = may_write
 
     def abandon(self) -> None:
-        """Send nothing more of what was asked for, leases and reviews aside; it is answered so."""
+        """Stop sending queued writes, except leases and reviews; they are answered accordingly."""
         self._loop.run(self._sender.abandon())
 
     def is_quiet(self) -> bool:
-        """Whether no write is under way that the fence is about."""
+        """Whether no fenced write is in flight."""
         return not self._sender.under_way
 
     def prepare(self) -> None:
@@ -110,42 +110,42 @@ class KubeStore:
         return came
 
     def troubles(self) -> dict[str, str]:
-        """What keeps watches from their streams now, by resource; empty when all is well."""
+        """Errors of watches without a stream, by resource; empty if all is well."""
         live = [watch for watch in self._watches if not watch.is_closed]
         return {watch.kind.resource: watch.trouble for watch in live if watch.trouble}
 
     def absent(self) -> list[str]:
-        """Resources that are watched for, and that the server does not have yet."""
+        """Watched resources that the server does not serve yet."""
         return sorted(each.kind.resource for each in self._watches if each.is_absent)
 
     # ------------------------------------------------------------ who asks us
 
     def caller(self, token: str) -> AuthenticatedUser | None:
-        """Whose a token is, by the server; ``None`` for nobody's.
+        """The user of a token, by the server; ``None`` if it is invalid.
 
         Raises:
             UnreachableError: the server does not answer.
-            NotAllowedError: the right to ask (create tokenreviews) is missing.
+            NotAllowedError: the permission to create tokenreviews is missing.
         """
         return self._loop.run(AccessReviews(self._sender).caller(token))
 
     def may_get(self, caller: AuthenticatedUser, path: str) -> bool:
-        """Whether somebody may read a path, by the server's own rules.
+        """Whether a user may read a path, by the server's rules.
 
         Raises:
             UnreachableError: the server does not answer.
-            NotAllowedError: the right to ask (create subjectaccessreviews) is missing.
+            NotAllowedError: the permission to create subjectaccessreviews is missing.
         """
         return self._loop.run(AccessReviews(self._sender).may_get(caller, path))
 
     # ------------------------------------------------------------ reads
 
     def get(self, kind: Kind, namespace: str, name: str) -> Record | None:
-        """The object as it is now, or ``None``.
+        """The current object, or ``None``.
 
         Raises:
             UnreachableError: the server does not answer.
-            NotAllowedError: the right to get it is missing.
+            NotAllowedError: the permission to get it is missing.
         """
         return self._loop.run(self._reads.get(kind, namespace, name))
 
@@ -154,13 +154,13 @@ class KubeStore:
         return self.get(kind, namespace, name)
 
     def list(self, kind: Kind, selection: ListOptions = EVERYTHING) -> Listing:
-        """The objects of a kind that the selection names; none of a kind that nobody knows there.
+        """The selected objects of a kind; none if the server does not serve the kind.
 
         Raises:
             UnreachableError: the server does not answer.
-            NotAllowedError: the right to list them is missing.
-            InputError: a selector or a page token is none.
-            TooOldError: a page is asked for of a list that is no longer kept.
+            NotAllowedError: the permission to list them is missing.
+            InputError: a selector or a page token is malformed.
+            TooOldError: the page belongs to a list that is no longer kept.
         """
         return self._loop.run(self._reads.list(kind, selection))
 
@@ -192,7 +192,7 @@ class KubeStore:
     # ------------------------------------------------------------ writes
 
     def create(self, kind: Kind, bodies: Sequence[bytes]) -> Replies:
-        """Add objects."""
+        """Create objects."""
         return self._loop.run(self._writes.create(kind, bodies))
 
     def update(self, kind: Kind, updates: Sequence[Update]) -> Replies:
@@ -200,15 +200,15 @@ class KubeStore:
         return self._loop.run(self._writes.update(kind, updates))
 
     def patch(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
-        """Change parts of objects; status is left alone."""
+        """Change parts of objects; the status stays."""
         return self._loop.run(self._writes.patch(kind, patches, status=False))
 
     def patch_status(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
-        """Change the status of objects; all else is left alone."""
+        """Change the status of objects (and annotations of pods); all else stays."""
         return self._loop.run(self._writes.patch(kind, patches, status=True))
 
     def delete(self, kind: Kind, deletions: Sequence[Deletion]) -> Replies:
-        """Remove objects (those with finalizers, or on a node, are only marked)."""
+        """Delete objects (those with finalizers, or on a node, are only marked)."""
         return self._loop.run(self._writes.delete(kind, deletions))
 
     def bind(self, binds: Sequence[Bind]) -> Replies:
@@ -245,4 +245,4 @@ class KubeStore:
 
 
 async def _nothing() -> None:
-    """There is nothing to close yet."""
+    """Nothing to close yet."""

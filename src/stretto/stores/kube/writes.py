@@ -1,4 +1,4 @@
-"""Writes: what each verb sends, and what its answer means."""
+"""Writes: the request of each verb, and the meaning of its answer."""
 
 import asyncio
 from collections.abc import Sequence
@@ -42,21 +42,22 @@ from stretto.stores.store import (
 )
 
 _UPDATE_TRIES: Final = 3
-"""How often an update of whatever is there is made anew, when somebody else was quicker."""
+"""Attempts to replace an object of any version while other writers change it."""
 _LATE: Final = 1.0
-"""Seconds after which somebody looks why an eviction has not been answered."""
+"""Seconds after which an unanswered eviction is checked."""
 _TWO_BUDGETS: Final = "more than one PodDisruptionBudget"
-"""How an API server refuses, with status 500, to evict a pod under two budgets."""
+"""Part of the message with which an API server refuses, with status 500, to evict a pod under two
+budgets."""
 
 
 class WriteCalls:
-    """Writes through one sender; ``reads`` looks where an answer does not say enough."""
+    """Writes through one sender; ``reads`` is used if an answer is not conclusive."""
 
     def __init__(self, sender: RequestSender, reads: ReadCalls) -> None:
         self._sender = sender
         self._reads = reads
         seconds = max(1, int(sender.options.answer) - 1)
-        #: Makes the server itself give a write up before we do.
+        #: Makes the server give up a write before the client does.
         self._limit = f"?timeout={seconds}s"
 
     async def perform(self, write: Write) -> Replies:
@@ -81,7 +82,7 @@ class WriteCalls:
     # ------------------------------------------------------------ any kind
 
     async def create(self, kind: Kind, bodies: Sequence[bytes]) -> Replies:
-        """Add objects."""
+        """Create objects."""
         drafts = [create_body(kind, body, index) for index, body in enumerate(bodies)]
         purpose = purpose_of(kind, RequestPurpose.WRITE)
 
@@ -111,7 +112,7 @@ class WriteCalls:
         return await self._sender.all(updates, purpose, item_key, send)
 
     async def patch(self, kind: Kind, patches: Sequence[Patch], *, status: bool) -> Replies:
-        """Merge patches into objects: all but the status, or the status alone."""
+        """Patch objects: all but the status, or only the status."""
         purpose = purpose_of(kind, RequestPurpose.STATUS if status else RequestPurpose.WRITE)
         sub = "status" if status else ""
         what = f"patch {kind.resource}" + ("/status" if status else "")
@@ -130,7 +131,7 @@ class WriteCalls:
         return await self._sender.all(patches, purpose, item_key, send)
 
     async def delete(self, kind: Kind, deletions: Sequence[Deletion]) -> Replies:
-        """Remove objects."""
+        """Delete objects."""
         purpose = purpose_of(kind, RequestPurpose.EVICT if kind == POD else RequestPurpose.WRITE)
 
         async def send(deletion: Deletion, batch: WriteBatch) -> Reply:
@@ -149,7 +150,7 @@ class WriteCalls:
     # ------------------------------------------------------------ pods
 
     async def bind(self, binds: Sequence[Bind]) -> Replies:
-        """Bind pods; the uid makes a second try harmless, so a lost answer is asked for again."""
+        """Bind pods; the uid makes repeating safe, so a lost answer is requested again."""
 
         async def send(bind: Bind, batch: WriteBatch) -> Reply:
             path = self._timed(object_path(POD, bind.namespace, bind.name, "binding"))
@@ -171,8 +172,8 @@ class WriteCalls:
     async def evict(self, evictions: Sequence[Eviction]) -> Replies:
         """Evict pods.
 
-        Where a namesake has come the server tries in vain for ten seconds, so when an answer is
-        late somebody looks whether the pod is still the one that was meant.
+        If the pod was replaced by another one of the same name, the server retries for ten seconds.
+        Therefore the uid of the pod is checked if the answer is late.
         """
         what = "create pods/eviction"
 
@@ -207,17 +208,17 @@ class WriteCalls:
         return path + self._limit
 
     async def _gone(self, eviction: Eviction) -> Reply | None:
-        """What is said of an eviction whose pod is not there any more; ``None`` where it is."""
+        """The answer to an eviction whose pod no longer exists; ``None`` if it does."""
         try:
             now = await self._reads.get(POD, eviction.namespace, eviction.name)
         except StrettoError:
-            return None  # the eviction's own answer will say it
+            return None  # the eviction's own answer reports it
         if now is None:
             return not_found_reply(POD, eviction.namespace, eviction.name)
         return changed_reply(now) if now.uid != eviction.uid else None
 
     async def _written(self, kind: Kind, write: WriteInFlight, batch: WriteBatch) -> Reply:
-        """Send a write whose answer is the object."""
+        """Send a write that is answered with the object."""
         answer = await self._sender.write(write, batch)
         if isinstance(answer, Reply):
             return answer
@@ -239,7 +240,7 @@ class WriteCalls:
         return await self._written(kind, write, batch)
 
     async def _force_update(self, kind: Kind, update: Update, batch: WriteBatch) -> Reply:
-        """Replace whatever is there; custom resources want its version even then."""
+        """Replace an object of any version; custom resources require the current version."""
         reply = await self._put(kind, update, None, batch)
         tries = 0
         while "resourceVersion" in reply.message and tries < _UPDATE_TRIES:
@@ -266,7 +267,7 @@ class WriteCalls:
         return Reply(WriteOutcome.OK, record=old)
 
     async def _already_bound(self, bind: Bind, answer: HttpResponse) -> Reply:
-        """A bind in conflict: bound to the wanted node already is success."""
+        """A bind in conflict: already bound to the wanted node is success."""
         try:
             found = await self._reads.get(POD, bind.namespace, bind.name)
         except StrettoError as error:

@@ -1,7 +1,7 @@
-"""Lanes: writes of one kind share a bounded number of connections, and wait for one another only.
+"""Gates: requests of one purpose share a bounded number of connections.
 
-So a flood of events or status patches, or a server that throttles them, takes nothing from the
-binds; and the lease, whose loss costs everything, never queues.
+Requests wait only for others of their purpose: a flood of events or status patches, or a server
+that throttles them, does not delay binds, and the lease, whose loss is fatal, never queues.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ class RequestPurpose(Enum):
     """What a request is for."""
 
     LEASE = "lease"
-    #: Who somebody is who asks us, and what they may see.
+    #: Authentication and authorization of callers.
     REVIEW = "review"
     BIND = "bind"
     EVICT = "evict"
@@ -37,38 +37,38 @@ WIDTH: Final[dict[RequestPurpose, int]] = {
     RequestPurpose.WRITE: 16,
     RequestPurpose.READ: 8,
 }
-"""Requests of a lane that may be under way at once. etcd writes together what comes together, so a
-bind costs it half as much 128 at a time as 32; a server without fair queueing sheds what is beyond
-200 writes by default."""
+"""Requests of each purpose in flight at once. etcd commits concurrent writes together, so a bind
+costs half as much at 128 than at 32; a server without fair queueing sheds beyond 200 writes by
+default."""
 
 
 UNFENCED: Final = frozenset({RequestPurpose.LEASE, RequestPurpose.REVIEW})
-"""Lanes of what a standby may send too: it changes nothing that a leader decides."""
+"""Purposes that a standby may use: they change nothing that a leader decides."""
 
 
 def purpose_of(kind: Kind, otherwise: RequestPurpose) -> RequestPurpose:
-    """The lane of a request about a kind: leases and events have theirs whatever the verb is."""
+    """The purpose of a request about a kind: leases and events have their own for every verb."""
     if kind == LEASE:
         return RequestPurpose.LEASE
     return RequestPurpose.EVENT if kind == EVENT else otherwise
 
 
 _STEADY: Final = 8
-"""Answers for each request at once before one more is let in beside them."""
+"""Answers for each concurrent request before one more is admitted."""
 
 
 class RequestGate:
-    """The way into one lane: so many at once, fewer while the server has no time for them.
+    """Limits concurrent requests of one purpose, and fewer of them while the server is overloaded.
 
-    A server that turns requests away halves what is sent at once, and each round of answers that it
-    gives lets one more in (additive increase, multiplicative decrease, as in TCP): sent as many at
-    once as before, they would be turned away together again, and wait together again.
+    A refused request halves the limit, and each round of answers raises it by one (additive
+    increase, multiplicative decrease, as in TCP): at the old limit the requests would be refused
+    together again.
     """
 
     def __init__(self, width: int) -> None:
-        #: How many may be inside at once when all is well.
+        #: Requests at once without overload.
         self.width = width
-        #: When the server last had time for a request, by the loop's clock.
+        #: When the server last answered, by the loop's clock.
         self.answered_at = float("-inf")
         self._room = float(width)
         self._inside = 0
@@ -78,16 +78,16 @@ class RequestGate:
 
     @property
     def room(self) -> int:
-        """How many may be inside at once now."""
+        """Requests admitted at once now."""
         return int(self._room)
 
     def hold(self, seconds: float, entered: int) -> None:
-        """Let nobody in for a while, and fewer at once after it: the server is overloaded.
+        """Admit nothing for a while, and fewer at once afterwards: the server is overloaded.
 
         Args:
             seconds: for how long.
-            entered: what the one who was turned away got on entering; those who were inside
-                together are one sign of load and not many.
+            entered: the number that the refused request got on entering; requests refused together
+                count as one sign of load.
         """
         now = asyncio.get_running_loop().time()
         self._closed_until = max(self._closed_until, now + seconds)
@@ -96,14 +96,14 @@ class RequestGate:
             self._room = max(1.0, self._room / 2)
 
     def answered(self) -> None:
-        """The server had time for a request."""
+        """The server has answered a request."""
         self.answered_at = asyncio.get_running_loop().time()
         if self._room < self.width:
             self._room = min(self.width, self._room + 1 / (_STEADY * self._room))
             self._next()
 
     async def __aenter__(self) -> int:
-        """Wait for a place; what comes back says how often the way was narrowed before."""
+        """Wait for admission; returns how often the limit was halved before."""
         loop = asyncio.get_running_loop()
         while True:
             if (pause := self._closed_until - loop.time()) > 0:
@@ -119,17 +119,17 @@ class RequestGate:
         self._next()
 
     async def _turn(self, turn: asyncio.Future[None]) -> None:
-        """Wait until somebody leaves."""
+        """Wait until a request leaves."""
         self._waiting.append(turn)
         try:
             await turn
         except BaseException:
             if turn.done() and not turn.cancelled():
-                self._next()  # it was our turn, and goes to somebody else
+                self._next()  # this turn passes to the next one
             raise
 
     def _next(self) -> None:
-        """Wake as many as there is room for."""
+        """Admit as many as the limit allows."""
         free = self.room - self._inside
         while self._waiting and free > 0:
             turn = self._waiting.popleft()
