@@ -1,10 +1,10 @@
-"""The binder: the one writer of claims.
+"""The binder: the only writer of claims.
 
-A plan is judged on the ledger (``conflicts``), what is granted is charged *before* any I/O, and
-then the binds go to the store. Each reply is taken for what it says: *ok* and "already bound to
-us" are success; *conflict* and *refused* give the claim back; *unknown* keeps it until the object
-has been read, and as long as the unanswered bind may still land. Gangs land in one transaction
-where the store can do that. A new binder after a crash treats every assumed pod as unknown.
+A plan is judged on the ledger (``conflicts``), granted claims are charged *before* any I/O, and
+then the binds are sent. *ok* and "already bound to us" are success; *conflict* and *refused*
+release the claim; *unknown* keeps it until the object has been read, and as long as the unanswered
+bind may still land. Gangs are bound in one transaction if the store has transactions. A new binder
+after a crash treats every assumed pod as unknown.
 """
 
 from collections import Counter
@@ -39,10 +39,10 @@ from stretto.stores.store import (
 )
 
 READ_BACK_AFTER: Final = 1.0
-"""Seconds between looks at a pod whose bind went unanswered."""
+"""Seconds between reads of a pod whose bind is unanswered."""
 
 FLIGHT: Final = 10.0
-"""Seconds for which a write that went unanswered may still land at a slow server."""
+"""Seconds for which an unanswered write may still land on a slow server."""
 
 LANE: Final = LaneLimits(window=256, batch=256)
 """Binds that may be unanswered when more are sent: the server stays busy, and an urgent bind waits
@@ -55,14 +55,14 @@ Refusals = list[tuple[Unit, tuple[int, ...], ConflictCause]]
 
 
 class UnansweredBind(NamedTuple):
-    """A claim whose bind has not been answered."""
+    """A claim whose bind is unanswered."""
 
     #: Serial of the pod.
     serial: int
     #: Clock time at which to read it back.
     look_at: float
-    #: Clock time until which an unanswered bind may still land; infinity where nobody knows when
-    #: it was sent.
+    #: Clock time until which the bind may still land; infinity if the time of sending is
+    #: unknown.
     until: float
 
 
@@ -88,10 +88,10 @@ class Binder:
         judge: PlanJudge,
         failpoint: Failpoint = no_failpoint,
     ) -> None:
-        """A binder that takes over whatever is assumed in the cluster now."""
-        #: Claims whose bind has not been answered, by row.
+        """Takes over all assumed pods of the cluster."""
+        #: Claims whose bind is unanswered, by row.
         self.in_doubt: dict[int, UnansweredBind] = {}
-        #: What became of claims so far: ``granted``, ``bound`` and the causes of refusals.
+        #: Outcomes of claims so far: ``granted``, ``bound`` and causes of refusals.
         self.counts: Counter[str] = Counter()
         self._cluster = cluster
         self._units = units
@@ -108,13 +108,13 @@ class Binder:
         self._adopt()
 
     def commit(self, plan: Plan, now: float) -> Verdict:
-        """Grant what holds and bind it; every claim of the plan is answered or in doubt."""
+        """Grant and bind valid claims; every claim of the plan is answered or in doubt."""
         judgement = self._judge.judge(plan)
         rows = plan.rows[judgement.granted]
         refused: Refusals = [(u.unit, bad, cause) for u, bad, cause in judgement.refused]
         for _, bad, cause in refused:
             self.counts[cause.value] += len(bad)
-        if refused:  # units behind them were told "no" by a snapshot that showed them placed
+        if refused:  # later units were rejected on a snapshot that showed these as placed
             self._cluster.changes.cures |= Cure.POD_LEFT
         if len(rows):
             step_pods(self._cluster.pods.state, rows, PodEvent.ASSUME)
@@ -130,9 +130,9 @@ class Binder:
         return Verdict(plan.shard, rows, refused)
 
     def resolve_unanswered(self, now: float) -> Refusals:
-        """Hear of binds under way, and read back what went unanswered.
+        """Process answers of binds in flight, and read unanswered pods back.
 
-        That is done, gone, or bound again to the same node.
+        A pod read back is bound, gone, or bound again to the same node.
         """
         self._land(now, most=inf)
         ready, in_vain = self.volumes.settle(now)
@@ -171,7 +171,7 @@ class Binder:
         return refused
 
     def bind_ready(self, units: Sequence[tuple[int, ...]], now: float) -> Refusals:
-        """Bind claims that have waited for their victims, each unit together."""
+        """Bind claims that have waited for their victims, unit by unit."""
         refused: Refusals = []
         if not units:
             return refused
@@ -186,23 +186,23 @@ class Binder:
         return refused
 
     def next_due(self) -> float:
-        """Clock time of the next read-back; infinity when nothing is in doubt."""
+        """Clock time of the next read-back; infinity if nothing is in doubt."""
         looks = (doubt.look_at for doubt in self.in_doubt.values())
         return min((*looks, self.volumes.next_due()))
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the answer to some bind is not known yet."""
+        """Whether some bind is unanswered."""
         return bool(self.in_doubt) or self._lane.unanswered > 0
 
     def unanswered_rows(self) -> set[int]:
-        """Rows of claims whose binds have not been answered."""
+        """Rows of claims whose binds are unanswered."""
         return {*self.in_doubt, *(sent.row for sent in self._lane.in_flight())}
 
     def land(self, now: float) -> None:
-        """Wait for the answers to all binds under way.
+        """Wait for the answers to all binds in flight.
 
-        What they give back is told by the next ``resolve_unanswered``.
+        The next ``resolve_unanswered`` returns the claims that they release.
         """
         self._land(now, most=0)
 
@@ -227,7 +227,7 @@ class Binder:
         return self._take(rows, replies, now, again)
 
     def _adopt(self) -> None:
-        """After a crash nobody knows which binds were sent: all that is assumed is in doubt."""
+        """After a crash it is unknown which binds were sent: all assumed pods are in doubt."""
         pods = self._cluster.pods
         for row in np.flatnonzero(pods.state[: pods.length] == PodState.ASSUMED).tolist():
             self.in_doubt[row] = UnansweredBind(int(pods.serial[row]), 0.0, inf)
@@ -235,9 +235,9 @@ class Binder:
     def _reserve(
         self, plan: Plan, granted: npt.NDArray[np.int64]
     ) -> tuple[npt.NDArray[np.int64], Refusals]:
-        """Write what the volumes of granted claims need; those whose volumes are lost go back.
+        """Write the volumes of granted claims; claims whose volumes are lost are released.
 
-        A gang that loses one goes back whole.
+        A gang that loses one is released as a whole.
         """
         desk, node_of = self.volumes, self._cluster.node_of
         wanted = [i for i in granted.tolist() if i in plan.volumes]
@@ -254,7 +254,7 @@ class Binder:
         return np.array([i for i in granted.tolist() if i not in lost], np.int64), refused
 
     def _reserve_after_wait(self, unit: Sequence[int]) -> Refusals:
-        """What the volumes of a unit need that has waited for its victims; all of it or nothing."""
+        """Write the volumes of a unit that has waited for its victims; all of them or none."""
         desk, pods, refused = self.volumes, self._cluster.pods, Refusals()
         assert desk.late is not None
         chosen = [(row, desk.late(row, int(pods.slot[row]))) for row in unit]
@@ -274,13 +274,12 @@ class Binder:
         gangs: list[list[int]],
         again: Mapping[int, float] = _NOTHING_SENT,
     ) -> Refusals:
-        """Send the binds of charged claims and process the answers that are there at once.
+        """Send the binds of charged claims and process the answers of a store that answers at once.
 
         Args:
             rows: the claims.
             now: clock time.
-            gangs: those of them that must land together, where the store can do that: then they
-                are waited for.
+            gangs: rows that must be bound together, if the store has transactions.
             again: rows that were sent before, and until when that bind may still land.
         """
         if self.volumes.waits and len(ready := self.volumes.hold(rows, now)) < len(rows):
@@ -306,7 +305,7 @@ class Binder:
     def _take(
         self, rows: Sequence[int], replies: Replies, now: float, again: Mapping[int, float]
     ) -> Refusals:
-        """Take replies for what they say."""
+        """Process replies."""
         refused: Refusals = []
         bound = [reply.outcome for reply in replies].count(WriteOutcome.OK)
         self.counts["bound"] += bound
@@ -325,7 +324,7 @@ class Binder:
         return refused
 
     def _send_units(self, rows: list[int], gangs: list[list[int]]) -> tuple[list[int], Replies]:
-        """Bind gangs in transactions and the other pods one by one; rows as the replies."""
+        """Bind gangs in transactions and other pods one by one; rows in order of replies."""
         together = [row for gang in gangs for row in gang]
         single = rows
         if len(together) == len(rows):
@@ -347,7 +346,7 @@ class Binder:
         self.in_doubt[row] = UnansweredBind(int(self._cluster.pods.serial[row]), look_at, until)
 
     def _is_short(self, gang: list[int], lost: set[int]) -> bool:
-        """Whether too few of a gang would be left to bind the rest of it."""
+        """Whether too few pods of a gang would be left to bind the rest of it."""
         unit = self._units.of_row(gang[0])
         if unit is None or unit.scheduled:
             return False
@@ -374,7 +373,7 @@ class Binder:
         return list(map(Bind, *whose, [names[slot] for slot in slots], told))
 
     def _release(self, row: int, cause: ConflictCause) -> Refusals:
-        """Give one claim back after the store has said no."""
+        """Release one claim after the store has refused it."""
         cluster = self._cluster
         cluster.refund(row)
         step_pods(cluster.pods.state, np.array([row], np.int64), PodEvent.REJECT)
@@ -384,7 +383,7 @@ class Binder:
 
 
 def _gangs_of(plan: Plan, granted: npt.NDArray[np.int64]) -> list[list[int]]:
-    """Rows of the granted claims that must land together, gang by gang."""
+    """Rows of granted claims that must be bound together, gang by gang."""
     gangs = [unit for unit in plan.units if unit.at_least > 1]
     if not gangs:
         return []
@@ -395,12 +394,12 @@ def _gangs_of(plan: Plan, granted: npt.NDArray[np.int64]) -> list[list[int]]:
 
 
 def _is_for_now(reply: Reply) -> bool:
-    """Whether a "no" says nothing of an earlier bind that may be on its way."""
+    """Whether a refusal leaves open whether an earlier bind may still land."""
     return reply.outcome is WriteOutcome.REFUSED and reply.code is not StatusReason.NOT_FOUND
 
 
 def _cause(reply: Reply) -> ConflictCause:
-    """Why a store said no, in the words of verdicts."""
+    """The cause of a refusal."""
     if reply.code is StatusReason.NOT_FOUND:
         return ConflictCause.POD_GONE
     if reply.outcome is WriteOutcome.CONFLICT:

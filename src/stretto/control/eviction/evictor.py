@@ -1,13 +1,9 @@
-"""The lane of evictions, and the claims that wait for it.
+"""Evictions, and the claims that wait for them.
 
-Whoever wants pods to leave (preemption here, the reclaim of a queue's share, the rescheduler) hands
-over an order; the pods are asked through the store, one way only, and every answer is taken for
-what it says: *ok* and "gone already" are a promise kept once the pod has ended, *refused* voids
-what waited for it, *unknown* is read back before the pod is asked again.
-
-A preemptor's claim is charged at once, so that nothing else takes the room, and bound when its
-victims have gone. It is void, and its pods are scheduled again, when a victim may not leave, does
-not leave in time, or the node is no longer what it was.
+Preemption, reclaim and the rescheduler hand over orders; all evictions go through one lane
+(``requests``). A preemptor's claim is charged immediately, so that nothing else takes the capacity,
+and bound once its victims are gone. The claim is void, and its pods are scheduled again, if a
+victim may not be evicted, does not end in time, or the node has changed.
 """
 
 from collections import Counter
@@ -46,16 +42,16 @@ _LEAVES: Final = int(EvictionState.LEAVES)
 
 
 class SettledNominations(NamedTuple):
-    """What became of nominations."""
+    """Outcome of nominations."""
 
-    #: Claims whose victims have gone, unit by unit: they can be bound now.
+    #: Claims whose victims are gone, unit by unit: they can be bound now.
     ripe: list[tuple[int, ...]]
     #: Claims that are void.
     refused: Refusals
 
 
 class Evictor:
-    """Asks pods to leave, and keeps the room of those who wait for it."""
+    """Evicts pods, and reserves the capacity for the claims that wait."""
 
     def __init__(
         self,
@@ -65,8 +61,9 @@ class Evictor:
         judge: PreemptionJudge,
         failpoint: Failpoint = no_failpoint,
     ) -> None:
-        """A lane that takes over whoever is leaving on our word already."""
-        #: Whether it asks pods to leave; else another process does, and it only keeps the room.
+        """Takes over the evictions that a predecessor has started."""
+        #: Whether it sends evictions; otherwise another process does, and it only reserves
+        #: capacity.
         self.asks = True
         #: Evictions so far by outcome: ``asked``, ``refused``, ``unknown``, and causes of refusals.
         self.counts: Counter[str] = Counter()
@@ -90,10 +87,10 @@ class Evictor:
     # ------------------------------------------------------------ taking orders
 
     def commit(self, plan: Plan, verdict: Verdict, now: float) -> Verdict:
-        """Judge the preemptions of a plan; the verdict on its plain claims with theirs added."""
+        """Judge the preemptions of a plan; adds theirs to the verdict on its plain claims."""
         nominated: list[int] = []
         refused: Refusals = []
-        self._judge.budgets.sync()  # what is granted from here on is taken off by ``spend``
+        self._judge.budgets.sync()  # later grants are subtracted by ``spend``
         for wanted in plan.preemptions:
             claims = plan.units[wanted.claims]
             rows = tuple(plan.rows[claims.start : claims.stop].tolist())
@@ -113,10 +110,10 @@ class Evictor:
         )
 
     def order(self, order: EvictionOrder, now: float) -> tuple[int, ...]:
-        """Ask pods to leave for another reason than preemption; returns the rows that are asked.
+        """Evict pods for another reason than preemption; returns the rows that are evicted.
 
-        A pod that is protected, leaves already, or would break a budget (unless the order says
-        that it may) is left out.
+        A pod is left out if it is protected, terminating, or would violate a budget (unless the
+        order permits that).
         """
         asked = []
         budgets = self._judge.budgets
@@ -134,7 +131,7 @@ class Evictor:
         return tuple(asked)
 
     def _grant(self, plan: Plan, wanted: UnitPreemption, now: float) -> None:
-        """Charge the claims, and have the victims asked."""
+        """Charge the claims and queue the evictions of their victims."""
         claims, pods = plan.units[wanted.claims], self._cluster.pods
         for row in wanted.displaced:
             nomination = self._registry.nominations.get(row)
@@ -178,7 +175,7 @@ class Evictor:
         pods.log.add(row)
 
     def would_fit(self, row: int, slot: int, gone: Collection[int]) -> bool:
-        """Whether volumes and other pods would let a pod that waits onto a slot without some."""
+        """Whether volumes and inter-pod rules admit a pending pod to a slot without some pods."""
         return self._judge.would_fit(row, slot, gone)
 
     # ------------------------------------------------------------ the lane
@@ -199,9 +196,9 @@ class Evictor:
     # ------------------------------------------------------------ those who wait
 
     def settle(self, now: float) -> SettledNominations:
-        """Look at the claims that wait: ripe, void, or still waiting.
+        """Check the waiting claims: ready to bind, void, or still waiting.
 
-        Those that wait for victims are looked at when a pod of theirs has changed.
+        Claims that wait for victims are checked when one of their pods has changed.
         """
         changed = self._changed()
         self._registry.sweep(changed)
@@ -216,12 +213,12 @@ class Evictor:
         return SettledNominations(ripe, self._collect_void())
 
     def next_due(self) -> float:
-        """Clock time at which a pod is asked again, a claim stops waiting or is told of again."""
+        """Next deadline: eviction retry, nomination timeout, or write of a nominated node."""
         due = min(self._registry.next_until(), self._nominees.next_due())
         return min(due, self._requests.next_due()) if self.asks else due
 
     def _changed(self) -> list[int]:
-        """Rows of the pods that have changed since the last look; all where nobody knows."""
+        """Rows of pods that have changed since the last call; all rows if the log is too short."""
         log, registry = self._cluster.pods.log, self._registry
         changed, self._followed = log.since(self._followed), log.head
         if not registry:
@@ -229,7 +226,7 @@ class Evictor:
         return [*registry.nominations, *registry.leaving] if changed is None else changed.tolist()
 
     def _trouble(self, nomination: Nomination, now: float) -> ConflictCause | None:
-        """Why claims wait in vain, or ``None``."""
+        """Why waiting claims are void, or ``None``."""
         pods = self._cluster.pods
         for row, serial in zip(nomination.rows, nomination.serials, strict=True):
             if pods.serial[row] != serial or int(pods.state[row]) != PodState.NOMINATED:
@@ -250,7 +247,7 @@ class Evictor:
         return self._capacity_problem(nomination)
 
     def _capacity_problem(self, nomination: Nomination) -> ConflictCause | None:
-        """Whether the node would take the claims once everybody who leaves has left."""
+        """Whether the node fits the claims once all pods being evicted are gone."""
         pods = self._cluster.pods
         for row in nomination.rows:
             slot, class_id = int(pods.slot[row]), int(pods.class_id[row])
@@ -264,7 +261,7 @@ class Evictor:
         return None
 
     def _can_bind(self, nomination: Nomination) -> bool:
-        """Whether the claims fit as things are, other claims that wait left aside."""
+        """Whether the claims fit now, without other waiting claims."""
         if nomination.victims:
             return False
         pods, aside = self._cluster.pods, set[int]()
@@ -288,7 +285,7 @@ class Evictor:
         return nomination.rows
 
     def _give_up(self, nomination: Nomination, cause: ConflictCause) -> None:
-        """Claims are void: their room is free, and victims not asked yet stay."""
+        """Claims are void: release their capacity, and withdraw evictions still queued."""
         pods = self._cluster.pods
         self._registry.end(nomination)
         alive = []
@@ -316,7 +313,7 @@ class Evictor:
         return void
 
     def _adopt(self) -> None:
-        """After a crash nobody knows who was asked: look before asking again."""
+        """After a crash it is unknown which evictions were sent: read each pod first."""
         pods = self._cluster.pods
         for row, why in self._registry.leaving.items():
             if why.cause is not None and not why.acknowledged and pods.serial[row] == why.serial:

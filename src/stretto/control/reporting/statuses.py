@@ -1,9 +1,8 @@
-"""Statuses of Queues and PodGroups: what became of them, told in the store.
+"""Statuses of Queues and PodGroups.
 
-A lane beside the decisions: once a second it compares what is to be said with what it said last,
-and writes a bounded batch of patches, those first that say how a group has ended. Nothing waits for
-it: where the store can send without waiting, the answers are taken by a later look. What it does
-not get to is told later; a write that fails is tried again with the next batch.
+Once a second the statuses are computed and compared with those written last. Changes are written in
+a bounded batch; final states of groups come first. Nothing waits for the answers: a later call
+processes them. What does not fit into a batch, or fails, is written with a later one.
 """
 
 from collections import Counter
@@ -36,15 +35,16 @@ AT_ONCE: Final = 256
 LANE: Final = LaneLimits(window=AT_ONCE)
 """One round of patches under way: the next is computed once all are answered."""
 LONGEST_PAUSE: Final = 60.0
-"""Seconds before what was refused again and again is told once more; the first pause is a second.
+"""Maximum seconds between attempts at a status that is refused repeatedly; the first wait is one
+second.
 
-A namespace may have gone before its groups, or a webhook may want nothing to be said of them.
+A namespace may be deleted before its groups, or a webhook may refuse the status.
 """
 LOCK: Final = "podgroup-final-op-lock"
-"""Annotation (after Gödel's prefix) by which its binder says that it is about to finish a group."""
+"""Annotation (after Gödel's prefix) by which Gödel's binder locks a group before it finishes it."""
 _PASSING: Final = frozenset({PodGroupPhase.PENDING.value, PodGroupPhase.PRE_SCHEDULING.value})
 _FOR_GOOD: Final = frozenset({StatusReason.NOT_FOUND, StatusReason.INVALID, StatusReason.FORBIDDEN})
-"""Refusals that speak of what is written, and not of the moment."""
+"""Refusals that depend on the content and not on the time."""
 _RAN: Final = (b'"Running"', b'"Succeeded"', b'"Failed"')
 
 
@@ -60,23 +60,23 @@ class _StatusWrite(NamedTuple):
 
 
 class StatusWriter:
-    """Writes what became of Queues and PodGroups."""
+    """Writes the statuses of Queues and PodGroups."""
 
     def __init__(
         self, cluster: Cluster, units: Units, dispatcher: Dispatcher, store: Store
     ) -> None:
-        """Start with nothing told."""
-        #: What was written or could not be, by kind and outcome.
+        """Nothing is written yet."""
+        #: Answers by kind and outcome.
         self.counts: Counter[str] = Counter()
         self._cluster = cluster
         self._units = units
         self._dispatcher = dispatcher
         self._store = store
-        #: Rows of claims whose binds have not been answered: of their groups nothing is said yet.
+        #: Rows of claims whose binds are not answered: the statuses of their groups wait.
         self.unanswered_rows: Callable[[], AbstractSet[int]] = frozenset
-        #: What was said last of each object, by uid.
+        #: Status written last, by uid.
         self._told: dict[str, dict[str, Any]] = {}
-        #: Of those that were refused: clock time before which nothing is told, and the pause.
+        #: Refused statuses: clock time of the next attempt, and the wait, by uid.
         self._refused: dict[str, tuple[float, float]] = {}
         self._lane: Lane[str, _StatusWrite] = Lane(store, LANE)
         #: ``minMember`` with which each group was scheduled, by uid.
@@ -85,11 +85,11 @@ class StatusWriter:
         self._more = False
 
     def next_due(self) -> float:
-        """Clock time of the next batch; infinity while nobody is known to wait for it."""
+        """Clock time of the next batch; infinity if nothing is known to be unwritten."""
         return self._next if self._more and not self._lane.unanswered else float("inf")
 
     def report(self, now: float, clock: Clock, *, at_once: bool = False) -> int:
-        """Write the next batch if its time has come; returns how many objects were told of."""
+        """Write the next batch if it is due; returns the number of objects written."""
         self._more = bool(self._cluster.queues or self._cluster.groups)
         self._collect(now, wait=at_once)
         if self._lane.unanswered or not self._more or (now < self._next and not at_once):
@@ -122,11 +122,11 @@ class StatusWriter:
                     self._refused[uid] = now + pause, pause
 
     def _may_write(self, uid: str, now: float) -> bool:
-        """Whether nothing that was refused lately keeps an object from being told of."""
+        """Whether no recent refusal delays the status of an object."""
         return uid not in self._refused or now >= self._refused[uid][0]
 
     def _forget(self) -> None:
-        """Nothing is kept of objects that have gone, once these are the most."""
+        """Drop entries of deleted objects once they are the majority."""
         cluster, kept = self._cluster, len(self._told) + len(self._refused)
         if kept <= 2 * (len(cluster.queues) + len(cluster.groups)) + AT_ONCE:
             return
@@ -139,7 +139,7 @@ class StatusWriter:
     # ------------------------------------------------------------ queues
 
     def _queues(self, stamp: str) -> Iterator[tuple[Kind, Patch, dict[str, Any]]]:
-        """Queues of which there is something new to say."""
+        """Queues whose status has changed."""
         if not self._cluster.queues:
             return
         for facts in self._dispatcher.views.queues():
@@ -157,7 +157,7 @@ class StatusWriter:
     # ------------------------------------------------------------ groups
 
     def _groups(self, now: float, stamp: str) -> Iterator[tuple[Kind, Patch, dict[str, Any]]]:
-        """PodGroups of which there is something new to say."""
+        """PodGroups whose status has changed."""
         still_open = self.unanswered_rows()
         for key, group in self._cluster.groups.items():
             unit = self._units.by_identity.get(group_unit(key))
@@ -189,7 +189,7 @@ class StatusWriter:
             if GroupState.PRE_SCHEDULING in path and not group.status.schedule_start_time:
                 status["scheduleStartTime"] = stamp
             patch = Patch(namespace, name, {"status": status}, uid=uid)
-            if state is GroupState.TIMEOUT:  # not if a binder has locked the group meanwhile
+            if state is GroupState.TIMEOUT:  # not if a binder has locked the group in the meantime
                 patch = replace(patch, version=int(group.metadata.resource_version))
             yield POD_GROUP, patch, news
 
@@ -203,13 +203,13 @@ class StatusWriter:
         return GroupFacts(least, unit.size, len(unit.bound), ran, late, locked)
 
     def _runs(self, unit: Unit) -> bool:
-        """Whether a pod of a unit is known to run or to have ended; asked for few units."""
+        """Whether a pod of a unit runs or has ended; called for few units."""
         pods = self._cluster.pods
         for row in unit.bound:
             try:
                 record = self._store.get_at_once(POD, pods.namespace[row], pods.name[row])
             except UnreachableError:
-                return False  # what is said now reaches nobody either
+                return False  # the status could not be written either
             if record is not None and any(word in record.body for word in _RAN):
                 return True
         return False
@@ -217,7 +217,7 @@ class StatusWriter:
     def _group_status(
         self, group: PodGroup, unit: Unit | None, facts: GroupFacts, state: GroupState
     ) -> dict[str, Any]:
-        """What is said of a group, conditions and times apart."""
+        """The status of a group without conditions and times."""
         uid = group.metadata.uid
         if state is GroupState.SCHEDULED:
             self._settled.setdefault(uid, facts.min_member)
@@ -229,7 +229,7 @@ class StatusWriter:
     def _owner_warnings(
         self, key: str, group: PodGroup, state: GroupState
     ) -> Iterator[tuple[str, str]]:
-        """(reason, message) of what its owner should know."""
+        """(reason, message) of warnings to the owner."""
         fault = self._dispatcher.views.group_fault(key)
         if fault:
             yield "Contradiction", fault
@@ -243,7 +243,7 @@ class StatusWriter:
     def _workload(
         self, group: PodGroup, facts: GroupFacts, stamp: str
     ) -> Iterator[tuple[Kind, Patch, dict[str, Any]]]:
-        """One of Kubernetes' own groups: one condition says whether it is scheduled."""
+        """A Kubernetes PodGroup: one condition reports whether it is scheduled."""
         meta = group.metadata
         done = facts.ran or facts.bound >= facts.min_member
         said = {"scheduled": done, "bound": facts.bound, "created": facts.created}
@@ -262,12 +262,12 @@ class StatusWriter:
 
 
 def _goes_on(news: tuple[Kind, Patch, dict[str, Any]]) -> bool:
-    """Whether a group may soon have something else to say: it is told of later, perhaps once."""
+    """Whether a group may change again soon: its status is written after the others."""
     return news[2].get("phase") in _PASSING
 
 
 def _written_status(group: PodGroup) -> dict[str, Any]:
-    """What a group's status says already."""
+    """The status that a group has already."""
     status = group.status
     return {"phase": status.phase, "pending": status.pending, "running": status.running}
 
@@ -278,7 +278,7 @@ def _condition(phase: str, reason: str, message: str, stamp: str) -> dict[str, s
 
 
 def _queue_status(facts: QueueFacts) -> dict[str, Any]:
-    """What is said of a queue, its condition apart."""
+    """The status of a queue without its condition."""
     texts: Mapping[str, Any] = {
         "state": facts.state,
         "used": facts.used or None,

@@ -67,10 +67,9 @@ def _bind_all(
         return None
     versions = range(draft.version + 1, draft.version + 1 + len(binds))
     records = list(map(_bound, olds, binds, versions))
-    draft.staged.setdefault(namespace, {}).update(zip(names, records, strict=True))
-    draft.events += map(WatchEvent, repeat(EventType.MODIFIED), records, repeat(None), repeat(True))
-    draft.olds += olds
-    draft.version = versions[-1]
+    modified = repeat(EventType.MODIFIED)
+    events = list(map(WatchEvent, modified, records, repeat(None), repeat(True)))
+    draft.put_all(namespace, names, events, list(olds))
     return list(map(Reply, repeat(WriteOutcome.OK), repeat(StatusReason.NONE), repeat(""), records))
 
 

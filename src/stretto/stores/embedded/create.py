@@ -152,10 +152,8 @@ def _add(
             repeat(deleting),
         )
     )
-    draft.staged.setdefault(namespace, {}).update(zip(born.names, records, strict=True))
-    draft.events += map(WatchEvent, repeat(EventType.ADDED), records, born.heads)
-    draft.olds += repeat(None, len(records))
-    draft.version += len(records)
+    events = list(map(WatchEvent, repeat(EventType.ADDED), records, born.heads))
+    draft.put_all(namespace, born.names, events, [None] * len(records))
     return list(map(Reply, repeat(WriteOutcome.OK), repeat(StatusReason.NONE), repeat(""), records))
 
 

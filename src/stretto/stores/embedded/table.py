@@ -5,6 +5,7 @@ store is durable; then applied and made visible to watches at once. A batch that
 interrupted therefore leaves nothing half done.
 """
 
+from collections.abc import Iterable
 from typing import Final, Protocol, cast
 
 from stretto.api.wire.kinds import Kind
@@ -14,6 +15,9 @@ from stretto.stores.store import EventType, Record, Reply, WatchEvent
 
 Space = dict[str, Record | None]
 """Drafted records of one namespace by name; ``None`` for a deleted one."""
+
+OldRecord = Record | None
+"""The record that a change replaces; ``None`` if it adds one."""
 
 _NOTHING: Final[dict[str, Record]] = {}
 
@@ -108,6 +112,23 @@ class TableDraft:
         self.removes = True
         self._log(WatchEvent(EventType.DELETED, last), old)
         return last
+
+    def put_all(
+        self, namespace: str, names: Iterable[str], events: list[WatchEvent], olds: list[OldRecord]
+    ) -> None:
+        """Add or replace many records of one namespace; they carry consecutive versions already.
+
+        Args:
+            namespace: namespace of all the records.
+            names: their names.
+            events: their events.
+            olds: for each event the record that it replaces; ``None`` if it adds one.
+        """
+        records = (event.record for event in events)
+        self.staged.setdefault(namespace, {}).update(zip(names, records, strict=True))
+        self.events += events
+        self.olds += olds
+        self.version = events[-1].record.version
 
     def rewind(self, mark: int) -> None:
         """Undo the changes from the ``mark``-th on, which were the first of their objects."""

@@ -87,7 +87,7 @@ class KubeStore:
 
         Leases and reviews are exempt.
         """
-        self._sender.may_write = may_write
+        self._sender.fence(may_write)
 
     def abandon(self) -> None:
         """Stop sending queued writes, except leases and reviews; they are answered accordingly."""

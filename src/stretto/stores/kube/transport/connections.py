@@ -301,11 +301,11 @@ async def _ready(sock: ssl.SSLSocket, *, writing: bool) -> None:
     loop = asyncio.get_running_loop()
     ready = loop.create_future()
 
-    def ready() -> None:
+    def on_ready() -> None:
         with contextlib.suppress(asyncio.InvalidStateError):
             ready.set_result(None)
 
-    (loop.add_writer if writing else loop.add_reader)(sock, ready)
+    (loop.add_writer if writing else loop.add_reader)(sock, on_ready)
     try:
         await ready
     finally:

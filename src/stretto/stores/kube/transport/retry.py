@@ -108,6 +108,10 @@ class RequestSender:
         #: Number of changes of leadership.
         self._reigns = 0
 
+    def fence(self, may_write: Callable[[], bool]) -> None:
+        """Call ``may_write`` before each write; send it only if it returns True."""
+        self.may_write = may_write
+
     async def abandon(self) -> None:
         """Stop sending the batches that have begun: their sender is gone."""
         self._reigns += 1
