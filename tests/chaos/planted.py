@@ -11,13 +11,11 @@ import msgspec
 import pytest
 
 from stretto.control.binder import binder as binder_module
-from stretto.control.binder.binder import Binder, Refusals
+from stretto.control.binder.binder import Binder, Refusals, SentBind
 from stretto.control.binder.conflicts import PlanJudge
-from stretto.control.binder.in_flight import AnsweredBinds
 from stretto.control.dispatcher.answers import Answers
 from stretto.control.dispatcher.dispatcher import Dispatcher
 from stretto.control.eviction.judge import PreemptionJudge
-from stretto.control.pump import Pump
 from stretto.framework.compiled.one_node import Preemptor
 from stretto.framework.engine.runtime import CompiledProfile
 from stretto.framework.preemption import finder as finder_module
@@ -31,6 +29,8 @@ from stretto.state.rows.pods import NO_SLOT
 from stretto.state.work.claims import ConflictCause
 from stretto.stores.embedded.journal import SqliteJournal
 from stretto.stores.embedded.memory import MemoryStore
+from stretto.stores.lane import AnsweredBatch
+from stretto.stores.reflector import Reflector
 from stretto.stores.store import EventType, Reply, StatusReason, WriteOutcome
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -78,12 +78,12 @@ def wrap(patch: pytest.MonkeyPatch, owner: Any, name: str, wrapper: Callable[...
 
 @plant
 def an_unknown_bind_frees_its_claim(patch: pytest.MonkeyPatch) -> None:
-    def send(original: Any, self: Binder, rows: Any, gangs: Any) -> Any:
-        rows, replies = original(self, rows, gangs)
+    def take(original: Any, self: Binder, rows: Any, replies: Any, *more: Any) -> Any:
         no = Reply(WriteOutcome.REFUSED, StatusReason.TIMEOUT)
-        return rows, [no if r.outcome is WriteOutcome.UNKNOWN else r for r in replies]
+        replies = [no if r.outcome is WriteOutcome.UNKNOWN else r for r in replies]
+        return original(self, rows, replies, *more)
 
-    wrap(patch, Binder, "_send", send)
+    wrap(patch, Binder, "_take", take)
 
 
 @plant
@@ -105,16 +105,20 @@ def a_new_binder_adopts_nothing(patch: pytest.MonkeyPatch) -> None:
 def an_answer_that_comes_late_is_taken_for_whatever_has_the_row_now(
     patch: pytest.MonkeyPatch,
 ) -> None:
-    def answered(_: Any, self: Binder, landed: AnsweredBinds, now: float) -> Refusals:
-        rows = [row for row, _ in landed.rows]
-        return self._take(rows, landed.replies, now, landed.again)
+    def answered(_: Any, self: Binder, batch: AnsweredBatch[SentBind], now: float) -> Refusals:
+        rows = [sent.row for sent in batch.entries]
+        again = {sent.row: sent.until for sent in batch.entries if sent.until > now}
+        return self._take(rows, batch.replies, now, again)
 
     wrap(patch, Binder, "_answered", answered)
 
 
 @plant
 def gangs_are_bound_pod_by_pod(patch: pytest.MonkeyPatch) -> None:
-    wrap(patch, Binder, "_send", lambda original, self, rows, gangs: original(self, rows, []))
+    def bind(original: Any, self: Binder, rows: Any, now: float, _: Any, *again: Any) -> Any:
+        return original(self, rows, now, [], *again)
+
+    wrap(patch, Binder, "_bind", bind)
 
 
 @plant
@@ -175,22 +179,22 @@ def a_refund_comes_twice(patch: pytest.MonkeyPatch) -> None:
 
 @plant
 def a_cut_watch_is_read_on_and_nothing_compared(patch: pytest.MonkeyPatch) -> None:
-    def relist(original: Any, self: Pump, feed: Any, now: float) -> int:
-        if feed.watch is not None:
-            feed.list_at = now + 1.0
+    def relist(original: Any, self: Reflector, now: float) -> int:
+        if self.watch is not None:
+            self.list_at = now + 1.0
             return 0
-        return original(self, feed, now)
+        return original(self, now)
 
-    wrap(patch, Pump, "_relist", relist)
+    wrap(patch, Reflector, "relist", relist)
 
 
 @plant
 def an_old_list_is_believed(patch: pytest.MonkeyPatch) -> None:
-    def relist(original: Any, self: Pump, feed: Any, now: float) -> int:
-        feed.version = 0
-        return original(self, feed, now)
+    def relist(original: Any, self: Reflector, now: float) -> int:
+        self.version = 0
+        return original(self, now)
 
-    wrap(patch, Pump, "_relist", relist)
+    wrap(patch, Reflector, "relist", relist)
 
 
 @plant

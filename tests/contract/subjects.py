@@ -18,7 +18,7 @@ from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.embedded.sqlite import SqliteStore
 from stretto.stores.faulty.odds import NO_FAULTS
 from stretto.stores.faulty.store import FaultyStore
-from stretto.stores.store import EmbeddedStore, EventType, Store, Watch, WatchEvent
+from stretto.stores.store import EventType, Store, Watch, WatchEvent
 
 HISTORY = 64
 """Events that the stores under test keep: few, so that a test can outrun them."""
@@ -74,15 +74,15 @@ class Subject:
         return True
 
 
-def _memory(_: Path) -> EmbeddedStore:
+def _memory(_: Path) -> Store:
     return MemoryStore(ManualClock(), Rng(1), history=HISTORY)
 
 
-def _sqlite(folder: Path) -> EmbeddedStore:
+def _sqlite(folder: Path) -> Store:
     return SqliteStore(folder / "store.sqlite", ManualClock(), Rng(1), history=HISTORY)
 
 
-def _faulty(folder: Path) -> EmbeddedStore:
+def _faulty(folder: Path) -> Store:
     return FaultyStore(_memory(folder), Rng(2), NO_FAULTS, ManualClock())
 
 

@@ -7,11 +7,11 @@ import pytest
 
 from stretto.api.wire.kinds import POD
 from stretto.base.clock import WallClock
-from stretto.control.lease import LeaderElector, LeaseConfig
 from stretto.explain.doctor.doctor import examine, subject_of
 from stretto.explain.doctor.findings import DoctorCheck
 from stretto.plane.plane import Plane
 from stretto.sim.history.clusters import listed
+from stretto.stores.lease import LeaderElector, LeaseConfig
 from stretto.stores.store import Bind
 from tests.e2e.daemon import SPACE
 from tests.e2e.plane import NAMES, Ground, store_of

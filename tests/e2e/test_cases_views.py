@@ -49,8 +49,8 @@ class Forgetful:
     def list(self, kind: Kind, selection: ListOptions = EVERYTHING) -> Listing:
         return self._inner.list(kind, selection)
 
-    def watch(self, kind: Kind, since: int) -> Watch:
-        watch = self._inner.watch(kind, since)
+    def watch(self, kind: Kind, since: int, selection: ListOptions = EVERYTHING) -> Watch:
+        watch = self._inner.watch(kind, since, selection)
         poll = watch.poll
 
         def kept(limit: int = 4096) -> Sequence[WatchEvent]:

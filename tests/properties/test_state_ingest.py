@@ -14,8 +14,18 @@ from stretto.control.pump import Pump
 from stretto.state.classes import table as classes_module
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.queries.invariants import check_all
+from stretto.stores.capabilities import Capabilities
 from stretto.stores.embedded.memory import MemoryStore
-from stretto.stores.store import Bind, Deletion, Patch, Update, Watch, WatchEvent
+from stretto.stores.store import (
+    EVERYTHING,
+    Bind,
+    Deletion,
+    ListOptions,
+    Patch,
+    Update,
+    Watch,
+    WatchEvent,
+)
 from stretto.testing import make_node, make_pod
 from tests.support.hand_fed_cluster import portrait
 
@@ -78,13 +88,15 @@ class BentWatch:
 class BentStore(MemoryStore):
     """A memory store whose watches are bent."""
 
+    capabilities = Capabilities(notifies=False)
+
     def __init__(self, script: Sequence[str]) -> None:
         super().__init__(ManualClock(), Rng(0))
         self.script, self.bent = list(script), list[BentWatch]()
 
-    def watch(self, kind: Kind, since: int) -> Watch:
+    def watch(self, kind: Kind, since: int, selection: ListOptions = EVERYTHING) -> Watch:
         bend = lambda: self.script.pop() if self.script else "as it is"
-        self.bent.append(BentWatch(super().watch(kind, since), bend))
+        self.bent.append(BentWatch(super().watch(kind, since, selection), bend))
         return self.bent[-1]
 
     def play(self, move: str, name: int, form: int) -> None:

@@ -16,6 +16,7 @@ from stretto.framework.parity.scheduler import ExactScheduler
 from stretto.framework.profile.profile import load_profile
 from stretto.plane.config import Step
 from stretto.state.ingest.whole_objects import CURES, read_object
+from stretto.stores.capabilities import Capabilities
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.store import Patch, Record, Store
 from stretto.testing import Harness
@@ -108,4 +109,4 @@ def pod_of(record: Record) -> Pod:
 class ServerLike(MemoryStore):
     """A store that leaves it to the budgets' status how many pods may leave, as API servers do."""
 
-    allowances = None  # type: ignore[assignment]
+    capabilities = Capabilities(counts_disruptions=False)

@@ -15,7 +15,7 @@ from stretto.state.rows.lifecycle import PodState
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.faulty.odds import NO_FAULTS, FaultOdds
 from stretto.stores.faulty.store import FaultyStore
-from stretto.stores.store import Deletion, EmbeddedStore, Patch
+from stretto.stores.store import Deletion, Patch, Store
 from stretto.testing import make_group, make_node, make_pod
 
 Move = tuple[str, int, int]
@@ -39,13 +39,13 @@ class Voyage:
 
     def __init__(
         self,
-        store: EmbeddedStore | None = None,
+        store: Store | None = None,
         clock: ManualClock | None = None,
         odds: FaultOdds = NO_FAULTS,
         **config: Any,
     ) -> None:
         self.clock = clock or ManualClock()
-        self.inner: EmbeddedStore = store or MemoryStore(self.clock, Rng(0))
+        self.inner: Store = store or MemoryStore(self.clock, Rng(0))
         self.store = FaultyStore(self.inner, Rng(5), odds, self.clock)
         self.config = PlaneConfig(
             **{"profile": load_profile("default"), "shards": 2, "tier": "numpy", **config}

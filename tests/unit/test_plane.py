@@ -62,10 +62,10 @@ def test_a_pod_is_on_its_node_in_the_store_after_a_step(harness: Harness) -> Non
 def test_nothing_is_decided_before_the_first_list_is_in(harness: Harness) -> None:
     harness.submit(make_pod("p"))
     feed = harness.plane.pump._feeds[0]
-    listed, harness.plane.pump._relist = harness.plane.pump._relist, lambda *_: 0  # type: ignore[method-assign]
+    listed, feed.relist = feed.relist, lambda _: 0  # type: ignore[method-assign]
     harness.plane.step()
     assert (harness.node_of("p"), feed.watch) == ("", None)
-    harness.plane.pump._relist = listed  # type: ignore[method-assign]
+    feed.relist = listed  # type: ignore[method-assign]
     harness.settle()
     assert harness.node_of("p")
 

@@ -1,21 +1,19 @@
-"""The pump: from the store's watches into the cluster, each change once and in order.
+"""The pump: applies the store's changes to the cluster, each once and in order.
 
-It lists, then watches from the version that the list reflects. Events at or below the version seen
-last are old news (doubled or stale) and are dropped. When a watch's history is gone, or the
-periodic comparison is due, it lists afresh: what the list lacks has gone, what it has is applied
-like any change. A list that is older than what has been seen is not believed; where every list is
-for long, the server itself has gone back (it was restored from a backup), and nothing that is known
-here may be relied upon.
+One reflector follows each kind (``stores.reflector``). An idle pump asks only the kinds whose watch
+may have events: the store marks them as soon as something is committed or received.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from operator import attrgetter, lt
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from stretto.api.kinds.table import watched_kinds
 from stretto.api.types.handover_annotations import KUBELET
-from stretto.api.wire.kinds import NODE, POD, Kind
-from stretto.base.errors import TooOldError, WentBackError
+from stretto.api.wire.kinds import (
+    NODE,
+    POD,
+    Kind,
+)
 from stretto.base.failpoints import Failpoint, no_failpoint
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.ingest.by_kind import APPLY
@@ -23,43 +21,62 @@ from stretto.state.ingest.ingest import Ingest
 from stretto.state.ingest.queues import census
 from stretto.state.ingest.whole_objects import apply_objects, referenced_kinds
 from stretto.state.nodes.table import MANAGED_BY
-from stretto.stores.store import EventType, Listing, Record, Store, Watch, WatchEvent
+from stretto.stores.reflector import Reflector, ReflectorSettings, follow
+from stretto.stores.store import EventType, Listing, Record, Store, WatchEvent
 
 COMPARE_EVERY: Final = 300.0
-"""Seconds between comparisons of what is known with a fresh list: a lost event heals by then."""
-LIST_BATCH: Final = 1 << 13
-"""Records of a list applied at once: a million of them must not stand in memory twice."""
-RETRY_LIST_AFTER: Final = 1.0
-"""Seconds before another try when a list was refused or too old."""
-WENT_BACK_AFTER: Final = 15.0
-"""Seconds of lists that are all too old, after which the server has gone back for good."""
-WENT_BACK_TIMES: Final = 8
-"""And so many of them."""
+"""Seconds between comparisons with a fresh list; a lost event is repaired by then."""
 
 Apply = Callable[[Sequence[WatchEvent], float], None]
 """Applies events of one kind at a clock time."""
 
 
-class _KindWatch:
-    """One kind's watch and how far it has come."""
+class KindFeed:
+    """Where the changes of one kind go."""
 
-    def __init__(self, kind: Kind, apply: Apply, known: Callable[[], dict[str, Record]]) -> None:
-        #: The kind.
-        self.kind = kind
-        #: Where its events go.
-        self.apply = apply
-        #: Uids and last records of what is believed to exist.
-        self.known = known
-        #: The open watch, or ``None`` before the first list.
-        self.watch: Watch | None = None
-        #: Version seen last.
-        self.version = 0
-        #: Clock time of the next fresh list.
-        self.list_at = 0.0
-        #: Lists in a row that were older than what was seen.
-        self.behind = 0
-        #: Clock time of the first of them.
-        self.behind_since = 0.0
+    def __init__(
+        self,
+        cluster: Cluster,
+        kind: Kind,
+        apply: Apply,
+        known: Callable[[], Mapping[str, Record]],
+    ) -> None:
+        """Apply changes with ``apply``; ``known`` gives the objects that the cluster has."""
+        self._cluster = cluster
+        self._kind = kind
+        self._apply = apply
+        self._known = known
+
+    def known(self) -> Mapping[str, Record]:
+        """Uid to last record."""
+        return self._known()
+
+    def apply(self, events: Sequence[WatchEvent], now: float) -> None:
+        """Apply changes to the cluster."""
+        self._apply(events, now)
+
+    def listed(self, listing: Listing) -> None:
+        """Drop warnings about objects that are not in the list."""
+        abnormal, word = self._cluster.abnormal, f"{self._kind.kind.lower()} "
+        noted = [key for key in abnormal if key.startswith(word)]
+        if noted:
+            present = {word + f"{r.namespace}/{r.name}".lstrip("/") for r in listing.records}
+            for key in noted:
+                if key not in present:
+                    del abnormal[key]
+
+
+class RecordsByName(KindFeed):
+    """A feed that keeps the last record of each name, and drops events about former objects."""
+
+    def __init__(self, cluster: Cluster, kind: Kind, apply: Apply) -> None:
+        """Apply changes with ``apply``."""
+        self._records: dict[str, Record] = {}
+        super().__init__(cluster, kind, apply, lambda: _by_uid(self._records))
+
+    def apply(self, events: Sequence[WatchEvent], now: float) -> None:
+        """Keep the records and apply the changes."""
+        super().apply(_follow(self._records, events), now)
 
 
 class Pump:
@@ -73,50 +90,60 @@ class Pump:
         compare_every: float = COMPARE_EVERY,
         kinds: Iterable[Kind] = (),
     ) -> None:
-        """A pump that has seen nothing yet; ``poll`` lists first.
+        """A pump that has read nothing; the first ``poll`` lists.
 
-        ``compare_every`` is in seconds; infinity where the store cannot lose an event. ``kinds``
-        are read besides nodes, pods, groups and priorities, before the pods.
+        Args:
+            store: is read.
+            cluster: is fed.
+            failpoint: called between a poll and its application, and after each list.
+            compare_every: seconds between comparisons with a fresh list; infinity if the store
+                cannot lose an event.
+            kinds: read besides nodes, pods, groups and priorities, before the pods.
         """
-        #: Events applied, by kind name.
-        self.applied: dict[str, int] = {}
-        #: Fresh lists made after the first, by kind name.
-        self.relists: dict[str, int] = {}
         self._store = store
         self._cluster = cluster
-        self._failpoint = failpoint
-        self._compare_every = compare_every
         self._ingest = Ingest(cluster)
-        others = [kind for kind in watched_kinds() if kind not in (NODE, POD)]
-        feeds = {kind: self._plain_feed(kind) for kind in others}
-        feeds[NODE] = _KindWatch(NODE, self._apply_nodes, self._known_nodes)
+        settings = ReflectorSettings(compare_every, "pump", failpoint)
         self._feeds = [
-            *(feeds[kind] for kind in watched_kinds() if kind != POD),
-            *map(self._object_feed, kinds),
-            _KindWatch(POD, self._ingest.pods, self._known_pods),
+            Reflector(store, kind, feed, settings) for kind, feed in self._targets(kinds)
         ]
+        self._unsubscribe = follow(store, self._feeds)
 
     @property
     def synced(self) -> bool:
         """Whether every kind has been listed once: no decision may be taken before."""
-        return all(feed.watch is not None for feed in self._feeds)
+        return None not in [feed.watch for feed in self._feeds]
+
+    @property
+    def applied(self) -> dict[str, int]:
+        """Events applied, by kind name."""
+        return {feed.kind.kind: feed.applied for feed in self._feeds}
+
+    @property
+    def relists(self) -> dict[str, int]:
+        """Lists made after the first, by kind name."""
+        return {feed.kind.kind: feed.relists for feed in self._feeds if feed.relists}
 
     def poll(self, now: float, limit: int = 4096) -> int:
-        """Apply what has come; returns how many events were.
+        """Apply the next changes; returns how many were read.
 
         Raises:
-            WentBackError: the versions have gone back; begin anew, with nothing known.
+            WentBackError: the versions went back; start again with an empty cluster.
         """
-        return sum(self._poll(feed, now, limit) for feed in self._feeds)
+        read = 0
+        for feed in self._feeds:
+            if feed.is_dirty or now >= feed.list_at or feed.watch is None:
+                read += feed.poll(now, limit)
+        return read
 
     def next_due(self) -> float:
         """Clock time of the next comparison."""
         return min(feed.list_at for feed in self._feeds)
 
     def census(self) -> None:
-        """Tell once more of all pods on nodes: somebody has begun to count what they hold.
+        """Report all pods on nodes once more: a part of the cluster starts to count them.
 
-        What a list that is older than the last events does not have is read pod by pod.
+        Pods missing from a list that is older than the last events are read one by one.
         """
         pods = self._cluster.pods
         unread = census(self._cluster, self._store.list(POD).records)
@@ -125,85 +152,38 @@ class Pump:
 
     def close(self) -> None:
         """Stop watching."""
+        self._unsubscribe()
         for feed in self._feeds:
-            if feed.watch is not None:
-                feed.watch.close()
-                feed.watch = None
+            feed.close()
 
-    def _poll(self, feed: _KindWatch, now: float, limit: int) -> int:
-        if feed.watch is None or now >= feed.list_at:
-            return self._relist(feed, now)
-        try:
-            events = feed.watch.poll(limit)
-        except TooOldError:
-            # A list that was behind has its own time to be asked for again.
-            return 0 if feed.behind else self._relist(feed, now)
-        if not events:
-            return 0
-        self._failpoint("pump.polled")
-        events = _news(events, feed.version)
-        if events:
-            feed.version = events[-1].record.version
-            feed.apply(events, now)
-            self._count(feed, len(events))
-        return len(events)
+    def _targets(self, kinds: Iterable[Kind]) -> list[tuple[Kind, KindFeed]]:
+        """The feeds in the order in which they are polled: what pods refer to comes first."""
+        feeds = {kind: self._plain_feed(kind) for kind in watched_kinds()}
+        feeds[NODE] = KindFeed(self._cluster, NODE, self._apply_nodes, self._known_nodes)
+        pods = KindFeed(self._cluster, POD, self._ingest.pods, self._known_pods)
+        return [
+            *((kind, feed) for kind, feed in feeds.items() if kind != POD),
+            *((kind, self._object_feed(kind)) for kind in kinds),
+            (POD, pods),
+        ]
 
-    def _relist(self, feed: _KindWatch, now: float) -> int:
-        """List afresh, apply the difference, and watch from there."""
-        listing = self._store.list(feed.kind)
-        if listing.version < feed.version:
-            _note_behind(feed, listing, now)
-            return 0
-        feed.behind = 0
-        if feed.watch is not None:
-            feed.watch.close()
-            self.relists[feed.kind.kind] = self.relists.get(feed.kind.kind, 0) + 1
-        applied = 0
-        for events in _difference(feed.known(), listing):
-            feed.apply(events, now)
-            applied += len(events)
-        self._forget_abnormal(feed.kind, listing)
-        feed.version = listing.version
-        feed.watch = self._store.watch(feed.kind, listing.version)
-        feed.list_at = now + self._compare_every
-        self._failpoint("pump.listed")
-        self._count(feed, applied)
-        return applied
-
-    def _forget_abnormal(self, kind: Kind, listing: Listing) -> None:
-        """Nothing is wrong any more with objects that a list does not have."""
-        abnormal, word = self._cluster.abnormal, f"{kind.kind.lower()} "
-        noted = [key for key in abnormal if key.startswith(word)]
-        if noted:
-            present = {word + f"{r.namespace}/{r.name}".lstrip("/") for r in listing.records}
-            for key in noted:
-                if key not in present:
-                    del abnormal[key]
-
-    def _count(self, feed: _KindWatch, events: int) -> None:
-        self.applied[feed.kind.kind] = self.applied.get(feed.kind.kind, 0) + events
+    def _plain_feed(self, kind: Kind) -> KindFeed:
+        """The feed of a watched kind other than nodes and pods."""
+        cluster, ingest, apply = self._cluster, self._ingest, APPLY[kind]
+        return RecordsByName(cluster, kind, lambda events, now: apply(cluster, ingest, events, now))
 
     def _apply_nodes(self, events: Sequence[WatchEvent], now: float) -> None:
         classes = self._cluster.classes
-        told = classes.by_image
+        counted = classes.by_image
         self._ingest.nodes(events)
-        if classes.by_image and not told and len(self._cluster.pods):
+        if classes.by_image and not counted and len(self._cluster.pods):
             self._ingest.reread(self._store.list(POD).records, now)
 
-    def _plain_feed(self, kind: Kind) -> _KindWatch:
-        """The feed of a watched kind other than nodes and pods."""
-        cluster, ingest, apply = self._cluster, self._ingest, APPLY[kind]
-        known: dict[str, Record] = {}
-        return _KindWatch(
-            kind,
-            lambda events, now: apply(cluster, ingest, _follow(known, events), now),
-            lambda: _by_uid(known),
-        )
-
-    def _object_feed(self, kind: Kind) -> _KindWatch:
-        """The feed of a kind that goes to the table of objects."""
+    def _object_feed(self, kind: Kind) -> KindFeed:
+        """The feed of a kind whose objects are kept whole."""
         cluster = self._cluster
-        return _KindWatch(
+        return KindFeed(
+            cluster,
             kind,
             lambda events, _: apply_objects(cluster, kind, events),
             lambda: referenced_kinds(cluster.objects, kind),
@@ -229,33 +209,8 @@ class Pump:
         }
 
 
-def _difference(known: Mapping[str, Record], listing: Listing) -> Iterator[list[WatchEvent]]:
-    """A list as batches of events: what is gone first, then what is new or newer, by age.
-
-    Stores list by name, but who came first is first in a queue, and versions tell that.
-    """
-    if known:
-        present = {record.uid for record in listing.records}
-        gone = [
-            WatchEvent(EventType.DELETED, record)
-            for uid, record in known.items()
-            if uid not in present
-        ]
-        if gone:
-            yield gone
-    records = sorted(listing.records, key=attrgetter("version"))
-    for first in range(0, len(records), LIST_BATCH):
-        changed = [
-            WatchEvent(EventType.MODIFIED if record.uid in known else EventType.ADDED, record)
-            for record in records[first : first + LIST_BATCH]
-            if record.uid not in known or record.version > known[record.uid].version
-        ]
-        if changed:
-            yield changed
-
-
 def _follow(known: dict[str, Record], events: Sequence[WatchEvent]) -> list[WatchEvent]:
-    """Keep the last record of each name; what is said of a former bearer counts no more."""
+    """Keep the last record of each name; a deletion of an earlier object of the name is dropped."""
     counting = []
     for event in events:
         record = event.record
@@ -272,29 +227,3 @@ def _follow(known: dict[str, Record], events: Sequence[WatchEvent]) -> list[Watc
 
 def _by_uid(known: Mapping[str, Record]) -> dict[str, Record]:
     return {record.uid: record for record in known.values()}
-
-
-def _note_behind(feed: _KindWatch, listing: Listing, now: float) -> None:
-    """A list that is older than what was seen: another try soon, but not for ever."""
-    feed.list_at = now + RETRY_LIST_AFTER
-    if not feed.behind:
-        feed.behind_since = now
-    feed.behind += 1
-    if feed.behind >= WENT_BACK_TIMES and now - feed.behind_since >= WENT_BACK_AFTER:
-        raise WentBackError(
-            f"{feed.kind.resource}: the server's versions went back from {feed.version} to "
-            f"{listing.version}: it was restored from an older state"
-        )
-
-
-def _news(events: Sequence[WatchEvent], version: int) -> list[WatchEvent]:
-    """Events newer than a version, each version once."""
-    versions = [event.record.version for event in events]
-    if versions[0] > version and all(map(lt, versions, versions[1:])):
-        return list(events)
-    news = []
-    for event in events:
-        if event.record.version > version:
-            news.append(event)
-            version = event.record.version
-    return news

@@ -1,4 +1,4 @@
-"""Keeps a lease in a thread of its own, so that no long list or batch of binds delays a renewal."""
+"""Renews a lease in its own thread, so that no long list or batch of binds delays a renewal."""
 
 import threading
 from collections.abc import Callable
@@ -6,8 +6,8 @@ from types import TracebackType
 from typing import Self
 
 from stretto.base.clock import Clock
-from stretto.control.lease import LeaderElector
 from stretto.daemons.logs import Log
+from stretto.stores.lease import LeaderElector
 
 
 class LeaderThread:
@@ -16,9 +16,9 @@ class LeaderThread:
     def __init__(
         self, elector: LeaderElector, clock: Clock, log: Log, is_quiet: Callable[[], bool]
     ) -> None:
-        """A candidate that begins to try when the block is entered.
+        """A candidate that starts when the block is entered.
 
-        ``is_quiet`` says whether no write is under way that only a leader may send.
+        ``is_quiet`` reports whether no write is in flight that only a leader may send.
         """
         #: The candidate.
         self.elector = elector
@@ -31,10 +31,10 @@ class LeaderThread:
         self._thread = threading.Thread(target=self._run, name="stretto-lease", daemon=True)
 
     def trouble(self, within: float) -> str:
-        """Why the lease is not tried any more; empty while it is, or was given up.
+        """Why the lease is not renewed any more; empty while it is, or after its release.
 
         Args:
-            within: seconds after which a thread that does not come round counts as dead.
+            within: seconds after which a stalled thread counts as dead.
         """
         if self._over.is_set():
             return ""
@@ -44,10 +44,10 @@ class LeaderThread:
         return f"the lease has not been tried for {late:.0f} s" if late > within else ""
 
     def check(self) -> None:
-        """See whether the thread goes on: without it this candidate would stand by for ever.
+        """Check that the thread runs: without it this candidate would stand by forever.
 
         Raises:
-            Exception: what has ended the thread although nobody expected it.
+            Exception: the unexpected error that ended the thread.
         """
         if self._failure is not None:
             raise self._failure
@@ -62,7 +62,7 @@ class LeaderThread:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Try no more and give the lease up."""
+        """Stop and release the lease."""
         self._over.set()
         self._thread.join()
         self.elector.release(self._is_quiet)

@@ -19,7 +19,6 @@ from stretto.base import collector
 from stretto.base.clock import Clock
 from stretto.base.errors import StrettoError
 from stretto.base.rng import Rng
-from stretto.control.lease import LeaderElector
 from stretto.control.reporting.reporter import ReportConfig
 from stretto.daemons.access_check import ReviewGuard
 from stretto.daemons.leader import LeaderThread
@@ -38,6 +37,7 @@ from stretto.state.cluster.cluster import ClusterConfig
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.kube.store import KubeStore
 from stretto.stores.kube.transport.options import KubeOptions
+from stretto.stores.lease import LeaderElector
 from stretto.stores.store import Store
 
 LONGEST_NAP: Final = 0.5

@@ -172,7 +172,10 @@ class Plane:
     def _begin_placing(self) -> None:
         """The binder, the evictor and what replaces them after a restart."""
         #: What is left of the disruption budgets.
-        self.budgets = BudgetLedger(self.cluster, getattr(self.store, "allowances", None))
+        self.budgets = BudgetLedger(
+            self.cluster,
+            self.store.allowances if self.store.capabilities.counts_disruptions else None,
+        )
         #: Makes the parts that a restart replaces.
         self.factory = PartFactory(
             config=self.config,

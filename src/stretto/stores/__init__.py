@@ -1,5 +1,5 @@
 """Object stores behind one contract.
 
-The contract and what every store shares stand in this folder; each implementation has a folder
-of its own. A store knows objects and versions and nothing about scheduling.
+This folder holds the contract and what all stores share; each implementation has its own folder. A
+store knows objects and versions, not scheduling.
 """

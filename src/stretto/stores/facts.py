@@ -1,7 +1,7 @@
-"""What selections, deletions and budgets read of a body, and no more.
+"""The fields of a body that selections, deletions and budgets read.
 
-A body is decoded into facts only when a question needs them; many records share a body, so who
-asks for many keeps the answers by body.
+A body is decoded only when needed. Many records share a body, so callers that ask for many cache
+the results by body.
 """
 
 from typing import Final
@@ -12,7 +12,7 @@ from stretto.api.wire.refusals import refusal
 
 
 class OwnerFacts(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """An owner, as far as budgets want to know it."""
+    """An owner, as far as disruption budgets need it."""
 
     #: Kind of the owner.
     kind: str = ""
@@ -27,11 +27,11 @@ class MetaFacts(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
     #: What label selectors select by.
     labels: dict[str, str] | None = None
-    #: Only checked for being well formed: binds write more of them.
+    #: Only checked for validity: binds write more of them.
     annotations: dict[str, str] | None = None
-    #: Names that must leave before a deletion is final.
+    #: Finalizers that must be removed before a deletion is final.
     finalizers: tuple[str, ...] | None = None
-    #: Who owns the object.
+    #: Owners of the object.
     owner_references: tuple[OwnerFacts, ...] | None = None
 
 
@@ -45,7 +45,7 @@ class Facts(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 class ConditionFacts(msgspec.Struct, frozen=True, gc=False):
     """One condition of a pod."""
 
-    #: Which aspect.
+    #: Condition type.
     type: str = ""
     #: ``True``, ``False`` or ``Unknown``.
     status: str = ""
@@ -54,9 +54,9 @@ class ConditionFacts(msgspec.Struct, frozen=True, gc=False):
 class PodStatusFacts(msgspec.Struct, frozen=True, gc=False):
     """Facts of a pod's status."""
 
-    #: ``Pending``, ``Running``, ``Succeeded``, ``Failed`` or ``Unknown``; empty when nobody said.
+    #: ``Pending``, ``Running``, ``Succeeded``, ``Failed`` or ``Unknown``; empty if not reported.
     phase: str | None = None
-    #: What was observed of the pod.
+    #: Conditions of the pod.
     conditions: tuple[ConditionFacts, ...] | None = None
 
 
@@ -64,7 +64,7 @@ NO_STATUS: Final = PodStatusFacts()
 
 
 class PodRecordFacts(msgspec.Struct, frozen=True, gc=False):
-    """Facts of a pod; its node stands in the record."""
+    """Facts of a pod; its node is a field of the record."""
 
     #: Identity and bookkeeping.
     metadata: MetaFacts
@@ -73,12 +73,12 @@ class PodRecordFacts(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def phase(self) -> str:
-        """The phase; empty when nobody said."""
+        """The phase; empty if not reported."""
         return self.status.phase or ""
 
     @property
     def ready(self) -> bool | None:
-        """Whether the pod serves; ``None`` when nobody said."""
+        """Whether the pod is ready; ``None`` if not reported."""
         for condition in self.status.conditions or ():
             if condition.type == "Ready":
                 return condition.status == "True"
@@ -90,7 +90,11 @@ _POD_DECODER: Final = msgspec.json.Decoder(PodRecordFacts)
 
 
 def decode_facts(body: bytes) -> Facts:
-    """The facts of any object; malformed ones are refused with the field's path."""
+    """The facts of any object.
+
+    Raises:
+        InputError: the body is malformed; the error has the path of the field.
+    """
     try:
         return _DECODER.decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
@@ -98,7 +102,11 @@ def decode_facts(body: bytes) -> Facts:
 
 
 def decode_pod_facts(body: bytes) -> PodRecordFacts:
-    """The facts of a pod; malformed ones are refused with the field's path."""
+    """The facts of a pod.
+
+    Raises:
+        InputError: the body is malformed; the error has the path of the field.
+    """
     try:
         return _POD_DECODER.decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
@@ -106,5 +114,5 @@ def decode_pod_facts(body: bytes) -> PodRecordFacts:
 
 
 def has_finalizers(body: bytes) -> bool:
-    """Whether a deletion must wait. Most bodies do not even have the word."""
+    """Whether finalizers delay a deletion. Most bodies do not contain the word."""
     return b'"finalizers"' in body and bool(decode_facts(body).metadata.finalizers)

@@ -1,7 +1,7 @@
 """A record as the JSON that a client sees.
 
-Uid, version, times, node and the bind's annotations stand beside the body, so that a write does not
-touch it; they are put in only here. All else keeps its place and its bytes.
+Uid, version, times, node and the bind's annotations are fields of the record, so that a write need
+not change the body. Only this module merges them into the body; all other bytes stay as they are.
 """
 
 from typing import Any
@@ -9,11 +9,12 @@ from typing import Any
 import msgspec
 
 from stretto.api.codec import Path, set_fields
+from stretto.stores.generation import generation_of, is_counted
 from stretto.stores.store import Record
 
 
 def render(record: Record) -> bytes:
-    """The object's JSON: the body with the record's own fields put in."""
+    """The object's JSON: the body with the record's fields merged in."""
     fields: dict[Path, Any] = {
         ("metadata", "name"): record.name,
         ("metadata", "namespace"): record.namespace or None,
@@ -22,6 +23,8 @@ def render(record: Record) -> bytes:
         ("metadata", "creationTimestamp"): record.created or None,
         ("metadata", "deletionTimestamp"): record.deleting or None,
     }
+    if is_counted(record.kind):
+        fields["metadata", "generation"] = generation_of(record.body)
     if record.node:
         fields["spec", "nodeName"] = record.node
     if record.annotations:
@@ -30,14 +33,14 @@ def render(record: Record) -> bytes:
 
 
 def annotation_fields(record: Record) -> dict[Path, Any]:
-    """The annotations that the bind wrote, as fields to set."""
+    """The annotations written by the bind, as fields to set."""
     return {
         ("metadata", "annotations", key): value for key, value in (record.annotations or {}).items()
     }
 
 
 def _named(record: Record, body: bytes) -> bytes:
-    """The object with its type, which a manifest may leave out inside a list, in front."""
+    """The object with apiVersion and kind first; a manifest inside a list may omit them."""
     fields = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
     if "apiVersion" in fields and "kind" in fields:
         return body

@@ -1,13 +1,13 @@
-"""The one contract of every store: what Stretto needs of an object store, and no more.
+"""The contract of every object store.
 
-Memory, SQLite and a Kubernetes API server all answer to it and pass one suite of tests
-(``tests/contract``). Three promises matter to the laws:
+Memory, SQLite and a Kubernetes API server implement it and pass one test suite
+(``tests/contract``). Three guarantees matter to the scheduler:
 
-- every write answers ``ok``, ``conflict``, ``refused`` or ``unknown``; *unknown* means that the
-  write may or may not have happened and must be read back before anything is decided on it;
-- versions rise with every write of the store, and a watch from a version yields each later change
-  of its kind once and in order, or says that the history is gone (``TooOldError``);
-- records are immutable: a change makes a new record.
+- every write answers ``ok``, ``conflict``, ``refused`` or ``unknown``; after *unknown* the object
+  must be read back before the next decision about it;
+- versions rise with every write, and a watch from a version yields each later change of its kind
+  once and in order, or raises ``TooOldError``;
+- records are immutable: a change creates a new record.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,20 +24,20 @@ from stretto.stores.capabilities import Capabilities
 
 
 class WriteOutcome(Enum):
-    """What became of one write."""
+    """Result of one write."""
 
-    #: Done, and durable where the store is.
+    #: Done, and durable if the store is.
     OK = "ok"
-    #: The object is not as the writer believed (version, uid, or already bound elsewhere).
+    #: The object differs from what the writer assumed (version, uid, or already bound elsewhere).
     CONFLICT = "conflict"
-    #: Not allowed or not valid; trying again as it is will not help.
+    #: Not allowed or not valid; the same write fails again.
     REFUSED = "refused"
-    #: The reply is lost: read the object back before deciding.
+    #: The reply was lost: read the object back before deciding.
     UNKNOWN = "unknown"
 
 
 class StatusReason(Enum):
-    """Why a write did not go through, in Kubernetes' words for its status reasons."""
+    """Why a write failed, as a Kubernetes status reason."""
 
     NONE = ""
     NOT_FOUND = "NotFound"
@@ -53,11 +53,11 @@ class StatusReason(Enum):
 
 
 class Record(msgspec.Struct, frozen=True, gc=False):
-    """One version of one object, as a store keeps it.
+    """One version of one object.
 
-    ``body`` is the object's JSON as it was written; name, uid, version and node stand beside it and
-    win over it when the object is shown (``render``). So a bind makes a new record of a few
-    words over the same body, and a million pods of one template share one body.
+    ``body`` is the object's JSON as written. The other fields override the body when the object is
+    rendered (``render``), so a bind creates a small record over the same body, and a million pods
+    of one template share one body.
     """
 
     #: Kind of the object.
@@ -66,64 +66,64 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     namespace: str
     #: Name within kind and namespace.
     name: str
-    #: Identity for life.
+    #: Unique identity, never reused.
     uid: str
     #: Store-wide version of this state of the object.
     version: int
     #: JSON of the object; may be shared by many records.
     body: bytes
-    #: Node of a bound pod; empty otherwise. Wins over ``spec.nodeName`` of the body.
+    #: Node of a bound pod; empty otherwise. Overrides ``spec.nodeName`` of the body.
     node: str = ""
-    #: Annotations written by the bind (chosen devices and the like); win over the body's.
+    #: Annotations written by the bind (chosen devices and the like); override the body's.
     annotations: Mapping[str, str] | None = None
     #: RFC 3339 creation time.
     created: str = ""
-    #: RFC 3339 time of a deletion that was asked for but waits for finalizers; empty otherwise.
+    #: RFC 3339 deletionTimestamp while finalizers delay the deletion; empty otherwise.
     deleting: str = ""
 
 
 class EventType(IntEnum):
-    """What happened to an object."""
+    """Type of a watch event."""
 
     ADDED = 0
     MODIFIED = 1
     DELETED = 2
-    #: No change: only says how far the watch has come.
+    #: No change: reports the version up to which the watch is complete.
     BOOKMARK = 3
 
 
 class WatchEvent(msgspec.Struct, frozen=True, gc=False):
-    """One change seen by a watch, in the order of versions."""
+    """One change of one object, in the order of versions."""
 
     #: What happened.
     type: EventType
-    #: The object after the change; for a deletion its last state with the deletion's version.
+    #: The object after the change; for a deletion its last state with the version of the deletion.
     record: Record
-    #: The pod's head where the store has decoded it anyway; ``None`` means decode when needed.
-    #: Pods that differ in their names alone may share one, which then has no name.
+    #: The pod's head if the store has decoded it; ``None``: decode when needed.
+    #: Pods that differ only in name may share one head, which then has an empty name.
     head: PodHead | None = None
-    #: Nothing changed but what a bind writes: the node and its annotations.
+    #: Only the node and the annotations of a bind changed.
     bind: bool = False
 
 
 class Reply(msgspec.Struct, frozen=True, gc=False):
     """The answer to one write."""
 
-    #: What became of it.
+    #: Result.
     outcome: WriteOutcome
-    #: Why it did not go through.
+    #: Why the write failed.
     code: StatusReason = StatusReason.NONE
     #: What to do about it, for people.
     message: str = ""
-    #: The object after the write (ok), or as it is now (conflict, when known). An API server shows
-    #: none after a bind or an eviction, and only the identity of what it has deleted.
+    #: The object after the write (ok), or its current state (conflict, if known). An API server
+    #: returns none after a bind or an eviction, and only the identity of a deleted object.
     record: Record | None = None
-    #: Seconds after which to try again, where the store said so (429).
+    #: Seconds before the next attempt, if the store gave a delay (429).
     retry_after: float | None = None
 
 
 class Update(msgspec.Struct, frozen=True, gc=False):
-    """Replace an object by a whole new body (unknown fields are the writer's to keep)."""
+    """Replace an object by a complete new body (the writer preserves unknown fields)."""
 
     #: Namespace of the object.
     namespace: str
@@ -131,7 +131,7 @@ class Update(msgspec.Struct, frozen=True, gc=False):
     name: str
     #: The new JSON.
     body: bytes
-    #: Version it must have now; ``None`` replaces whatever is there.
+    #: Required current version; ``None`` for any.
     version: int | None = None
 
 
@@ -144,36 +144,36 @@ class Patch(msgspec.Struct, frozen=True, gc=False):
     name: str
     #: The patch, as parsed JSON.
     patch: Mapping[str, Any]
-    #: Version it must have now; ``None`` for any.
+    #: Required current version; ``None`` for any.
     version: int | None = None
-    #: Uid it must have; empty for any.
+    #: Required uid; empty for any.
     uid: str = ""
-    #: RFC 7386 merge, or strategic merge, in which lists such as conditions merge by their key;
-    #: Kubernetes' own kinds only, because an API server knows no keys of others.
+    #: RFC 7386 merge, or strategic merge, in which lists such as conditions merge by their key.
+    #: An API server supports strategic merge for built-in kinds only.
     type: PatchType = PatchType.MERGE
 
 
 class Deletion(msgspec.Struct, frozen=True, gc=False):
-    """Remove an object."""
+    """Delete an object."""
 
     #: Namespace of the object.
     namespace: str
     #: Name of the object.
     name: str
-    #: Uid it must have; empty for any.
+    #: Required uid; empty for any.
     uid: str = ""
-    #: Version it must have; ``None`` for any.
+    #: Required version; ``None`` for any.
     version: int | None = None
 
 
 class Bind(msgspec.Struct, frozen=True, gc=False):
-    """Bind a pod to a node: refused as a conflict unless uid matches and no node is set yet."""
+    """Bind a pod to a node; a conflict unless the uid matches and the pod has no node yet."""
 
     #: Namespace of the pod.
     namespace: str
     #: Name of the pod.
     name: str
-    #: Uid of the pod that was scheduled (never a namesake's).
+    #: Uid of the scheduled pod (never that of another pod with the same name).
     uid: str
     #: Node to bind to; it must exist.
     node: str
@@ -182,7 +182,7 @@ class Bind(msgspec.Struct, frozen=True, gc=False):
 
 
 class Eviction(msgspec.Struct, frozen=True, gc=False):
-    """Ask a pod to leave: refused with TOO_MANY_REQUESTS when a disruption budget forbids it."""
+    """Evict a pod; refused with TOO_MANY_REQUESTS if a disruption budget forbids it."""
 
     #: Namespace of the pod.
     namespace: str
@@ -190,23 +190,50 @@ class Eviction(msgspec.Struct, frozen=True, gc=False):
     name: str
     #: Uid of the pod.
     uid: str
-    #: Why, for the event and the story.
+    #: Reason, for the event and the history.
     reason: str = ""
 
 
+class Verb(Enum):
+    """What a write does."""
+
+    CREATE = "create"
+    UPDATE = "update"
+    PATCH = "patch"
+    PATCH_STATUS = "patch status"
+    DELETE = "delete"
+    BIND = "bind"
+    EVICT = "evict"
+
+
+WriteItem = bytes | Update | Patch | Deletion | Bind | Eviction
+"""One item of a write: the JSON of a new object, or a change of an existing one."""
+
+
+class Write(msgspec.Struct, frozen=True, gc=False):
+    """A batch of writes of one verb, to be sent without waiting for the answers."""
+
+    #: What the batch does; it determines the type of the items.
+    verb: Verb
+    #: Kind of the objects.
+    kind: Kind
+    #: One item for each answer.
+    items: Sequence[WriteItem]
+
+
 class Listing(msgspec.Struct, frozen=True, gc=False):
-    """What a list answers."""
+    """Result of a list."""
 
     #: The records, ordered by namespace and name.
     records: Sequence[Record]
     #: Store version that the list reflects: watch from here.
     version: int
-    #: Token of the next page; empty at the end.
+    #: Token of the next page; empty on the last page.
     next_page: str = ""
 
 
 class ListOptions(msgspec.Struct, frozen=True, gc=False):
-    """What to list."""
+    """Which objects to list or to watch."""
 
     #: Only this namespace; empty for all.
     namespace: str = ""
@@ -214,131 +241,151 @@ class ListOptions(msgspec.Struct, frozen=True, gc=False):
     labels: str = ""
     #: Field selector in string form: metadata.name and .namespace, spec.nodeName, status.phase.
     fields: str = ""
-    #: At most so many records; 0 for all.
+    #: Maximum number of records; 0 for all. Lists only.
     limit: int = 0
-    #: Token of the page to continue with.
+    #: Token of the page to continue with. Lists only.
     page: str = ""
+    #: Whether the watch yields BOOKMARK events. Watches only.
+    bookmarks: bool = False
 
 
 EVERYTHING = ListOptions()
-"""Lists all objects of a kind."""
+"""Selects all objects of a kind."""
 
 
 Replies = list[Reply]
-"""The answers to a batch, in its order. It has a name because ``Store.list`` hides ``list``."""
-
-BeginBind = Callable[[Sequence["Bind"]], Future[Replies]]
-"""Sends binds and does not wait for the answers."""
-
-BeginPatches = Callable[[Kind, Sequence["Patch"]], Future[Replies]]
-"""Sends patches of statuses and does not wait for the answers."""
-
-BeginEvict = Callable[[Sequence["Eviction"]], Future[Replies]]
-"""Sends evictions and does not wait for the answers."""
-
-BeginDelete = Callable[[Kind, Sequence["Deletion"]], Future[Replies]]
-"""Sends deletions and does not wait for the answers."""
+"""The answers to a batch, in its order. A named type because ``Store.list`` hides ``list``."""
 
 UnitReplies = list[Replies]
 """The answers to units of binds, in their order."""
 
+ChangeCallback = Callable[[Kind], None]
+"""Called with the kind whose objects have changed. A store behind a network calls it from its own
+thread, so it must be short and thread-safe."""
+
 
 class Watch(Protocol):
-    """A stream of the changes of one kind, polled (never awaited) by its reader."""
+    """A stream of the changes of one kind; the reader polls it and never blocks."""
 
     def poll(self, limit: int = 4096) -> list[WatchEvent]:
-        """The next changes, oldest first, at most ``limit``; empty when there are none now.
+        """The next changes, oldest first, at most ``limit``; empty if there are none.
 
         Raises:
-            TooOldError: the history that this watch needs is gone; list afresh.
+            TooOldError: the history that this watch needs is gone; list again.
         """
         ...
 
     def close(self) -> None:
-        """Stop watching; polling afterwards yields nothing."""
+        """Stop watching; later polls yield nothing."""
         ...
 
 
 class Store(Protocol):
-    """An object store with optimistic concurrency. Every write takes a batch and answers each."""
+    """An object store with optimistic concurrency. Every write takes a batch and answers each item.
+
+    Each write exists in two forms: a method that waits for the answers, and ``begin``, which sends
+    the batch and returns a future. An embedded store returns a finished future.
+    """
 
     @property
     def capabilities(self) -> Capabilities:
-        """In which finer promises of the contract this store differs from others."""
+        """The optional guarantees of this store."""
         ...
 
     def get(self, kind: Kind, namespace: str, name: str) -> Record | None:
-        """The object as it is now, or ``None``."""
+        """The current object, or ``None``. Waits while the store is temporarily unreachable."""
+        ...
+
+    def get_at_once(self, kind: Kind, namespace: str, name: str) -> Record | None:
+        """As ``get``, for callers that can do without the object.
+
+        Raises:
+            UnreachableError: the store does not answer.
+        """
         ...
 
     def list(self, kind: Kind, selection: ListOptions = EVERYTHING) -> Listing:
-        """The objects of a kind that the selection names."""
+        """The selected objects of a kind."""
         ...
 
-    def watch(self, kind: Kind, since: int) -> Watch:
-        """Changes of a kind after version ``since``."""
+    def watch(self, kind: Kind, since: int, selection: ListOptions = EVERYTHING) -> Watch:
+        """Changes of the selected objects of a kind after version ``since``.
+
+        An object that enters the selection yields ADDED, one that leaves it yields DELETED with
+        its last selected state and the version of the change.
+
+        Raises:
+            InputError: a selector is malformed.
+        """
+        ...
+
+    def subscribe(self, callback: ChangeCallback) -> Callable[[], None]:
+        """Call ``callback`` whenever a watch of a kind may have something to poll.
+
+        Returns a function that ends the subscription. Only a store with the capability
+        ``notifies`` calls it; otherwise every watch must be polled.
+        """
         ...
 
     def create(self, kind: Kind, bodies: Sequence[bytes]) -> Replies:
-        """Add objects; uid, version and creation time are given by the store."""
+        """Create objects; the store assigns uid, version and creation time."""
         ...
 
     def update(self, kind: Kind, updates: Sequence[Update]) -> Replies:
-        """Replace objects."""
+        """Replace objects; the status stays."""
         ...
 
     def patch(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
-        """Change parts of objects; status is left alone."""
+        """Change parts of objects; the status stays."""
         ...
 
     def patch_status(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
-        """Change the status of objects (and annotations of pods); all else is left alone."""
+        """Change the status of objects (and annotations of pods); all else stays."""
         ...
 
     def delete(self, kind: Kind, deletions: Sequence[Deletion]) -> Replies:
-        """Remove objects (those with finalizers are only marked)."""
+        """Delete objects (those with finalizers are only marked)."""
         ...
 
     def bind(self, binds: Sequence[Bind]) -> Replies:
         """Bind pods to nodes. Already bound to the wanted node by uid is ``ok``."""
         ...
 
+    def bind_units(self, units: Sequence[Sequence[Bind]]) -> UnitReplies:
+        """Bind units; the answers are in their order.
+
+        With the capability ``binds_units`` each unit is bound as a whole or not at all, in one
+        transaction. Otherwise pods are bound one by one.
+        """
+        ...
+
     def evict(self, evictions: Sequence[Eviction]) -> Replies:
         """Evict pods within their disruption budgets."""
         ...
 
-    def close(self) -> None:
-        """Let go of files and connections; nothing acknowledged is lost."""
-        ...
-
-
-class PipelinedStore(Store, Protocol):
-    """A store behind a network: whoever writes may go on before the answers come."""
-
-    def begin_bind(self, binds: Sequence[Bind]) -> Future[Replies]:
-        """Send binds as ``bind`` does; the answers come later."""
-        ...
-
-    def begin_patch_status(self, kind: Kind, patches: Sequence[Patch]) -> Future[Replies]:
-        """Send patches as ``patch_status`` does; the answers come later."""
-        ...
-
-    def begin_evict(self, evictions: Sequence[Eviction]) -> Future[Replies]:
-        """Send evictions as ``evict`` does; the answers come later."""
-        ...
-
-    def begin_delete(self, kind: Kind, deletions: Sequence[Deletion]) -> Future[Replies]:
-        """Send deletions as ``delete`` does; the answers come later."""
-        ...
-
-
-class EmbeddedStore(Store, Protocol):
-    """An embedded store: it binds whole units in one transaction and counts budgets itself."""
-
-    def bind_units(self, units: Sequence[Sequence[Bind]]) -> UnitReplies:
-        """Bind units, each with all of its pods or with none; the answers are in their order."""
+    def begin(self, write: Write) -> Future[Replies]:
+        """Send a batch without waiting; the answers are those of the method of the same verb."""
         ...
 
     def allowances(self) -> Mapping[str, int]:
-        """How many more pods each disruption budget lets go now, by the budget's uid."""
+        """Disruptions that each disruption budget allows now, by uid of the budget.
+
+        Empty without the capability ``counts_disruptions``.
+        """
         ...
+
+    def close(self) -> None:
+        """Release files and connections; nothing acknowledged is lost."""
+        ...
+
+
+def is_temporary(reply: Reply) -> bool:
+    """Whether a failed write may succeed later unchanged: unknown, unavailable or throttled.
+
+    A refusal by a disruption budget carries no delay and is not temporary.
+    """
+    return (
+        reply.outcome is WriteOutcome.UNKNOWN
+        or reply.code in (StatusReason.UNAVAILABLE, StatusReason.INTERNAL, StatusReason.TIMEOUT)
+        or (reply.code is StatusReason.TOO_MANY_REQUESTS and reply.retry_after is not None)
+    )

@@ -18,7 +18,7 @@ from stretto.api.wire.kinds import POD, POD_GROUP
 from stretto.base.rng import Rng
 from stretto.stores.kube.login.access import KubeconfigAccess
 from stretto.stores.kube.store import KubeStore
-from stretto.stores.kube.transport.lanes import WIDTH
+from stretto.stores.kube.transport.gates import WIDTH
 from stretto.stores.kube.transport.options import KubeOptions
 from stretto.stores.store import Bind, Eviction, Patch, Replies, Store, WriteOutcome
 from stretto_lab.bench_kube.shapes import MEASURED, RUNNING

@@ -7,21 +7,24 @@ real plane whose plans may reach the binder some steps late, as they do between 
 from collections.abc import MutableMapping, Sequence
 from typing import Final
 
+from msgspec.structs import replace
+
 from stretto.api.wire.kinds import Kind
 from stretto.base.clock import Clock
 from stretto.base.failpoints import Crash
 from stretto.plane.config import PlaneConfig
 from stretto.plane.plane import STEP, Plane, Stage, StepWork, Wiring, with_stage
 from stretto.state.work.claims import Plan
+from stretto.stores.capabilities import Capabilities
 from stretto.stores.faulty.odds import NO_FAULTS
 from stretto.stores.faulty.store import FaultyStore
 from stretto.stores.store import (
     EVERYTHING,
     Bind,
-    EmbeddedStore,
     Listing,
     ListOptions,
     Replies,
+    Store,
     UnitReplies,
     WriteOutcome,
 )
@@ -36,7 +39,7 @@ class ChaosStore(FaultyStore):
 
     def __init__(
         self,
-        inner: EmbeddedStore,
+        inner: Store,
         fate: FaultDraw,
         clock: Clock,
         acknowledged: MutableMapping[str, str],
@@ -47,10 +50,17 @@ class ChaosStore(FaultyStore):
         self.fresh: bool = True
         self._chance = fate
         self._acknowledged = acknowledged
+        self._binds_units = True
 
     def bind_pod_by_pod(self) -> None:
         """From now on it has no transactions, as an API server has none."""
-        self.bind_units = None  # type: ignore[assignment, method-assign]
+        self._binds_units = False
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Those of the faulty store, without transactions if it has none."""
+        found = super().capabilities
+        return replace(found, binds_units=found.binds_units and self._binds_units)
 
     def list(self, kind: Kind, selection: ListOptions = EVERYTHING) -> Listing:
         """A list, stale now and then unless it must be fresh."""

@@ -12,15 +12,7 @@ import msgspec
 
 from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE, NODE, POD, POD_GROUP
 from stretto.base.rng import Rng
-from stretto.stores.store import (
-    Bind,
-    Deletion,
-    EmbeddedStore,
-    Patch,
-    Record,
-    Replies,
-    WriteOutcome,
-)
+from stretto.stores.store import Bind, Deletion, Patch, Record, Replies, Store, WriteOutcome
 from stretto_lab.chaos.draws.faults import FaultDraw
 from stretto_lab.chaos.draws.pods import (
     ALL_TOGETHER,
@@ -71,7 +63,7 @@ class WorldGroup(msgspec.Struct):
 class ChaosWorld:
     """Nodes, pods and PodGroups as their makers know them."""
 
-    def __init__(self, setup: ChaosSetup, store: EmbeddedStore, fate: FaultDraw) -> None:
+    def __init__(self, setup: ChaosSetup, store: Store, fate: FaultDraw) -> None:
         """An empty world; ``begin`` fills it."""
         #: The store without faults.
         self.store = store

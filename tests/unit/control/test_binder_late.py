@@ -1,7 +1,7 @@
 """The binder over a store that answers later: the plane goes on, and the claims stay charged."""
 
-from collections.abc import Sequence
 from concurrent.futures import Future
+from typing import cast
 
 import pytest
 
@@ -9,7 +9,18 @@ from stretto.api.wire.kinds import POD
 from stretto.control.binder.binder import READ_BACK_AFTER
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.work.claims import ConflictCause
-from stretto.stores.store import Bind, Deletion, Replies, Reply, StatusReason, WriteOutcome
+from stretto.stores.capabilities import Capabilities
+from stretto.stores.lane import LaneLimits
+from stretto.stores.store import (
+    Bind,
+    Deletion,
+    Replies,
+    Reply,
+    StatusReason,
+    Verb,
+    Write,
+    WriteOutcome,
+)
 from stretto.testing import make_pod
 from tests.unit.control.test_binder import LOST, Desk
 
@@ -35,11 +46,12 @@ class Late(Desk):
     def __init__(self, *pods: bytes) -> None:
         super().__init__(*pods)
         self.way: list[tuple[list[Bind], Future[Replies]]] = []
-        self.store.begin_bind = self.begin  # type: ignore[attr-defined]
-        self.store.bind_units = None  # type: ignore[assignment, method-assign]
+        self.store.begin = self.begin  # type: ignore[method-assign]
+        self.store.capabilities = Capabilities(binds_units=False, answers_later=True)
 
-    def begin(self, binds: Sequence[Bind]) -> Future[Replies]:
-        self.way.append((list(binds), NotWaited()))
+    def begin(self, write: Write) -> Future[Replies]:
+        assert write.verb is Verb.BIND
+        self.way.append((cast("list[Bind]", list(write.items)), NotWaited()))
         return self.way[-1][1]
 
     def arrive(self, *answers: Reply) -> None:
@@ -133,7 +145,7 @@ def test_a_gang_is_not_waited_for_and_its_rows_are_open() -> None:
 
 def test_a_gang_lands_in_one_transaction_where_the_store_has_them_though_it_answers_late() -> None:
     desk = Late(make_pod("p", cpu="1"), make_pod("q", cpu="1"))
-    del desk.store.bind_units
+    desk.store.capabilities = Capabilities(answers_later=True)
     plan = desk.plan({"p": "n", "q": "n"}, units=[2], at_least=2)
     desk.store.delete(POD, [Deletion("default", "q")])
     assert len(desk.binder.commit(plan, 0.0).refused) == 2
@@ -151,7 +163,7 @@ def test_more_is_sent_while_few_are_unanswered() -> None:
 
 
 def test_no_more_is_sent_while_many_are_unanswered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stretto.control.binder.binder.AHEAD", 1)
+    monkeypatch.setattr("stretto.control.binder.binder.LANE", LaneLimits(window=1))
     desk = Late(*(make_pod(name, cpu="1") for name in "pqr"))
     desk.claimed(p="n", q="n")
     with pytest.raises(NotAnsweredError):
@@ -161,7 +173,7 @@ def test_no_more_is_sent_while_many_are_unanswered(monkeypatch: pytest.MonkeyPat
 def test_the_first_of_a_large_batch_do_not_wait_for_its_last(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("stretto.control.binder.in_flight._TOGETHER", 2)
+    monkeypatch.setattr("stretto.control.binder.binder.LANE", LaneLimits(window=9, batch=2))
     desk = Late(*(make_pod(name, cpu="1") for name in "pqr"))
     desk.claimed(p="n", q="n", r="n")
     assert [len(binds) for binds, _ in desk.way] == [2, 1]

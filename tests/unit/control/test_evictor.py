@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from stretto.api.wire.kinds import POD
-from stretto.control.eviction import in_flight
+from stretto.control.eviction import requests
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.work.claims import ConflictCause
 from stretto.state.work.evictions import EvictionCause, EvictionOrder
+from stretto.stores.lane import LaneLimits
 from stretto.stores.store import Eviction, Reply, StatusReason, WriteOutcome
 from stretto.testing import Harness, make_node, make_pod
 
@@ -88,7 +89,7 @@ def test_a_preemption_that_is_refused_is_no_change_for_the_claims_of_others(
 
 
 def test_no_more_are_asked_at_once_than_the_lane_is_wide(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(in_flight, "LANE", 2)
+    monkeypatch.setattr(requests, "LANE", LaneLimits(window=2))
     desk = Desk()
     desk.settle()
     desk.submit(*[make_pod(f"p{i}", cpu="100m") for i in range(5)])

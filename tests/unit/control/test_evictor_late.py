@@ -2,15 +2,26 @@
 
 from collections.abc import Sequence
 from concurrent.futures import Future
+from typing import cast
 
 import pytest
 
-from stretto.api.wire.kinds import Kind
 from stretto.base.errors import UnreachableError
-from stretto.control.eviction import in_flight
-from stretto.control.eviction.nominated_names import TELL_AGAIN_AFTER
+from stretto.control.eviction import requests
+from stretto.control.eviction.nominated_names import RETRY_AFTER
 from stretto.state.rows.lifecycle import PodState
-from stretto.stores.store import Bind, Eviction, Patch, Replies, Reply, StatusReason, WriteOutcome
+from stretto.stores.lane import LaneLimits
+from stretto.stores.store import (
+    Bind,
+    Eviction,
+    Patch,
+    Replies,
+    Reply,
+    StatusReason,
+    Verb,
+    Write,
+    WriteOutcome,
+)
 from stretto.testing import make_pod
 from tests.unit.control.test_evictor import BUDGET, BUSY, LOST, Desk
 
@@ -25,17 +36,17 @@ class Late(Desk):
         super().__init__(*answers)
         self.way: list[tuple[list[Eviction], Future[Replies]]] = []
         self.told: list[tuple[list[Patch], Future[Replies]]] = []
-        self.plane.evictor._nominees._begin = self.tell
-        self.plane.evictor._evictions._evict = self.begin
+        self._begin, self.store.begin = self.store.begin, self.begin  # type: ignore[method-assign]
         self.settle()
 
-    def begin(self, evictions: Sequence[Eviction]) -> Future[Replies]:
-        self.way.append((list(evictions), Future()))
-        return self.way[-1][1]
-
-    def tell(self, _: Kind, patches: Sequence[Patch]) -> Future[Replies]:
-        self.told.append((list(patches), Future()))
-        return self.told[-1][1]
+    def begin(self, write: Write) -> Future[Replies]:
+        if write.verb is Verb.EVICT:
+            self.way.append((cast("list[Eviction]", list(write.items)), Future()))
+            return self.way[-1][1]
+        if write.verb is Verb.PATCH_STATUS:
+            self.told.append((cast("list[Patch]", list(write.items)), Future()))
+            return self.told[-1][1]
+        return self._begin(write)
 
     def promises(self) -> list[list[tuple[str, str | None]]]:
         """Pods and the nodes that they are told of, batch by batch."""
@@ -88,7 +99,7 @@ def test_a_second_batch_is_sent_before_the_first_was_answered() -> None:
 
 
 def test_no_more_are_under_way_than_the_lane_is_wide(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(in_flight, "LANE", 2)
+    monkeypatch.setattr(requests, "LANE", LaneLimits(window=2))
     desk = Late()
     desk.submit(*[make_pod(f"p{i}", cpu="100m", priority=9) for i in range(3)])
     desk.settle(1)
@@ -147,7 +158,7 @@ def test_a_promise_that_the_store_did_not_take_is_made_again(answer: Reply) -> N
     desk = Late()
     desk.heard(answer)
     assert desk.promises() == [[("high", "n")]]
-    assert desk.plane.evictor.next_due() <= desk.clock.monotonic() + TELL_AGAIN_AFTER
+    assert desk.plane.evictor.next_due() <= desk.clock.monotonic() + RETRY_AFTER
     desk.settle(2)
     assert desk.promises() == [[("high", "n")], [("high", "n")]]
 

@@ -1,6 +1,8 @@
 """The pump over a scripted store: what comes twice, late, mixed up or not at all."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import cast
 
 import msgspec
 import pytest
@@ -9,10 +11,12 @@ from stretto.api.wire.kinds import NODE, POD, POD_GROUP, PRIORITY_CLASS, Kind
 from stretto.base.clock import ManualClock
 from stretto.base.errors import StrettoError, TooOldError
 from stretto.base.rng import Rng
-from stretto.control.pump import RETRY_LIST_AFTER, Pump
+from stretto.control.pump import KindFeed, Pump
 from stretto.state.cluster.cluster import Cluster
+from stretto.stores.capabilities import Capabilities
 from stretto.stores.embedded.memory import MemoryStore
-from stretto.stores.store import Deletion, Listing, Watch, WatchEvent
+from stretto.stores.reflector import RETRY_LIST_AFTER
+from stretto.stores.store import EVERYTHING, Deletion, Listing, ListOptions, Watch, WatchEvent
 from stretto.testing import make_group, make_node, make_pod
 from tests.support.hand_fed_cluster import portrait
 
@@ -36,6 +40,8 @@ class Wire:
 class Line(MemoryStore):
     """A memory store behind a wire."""
 
+    capabilities = Capabilities(notifies=False)
+
     def __init__(self) -> None:
         super().__init__(ManualClock(), Rng(0))
         self.cut = False
@@ -48,8 +54,8 @@ class Line(MemoryStore):
         self.lists += 1
         return self.older.get(kind) or super().list(kind, *more)  # type: ignore[arg-type]
 
-    def watch(self, kind: Kind, since: int) -> Watch:
-        self.wires.append(Wire(super().watch(kind, since), self))
+    def watch(self, kind: Kind, since: int, selection: ListOptions = EVERYTHING) -> Watch:
+        self.wires.append(Wire(super().watch(kind, since, selection), self))
         return self.wires[-1]
 
 
@@ -239,14 +245,36 @@ def test_the_next_comparison_is_announced(line: Line) -> None:
 
 
 def test_a_long_list_is_applied_in_pieces(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stretto.control.pump.LIST_BATCH", 2)
+    monkeypatch.setattr("stretto.stores.reflector.LIST_BATCH", 2)
     create(line, *"abcde")
     pump = Pump(line, Cluster())
     sizes = list[int]()
-    feed = pump._feeds[-1]
-    feed.apply = lambda events, _now: sizes.append(len(events))
+    target = cast("KindFeed", pump._feeds[-1].target)
+    target.apply = lambda events, _now: sizes.append(len(events))  # type: ignore[method-assign]
     pump.poll(0.0)
     assert sizes == [2, 2, 1]
+
+
+def test_an_idle_pump_polls_no_watch_of_a_store_that_notifies(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store, polled = MemoryStore(ManualClock(), Rng(0)), list[str]()
+    pump = Pump(store, Cluster())
+    while pump.poll(0.0) or any(feed.is_dirty for feed in pump._feeds):
+        pass
+    for feed in pump._feeds:
+        count = partial(_noted, polled, feed.kind.kind, feed.poll)
+        monkeypatch.setattr(feed, "poll", count)
+    pump.poll(0.0)
+    assert polled == []
+    store.create(NODE, [make_node("n")])
+    pump.poll(0.0)
+    assert (polled, len(pump._cluster.nodes)) == (["Node"], 1)
+
+
+def _noted(polled: list[str], kind: str, poll: Callable[..., int], *given: float) -> int:
+    polled.append(kind)
+    return poll(*given)
 
 
 def test_a_closed_pump_is_not_synced(line: Line) -> None:

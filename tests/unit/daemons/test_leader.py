@@ -10,13 +10,13 @@ import pytest
 
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
-from stretto.control.lease import LeaderElector, LeaseConfig
 from stretto.daemons.leader import LeaderThread
 from stretto.daemons.logs import Log, LogFormat
 from stretto.daemons.scheduler import ALIVE_WITHIN, SchedulerConfig, SchedulerDaemon
 from stretto.framework.profile.profile import load_profile
 from stretto.plane.config import PlaneConfig
 from stretto.stores.embedded.memory import MemoryStore
+from stretto.stores.lease import LeaderElector, LeaseConfig
 
 MOMENT = 5.0
 """Seconds of a busy machine that a thread may take to come to something."""

@@ -287,6 +287,7 @@ def test_a_recording_that_never_began_leaves_the_old_one_alone(tmp_path: Path) -
 def test_what_a_watch_missed_is_found_by_a_fresh_list(tmp_path: Path) -> None:
     tape = Tape(tmp_path / "missed.jsonl")
     tape.harness.store._table(POD).history.forget(tape.harness.store.version)
+    tape.harness.store._notify(POD)
     tape.at(1, tape.submit(make_pod("late")))
     assert [pod.name for pod in history_of(tape.end(2)).pods] == ["before", "late"]
 

@@ -6,7 +6,8 @@ from stretto.api.wire.kinds import DEPLOYMENT, POD, POD_DISRUPTION_BUDGET, REPLI
 from stretto.base.clock import ManualClock
 from stretto.base.errors import InputError, TooOldError
 from stretto.base.rng import Rng
-from stretto.stores.embedded.memory import MemoryStore, StoreOrigin
+from stretto.stores.embedded.drafts import StoreOrigin
+from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.embedded.table import JournalError, TableDraft
 from stretto.stores.store import (
     EventType,

@@ -22,6 +22,7 @@ def test_what_the_record_says_wins_and_stands_in_its_place() -> None:
         "namespace": "space",
         "uid": "the-uid",
         "resourceVersion": "7",
+        "generation": 1,
         "creationTimestamp": "then",
         "deletionTimestamp": "later",
         "annotations": {"gpu": "3"},

@@ -56,13 +56,13 @@ def serve(
     """Run a daemon until it is stopped: the complete plane, or what ``make`` makes of it."""
     from stretto.base.clock import WallClock
     from stretto.base.rng import Rng
-    from stretto.control.lease import LeaderElector, LeaseConfig
     from stretto.daemons.logs import Log, LogFormat
     from stretto.daemons.profiles import ProfileFile
     from stretto.daemons.scheduler import SchedulerConfig, SchedulerDaemon
     from stretto.framework.kernels.tiers import resolve
     from stretto.framework.profile.profile import load_profile
     from stretto.plane.plane import Plane
+    from stretto.stores.lease import LeaderElector, LeaseConfig
 
     clock = WallClock()
     log = Log(clock, LogFormat(opts.log_format))

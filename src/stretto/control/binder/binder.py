@@ -1,15 +1,15 @@
-"""The binder: the one writer of claims.
+"""The binder: the only writer of claims.
 
-A plan is judged on the ledger (``conflicts``), what is granted is charged *before* any I/O, and
-then the binds go to the store. Each reply is taken for what it says: *ok* and "already bound to
-us" are success; *conflict* and *refused* give the claim back; *unknown* keeps it until the object
-has been read, and as long as the unanswered bind may still land. Gangs land in one transaction
-where the store can do that. A new binder after a crash treats every assumed pod as unknown.
+A plan is judged on the ledger (``conflicts``), granted claims are charged *before* any I/O, and
+then the binds are sent. *ok* and "already bound to us" are success; *conflict* and *refused*
+release the claim; *unknown* keeps it until the object has been read, and as long as the unanswered
+bind may still land. Gangs are bound in one transaction if the store has transactions. A new binder
+after a crash treats every assumed pod as unknown.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import accumulate, chain, pairwise
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, chain, pairwise, repeat
 from math import inf
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -20,28 +20,33 @@ import numpy.typing as npt
 from stretto.api.wire.kinds import POD
 from stretto.base.failpoints import Failpoint, no_failpoint
 from stretto.control.binder.conflicts import PlanJudge
-from stretto.control.binder.in_flight import AHEAD, AnsweredBinds, BindsInFlight
 from stretto.control.binder.volumes import LONGEST_WAIT, LateVolumes, VolumeReserver
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.lifecycle import PodEvent, PodState, step_pods
 from stretto.state.rows.pods import NO_SLOT
 from stretto.state.work.claims import ConflictCause, Plan, Verdict
 from stretto.state.work.units import Cure, Unit, Units
+from stretto.stores.lane import AnsweredBatch, Lane, LaneLimits
 from stretto.stores.store import (
     Bind,
     Replies,
     Reply,
     StatusReason,
     Store,
-    UnitReplies,
+    Verb,
+    Write,
     WriteOutcome,
 )
 
 READ_BACK_AFTER: Final = 1.0
-"""Seconds between looks at a pod whose bind went unanswered."""
+"""Seconds between reads of a pod whose bind is unanswered."""
 
 FLIGHT: Final = 10.0
-"""Seconds for which a write that went unanswered may still land at a slow server."""
+"""Seconds for which an unanswered write may still land on a slow server."""
+
+LANE: Final = LaneLimits(window=256, batch=256)
+"""Binds that may be unanswered when more are sent: the server stays busy, and an urgent bind waits
+behind few others."""
 
 _NOTHING_SENT: Final[Mapping[int, float]] = MappingProxyType({})
 
@@ -50,15 +55,26 @@ Refusals = list[tuple[Unit, tuple[int, ...], ConflictCause]]
 
 
 class UnansweredBind(NamedTuple):
-    """A claim whose bind has not been answered."""
+    """A claim whose bind is unanswered."""
 
     #: Serial of the pod.
     serial: int
     #: Clock time at which to read it back.
     look_at: float
-    #: Clock time until which an unanswered bind may still land; infinity where nobody knows when
-    #: it was sent.
+    #: Clock time until which the bind may still land; infinity if the time of sending is
+    #: unknown.
     until: float
+
+
+class SentBind(NamedTuple):
+    """A bind under way."""
+
+    #: Row of the pod.
+    row: int
+    #: Serial of the pod when the bind was sent.
+    serial: int
+    #: Clock time until which an earlier, unanswered bind of the pod may still land.
+    until: float = -inf
 
 
 class BinderOptions(NamedTuple):
@@ -87,10 +103,10 @@ class Binder:
         judge: PlanJudge,
         options: BinderOptions = DEFAULT_OPTIONS,
     ) -> None:
-        """A binder that takes over whatever is assumed in the cluster now."""
-        #: Claims whose bind has not been answered, by row.
+        """Takes over all assumed pods of the cluster."""
+        #: Claims whose bind is unanswered, by row.
         self.in_doubt: dict[int, UnansweredBind] = {}
-        #: What became of claims so far: ``granted``, ``bound`` and the causes of refusals.
+        #: Outcomes of claims so far: ``granted``, ``bound`` and causes of refusals.
         self.counts: Counter[str] = Counter()
         self._cluster = cluster
         self._units = units
@@ -99,22 +115,21 @@ class Binder:
         self._failpoint = options.failpoint
         #: Writes what volumes need before their pods are bound.
         self.volumes = VolumeReserver(cluster, store, options.late_volumes, options.volume_patience)
-        #: Binds whole units in one transaction, where the store can.
-        self._bind_units: Callable[[list[list[Bind]]], UnitReplies] | None = getattr(
-            store, "bind_units", None
-        )
-        self._in_flight = BindsInFlight(store)
+        #: Whether the store binds whole units in one transaction.
+        self._binds_units = store.capabilities.binds_units
+        self._answers_later = store.capabilities.answers_later
+        self._lane: Lane[int, SentBind] = Lane(store, LANE)
         self._landed: Refusals = []
         self._adopt()
 
     def commit(self, plan: Plan, now: float) -> Verdict:
-        """Grant what holds and bind it; every claim of the plan is answered or in doubt."""
+        """Grant and bind valid claims; every claim of the plan is answered or in doubt."""
         judgement = self._judge.judge(plan)
         rows = plan.rows[judgement.granted]
         refused: Refusals = [(u.unit, bad, cause) for u, bad, cause in judgement.refused]
         for _, bad, cause in refused:
             self.counts[cause.value] += len(bad)
-        if refused:  # units behind them were told "no" by a snapshot that showed them placed
+        if refused:  # later units were rejected on a snapshot that showed these as placed
             self._cluster.changes.cures |= Cure.POD_LEFT
         if len(rows):
             step_pods(self._cluster.pods.state, rows, PodEvent.ASSUME)
@@ -130,16 +145,18 @@ class Binder:
         return Verdict(plan.shard, rows, refused)
 
     def resolve_unanswered(self, now: float) -> Refusals:
-        """Hear of binds under way, and read back what went unanswered.
+        """Process answers of binds in flight, and read unanswered pods back.
 
-        That is done, gone, or bound again to the same node.
+        A pod read back is bound, gone, or bound again to the same node.
         """
         self._land(now, most=inf)
+        ready, in_vain = self.volumes.settle(now)
+        refused, self._landed = self._landed, []
+        if not (self.in_doubt or ready or in_vain):
+            return refused
         due = [row for row, doubt in self.in_doubt.items() if doubt.look_at <= now]
         pods = self._cluster.pods
         again: dict[int, float] = {}
-        ready, in_vain = self.volumes.settle(now)
-        refused, self._landed = self._landed, []
         for row, cause in in_vain:
             refused.extend(self._release(row, cause))
         if ready:
@@ -169,8 +186,10 @@ class Binder:
         return refused
 
     def bind_ready(self, units: Sequence[tuple[int, ...]], now: float) -> Refusals:
-        """Bind claims that have waited for their victims, each unit together."""
+        """Bind claims that have waited for their victims, unit by unit."""
         refused: Refusals = []
+        if not units:
+            return refused
         for unit in units if self.volumes.late is not None else ():
             refused.extend(self._reserve_after_wait(unit))
         lost = {row for _, rows, _ in refused for row in rows}
@@ -182,45 +201,48 @@ class Binder:
         return refused
 
     def next_due(self) -> float:
-        """Clock time of the next read-back; infinity when nothing is in doubt."""
+        """Clock time of the next read-back; infinity if nothing is in doubt."""
         looks = (doubt.look_at for doubt in self.in_doubt.values())
         return min((*looks, self.volumes.next_due()))
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the answer to some bind is not known yet."""
-        return bool(self.in_doubt) or self._in_flight.unanswered > 0
+        """Whether some bind is unanswered."""
+        return bool(self.in_doubt) or self._lane.unanswered > 0
 
     def unanswered_rows(self) -> set[int]:
-        """Rows of claims whose binds have not been answered."""
-        return {*self.in_doubt, *self._in_flight.rows()}
+        """Rows of claims whose binds are unanswered."""
+        return {*self.in_doubt, *(sent.row for sent in self._lane.in_flight())}
 
     def land(self, now: float) -> None:
-        """Wait for the answers to all binds under way.
+        """Wait for the answers to all binds in flight.
 
-        What they give back is told by the next ``resolve_unanswered``.
+        The next ``resolve_unanswered`` returns the claims that they release.
         """
         self._land(now, most=0)
 
     def _land(self, now: float, most: float) -> None:
-        """Take the answers that are there; wait while more than ``most`` are not."""
-        for landed in self._in_flight.land(most):
+        """Process the answers that have arrived; wait while more than ``most`` have not."""
+        if not self._lane.unanswered:
+            return
+        for batch in self._lane.answers(most):
             self._failpoint("binder.after-write")
-            self._landed += self._answered(landed, now)
+            self._landed += self._answered(batch, now)
 
-    def _answered(self, landed: AnsweredBinds, now: float) -> Refusals:
-        """Take answers to binds of pods that may have changed meanwhile."""
+    def _answered(self, batch: AnsweredBatch[SentBind], now: float) -> Refusals:
+        """Process answers to binds of pods that may have changed in the meantime."""
         pods, rows, replies = self._cluster.pods, [], []
-        for (row, serial), reply in zip(landed.rows, landed.replies, strict=True):
+        again = {sent.row: sent.until for sent in batch.entries if sent.until > now}
+        for (row, serial, _), reply in zip(batch.entries, batch.replies, strict=True):
             if reply.outcome is WriteOutcome.OK or (
                 pods.serial[row] == serial and pods.state[row] == PodState.ASSUMED
-            ):  # else its end, or its node, has been seen meanwhile
+            ):  # otherwise its end or its node has been seen in the meantime
                 rows.append(row)
                 replies.append(reply)
-        return self._take(rows, replies, now, landed.again)
+        return self._take(rows, replies, now, again)
 
     def _adopt(self) -> None:
-        """After a crash nobody knows which binds were sent: all that is assumed is in doubt."""
+        """After a crash it is unknown which binds were sent: all assumed pods are in doubt."""
         pods = self._cluster.pods
         for row in np.flatnonzero(pods.state[: pods.length] == PodState.ASSUMED).tolist():
             self.in_doubt[row] = UnansweredBind(int(pods.serial[row]), 0.0, inf)
@@ -228,9 +250,9 @@ class Binder:
     def _reserve(
         self, plan: Plan, granted: npt.NDArray[np.int64]
     ) -> tuple[npt.NDArray[np.int64], Refusals]:
-        """Write what the volumes of granted claims need; those whose volumes are lost go back.
+        """Write the volumes of granted claims; claims whose volumes are lost are released.
 
-        A gang that loses one goes back whole.
+        A gang that loses one is released as a whole.
         """
         desk, node_of = self.volumes, self._cluster.node_of
         wanted = [i for i in granted.tolist() if i in plan.volumes]
@@ -247,7 +269,7 @@ class Binder:
         return np.array([i for i in granted.tolist() if i not in lost], np.int64), refused
 
     def _reserve_after_wait(self, unit: Sequence[int]) -> Refusals:
-        """What the volumes of a unit need that has waited for its victims; all of it or nothing."""
+        """Write the volumes of a unit that has waited for its victims; all of them or none."""
         desk, pods, refused = self.volumes, self._cluster.pods, Refusals()
         assert desk.late is not None
         chosen = [(row, desk.late(row, int(pods.slot[row]))) for row in unit]
@@ -267,13 +289,12 @@ class Binder:
         gangs: list[list[int]],
         again: Mapping[int, float] = _NOTHING_SENT,
     ) -> Refusals:
-        """Send the binds of charged claims and take the replies for what they say.
+        """Send the binds of charged claims and process the answers of a store that answers at once.
 
         Args:
             rows: the claims.
             now: clock time.
-            gangs: those of them that must land together, where the store can do that: then they
-                are waited for.
+            gangs: rows that must be bound together, if the store has transactions.
             again: rows that were sent before, and until when that bind may still land.
         """
         if self.volumes.waits and len(ready := self.volumes.hold(rows, now)) < len(rows):
@@ -281,20 +302,25 @@ class Binder:
             gangs = [some for gang in gangs if (some := [row for row in gang if row in there])]
             if not rows:
                 return []
-        if self._in_flight.can_send and not (gangs and self._bind_units):
-            self._land(now, most=AHEAD)
-            serials = self._cluster.pods.serial[np.asarray(rows, np.int64)].tolist()
-            binds = self._binds(rows)
-            self._failpoint("binder.before-write")
-            self._in_flight.begin(binds, list(zip(rows, serials, strict=True)), again)
+        if gangs and self._binds_units:
+            rows, replies = self._send_units(rows, gangs)
+            return self._take(rows, replies, now, again)
+        self._land(now, most=self._lane.window)
+        serials = self._cluster.pods.serial[np.asarray(rows, np.int64)].tolist()
+        binds = self._binds(rows)
+        self._failpoint("binder.before-write")
+        untils = [again.get(row, -inf) for row in rows] if again else repeat(-inf)
+        self._lane.send(Write(Verb.BIND, POD, binds), list(map(SentBind, rows, serials, untils)))
+        if self._answers_later:
             return []
-        rows, replies = self._send(rows, gangs)
-        return self._take(rows, replies, now, again)
+        self._land(now, most=0)
+        refused, self._landed = self._landed, []
+        return refused
 
     def _take(
         self, rows: Sequence[int], replies: Replies, now: float, again: Mapping[int, float]
     ) -> Refusals:
-        """Take replies for what they say."""
+        """Process replies."""
         refused: Refusals = []
         bound = [reply.outcome for reply in replies].count(WriteOutcome.OK)
         self.counts["bound"] += bound
@@ -312,15 +338,8 @@ class Binder:
                 refused.extend(self._release(row, _cause(reply)))
         return refused
 
-    def _send(self, rows: list[int], gangs: list[list[int]]) -> tuple[list[int], Replies]:
-        """Write binds, gangs as a whole; rows in the order of the replies."""
-        bind_units = self._bind_units
-        if not gangs or bind_units is None:
-            binds = self._binds(rows)
-            self._failpoint("binder.before-write")
-            replies = self._store.bind(binds)
-            self._failpoint("binder.after-write")
-            return rows, replies
+    def _send_units(self, rows: list[int], gangs: list[list[int]]) -> tuple[list[int], Replies]:
+        """Bind gangs in transactions and other pods one by one; rows in order of replies."""
         together = [row for gang in gangs for row in gang]
         single = rows
         if len(together) == len(rows):
@@ -334,7 +353,7 @@ class Binder:
         units = [binds[start:stop] for start, stop in pairwise(ends)]
         self._failpoint("binder.before-write")
         replies = self._store.bind(binds[: len(single)]) if single else []
-        answers = bind_units(units)
+        answers = self._store.bind_units(units)
         self._failpoint("binder.after-write")
         return order, [*replies, *chain.from_iterable(answers)]
 
@@ -342,7 +361,7 @@ class Binder:
         self.in_doubt[row] = UnansweredBind(int(self._cluster.pods.serial[row]), look_at, until)
 
     def _is_short(self, gang: list[int], lost: set[int]) -> bool:
-        """Whether too few of a gang would be left to bind the rest of it."""
+        """Whether too few pods of a gang would be left to bind the rest of it."""
         unit = self._units.of_row(gang[0])
         if unit is None or unit.scheduled:
             return False
@@ -363,15 +382,15 @@ class Binder:
         index = np.asarray(rows, np.int64)
         slots = pods.slot[index].tolist()
         masks = pods.devices[index].tolist()
-        notes = self._cluster.bind_annotations
+        notes = self._cluster.charges.bind_annotations
         told = [notes(row, mask) if mask else None for row, mask in zip(rows, masks, strict=True)]
         whose = ([column[row] for row in rows] for column in (spaces, texts, uids))
         return list(map(Bind, *whose, [names[slot] for slot in slots], told))
 
     def _release(self, row: int, cause: ConflictCause) -> Refusals:
-        """Give one claim back after the store has said no."""
+        """Release one claim after the store has refused it."""
         cluster = self._cluster
-        cluster.refund(row)
+        cluster.charges.refund(row)
         step_pods(cluster.pods.state, np.array([row], np.int64), PodEvent.REJECT)
         self.counts[cause.value] += 1
         unit = self._units.of_row(row)
@@ -379,7 +398,7 @@ class Binder:
 
 
 def _gangs_of(plan: Plan, granted: npt.NDArray[np.int64]) -> list[list[int]]:
-    """Rows of the granted claims that must land together, gang by gang."""
+    """Rows of granted claims that must be bound together, gang by gang."""
     gangs = [unit for unit in plan.units if unit.at_least > 1]
     if not gangs:
         return []
@@ -390,12 +409,12 @@ def _gangs_of(plan: Plan, granted: npt.NDArray[np.int64]) -> list[list[int]]:
 
 
 def _is_for_now(reply: Reply) -> bool:
-    """Whether a "no" says nothing of an earlier bind that may be on its way."""
+    """Whether a refusal leaves open whether an earlier bind may still land."""
     return reply.outcome is WriteOutcome.REFUSED and reply.code is not StatusReason.NOT_FOUND
 
 
 def _cause(reply: Reply) -> ConflictCause:
-    """Why a store said no, in the words of verdicts."""
+    """The cause of a refusal."""
     if reply.code is StatusReason.NOT_FOUND:
         return ConflictCause.POD_DELETED
     if reply.outcome is WriteOutcome.CONFLICT:

@@ -32,7 +32,6 @@ from stretto.state.objects import (
 )
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.work.claims import ConflictCause, VolumeChoice
-from stretto.stores.capabilities import EMBEDDED
 from stretto.stores.store import Patch, Reply, Store, WriteOutcome
 
 LONGEST_WAIT: Final = 600.0
@@ -83,7 +82,7 @@ class VolumeReserver:
             patience: seconds that a pod waits for its volumes.
         """
         #: Whether pods wait until somebody else has completed the binding of their claims.
-        self.waits: bool = getattr(store, "capabilities", EMBEDDED).completes_claims
+        self.waits: bool = store.capabilities.completes_claims
         #: Seconds that a pod waits for its volumes.
         self.patience = patience
         #: What a pod that has waited for its victims gets; ``None`` where rules know no volumes.

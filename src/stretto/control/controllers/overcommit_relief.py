@@ -17,7 +17,7 @@ import numpy as np
 from stretto.api.wire.kinds import EVENT, POD
 from stretto.api.wire.meta import OwnerReference
 from stretto.base.clock import Clock
-from stretto.control.controllers.lane import LaneOf
+from stretto.control.controllers.evictions import EvictionOrdersOf
 from stretto.control.controllers.owners import recreating_owner
 from stretto.control.reporting.wording import overcommit_event
 from stretto.state.cluster.cluster import Cluster
@@ -70,7 +70,9 @@ _DECODER: Final = msgspec.json.Decoder(_EvictablePod)
 class OvercommitEviction:
     """Finds nodes that give more than they have, and has pods leave them."""
 
-    def __init__(self, cluster: Cluster, store: Store, clock: Clock, lane_of: LaneOf) -> None:
+    def __init__(
+        self, cluster: Cluster, store: Store, clock: Clock, lane_of: EvictionOrdersOf
+    ) -> None:
         """It does nothing before ``run``.
 
         Args:

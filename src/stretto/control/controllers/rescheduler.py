@@ -19,7 +19,7 @@ from stretto.api.types.heads import NO_BYTES, decode_pod_head
 from stretto.api.wire.kinds import EVENT, MOVEMENT, POD
 from stretto.api.wire.meta import OwnerReference
 from stretto.base.clock import Clock
-from stretto.control.controllers.lane import EvictionLane, LaneOf
+from stretto.control.controllers.evictions import EvictionOrders, EvictionOrdersOf
 from stretto.control.controllers.move_plan import (
     DefragPlan,
     Move,
@@ -61,7 +61,7 @@ class Rescheduler:
         self._hints: list[tuple[float, str, str, int]] = []
         self._round = 0
         self._rules: ReschedulingRules | None = None
-        self._lane_of: LaneOf | None = None
+        self._lane_of: EvictionOrdersOf | None = None
         self._wall: Callable[[], float] = lambda: 0.0
         self._due, self._tier = inf, "auto"
         self._engine: CompiledProfile | None = None
@@ -70,7 +70,7 @@ class Rescheduler:
     def run(
         self,
         rules: ReschedulingRules | None,
-        lane_of: LaneOf,
+        lane_of: EvictionOrdersOf,
         clock: Clock,
         tier: str = "auto",
     ) -> None:
@@ -110,7 +110,7 @@ class Rescheduler:
             self._engine = packing_engine(self._cluster)
         return MovePlanner(self._engine, limits, tier).plan(goal)
 
-    def carry_out(self, plan: DefragPlan, lane: EvictionLane, now: float) -> tuple[Move, ...]:
+    def carry_out(self, plan: DefragPlan, lane: EvictionOrders, now: float) -> tuple[Move, ...]:
         """Ask the pods of a plan to leave; returns the moves that were begun."""
         rows = tuple(move.row for move in plan.moves)
         order = EvictionOrder(

@@ -1,13 +1,9 @@
-"""The lane of evictions, and the claims that wait for it.
+"""Evictions, and the claims that wait for them.
 
-Whoever wants pods to leave (preemption here, the reclaim of a queue's share, the rescheduler) hands
-over an order; the pods are asked through the store, one way only, and every answer is taken for
-what it says: *ok* and "gone already" are a promise kept once the pod has ended, *refused* voids
-what waited for it, *unknown* is read back before the pod is asked again.
-
-A preemptor's claim is charged at once, so that nothing else takes the room, and bound when its
-victims have gone. It is void, and its pods are scheduled again, when a victim may not leave, does
-not leave in time, or the node is no longer what it was.
+Preemption, reclaim and the rescheduler hand over orders; all evictions go through one lane
+(``requests``). A preemptor's claim is charged immediately, so that nothing else takes the capacity,
+and bound once its victims are gone. The claim is void, and its pods are scheduled again, if a
+victim may not be evicted, does not end in time, or the node has changed.
 """
 
 from collections import Counter
@@ -16,11 +12,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from stretto.api.wire.kinds import POD
 from stretto.base.failpoints import Failpoint, no_failpoint
-from stretto.control.eviction.in_flight import EvictionInFlight, EvictionsInFlight
 from stretto.control.eviction.judge import PreemptionJudge
 from stretto.control.eviction.nominated_names import NominatedNodeWriter
+from stretto.control.eviction.requests import EvictionRequests
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.queries.fit_after import (
     charge_after_eviction,
@@ -29,7 +24,6 @@ from stretto.state.queries.fit_after import (
 )
 from stretto.state.rows.lifecycle import PodEvent, PodState, step_pods
 from stretto.state.rows.pods import NO_SLOT
-from stretto.state.victims.rules import guard_of
 from stretto.state.work.claims import ConflictCause, Plan, UnitPreemption, Verdict
 from stretto.state.work.evictions import (
     EvictionCause,
@@ -39,22 +33,18 @@ from stretto.state.work.evictions import (
     PendingEviction,
 )
 from stretto.state.work.units import Unit, Units
-from stretto.stores.store import Reply, StatusReason, Store, WriteOutcome
-
-ASK_AGAIN_AFTER: Final = 1.0
-"""Seconds between looks at a pod that was asked to leave without an answer."""
+from stretto.stores.store import Store
 
 Refusals = list[tuple[Unit, tuple[int, ...], ConflictCause]]
 """Units with rows whose claims are void, and why."""
 
 _LEAVES: Final = int(EvictionState.EVICTING)
-_FOR_NOW: Final = frozenset({StatusReason.UNAVAILABLE, StatusReason.INTERNAL, StatusReason.TIMEOUT})
 
 
 class SettledNominations(NamedTuple):
-    """What became of nominations."""
+    """Outcome of nominations."""
 
-    #: Claims whose victims have gone, unit by unit: they can be bound now.
+    #: Claims whose victims are gone, unit by unit: they can be bound now.
     ripe: list[tuple[int, ...]]
     #: Claims that are void.
     refused: Refusals
@@ -74,7 +64,7 @@ DEFAULT_OPTIONS: Final = EvictorOptions()
 
 
 class Evictor:
-    """Asks pods to leave, and keeps the room of those who wait for it."""
+    """Evicts pods, and reserves the capacity for the claims that wait."""
 
     def __init__(
         self,
@@ -84,20 +74,23 @@ class Evictor:
         judge: PreemptionJudge,
         options: EvictorOptions = DEFAULT_OPTIONS,
     ) -> None:
-        """A lane that takes over whoever is leaving on our word already."""
+        """Takes over the evictions that a predecessor has started."""
         #: Evictions so far by outcome: ``asked``, ``refused``, ``unknown``, and causes of refusals.
         self.counts: Counter[str] = Counter()
         self._cluster = cluster
         self._units = units
-        self._store = store
         self._judge = judge
         self._failpoint = options.failpoint
         self._evicts = options.evicts
-        self._evictions = EvictionsInFlight(cluster, store)
+        self._requests = EvictionRequests(
+            cluster,
+            store,
+            self.counts,
+            lambda row: self._eviction_denied(row, ConflictCause.VICTIM_REFUSED),
+            options.failpoint,
+        )
         self._nominees = NominatedNodeWriter(cluster, store)
         self._registry = cluster.evictions
-        #: Rows that must be asked, or asked again.
-        self._open: dict[int, PendingEviction] = {}
         self._void: Refusals = []
         self._followed = -1
         self._adopt()
@@ -105,10 +98,10 @@ class Evictor:
     # ------------------------------------------------------------ taking orders
 
     def commit(self, plan: Plan, verdict: Verdict, now: float) -> Verdict:
-        """Judge the preemptions of a plan; the verdict on its plain claims with theirs added."""
+        """Judge the preemptions of a plan; adds theirs to the verdict on its plain claims."""
         nominated: list[int] = []
         refused: Refusals = []
-        self._judge.budgets.sync()  # what is granted from here on is taken off by ``spend``
+        self._judge.budgets.sync()  # later grants are subtracted by ``spend``
         for wanted in plan.preemptions:
             claims = plan.units[wanted.claims]
             rows = tuple(plan.rows[claims.start : claims.stop].tolist())
@@ -128,10 +121,10 @@ class Evictor:
         )
 
     def order(self, order: EvictionOrder, now: float) -> tuple[int, ...]:
-        """Ask pods to leave for another reason than preemption; returns the rows that are asked.
+        """Evict pods for another reason than preemption; returns the rows that are evicted.
 
-        A pod that is protected, leaves already, or would break a budget (unless the order says
-        that it may) is left out.
+        A pod is left out if it is protected, terminating, or would violate a budget (unless the
+        order permits that).
         """
         asked = []
         budgets = self._judge.budgets
@@ -139,7 +132,7 @@ class Evictor:
         for row, serial in zip(order.rows, order.serials, strict=True):
             if self._cluster.pods.serial[row] != serial:
                 continue
-            if guard_of(self._cluster, self._judge.rules, row, now) is not None:
+            if self._judge.is_protected(row, now):
                 continue
             if row not in order.beyond and budgets.violating([row]):
                 continue
@@ -149,7 +142,7 @@ class Evictor:
         return tuple(asked)
 
     def _grant(self, plan: Plan, wanted: UnitPreemption, now: float) -> None:
-        """Charge the claims, and have the victims asked."""
+        """Charge the claims and queue the evictions of their victims."""
         claims, pods = plan.units[wanted.claims], self._cluster.pods
         for row in wanted.displaced:
             nomination = self._registry.nominations.get(row)
@@ -189,85 +182,22 @@ class Evictor:
         pods = self._cluster.pods
         why = PendingEviction(int(pods.serial[row]), int(pods.slot[row]), cause, reason, beyond)
         self._registry.begin(row, why)
-        self._open[row] = why
+        self._requests.add(row, why)
         pods.log.add(row)
 
     def would_fit(self, row: int, slot: int, gone: Collection[int]) -> bool:
-        """Whether volumes and other pods would let a pod that waits onto a slot without some."""
+        """Whether volumes and inter-pod rules admit a pending pod to a slot without some pods."""
         return self._judge.would_fit(row, slot, gone)
 
     # ------------------------------------------------------------ the lane
 
     def send(self, now: float) -> bool:
-        """Ask whoever has not been asked, and take answers; whether anything moved."""
-        if not self._evicts:
-            return False
-        moved = self._collect_replies(now)
-        due = self._due(now)
-        if due:
-            self._failpoint("evictor.before-write")
-            # One that stays voids what waits for it, and that spares who has not been asked yet.
-            self._evictions.send([EvictionInFlight(row, self._open.pop(row)) for row in due])
-            self._collect_replies(now)
-        return moved or bool(due)
-
-    def _due(self, now: float) -> list[int]:
-        """Rows to ask now, as many as may be under way; who needs no asking is struck off."""
-        pods, room = self._cluster.pods, self._evictions.room
-        due: list[int] = []
-        settled: list[int] = []
-        for row, why in self._open.items():
-            if len(due) >= room:
-                break
-            if why.acknowledged or pods.serial[row] != why.serial:
-                settled.append(row)
-            elif why.retry_at > now:
-                continue
-            elif why.in_doubt and self._is_answered(row, why):
-                settled.append(row)
-            else:
-                due.append(row)
-        for row in settled:
-            del self._open[row]
-        return due
-
-    def _collect_replies(self, now: float) -> bool:
-        """Take the answers that have come; whether there were any."""
-        answers = self._evictions.heard()
-        if answers:
-            self._failpoint("evictor.after-write")
-        for (row, why), reply in answers:
-            if self._cluster.pods.serial[row] == why.serial:  # else it has gone meanwhile
-                self._take(row, why, reply, now)
-        return bool(answers)
-
-    def _is_answered(self, row: int, why: PendingEviction) -> bool:
-        """Whether a pod that was asked without an answer has gone, or is going."""
-        pods = self._cluster.pods
-        record = self._store.get(POD, pods.namespace[row], pods.name[row])
-        if record is None or record.uid != pods.uid[row] or record.deleting:
-            why.acknowledged = True
-            return True
-        return False
-
-    def _take(self, row: int, why: PendingEviction, reply: Reply, now: float) -> None:
-        """Take one answer for what it says."""
-        gone = reply.code is StatusReason.NOT_FOUND or reply.outcome is WriteOutcome.CONFLICT
-        if reply.outcome is WriteOutcome.OK or gone:
-            why.acknowledged = True
-            self.counts["asked"] += 1
-        elif reply.outcome is WriteOutcome.UNKNOWN or _is_for_now(reply):
-            why.in_doubt = reply.outcome is WriteOutcome.UNKNOWN
-            why.retry_at = now + (reply.retry_after or ASK_AGAIN_AFTER)
-            self._open[row] = why
-            self.counts["unknown"] += 1
-        else:
-            self.counts["refused"] += 1
-            self._eviction_denied(row, ConflictCause.VICTIM_REFUSED)
+        """Send evictions that are due and process answers; whether anything happened."""
+        return self._evicts and self._requests.send(now)
 
     def _eviction_denied(self, row: int, cause: ConflictCause) -> None:
-        """A pod may not leave: whoever waits for it waits in vain."""
-        self._open.pop(row, None)
+        """A pod may not be evicted: the claims that wait for it are void."""
+        self._requests.withdraw(row)
         self._registry.cancel(row)
         self._cluster.pods.log.add(row)
         nomination = self._registry.nomination_of(row)
@@ -277,9 +207,9 @@ class Evictor:
     # ------------------------------------------------------------ those who wait
 
     def settle(self, now: float) -> SettledNominations:
-        """Look at the claims that wait: ripe, void, or still waiting.
+        """Check the waiting claims: ready to bind, void, or still waiting.
 
-        Those that wait for victims are looked at when a pod of theirs has changed.
+        Claims that wait for victims are checked when one of their pods has changed.
         """
         changed = self._changed()
         self._registry.sweep(changed)
@@ -294,14 +224,12 @@ class Evictor:
         return SettledNominations(ripe, self._collect_void())
 
     def next_due(self) -> float:
-        """Clock time at which a pod is asked again, a claim stops waiting or is told of again."""
+        """Next deadline: eviction retry, nomination timeout, or write of a nominated node."""
         due = min(self._registry.next_until(), self._nominees.next_due())
-        if self._evicts and self._open and self._evictions.room > 0:
-            due = min(due, *(why.retry_at for why in self._open.values()))
-        return due
+        return min(due, self._requests.next_due()) if self._evicts else due
 
     def _changed(self) -> list[int]:
-        """Rows of the pods that have changed since the last look; all where nobody knows."""
+        """Rows of pods that have changed since the last call; all rows if the log is too short."""
         log, registry = self._cluster.pods.log, self._registry
         changed, self._followed = log.since(self._followed), log.head
         if not registry:
@@ -311,7 +239,7 @@ class Evictor:
         )
 
     def _trouble(self, nomination: Nomination, now: float) -> ConflictCause | None:
-        """Why claims wait in vain, or ``None``."""
+        """Why waiting claims are void, or ``None``."""
         pods = self._cluster.pods
         for row, serial in zip(nomination.rows, nomination.serials, strict=True):
             if pods.serial[row] != serial or int(pods.state[row]) != PodState.NOMINATED:
@@ -332,7 +260,7 @@ class Evictor:
         return self._capacity_problem(nomination)
 
     def _capacity_problem(self, nomination: Nomination) -> ConflictCause | None:
-        """Whether the node would take the claims once everybody who leaves has left."""
+        """Whether the node fits the claims once all pods being evicted are gone."""
         pods = self._cluster.pods
         for row in nomination.rows:
             slot, class_id = int(pods.slot[row]), int(pods.class_id[row])
@@ -346,7 +274,7 @@ class Evictor:
         return None
 
     def _can_bind(self, nomination: Nomination) -> bool:
-        """Whether the claims fit as things are, other claims that wait left aside."""
+        """Whether the claims fit now, without other waiting claims."""
         if nomination.victims:
             return False
         pods, aside = self._cluster.pods, set[int]()
@@ -370,14 +298,14 @@ class Evictor:
         return nomination.rows
 
     def _give_up(self, nomination: Nomination, cause: ConflictCause) -> None:
-        """Claims are void: their room is free, and victims not asked yet stay."""
+        """Claims are void: release their capacity, and withdraw evictions still queued."""
         pods = self._cluster.pods
         self._registry.end(nomination)
         alive = []
         for row, serial in zip(nomination.rows, nomination.serials, strict=True):
             if pods.serial[row] != serial or int(pods.state[row]) != PodState.NOMINATED:
                 continue
-            self._cluster.refund(row)
+            self._cluster.charges.refund(row)
             step_pods(pods.state, np.array([row], np.int64), PodEvent.REJECT)
             alive.append(row)
         self.counts[cause.value] += len(alive)
@@ -386,10 +314,10 @@ class Evictor:
         if nomination.node_written:
             self._nominees.withdraw(alive)
         for row, serial in nomination.victims.items():
-            why = self._open.get(row)
+            why = self._requests.queued(row)
             spared = why is not None and why.serial == serial and not why.in_doubt
             if spared and why is not None and why.retry_at == 0.0:
-                del self._open[row]
+                self._requests.withdraw(row)
                 self._registry.cancel(row)
                 pods.log.add(row)
 
@@ -398,16 +326,9 @@ class Evictor:
         return void
 
     def _adopt(self) -> None:
-        """After a crash nobody knows who was asked: look before asking again."""
+        """After a crash it is unknown which evictions were sent: read each pod first."""
         pods = self._cluster.pods
         for row, why in self._registry.in_progress.items():
             if why.cause is not None and not why.acknowledged and pods.serial[row] == why.serial:
                 why.in_doubt, why.retry_at = True, 0.0
-                self._open[row] = why
-
-
-def _is_for_now(reply: Reply) -> bool:
-    """Whether a "no" speaks of the store and not of the pod."""
-    return reply.code in _FOR_NOW or (
-        reply.code is StatusReason.TOO_MANY_REQUESTS and reply.retry_after is not None
-    )
+                self._requests.add(row, why)

@@ -1,7 +1,7 @@
-"""Judging preemptions: may these pods be asked to leave, and do the claims fit once they have gone?
+"""Judges preemptions: may the victims be evicted, and do the claims fit afterwards?
 
-First claim wins, here as for plain claims: of two shards that want one victim, or the last that a
-disruption budget allows, the binder grants the first.
+The first claim wins, as for plain claims: if two shards want one victim, or the last disruption
+that a budget allows, the binder grants the first.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -17,12 +17,12 @@ from stretto.state.queries.domain_caps import respects_caps
 from stretto.state.queries.fit_after import fits_after_eviction
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.victims.budgets import BudgetLedger
-from stretto.state.victims.rules import EvictionGuard, PreemptionRules, guard_against
+from stretto.state.victims.rules import EvictionGuard, PreemptionRules, guard_against, guard_of
 from stretto.state.work.claims import ConflictCause, Plan, UnitPreemption
 from stretto.state.work.units import Units
 
 Eligible = Callable[[int, int], bool]
-"""(class id, slot) to whether the static filters let the class onto the slot."""
+"""(class id, slot) to whether the static filters admit the class to the slot."""
 
 _DISPATCHED: Final = int(PodState.DISPATCHED)
 _NOMINATED: Final = int(PodState.NOMINATED)
@@ -34,10 +34,10 @@ _CAUSES: Final = {
 
 
 class PodVolumes(Protocol):
-    """What the volumes of pods say of nodes."""
+    """Which nodes the volumes of pods admit."""
 
     def lets(self, row: int, slot: int, gone: Collection[int] = ()) -> bool:
-        """Whether a pod's volumes let it onto a slot now, its own claims and some pods aside."""
+        """Whether a pod's volumes admit it to a slot now, without its own claims and some pods."""
 
 
 class EvictionChecks(NamedTuple):
@@ -52,7 +52,7 @@ class EvictionChecks(NamedTuple):
 
 
 class PreemptionJudge:
-    """Judges preemptions on the cluster as it is now."""
+    """Judges preemptions on the current cluster."""
 
     def __init__(
         self,
@@ -62,10 +62,10 @@ class PreemptionJudge:
         rules: PreemptionRules,
         budgets: BudgetLedger,
     ) -> None:
-        """A judge by a profile's rules."""
+        """A judge with the rules of a profile."""
         #: The rules.
         self.rules = rules
-        #: What is left of the disruption budgets.
+        #: Remaining disruptions of budgets.
         self.budgets = budgets
         self._cluster = cluster
         self._units = units
@@ -73,8 +73,12 @@ class PreemptionJudge:
         self._between = checks.between
         self._volumes = checks.volumes
 
+    def is_protected(self, row: int, now: float) -> bool:
+        """Whether a rule forbids to evict a pod for another reason than preemption."""
+        return guard_of(self._cluster, self.rules, row, now) is not None
+
     def admits(self, row: int, slot: int) -> bool:
-        """Whether the rules let a pod onto a slot once everybody who leaves it has left."""
+        """Whether the rules admit a pod to a slot once all pods being evicted from it are gone."""
         pods = self._cluster.pods
         going = self._victim_rows(slot, int(pods.priority[row]))
         if not self._has_volumes(row, slot, going):
@@ -82,26 +86,26 @@ class PreemptionJudge:
         return self._eligible(int(pods.class_id[row]), slot) and self._stand([row], going)
 
     def would_fit(self, row: int, slot: int, gone: Collection[int]) -> bool:
-        """Whether volumes and other pods would let a pod that waits onto a slot without some."""
+        """Whether volumes and inter-pod rules admit a pending pod to a slot without some pods."""
         class_ids, slots = self._cluster.pods.class_id[[row]], np.array([slot], np.int32)
         return self._has_volumes(row, slot, gone) and self._inter_pod_rules_allow(
             class_ids, slots, gone
         )
 
     def are_ready(self, rows: Sequence[int], aside: Collection[int]) -> bool:
-        """Whether the rules let pods that fit onto their nodes as these are, some others aside."""
+        """Whether the rules admit fitting pods to their nodes now, without some other pods."""
         slots = self._cluster.pods.slot
         has_volumes = (self._has_volumes(row, int(slots[row]), {*aside, row}) for row in rows)
         return all(has_volumes) and self._stand(rows, aside)
 
     def _has_volumes(self, row: int, slot: int, gone: Collection[int]) -> bool:
-        """Whether a pod's volumes let it onto a slot, its own claims and some pods aside."""
+        """Whether a pod's volumes admit it to a slot, without its own claims and some pods."""
         if self._volumes is None or not self._cluster.pods.volumes[row]:
             return True
         return self._volumes.lets(row, slot, gone)
 
     def _stand(self, rows: Sequence[int], gone: Collection[int]) -> bool:
-        """Whether other pods let claimed pods be where they are, some of the others aside."""
+        """Whether inter-pod rules admit claimed pods where they are, without some other pods."""
         pods, index = self._cluster.pods, np.array(rows, np.int64)
         return self._inter_pod_rules_allow(pods.class_id[index], pods.slot[index], {*rows, *gone})
 
@@ -111,24 +115,24 @@ class PreemptionJudge:
         slots: npt.NDArray[np.int32],
         gone: Collection[int],
     ) -> bool:
-        """Whether rules between pods let pods of these classes onto these slots, without some."""
+        """Whether inter-pod rules admit pods of these classes to these slots, without some pods."""
         if self._between is None or not self._is_strict(class_ids):
             return True
         return self._between.hold(class_ids, slots, gone)
 
     def _is_strict(self, class_ids: npt.NDArray[np.int32]) -> bool:
-        """Whether other pods may keep pods of any of these classes from nodes."""
+        """Whether inter-pod rules may exclude pods of any of these classes from nodes."""
         classes = self._cluster.classes
         judged = class_ids[classes.judged[class_ids] > 0]
         return any(classes[class_id].terms.strict for class_id in set(judged.tolist()))
 
     def _victim_rows(self, slot: int, priority: int) -> list[int]:
-        """Rows of lower priority that leave a slot: whom a finder counts as gone."""
+        """Rows of lower priority that are being evicted from a slot, which a finder ignores."""
         priorities = self._cluster.pods.priority
         return [r for r in self._cluster.evictions.on_slot(slot) if priorities[r] < priority]
 
     def problem(self, plan: Plan, wanted: UnitPreemption, now: float) -> ConflictCause | None:
-        """Why a preemption does not hold, or ``None``."""
+        """Why a preemption is void, or ``None``."""
         unit = plan.units[wanted.claims]
         pods = self._cluster.pods
         claims = range(unit.start, unit.stop)
@@ -167,7 +171,7 @@ class PreemptionJudge:
         return None
 
     def _gangs_problem(self, victims: Sequence[int]) -> ConflictCause | None:
-        """A gang leaves whole, or stays large enough."""
+        """Whether each gang is evicted as a whole or stays large enough."""
         leaving, states = self._cluster.evictions, self._cluster.pods.state
         for unit in {self._units.of_row(row) for row in victims}:
             if unit is None or not unit.is_gang:
@@ -182,7 +186,7 @@ class PreemptionJudge:
     def _budget_problem(
         self, victims: Sequence[int], beyond: Iterable[int]
     ) -> ConflictCause | None:
-        """Whether more budgets would break than the plan says."""
+        """Whether more budgets would be violated than the plan states."""
         if not self.budgets:
             return None
         violating = self.budgets.violating(victims)
@@ -191,7 +195,7 @@ class PreemptionJudge:
         return None if len(violating) <= len(set(beyond)) else ConflictCause.BUDGET_EXHAUSTED
 
     def _caps_problem(self, plan: Plan, wanted: UnitPreemption) -> ConflictCause | None:
-        """Whether the claims keep what their unit says of how it is spread."""
+        """Whether the claims satisfy the spread limits of their unit."""
         unit, classes = plan.units[wanted.claims], self._cluster.classes
         class_ids = self._cluster.pods.class_id[plan.rows[unit.start : unit.stop]]
         if not self._cluster.directed and not (classes.special[class_ids] & STAGED).any():
@@ -202,7 +206,7 @@ class PreemptionJudge:
     def _room_problem(
         self, plan: Plan, claims: range, wanted: UnitPreemption
     ) -> ConflictCause | None:
-        """Whether all claims fit their nodes once everybody who leaves has left."""
+        """Whether all claims fit their nodes once all pods being evicted are gone."""
         by_slot: dict[int, list[int]] = {}
         for i in claims:
             by_slot.setdefault(int(plan.slots[i]), []).append(i)
@@ -224,7 +228,7 @@ class PreemptionJudge:
     def _rules_problem(
         self, plan: Plan, claims: range, wanted: UnitPreemption
     ) -> ConflictCause | None:
-        """Whether other pods and volumes let the claims be there once those have left."""
+        """Whether inter-pod and volume rules admit the claims once the victims are gone."""
         pods, rows, slots = self._cluster.pods, plan.rows[claims], plan.slots[claims]
         priority = int(pods.priority[rows].min())
         gone = {*wanted.victims, *wanted.displaced}

@@ -1,8 +1,8 @@
-"""The judge of profiles that decide by pod: a claim holds while every rule of the profile holds.
+"""Judge of profiles that decide pod by pod: a claim holds while every rule of the profile holds.
 
-As long as nothing has changed since the snapshot, its plan stands as it is. Otherwise each claim is
-put to the rules again on the cluster as it is now, in order, so that two shards never break
-together what each has kept alone (anti-affinity, spreading, a claim that one pod may use).
+If nothing has changed since the snapshot, its plan holds. Otherwise each claim is checked again on
+the current cluster, in order, so that two shards cannot violate together a rule that each has
+satisfied (anti-affinity, spreading, a PVC for one pod).
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -23,10 +23,10 @@ from stretto.state.work.units import Units
 
 
 class ParityProfileRules(Protocol):
-    """The rules of a profile that decides by pod."""
+    """The rules of a profile that decides pod by pod."""
 
     def hold(self, claims: Iterable[tuple[int, int]], going: Collection[int] = ()) -> bool:
-        """Whether every rule lets pods (row, slot) there together once some others have gone."""
+        """Whether every rule admits pods (row, slot) together once some others are gone."""
         ...
 
 
@@ -34,12 +34,12 @@ class ParityJudge(PlanJudge):
     """Judges plans by the rules that made them."""
 
     def __init__(self, cluster: Cluster, law: ParityProfileRules, commit: CommitMode) -> None:
-        """A judge that asks the law about claims on a cluster that has moved on."""
+        """A judge that checks claims again if the cluster has changed."""
         super().__init__(cluster, ClaimChecks(anywhere), ConflictMode.FIT, commit)
         self._law = law
 
     def _grant_all(self, plan: Plan) -> bool:
-        """All claims at once where the cluster is as the snapshot was."""
+        """All claims at once if the cluster equals the snapshot."""
         cluster, pods = self._cluster, self._cluster.pods
         if plan.basis != cluster.basis:
             return False
@@ -49,15 +49,15 @@ class ParityJudge(PlanJudge):
         if not sound:
             return False
         special = cluster.classes.special[pods.class_id[plan.rows]] > 0
-        cluster.charge_plain(plan.rows[~special], plan.slots[~special])
+        cluster.charges.charge_plain(plan.rows[~special], plan.slots[~special])
         for i in np.flatnonzero(special).tolist():
-            cluster.charge(int(plan.rows[i]), int(plan.slots[i]))
+            cluster.charges.charge(int(plan.rows[i]), int(plan.slots[i]))
         return True
 
     def _problem(
         self, plan: Plan, i: int, versions: npt.NDArray[np.int64] | None
     ) -> ConflictCause | None:
-        """Why one claim does not hold, or ``None``."""
+        """Why one claim is void, or ``None``."""
         cluster = self._cluster
         row, slot = int(plan.rows[i]), int(plan.slots[i])
         pods, slots = cluster.pods, cluster.ledger.slots
@@ -74,7 +74,7 @@ class ParityJudge(PlanJudge):
 
 
 class ParityPreemptionJudge(PreemptionJudge):
-    """Judges preemptions by the rules that proposed them: every rule, not amounts alone."""
+    """Judges preemptions by all rules of the profile, not only by resources."""
 
     def __init__(
         self,
@@ -84,33 +84,33 @@ class ParityPreemptionJudge(PreemptionJudge):
         rules: PreemptionRules,
         budgets: BudgetLedger,
     ) -> None:
-        """A judge by a profile's rules and the law."""
+        """A judge with the rules of a profile."""
         super().__init__(cluster, units, EvictionChecks(anywhere), rules, budgets)
         self._law = law
 
     def admits(self, row: int, slot: int) -> bool:
-        """Whether every rule lets a pod onto a slot once everybody who leaves it has left."""
+        """Whether every rule admits a pod to a slot once all pods being evicted are gone."""
         return self._law.hold([(row, slot)], self._cluster.evictions.on_slot(slot))
 
     def would_fit(self, row: int, slot: int, gone: Collection[int]) -> bool:
-        """Whether every rule would let a pod that waits onto a slot without some others."""
+        """Whether every rule would admit a pending pod to a slot without some others."""
         return self._law.hold([(row, slot)], gone)
 
     def are_ready(self, rows: Sequence[int], aside: Collection[int]) -> bool:
-        """Whether every rule lets pods onto their nodes as these are: with those who leave."""
+        """Whether every rule admits pods to their nodes now, without some others."""
         slots = self._cluster.pods.slot
         return self._law.hold([(row, int(slots[row])) for row in rows], aside)
 
     def _budget_problem(
         self, victims: Sequence[int], beyond: Iterable[int]
     ) -> ConflictCause | None:
-        """Hard budgets alone: otherwise upstream deletes whoever it has chosen."""
+        """Hard budgets only: otherwise kube-scheduler deletes the victims regardless."""
         return super()._budget_problem(victims, beyond) if self.rules.hard_budgets else None
 
     def _room_problem(
         self, plan: Plan, claims: Iterable[int], wanted: UnitPreemption
     ) -> ConflictCause | None:
-        """Whether every rule lets the pods onto their nodes once everybody who leaves has left."""
+        """Whether every rule admits the pods once all pods being evicted are gone."""
         evictions, slots = self._cluster.evictions, self._cluster.ledger.slots
         asked, going = list[tuple[int, int]](), {*wanted.victims, *wanted.displaced}
         for i in claims:
@@ -123,5 +123,5 @@ class ParityPreemptionJudge(PreemptionJudge):
 
 
 def anywhere(_class: int, _slot: int) -> bool:
-    """Static filters are no matter of their own here."""
+    """Static filters are part of the rules here."""
     return True

@@ -1,13 +1,12 @@
-"""The reporter: tells in the store what waits and why, in a lane that binds never wait for.
+"""Conditions and events of pods: what waits and why.
 
-Pods that wait get the condition ``PodScheduled=False`` and an event ``FailedScheduling`` in
-kube-scheduler's words; both are taken back, or told again, when that changes. What is to be told is
-read off the pods' states, so the lane holds nothing in hand: it coalesces by pod by itself, a burst
-costs it nothing, and what it did not get to is told later. Each call writes a bounded batch, and it
-is called when the decisions of a step have been taken.
+Pending pods get the condition ``PodScheduled=False`` and an event ``FailedScheduling`` in the words
+of kube-scheduler; both are updated when the reason changes. What to report follows from the states
+of pods, so reports coalesce by pod, a burst costs nothing, and unwritten reports come later. Each
+call writes a bounded batch, after the decisions of a step.
 """
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 from zlib import crc32
@@ -16,10 +15,11 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from stretto.api.wire.kinds import EVENT, POD
+from stretto.api.wire.kinds import POD
 from stretto.base.clock import Clock
 from stretto.control.dispatcher.waiting.failures import UnitFailure
 from stretto.control.reporting.complaints import ObjectWarnings
+from stretto.control.reporting.events import EventWriter
 from stretto.control.reporting.held_back import LimitedPods
 from stretto.control.reporting.verdicts import ClassVerdicts
 from stretto.control.reporting.wording import (
@@ -32,39 +32,41 @@ from stretto.control.reporting.wording import (
     PodReport,
     condition_patch,
     event_again,
-    event_body,
     incomplete_reason,
     short_gang_reason,
 )
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.lifecycle import PodState, UnitState
 from stretto.state.work.units import Setback, Units
-from stretto.stores.store import Deletion, Patch, Record, StatusReason, Store, WriteOutcome
+from stretto.stores.lane import AnsweredBatch, Lane, LaneLimits
+from stretto.stores.store import Patch, Record, Store, Verb, Write, WriteOutcome
 
+LANE: Final = LaneLimits(window=256)
+"""Conditions under way."""
 OWN_WRITES: Final = 100_000
-"""Versions of own writes that are remembered until they are seen; beyond that all are forgotten."""
+"""Maximum number of own versions kept until their events arrive; beyond it all are dropped."""
 _TELLING: Final = np.zeros(len(PodState), np.bool_)
 _TELLING[[PodState.UNSCHEDULABLE, PodState.GATED, PodState.BACKOFF, PodState.ABNORMAL]] = True
 
 
 class ReportConfig(msgspec.Struct, frozen=True):
-    """What is told, and how often."""
+    """What is reported, and how often."""
 
     #: Whether pods get conditions.
     conditions: bool = True
-    #: Whether pods that wait get events.
+    #: Whether pending pods get events.
     events: bool = True
-    #: Whether pods that got a node get an event too: one write a pod.
+    #: Whether bound pods get an event too: one write for each pod.
     scheduled: bool = False
     #: Seconds between two batches.
     every: float = 0.25
     #: Pods of one batch.
     at_once: int = 256
-    #: Seconds before a pod that was told of is looked at again.
+    #: Seconds before a reported pod is checked again.
     again_after: float = 10.0
     #: Seconds between two events about one pod.
     event_every: float = 60.0
-    #: Seconds after which events are removed; infinity where the store does that itself.
+    #: Seconds after which events are deleted; infinity if the store does that.
     keep_events: float = 3600.0
 
 
@@ -90,8 +92,8 @@ class Reporter:
         store: Store,
         config: ReportConfig,
     ) -> None:
-        """Start with nothing told."""
-        #: What was written or could not be, by kind: ``condition``, ``event``, ``refused``, ...
+        """Nothing is reported yet."""
+        #: Successes and failures by type: ``condition``, ``event``, ``condition conflict``, ...
         self.counts: Counter[str] = Counter()
         self._cluster = cluster
         self._units = units
@@ -99,29 +101,29 @@ class Reporter:
         self._store = store
         self._config = config
         self._component = min(cluster.config.scheduler_names)
-        #: int64[row]: serial of the pod that was told of last.
+        #: int64[row]: serial of the pod reported last.
         self._told: npt.NDArray[np.int64] = np.zeros(0, np.int64)
-        #: float64[row]: clock time before which a row that was told of is left alone.
+        #: float64[row]: clock time before which a reported row is not checked again.
         self._due: npt.NDArray[np.float64] = np.zeros(0, np.float64)
-        #: bool[row]: its condition says that it waits.
+        #: bool[row]: its condition reports that it waits.
         self._waits: npt.NDArray[np.bool_] = np.zeros(0, np.bool_)
-        #: bool[row]: its condition says that a limit of its queue holds it back.
+        #: bool[row]: its condition reports a limit of its queue.
         self._limited_so_far: npt.NDArray[np.bool_] = np.zeros(0, np.bool_)
-        #: int64[row]: sum of the word that it was told last; 0 where that is not known.
+        #: int64[row]: checksum of the last report; 0 if unknown.
         self._last_reports: npt.NDArray[np.int64] = np.zeros(0, np.int64)
-        #: float64[row]: clock time at which it is read though it was told the same last.
+        #: float64[row]: clock time at which it is read although the report is unchanged.
         self._read_due: npt.NDArray[np.float64] = np.zeros(0, np.float64)
-        #: int32[row]: how often its event was told.
+        #: int32[row]: how often its event was written.
         self._events: npt.NDArray[np.int32] = np.zeros(0, np.int32)
-        #: float64[row]: clock time before which its event is not told again.
+        #: float64[row]: clock time before which its event is not written again.
         self._event_due: npt.NDArray[np.float64] = np.zeros(0, np.float64)
         self._preemption = sources.preemption
         self._held_back = sources.held_back
         self._complaints = ObjectWarnings(cluster, store)
         self._given_up: dict[int, tuple[int, str]] = {}
         self._own_messages: dict[int, tuple[int, str]] = {}
-        self._placed: deque[tuple[int, int]] = deque(maxlen=10_000)
-        self._written: deque[tuple[float, str, str]] = deque()
+        self._conditions: Lane[int, int] = Lane(store, LANE)
+        self._writer = EventWriter(store, self._component, config.keep_events, self.counts)
         self._next = float("-inf")
         self._more = False
         self._forming_at = float("-inf")
@@ -129,14 +131,14 @@ class Reporter:
     # ------------------------------------------------------------ what is heard
 
     def given_up(self, failures: Iterable[UnitFailure]) -> None:
-        """Units were given up: their pods are told why."""
+        """Units were given up: report the reason on their pods."""
         for failure in failures:
             for row in failure.rows:
                 serial = int(self._cluster.pods.serial[row])
                 self._given_up[row] = serial, failure.message
 
     def set_back(self, setbacks: Iterable[Setback]) -> None:
-        """Pods found no place; where a setback has words for each of them, those are told."""
+        """Pods found no node; a setback may carry a message for each of them."""
         serials, late = self._cluster.pods.serial, self._cluster.objects.wait_timeouts
         for setback in setbacks:
             for row in setback.rows if late else ():
@@ -145,47 +147,49 @@ class Reporter:
                 self._own_messages[row] = int(serials[row]), message
 
     def placed(self, rows: npt.NDArray[np.int64]) -> None:
-        """Pods got nodes; where that is told, the oldest are left out when there are too many."""
+        """Pods got nodes; of their events the oldest are dropped if there are too many."""
         if self._config.scheduled and len(rows):
             serials = self._cluster.pods.serial[rows].tolist()
-            self._placed.extend(zip(rows.tolist(), serials, strict=True))
+            self._writer.queue_placed(rows.tolist(), serials)
 
     # ------------------------------------------------------------ what is told
 
     def next_due(self) -> float:
-        """Clock time of the next batch; infinity while nobody is known to wait for it."""
+        """Clock time of the next batch; infinity if nothing is known to be unreported."""
         return self._next if self._more else float("inf")
 
     def report(self, now: float, clock: Clock) -> int:
-        """Write the next batch if its time has come; returns how many pods were told of."""
+        """Write the next batch if it is due; returns the number of pods reported."""
         self._more = now < self._next
         if self._more:
             return 0
         self._next = now + self._config.every
         self._fit()
-        self._expire(now)
+        self._writer.collect()
+        self._writer.expire(now, self._config.at_once)
         batch = self._wanting(now, self._config.at_once)
         told = self._tell(batch, now, clock.now(), at_any_cost=False) if len(batch) else 0
-        if len(batch) == self._config.at_once or self._placed:
+        if len(batch) == self._config.at_once or self._writer.has_placed:
             self._more = True
         if self._config.events:
             told += self._complaints.tell(clock.now())
-        return told + self._report_placed(clock.now())
+        return told + self._report_placed(now, clock.now())
 
     def finish(self, now: float, clock: Clock, limit: int = 10_000) -> int:
-        """Tell what is left, up to a limit: a run has ended, and nobody waits for decisions."""
+        """Report all that is left, up to a limit, at the end of a run."""
         self._fit()
         told, self._forming_at = 0, float("-inf")
         rows = self._wanting(now, limit)
         for low in range(0, len(rows), self._config.at_once):
             batch = rows[low : low + self._config.at_once]
             told += self._tell(batch, now, clock.now(), at_any_cost=True)
-        while self._placed:
-            told += self._report_placed(clock.now())
+        while self._writer.has_placed:
+            told += self._report_placed(now, clock.now())
+        self._writer.collect(wait=True)
         return told
 
     def _wanting(self, now: float, limit: int) -> npt.NDArray[np.int64]:
-        """Rows to look at, up to a limit: those never told of first, then those due again."""
+        """Rows to report, up to a limit: those never reported first, then those due again."""
         pods = self._cluster.pods
         count = pods.length
         states = pods.state[:count]
@@ -202,7 +206,7 @@ class Reporter:
         return rows
 
     def _limited(self, known: npt.NDArray[np.bool_], now: float) -> npt.NDArray[np.int64]:
-        """Rows that limits of their queues hold back, or do no longer."""
+        """Rows that limits of their queues hold back, or no longer do."""
         if self._held_back is None:
             return np.zeros(0, np.int64)
         count = len(known)
@@ -210,7 +214,7 @@ class Reporter:
         return self._held_back.rows(wanted, known & self._limited_so_far[:count])
 
     def _late(self, known: npt.NDArray[np.bool_], now: float) -> npt.NDArray[np.int64]:
-        """Rows that have waited for their volumes in vain, and wait out a delay now."""
+        """Rows that have waited too long for their volumes, and are in back-off."""
         pods, rows = self._cluster.pods, list[int]()
         for row, (serial, _) in self._cluster.objects.wait_timeouts.items():
             unit = self._units.of_row(row) if pods.serial[row] == serial else None
@@ -220,9 +224,9 @@ class Reporter:
         return np.array(rows, np.int64)
 
     def _forming(self, now: float) -> npt.NDArray[np.int64]:
-        """Rows of gangs that lack pods or their PodGroup: they are pending by their states.
+        """Rows of gangs that lack pods or their PodGroup; their state is pending.
 
-        All gangs are gone through, so only once a second.
+        All gangs are visited, therefore only once a second.
         """
         if now < self._forming_at:
             return np.zeros(0, np.int64)
@@ -239,7 +243,7 @@ class Reporter:
         return np.asarray(found[wanting], np.int64)
 
     def _fit(self) -> None:
-        """Follow the number of rows."""
+        """Grow the columns with the number of rows."""
         missing = len(self._cluster.pods.state) - len(self._told)
         if missing <= 0:
             return
@@ -250,7 +254,7 @@ class Reporter:
     def _tell(
         self, rows: npt.NDArray[np.int64], now: float, wall: float, *, at_any_cost: bool
     ) -> int:
-        """Tell of some pods; returns of how many."""
+        """Report some pods; returns how many."""
         pods, words = self._cluster.pods, {}
         fresh = rows[self._told[rows] != pods.serial[rows]]
         self._events[fresh], self._event_due[fresh] = 0, 0.0
@@ -275,7 +279,7 @@ class Reporter:
         return len(found)
 
     def _word(self, row: int, now: float, *, at_any_cost: bool) -> PodReport | None:
-        """What is to be said of a pod; ``None`` for nothing now."""
+        """The report of a pod; ``None`` for nothing now."""
         pods = self._cluster.pods
         state = PodState(int(pods.state[row]))
         if state is PodState.BOUND:
@@ -311,7 +315,7 @@ class Reporter:
         return None
 
     def _needs_report(self, row: int, word: PodReport, now: float) -> bool:
-        """Whether a pod was told something else last, or so long ago that it is read again."""
+        """Whether the report has changed, or is so old that the pod is read again."""
         said = 1 + crc32(f"{word.reason} {word.message}".encode())
         if self._last_reports[row] == said and now < self._read_due[row]:
             return False
@@ -326,7 +330,7 @@ class Reporter:
     def _condition(
         self, about: Sequence[tuple[int, Record, PodReport]], now: float, wall: float
     ) -> None:
-        """Conditions where they differ from what is to be said."""
+        """Write conditions that differ from the report."""
         rows, patches = [], []
         for row, record, word in about:
             if bool(record.node) != word.scheduled:
@@ -338,7 +342,14 @@ class Reporter:
                 patches.append(patch)
         if not patches:
             return
-        for row, reply in zip(rows, self._store.patch_status(POD, patches), strict=True):
+        # The versions of own writes must be known before the next events are read, so that the
+        # scheduler does not take its own condition for a change of the pod.
+        self._conditions.send(Write(Verb.PATCH_STATUS, POD, patches), rows)
+        for batch in self._conditions.answers(0):
+            self._take_conditions(batch, now)
+
+    def _take_conditions(self, batch: AnsweredBatch[int], now: float) -> None:
+        for row, reply in zip(batch.entries, batch.replies, strict=True):
             if reply.outcome is WriteOutcome.OK and reply.record is not None:
                 self.counts["condition"] += 1
                 self._own(reply.record.version)
@@ -358,7 +369,7 @@ class Reporter:
     def _write_events(
         self, about: Sequence[tuple[int, Record, PodReport]], now: float, wall: float
     ) -> None:
-        """One event a pod, told again now and then."""
+        """One event for each pod, repeated at intervals."""
         first: list[tuple[Record, PodReport]] = []
         again: list[Patch] = []
         for row, record, word in about:
@@ -371,50 +382,18 @@ class Reporter:
                 first.append((record, word))
             else:
                 again.append(event_again(record, word, int(self._events[row]), wall))
-        self._create_events(first, now, wall)
-        if again:
-            replies = self._store.patch(EVENT, again)
-            self.counts["event"] += sum(reply.outcome is WriteOutcome.OK for reply in replies)
+        self._writer.create(first, now, wall)
+        self._writer.count_up(again, now, wall)
 
-    def _create_events(
-        self, first: Sequence[tuple[Record, PodReport]], now: float, wall: float
-    ) -> None:
-        if not first:
-            return
-        bodies = [event_body(record, word, self._component, wall) for record, word in first]
-        again = []
-        for (record, word), reply in zip(first, self._store.create(EVENT, bodies), strict=True):
-            if reply.outcome is WriteOutcome.OK and reply.record is not None:
-                self.counts["event"] += 1
-                self._written.append((now, record.namespace, reply.record.name))
-            elif reply.code is StatusReason.ALREADY_EXISTS:  # told before a restart
-                again.append(event_again(record, word, 2, wall))
-            else:
-                self.counts[f"event {reply.outcome.value}"] += 1
-        if again:
-            self._store.patch(EVENT, again)
-
-    def _report_placed(self, wall: float) -> int:
-        """The next pods that got a node."""
+    def _report_placed(self, now: float, wall: float) -> int:
+        """Events of the next pods that got a node."""
         pods = self._cluster.pods
         told: list[tuple[Record, PodReport]] = []
-        while self._placed and len(told) < self._config.at_once:
-            row, serial = self._placed.popleft()
+        for row, serial in self._writer.take_placed(self._config.at_once):
             record = self._record(row) if pods.serial[row] == serial else None
             if record is not None and record.node:
                 key = f"{record.namespace}/{record.name}"
                 message = f"Successfully assigned {key} to {record.node}"
                 told.append((record, PodReport(scheduled=True, message=message)))
-        self._create_events(told, 0.0, wall)
+        self._writer.create(told, now, wall)
         return len(told)
-
-    def _expire(self, now: float) -> None:
-        """Remove events that nobody wants any more."""
-        gone = []
-        while self._written and self._written[0][0] + self._config.keep_events < now:
-            _, space, name = self._written.popleft()
-            gone.append(Deletion(space, name))
-            if len(gone) == self._config.at_once:
-                break
-        if gone:
-            self._store.delete(EVENT, gone)

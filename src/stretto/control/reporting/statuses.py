@@ -1,15 +1,13 @@
-"""Statuses of Queues and PodGroups: what became of them, told in the store.
+"""Statuses of Queues and PodGroups.
 
-A lane beside the decisions: once a second it compares what is to be said with what it said last,
-and writes a bounded batch of patches, those first that say how a group has ended. Nothing waits for
-it: where the store can send without waiting, the answers are taken by a later look. What it does
-not get to is told later; a write that fails is tried again with the next batch.
+Once a second the statuses are computed and compared with those written last. Changes are written in
+a bounded batch; final states of groups come first. Nothing waits for the answers: a later call
+processes them. What does not fit into a batch, or fails, is written with a later one.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from concurrent.futures import Future
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -27,52 +25,42 @@ from stretto.control.dispatcher.waiting.phases import PHASE_OF, GroupFacts, move
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.lifecycle import GroupState
 from stretto.state.work.units import Unit, Units
-from stretto.stores.store import (
-    BeginPatches,
-    Patch,
-    Record,
-    Replies,
-    StatusReason,
-    Store,
-    WriteOutcome,
-)
+from stretto.stores.lane import NEVER, Lane, LaneLimits
+from stretto.stores.store import Patch, StatusReason, Store, Verb, Write, WriteOutcome
 
 EVERY: Final = 1.0
 """Seconds between two batches: statuses are for people and slow controllers."""
 AT_ONCE: Final = 256
 """Patches of one batch."""
+LANE: Final = LaneLimits(window=AT_ONCE)
+"""One round of patches under way: the next is computed once all are answered."""
 LONGEST_PAUSE: Final = 60.0
-"""Seconds before what was refused again and again is told once more; the first pause is a second.
+"""Maximum seconds between attempts at a status that is refused repeatedly; the first wait is one
+second.
 
-A namespace may have gone before its groups, or a webhook may want nothing to be said of them.
+A namespace may be deleted before its groups, or a webhook may refuse the status.
 """
 LOCK: Final = "podgroup-final-op-lock"
-"""Annotation (after Gödel's prefix) by which its binder says that it is about to finish a group."""
+"""Annotation (after Gödel's prefix) by which Gödel's binder locks a group before it finishes it."""
 _PASSING: Final = frozenset({PodGroupPhase.PENDING.value, PodGroupPhase.PRE_SCHEDULING.value})
 _FOR_GOOD: Final = frozenset({StatusReason.NOT_FOUND, StatusReason.INVALID, StatusReason.FORBIDDEN})
-"""Refusals that speak of what is written, and not of the moment."""
+"""Refusals that depend on the content and not on the time."""
 _RAN: Final = (b'"Running"', b'"Succeeded"', b'"Failed"')
 
 
-Look = Callable[[Kind, str, str], Record | None]
-"""An object as it is now; may say that the server does not answer."""
-Batch = list[tuple[Patch, dict[str, Any]]]
-"""Patches, and what each says."""
+class _StatusWrite(NamedTuple):
+    """A status under way."""
 
-
-class _PatchBatch(NamedTuple):
-    """Patches whose answers have not come yet."""
-
-    #: Kind of the objects.
+    #: Kind of the object.
     kind: Kind
-    #: What was sent.
-    batch: Batch
-    #: The answers.
-    answers: Future[Replies]
+    #: Uid of the object.
+    uid: str
+    #: What the status says, to compare with later.
+    said: dict[str, Any]
 
 
 class StatusWriter:
-    """Writes what became of Queues and PodGroups."""
+    """Writes the statuses of Queues and PodGroups."""
 
     def __init__(
         self,
@@ -87,37 +75,32 @@ class StatusWriter:
         ``unanswered_rows`` gives the rows of claims whose binds have no answer yet; the statuses of
         their groups wait.
         """
-        #: What was written or could not be, by kind and outcome.
+        #: Answers by kind and outcome.
         self.counts: Counter[str] = Counter()
         self._cluster = cluster
         self._units = units
         self._dispatcher = dispatcher
         self._store = store
         self._unanswered_rows = unanswered_rows
-        #: What was said last of each object, by uid.
+        #: Status written last, by uid.
         self._told: dict[str, dict[str, Any]] = {}
-        #: Of those that were refused: clock time before which nothing is told, and the pause.
+        #: Refused statuses: clock time of the next attempt, and the wait, by uid.
         self._refused: dict[str, tuple[float, float]] = {}
-        self._begin: BeginPatches | None = getattr(store, "begin_patch_status", None)
-        self._look: Look = getattr(store, "get_at_once", store.get)
-        self._way: list[_PatchBatch] = []
+        self._lane: Lane[str, _StatusWrite] = Lane(store, LANE)
         #: ``minMember`` with which each group was scheduled, by uid.
         self._settled: dict[str, int] = {}
         self._next = float("-inf")
         self._more = False
 
     def next_due(self) -> float:
-        """Clock time of the next batch; infinity while nobody is known to wait for it."""
-        return self._next if self._more and not self._way else float("inf")
+        """Clock time of the next batch; infinity if nothing is known to be unwritten."""
+        return self._next if self._more and not self._lane.unanswered else float("inf")
 
     def report(self, now: float, clock: Clock, *, at_once: bool = False) -> int:
-        """Write the next batch if its time has come; returns how many objects were told of."""
+        """Write the next batch if it is due; returns the number of objects written."""
         self._more = bool(self._cluster.queues or self._cluster.groups)
-        if (
-            not self._heard(now, wait=at_once)
-            or not self._more
-            or (now < self._next and not at_once)
-        ):
+        self._collect(now, wait=at_once)
+        if self._lane.unanswered or not self._more or (now < self._next and not at_once):
             return 0
         self._next = now + EVERY
         stamp = timestamp(clock.now())
@@ -126,41 +109,32 @@ class StatusWriter:
         wanted = [each for each in news if self._may_write(each[1].uid, now)][:AT_ONCE]
         for kind in dict.fromkeys(kind for kind, _, _ in wanted):
             batch = [(patch, said) for each, patch, said in wanted if each is kind]
+            entries = [_StatusWrite(kind, patch.uid, said) for patch, said in batch]
             patches = [patch for patch, _ in batch]
-            if self._begin is not None and not at_once:
-                self._way.append(_PatchBatch(kind, batch, self._begin(kind, patches)))
-            else:
-                self._take(kind, batch, self._store.patch_status(kind, patches), now)
+            self._lane.send(Write(Verb.PATCH_STATUS, kind, patches), entries)
+            self._collect(now, wait=at_once)
         self._more = bool(news)
         return len(wanted)
 
-    def _heard(self, now: float, *, wait: bool) -> bool:
-        """Take the answers to the last batch; whether all have come."""
-        if not wait and not all(sent.answers.done() for sent in self._way):
-            return False
-        way, self._way = self._way, []
-        for sent in way:
-            self._take(sent.kind, sent.batch, sent.answers.result(), now)
-        return True
-
-    def _take(self, kind: Kind, batch: Batch, replies: Replies, now: float) -> None:
-        """Note what was told, and what was not."""
-        for (patch, said), reply in zip(batch, replies, strict=True):
-            self.counts[f"{kind.kind} {reply.outcome.value}"] += 1
-            if reply.outcome is WriteOutcome.OK:
-                self._told[patch.uid] = said
-                self._refused.pop(patch.uid, None)
-            elif reply.code in _FOR_GOOD:
-                _, pause = self._refused.get(patch.uid, (now, EVERY / 2))
-                pause = min(2 * pause, LONGEST_PAUSE)
-                self._refused[patch.uid] = now + pause, pause
+    def _collect(self, now: float, *, wait: bool) -> None:
+        """Process the answers that have arrived; wait for all of them if demanded."""
+        for batch in self._lane.answers(0 if wait else NEVER):
+            for (kind, uid, said), reply in zip(batch.entries, batch.replies, strict=True):
+                self.counts[f"{kind.kind} {reply.outcome.value}"] += 1
+                if reply.outcome is WriteOutcome.OK:
+                    self._told[uid] = said
+                    self._refused.pop(uid, None)
+                elif reply.code in _FOR_GOOD:
+                    _, pause = self._refused.get(uid, (now, EVERY / 2))
+                    pause = min(2 * pause, LONGEST_PAUSE)
+                    self._refused[uid] = now + pause, pause
 
     def _may_write(self, uid: str, now: float) -> bool:
-        """Whether nothing that was refused lately keeps an object from being told of."""
+        """Whether no recent refusal delays the status of an object."""
         return uid not in self._refused or now >= self._refused[uid][0]
 
     def _forget(self) -> None:
-        """Nothing is kept of objects that have gone, once these are the most."""
+        """Drop entries of deleted objects once they are the majority."""
         cluster, kept = self._cluster, len(self._told) + len(self._refused)
         if kept <= 2 * (len(cluster.queues) + len(cluster.groups)) + AT_ONCE:
             return
@@ -173,7 +147,7 @@ class StatusWriter:
     # ------------------------------------------------------------ queues
 
     def _queues(self, stamp: str) -> Iterator[tuple[Kind, Patch, dict[str, Any]]]:
-        """Queues of which there is something new to say."""
+        """Queues whose status has changed."""
         if not self._cluster.queues:
             return
         for facts in self._dispatcher.views.queues():
@@ -191,7 +165,7 @@ class StatusWriter:
     # ------------------------------------------------------------ groups
 
     def _groups(self, now: float, stamp: str) -> Iterator[tuple[Kind, Patch, dict[str, Any]]]:
-        """PodGroups of which there is something new to say."""
+        """PodGroups whose status has changed."""
         still_open = self._unanswered_rows()
         for key, group in self._cluster.groups.items():
             unit = self._units.by_identity.get(group_unit(key))
@@ -223,7 +197,7 @@ class StatusWriter:
             if GroupState.PRE_SCHEDULING in path and not group.status.schedule_start_time:
                 status["scheduleStartTime"] = stamp
             patch = Patch(namespace, name, {"status": status}, uid=uid)
-            if state is GroupState.TIMEOUT:  # not if a binder has locked the group meanwhile
+            if state is GroupState.TIMEOUT:  # not if a binder has locked the group in the meantime
                 patch = replace(patch, version=int(group.metadata.resource_version))
             yield POD_GROUP, patch, news
 
@@ -237,13 +211,13 @@ class StatusWriter:
         return GroupFacts(least, unit.size, len(unit.bound), ran, late, locked)
 
     def _runs(self, unit: Unit) -> bool:
-        """Whether a pod of a unit is known to run or to have ended; asked for few units."""
+        """Whether a pod of a unit runs or has ended; called for few units."""
         pods = self._cluster.pods
         for row in unit.bound:
             try:
-                record = self._look(POD, pods.namespace[row], pods.name[row])
+                record = self._store.get_at_once(POD, pods.namespace[row], pods.name[row])
             except UnreachableError:
-                return False  # what is said now reaches nobody either
+                return False  # the status could not be written either
             if record is not None and any(word in record.body for word in _RAN):
                 return True
         return False
@@ -251,7 +225,7 @@ class StatusWriter:
     def _group_status(
         self, group: PodGroup, unit: Unit | None, facts: GroupFacts, state: GroupState
     ) -> dict[str, Any]:
-        """What is said of a group, conditions and times apart."""
+        """The status of a group without conditions and times."""
         uid = group.metadata.uid
         if state is GroupState.SCHEDULED:
             self._settled.setdefault(uid, facts.min_member)
@@ -263,7 +237,7 @@ class StatusWriter:
     def _owner_warnings(
         self, key: str, group: PodGroup, state: GroupState
     ) -> Iterator[tuple[str, str]]:
-        """(reason, message) of what its owner should know."""
+        """(reason, message) of warnings to the owner."""
         fault = self._dispatcher.views.group_fault(key)
         if fault:
             yield "Contradiction", fault
@@ -277,7 +251,7 @@ class StatusWriter:
     def _workload(
         self, group: PodGroup, facts: GroupFacts, stamp: str
     ) -> Iterator[tuple[Kind, Patch, dict[str, Any]]]:
-        """One of Kubernetes' own groups: one condition says whether it is scheduled."""
+        """A Kubernetes PodGroup: one condition reports whether it is scheduled."""
         meta = group.metadata
         done = facts.ran or facts.bound >= facts.min_member
         said = {"scheduled": done, "bound": facts.bound, "created": facts.created}
@@ -296,12 +270,12 @@ class StatusWriter:
 
 
 def _goes_on(news: tuple[Kind, Patch, dict[str, Any]]) -> bool:
-    """Whether a group may soon have something else to say: it is told of later, perhaps once."""
+    """Whether a group may change again soon: its status is written after the others."""
     return news[2].get("phase") in _PASSING
 
 
 def _written_status(group: PodGroup) -> dict[str, Any]:
-    """What a group's status says already."""
+    """The status that a group has already."""
     status = group.status
     return {"phase": status.phase, "pending": status.pending, "running": status.running}
 
@@ -312,7 +286,7 @@ def _condition(phase: str, reason: str, message: str, stamp: str) -> dict[str, s
 
 
 def _queue_status(facts: QueueFacts) -> dict[str, Any]:
-    """What is said of a queue, its condition apart."""
+    """The status of a queue without its condition."""
     texts: Mapping[str, Any] = {
         "state": facts.state,
         "used": facts.used or None,

@@ -1,11 +1,11 @@
-"""The shards there are, by their Scheduler objects, and which of them live.
+"""Liveness of shards, by the heartbeats on their Scheduler objects.
 
-A shard tells that it lives by changing its object now and then. How long ago that was is measured
-by our own clock from the moment we saw it, so that no clock of another machine, nor a jump of
-ours, declares anybody dead; and a shard that has only just come, or whom we see for the first time,
-has all of its time before it.
+A shard changes its object periodically. The age of a heartbeat is measured by the local monotonic
+clock from the moment it was seen, so that neither the clock of another machine nor a clock jump
+declares a shard dead. A shard that is new or seen for the first time has the full timeout.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -13,15 +13,24 @@ import msgspec
 from stretto.api.types.handover_annotations import heartbeat, scheduler_body
 from stretto.api.wire.kinds import SCHEDULER
 from stretto.base.clock import Clock, timestamp
-from stretto.base.errors import TooOldError
-from stretto.stores.store import Deletion, EventType, Patch, Record, Store, Watch, WriteOutcome
+from stretto.stores.reflector import Reflector
+from stretto.stores.store import (
+    Deletion,
+    EventType,
+    Listing,
+    Patch,
+    Record,
+    Store,
+    WatchEvent,
+    WriteOutcome,
+)
 
 DEAD_AFTER: Final = 120.0
-"""Seconds without a sign of life after which a shard is dead, as in Gödel."""
+"""Seconds without a heartbeat after which a shard is dead, as in Gödel."""
 BEAT_EVERY: Final = 30.0
-"""Seconds between signs of life, as in Gödel."""
+"""Seconds between heartbeats, as in Gödel."""
 AGAIN_AFTER: Final = 2.0
-"""Seconds before a write that failed is tried again."""
+"""Seconds before a failed write is retried."""
 
 
 class ShardMember(msgspec.Struct):
@@ -29,13 +38,13 @@ class ShardMember(msgspec.Struct):
 
     #: Its name.
     name: str
-    #: Its number, by which the dispatcher knows it; never another's.
+    #: Its number in the dispatcher; never reused.
     number: int
-    #: Its object as it was seen last; ``None`` once that is gone.
+    #: Last record of its object; ``None`` once that is deleted.
     record: Record | None
-    #: Clock time at which it was last seen to change.
+    #: Clock time of the last change.
     seen_at: float
-    #: Whether it lives.
+    #: Whether it is alive.
     alive: bool = True
 
 
@@ -43,30 +52,27 @@ class ShardFleet:
     """Follows the Scheduler objects."""
 
     def __init__(self, store: Store, dead_after: float = DEAD_AFTER) -> None:
-        """A fleet of which nothing is known yet."""
+        """An empty fleet; the first ``poll`` lists."""
         #: Every shard ever seen, by name.
         self.members: dict[str, ShardMember] = {}
         self._store = store
         self._dead_after = dead_after
-        self._watch: Watch | None = None
+        self._reflector = Reflector(store, SCHEDULER, self)
         self._remove_dead_at: dict[str, float] = {}
 
     def alive(self) -> list[ShardMember]:
-        """Those who live, by number."""
+        """Live shards, by number."""
         return [member for member in self.members.values() if member.alive]
 
     def is_alive(self, name: str) -> bool:
-        """Whether there is such a shard and it lives."""
+        """Whether the shard exists and is alive."""
         member = self.members.get(name)
         return member is not None and member.alive
 
     def poll(self, now: float) -> bool:
-        """Follow the objects and the time; whether somebody came, died or rose again."""
+        """Update liveness; True if any shard joined, expired or recovered."""
         before = {name: member.alive for name, member in self.members.items()}
-        if self._watch is None:
-            self._list(now)
-        else:
-            self._follow(self._watch, now)
+        self._reflector.poll(now)
         for member in self.members.values():
             is_late = now - member.seen_at >= self._dead_after
             member.alive = member.record is not None and not is_late
@@ -75,33 +81,26 @@ class ShardFleet:
         return before != {name: member.alive for name, member in self.members.items()}
 
     def next_due(self) -> float:
-        """Clock time at which the next shard dies, if it gives no sign of life."""
+        """Clock time at which the next shard expires without a heartbeat."""
         return min((m.seen_at + self._dead_after for m in self.alive()), default=float("inf"))
 
-    def _list(self, now: float) -> None:
-        listing = self._store.list(SCHEDULER)
-        for record in listing.records:
-            self._see(record, now)
-        present = {record.name for record in listing.records}
-        for member in self.members.values():
-            if member.name not in present:
-                member.record = None
-        self._watch = self._store.watch(SCHEDULER, listing.version)
+    def known(self) -> Mapping[str, Record]:
+        """Last records of existing Scheduler objects, by uid."""
+        records = (member.record for member in self.members.values())
+        return {record.uid: record for record in records if record is not None}
 
-    def _follow(self, watch: Watch, now: float) -> None:
-        try:
-            events = watch.poll()
-        except TooOldError:
-            watch.close()
-            self._list(now)
-            return
+    def apply(self, events: Sequence[WatchEvent], now: float) -> None:
+        """Process changes of Scheduler objects."""
         for event in events:
             if event.type is EventType.DELETED:
                 member = self.members.get(event.record.name)
                 if member is not None:
                     member.record = None
-            elif event.type is not EventType.BOOKMARK:
+            else:
                 self._see(event.record, now)
+
+    def listed(self, listing: Listing) -> None:
+        """Nothing to do: the differences were applied."""
 
     def _see(self, record: Record, now: float) -> None:
         member = self.members.get(record.name)
@@ -111,7 +110,7 @@ class ShardFleet:
             member.record, member.seen_at = record, now
 
     def _remove_dead(self, member: ShardMember, now: float) -> None:
-        """Remove the object of a dead shard, unless it has changed after all."""
+        """Delete the object of a dead shard, unless it has changed in the meantime."""
         record = member.record
         if record is None or self._remove_dead_at.get(member.name, now) > now:
             return
@@ -120,10 +119,10 @@ class ShardFleet:
 
 
 class ShardHeartbeat:
-    """Registers one shard, and tells that it lives."""
+    """Registers one shard and writes its heartbeat."""
 
     def __init__(self, store: Store, name: str, clock: Clock, every: float = BEAT_EVERY) -> None:
-        """A heart that has not beaten yet."""
+        """The first heartbeat is due immediately."""
         self._store = store
         self._name = name
         self._clock = clock
@@ -131,11 +130,11 @@ class ShardHeartbeat:
         self._next = float("-inf")
 
     def next_due(self) -> float:
-        """Clock time of the next beat."""
+        """Clock time of the next heartbeat."""
         return self._next
 
     def beat(self, now: float) -> None:
-        """Tell that the shard lives, if it is time; the object is made where it is missing."""
+        """Write the heartbeat if it is due; the object is created if it is missing."""
         if now < self._next:
             return
         self._next = now + self._every

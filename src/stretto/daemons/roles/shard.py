@@ -111,7 +111,7 @@ class ShardView(StoreView):
     @property
     def capabilities(self) -> Capabilities:
         """Nobody here waits for volumes: the binder does."""
-        return msgspec.structs.replace(self._inner.capabilities, completes_claims=False)
+        return msgspec.structs.replace(super().capabilities, completes_claims=False)
 
     def patch(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
         """Change parts of objects; what volumes need is assumed here and written by the binder."""

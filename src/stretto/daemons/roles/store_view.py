@@ -11,6 +11,7 @@ store: a pod that is kept back a while comes later, without any change.
 
 import heapq
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from typing import Any, Final
 
 import msgspec
@@ -25,8 +26,11 @@ from stretto.base.clock import Clock
 from stretto.base.errors import InputError
 from stretto.daemons.roles.node_shares import NodeOwners
 from stretto.daemons.roles.watches import EmptyWatch, MappedWatch
+from stretto.stores.capabilities import Capabilities
+from stretto.stores.immediate import answered
 from stretto.stores.store import (
     EVERYTHING,
+    Bind,
     EventType,
     Listing,
     ListOptions,
@@ -36,8 +40,10 @@ from stretto.stores.store import (
     Reply,
     StatusReason,
     Store,
+    UnitReplies,
     Watch,
     WatchEvent,
+    Write,
     WriteOutcome,
 )
 from stretto.stores.wrapper import StoreWrapper
@@ -160,13 +166,24 @@ class StoreView(StoreWrapper):
         self._version = max(self._version, listing.version * SCALE)
         return replace(listing, records=[e.record for e in events], version=self._version)
 
-    def watch(self, kind: Kind, since: int) -> Watch:
-        """Changes of a kind after a version."""
+    @property
+    def capabilities(self) -> Capabilities:
+        """Those of the inner store, as far as they hold for pods as the role sees them."""
+        return replace(
+            self._inner.capabilities,
+            binds_units=False,
+            counts_disruptions=False,
+            notifies=False,
+            answers_later=False,
+        )
+
+    def watch(self, kind: Kind, since: int, selection: ListOptions = EVERYTHING) -> Watch:
+        """Changes of the selected objects of a kind after a version."""
         if kind is POD:
-            return MappedWatch(self._inner.watch(kind, since // SCALE), self.events)
+            return MappedWatch(self._inner.watch(kind, since // SCALE, selection), self.events)
         if kind is QUEUE and not self.keeps_queues:
             return EmptyWatch()
-        watch = self._inner.watch(kind, since)
+        watch = self._inner.watch(kind, since, selection)
         return MappedWatch(watch, self.owners.noted) if kind is NODE else watch
 
     def next_due(self) -> float:
@@ -208,6 +225,19 @@ class StoreView(StoreWrapper):
         sent = [each for each in patches if not self._is_early(each)]
         replies = iter(self._inner.patch_status(kind, self._narrow(sent)) if sent else ())
         return [EARLY if self._is_early(each) else _wide_reply(next(replies)) for each in patches]
+
+    def begin(self, write: Write) -> Future[Replies]:
+        """Perform a batch of writes as the role does; the future is finished."""
+        return answered(self, write)
+
+    def bind_units(self, units: Sequence[Sequence[Bind]]) -> UnitReplies:
+        """Bind pods one by one."""
+        replies = iter(self.bind([bind for unit in units for bind in unit]))
+        return [[next(replies) for _ in unit] for unit in units]
+
+    def allowances(self) -> Mapping[str, int]:
+        """Empty: the role counts budgets itself."""
+        return {}
 
     def hand(self, bodies: Mapping[str, Mapping[str, Any]], *, whole: bool = False) -> Replies:
         """Pass pods on by what is written about them, if they are as they were seen last.

@@ -1,10 +1,11 @@
-"""Taking a recording: a store is listed, then listened to, and everything goes to a file.
+"""Records a store to a file: a list of its objects, then their changes.
 
-The store is only read. A watch that is too old (the server forgot, the network was away) is made
-good by a fresh list, and what differs is written as changes of that second.
+The store is only read. If a watch is too old (the server dropped its history, the network failed),
+the differences from a fresh list are written as changes of that second.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, Final
 
 import msgspec
@@ -12,40 +13,81 @@ import msgspec
 from stretto.api.kinds.table import recorded_kinds, word_of
 from stretto.api.wire.kinds import Kind
 from stretto.base.clock import Clock
-from stretto.base.errors import TooOldError
 from stretto.inputs.objects.recordings import ChangeType, RecordingWriter
+from stretto.stores.reflector import Reflector, follow
 from stretto.stores.render import render
-from stretto.stores.store import EventType, Record, Store, Watch
+from stretto.stores.store import EventType, Listing, Record, Store, WatchEvent
 
 NAP: Final = 0.2
-"""Seconds between looks at watches that had nothing to say."""
+"""Seconds between polls of idle watches."""
 
 Told = Callable[[float, int], None]
-"""Told of the seconds so far and of the changes kept."""
+"""Called with the seconds so far and the number of changes written."""
 
 _Entry = tuple[ChangeType, Kind, dict[str, Any]]
 
 
+class _KindTape:
+    """The records of one kind, and its changes since the last look."""
+
+    def __init__(self, kind: Kind) -> None:
+        #: The kind.
+        self.kind = kind
+        #: Last record of each object, by uid.
+        self.records: dict[str, Record] = {}
+        #: Changes since they were last taken; none before ``begin``.
+        self.changes: list[_Entry] = []
+        self._has_begun = False
+
+    def begin(self) -> list[Record]:
+        """Note changes from now on; the records by namespace and name."""
+        self._has_begun = True
+        return sorted(self.records.values(), key=attrgetter("namespace", "name"))
+
+    def known(self) -> Mapping[str, Record]:
+        """Uid to last record."""
+        return self.records
+
+    def apply(self, events: Sequence[WatchEvent], now: float) -> None:
+        """Keep the records and note the changes."""
+        del now
+        for event in events:
+            record = event.record
+            if event.type is EventType.DELETED:
+                self.records.pop(record.uid, None)
+            else:
+                self.records[record.uid] = record
+            if self._has_begun:
+                self.changes.append((ChangeType(event.type.name), self.kind, _body(record)))
+
+    def listed(self, listing: Listing) -> None:
+        """Nothing to do: the differences were applied."""
+
+    def take(self) -> list[_Entry]:
+        """The changes since the last call."""
+        taken, self.changes = self.changes, []
+        return taken
+
+
 class RecordingSession:
-    """One recording in the making."""
+    """One recording in progress."""
 
     def __init__(self, store: Store, writer: RecordingWriter, clock: Clock) -> None:
-        """Keep what the store holds now."""
-        self._store, self._writer, self._clock = store, writer, clock
+        """Write the current objects of the store."""
+        self._writer, self._clock = writer, clock
         self._start = clock.monotonic()
-        self._known: dict[Kind, dict[str, Record]] = {}
-        self._watches: dict[Kind, Watch] = {}
-        #: Objects that were there at the start.
+        self._tapes = [_KindTape(kind) for kind in recorded_kinds()]
+        self._reflectors = [Reflector(store, tape.kind, tape) for tape in self._tapes]
+        self._unsubscribe = follow(store, self._reflectors)
+        #: Objects that existed at the start.
         self.objects: int = 0
-        #: Changes kept so far.
+        #: Changes written so far.
         self.changes: int = 0
-        self._kinds = recorded_kinds()
-        for kind in self._kinds:
-            listing = store.list(kind)
-            self._known[kind] = {record.uid: record for record in listing.records}
-            writer.there((kind, _body(record)) for record in listing.records)
-            self.objects += len(listing.records)
-            self._watches[kind] = store.watch(kind, listing.version)
+        for tape, reflector in zip(self._tapes, self._reflectors, strict=True):
+            reflector.poll(0.0)
+            records = tape.begin()
+            writer.there((tape.kind, _body(record)) for record in records)
+            self.objects += len(records)
         writer.begun()
 
     @property
@@ -54,7 +96,7 @@ class RecordingSession:
         return self._clock.monotonic() - self._start
 
     def run(self, longest: float, told: Told, check: Callable[[], None] = lambda: None) -> None:
-        """Listen for so many seconds, or until ``check`` raises; the end is written either way."""
+        """Record for so many seconds, or until ``check`` raises; the end is written either way."""
         try:
             while (left := longest - self.seconds) > 0:
                 check()
@@ -64,52 +106,24 @@ class RecordingSession:
             self.look()
         finally:
             self._writer.end(self.seconds)
-            for watch in self._watches.values():
-                watch.close()
+            self._unsubscribe()
+            for reflector in self._reflectors:
+                reflector.close()
 
     def look(self) -> int:
-        """Keep what has changed since the last look; returns how many changes."""
-        entries = [entry for kind in self._kinds for entry in self._news(kind)]
+        """Write what has changed since the last look; returns how many changes."""
+        for reflector in self._reflectors:
+            if reflector.is_due(0.0):
+                reflector.poll(self.seconds)
+        entries = [entry for tape in self._tapes for entry in tape.take()]
         if entries:
             self._writer.changed(self.seconds, entries)
         self.changes += len(entries)
         return len(entries)
 
-    def _news(self, kind: Kind) -> list[_Entry]:
-        try:
-            events = self._watches[kind].poll()
-        except TooOldError:
-            return list(self._relisted(kind))
-        known, found = self._known[kind], list[_Entry]()
-        for event in events:
-            record = event.record
-            if event.type is EventType.BOOKMARK:
-                continue
-            if event.type is EventType.DELETED:
-                known.pop(record.uid, None)
-            else:
-                known[record.uid] = record
-            found.append((ChangeType(event.type.name), kind, _body(record)))
-        return found
-
-    def _relisted(self, kind: Kind) -> Iterator[_Entry]:
-        """What a fresh list says that was missed, and a watch from there."""
-        listing = self._store.list(kind)
-        before, now = self._known[kind], {record.uid: record for record in listing.records}
-        for uid in before.keys() - now.keys():
-            yield ChangeType.DELETED, kind, _body(before[uid])
-        for uid, record in now.items():
-            if uid not in before:
-                yield ChangeType.ADDED, kind, _body(record)
-            elif record.version != before[uid].version:
-                yield ChangeType.MODIFIED, kind, _body(record)
-        self._known[kind] = now
-        self._watches[kind].close()
-        self._watches[kind] = self._store.watch(kind, listing.version)
-
 
 def _body(record: Record) -> dict[str, Any]:
-    """An object as its clients see it."""
+    """The object as clients see it."""
     body: dict[str, Any] = msgspec.json.decode(render(record))
     return body
 

@@ -19,9 +19,9 @@ from stretto.api.wire.kinds import (
     Kind,
 )
 from stretto.state.cluster.cluster import Cluster
+from stretto.state.ingest.ingest import Ingest
 from stretto.state.ingest.node_reports import apply_movements, apply_reports
 from stretto.state.ingest.nodes_and_groups import apply_workload_groups
-from stretto.state.ingest.ingest import Ingest
 from stretto.state.ingest.queues import apply_queues
 from stretto.stores.store import WatchEvent
 

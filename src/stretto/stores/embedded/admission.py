@@ -1,8 +1,7 @@
-"""What may become an object: the checks before a create or a change.
+"""Checks before a create or a change.
 
-They ask only what the store itself relies on (size, well-formed heads and labels, names, kind);
-that a pod makes sense is for its reader to judge. A body that fails is refused alone, with the
-path.
+They cover only what the store relies on (size, well-formed heads and labels, names, kind); readers
+of a pod judge the rest. An invalid body fails alone, with the path of the field.
 """
 
 from functools import lru_cache
@@ -20,9 +19,9 @@ from stretto.stores.embedded.disruption import decode_budget
 from stretto.stores.facts import decode_facts, decode_pod_facts
 
 DEFAULT_NAMESPACE: Final = "default"
-"""Where namespaced objects go that name no namespace, as everywhere in Kubernetes."""
+"""Namespace of namespaced objects that name none, as everywhere in Kubernetes."""
 SUFFIX_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
-"""Letters of made-up name endings: Kubernetes' choice, in which no word can be spelled."""
+"""Letters of generated suffixes: Kubernetes' choice, which spells no words."""
 
 
 _LABELS: Final = msgspec.json.Decoder(dict[str, str] | None)
@@ -30,7 +29,7 @@ _LABELS: Final = msgspec.json.Decoder(dict[str, str] | None)
 
 @lru_cache(maxsize=1 << 14)
 def are_labels(raw: bytes) -> bool:
-    """Whether raw labels are texts; pods of one template have the same, so answers are kept."""
+    """Whether raw labels are strings; cached, because pods of one template have equal labels."""
     try:
         if raw:
             _LABELS.decode(raw)
@@ -40,17 +39,17 @@ def are_labels(raw: bytes) -> bool:
 
 
 def decode_pod(body: bytes) -> PodHead:
-    """A new pod's head; size, JSON and the fields that the store relies on are checked."""
+    """The head of a new pod; checks size, JSON and the fields that the store relies on."""
     if len(body) > MAX_BYTES:
         measured(body, "pod")
     head = decode_pod_head(body)
     if not are_labels(bytes(head.metadata.labels)):
-        decode_pod_facts(body)  # says what is wrong with them
+        decode_pod_facts(body)  # raises an error with the field
     return head
 
 
 def decode_object(kind: Kind, body: bytes) -> ObjectHead:
-    """Any other new object's head."""
+    """The head of any other new object."""
     head = decode_object_head(measured(body, "object"))
     if head.kind and head.kind != kind.kind:
         raise InputError("object.kind", head.kind, kind.kind)
@@ -63,7 +62,7 @@ def decode_object(kind: Kind, body: bytes) -> ObjectHead:
 
 
 def decode_changed(kind: Kind, body: bytes) -> PodHead | ObjectHead:
-    """The head of an object after a change: all that deletion and selection rely on is checked."""
+    """The head of a changed object; checks all that deletion and selection rely on."""
     if kind != POD:
         return decode_object(kind, body)
     head = decode_pod(measured(body, "pod"))
@@ -72,7 +71,7 @@ def decode_changed(kind: Kind, body: bytes) -> PodHead | ObjectHead:
 
 
 def place_of(kind: Kind, name: str, head: PodHead | ObjectHead, rng: Rng) -> tuple[str, str]:
-    """Namespace and name of a new object; a missing name is made from ``generateName``."""
+    """Namespace and name of a new object; a missing name is generated from ``generateName``."""
     name = name or generated_name(head, rng)
     if not is_dns_subdomain(name):
         dns_subdomain(name, f"{kind.kind.lower()}.metadata.name")
@@ -89,6 +88,6 @@ def place_of(kind: Kind, name: str, head: PodHead | ObjectHead, rng: Rng) -> tup
 
 
 def generated_name(head: PodHead | ObjectHead, rng: Rng) -> str:
-    """A name from ``generateName`` and five letters; the empty text where that is not given."""
+    """A name from ``generateName`` and five letters; empty if there is no ``generateName``."""
     prefix = head.metadata.generate_name
     return prefix and prefix + "".join([rng.choice(SUFFIX_LETTERS) for _ in range(5)])

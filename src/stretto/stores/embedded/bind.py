@@ -1,7 +1,6 @@
-"""Drafting the two verbs of pods: binds, alone or a whole unit together, and evictions.
+"""Drafts of binds, single or for a whole unit, and of evictions.
 
-Binding is the hot path of the store: runs of pods at once, no copy of a body, records of a few
-words.
+Binding is the hot path of the store: many pods at once, no copy of a body, small records.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +26,7 @@ from stretto.stores.store import (
 
 
 def draft_binds(draft: TableDraft, binds: Sequence[Bind], nodes: Mapping[str, Record]) -> Replies:
-    """Bind pods to nodes, each for itself."""
+    """Bind pods to nodes, one by one."""
     if len(binds) >= WORTHWHILE:
         bound = _bind_all(draft, binds, nodes)
         if bound is not None:
@@ -36,7 +35,7 @@ def draft_binds(draft: TableDraft, binds: Sequence[Bind], nodes: Mapping[str, Re
 
 
 def _bind_one(draft: TableDraft, bind: Bind, nodes: Mapping[str, Record]) -> Reply:
-    """Bind one pod, or say why it cannot be bound."""
+    """Bind one pod, or return why it cannot be bound."""
     old = draft.find(bind.namespace, bind.name)
     if old is None:
         return not_found(draft, bind.namespace, bind.name)
@@ -52,7 +51,7 @@ def _bind_one(draft: TableDraft, bind: Bind, nodes: Mapping[str, Record]) -> Rep
 def _bind_all(
     draft: TableDraft, binds: Sequence[Bind], nodes: Mapping[str, Record]
 ) -> Replies | None:
-    """Bind pods of one namespace that all can be bound; ``None`` where one of them cannot."""
+    """Bind pods of one namespace if all of them can be bound; otherwise ``None``."""
     namespaces = {bind.namespace for bind in binds}
     if len(namespaces) != 1:
         return None
@@ -68,15 +67,14 @@ def _bind_all(
         return None
     versions = range(draft.version + 1, draft.version + 1 + len(binds))
     records = list(map(_bound, olds, binds, versions))
-    draft.staged.setdefault(namespace, {}).update(zip(names, records, strict=True))
-    draft.events += map(WatchEvent, repeat(EventType.MODIFIED), records, repeat(None), repeat(True))
-    draft.olds += olds
-    draft.version = versions[-1]
+    modified = repeat(EventType.MODIFIED)
+    events = list(map(WatchEvent, modified, records, repeat(None), repeat(True)))
+    draft.put_all(namespace, names, events, list(olds))
     return list(map(Reply, repeat(WriteOutcome.OK), repeat(StatusReason.NONE), repeat(""), records))
 
 
 def _bound(old: Record, bind: Bind, version: int) -> Record:
-    """A pod's record once it is bound; the body stays shared."""
+    """The record of a bound pod; the body stays shared."""
     notes = None if bind.annotations is None else dict(bind.annotations)
     return Record(
         POD, old.namespace, old.name, old.uid, version, old.body, bind.node, notes, old.created
@@ -86,7 +84,7 @@ def _bound(old: Record, bind: Bind, version: int) -> Record:
 def draft_units(
     draft: TableDraft, units: Sequence[Sequence[Bind]], nodes: Mapping[str, Record]
 ) -> UnitReplies:
-    """Bind units, each with all of its pods or with none."""
+    """Bind units, each as a whole or not at all."""
     bound = _bind_all(draft, [bind for unit in units for bind in unit], nodes)
     if bound is not None:
         ends = accumulate(map(len, units), initial=0)
@@ -96,7 +94,7 @@ def draft_units(
         mark = len(draft.events)
         replies = draft_binds(draft, unit, nodes)
         failed = None
-        if len(draft.events) < mark + len(unit):  # one of them at least makes no new record
+        if len(draft.events) < mark + len(unit):  # at least one of them creates no new record
             failed = next(
                 (reply for reply in replies if reply.outcome is not WriteOutcome.OK), None
             )
@@ -110,7 +108,7 @@ def draft_units(
 def draft_evictions(
     draft: TableDraft, evictions: Sequence[Eviction], budgets: DisruptionBudgets, now: str
 ) -> Replies:
-    """Let pods go as far as their disruption budgets allow."""
+    """Evict pods as far as their disruption budgets allow."""
     replies: Replies = []
     for eviction in evictions:
         old = draft.find(eviction.namespace, eviction.name)
@@ -130,7 +128,7 @@ def draft_evictions(
 
 
 def _not_bound(bind: Bind, old: Record) -> Reply:
-    """The answer to a bind of a pod that has a node or leaves, or to a node that is not there."""
+    """The answer to a bind of a bound or terminating pod, or to a node that does not exist."""
     if old.node == bind.node:
         return Reply(WriteOutcome.OK, record=old)
     if old.node or old.deleting:
@@ -147,7 +145,7 @@ def _namesake(old: Record) -> Reply:
 
 
 def _unit_refused(reply: Reply, failed: Reply) -> Reply:
-    """The answer to a pod that could have been bound, but not its whole unit."""
+    """The answer to a pod that could be bound, although its unit could not."""
     if reply.outcome is not WriteOutcome.OK:
         return reply
     text = f"not bound, because its unit could not be bound as a whole: {failed.message}"

@@ -1,4 +1,4 @@
-"""Drafting new objects: a hot path of the store. A pod is decoded here once, for everybody."""
+"""Drafts of new objects: a hot path of the store. Each pod is decoded once, here."""
 
 from collections.abc import Sequence
 from itertools import repeat
@@ -21,6 +21,7 @@ from stretto.stores.embedded.admission import (
 from stretto.stores.embedded.table import TableDraft
 from stretto.stores.embedded.templates import TemplateCache
 from stretto.stores.embedded.update import invalid
+from stretto.stores.generation import first_generation
 from stretto.stores.store import (
     EventType,
     Record,
@@ -32,10 +33,10 @@ from stretto.stores.store import (
 )
 
 NAME_TRIES: Final = 8
-"""How often a made-up name is made anew when it is taken, as an API server does."""
+"""Attempts to generate an unused name, as in an API server."""
 
 IDENTITY_CHARS: Final = 24
-"""Characters of a uid that all objects of a store share; the version at birth follows."""
+"""Characters of a uid that all objects of a store share; the creation version follows."""
 
 
 _ENDS: Final = [f"{number:03x}" for number in range(1 << 12)]
@@ -43,15 +44,15 @@ _ENDS: Final = [f"{number:03x}" for number in range(1 << 12)]
 
 
 class CreateSettings(msgspec.Struct, frozen=True, gc=False):
-    """What new objects get from their store."""
+    """What the store assigns to new objects."""
 
     #: First characters of every uid.
     identity: str
     #: RFC 3339 time.
     created: str
-    #: Where endings of made-up names come from.
+    #: Source of suffixes of generated names.
     rng: Rng
-    #: What reads the pods.
+    #: Decodes the pods.
     patterns: TemplateCache
 
 
@@ -62,12 +63,12 @@ class CreatedObjects(NamedTuple):
     names: Sequence[str]
     #: Their JSON.
     bodies: Sequence[bytes]
-    #: What was read of each pod; ``None`` for other kinds.
+    #: Decoded head of each pod; ``None`` for other kinds.
     heads: Sequence[PodHead | None]
 
 
 def draft_creates(draft: TableDraft, bodies: Sequence[bytes], birth: CreateSettings) -> Replies:
-    """Add objects. A uid is the store's identity and a version, which no other object ever has."""
+    """Create objects. A uid is the store's identity and a version, hence unique."""
     if draft.table.kind == POD and len(bodies) >= WORTHWHILE:
         drafted_at_once = _draft_pods(draft, bodies, birth)
         if drafted_at_once is not None:
@@ -76,8 +77,9 @@ def draft_creates(draft: TableDraft, bodies: Sequence[bytes], birth: CreateSetti
 
 
 def _draft_one(draft: TableDraft, body: bytes, birth: CreateSettings) -> Reply:
-    """Add one object, or say why it cannot be added."""
+    """Create one object, or return why it cannot be created."""
     kind, pod = draft.table.kind, None
+    body = first_generation(kind, body)
     head: PodHead | ObjectHead
     try:
         if kind == POD:
@@ -102,7 +104,7 @@ def _draft_one(draft: TableDraft, body: bytes, birth: CreateSettings) -> Reply:
 def _draft_pods(
     draft: TableDraft, bodies: Sequence[bytes], birth: CreateSettings
 ) -> Replies | None:
-    """Add sound pods of one namespace, all of them new; ``None`` where they are anything else."""
+    """Create valid pods of one namespace, all new; ``None`` if any of them is anything else."""
     try:
         names, heads = birth.patterns.read(bodies)
     except InputError:
@@ -112,6 +114,8 @@ def _draft_pods(
     if len(namespaces) != 1 or not all(names) or not all(map(_is_sound, unchecked)):
         return None
     if any(meta.deletion_timestamp for meta in apart):
+        return None
+    if any(b'"generation"' in body for body in bodies):
         return None
     namespace = namespaces.pop() or DEFAULT_NAMESPACE
     taken = draft.table.spaces.get(namespace, {})
@@ -127,9 +131,9 @@ def _add(
     born: CreatedObjects,
     deleting: str = "",
 ) -> Replies:
-    """Add objects whose names are free.
+    """Create objects whose names are unused.
 
-    All of them are born terminating where ``deleting`` says since when.
+    If ``deleting`` is set, they are created with that deletionTimestamp.
     """
     versions = range(draft.version + 1, draft.version + 1 + len(born.names))
     nodes = ["" if pod is None else pod.spec.node_name for pod in born.heads]
@@ -148,15 +152,13 @@ def _add(
             repeat(deleting),
         )
     )
-    draft.staged.setdefault(namespace, {}).update(zip(born.names, records, strict=True))
-    draft.events += map(WatchEvent, repeat(EventType.ADDED), records, born.heads)
-    draft.olds += repeat(None, len(records))
-    draft.version += len(records)
+    events = list(map(WatchEvent, repeat(EventType.ADDED), records, born.heads))
+    draft.put_all(namespace, born.names, events, [None] * len(records))
     return list(map(Reply, repeat(WriteOutcome.OK), repeat(StatusReason.NONE), repeat(""), records))
 
 
 def _uids(identity: str, versions: range) -> list[str]:
-    """The uids of objects born at versions in a row, of which many begin alike."""
+    """The uids of objects created at consecutive versions, many of which share a prefix."""
     found: list[str] = []
     for page in range(versions.start >> 12, (versions.stop + 4095) >> 12):
         front, first = f"{identity}{page:09x}", page << 12
@@ -166,12 +168,12 @@ def _uids(identity: str, versions: range) -> list[str]:
 
 
 def _is_sound(name: str) -> bool:
-    """Whether a head names its pod well, or names none because many pods share it."""
+    """Whether a head has a valid name, or none because many pods share the head."""
     return not name or is_dns_subdomain(name)
 
 
 def _free_name(draft: TableDraft, namespace: str, head: PodHead | ObjectHead, rng: Rng) -> str:
-    """Another made-up name, or the empty text where all tries were taken."""
+    """Another generated name; empty if all attempts collided."""
     for _ in range(NAME_TRIES):
         name = generated_name(head, rng)
         if draft.find(namespace, name) is None:

@@ -1,8 +1,8 @@
-"""Disruption budgets: how many pods of a set may be down at once by our own doing.
+"""Disruption budgets: how many pods of a set may be disrupted at once.
 
-An API server leaves the counting to a controller and reads its status; here the live pods are
-counted when an eviction asks, and the counts are kept up from the pods' history, so that the next
-eviction costs only what has changed. Rules and words are those of Kubernetes' ``policy/v1``.
+An API server leaves the counting to a controller and reads the budget's status. Here the live pods
+are counted at the first eviction, and the counts follow the history of pods, so that later
+evictions cost only what has changed. Rules and messages are those of Kubernetes' ``policy/v1``.
 """
 
 import re
@@ -25,29 +25,29 @@ _PERCENT: Final = re.compile(r"[0-9]{1,3}%")
 _POLICIES: Final = (None, "IfHealthyBudget", "AlwaysAllow")
 _OVER: Final = ("Succeeded", "Failed")
 _UNPROTECTED: Final = (*_OVER, "Pending")
-"""Phases in which a pod serves nobody: Kubernetes evicts it without asking a budget."""
+"""Phases in which Kubernetes evicts a pod without a budget check."""
 
 Scale = Callable[[str, OwnerFacts], int | None]
-"""How many pods an owner in a namespace wants; ``None`` where the store does not know it."""
+"""Desired pods of an owner in a namespace; ``None`` if the store does not have the owner."""
 
 
 class _BudgetBody(msgspec.Struct, frozen=True, gc=False):
-    """The part of a budget object that matters here."""
+    """The fields of a PodDisruptionBudget that are used."""
 
-    #: The budget; absent, as Kubernetes allows, it covers no pod.
+    #: The spec; without one, as Kubernetes allows, the budget covers no pod.
     spec: PodDisruptionBudgetSpec = PodDisruptionBudgetSpec()
 
 
 class CompiledBudget(msgspec.Struct, frozen=True, gc=False):
-    """A budget that has been checked and compiled."""
+    """A validated and compiled budget."""
 
     #: The spec as written.
     spec: PodDisruptionBudgetSpec
-    #: Which pods of the namespace it covers.
+    #: Selects covered pods of the namespace.
     selector: Selector
 
     def desired(self, expected: int) -> int:
-        """How many of the expected pods must stay healthy; all, where the spec says nothing."""
+        """How many of the expected pods must stay healthy; all by default."""
         if self.spec.max_unavailable is not None:
             return max(0, expected - _share(self.spec.max_unavailable, expected))
         if self.spec.min_available is not None:
@@ -59,7 +59,11 @@ _DECODER: Final = msgspec.json.Decoder(_BudgetBody)
 
 
 def decode_budget(body: bytes) -> CompiledBudget:
-    """A budget's JSON, checked as an API server does; bad ones are refused with the path."""
+    """A budget from JSON, validated as by an API server.
+
+    Raises:
+        InputError: a field is invalid; the error has its path.
+    """
     try:
         spec = _DECODER.decode(body).spec
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
@@ -83,7 +87,7 @@ def decode_budget(body: bytes) -> CompiledBudget:
 
 
 def _check_amount(field: str, amount: int | str | None) -> None:
-    """Refuse what is neither a count nor a percentage up to 100."""
+    """Refuse anything but a count or a percentage up to 100."""
     if amount is None or (isinstance(amount, int) and amount >= 0):
         return
     if isinstance(amount, str) and _PERCENT.fullmatch(amount) and int(amount[:-1]) <= 100:
@@ -101,16 +105,16 @@ def _share(amount: int | str, whole: int) -> int:
 
 
 class _CoveredPod(msgspec.Struct, frozen=True, gc=False):
-    """A covered pod, as the counts see it."""
+    """A covered pod, as it is counted."""
 
-    #: Whether it serves.
+    #: Whether it is healthy.
     healthy: bool
-    #: Who manages it, if anybody.
+    #: Its managing owner, if there is one.
     owner: OwnerFacts | None
 
 
 class _BudgetTally:
-    """One budget's covered pods as of a position in the pods' history."""
+    """The covered pods of one budget as of a position in the history of pods."""
 
     def __init__(self, record: Record) -> None:
         #: The budget's record when it was compiled.
@@ -119,17 +123,17 @@ class _BudgetTally:
         self.budget = decode_budget(record.body)
         #: How many of the covered pods are healthy.
         self.healthy = 0
-        #: How many covered pods each owner has.
+        #: Number of covered pods by owner.
         self.owners: Counter[OwnerFacts | None] = Counter()
-        #: Evicted pods that no known owner counts and whose place no new pod has taken: they
-        #: stay expected, or a budget of "one may be down" would let all go, one by one.
+        #: Evicted pods without a known owner that no new pod has replaced. They
+        #: stay expected; otherwise maxUnavailable 1 would allow to evict all pods, one by one.
         self.owed = 0
-        #: How far the pods' history has been read; before its start where all must be counted.
+        #: Position in the history of pods; before its start if all must be counted.
         self.position = -1
         self._pods: dict[str, _CoveredPod] = {}
 
     def catch_up(self, pods: ObjectTable) -> None:
-        """Bring the counts up to the pods as they are now."""
+        """Update the counts to the current pods."""
         history = pods.history
         start = self.position - history.dropped
         if start < 0:
@@ -153,7 +157,7 @@ class _BudgetTally:
         return self.budget.selector.matches(facts.metadata.labels or {})
 
     def put(self, uid: str, pod: _CoveredPod | None) -> _CoveredPod | None:
-        """Count a pod as it is now, or no more where it is ``None``; the pod as it was counted."""
+        """Count the current state of a pod, or remove it if ``None``; returns the old count."""
         old = self._pods.pop(uid, None)
         if old is not None:
             self.healthy -= old.healthy
@@ -176,7 +180,7 @@ class _BudgetTally:
             self.owed = max(0, self.owed - 1)
 
     def _count(self, record: Record, facts: PodRecordFacts | None) -> None:
-        """Count a pod as it is now; one that is covered no more, or over, is left out."""
+        """Count the current state of a pod; one that is not covered or has ended is left out."""
         if facts is None or facts.phase in _OVER or not self.covers(facts):
             self.put(record.uid, None)
             return
@@ -186,17 +190,17 @@ class _BudgetTally:
 
 
 class DisruptionBudgets:
-    """Answers whether a pod may be evicted, from live pods and the budgets of its namespace."""
+    """Decides whether a pod may be evicted, from live pods and the budgets of its namespace."""
 
     def __init__(self, pods: ObjectTable, budgets: ObjectTable, scale: Scale) -> None:
-        """``scale`` says how many pods an owner wants."""
+        """``scale`` gives the desired pods of an owner."""
         self._pods = pods
         self._budgets = budgets
         self._scale = scale
         self._tallies: dict[str, _BudgetTally] = {}
 
     def refusal(self, pod: Record) -> Reply | None:
-        """Why the pod may not be evicted now, or ``None`` when it may."""
+        """Why the pod may not be evicted now, or ``None``."""
         facts = _facts(pod)
         if facts is None or _is_unprotected(pod, facts):
             return None
@@ -212,7 +216,7 @@ class DisruptionBudgets:
         return self._overdrawn(tallies[0], pod, facts) if tallies else None
 
     def spend(self, pod: Record) -> None:
-        """The pod is being evicted: later evictions count it as down."""
+        """The pod is being evicted: later evictions count it as disrupted."""
         for budget in self._budgets.spaces.get(pod.namespace, {}).values():
             tally = self._tallies.get(budget.uid)
             counted = None if tally is None else tally.put(pod.uid, None)
@@ -224,7 +228,7 @@ class DisruptionBudgets:
                 tally.owed += 1
 
     def allowances(self) -> dict[str, int]:
-        """How many more pods each budget lets go now, by its uid; one that is broken lets none."""
+        """Disruptions that each budget allows now, by uid; an invalid budget allows none."""
         found: dict[str, int] = {}
         for namespace in self._budgets.spaces:
             try:
@@ -238,11 +242,11 @@ class DisruptionBudgets:
         return found
 
     def forget(self) -> None:
-        """Count everything again: an eviction that was spent did not happen."""
+        """Count everything again: a counted eviction was not committed."""
         self._tallies.clear()
 
     def _of(self, namespace: str) -> list[_BudgetTally]:
-        """The tallies of a namespace's budgets, up to date; those of gone budgets are dropped."""
+        """Current tallies of a namespace's budgets; those of deleted budgets are dropped."""
         tallies, new = [], False
         records = self._budgets.spaces.get(namespace, {}).values()
         for record in records:
@@ -260,7 +264,7 @@ class DisruptionBudgets:
         return sum(len(space) for space in self._budgets.spaces.values())
 
     def _overdrawn(self, tally: _BudgetTally, pod: Record, facts: PodRecordFacts) -> Reply | None:
-        """The 429 of a budget that is used up."""
+        """The 429 answer of an exhausted budget."""
         healthy, expected = tally.healthy, self._expected(tally)
         desired = tally.budget.desired(expected)
         if facts.ready is False:
@@ -278,7 +282,7 @@ class DisruptionBudgets:
         )
 
     def _expected(self, tally: _BudgetTally) -> int:
-        """Pods that the owners want; of those without a known owner, the live and the owed ones."""
+        """Desired pods of known owners; of others the live pods and those still expected."""
         expected = tally.owed
         for owner, count in tally.owners.items():
             wanted = self._wanted(tally.record.namespace, owner)
@@ -286,12 +290,12 @@ class DisruptionBudgets:
         return expected
 
     def _wanted(self, namespace: str, owner: OwnerFacts | None) -> int | None:
-        """How many pods an owner wants; ``None`` where there is none or nobody knows."""
+        """Desired pods of an owner; ``None`` if there is none or it is unknown."""
         return None if owner is None else self._scale(namespace, owner)
 
 
 def _facts(record: Record) -> PodRecordFacts | None:
-    """A pod's facts; ``None`` for one that cannot be read: it must not stop the others."""
+    """A pod's facts; ``None`` if it is unreadable: it must not block the others."""
     try:
         return decode_pod_facts(record.body)
     except InputError:
@@ -299,7 +303,7 @@ def _facts(record: Record) -> PodRecordFacts | None:
 
 
 def _is_healthy(record: Record, facts: PodRecordFacts) -> bool:
-    """Whether a pod serves: bound, wanted, and nobody says that it is not ready."""
+    """Whether a pod is healthy: bound, not terminating, and not reported as unready."""
     return bool(record.node) and not record.deleting and facts.ready is not False
 
 

@@ -1,20 +1,23 @@
-"""The recent changes of one kind, kept within a bound, and the watches that read them.
+"""The recent changes of one kind, within a bound, and the watches that read them.
 
-Nothing is kept for a watch: it is only a position in the one list of events. So a slow reader costs
-no memory; once what it has not read is dropped, it is told so and must list afresh.
+A watch is only a position in the shared list of events, so a slow reader costs no memory. Once an
+unread event has been dropped, the watch raises ``TooOldError`` and its reader must list again.
 """
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import attrgetter
-from typing import Final
+from typing import Final, NamedTuple
 
+from msgspec.structs import replace
+
+from stretto.api.wire.kinds import Kind
 from stretto.base.errors import TooOldError
-from stretto.stores.store import WatchEvent
+from stretto.stores.store import EventType, Record, WatchEvent
 
 HISTORY: Final = 1 << 15
-"""Events kept for each kind unless told otherwise: 40 MB of pods' heads, and two thirds of a second
-at 50,000 changes a second for a reader that is busy with something else."""
+"""Default number of events kept for each kind: 40 MB of pod heads, and two thirds of a second at
+50,000 changes a second for a reader that is busy elsewhere."""
 
 _VERSION: Final = attrgetter("record.version")
 
@@ -22,79 +25,166 @@ _VERSION: Final = attrgetter("record.version")
 class EventHistory:
     """Events of one kind, oldest first, with rising versions."""
 
-    __slots__ = ("dropped", "events", "floor", "limit")
+    __slots__ = ("dropped", "events", "floor", "limit", "olds")
 
     def __init__(self, limit: int, floor: int) -> None:
-        """Keep at least the last ``limit`` events; nothing is known of versions up to ``floor``."""
-        #: The events that are still kept.
+        """Keep at least the last ``limit`` events; changes up to version ``floor`` are unknown."""
+        #: The events that are kept.
         self.events: list[WatchEvent] = []
-        #: How many events came before the first that is kept.
+        #: For each event the record that it replaced or deleted; ``None`` if it added one.
+        self.olds: list[Record | None] = []
+        #: How many events were dropped before the first that is kept.
         self.dropped = 0
-        #: Version up to which changes are no longer known; a watch may start here or later.
+        #: Version up to which changes are unknown; a watch may start here or later.
         self.floor = floor
         #: How many events are kept at least.
         self.limit = limit
 
     @property
     def end(self) -> int:
-        """The position behind the newest event."""
+        """The position after the newest event."""
         return self.dropped + len(self.events)
 
-    def extend(self, events: Sequence[WatchEvent]) -> None:
-        """Add changes and drop the oldest; who reads after every write keeps up with any batch.
+    def extend(self, events: Sequence[WatchEvent], olds: Sequence[Record | None]) -> None:
+        """Add changes with the records that they replaced, and drop the oldest.
 
-        An eighth more than the limit is kept, so that dropping is done rarely and in bulk.
+        A watch that polls after every write keeps up with batches of any size. An eighth more than
+        the limit is kept, so that events are dropped rarely and in bulk.
         """
         excess = len(self.events) - self.limit
         if excess > self.limit >> 3:
             self.floor = self.events[excess - 1].record.version
             self.dropped += excess
-            del self.events[:excess]
+            del self.events[:excess], self.olds[:excess]
         self.events.extend(events)
+        self.olds.extend(olds)
 
     def forget(self, version: int) -> None:
-        """Drop everything: every watch so far is too old, even one that had read it all."""
+        """Drop everything: every open watch is too old, even one that has read all events."""
         self.dropped = self.end + 1
         self.events.clear()
+        self.olds.clear()
         self.floor = version
 
     def position(self, since: int) -> int:
-        """Where a watch after version ``since`` starts; before ``dropped`` where that is gone."""
+        """Where a watch after version ``since`` starts; before ``dropped`` if that is gone."""
         if since < self.floor:
             return self.dropped - 1
         return self.dropped + bisect_right(self.events, since, key=_VERSION)
 
 
 class HistoryWatch:
-    """A watch: a position in a history."""
+    """A watch of all objects: a position in a history."""
 
     __slots__ = ("_closed", "_history", "_position", "_since")
 
     def __init__(self, history: EventHistory, since: int, position: int) -> None:
         self._history = history
-        #: Version asked for, then that of the newest event read: for the message only.
+        #: Version requested, then that of the newest event read: for the error message.
         self._since = since
         self._position = position
         self._closed = False
 
     def poll(self, limit: int = 4096) -> list[WatchEvent]:
-        """The next changes, oldest first, at most ``limit``; empty when there are none now.
+        """The next changes, oldest first, at most ``limit``; empty if there are none.
 
         Raises:
             TooOldError: the next change is no longer kept.
         """
         if self._closed:
             return []
-        history = self._history
-        start = self._position - history.dropped
-        if start < 0:
-            raise TooOldError(str(self._since), str(history.floor))
-        batch = history.events[start : start + limit]
+        start = self._start()
+        batch = self._history.events[start : start + limit]
         if batch:
-            self._position += len(batch)
-            self._since = batch[-1].record.version
+            self._advance(batch)
         return batch
 
     def close(self) -> None:
         """Stop watching."""
         self._closed = True
+
+    def _start(self) -> int:
+        """Index of the next event.
+
+        Raises:
+            TooOldError: the next change is no longer kept.
+        """
+        start = self._position - self._history.dropped
+        if start < 0:
+            raise TooOldError(str(self._since), str(self._history.floor))
+        return start
+
+    def _advance(self, batch: Sequence[WatchEvent]) -> None:
+        self._position += len(batch)
+        self._since = batch[-1].record.version
+
+
+class Selected(NamedTuple):
+    """What a watch of a selection yields."""
+
+    #: The kind that is watched.
+    kind: Kind
+    #: Whether a record is selected.
+    matches: Callable[[Record], bool]
+    #: Current version of the store, for bookmarks; ``None``: no bookmarks.
+    newest: Callable[[], int] | None = None
+
+
+class SelectedWatch(HistoryWatch):
+    """A watch of selected objects, with bookmarks if requested."""
+
+    __slots__ = ("_bookmark", "_kind", "_matches", "_newest")
+
+    def __init__(self, history: EventHistory, since: int, position: int, asked: Selected) -> None:
+        super().__init__(history, since, position)
+        self._kind = asked.kind
+        self._matches = asked.matches
+        self._newest = asked.newest
+        self._bookmark = self._since
+
+    def poll(self, limit: int = 4096) -> list[WatchEvent]:
+        """The next changes of selected objects; empty if there are none.
+
+        Raises:
+            TooOldError: the next change is no longer kept.
+        """
+        found: list[WatchEvent] = []
+        while not self._closed and len(found) < limit:
+            start = self._start()
+            history = self._history
+            stop = start + limit - len(found)
+            batch = history.events[start:stop]
+            if not batch:
+                break
+            for event, old in zip(batch, history.olds[start:stop], strict=True):
+                seen = selected_event(event, old, self._matches)
+                if seen is not None:
+                    found.append(seen)
+            self._advance(batch)
+        if not found and self._newest is not None and not self._closed:
+            return self._bookmarks(self._newest())
+        return found
+
+    def _bookmarks(self, version: int) -> list[WatchEvent]:
+        """A bookmark at the store's version, unless the last one has it."""
+        if version <= self._bookmark:
+            return []
+        self._bookmark = version
+        return [WatchEvent(EventType.BOOKMARK, Record(self._kind, "", "", "", version, b"{}"))]
+
+
+def selected_event(
+    event: WatchEvent, old: Record | None, matches: Callable[[Record], bool]
+) -> WatchEvent | None:
+    """A change as a watch of a selection sees it; ``None`` if the selection is not affected."""
+    before = old is not None and matches(old)
+    after = event.type is not EventType.DELETED and matches(event.record)
+    if event.type is EventType.DELETED:
+        return event if before else None
+    if before and after:
+        return event
+    if after:
+        return WatchEvent(EventType.ADDED, event.record, event.head)
+    if before and old is not None:
+        return WatchEvent(EventType.DELETED, replace(old, version=event.record.version))
+    return None

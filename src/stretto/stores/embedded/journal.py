@@ -1,7 +1,7 @@
-"""What makes writes durable: one transaction, and so one fsync, for each write call.
+"""Makes writes durable: one transaction, hence one fsync, for each write call.
 
-A journal answers for the whole call: all of it is on disk, or none, or it is not known. After an
-unknown end it takes no more writes, because the memory above could no longer be trusted.
+A call is stored completely, not at all, or its outcome is unknown. After an unknown outcome the
+journal accepts no more writes, because memory and file may differ.
 """
 
 import re
@@ -46,14 +46,14 @@ _ENCODE: Final = msgspec.json.Encoder().encode
 _DECODE_NOTES: Final = msgspec.json.Decoder(dict[str, str]).decode
 
 Rows = dict[str, list[Sequence[Any]]]
-"""Statement -> rows to run it with."""
+"""Statement to rows to run it with."""
 
 
 class SqliteJournal:
-    """A store's file: written draft by draft, read once when it is opened."""
+    """The file of a store: written draft by draft, read once when it is opened."""
 
     def __init__(self, path: Path, identity: str) -> None:
-        """Open a file, or begin one with this identity.
+        """Open a file, or create one with this identity.
 
         Raises:
             InputError: the path cannot be used, or holds something else.
@@ -66,9 +66,9 @@ class SqliteJournal:
             meta = dict(self._connection.execute("SELECT key, value FROM meta"))
             if not meta:
                 meta = {"identity": identity, "version": 0}
-                # One statement: half of it must not survive a kill.
-                words = [word for item in meta.items() for word in item]
-                self._connection.execute("INSERT INTO meta VALUES (?, ?), (?, ?)", words)
+                # One statement: a kill must not leave half of it.
+                values = [value for item in meta.items() for value in item]
+                self._connection.execute("INSERT INTO meta VALUES (?, ?), (?, ?)", values)
             self._kinds = {kind: key for key, kind in _kinds(self._connection).items()}
         except sqlite3.Error as error:
             self._connection.close()
@@ -81,7 +81,7 @@ class SqliteJournal:
     # ---------------------------------------------------------------- reading
 
     def records(self) -> Iterator[Record]:
-        """All objects, in the order in which they were made.
+        """All objects, in the order of creation.
 
         Raises:
             InputError: the file is damaged.
@@ -94,10 +94,10 @@ class SqliteJournal:
     # ---------------------------------------------------------------- writing
 
     def write(self, draft: TableDraft) -> None:
-        """Keep all changes of a draft or none.
+        """Store all changes of a draft or none.
 
         Raises:
-            JournalError: the draft was not kept, or may not have been (an unknown outcome).
+            JournalError: the draft was not stored, or possibly (an unknown outcome).
         """
         if self._failed:
             raise JournalError(Reply(WriteOutcome.REFUSED, StatusReason.UNAVAILABLE, self._failed))
@@ -121,10 +121,10 @@ class SqliteJournal:
         self._run(rows, draft.version)
 
     def load(self, records: Sequence[Record]) -> None:
-        """Keep many records as they are; records that share a body share it in the file too.
+        """Store records unchanged; records that share a body share it in the file too.
 
         Raises:
-            JournalError: they were not kept.
+            JournalError: they were not stored.
         """
         execute = self._connection.execute
         last = execute("SELECT max(id) FROM objects WHERE id < 0").fetchone()[0]
@@ -152,11 +152,11 @@ class SqliteJournal:
         self._run(rows, version)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._connection.close()
 
     def _change(self, rows: Rows, old: Record, new: Record) -> None:
-        """The rows of a change: a body is written only where it changed."""
+        """The rows of a change: a body is written only if it changed."""
         key = self._key(new.uid)
         if new.body is not old.body:
             row = (new.version, new.deleting, new.body, key)
@@ -180,13 +180,13 @@ class SqliteJournal:
             self._end(reply.message if reply.outcome is WriteOutcome.UNKNOWN else "")
             raise JournalError(reply) from error
         except BaseException:
-            # An interrupt: what was committed is on disk, and the memory above does not have it.
+            # An interrupt: what was committed is on disk and missing from memory.
             self._end("" if connection.in_transaction else "a write was interrupted")
             raise
         self.version = version
 
     def _end(self, failed: str) -> None:
-        """Take back the open transaction; where that fails too, take no more writes."""
+        """Roll the open transaction back; if that fails too, accept no more writes."""
         try:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
@@ -204,14 +204,14 @@ class SqliteJournal:
         return key
 
     def _own_key(self, uid: str) -> int | None:
-        """The version at birth that a uid of this store ends in; ``None`` for another's."""
+        """The creation version in a uid of this store; ``None`` for another store's uid."""
         birth = uid[IDENTITY_CHARS:]
         if uid[:IDENTITY_CHARS] != self.identity or not _is_create(birth):
             return None
         return int(birth, 16)
 
     def _kind_key(self, kind: Kind) -> int:
-        """The key of a kind; a kind's first object waits for a transaction that notes the kind."""
+        """The key of a kind; the first object of a kind costs a transaction that adds the kind."""
         key = self._kinds.get(kind)
         if key is None:
             key = len(self._kinds) + 1
@@ -222,7 +222,7 @@ class SqliteJournal:
 
 
 def read_records(connection: sqlite3.Connection) -> Iterator[Record]:
-    """All objects of a store's file, in the order in which they were made.
+    """All objects of a store's file, in the order of creation.
 
     Raises:
         sqlite3.Error: the file is damaged.
@@ -230,8 +230,8 @@ def read_records(connection: sqlite3.Connection) -> Iterator[Record]:
     kinds = _kinds(connection)
     identity = connection.execute("SELECT value FROM meta WHERE key = 'identity'").fetchone()[0]
     bodies = dict(connection.execute("SELECT id, body FROM bodies"))
-    words: dict[str, str] = {}
-    same = words.setdefault  # a million rows name few namespaces, times and nodes
+    known: dict[str, str] = {}
+    same = known.setdefault  # a million rows contain few namespaces, times and nodes
     for row in connection.execute(_READ):
         key, kind, namespace, name, uid, version, created, deleting, shared, body = row[:10]
         bound, node, notes = row[10:]
@@ -256,7 +256,7 @@ def _kinds(connection: sqlite3.Connection) -> dict[int, Kind]:
 
 
 def _rank(statement: str) -> int:
-    """Objects are written before their bindings, and dropped last."""
+    """Objects are written before their bindings, and deleted last."""
     return _ORDER.index(statement) if statement in _ORDER else -1
 
 

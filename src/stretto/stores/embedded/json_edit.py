@@ -1,7 +1,7 @@
-"""Changes to raw JSON that keep what they do not touch, byte for byte.
+"""Changes of raw JSON that keep all other bytes.
 
-An object is opened only along the path that changes; every other sub-tree stays raw. So fields
-that we do not know survive, with their order and the spelling of their numbers.
+An object is decoded only along the path that changes; every other sub-tree stays raw. Unknown
+fields survive, with their order and number formats.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from stretto.stores.render import annotation_fields
 from stretto.stores.store import Record
 
 Fields = dict[str, msgspec.Raw]
-"""A JSON object with its values unread."""
+"""A JSON object with raw values."""
 
 _DECODER: Final = msgspec.json.Decoder(Fields)
 _ENCODER: Final = msgspec.json.Encoder()
@@ -37,7 +37,7 @@ def merged(body: bytes | msgspec.Raw, patch: Mapping[str, Any]) -> bytes:
 
 
 def _after(fields: Fields, patch: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields after a merge patch: what it touches as it will be written, all else unread."""
+    """Fields after a merge patch: changed values as they are written, others raw."""
     made = cast("dict[str, Any]", fields)
     for key, value in patch.items():
         if value is None:
@@ -56,7 +56,7 @@ def is_object(value: msgspec.Raw) -> bool:
 
 
 def with_status_of(body: bytes, old: bytes) -> bytes:
-    """A new body with the status of the old one: an update leaves the status alone."""
+    """A new body with the status of the old one."""
     fields, before = fields_of(body), fields_of(old)
     status = before.get("status")
     if status is None and "status" not in fields:
@@ -71,10 +71,10 @@ def with_status_of(body: bytes, old: bytes) -> bytes:
 
 
 def status_change(kind: Kind, patch: Mapping[str, Any]) -> dict[str, Any]:
-    """The part of a patch that a write of the status takes over.
+    """The part of a patch that a status write applies.
 
-    An API server lets writers of a pod's status change its annotations in the same write; that is
-    how Gödel's components hand pods over.
+    An API server lets a status write of a pod change its annotations; Gödel's components hand pods
+    over that way.
     """
     change = {key: value for key, value in patch.items() if key == "status"}
     notes = (patch.get("metadata") or {}).get("annotations") if kind is POD else None
@@ -82,5 +82,5 @@ def status_change(kind: Kind, patch: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_annotations(record: Record) -> bytes:
-    """The body with the annotations that the bind wrote put in."""
+    """The body with the annotations of the bind merged in."""
     return set_fields(record.body, annotation_fields(record))

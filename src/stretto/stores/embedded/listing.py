@@ -1,4 +1,4 @@
-"""Lists: which records a selection means, and pages that stay as they were at the first."""
+"""Lists: which records are selected, and pages that are consistent with the first."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from stretto.stores.render import render
 from stretto.stores.store import Listing, ListOptions, Record
 
 OPEN_PAGES: Final = 16
-"""Paged lists that may be under way at once; a further one drops the longest unused."""
+"""Paged lists that may be open at once; one more closes the least recently used."""
 
 _COMMON: Final = frozenset({"metadata.name", "metadata.namespace"})
 SELECTABLE: Final[dict[Kind, frozenset[str]]] = {
@@ -47,28 +47,49 @@ SELECTABLE: Final[dict[Kind, frozenset[str]]] = {
         "type",
     },
 }
-"""Fields that an API server lets a selector name, for the kinds that have more than two."""
+"""Fields that an API server allows in a selector, for kinds with more than two."""
 
 Test = Callable[[Record], bool]
-"""Whether a record is meant."""
+"""Whether a record is selected."""
+Remember = Callable[[Test], Test]
+"""How the answers of a test on bodies are cached."""
 
 
-def record_filter(kind: Kind, selection: ListOptions) -> Test | None:
-    """What a selection asks of a record besides its namespace; ``None`` when nothing."""
+def record_filter(
+    kind: Kind, selection: ListOptions, remember: Remember | None = None
+) -> Test | None:
+    """The condition of a selection besides its namespace; ``None`` if there is none.
+
+    Raises:
+        InputError: a selector is malformed or names a field that cannot be selected.
+    """
+    by_body = remember or _by_body
     tests: list[Test] = []
     for rule in parse_fields(selection.fields).rules:
         known = SELECTABLE.get(kind, _COMMON)
         if rule.path not in known:
             raise InputError("field selector", rule.path, "one of " + ", ".join(sorted(known)))
-        tests.append(_field_test(rule))
+        tests.append(_field_test(rule, by_body))
     if selection.labels:
-        tests.append(_label_test(kind, selection.labels))
+        tests.append(_label_test(kind, selection.labels, by_body))
     if len(tests) < 2:
         return tests[0] if tests else None
     return lambda record: all(test(record) for test in tests)
 
 
-def _field_test(rule: FieldRule) -> Test:
+def watch_filter(kind: Kind, selection: ListOptions) -> Test:
+    """Whether a selection contains a record, its namespace included; keeps no bodies.
+
+    Raises:
+        InputError: a selector is malformed.
+    """
+    namespace, test = selection.namespace, record_filter(kind, selection, _each_time)
+    if not namespace:
+        return test or (lambda _record: True)
+    return lambda record: record.namespace == namespace and (test is None or test(record))
+
+
+def _field_test(rule: FieldRule, by_body: Remember) -> Test:
     value, equal = rule.value, rule.equal
     if rule.path == "metadata.name":
         return lambda record: (record.name == value) is equal
@@ -77,11 +98,11 @@ def _field_test(rule: FieldRule) -> Test:
     if rule.path == "spec.nodeName":
         return lambda record: (record.node == value) is equal
     if rule.path == "status.phase":
-        return _by_body(lambda record: (_phase(record) == value) is equal)
-    return _by_body(lambda record: (_text(record, rule.path) == value) is equal)
+        return by_body(lambda record: (_phase(record) == value) is equal)
+    return by_body(lambda record: (_text(record, rule.path) == value) is equal)
 
 
-def _label_test(kind: Kind, labels: str) -> Test:
+def _label_test(kind: Kind, labels: str, by_body: Remember) -> Test:
     selector = parse_labels(labels)
     decode: Callable[[bytes], Any] = decode_pod_facts if kind == POD else decode_facts
 
@@ -89,13 +110,18 @@ def _label_test(kind: Kind, labels: str) -> Test:
         try:
             return selector.matches(decode(record.body).metadata.labels or {})
         except InputError:
-            return False  # a body that cannot be read must not hide the others
+            return False  # an unreadable body must not hide the others
 
-    return _by_body(test)
+    return by_body(test)
+
+
+def _each_time(test: Test) -> Test:
+    """A test that is evaluated for each record: a long-lived watch must not keep bodies."""
+    return test
 
 
 def _by_body(test: Test) -> Test:
-    """A test on the body alone, asked once for each body: a million pods may share one."""
+    """A test on the body alone, evaluated once for each body: a million pods may share one."""
     known: dict[int, tuple[bytes, bool]] = {}
 
     def remembered(record: Record) -> bool:
@@ -109,7 +135,7 @@ def _by_body(test: Test) -> Test:
 
 
 def _phase(record: Record) -> str:
-    """The phase; pods of which nobody has said one are pending, as an API server writes."""
+    """The phase; pods without one are pending, as in an API server."""
     if record.kind == POD:
         try:
             return decode_pod_facts(record.body).phase or "Pending"
@@ -134,9 +160,9 @@ class _PagedList:
 
 
 class Pager:
-    """Answers lists; those with a limit are kept whole, so that later pages belong to the first.
+    """Serves lists; those with a limit are kept whole, so that later pages match the first.
 
-    Records are immutable, so keeping a list costs a word for each record.
+    Records are immutable, so an open list costs one reference for each record.
     """
 
     def __init__(self) -> None:
@@ -155,11 +181,11 @@ class Pager:
         return self._cut(token, 0, selection.limit)
 
     def further(self, kind: Kind, selection: ListOptions) -> Listing:
-        """The page that a token names, of the list as it was at its first page.
+        """The page of a token, from the list as it was at its first page.
 
         Raises:
-            TooOldError: the list is no longer kept; begin it again.
-            InputError: the token is none of ours, or belongs to another list.
+            TooOldError: the list is no longer kept; list again.
+            InputError: the token is malformed or belongs to another list.
         """
         token, _, offset = selection.page.rpartition(".")
         if not offset.isdecimal() or not token.replace(".", "", 1).isdecimal():

@@ -1,37 +1,32 @@
-"""The store in memory: the embedded default, and what serves the durable store's reads.
+"""The store in memory: the embedded default, and the read side of the durable store.
 
-One thread owns it. Every write is drafted, journaled where there is a journal, applied, and only
-then seen by watches; bodies are shared, never copied.
+One thread owns it. Every write is drafted, written to the journal if there is one, applied, and
+only then visible to watches and subscribers. Bodies are shared, never copied.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 
-import msgspec
-
-from stretto.api.kinds.table import kind_with_word
 from stretto.api.wire.kinds import NM_NODE, NODE, POD, POD_DISRUPTION_BUDGET, Kind
-from stretto.base.clock import Clock, timestamp
+from stretto.base.clock import Clock
 from stretto.base.errors import InputError
 from stretto.base.rng import Rng
 from stretto.stores.capabilities import EMBEDDED
-from stretto.stores.embedded.bind import draft_binds, draft_evictions, draft_units
-from stretto.stores.embedded.create import IDENTITY_CHARS, CreateSettings, draft_creates
-from stretto.stores.embedded.disruption import DisruptionBudgets
-from stretto.stores.embedded.history import HISTORY, EventHistory, HistoryWatch
-from stretto.stores.embedded.listing import Pager, record_filter
-from stretto.stores.embedded.table import Journal, JournalError, ObjectTable, TableDraft
-from stretto.stores.embedded.templates import TemplateCache
-from stretto.stores.embedded.update import (
-    draft_deletion,
-    draft_patch,
-    draft_status_patch,
-    draft_update,
+from stretto.stores.embedded.drafts import Chance, Drafter, StoreOrigin, new_origin
+from stretto.stores.embedded.history import (
+    HISTORY,
+    EventHistory,
+    HistoryWatch,
+    Selected,
+    SelectedWatch,
 )
-from stretto.stores.facts import OwnerFacts
+from stretto.stores.embedded.listing import Pager, record_filter, watch_filter
+from stretto.stores.embedded.table import Journal, JournalError, ObjectTable, TableDraft
+from stretto.stores.immediate import answered
 from stretto.stores.store import (
     EVERYTHING,
     Bind,
+    ChangeCallback,
     Deletion,
     Eviction,
     Listing,
@@ -42,38 +37,14 @@ from stretto.stores.store import (
     UnitReplies,
     Update,
     Watch,
+    Write,
 )
-
-
-class StoreOrigin(msgspec.Struct, frozen=True, gc=False):
-    """Where a store goes on from."""
-
-    #: First characters of every uid that it gives: never those of another store.
-    identity: str
-    #: Last version given; the next is greater.
-    version: int = 0
-
-
-class _ScaleSpec(msgspec.Struct, frozen=True, gc=False):
-    """How many pods an owner wants."""
-
-    #: Wanted pods; ``None`` where the kind has no such count.
-    replicas: int | None = None
-
-
-class _Scale(msgspec.Struct, frozen=True, gc=False):
-    """The part of an owner that budgets ask for."""
-
-    spec: _ScaleSpec
-
-
-_SCALE_DECODER: Final = msgspec.json.Decoder(_Scale)
 
 
 class MemoryStore:
     """All objects in dictionaries, with a bounded history for watches."""
 
-    #: All of them.
+    #: All optional guarantees.
     capabilities = EMBEDDED
 
     def __init__(
@@ -87,24 +58,25 @@ class MemoryStore:
         """Start empty.
 
         Args:
-            clock: tells creation and deletion times.
-            rng: draws the identity that all uids share, and endings of made-up names.
-            history: events kept at least for each kind.
+            clock: creation and deletion times.
+            rng: draws the identity that all uids share, and suffixes of generated names.
+            history: minimum number of events kept for each kind.
             journal: makes writes durable before they are applied.
-            origin: identity and version to go on from; by default a new identity from version 0.
+            origin: identity and version to continue from; default: a new identity, version 0.
         """
-        self._clock = clock
-        self._rng = rng
         self._limit = history
         self._journal = journal
-        origin = origin or StoreOrigin(rng.uid()[:IDENTITY_CHARS])
-        self._identity = origin.identity
+        origin = origin or new_origin(rng)
         self._version = self._floor = origin.version
         self._tables: dict[Kind, ObjectTable] = {}
+        self._callbacks: list[ChangeCallback] = []
         self._pager = Pager()
-        self._patterns = TemplateCache()
-        pods, budgets = self._table(POD), self._table(POD_DISRUPTION_BUDGET)
-        self._budgets = DisruptionBudgets(pods, budgets, self._scale)
+        self._drafter = Drafter(
+            origin.identity,
+            Chance(clock, rng),
+            (self._table(POD), self._table(POD_DISRUPTION_BUDGET)),
+            self.get,
+        )
 
     @property
     def version(self) -> int:
@@ -114,15 +86,15 @@ class MemoryStore:
     # ---------------------------------------------------------------- reads
 
     def get(self, kind: Kind, namespace: str, name: str) -> Record | None:
-        """The object as it is now, or ``None``."""
+        """The current object, or ``None``."""
         return self._table(kind).find(namespace, name)
 
     def list(self, kind: Kind, selection: ListOptions = EVERYTHING) -> Listing:
-        """The objects of a kind that the selection names.
+        """The selected objects of a kind.
 
         Raises:
-            TooOldError: a page is asked for of a list that is no longer kept.
-            InputError: a selector or a page token is none.
+            TooOldError: the page belongs to a list that is no longer kept.
+            InputError: a selector or a page token is malformed.
         """
         if selection.page:
             return self._pager.further(kind, selection)
@@ -132,75 +104,98 @@ class MemoryStore:
             records = [record for record in records if test(record)]
         return self._pager.first(kind, selection, Listing(records, self._version))
 
-    def watch(self, kind: Kind, since: int) -> Watch:
-        """Changes of a kind after version ``since``; a version not yet given is too old as well."""
+    def watch(self, kind: Kind, since: int, selection: ListOptions = EVERYTHING) -> Watch:
+        """Changes of the selected objects of a kind after version ``since``.
+
+        A version that is not assigned yet is too old as well.
+
+        Raises:
+            InputError: a selector is malformed.
+        """
         history = self._table(kind).history
         ahead = since > self._version
         position = history.dropped - 1 if ahead else history.position(since)
-        return HistoryWatch(history, since, position)
+        if selection == EVERYTHING:
+            return HistoryWatch(history, since, position)
+        newest = (lambda: self._version) if selection.bookmarks else None
+        selected = Selected(kind, watch_filter(kind, selection), newest)
+        return SelectedWatch(history, since, position, selected)
+
+    def subscribe(self, callback: ChangeCallback) -> Callable[[], None]:
+        """Call ``callback`` after each commit, with the kind that changed."""
+        self._callbacks.append(callback)
+
+        def end() -> None:
+            if callback in self._callbacks:
+                self._callbacks.remove(callback)
+
+        return end
+
+    def get_at_once(self, kind: Kind, namespace: str, name: str) -> Record | None:
+        """As ``get``: this store is always reachable."""
+        return self.get(kind, namespace, name)
 
     # ---------------------------------------------------------------- writes
 
     def create(self, kind: Kind, bodies: Sequence[bytes]) -> Replies:
-        """Add objects; uid, version and creation time are given by the store."""
+        """Create objects; the store assigns uid, version and creation time."""
         draft = self._draft(kind)
-        birth = CreateSettings(
-            self._identity, timestamp(self._clock.now()), self._rng, self._patterns
-        )
-        return self._commit(draft, draft_creates(draft, bodies, birth))
+        return self._commit(draft, self._drafter.create(draft, bodies))
 
     def update(self, kind: Kind, updates: Sequence[Update]) -> Replies:
-        """Replace objects; their status is left alone."""
+        """Replace objects; the status stays."""
         draft = self._draft(kind)
-        return self._commit(draft, [draft_update(draft, update) for update in updates])
+        return self._commit(draft, self._drafter.update(draft, updates))
 
     def patch(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
-        """Change parts of objects; status is left alone."""
+        """Change parts of objects; the status stays."""
         draft = self._draft(kind)
-        return self._commit(draft, [draft_patch(draft, patch) for patch in patches])
+        return self._commit(draft, self._drafter.patch(draft, patches))
 
     def patch_status(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
-        """Change the status of objects; all else is left alone."""
+        """Change the status of objects (and annotations of pods); all else stays."""
         draft = self._draft(kind)
-        return self._commit(draft, [draft_status_patch(draft, patch) for patch in patches])
+        return self._commit(draft, self._drafter.patch_status(draft, patches))
 
     def delete(self, kind: Kind, deletions: Sequence[Deletion]) -> Replies:
-        """Remove objects (those with finalizers are only marked)."""
+        """Delete objects (those with finalizers are only marked)."""
         draft = self._draft(kind)
-        now = timestamp(self._clock.now())
-        return self._commit(draft, [draft_deletion(draft, each, now) for each in deletions])
+        return self._commit(draft, self._drafter.delete(draft, deletions))
 
     def bind(self, binds: Sequence[Bind]) -> Replies:
         """Bind pods to nodes. Already bound to the wanted node by uid is ``ok``."""
         draft = self._draft(POD)
-        return self._commit(draft, draft_binds(draft, binds, self._nodes()))
+        return self._commit(draft, self._drafter.bind(draft, binds, self._nodes()))
 
     def bind_units(self, units: Sequence[Sequence[Bind]]) -> UnitReplies:
-        """Bind units in one transaction, each with all of its pods or with none."""
+        """Bind units in one transaction, each as a whole or not at all."""
         draft = self._draft(POD)
-        answers = draft_units(draft, units, self._nodes())
+        answers = self._drafter.bind_units(draft, units, self._nodes())
         drafted = [reply for replies in answers for reply in replies]
-        said = self._commit(draft, drafted)
-        if said is drafted:
+        committed = self._commit(draft, drafted)
+        if committed is drafted:
             return answers
-        flat = iter(said)
+        flat = iter(committed)
         return [[next(flat) for _ in replies] for replies in answers]
 
     def evict(self, evictions: Sequence[Eviction]) -> Replies:
         """Evict pods within their disruption budgets."""
         draft = self._draft(POD)
-        now = timestamp(self._clock.now())
-        return self._commit(draft, draft_evictions(draft, evictions, self._budgets, now))
+        return self._commit(draft, self._drafter.evict(draft, evictions))
+
+    def begin(self, write: Write) -> Future[Replies]:
+        """Perform a batch of writes; the future is finished."""
+        return answered(self, write)
 
     def allowances(self) -> Mapping[str, int]:
-        """How many more pods each disruption budget lets go now, by the budget's uid."""
-        return self._budgets.allowances()
+        """Disruptions that each disruption budget allows now, by uid of the budget."""
+        return self._drafter.budgets.allowances()
 
     def seed(self, records: Iterable[Record]) -> None:
-        """Load many records as they are, before the first watch; nothing is journaled.
+        """Load records unchanged, before the first watch; nothing is journaled.
 
         Raises:
-            InputError: two records have one name.
+            InputError: two records have the same name.
         """
         tables: set[ObjectTable] = set()
         for record in records:
@@ -214,9 +209,10 @@ class MemoryStore:
             tables.add(table)
         for table in tables:
             table.history.forget(self._version)
+            self._notify(table.kind)
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        """Nothing to release."""
 
     # ---------------------------------------------------------------- inside
 
@@ -230,35 +226,29 @@ class MemoryStore:
         return TableDraft(self._table(kind), self._version)
 
     def _nodes(self) -> dict[str, Record]:
-        """What pods may be bound to: a machine may have a node manager and no kubelet."""
+        """Nodes that pods may be bound to: a machine may have a node manager and no kubelet."""
         nodes = self._table(NODE).spaces.get("", {})
         managers = self._table(NM_NODE).spaces.get("")
         return {**managers, **nodes} if managers else nodes
 
     def _commit(self, draft: TableDraft, replies: Replies) -> Replies:
-        """Make a draft durable, then true; where the journal fails, nothing of it has happened."""
+        """Make a draft durable and apply it; if the journal fails, nothing is applied."""
         if not draft.events:
             return replies
         if self._journal is not None:
             try:
                 self._journal.write(draft)
             except JournalError as error:
-                self._budgets.forget()
+                self._drafter.budgets.forget()
                 return [
                     error.reply if reply.record and reply.record.version > draft.base else reply
                     for reply in replies
                 ]
         self._version = draft.version
         draft.table.apply(draft)
+        self._notify(draft.table.kind)
         return replies
 
-    def _scale(self, namespace: str, owner: OwnerFacts) -> int | None:
-        """How many pods an owner wants, where the store knows the owner."""
-        kind = kind_with_word(owner.kind)
-        record = self.get(kind, namespace, owner.name) if kind is not None else None
-        if record is None:
-            return None
-        try:
-            return _SCALE_DECODER.decode(record.body).spec.replicas
-        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-            return None
+    def _notify(self, kind: Kind) -> None:
+        for callback in self._callbacks:
+            callback(kind)

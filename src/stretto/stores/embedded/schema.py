@@ -1,8 +1,8 @@
-"""The durable store's file: its tables, how it is opened, and what its errors mean to people.
+"""The file of the durable store: its tables, how it is opened, and what its errors mean.
 
-An object is a row that its binds do not touch: node and annotations live in ``bindings``. Objects
-that the store made are keyed by the version at birth, which is also the end of their uid; those
-that were loaded in bulk have negative keys and a uid, and share bodies. One process owns the file.
+A bind does not change the row of an object: node and annotations are rows of ``bindings``. Objects
+created by the store are keyed by their creation version, which is also the end of their uid;
+objects loaded in bulk have negative keys and a uid, and share bodies. One process owns the file.
 """
 
 import sqlite3
@@ -13,12 +13,12 @@ from stretto.base.errors import InputError, StrettoError, UnreachableError
 from stretto.stores.store import Reply, StatusReason, WriteOutcome
 
 APPLICATION: Final = 0x5374_7265
-"""What marks a file as ours (``Stre``), so that nobody else's database is written to."""
+"""Marks a file as a store (``Stre``), so that no other database is overwritten."""
 SCHEMA: Final = 1
 """Version of the tables below."""
 
 FIRST_LOADED_KEY: Final = -(1 << 62)
-"""Where the keys of objects loaded in bulk begin; they rise and never meet those of versions."""
+"""First key of objects loaded in bulk; they rise and never reach those of versions."""
 
 TABLES: Final = f"""
 BEGIN IMMEDIATE;
@@ -39,12 +39,12 @@ COMMIT;
 """
 
 _PRAGMAS: Final = (
-    # 16 kB: five pods of 2.8 kB a page, where 4 kB hold one and waste a third of every write.
+    # 16 kB: five pods of 2.8 kB a page; 4 kB hold one and waste a third of every write.
     "PRAGMA page_size = 16384",
     # One process at a time, and no shared memory file.
     "PRAGMA locking_mode = EXCLUSIVE",
     "PRAGMA journal_mode = WAL",
-    # One fsync for each transaction: what is acknowledged survives a power cut.
+    # One fsync for each transaction: acknowledged writes survive a power cut.
     "PRAGMA synchronous = FULL",
     # 16 MB of log before it is copied into the file: more only grows the log.
     "PRAGMA wal_autocheckpoint = 1000",
@@ -53,7 +53,7 @@ _PRAGMAS: Final = (
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """Open a store's file for writing, and make its tables where it is new.
+    """Open a store's file for writing, and create its tables if it is new.
 
     Raises:
         InputError: the path cannot be used, or holds something else.
@@ -81,7 +81,7 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def connect_reading(path: Path) -> sqlite3.Connection:
-    """Open a store's file to look at it; nothing of it is written.
+    """Open a store's file read-only.
 
     Raises:
         InputError: there is no such file, or it holds something else.
@@ -90,7 +90,7 @@ def connect_reading(path: Path) -> sqlite3.Connection:
     if not path.is_file():
         expected = "the file of a store"
         raise InputError(str(path), None, expected, "make one: stretto run ... --store sqlite:PATH")
-    # A log beside the file holds what is not in it yet; without one the file is all there is.
+    # A log next to the file holds what is not in the file yet; without one the file is complete.
     whole = not path.with_name(f"{path.name}-wal").exists()
     mode = "immutable=1" if whole else "mode=ro"
     connection: sqlite3.Connection | None = None
@@ -110,7 +110,7 @@ def connect_reading(path: Path) -> sqlite3.Connection:
 
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
-    """Check that the file is ours, or empty; then set it up for writing, and try that."""
+    """Check that the file is a store or empty, then set it up and test that it is writable."""
     execute = connection.execute
     execute("PRAGMA locking_mode = EXCLUSIVE")
     tables = _is_ours(connection, path)
@@ -124,7 +124,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _is_ours(connection: sqlite3.Connection, path: Path) -> bool:
-    """Whether there are tables; refuses another program's, and those of another version."""
+    """Whether there are tables; refuses those of another program or another version."""
     execute = connection.execute
     application = execute("PRAGMA application_id").fetchone()[0]
     found = execute("PRAGMA user_version").fetchone()[0]
@@ -162,7 +162,7 @@ def opening_error(path: Path, error: sqlite3.Error) -> StrettoError:
                 "restore a copy, or save what is readable with `sqlite3 FILE .recover`",
             )
         case sqlite3.SQLITE_FULL:
-            return InputError(str(path), "a full disk", "room for the store", "free some space")
+            return InputError(str(path), "a full disk", "space for the store", "free some space")
     return InputError(
         str(path),
         str(error),
@@ -172,7 +172,7 @@ def opening_error(path: Path, error: sqlite3.Error) -> StrettoError:
 
 
 def writing_reply(path: Path, error: sqlite3.Error) -> Reply:
-    """What a failed transaction is answered: unknown where it may be on disk after all."""
+    """The answer to a failed transaction: unknown if it may be on disk."""
     code = getattr(error, "sqlite_errorcode", 0)
     match _primary(error):
         case sqlite3.SQLITE_FULL:
@@ -181,7 +181,7 @@ def writing_reply(path: Path, error: sqlite3.Error) -> Reply:
         case sqlite3.SQLITE_IOERR if code == sqlite3.SQLITE_IOERR_WRITE:
             text = (
                 f"the disk took no more of {path} (full, over its quota, or failing): "
-                "nothing was written; make room and try again"
+                "nothing was written; free some space and try again"
             )
             return Reply(WriteOutcome.REFUSED, StatusReason.NO_SPACE, text)
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM:
@@ -195,5 +195,5 @@ def writing_reply(path: Path, error: sqlite3.Error) -> Reply:
 
 
 def _primary(error: sqlite3.Error) -> int:
-    """SQLite's main error code, without what is behind it; 0 where there is none."""
+    """SQLite's primary error code; 0 if there is none."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF

@@ -1,11 +1,11 @@
 """The durable store: reads and watches from memory, every write in a file before it is answered.
 
-What was acknowledged survives a killed process and a power cut; after a restart versions go on,
-and a watch from before it is too old. One process owns the file.
+Acknowledged writes survive a killed process and a power cut. After a restart versions continue, and
+a watch from before it is too old. One process owns the file.
 """
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 
@@ -13,26 +13,27 @@ from stretto.base.clock import Clock
 from stretto.base.errors import InputError
 from stretto.base.rng import Rng
 from stretto.stores.embedded.create import IDENTITY_CHARS
+from stretto.stores.embedded.drafts import StoreOrigin
 from stretto.stores.embedded.history import HISTORY
 from stretto.stores.embedded.journal import SqliteJournal, read_records
-from stretto.stores.embedded.memory import MemoryStore, StoreOrigin
+from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.embedded.schema import connect_reading, opening_error
 from stretto.stores.embedded.table import JournalError
-from stretto.stores.store import Bind, Record, UnitReplies
+from stretto.stores.store import Record
 from stretto.stores.wrapper import StoreWrapper
 
 
 class SqliteStore(StoreWrapper):
-    """A store in a SQLite file: one in memory, whose journal is the file."""
+    """A store in a SQLite file: a store in memory whose journal is the file."""
 
     def __init__(self, path: Path, clock: Clock, rng: Rng, history: int = HISTORY) -> None:
-        """Open a store, or begin one where there is no file.
+        """Open a store, or create one if there is no file.
 
         Args:
-            path: the file; SQLite keeps its log beside it.
-            clock: tells creation and deletion times.
-            rng: draws a new store's identity and endings of made-up names.
-            history: events kept at least for each kind.
+            path: the file; SQLite keeps its log next to it.
+            clock: creation and deletion times.
+            rng: draws a new store's identity and suffixes of generated names.
+            history: minimum number of events kept for each kind.
 
         Raises:
             InputError: the path cannot be used, holds something else, or is damaged.
@@ -54,34 +55,26 @@ class SqliteStore(StoreWrapper):
         """Version of the last write."""
         return self._memory.version
 
-    def bind_units(self, units: Sequence[Sequence[Bind]]) -> UnitReplies:
-        """Bind units in one transaction, each with all of its pods or with none."""
-        return self._memory.bind_units(units)
-
-    def allowances(self) -> Mapping[str, int]:
-        """How many more pods each disruption budget lets go now, by the budget's uid."""
-        return self._memory.allowances()
-
     def seed(self, records: Iterable[Record]) -> None:
-        """Load many records as they are, before the first watch, in one transaction.
+        """Load records unchanged, before the first watch, in one transaction.
 
         Raises:
-            InputError: two records have one name, or the file takes no more.
+            InputError: two records have the same name, or the file is full.
         """
         loaded = list(records)
         self._memory.seed(loaded)
         try:
             self._journal.load(loaded)
         except JournalError as error:
-            raise InputError(str(self._path), None, "room for the objects", str(error)) from error
+            raise InputError(str(self._path), None, "space for the objects", str(error)) from error
 
     def close(self) -> None:
-        """Let go of the file; nothing acknowledged is lost."""
+        """Close the file; nothing acknowledged is lost."""
         self._journal.close()
 
 
 def read_store(path: Path) -> list[Record]:
-    """Every object of a store's file as it is, to look at; nothing is written.
+    """Every object of a store's file; the file is not changed.
 
     Raises:
         InputError: there is no such file, it holds something else, or it is damaged.

@@ -1,10 +1,11 @@
-"""All objects of one kind, and drafts: the changes that one write call wants to make.
+"""All objects of one kind, and drafts: the changes of one write call.
 
-A write first drafts its changes, where only its own later items see them; then they are journaled,
-where the store is durable; then they are applied and shown to watches at once. So a batch that
-fails on its way, or an interrupt in the middle of it, leaves nothing half done.
+A write is first drafted, visible only to its own later items; then written to the journal, if the
+store is durable; then applied and made visible to watches at once. A batch that fails or is
+interrupted therefore leaves nothing half done.
 """
 
+from collections.abc import Iterable
 from typing import Final, Protocol, cast
 
 from stretto.api.wire.kinds import Kind
@@ -13,7 +14,10 @@ from stretto.stores.embedded.history import EventHistory
 from stretto.stores.store import EventType, Record, Reply, WatchEvent
 
 Space = dict[str, Record | None]
-"""Drafted records of one namespace by name; ``None`` for a removed one."""
+"""Drafted records of one namespace by name; ``None`` for a deleted one."""
+
+OldRecord = Record | None
+"""The record that a change replaces; ``None`` if it adds one."""
 
 _NOTHING: Final[dict[str, Record]] = {}
 
@@ -26,9 +30,9 @@ class ObjectTable:
     def __init__(self, kind: Kind, history: EventHistory) -> None:
         #: Kind of all the objects.
         self.kind = kind
-        #: Namespace -> name -> record; cluster-scoped kinds have the one namespace "".
+        #: Namespace to name to record; cluster-scoped kinds have the one namespace "".
         self.spaces: dict[str, dict[str, Record]] = {}
-        #: What changed lately.
+        #: Recent changes.
         self.history = history
 
     def find(self, namespace: str, name: str) -> Record | None:
@@ -36,13 +40,13 @@ class ObjectTable:
         return self.spaces.get(namespace, _NOTHING).get(name)
 
     def ordered(self, namespace: str) -> list[Record]:
-        """The objects of a namespace (of all, where it is empty) by namespace and name."""
+        """The objects of a namespace (of all, if empty) by namespace and name."""
         if namespace:
             return list(self._sorted(namespace).values()) if namespace in self.spaces else []
         return [record for each in sorted(self.spaces) for record in self._sorted(each).values()]
 
     def apply(self, draft: "TableDraft") -> None:
-        """Make a draft's changes true and tell the watches."""
+        """Apply the changes of a draft and show them to watches."""
         for namespace, drafted in draft.staged.items():
             if not drafted:
                 continue
@@ -57,10 +61,10 @@ class ObjectTable:
                     space.pop(name, None)
             if not space:
                 del self.spaces[namespace]
-        self.history.extend(draft.events)
+        self.history.extend(draft.events, draft.olds)
 
     def _sorted(self, namespace: str) -> dict[str, Record]:
-        """A namespace in the order of names, and kept so: sorting what is sorted costs little."""
+        """A namespace sorted by name; it is kept sorted, which makes later sorts cheap."""
         space = self.spaces[namespace]
         names = sorted(space)
         if names != list(space):
@@ -74,7 +78,7 @@ class TableDraft:
     __slots__ = ("base", "events", "olds", "removes", "staged", "table", "version")
 
     def __init__(self, table: ObjectTable, version: int) -> None:
-        #: What the changes are made to.
+        #: The table to change.
         self.table = table
         #: Store version before the call.
         self.base = version
@@ -82,35 +86,52 @@ class TableDraft:
         self.version = version
         #: Namespace -> name -> drafted record.
         self.staged: dict[str, Space] = {}
-        #: Whether some drafted record is a removal.
+        #: Whether a drafted record is a deletion.
         self.removes = False
-        #: What watches will see.
+        #: Events for watches.
         self.events: list[WatchEvent] = []
-        #: For each event the record that it replaces or removes; ``None`` where it adds one.
+        #: For each event the record that it replaces or deletes; ``None`` if it adds one.
         self.olds: list[Record | None] = []
 
     def find(self, namespace: str, name: str) -> Record | None:
-        """The object as the later items of this call see it."""
+        """The object as later items of this call see it."""
         drafted = self.staged.get(namespace)
         if drafted is not None and name in drafted:
             return drafted[name]
         return self.table.find(namespace, name)
 
     def put(self, old: Record, new: Record, *, bind: bool = False) -> Record:
-        """Replace a record; the new one carries the next version already."""
+        """Replace a record; the new one has the next version already."""
         self.staged.setdefault(old.namespace, {})[old.name] = new
         self._log(WatchEvent(EventType.MODIFIED, new, None, bind), old)
         return new
 
     def remove(self, old: Record, last: Record) -> Record:
-        """Remove an object whose last state is ``last``, with the deletion's version."""
+        """Delete an object whose last state is ``last``, with the version of the deletion."""
         self.staged.setdefault(old.namespace, {})[old.name] = None
         self.removes = True
         self._log(WatchEvent(EventType.DELETED, last), old)
         return last
 
+    def put_all(
+        self, namespace: str, names: Iterable[str], events: list[WatchEvent], olds: list[OldRecord]
+    ) -> None:
+        """Add or replace many records of one namespace; they carry consecutive versions already.
+
+        Args:
+            namespace: namespace of all the records.
+            names: their names.
+            events: their events.
+            olds: for each event the record that it replaces; ``None`` if it adds one.
+        """
+        records = (event.record for event in events)
+        self.staged.setdefault(namespace, {}).update(zip(names, records, strict=True))
+        self.events += events
+        self.olds += olds
+        self.version = events[-1].record.version
+
     def rewind(self, mark: int) -> None:
-        """Take back the changes from the ``mark``-th on, which were the first of their objects."""
+        """Undo the changes from the ``mark``-th on, which were the first of their objects."""
         for event in self.events[mark:]:
             del self.staged[event.record.namespace][event.record.name]
             self.version -= 1
@@ -123,7 +144,7 @@ class TableDraft:
 
 
 class JournalError(StrettoError):
-    """A journal could not keep a draft; it says what each of the writes is to be answered."""
+    """The journal could not store a draft; carries the answer to each of its writes."""
 
     def __init__(self, reply: Reply) -> None:
         super().__init__(reply)
@@ -135,12 +156,12 @@ class JournalError(StrettoError):
 
 
 class Journal(Protocol):
-    """What makes drafts durable before they are applied, acknowledged or seen."""
+    """Makes drafts durable before they are applied, acknowledged or visible."""
 
     def write(self, draft: TableDraft) -> None:
-        """Keep all changes of a draft or none.
+        """Store all changes of a draft or none.
 
         Raises:
-            JournalError: the draft was not kept, or may not have been (an unknown outcome).
+            JournalError: the draft was not stored, or possibly (an unknown outcome).
         """
         ...

@@ -1,10 +1,11 @@
-"""Pods of one template come as texts that differ in their names alone: each is decoded once.
+"""Decodes pods of one template once.
 
-A body is cut where its name stands. Whoever has been seen twice with the same text on both sides,
-or is followed by its like, is a pattern, and its further pods cost a search instead of a decoder.
-That the cut is really the name, and nothing else depends on it, is proved when the pattern is made:
-the text is decoded again without the name. A name of letters, digits, '-' and '.' cannot end the
-JSON string that it stands in, so what holds for one such name holds for all.
+Pods of one template are texts that differ only in their names. A body is split at its name. A text
+seen twice with the same text on both sides, or followed by a similar one, is a template; further
+pods of it cost a search instead of a decoder. When a template is learned, the text is decoded again
+without the name, which proves that the split is at the name and that nothing else depends on it. A
+name of letters, digits, '-' and '.' cannot end the JSON string that contains it, so what holds for
+one such name holds for all.
 """
 
 from collections import deque
@@ -20,29 +21,29 @@ from stretto.base.errors import InputError
 from stretto.stores.embedded.admission import decode_pod
 
 KEPT: Final = 12 << 20
-"""Bytes of text after which all patterns are forgotten, to be learnt again: 4,000 usual pods."""
+"""Bytes of text after which all templates are dropped and learned again: 4,000 typical pods."""
 SAMPLE: Final = 96
-"""Bytes behind the name by which a pattern is looked for: mostly namespace and first labels."""
+"""Bytes after the name by which a template is found: mostly namespace and first labels."""
 ALIKE: Final = 8
-"""Patterns of one sample that are kept, the newest: gangs of one job follow one another."""
+"""Templates kept for one sample, newest first: gangs of one job follow one another."""
 SEEN: Final = 1 << 15
-"""Texts of which is remembered that they were seen once; all are forgotten when there are more."""
+"""Number of texts remembered as seen once; all are dropped beyond it."""
 _MARKS: Final = (b'"name":"', b'"name": "')
 
 
 class TemplateFacts(NamedTuple):
-    """What pods of one template have in common."""
+    """What pods of one template share."""
 
-    #: The text up to the name.
+    #: The text before the name.
     before: bytes
-    #: The text from behind the name on.
+    #: The text after the name.
     after: bytes
-    #: The head that all of them share; it has no name.
+    #: The shared head, without a name.
     head: PodHead
 
 
 class TemplateCache:
-    """Reads new pods; one for each store."""
+    """Decodes new pods; one for each store."""
 
     def __init__(self) -> None:
         """Start with nothing read."""
@@ -52,12 +53,12 @@ class TemplateCache:
         self._last: TemplateFacts | None = None
 
     def read(self, bodies: Sequence[bytes]) -> tuple[list[str], list[PodHead]]:
-        """New pods' names, empty where the store is to make one up, and their heads.
+        """The names of new pods, empty if the store generates them, and their heads.
 
-        A head that many pods share has no name; theirs are sound.
+        A shared head has no name; the names of its pods are valid.
 
         Raises:
-            InputError: a pod is too large, no JSON, or a field is not what its type says.
+            InputError: a pod is too large, not JSON, or a field has the wrong type.
         """
         names, heads = list[str](), list[PodHead]()
         last = self._last
@@ -80,21 +81,21 @@ class TemplateCache:
         return names, heads
 
     def read_one(self, body: bytes) -> tuple[str, PodHead]:
-        """The same of one pod."""
+        """The same for one pod."""
         (name,), (head,) = self.read((body,))
         return name, head
 
     def _decode_named(
         self, bodies: Sequence[bytes], names: list[str], heads: list[PodHead]
     ) -> None:
-        """Decode those alone that have a name by which they cannot be told from their text."""
+        """Decode only pods whose name cannot be split from their text."""
         for at, (name, head) in enumerate(zip(names, heads, strict=True)):
             if name and not head.metadata.name and not is_dns_subdomain(name):
                 heads[at] = own = decode_pod(bodies[at])
                 names[at] = own.metadata.name
 
     def _find(self, body: bytes) -> TemplateFacts | None:
-        """The pattern of a body, if it has one."""
+        """The template of a body, if there is one."""
         _, end = _cut(body)
         for pattern in self._patterns.get(body[end : end + SAMPLE], ()):
             if body.endswith(pattern.after) and body.startswith(pattern.before):
@@ -102,7 +103,7 @@ class TemplateCache:
         return None
 
     def _decode(self, body: bytes, following: Sequence[bytes]) -> tuple[str, PodHead]:
-        """Read a pod of no pattern; its text is one if its like was seen before or follows."""
+        """Decode a pod without a template; its text becomes one if a similar one was seen."""
         head = decode_pod(body)
         name, (start, end) = head.metadata.name, _cut(body)
         if start and is_dns_subdomain(name) and name == str(body[start:end], "ascii", "replace"):
@@ -117,9 +118,9 @@ class TemplateCache:
         return name, head
 
     def _learn(self, before: bytes, after: bytes, seen: PodHead) -> PodHead:
-        """Keep a pattern, if the cut is the name and no other part of the head follows it.
+        """Learn a template, if the split is at the name and nothing else depends on it.
 
-        Returns the head that its pods share, or the one that was seen where it is no pattern.
+        Returns the head that its pods share, or the given head if it is not a template.
         """
         if len(before) + SUBDOMAIN_CHARS + len(after) > MAX_BYTES:
             return seen
@@ -127,7 +128,7 @@ class TemplateCache:
             nameless = decode_pod_head(before + after)
         except InputError:
             return seen
-        shared = _without_name(seen)  # whose raw parts are of the pod's own text, that stays anyway
+        shared = _without_name(seen)  # its raw parts refer to the pod's own text
         if nameless.metadata.name or nameless != shared:
             return seen
         if self._learnt >= KEPT:
@@ -141,12 +142,12 @@ class TemplateCache:
 
 
 def _around(pattern: TemplateFacts | None) -> tuple[int, int]:
-    """Where names begin and, counted from behind, end in texts of a pattern."""
+    """Where names begin and, counted from the end, end in texts of a template."""
     return (0, 0) if pattern is None else (len(pattern.before), -len(pattern.after))
 
 
 def _cut(body: bytes) -> tuple[int, int]:
-    """Where the first name begins and ends; zeros where there is none."""
+    """Where the first name begins and ends; zeros if there is none."""
     for mark in _MARKS:
         start = body.find(mark) + len(mark)
         if start >= len(mark):
@@ -155,6 +156,6 @@ def _cut(body: bytes) -> tuple[int, int]:
 
 
 def _without_name(head: PodHead) -> PodHead:
-    """The same head for all pods of a template."""
+    """The shared head of a template."""
     metadata = msgspec.structs.replace(head.metadata, name="")
     return msgspec.structs.replace(head, metadata=metadata)

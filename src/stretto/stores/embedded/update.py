@@ -1,7 +1,7 @@
-"""Drafting changes and deletions of single objects: what each verb may touch, and its conditions.
+"""Drafts of changes and deletions of single objects: what each verb may change, and its conditions.
 
-An update or a patch leaves the status alone, a status patch leaves all else alone, nothing but a
-bind gives a pod its node, and an object with finalizers is only marked until the last is gone.
+An update or a patch keeps the status, a status patch keeps all else, only a bind sets the node of a
+pod, and an object with finalizers is only marked until the last one is removed.
 """
 
 from collections.abc import Mapping
@@ -23,11 +23,12 @@ from stretto.stores.embedded.json_edit import (
 )
 from stretto.stores.embedded.table import TableDraft
 from stretto.stores.facts import has_finalizers
+from stretto.stores.generation import next_generation
 from stretto.stores.store import Deletion, Patch, Record, Reply, StatusReason, Update, WriteOutcome
 
 
 def draft_update(draft: TableDraft, update: Update) -> Reply:
-    """Replace an object, its status aside."""
+    """Replace an object; the status stays."""
     old = draft.find(update.namespace, update.name)
     if old is None:
         return not_found(draft, update.namespace, update.name)
@@ -37,24 +38,25 @@ def draft_update(draft: TableDraft, update: Update) -> Reply:
         head = decode_changed(old.kind, update.body)
         node = head.spec.node_name if isinstance(head, PodHead) else ""
         _check_fixed(old, (head.metadata.name, head.metadata.namespace), node)
-        return _replaced(draft, old, with_status_of(update.body, old.body), None)
+        body = with_status_of(update.body, old.body)
+        return _replaced(draft, old, next_generation(old.kind, old.body, body), None)
     except InputError as error:
         return invalid(error)
 
 
 def draft_patch(draft: TableDraft, patch: Patch) -> Reply:
-    """Merge a patch into an object, its status aside."""
+    """Merge a patch into an object; the status stays."""
     change = {key: value for key, value in patch.patch.items() if key != "status"}
     return _merged(draft, patch, change)
 
 
 def draft_status_patch(draft: TableDraft, patch: Patch) -> Reply:
-    """Merge a patch into an object's status (and a pod's annotations), all else aside."""
+    """Merge a patch into the status of an object (and annotations of a pod); all else stays."""
     return _merged(draft, patch, status_change(draft.table.kind, patch.patch))
 
 
 def draft_deletion(draft: TableDraft, deletion: Deletion, now: str) -> Reply:
-    """Remove an object, or mark it where finalizers hold it."""
+    """Delete an object, or mark it if it has finalizers."""
     old = draft.find(deletion.namespace, deletion.name)
     if old is None:
         return not_found(draft, deletion.namespace, deletion.name)
@@ -64,7 +66,7 @@ def draft_deletion(draft: TableDraft, deletion: Deletion, now: str) -> Reply:
 
 
 def leave(draft: TableDraft, old: Record, now: str) -> Record:
-    """Let an object go: at once, or marked until its finalizers are gone."""
+    """Delete an object now, or mark it until its finalizers are removed."""
     if not _is_held(old):
         return draft.remove(old, replace(old, version=draft.version + 1))
     if old.deleting:
@@ -73,12 +75,12 @@ def leave(draft: TableDraft, old: Record, now: str) -> Record:
 
 
 def invalid(error: InputError) -> Reply:
-    """The answer to a body that cannot be used."""
+    """The answer to a malformed body."""
     return Reply(WriteOutcome.REFUSED, StatusReason.INVALID, str(error))
 
 
 def not_found(draft: TableDraft, namespace: str, name: str) -> Reply:
-    """The answer to a write on an object that is not there."""
+    """The answer to a write of an object that does not exist."""
     place = f"{namespace}/{name}" if namespace else name
     text = f"{draft.table.kind.kind} {place} was not found"
     return Reply(WriteOutcome.REFUSED, StatusReason.NOT_FOUND, text)
@@ -99,6 +101,8 @@ def _merged(draft: TableDraft, patch: Patch, change: Mapping[str, Any]) -> Reply
         _check_fixed(old, named, spec.get("nodeName") if old.kind == POD else None)
         before = with_annotations(old) if folds else old.body
         body = _patched(before, change, patch.type, old.kind.kind.lower())
+        if "spec" in change or "generation" in meta:
+            body = next_generation(old.kind, old.body, body)
         decode_changed(old.kind, body)
     except InputError as error:
         return invalid(error)
@@ -108,7 +112,7 @@ def _merged(draft: TableDraft, patch: Patch, change: Mapping[str, Any]) -> Reply
 
 
 def _patched(body: bytes, change: Mapping[str, Any], type_: PatchType, where: str) -> bytes:
-    """A body after a patch; a plain merge keeps what it does not touch byte for byte."""
+    """A body after a patch; a plain merge keeps all other bytes."""
     if type_ is PatchType.MERGE:
         return merged(body, change)
     if type_ is PatchType.STRATEGIC:
@@ -119,7 +123,7 @@ def _patched(body: bytes, change: Mapping[str, Any], type_: PatchType, where: st
 def _replaced(
     draft: TableDraft, old: Record, body: bytes, annotations: Mapping[str, str] | None
 ) -> Reply:
-    """An object with a new body; one that was only waiting for its finalizers goes."""
+    """An object with a new body; deleted if it was marked and has no finalizers left."""
     if body == old.body and annotations == old.annotations:
         return Reply(WriteOutcome.OK, record=old)
     new = replace(old, version=draft.version + 1, body=body, annotations=annotations)
@@ -129,7 +133,7 @@ def _replaced(
 
 
 def _check_fixed(old: Record, named: tuple[Any, Any], node: Any) -> None:
-    """Refuse to rename an object or to move a pod; what is empty or absent asks for neither."""
+    """Refuse to rename an object or to move a pod; empty or absent values are ignored."""
     what = old.kind.kind.lower()
     for field, value, fixed in (
         ("name", named[0], old.name),
@@ -147,7 +151,7 @@ def _check_fixed(old: Record, named: tuple[Any, Any], node: Any) -> None:
 
 
 def _object(change: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """A member of a patch where it is an object; else an empty one."""
+    """A member of a patch if it is an object; otherwise an empty one."""
     value = change.get(key)
     return value if isinstance(value, Mapping) else {}
 
@@ -156,7 +160,7 @@ def _is_held(record: Record) -> bool:
     try:
         return has_finalizers(record.body)
     except InputError:
-        return False  # what cannot be read must still be removable
+        return False  # an unreadable object must remain deletable
 
 
 def _is_other(record: Record, uid: str, version: int | None) -> bool:
@@ -164,7 +168,7 @@ def _is_other(record: Record, uid: str, version: int | None) -> bool:
 
 
 def _changed(record: Record) -> Reply:
-    """The answer to a writer who knew another object, or another version of it."""
+    """The answer to a writer that assumed another object or another version."""
     text = (
         f"{record.kind.kind} {record.name} has uid {record.uid} and version {record.version} now; "
         "read it again and decide again"

@@ -1,15 +1,16 @@
-"""A store that fails on purpose, for tests and the fault simulator; ``faults`` says how.
+"""A store that fails on purpose, for tests and the fault simulator (``odds``).
 
-It stands before any other store, as a bad network would. All chance comes from one stream and all
-time from one clock, so the same calls fail in the same way.
+It wraps any other store like a bad network. All randomness comes from one stream and all time from
+one clock, so the same calls fail in the same way.
 """
 
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from typing import Final, TypeVar
+from typing import Final, TypeVar, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from stretto.api.wire.kinds import Kind
 from stretto.base.clock import Clock
@@ -17,12 +18,12 @@ from stretto.base.rng import Rng
 from stretto.stores.capabilities import Capabilities
 from stretto.stores.faulty.odds import LONGEST_FLIGHT, NO_FAULTS, FaultOdds
 from stretto.stores.faulty.watch import FaultChance, FaultyWatch
+from stretto.stores.immediate import answered
 from stretto.stores.store import (
     EVERYTHING,
-    BeginBind,
     Bind,
+    ChangeCallback,
     Deletion,
-    EmbeddedStore,
     Eviction,
     Listing,
     ListOptions,
@@ -31,9 +32,12 @@ from stretto.stores.store import (
     Replies,
     Reply,
     StatusReason,
+    Store,
     UnitReplies,
     Update,
+    Verb,
     Watch,
+    Write,
     WriteOutcome,
 )
 
@@ -43,7 +47,7 @@ Answers = list[R]
 """One answer for each item of a call."""
 
 REMEMBERED_LISTS: Final = 32
-"""Questions whose earlier answers are kept for stale lists."""
+"""Lists whose earlier answers are kept for stale lists."""
 REMEMBERED_ANSWERS: Final = 4
 """Earlier answers kept for each."""
 
@@ -67,30 +71,30 @@ _REFUSALS: Final = (
 
 
 class _DelayedWrite(msgspec.Struct, frozen=True):
-    """A write that is still on its way."""
+    """A write that has not landed yet."""
 
     #: Monotonic time at which it lands.
     due: float
-    #: Lands it; nobody hears the answer.
+    #: Lands it; the answer is lost.
     land: Callable[[], object]
 
 
 class DelayedReplies(Future[Replies]):
-    """Answers that come at a point of virtual time; whoever waits for them lets it pass."""
+    """Answers that arrive at a point of virtual time; waiting for them advances time."""
 
     def __init__(self, due: float, clock: Clock, wait: Callable[[float], None]) -> None:
-        """``wait`` goes on to a point of time and lets what is due land."""
+        """``wait`` advances time to a point and lands what is due."""
         super().__init__()
         self._due = due
         self._clock = clock
         self._wait = wait
 
     def done(self) -> bool:
-        """Whether the answers have come."""
+        """Whether the answers have arrived."""
         return super().done() and self._clock.monotonic() >= self._due
 
     def result(self, timeout: float | None = None) -> Replies:
-        """The answers, once they have come."""
+        """The answers; waits until they have arrived."""
         del timeout
         self._wait(max(self._due, self._clock.monotonic()))
         return super().result(0)
@@ -99,36 +103,37 @@ class DelayedReplies(Future[Replies]):
 class FaultyStore:
     """Any store behind a bad network."""
 
-    def __init__(self, inner: EmbeddedStore, rng: Rng, odds: FaultOdds, clock: Clock) -> None:
-        """Stand before ``inner``, with odds that the caller has drawn."""
+    def __init__(self, inner: Store, rng: Rng, odds: FaultOdds, clock: Clock) -> None:
+        """Wrap ``inner``, with odds drawn by the caller."""
         self._inner = inner
         self._clock = clock
         self._chance = FaultChance(odds, rng)
         self._watches: list[FaultyWatch] = []
         self._late: list[_DelayedWrite] = []
-        #: When the write that lands now was sent, where its sender did not wait for it.
+        #: When the write that lands now was sent, if its sender did not wait.
         self._sent = float("inf")
-        self._wait: Callable[[float], None] = lambda _until: None
+        #: Advances virtual time to a point; ``None``: answers are never delayed.
+        self._wait: Callable[[float], None] | None = None
         self._answers: OrderedDict[tuple[Kind, ListOptions], deque[Listing]] = OrderedDict()
 
     @property
     def capabilities(self) -> Capabilities:
-        """Those of the store behind."""
-        return self._inner.capabilities
+        """Those of the inner store, without notifications: a delayed event has no commit."""
+        return replace(
+            self._inner.capabilities, notifies=False, answers_later=self._wait is not None
+        )
 
     @property
     def fired(self) -> Counter[str]:
-        """How often each kind of fault has happened, by its name in ``FaultOdds``."""
+        """How often each fault has occurred, by its name in ``FaultOdds``."""
         return self._chance.fired
 
     def delay_answers(self, wait: Callable[[float], None]) -> None:
-        """From now on binds may be sent without waiting; ``wait`` lets time pass until a point."""
+        """From now on answers to binds may come later; ``wait`` advances time to a point."""
         self._wait = wait
-        #: Sends binds; the answers come later.
-        self.begin_bind: BeginBind = self._begin_bind
 
     def heal(self) -> None:
-        """No more faults: late writes land, and every watch must list afresh."""
+        """End all faults: late writes land, and every watch must list again."""
         self._chance.odds = NO_FAULTS
         self._land(float("inf"))
         for watch in self._watches:
@@ -138,12 +143,12 @@ class FaultyStore:
     # ---------------------------------------------------------------- reads
 
     def get(self, kind: Kind, namespace: str, name: str) -> Record | None:
-        """The object as it is now, or ``None``: never stale, as an API server's is not."""
+        """The current object, or ``None``: never stale, as on an API server."""
         self._land(self._clock.monotonic())
         return self._inner.get(kind, namespace, name)
 
     def list(self, kind: Kind, selection: ListOptions = EVERYTHING) -> Listing:
-        """The objects of a kind that the selection names, or once did."""
+        """The selected objects of a kind, now or at an earlier time."""
         self._land(self._clock.monotonic())
         listing = self._inner.list(kind, selection)
         if selection.limit or selection.page:
@@ -158,18 +163,27 @@ class FaultyStore:
         earlier.append(listing)
         return listing
 
-    def watch(self, kind: Kind, since: int) -> Watch:
-        """Changes of a kind after version ``since``, as far as the faults let them through."""
+    def watch(self, kind: Kind, since: int, selection: ListOptions = EVERYTHING) -> Watch:
+        """Changes of the selected objects of a kind, as far as faults let them through."""
         self._watches = [watch for watch in self._watches if not watch.closed]
-        inner = self._inner.watch(kind, since)
+        inner = self._inner.watch(kind, since, selection)
         watch = FaultyWatch(inner, self._chance, self._clock, self._land)
         self._watches.append(watch)
         return watch
 
+    def get_at_once(self, kind: Kind, namespace: str, name: str) -> Record | None:
+        """As ``get``."""
+        return self.get(kind, namespace, name)
+
+    def subscribe(self, callback: ChangeCallback) -> Callable[[], None]:
+        """Never calls ``callback``: faults delay events, so every watch must be polled."""
+        del callback
+        return lambda: None
+
     # ---------------------------------------------------------------- writes
 
     def create(self, kind: Kind, bodies: Sequence[bytes]) -> Replies:
-        """Add objects; a made-up name or uid is not known where the reply is lost."""
+        """Create objects; if the reply is lost, a generated name or uid is unknown."""
         return self._write(bodies, lambda items: self._inner.create(kind, items))
 
     def update(self, kind: Kind, updates: Sequence[Update]) -> Replies:
@@ -177,15 +191,15 @@ class FaultyStore:
         return self._write(updates, lambda items: self._inner.update(kind, items))
 
     def patch(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
-        """Change parts of objects; status is left alone."""
+        """Change parts of objects; the status stays."""
         return self._write(patches, lambda items: self._inner.patch(kind, items))
 
     def patch_status(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
-        """Change the status of objects; all else is left alone."""
+        """Change the status of objects; all else stays."""
         return self._write(patches, lambda items: self._inner.patch_status(kind, items))
 
     def delete(self, kind: Kind, deletions: Sequence[Deletion]) -> Replies:
-        """Remove objects (those with finalizers are only marked)."""
+        """Delete objects (those with finalizers are only marked)."""
         return self._write(deletions, lambda items: self._inner.delete(kind, items))
 
     def bind(self, binds: Sequence[Bind]) -> Replies:
@@ -193,7 +207,7 @@ class FaultyStore:
         return self._write(binds, self._inner.bind)
 
     def bind_units(self, units: Sequence[Sequence[Bind]]) -> UnitReplies:
-        """Bind units, each with all of its pods or with none: a fault hits whole units."""
+        """Bind units, each as a whole or not at all: a fault affects whole units."""
         return self._spread(units, self._inner.bind_units, lambda unit, reply: [reply] * len(unit))
 
     def evict(self, evictions: Sequence[Eviction]) -> Replies:
@@ -201,24 +215,25 @@ class FaultyStore:
         return self._write(evictions, self._inner.evict)
 
     def allowances(self) -> Mapping[str, int]:
-        """What each disruption budget lets go: the store's own count, which no network delays."""
+        """Disruptions that each budget allows: the store's own count, without faults."""
         return self._inner.allowances()
 
     def close(self) -> None:
-        """Close the store behind; what is still late never lands."""
+        """Close the inner store; late writes never land."""
         self._late.clear()
         self._inner.close()
 
     # ---------------------------------------------------------------- inside
 
-    def _begin_bind(self, binds: Sequence[Bind]) -> Future[Replies]:
-        """Send binds, which land a while before they are answered; most of them soon."""
+    def begin(self, write: Write) -> Future[Replies]:
+        """Send a batch; binds land some time before they are answered, most of them soon."""
+        if self._wait is None or write.verb is not Verb.BIND:
+            return answered(self, write)
+        binds = cast("Sequence[Bind]", write.items)
         now = self._clock.monotonic()
         self._land(now)
         if not self._chance.fires("late_answer"):
-            said: Future[Replies] = Future()
-            said.set_result(self.bind(binds))
-            return said
+            return answered(self, write)
         rng, kept = self._chance.rng, list(binds)
         flight = LONGEST_FLIGHT * rng.random() ** 3
         answer = DelayedReplies(now + flight, self._clock, self._advance_time)
@@ -232,7 +247,8 @@ class FaultyStore:
         return answer
 
     def _advance_time(self, until: float) -> None:
-        self._wait(until)
+        if self._wait is not None:
+            self._wait(until)
         self._land(until)
 
     def _write(self, items: Sequence[T], send: Callable[[Sequence[T]], Replies]) -> Replies:
@@ -242,13 +258,13 @@ class FaultyStore:
         self,
         items: Sequence[T],
         send: Callable[[Sequence[T]], Answers[R]],
-        answered: Callable[[T, Reply], R],
+        as_reply: Callable[[T, Reply], R],
     ) -> Answers[R]:
-        """One write call through the faults; ``answered`` gives an item the reply of a fault."""
+        """One write call through the faults; ``as_reply`` gives an item the reply of a fault."""
         now = self._clock.monotonic()
         self._land(now)
         chance = self._chance
-        lost = [answered(item, _LOST) for item in items]
+        lost = [as_reply(item, _LOST) for item in items]
         if chance.fires("lost_request"):
             return lost
         if chance.fires("late_request"):
@@ -263,12 +279,12 @@ class FaultyStore:
         if chance.fires("lost_reply"):
             return lost
         return [
-            answered(item, failures[index]) if index in failures else next(replies)
+            as_reply(item, failures[index]) if index in failures else next(replies)
             for index, item in enumerate(items)
         ]
 
     def _failures(self, count: int) -> dict[int, Reply]:
-        """Which of a call's items are not sent, with what is said of each."""
+        """Items of a call that are not sent, with their answers."""
         chance = self._chance
         failures = {
             index: chance.rng.choice(_REFUSALS)
@@ -277,12 +293,12 @@ class FaultyStore:
         }
         if count > 1 and chance.fires("half_batch"):
             done = chance.rng.randint(1, count - 1)
-            said = chance.rng.choice((_LOST, *_REFUSALS))
-            failures |= dict.fromkeys(range(done, count), said)
+            reply = chance.rng.choice((_LOST, *_REFUSALS))
+            failures |= dict.fromkeys(range(done, count), reply)
         return failures
 
     def _land(self, now: float) -> None:
-        """Let the late writes that are due land, in their order."""
+        """Land the late writes that are due, in order."""
         while self._late:
             first = min(self._late, key=lambda each: each.due)
             if first.due > now:

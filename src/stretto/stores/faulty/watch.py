@@ -1,4 +1,4 @@
-"""The watch of a faulty store: events get lost, doubled, late or mixed with old ones."""
+"""The watch of a faulty store: events are lost, doubled, delayed or mixed with old ones."""
 
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
@@ -11,22 +11,22 @@ from stretto.stores.faulty.odds import LONGEST_DELAY, FaultOdds
 from stretto.stores.store import EventType, Record, Watch, WatchEvent
 
 REMEMBERED_STATES: Final = 4096
-"""Objects whose last state a watch remembers, for stale events."""
+"""Objects whose last state a watch keeps, for stale events."""
 
 
 class FaultChance:
-    """Odds, the stream they are drawn from, and what has happened."""
+    """Odds, their random stream, and the faults so far."""
 
     def __init__(self, odds: FaultOdds, rng: Rng) -> None:
-        #: The chance of each fault now.
+        #: The current probability of each fault.
         self.odds = odds
-        #: Where all chance comes from.
+        #: Source of all randomness.
         self.rng = rng
-        #: How often each kind of fault has happened.
+        #: How often each fault has occurred.
         self.fired: Counter[str] = Counter()
 
     def fires(self, fault: str) -> bool:
-        """Whether a fault happens now; a kind that never does draws nothing."""
+        """Whether a fault occurs now; a fault with probability 0 draws nothing."""
         odds: float = getattr(self.odds, fault)
         if odds <= 0.0 or self.rng.random() >= odds:
             return False
@@ -40,8 +40,8 @@ class FaultyWatch:
     def __init__(
         self, inner: Watch, chance: FaultChance, clock: Clock, land: Callable[[float], None]
     ) -> None:
-        """``land`` lets late writes land that are due."""
-        #: Whether nobody reads any more.
+        """``land`` lands late writes that are due."""
+        #: Whether the watch is closed.
         self.closed = False
         self._inner = inner
         self._chance = chance
@@ -53,10 +53,10 @@ class FaultyWatch:
         self._states: OrderedDict[str, Record] = OrderedDict()
 
     def poll(self, limit: int = 4096) -> list[WatchEvent]:
-        """The next changes, as far as the faults let them through.
+        """The next changes, as far as faults let them through.
 
         Raises:
-            TooOldError: the watch was cut; list afresh.
+            TooOldError: the watch was cut; list again.
         """
         if self.closed:
             return []
@@ -80,12 +80,12 @@ class FaultyWatch:
         self._inner.close()
 
     def cut(self) -> None:
-        """From now on every poll says that the history is gone."""
+        """From now on every poll raises ``TooOldError``."""
         self._cut = True
         self._ready.clear()
 
     def _fetch(self, limit: int, now: float) -> None:
-        """Let the next events through the faults; those behind a late one wait with it."""
+        """Pass the next events through the faults; those after a delayed one wait with it."""
         fires = self._chance.fires
         for event in self._inner.poll(limit):
             if fires("cut_event"):
@@ -107,7 +107,7 @@ class FaultyWatch:
         self._ready.append((self._due, event))
 
     def _replace_state(self, record: Record) -> Record | None:
-        """Remember an object's state; the one before it, where that is remembered."""
+        """Store the state of an object; returns the previous one, if it is kept."""
         before = self._states.pop(record.uid, None)
         self._states[record.uid] = record
         if len(self._states) > REMEMBERED_STATES:

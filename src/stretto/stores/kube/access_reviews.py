@@ -1,7 +1,7 @@
-"""Who somebody is, and what they may see: asked of the API server, which knows.
+"""Authentication and authorization of callers, delegated to the API server.
 
-A daemon that serves metrics beyond its machine believes nobody by itself. It hands the token that
-came along to the server (TokenReview), and asks whether that user may read the path
+A daemon that serves metrics to other machines trusts no caller by itself. It sends the caller's
+token to the server (TokenReview) and asks whether that user may read the path
 (SubjectAccessReview), as Kubernetes' own components do.
 """
 
@@ -14,7 +14,7 @@ from stretto.base.errors import NotAllowedError, StrettoError, UnreachableError
 from stretto.stores.kube.login.messages import HttpRequest
 from stretto.stores.kube.paths import collection_path
 from stretto.stores.kube.transport.answers import status_of
-from stretto.stores.kube.transport.lanes import RequestLane
+from stretto.stores.kube.transport.gates import RequestPurpose
 from stretto.stores.kube.transport.retry import RequestSender, WriteBatch, WriteInFlight
 from stretto.stores.store import Reply
 
@@ -27,71 +27,71 @@ ACCESS_REVIEW: Final = Kind(
 
 
 class AuthenticatedUser(msgspec.Struct, frozen=True):
-    """Somebody whom the server knows."""
+    """A user known to the server."""
 
-    #: The name.
+    #: User name.
     username: str = ""
-    #: Identity beside the name.
+    #: Uid of the user.
     uid: str = ""
-    #: Groups that they are in.
+    #: Groups of the user.
     groups: tuple[str, ...] = ()
-    #: What else their login says.
+    #: Further attributes of the login.
     extra: dict[str, tuple[str, ...]] = {}
 
 
 class _Authentication(msgspec.Struct, frozen=True):
-    """What a TokenReview came to."""
+    """Status of a TokenReview."""
 
-    #: Whether the token is good.
+    #: Whether the token is valid.
     authenticated: bool = False
-    #: Whose it is.
+    #: Its user.
     user: AuthenticatedUser = AuthenticatedUser()
 
 
 class _Access(msgspec.Struct, frozen=True):
-    """What a SubjectAccessReview came to."""
+    """Status of a SubjectAccessReview."""
 
-    #: Whether they may.
+    #: Whether access is allowed.
     allowed: bool = False
 
 
 class _TokenReview(msgspec.Struct, frozen=True):
-    """The answer to one."""
+    """A TokenReview as answered."""
 
-    #: What it came to.
+    #: Its status.
     status: _Authentication = _Authentication()
 
 
 class _AccessReview(msgspec.Struct, frozen=True):
-    """The answer to one."""
+    """A SubjectAccessReview as answered."""
 
-    #: What it came to.
+    #: Its status.
     status: _Access = _Access()
 
 
 class AccessReviews:
-    """Questions through one sender."""
+    """Sends reviews."""
 
     def __init__(self, sender: RequestSender) -> None:
         self._sender = sender
 
     async def caller(self, token: str) -> AuthenticatedUser | None:
-        """Whose a token is; ``None`` where the server does not take it.
+        """The user of a token; ``None`` if the server rejects it.
 
         Raises:
             UnreachableError: the server does not answer.
-            NotAllowedError: the right to ask is missing.
+            NotAllowedError: the permission to create reviews is missing.
         """
         body = await self._asked(TOKEN_REVIEW, {"token": token})
         found = msgspec.json.decode(body, type=_TokenReview).status
         return found.user if found.authenticated else None
 
     async def may_get(self, caller: AuthenticatedUser, path: str) -> bool:
-        """Whether somebody may read a path that is no object's.
+        """Whether a user may read a non-resource path.
 
         Raises:
             UnreachableError: the server does not answer.
-            NotAllowedError: the right to ask is missing.
+            NotAllowedError: the permission to create reviews is missing.
         """
         who = {"user": caller.username, "uid": caller.uid, "groups": caller.groups}
         about = {"path": path, "verb": "get"}
@@ -105,7 +105,7 @@ class AccessReviews:
         what = f"create {kind.resource}"
         batch = WriteBatch(self._sender.options.write_patience)
         answer = await self._sender.write(
-            WriteInFlight(RequestLane.REVIEW, request, what, repeatable=True), batch
+            WriteInFlight(RequestPurpose.REVIEW, request, what, repeatable=True), batch
         )
         if isinstance(answer, Reply):
             raise UnreachableError("the API server", answer.message)

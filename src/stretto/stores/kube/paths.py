@@ -1,4 +1,4 @@
-"""Where objects live on an API server: paths and queries."""
+"""Paths and queries of objects on an API server."""
 
 from collections.abc import Mapping
 from urllib.parse import quote, urlencode
@@ -25,5 +25,5 @@ def with_query(path: str, query: Mapping[str, str]) -> str:
 
 
 def place(namespace: str, name: str) -> str:
-    """An object as messages write it."""
+    """Namespace and name of an object, for messages."""
     return f"{namespace}/{name}" if namespace else name

@@ -1,8 +1,8 @@
-"""Single objects and lists.
+"""Reads of single objects and lists.
 
-A whole kind is read as a stream (WatchList), which costs the server no copy of everything; where a
-server cannot, and for selections, lists come in pages. All lists are consistent: they reflect at
-least what was written before they were asked for.
+A whole kind is read as a stream (WatchList), for which the server makes no copy of everything.
+Servers without it, and selections, return pages. All lists are consistent: they reflect at least
+what was written before the request.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ from stretto.stores.kube.login.messages import HttpResponse, LostError, NotSentE
 from stretto.stores.kube.paths import collection_path, object_path, with_query
 from stretto.stores.kube.records import record_of, version_of
 from stretto.stores.kube.transport.answers import read_error, status_of
-from stretto.stores.kube.transport.lanes import RequestLane, lane_of
+from stretto.stores.kube.transport.gates import RequestPurpose, purpose_of
 from stretto.stores.kube.transport.retry import RequestSender
 from stretto.stores.kube.transport.streams import changes_of, refusal_of
 from stretto.stores.store import Listing, ListOptions, Record
@@ -29,11 +29,11 @@ _STREAMED: Final = {
     "allowWatchBookmarks": "true",
     "timeoutSeconds": "120",
 }
-"""Asks for a list as a stream."""
+"""Requests a list as a stream."""
 
 
 class _ListMeta(msgspec.Struct, frozen=True, rename="camel"):
-    """What a page says of its list."""
+    """Metadata of a page."""
 
     #: Version that the list reflects.
     resource_version: str = ""
@@ -44,41 +44,41 @@ class _ListMeta(msgspec.Struct, frozen=True, rename="camel"):
 class _Page(msgspec.Struct, frozen=True):
     """One page of a list."""
 
-    #: About the list.
+    #: Metadata of the list.
     metadata: _ListMeta
     #: The objects.
     items: list[msgspec.Raw] | None = None
 
 
 _DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-"""Where custom kinds are defined."""
+"""Path of custom resource definitions."""
 _BEGINNINGS: Final = 3
-"""How often a list in pages is begun whose pages the server no longer keeps."""
+"""Attempts at a list in pages whose later pages the server drops."""
 _PAGE: Final = msgspec.json.Decoder(_Page)
 
 
 class _NoStreamError(StrettoError):
-    """This list cannot be had as a stream."""
+    """The server does not return this list as a stream."""
 
 
 class ReadCalls:
-    """Reads of one line."""
+    """Reads through one sender."""
 
     def __init__(self, sender: RequestSender) -> None:
         self._sender = sender
-        #: Whether the server gives lists as streams, as far as is known.
+        #: Whether the server returns lists as streams, as far as known.
         self.streams = True
         self._served: set[Kind] = set()
 
     async def get(self, kind: Kind, namespace: str, name: str) -> Record | None:
-        """The object as it is now, or ``None``.
+        """The current object, or ``None``.
 
         Raises:
             UnreachableError: the server does not answer.
-            NotAllowedError: the right to get it is missing.
+            NotAllowedError: the permission to get it is missing.
         """
         path = object_path(kind, namespace, name)
-        answer = await self._sender.read(path, lane_of(kind, RequestLane.READ))
+        answer = await self._sender.read(path, purpose_of(kind, RequestPurpose.READ))
         if answer.status == 404:
             return None
         if answer.status != 200:
@@ -86,13 +86,13 @@ class ReadCalls:
         return record_of(kind, answer.body)
 
     async def list(self, kind: Kind, selection: ListOptions) -> Listing:
-        """The objects that a selection names.
+        """The selected objects.
 
         Raises:
             UnreachableError: the server does not answer.
-            NotAllowedError: the right to list them is missing.
-            InputError: a selector or a page token is none.
-            TooOldError: a page of a list that the server no longer keeps.
+            NotAllowedError: the permission to list them is missing.
+            InputError: a selector or a page token is malformed.
+            TooOldError: the page belongs to a list that the server no longer keeps.
         """
         if selection.limit or selection.page:
             return await self._page(kind, selection)
@@ -100,13 +100,13 @@ class ReadCalls:
             try:
                 return await self._streamed(kind)
             except (_NoStreamError, LostError, NotSentError):
-                pass  # pages say what is wrong, where something is
+                pass  # pages return the error, if there is one
         return await self._all_pages(kind, selection)
 
     async def _streamed(self, kind: Kind) -> Listing:
-        """The list of a whole kind from a stream's initial events.
+        """The list of a whole kind from the initial events of a stream.
 
-        A server that has no time for it now (429) has none for pages either: they cost it more.
+        A server too busy for it (429) is too busy for pages as well, which cost it more.
         """
         patience = self._sender.patience()
         while True:
@@ -116,7 +116,7 @@ class ReadCalls:
             await patience.wait(status_of(found).message, found.retry_after)
 
     async def _stream(self, kind: Kind) -> Listing | HttpResponse:
-        """The same at one try; an answer where the server says "not now"."""
+        """One attempt; the answer if the server is too busy."""
         line = self._sender.line
         path = with_query(collection_path(kind), _STREAMED)
         response = await line.open(path, line.options.read_patience)
@@ -144,7 +144,7 @@ class ReadCalls:
         raise _NoStreamError("the stream ended before the list did")
 
     async def _all_pages(self, kind: Kind, selection: ListOptions) -> Listing:
-        """All pages of one list, begun anew where the server forgets it half-way."""
+        """All pages of one list, started again if the server drops it half-way."""
         for _ in range(_BEGINNINGS):
             with contextlib.suppress(TooOldError):
                 return await self._pages(kind, selection)
@@ -174,13 +174,13 @@ class ReadCalls:
         return Listing(records, version, page.metadata.continue_)
 
     async def _check_absent(self, kind: Kind) -> None:
-        """Make sure that a kind which is not served is not there.
+        """Verify that a kind that is not served does not exist.
 
-        A server that starts has yet to find its custom kinds, and an empty list would mean that
-        all their objects are gone.
+        A starting server does not serve its custom kinds yet, and an empty list would mean that all
+        their objects are deleted.
 
         Raises:
-            UnreachableError: it is defined, or was served before.
+            UnreachableError: the kind is defined, or was served before.
         """
         answer = await self._sender.read(f"{_DEFINITIONS}/{kind.resource}")
         if answer.status == 404 or (answer.status == 403 and kind not in self._served):
@@ -188,9 +188,9 @@ class ReadCalls:
         raise UnreachableError(f"list {kind.resource}", "the server does not serve it yet")
 
     async def _version(self) -> int:
-        """The server's version now: what stands for the list of a kind that it does not have.
+        """The server's current version, for the list of a kind that it does not serve.
 
-        Pods are asked for, because whoever schedules may list them.
+        It is read from a list of pods, which every scheduler may list.
         """
         answer = await self._sender.read(_list_path(POD, ListOptions(limit=1)))
         if answer.status != 200:
@@ -210,7 +210,7 @@ def _list_path(kind: Kind, selection: ListOptions) -> str:
 
 
 def _decoded(answer: HttpResponse, kind: Kind) -> tuple[_Page, int]:
-    """A page, and the version that its list reflects."""
+    """A page, and the version of its list."""
     try:
         page = _PAGE.decode(answer.body)
         return page, int(page.metadata.resource_version)
@@ -220,5 +220,5 @@ def _decoded(answer: HttpResponse, kind: Kind) -> tuple[_Page, int]:
 
 
 def _ordered(records: list[Record]) -> list[Record]:
-    """By namespace and name: servers order by key, in which ``a-b/x`` comes before ``a/x``."""
+    """Sort by namespace and name: servers sort by key, in which ``a-b/x`` precedes ``a/x``."""
     return sorted(records, key=lambda record: (record.namespace, record.name))

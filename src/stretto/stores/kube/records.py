@@ -1,7 +1,7 @@
 """Objects of an API server as records.
 
-A body stays the bytes that came, without ``managedFields``: the server's own notes, often half of
-an object, that nobody here reads and that a write may leave out.
+A body keeps the received bytes without ``managedFields``, the server's bookkeeping: often half of
+an object, never read here, and optional in writes.
 """
 
 from sys import intern
@@ -18,24 +18,24 @@ _MANAGED: Final = b'"managedFields"'
 
 
 class _RecordMeta(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """What a record keeps beside the body."""
+    """Metadata that a record keeps outside the body."""
 
     #: Name within kind and namespace.
     name: str = ""
     #: Namespace; empty for cluster-scoped kinds.
     namespace: str = ""
-    #: Identity for life.
+    #: Unique identity.
     uid: str = ""
-    #: Version: a number since servers promise that versions can be compared.
+    #: Version, a number: servers guarantee that versions can be compared.
     resource_version: str = ""
-    #: When it was made.
+    #: Creation time.
     creation_timestamp: str | None = None
-    #: When its deletion was asked for.
+    #: Time at which the deletion was requested.
     deletion_timestamp: str | None = None
 
 
 class _RecordSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """What a record keeps of a pod's spec."""
+    """The part of a pod's spec that a record keeps outside the body."""
 
     #: Node of a bound pod.
     node_name: str = ""
@@ -44,16 +44,16 @@ class _RecordSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 class _RecordObject(msgspec.Struct, frozen=True, gc=False):
     """Any object."""
 
-    #: Identity.
+    #: Metadata.
     metadata: _RecordMeta
 
 
 class _RecordPod(msgspec.Struct, frozen=True, gc=False):
     """A pod."""
 
-    #: Identity.
+    #: Metadata.
     metadata: _RecordMeta
-    #: Where it is.
+    #: Spec.
     spec: _RecordSpec
 
 
@@ -71,7 +71,7 @@ def record_of(kind: Kind, raw: bytes | msgspec.Raw) -> Record:
     """The record of an object.
 
     Raises:
-        InputError: it is no object, or has no name, uid or version.
+        InputError: it is not an object, or has no name, uid or version.
     """
     try:
         body = lean(kind, bytes(raw))
@@ -83,7 +83,7 @@ def record_of(kind: Kind, raw: bytes | msgspec.Raw) -> Record:
 
 
 def event_of(kind: Kind, change: EventType, raw: bytes | msgspec.Raw) -> WatchEvent:
-    """The event of a change; a pod's head is decoded here, once for everybody.
+    """The event of a change; the head of a pod is decoded once, here.
 
     Raises:
         InputError: as ``record_of``.
@@ -95,14 +95,14 @@ def event_of(kind: Kind, change: EventType, raw: bytes | msgspec.Raw) -> WatchEv
         head = _HEAD.decode(body)
         return WatchEvent(change, _record(kind, head.metadata, body, head.spec.node_name), head)
     except _ERRORS:
-        return WatchEvent(change, record_of(kind, raw))  # its reader will say what is wrong with it
+        return WatchEvent(change, record_of(kind, raw))  # the reader of the pod reports the error
 
 
 def version_of(raw: bytes | msgspec.Raw) -> int:
     """The resourceVersion of an object or a list.
 
     Raises:
-        InputError: it has none that is a number.
+        InputError: it is missing or not a number.
     """
     try:
         return int(_OBJECT.decode(raw).metadata.resource_version)
@@ -111,7 +111,7 @@ def version_of(raw: bytes | msgspec.Raw) -> int:
 
 
 def lean(kind: Kind, raw: bytes) -> bytes:
-    """An object's JSON without managed fields, and with its type, which lists leave out."""
+    """An object's JSON without managedFields and with apiVersion and kind, which lists omit."""
     raw = raw.strip()
     if _MANAGED not in raw and not raw.startswith(b'{"metadata"'):
         return raw
@@ -122,7 +122,7 @@ def lean(kind: Kind, raw: bytes) -> bytes:
     meta = _FIELDS.decode(fields["metadata"])
     if meta.pop("managedFields", None) is not None:
         fields["metadata"] = msgspec.Raw(_ENCODER.encode(meta))
-    return memoryview(_ENCODER.encode(fields)).tobytes()  # an encoder's own bytes hold room to grow
+    return memoryview(_ENCODER.encode(fields)).tobytes()  # without the spare capacity
 
 
 def _record(kind: Kind, meta: _RecordMeta | MetaHead, body: bytes, node: str) -> Record:

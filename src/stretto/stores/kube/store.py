@@ -1,8 +1,9 @@
-"""The store on top: synchronous calls, answered on the event loop."""
+"""The store interface: synchronous calls, executed on the event loop."""
 
 import threading
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
+from functools import partial
 from typing import Any
 
 from stretto.api.wire.kinds import Kind
@@ -10,17 +11,14 @@ from stretto.base.rng import Rng
 from stretto.stores.capabilities import Capabilities
 from stretto.stores.kube.access_reviews import AccessReviews, AuthenticatedUser
 from stretto.stores.kube.login.access import LoginSource
-from stretto.stores.kube.reads import ReadCalls
-from stretto.stores.kube.transport.client import HttpClient
+from stretto.stores.kube.session import open_session
 from stretto.stores.kube.transport.event_loop import LoopThread
-from stretto.stores.kube.transport.lanes import WIDTH, RequestLane
 from stretto.stores.kube.transport.options import KubeOptions
-from stretto.stores.kube.transport.retry import RequestSender
-from stretto.stores.kube.watch import KubeWatch
-from stretto.stores.kube.writes import WriteCalls
+from stretto.stores.kube.watch import KubeWatch, WatchTarget
 from stretto.stores.store import (
     EVERYTHING,
     Bind,
+    ChangeCallback,
     Deletion,
     Eviction,
     Listing,
@@ -28,15 +26,17 @@ from stretto.stores.store import (
     Patch,
     Record,
     Replies,
+    UnitReplies,
     Update,
     Watch,
+    Write,
 )
 
 
 class KubeStore:
-    """An API server as a store. Its calls may come from any thread and wait for their answer."""
+    """An API server as a store. Calls may come from any thread and wait for their answer."""
 
-    #: What an API server does not do.
+    #: What an API server does not guarantee.
     capabilities = Capabilities(
         binds_units=False,
         checks_nodes=False,
@@ -47,7 +47,9 @@ class KubeStore:
         keeps_unknown_fields=False,
         knows_its_newest=False,
         bounds_its_history=False,
+        counts_generations=False,
         completes_claims=True,
+        answers_later=True,
     )
 
     def __init__(
@@ -56,56 +58,48 @@ class KubeStore:
         rng: Rng,
         options: KubeOptions = KubeOptions(),  # noqa: B008  (frozen)
     ) -> None:
-        """A store that has its login and connects with its first call.
+        """A logged-in store that connects with its first call.
 
         Args:
-            access: which server, whom to trust, who we are.
-            rng: spreads waits, so that many clients do not come back together.
-            options: how patient it is.
+            access: server, trust and identity.
+            rng: spreads waits, so that many clients do not return together.
+            options: timeouts and limits.
 
         Raises:
-            InputError: what the login is read from cannot be used.
+            InputError: the credentials cannot be used.
         """
         self._rng = rng
         self._loop = LoopThread("stretto-kube")
         self._news = threading.Event()
         self._watches: list[KubeWatch] = []
+        self._callbacks: tuple[ChangeCallback, ...] = ()
         try:
-            self._line, self._sender, self._reads, self._writes = self._loop.run(
-                self._opened(access, options)
-            )
+            session = self._loop.run(open_session(access, options, rng.child("waits")))
         except BaseException:
             self._loop.close(_nothing)
             raise
-
-    async def _opened(
-        self, access: LoginSource, options: KubeOptions
-    ) -> tuple[HttpClient, RequestSender, ReadCalls, WriteCalls]:
-        """The parts, made on the loop that they live on."""
-        line = HttpClient(access, options)
-        await line.login()  # takes a second the first time, which no write should have to wait for
-        sender = RequestSender(line, self._rng.child("waits"))
-        reads = ReadCalls(sender)
-        return line, sender, reads, WriteCalls(sender, reads)
+        self._session = session
+        self._line, self._sender = session.line, session.sender
+        self._reads, self._writes = session.reads, session.writes
 
     def fence(self, may_write: Callable[[], bool]) -> None:
-        """Begin no write while ``may_write`` says no: it is asked before each.
+        """Start no write while ``may_write`` returns False; it is called before each.
 
-        Leases and reviews are for everybody.
+        Leases and reviews are exempt.
         """
-        self._sender.may_write = may_write
+        self._sender.fence(may_write)
 
     def abandon(self) -> None:
-        """Send nothing more of what was asked for, leases and reviews aside; it is answered so."""
+        """Stop sending queued writes, except leases and reviews; they are answered accordingly."""
         self._loop.run(self._sender.abandon())
 
     def is_quiet(self) -> bool:
-        """Whether no write is under way that the fence is about."""
+        """Whether no fenced write is in flight."""
         return not self._sender.under_way
 
     def prepare(self) -> None:
         """Open the connections that binds will use, in the background."""
-        self._loop.start(self._line.prepare(WIDTH[RequestLane.BIND]))
+        self._loop.start(self._session.prepare())
 
     # ------------------------------------------------------------ how it goes
 
@@ -116,69 +110,89 @@ class KubeStore:
         return came
 
     def troubles(self) -> dict[str, str]:
-        """What keeps watches from their streams now, by resource; empty when all is well."""
+        """Errors of watches without a stream, by resource; empty if all is well."""
         live = [watch for watch in self._watches if not watch.is_closed]
         return {watch.kind.resource: watch.trouble for watch in live if watch.trouble}
 
     def absent(self) -> list[str]:
-        """Resources that are watched for, and that the server does not have yet."""
+        """Watched resources that the server does not serve yet."""
         return sorted(each.kind.resource for each in self._watches if each.is_absent)
 
     # ------------------------------------------------------------ who asks us
 
     def caller(self, token: str) -> AuthenticatedUser | None:
-        """Whose a token is, by the server; ``None`` for nobody's.
+        """The user of a token, by the server; ``None`` if it is invalid.
 
         Raises:
             UnreachableError: the server does not answer.
-            NotAllowedError: the right to ask (create tokenreviews) is missing.
+            NotAllowedError: the permission to create tokenreviews is missing.
         """
         return self._loop.run(AccessReviews(self._sender).caller(token))
 
     def may_get(self, caller: AuthenticatedUser, path: str) -> bool:
-        """Whether somebody may read a path, by the server's own rules.
+        """Whether a user may read a path, by the server's rules.
 
         Raises:
             UnreachableError: the server does not answer.
-            NotAllowedError: the right to ask (create subjectaccessreviews) is missing.
+            NotAllowedError: the permission to create subjectaccessreviews is missing.
         """
         return self._loop.run(AccessReviews(self._sender).may_get(caller, path))
 
     # ------------------------------------------------------------ reads
 
     def get(self, kind: Kind, namespace: str, name: str) -> Record | None:
-        """The object as it is now, or ``None``.
+        """The current object, or ``None``.
 
         Raises:
             UnreachableError: the server does not answer.
-            NotAllowedError: the right to get it is missing.
+            NotAllowedError: the permission to get it is missing.
         """
         return self._loop.run(self._reads.get(kind, namespace, name))
 
+    def get_at_once(self, kind: Kind, namespace: str, name: str) -> Record | None:
+        """As ``get``: both raise as soon as the server does not answer."""
+        return self.get(kind, namespace, name)
+
     def list(self, kind: Kind, selection: ListOptions = EVERYTHING) -> Listing:
-        """The objects of a kind that the selection names; none of a kind that nobody knows there.
+        """The selected objects of a kind; none if the server does not serve the kind.
 
         Raises:
             UnreachableError: the server does not answer.
-            NotAllowedError: the right to list them is missing.
-            InputError: a selector or a page token is none.
-            TooOldError: a page is asked for of a list that is no longer kept.
+            NotAllowedError: the permission to list them is missing.
+            InputError: a selector or a page token is malformed.
+            TooOldError: the page belongs to a list that is no longer kept.
         """
         return self._loop.run(self._reads.list(kind, selection))
 
-    def watch(self, kind: Kind, since: int) -> Watch:
-        """Changes of a kind after version ``since``."""
+    def watch(self, kind: Kind, since: int, selection: ListOptions = EVERYTHING) -> Watch:
+        """Changes of the selected objects of a kind after version ``since``."""
         rng = self._rng.child("watch", kind.resource, since)
-        watch = KubeWatch(kind, since, self._line, rng, self._news.set)
+        target = WatchTarget(kind, selection, partial(self._notify, kind))
+        watch = KubeWatch(target, since, self._line, rng)
         self._watches = [each for each in self._watches if not each.is_closed]
         self._watches.append(watch)
         watch.started(self._loop.start(watch.run()))
         return watch
 
+    def subscribe(self, callback: ChangeCallback) -> Callable[[], None]:
+        """Call ``callback`` on the event loop's thread when a watch of a kind has events."""
+        self._callbacks = (*self._callbacks, callback)
+
+        def end() -> None:
+            self._callbacks = tuple(each for each in self._callbacks if each is not callback)
+
+        return end
+
+    def _notify(self, kind: Kind) -> None:
+        """A watch of a kind has something to poll; called on the event loop's thread."""
+        for callback in self._callbacks:
+            callback(kind)
+        self._news.set()
+
     # ------------------------------------------------------------ writes
 
     def create(self, kind: Kind, bodies: Sequence[bytes]) -> Replies:
-        """Add objects."""
+        """Create objects."""
         return self._loop.run(self._writes.create(kind, bodies))
 
     def update(self, kind: Kind, updates: Sequence[Update]) -> Replies:
@@ -186,36 +200,29 @@ class KubeStore:
         return self._loop.run(self._writes.update(kind, updates))
 
     def patch(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
-        """Change parts of objects; status is left alone."""
+        """Change parts of objects; the status stays."""
         return self._loop.run(self._writes.patch(kind, patches, status=False))
 
     def patch_status(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
-        """Change the status of objects; all else is left alone."""
+        """Change the status of objects (and annotations of pods); all else stays."""
         return self._loop.run(self._writes.patch(kind, patches, status=True))
 
     def delete(self, kind: Kind, deletions: Sequence[Deletion]) -> Replies:
-        """Remove objects (those with finalizers, or on a node, are only marked)."""
+        """Delete objects (those with finalizers, or on a node, are only marked)."""
         return self._loop.run(self._writes.delete(kind, deletions))
 
     def bind(self, binds: Sequence[Bind]) -> Replies:
         """Bind pods to nodes. Already bound to the wanted node by uid is ``ok``."""
         return self._loop.run(self._writes.bind(binds))
 
-    def begin_bind(self, binds: Sequence[Bind]) -> Future[Replies]:
-        """Send binds as ``bind`` does; the answers come later, and ``wait`` ends then."""
-        return self._begun(self._writes.bind(binds))
+    def bind_units(self, units: Sequence[Sequence[Bind]]) -> UnitReplies:
+        """Bind pods one by one: an API server has no transaction over several objects."""
+        replies = iter(self.bind([bind for unit in units for bind in unit]))
+        return [[next(replies) for _ in unit] for unit in units]
 
-    def begin_patch_status(self, kind: Kind, patches: Sequence[Patch]) -> Future[Replies]:
-        """Send patches as ``patch_status`` does; the answers come later, and ``wait`` ends then."""
-        return self._begun(self._writes.patch(kind, patches, status=True))
-
-    def begin_evict(self, evictions: Sequence[Eviction]) -> Future[Replies]:
-        """Send evictions as ``evict`` does; the answers come later, and ``wait`` ends then."""
-        return self._begun(self._writes.evict(evictions))
-
-    def begin_delete(self, kind: Kind, deletions: Sequence[Deletion]) -> Future[Replies]:
-        """Send deletions as ``delete`` does; the answers come later, and ``wait`` ends then."""
-        return self._begun(self._writes.delete(kind, deletions))
+    def begin(self, write: Write) -> Future[Replies]:
+        """Send a batch; the answers come later, and ``wait`` returns then."""
+        return self._begun(self._writes.perform(write))
 
     def _begun(self, work: Coroutine[Any, Any, Replies]) -> Future[Replies]:
         future = self._loop.start(work)
@@ -226,6 +233,10 @@ class KubeStore:
         """Evict pods within their disruption budgets."""
         return self._loop.run(self._writes.evict(evictions))
 
+    def allowances(self) -> Mapping[str, int]:
+        """Empty: a controller counts budgets and writes their status."""
+        return {}
+
     def close(self) -> None:
         """Close all connections and end the thread."""
         for watch in self._watches:
@@ -234,4 +245,4 @@ class KubeStore:
 
 
 async def _nothing() -> None:
-    """There is nothing to close yet."""
+    """Nothing to close yet."""

@@ -1,16 +1,16 @@
-"""Watches that outlive their connections.
+"""Watches that survive their connections.
 
-A task on the event loop reads the stream into a queue; the reader polls the queue and never waits.
-A connection that ends, breaks or falls silent is made anew from the version seen last, so nothing
-is lost; what was seen is dropped, so nothing is doubled. When the server no longer has the
-history (410), the watch says so and its reader lists afresh.
+A task on the event loop reads the stream into a queue; the reader polls the queue and never blocks.
+A connection that ends, breaks or falls silent is replaced from the last version, so nothing is
+lost, and duplicates are dropped. If the server no longer has the history (410), the watch is too
+old and its reader lists again.
 """
 
 import asyncio
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Final
+from typing import Final, NamedTuple
 
 from stretto.api.wire.kinds import Kind
 from stretto.base.errors import InputError, StrettoError, TooOldError
@@ -22,7 +22,7 @@ from stretto.stores.kube.transport.answers import forbidden, status_of
 from stretto.stores.kube.transport.client import HttpClient
 from stretto.stores.kube.transport.options import Backoff
 from stretto.stores.kube.transport.streams import WatchLine, changes_of, refusal_of
-from stretto.stores.store import EventType, WatchEvent
+from stretto.stores.store import EventType, ListOptions, Record, WatchEvent
 
 _TYPES: Final = {
     "ADDED": EventType.ADDED,
@@ -30,40 +30,49 @@ _TYPES: Final = {
     "DELETED": EventType.DELETED,
 }
 _GONE: Final = (410, 504)
-"""Too old; or newer than anything the server knows (it was restored): both mean list afresh."""
+"""Too old, or newer than any version of the server (it was restored): both require a fresh list."""
 _GATHER: Final = 0.005
-"""Seconds in which the next changes gather: waking up for one costs more than taking it."""
+"""Seconds in which changes accumulate: one wake-up costs more than processing one change."""
 _FEW: Final = 64
-"""Changes that came together up to which there is anything to gather."""
+"""Batches of this size or more are not delayed."""
 _FULL_PAUSE: Final = 0.02
-"""Seconds between looks whether the reader has made room."""
+"""Seconds between checks whether the reader has emptied the queue."""
 _SHORT: Final = 1.0
-"""Seconds: a server that ends its streams sooner, with nothing told, is not asked at once again."""
+"""A stream that ends sooner without events is not reopened at once; seconds."""
 _SILENCES: Final = 2
-"""Silent streams in a row after which a fresh list is asked for."""
+"""Silent streams in a row before a fresh list is required."""
 
-Tell = Callable[[], None]
-"""Called when there is something to poll."""
+
+class WatchTarget(NamedTuple):
+    """What a watch is about."""
+
+    #: The kind.
+    kind: Kind
+    #: The selected objects, and whether bookmarks are yielded.
+    selection: ListOptions
+    #: Called on the event loop's thread when there is something to poll.
+    notify: Callable[[], None]
 
 
 class KubeWatch:
     """The changes of one kind after a version."""
 
-    def __init__(self, kind: Kind, since: int, line: HttpClient, rng: Rng, tell: Tell) -> None:
+    def __init__(self, target: WatchTarget, since: int, line: HttpClient, rng: Rng) -> None:
         """A watch that begins when ``run`` is started on the event loop."""
-        #: What is watched.
-        self.kind = kind
-        #: Why no stream could be had lately; empty while one is open.
+        #: The kind.
+        self.kind = target.kind
+        #: Why there is no stream; empty while one is open.
         self.trouble = ""
-        #: Whether the server does not have the kind (its CRD is not installed).
+        #: Whether the server does not serve the kind (its CRD is not installed).
         self.is_absent = False
         #: Connections made so far.
         self.connections = 0
-        #: Objects that could not be read, so far.
+        #: Unreadable objects so far.
         self.unreadable = 0
         self._line = line
         self._rng = rng
-        self._tell = tell
+        self._notify = target.notify
+        self._selection = target.selection
         self._version = since
         self._events: deque[WatchEvent] = deque()
         self._too_old = False
@@ -75,15 +84,16 @@ class KubeWatch:
     # ------------------------------------------------------------ the reader's thread
 
     def started(self, running: "Future[None]") -> None:
-        """Its ``run`` has begun on the event loop."""
+        """Its ``run`` has started; its end is something to poll, too."""
         self._running = running
+        running.add_done_callback(lambda _: self._notify())
 
     def poll(self, limit: int = 4096) -> list[WatchEvent]:
-        """The next changes, oldest first, at most ``limit``; empty when there are none now.
+        """The next changes, oldest first, at most ``limit``; empty if there are none.
 
         Raises:
             TooOldError: the server no longer has the next change.
-            Exception: what has ended the watch although nobody expected it.
+            Exception: an unexpected error that ended the watch.
         """
         if self._closed:
             return []
@@ -96,7 +106,7 @@ class KubeWatch:
         return batch
 
     def close(self) -> None:
-        """Stop watching, and hang up: the server need not tell a reader that has gone."""
+        """Stop watching and close the connection."""
         self._closed = True
         self._events.clear()
         if self._running is not None:
@@ -104,7 +114,7 @@ class KubeWatch:
 
     @property
     def is_closed(self) -> bool:
-        """Whether its reader has no more use for it."""
+        """Whether the watch is closed."""
         return self._closed
 
     # ------------------------------------------------------------ the event loop
@@ -126,13 +136,14 @@ class KubeWatch:
                 backoff.reset()
             if self._goes_on():
                 await asyncio.sleep(backoff.next(self._asked) if wait is None else wait)
-        self._tell()
+        self._notify()
 
     def _silent(self, before: int) -> float:
-        """A stream without a byte for long, although bookmarks come every minute.
+        """A stream without a byte for long, although bookmarks are sent every minute.
 
-        Once, the line was dead. Twice, the server may be waiting for a version that it will never
-        reach, because it was restored from an older state: a fresh list tells.
+        After the first, the connection counts as dead. After the second, the server may be waiting
+        for a version that it will never reach, because it was restored from an older state: a fresh
+        list is required.
         """
         self._silences = 1 if self._version > before else self._silences + 1
         if self._silences >= _SILENCES:
@@ -143,7 +154,7 @@ class KubeWatch:
         return not (self._closed or self._too_old)
 
     async def _connected(self) -> float | None:
-        """One connection from beginning to end; seconds to wait before the next, if it matters."""
+        """One connection from start to end; seconds before the next, ``None`` for back-off."""
         options = self._line.options
         seconds = options.watch_for * (1 + self._rng.random())
         query = {
@@ -152,7 +163,12 @@ class KubeWatch:
             "allowWatchBookmarks": "true",
             "timeoutSeconds": str(int(seconds)),
         }
-        path = with_query(collection_path(self.kind), query)
+        selection = self._selection
+        if selection.labels:
+            query["labelSelector"] = selection.labels
+        if selection.fields:
+            query["fieldSelector"] = selection.fields
+        path = with_query(collection_path(self.kind, selection.namespace), query)
         response = await self._line.open(path, options.watch_idle)
         try:
             if response.status != 200:
@@ -165,7 +181,7 @@ class KubeWatch:
                 for change in changes:
                     self._take(change)
                 if changes:
-                    self._tell()
+                    self._notify()
                 if not self._goes_on():
                     return 0.0
                 await self._room(options.held_events)
@@ -177,7 +193,7 @@ class KubeWatch:
             response.close()
 
     def _refused(self, answer: HttpResponse) -> float | None:
-        """A watch that the server does not open."""
+        """The server refused to open the watch."""
         status = status_of(answer)
         if answer.status == 404:
             self.trouble = ""
@@ -195,7 +211,7 @@ class KubeWatch:
         return None
 
     def _take(self, change: WatchLine) -> None:
-        """Queue one change, once."""
+        """Queue one change, without duplicates."""
         if change.type == "ERROR":
             answer = HttpResponse(
                 status_of(HttpResponse(0, bytes(change.object))).code, bytes(change.object)
@@ -209,11 +225,14 @@ class KubeWatch:
             kind_of_change = _TYPES.get(change.type)
             if kind_of_change is not None:
                 self._events.append(event_of(self.kind, kind_of_change, change.object))
+            elif change.type == "BOOKMARK" and self._selection.bookmarks:
+                mark = Record(self.kind, "", "", "", version, b"{}")
+                self._events.append(WatchEvent(EventType.BOOKMARK, mark))
             self._version = version
         except InputError:
             self.unreadable += 1
 
     async def _room(self, most: int) -> None:
-        """Wait while the reader is far behind: the server keeps what is not read, or cuts us."""
+        """Wait while the reader is far behind: unread events stay on the server."""
         while len(self._events) >= most and not self._closed:  # noqa: ASYNC110  (another thread)
             await asyncio.sleep(_FULL_PAUSE)

@@ -1,80 +1,105 @@
-"""Writes: what each verb sends, and what its answer means."""
+"""Writes: the request of each verb, and the meaning of its answer."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
-
-import msgspec
+from collections.abc import Sequence
+from typing import Final, assert_never, cast
 
 from stretto.api.codec import set_fields
-from stretto.api.edit.patch import PatchType
-from stretto.api.types.heads import decode_object_head
 from stretto.api.wire.kinds import POD, Kind
 from stretto.api.wire.limits import measured
 from stretto.base.errors import InputError, NotAllowedError, StrettoError, UnreachableError
-from stretto.stores.embedded.json_edit import status_change
+from stretto.stores.kube.bodies import (
+    CreateBody,
+    binding_body,
+    changed_reply,
+    create_body,
+    delete_body,
+    deleted_record,
+    eviction_body,
+    item_key,
+    not_found_reply,
+    patch_body,
+)
 from stretto.stores.kube.login.messages import HttpRequest, HttpResponse
-from stretto.stores.kube.paths import collection_path, object_path, place
+from stretto.stores.kube.paths import collection_path, object_path
 from stretto.stores.kube.reads import ReadCalls
 from stretto.stores.kube.records import record_of
 from stretto.stores.kube.transport.answers import refused_reply, status_of, unknown_reply
-from stretto.stores.kube.transport.lanes import RequestLane, lane_of
+from stretto.stores.kube.transport.gates import RequestPurpose, purpose_of
 from stretto.stores.kube.transport.retry import RequestSender, WriteBatch, WriteInFlight
 from stretto.stores.store import (
     Bind,
     Deletion,
     Eviction,
     Patch,
-    Record,
     Replies,
     Reply,
     StatusReason,
     Update,
+    Verb,
+    Write,
     WriteOutcome,
 )
 
-DEFAULT_NAMESPACE: Final = "default"
-"""Where namespaced objects go that name no namespace, as everywhere in Kubernetes."""
 _UPDATE_TRIES: Final = 3
-"""How often an update of whatever is there is made anew, when somebody else was quicker."""
+"""Attempts to replace an object of any version while other writers change it."""
 _LATE: Final = 1.0
-"""Seconds after which somebody looks why an eviction has not been answered."""
+"""Seconds after which an unanswered eviction is checked."""
 _TWO_BUDGETS: Final = "more than one PodDisruptionBudget"
-"""How an API server refuses, with status 500, to evict a pod under two budgets."""
-_ENCODE: Final = msgspec.json.encode
+"""Part of the message with which an API server refuses, with status 500, to evict a pod under two
+budgets."""
 
 
 class WriteCalls:
-    """Writes through one sender; ``reads`` looks where an answer does not say enough."""
+    """Writes through one sender; ``reads`` is used if an answer is not conclusive."""
 
     def __init__(self, sender: RequestSender, reads: ReadCalls) -> None:
         self._sender = sender
         self._reads = reads
         seconds = max(1, int(sender.options.answer) - 1)
-        #: Makes the server itself give a write up before we do.
+        #: Makes the server give up a write before the client does.
         self._limit = f"?timeout={seconds}s"
+
+    async def perform(self, write: Write) -> Replies:
+        """Send a batch of any verb."""
+        items, kind = write.items, write.kind
+        match write.verb:
+            case Verb.BIND:
+                return await self.bind(cast("Sequence[Bind]", items))
+            case Verb.EVICT:
+                return await self.evict(cast("Sequence[Eviction]", items))
+            case Verb.PATCH | Verb.PATCH_STATUS:
+                status = write.verb is Verb.PATCH_STATUS
+                return await self.patch(kind, cast("Sequence[Patch]", items), status=status)
+            case Verb.CREATE:
+                return await self.create(kind, cast("Sequence[bytes]", items))
+            case Verb.UPDATE:
+                return await self.update(kind, cast("Sequence[Update]", items))
+            case Verb.DELETE:
+                return await self.delete(kind, cast("Sequence[Deletion]", items))
+        assert_never(write.verb)
 
     # ------------------------------------------------------------ any kind
 
     async def create(self, kind: Kind, bodies: Sequence[bytes]) -> Replies:
-        """Add objects."""
-        drafts = [_draft(kind, body, index) for index, body in enumerate(bodies)]
-        lane = lane_of(kind, RequestLane.WRITE)
+        """Create objects."""
+        drafts = [create_body(kind, body, index) for index, body in enumerate(bodies)]
+        purpose = purpose_of(kind, RequestPurpose.WRITE)
 
-        async def send(draft: _CreateDraft, batch: WriteBatch) -> Reply:
+        async def send(draft: CreateBody, batch: WriteBatch) -> Reply:
             if draft.error:
                 return Reply(WriteOutcome.REFUSED, StatusReason.INVALID, draft.error)
             path = self._timed(collection_path(kind, draft.namespace))
             request = HttpRequest("POST", path, draft.body)
             return await self._written(
-                kind, WriteInFlight(lane, request, f"create {kind.resource}"), batch
+                kind, WriteInFlight(purpose, request, f"create {kind.resource}"), batch
             )
 
-        return await self._sender.all(drafts, lane, lambda draft: draft.key, send)
+        return await self._sender.all(drafts, purpose, lambda draft: draft.key, send)
 
     async def update(self, kind: Kind, updates: Sequence[Update]) -> Replies:
         """Replace objects."""
-        lane = lane_of(kind, RequestLane.WRITE)
+        purpose = purpose_of(kind, RequestPurpose.WRITE)
 
         async def send(update: Update, batch: WriteBatch) -> Reply:
             try:
@@ -84,61 +109,55 @@ class WriteCalls:
             except InputError as error:
                 return Reply(WriteOutcome.REFUSED, StatusReason.INVALID, str(error))
 
-        return await self._sender.all(updates, lane, _key, send)
+        return await self._sender.all(updates, purpose, item_key, send)
 
     async def patch(self, kind: Kind, patches: Sequence[Patch], *, status: bool) -> Replies:
-        """Merge patches into objects: all but the status, or the status alone."""
-        lane = lane_of(kind, RequestLane.STATUS if status else RequestLane.WRITE)
+        """Patch objects: all but the status, or only the status."""
+        purpose = purpose_of(kind, RequestPurpose.STATUS if status else RequestPurpose.WRITE)
         sub = "status" if status else ""
         what = f"patch {kind.resource}" + ("/status" if status else "")
 
         async def send(patch: Patch, batch: WriteBatch) -> Reply:
-            if status:
-                change = status_change(kind, patch.patch)
-            else:
-                change = {key: value for key, value in patch.patch.items() if key != "status"}
-            if not change:
-                return await self._untouched(kind, patch)
-            if patch.type is PatchType.JSON:
-                return Reply(
-                    WriteOutcome.REFUSED, StatusReason.INVALID, "patch: a merge or strategic merge"
-                )
             try:
-                body = measured(_ENCODE(_conditioned(change, patch)), "patch")
+                body = patch_body(kind, patch, status=status)
             except (InputError, TypeError, ValueError, RecursionError) as error:
                 return Reply(WriteOutcome.REFUSED, StatusReason.INVALID, f"patch: {error}")
+            if not body:
+                return await self._untouched(kind, patch)
             path = self._timed(object_path(kind, patch.namespace, patch.name, sub))
             request = HttpRequest("PATCH", path, body, patch.type.value)
-            return await self._written(kind, WriteInFlight(lane, request, what), batch)
+            return await self._written(kind, WriteInFlight(purpose, request, what), batch)
 
-        return await self._sender.all(patches, lane, _key, send)
+        return await self._sender.all(patches, purpose, item_key, send)
 
     async def delete(self, kind: Kind, deletions: Sequence[Deletion]) -> Replies:
-        """Remove objects."""
-        lane = lane_of(kind, RequestLane.EVICT if kind == POD else RequestLane.WRITE)
+        """Delete objects."""
+        purpose = purpose_of(kind, RequestPurpose.EVICT if kind == POD else RequestPurpose.WRITE)
 
         async def send(deletion: Deletion, batch: WriteBatch) -> Reply:
             path = self._timed(object_path(kind, deletion.namespace, deletion.name))
-            request = HttpRequest("DELETE", path, _ENCODE(_options(deletion.uid, deletion.version)))
-            write = WriteInFlight(lane, request, f"delete {kind.resource}")
+            request = HttpRequest("DELETE", path, delete_body(deletion))
+            write = WriteInFlight(purpose, request, f"delete {kind.resource}")
             answer = await self._sender.write(write, batch)
             if isinstance(answer, Reply):
                 return answer
             if answer.status not in (200, 202):
                 return refused_reply(answer, write.what)
-            return Reply(WriteOutcome.OK, record=_deleted_record(kind, deletion, answer))
+            return Reply(WriteOutcome.OK, record=deleted_record(kind, deletion, answer))
 
-        return await self._sender.all(deletions, lane, _key, send)
+        return await self._sender.all(deletions, purpose, item_key, send)
 
     # ------------------------------------------------------------ pods
 
     async def bind(self, binds: Sequence[Bind]) -> Replies:
-        """Bind pods; the uid makes a second try harmless, so a lost answer is asked for again."""
+        """Bind pods; the uid makes repeating safe, so a lost answer is requested again."""
 
         async def send(bind: Bind, batch: WriteBatch) -> Reply:
             path = self._timed(object_path(POD, bind.namespace, bind.name, "binding"))
-            request = HttpRequest("POST", path, _binding(bind))
-            write = WriteInFlight(RequestLane.BIND, request, "create pods/binding", repeatable=True)
+            request = HttpRequest("POST", path, binding_body(bind))
+            write = WriteInFlight(
+                RequestPurpose.BIND, request, "create pods/binding", repeatable=True
+            )
             answer = await self._sender.write(write, batch)
             if isinstance(answer, Reply):
                 return answer
@@ -148,20 +167,20 @@ class WriteCalls:
                 return await self._already_bound(bind, answer)
             return refused_reply(answer, write.what)
 
-        return await self._sender.all(binds, RequestLane.BIND, _key, send)
+        return await self._sender.all(binds, RequestPurpose.BIND, item_key, send)
 
     async def evict(self, evictions: Sequence[Eviction]) -> Replies:
         """Evict pods.
 
-        Where a namesake has come the server tries in vain for ten seconds, so when an answer is
-        late somebody looks whether the pod is still the one that was meant.
+        If the pod was replaced by another one of the same name, the server retries for ten seconds.
+        Therefore the uid of the pod is checked if the answer is late.
         """
         what = "create pods/eviction"
 
         async def send(eviction: Eviction, batch: WriteBatch) -> Reply:
             path = self._timed(object_path(POD, eviction.namespace, eviction.name, "eviction"))
             write = WriteInFlight(
-                RequestLane.EVICT, HttpRequest("POST", path, _eviction(eviction)), what
+                RequestPurpose.EVICT, HttpRequest("POST", path, eviction_body(eviction)), what
             )
             sent = asyncio.create_task(self._sender.write(write, batch))
             try:
@@ -181,7 +200,7 @@ class WriteCalls:
                 return Reply(WriteOutcome.OK)
             return refused_reply(answer, what)
 
-        return await self._sender.all(evictions, RequestLane.EVICT, _key, send)
+        return await self._sender.all(evictions, RequestPurpose.EVICT, item_key, send)
 
     # ------------------------------------------------------------ inside
 
@@ -189,17 +208,17 @@ class WriteCalls:
         return path + self._limit
 
     async def _gone(self, eviction: Eviction) -> Reply | None:
-        """What is said of an eviction whose pod is not there any more; ``None`` where it is."""
+        """The answer to an eviction whose pod no longer exists; ``None`` if it does."""
         try:
             now = await self._reads.get(POD, eviction.namespace, eviction.name)
         except StrettoError:
-            return None  # the eviction's own answer will say it
+            return None  # the eviction's own answer reports it
         if now is None:
-            return _absent(POD, eviction.namespace, eviction.name)
-        return _other(now) if now.uid != eviction.uid else None
+            return not_found_reply(POD, eviction.namespace, eviction.name)
+        return changed_reply(now) if now.uid != eviction.uid else None
 
     async def _written(self, kind: Kind, write: WriteInFlight, batch: WriteBatch) -> Reply:
-        """Send a write whose answer is the object."""
+        """Send a write that is answered with the object."""
         answer = await self._sender.write(write, batch)
         if isinstance(answer, Reply):
             return answer
@@ -216,12 +235,12 @@ class WriteCalls:
         shown = None if version is None else str(version)
         body = set_fields(measured(update.body, "object"), {("metadata", "resourceVersion"): shown})
         path = self._timed(object_path(kind, update.namespace, update.name))
-        lane = lane_of(kind, RequestLane.WRITE)
-        write = WriteInFlight(lane, HttpRequest("PUT", path, body), f"update {kind.resource}")
+        purpose = purpose_of(kind, RequestPurpose.WRITE)
+        write = WriteInFlight(purpose, HttpRequest("PUT", path, body), f"update {kind.resource}")
         return await self._written(kind, write, batch)
 
     async def _force_update(self, kind: Kind, update: Update, batch: WriteBatch) -> Reply:
-        """Replace whatever is there; custom resources want its version even then."""
+        """Replace an object of any version; custom resources require the current version."""
         reply = await self._put(kind, update, None, batch)
         tries = 0
         while "resourceVersion" in reply.message and tries < _UPDATE_TRIES:
@@ -231,7 +250,7 @@ class WriteCalls:
             except (UnreachableError, NotAllowedError) as error:
                 return Reply(WriteOutcome.REFUSED, StatusReason.UNAVAILABLE, str(error))
             if old is None:
-                return _absent(kind, update.namespace, update.name)
+                return not_found_reply(kind, update.namespace, update.name)
             reply = await self._put(kind, update, old.version, batch)
         return reply
 
@@ -242,111 +261,21 @@ class WriteCalls:
         except StrettoError as error:
             return Reply(WriteOutcome.REFUSED, StatusReason.UNAVAILABLE, str(error))
         if old is None:
-            return _absent(kind, patch.namespace, patch.name)
+            return not_found_reply(kind, patch.namespace, patch.name)
         if (patch.uid and patch.uid != old.uid) or patch.version not in (None, old.version):
-            return _other(old)
+            return changed_reply(old)
         return Reply(WriteOutcome.OK, record=old)
 
     async def _already_bound(self, bind: Bind, answer: HttpResponse) -> Reply:
-        """A bind in conflict: bound to the wanted node already is success."""
+        """A bind in conflict: already bound to the wanted node is success."""
         try:
             found = await self._reads.get(POD, bind.namespace, bind.name)
         except StrettoError as error:
             return unknown_reply("create pods/binding", str(error))
         if found is None:
-            return _absent(POD, bind.namespace, bind.name)
+            return not_found_reply(POD, bind.namespace, bind.name)
         if found.uid != bind.uid:
-            return _other(found)
+            return changed_reply(found)
         if found.node == bind.node:
             return Reply(WriteOutcome.OK, record=found)
         return Reply(WriteOutcome.CONFLICT, StatusReason.CONFLICT, status_of(answer).message, found)
-
-
-# ---------------------------------------------------------------- bodies
-
-
-class _CreateDraft(msgspec.Struct, frozen=True):
-    """A new object, or why it is none."""
-
-    #: Where it goes.
-    namespace: str
-    #: Objects with the same key go one after the other.
-    key: tuple[str, str | int]
-    #: Its JSON with its type.
-    body: bytes = b""
-    #: What is wrong with it.
-    error: str = ""
-
-
-def _draft(kind: Kind, body: bytes, index: int) -> _CreateDraft:
-    """Look at a new object as far as its path needs it; the server checks the rest."""
-    try:
-        head = decode_object_head(measured(body, kind.kind.lower()))
-        if not (head.api_version and head.kind):
-            body = set_fields(body, {("apiVersion",): kind.api_version, ("kind",): kind.kind})
-    except InputError as error:
-        return _CreateDraft("", ("", index), error=str(error))
-    namespace = (head.metadata.namespace or DEFAULT_NAMESPACE) if kind.namespaced else ""
-    return _CreateDraft(namespace, (namespace, head.metadata.name or index), body)
-
-
-def _binding(bind: Bind) -> bytes:
-    meta: dict[str, Any] = {"name": bind.name, "namespace": bind.namespace, "uid": bind.uid}
-    if bind.annotations:
-        meta["annotations"] = dict(bind.annotations)
-    target = {"kind": "Node", "name": bind.node}
-    return _ENCODE({"apiVersion": "v1", "kind": "Binding", "metadata": meta, "target": target})
-
-
-def _eviction(eviction: Eviction) -> bytes:
-    meta = {"name": eviction.name, "namespace": eviction.namespace}
-    options = _options(eviction.uid, None)
-    named = {"apiVersion": "policy/v1", "kind": "Eviction"}
-    return _ENCODE({**named, "metadata": meta, "deleteOptions": options})
-
-
-def _options(uid: str, version: int | None) -> dict[str, Any]:
-    """DeleteOptions with what the object must be."""
-    wanted = {"uid": uid or None, "resourceVersion": None if version is None else str(version)}
-    conditions = {name: value for name, value in wanted.items() if value is not None}
-    options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions"}
-    return {**options, "preconditions": conditions} if conditions else options
-
-
-def _conditioned(change: Mapping[str, Any], patch: Patch) -> dict[str, Any]:
-    """A patch with the version and the uid that the object must have."""
-    wanted: dict[str, Any] = {}
-    if patch.uid:
-        wanted["uid"] = patch.uid
-    if patch.version is not None:
-        wanted["resourceVersion"] = str(patch.version)
-    if not wanted:
-        return dict(change)
-    return {**change, "metadata": {**(change.get("metadata") or {}), **wanted}}
-
-
-# ---------------------------------------------------------------- replies
-
-
-def _key(item: Update | Patch | Deletion | Bind | Eviction) -> tuple[str, str]:
-    return item.namespace, item.name
-
-
-def _absent(kind: Kind, namespace: str, name: str) -> Reply:
-    text = f"{kind.kind} {place(namespace, name)} was not found"
-    return Reply(WriteOutcome.REFUSED, StatusReason.NOT_FOUND, text)
-
-
-def _other(found: Record) -> Reply:
-    where = place(found.namespace, found.name)
-    text = f"{found.kind.kind} {where} has uid {found.uid} and version {found.version} now"
-    return Reply(WriteOutcome.CONFLICT, StatusReason.CONFLICT, text, found)
-
-
-def _deleted_record(kind: Kind, deletion: Deletion, answer: HttpResponse) -> Record:
-    """What is left of a deleted object: the marked object, its last state, or only its identity."""
-    try:
-        return record_of(kind, answer.body)
-    except InputError:
-        uid = status_of(answer).more.uid or deletion.uid
-        return Record(kind, deletion.namespace, deletion.name, uid, 0, b"{}")

@@ -11,7 +11,7 @@ import msgspec
 from stretto.api.wire.kinds import POD, POD_DISRUPTION_BUDGET
 from stretto.base.rng import Rng
 from stretto.state.victims.rules import OFF, UNPROTECTED, CandidateSelection, PreemptionRules
-from stretto.stores.store import Deletion, EmbeddedStore, Patch, WriteOutcome
+from stretto.stores.store import Deletion, Patch, Store, WriteOutcome
 from stretto_lab.chaos.draws.pods import PodRole
 from stretto_lab.chaos.draws.reservations import CHANGES as MOVES
 from stretto_lab.chaos.draws.reservations import ReservationDraw
@@ -46,7 +46,7 @@ class PreemptionDraw:
         own = {"set_budget": budgets, "drop_budget": budgets / 4, "let_go": held}
         return {**own, **self.moving.weights()}
 
-    def change(self, name: str, store: Callable[[], EmbeddedStore]) -> Callable[[], object]:
+    def change(self, name: str, store: Callable[[], Store]) -> Callable[[], object]:
         """One of ``CHANGES`` on a store."""
         if name in MOVES:
             return lambda: getattr(self.moving, name)(store())
@@ -65,28 +65,28 @@ class PreemptionDraw:
         if role.held:
             self.held[name] = uid
 
-    def release_all(self, store: EmbeddedStore) -> None:
+    def release_all(self, store: Store) -> None:
         """Nothing holds a pod any more that is to leave."""
         for name in list(self.held):
             self._release(store, name)
 
-    def _let_go(self, store: EmbeddedStore) -> None:
+    def _let_go(self, store: Store) -> None:
         leaving = [name for name in self.held if self._is_leaving(store, name)]
         if leaving:
             self._release(store, self._rng.choice(leaving))
 
-    def _is_leaving(self, store: EmbeddedStore, name: str) -> bool:
+    def _is_leaving(self, store: Store, name: str) -> bool:
         record = store.get(POD, "default", name)
         if record is None or record.uid != self.held[name]:
             del self.held[name]
             return False
         return bool(record.deleting)
 
-    def _release(self, store: EmbeddedStore, name: str) -> None:
+    def _release(self, store: Store, name: str) -> None:
         uid = self.held.pop(name)
         store.patch(POD, [Patch("default", name, {"metadata": {"finalizers": None}}, uid=uid)])
 
-    def _set_budget(self, store: EmbeddedStore) -> None:
+    def _set_budget(self, store: Store) -> None:
         app = self._rng.choice(APPS)
         store.delete(POD_DISRUPTION_BUDGET, [Deletion("default", app)])
         key = self._rng.choice(("minAvailable", "maxUnavailable"))
@@ -97,7 +97,7 @@ class PreemptionDraw:
         if reply.outcome is not WriteOutcome.OK:
             raise AssertionError(f"the store refused a budget: {reply.message}")
 
-    def _drop_budget(self, store: EmbeddedStore) -> None:
+    def _drop_budget(self, store: Store) -> None:
         store.delete(POD_DISRUPTION_BUDGET, [Deletion("default", self._rng.choice(APPS))])
 
 

@@ -18,7 +18,7 @@ from stretto.base.rng import Rng
 from stretto.plane.plane import Plane
 from stretto.state.queries.invariants import InvariantBreach
 from stretto.state.rows.lifecycle import PodState, UnitState
-from stretto.stores.store import Deletion, EmbeddedStore, Patch, StatusReason, WriteOutcome
+from stretto.stores.store import Deletion, Patch, StatusReason, Store, WriteOutcome
 
 SHARE: Final = 0.4
 """Share of the seeds that have queues."""
@@ -45,7 +45,7 @@ class QueueDraw:
         """How often each change happens."""
         return dict.fromkeys(CHANGES, 3.0) if self.exist else {}
 
-    def begin(self, store: EmbeddedStore) -> None:
+    def begin(self, store: Store) -> None:
         """Make the queues."""
         if self.exist:
             rng = Rng(self._seed).child("queues", "begin")
@@ -58,26 +58,26 @@ class QueueDraw:
             return ""
         return Rng(self._seed).child("queue of", owner).choice((*NAMES, "", ""))
 
-    def change(self, store: EmbeddedStore, rng: Rng) -> None:
+    def change(self, store: Store, rng: Rng) -> None:
         """A queue gets other limits, another guarantee, another policy."""
         if self._there:
             name = rng.choice(sorted(self._there))
             store.patch(QUEUE, [Patch("", name, {"spec": _spec(name, rng)})])
 
-    def drop(self, store: EmbeddedStore, rng: Rng) -> None:
+    def drop(self, store: Store, rng: Rng) -> None:
         """A queue is deleted, used or not."""
         if self._there:
             name = rng.choice(sorted(self._there))
             self._there.discard(name)
             store.delete(QUEUE, [Deletion("", name)])
 
-    def remake(self, store: EmbeddedStore, rng: Rng) -> None:
+    def remake(self, store: Store, rng: Rng) -> None:
         """A queue that was deleted is made again."""
         gone = [name for name in NAMES if name not in self._there]
         if gone:
             self._make(store, rng.choice(gone), rng)
 
-    def lift(self, store: EmbeddedStore) -> None:
+    def lift(self, store: Store) -> None:
         """All queues exist, without limits and guarantees: what fits may be placed."""
         if not self.exist:
             return
@@ -87,7 +87,7 @@ class QueueDraw:
                 self._make(store, name, Rng(self._seed).child("lift", name))
             store.patch(QUEUE, [Patch("", name, {"spec": {**free, "policy": "FifoSkip"}})])
 
-    def _make(self, store: EmbeddedStore, name: str, rng: Rng) -> None:
+    def _make(self, store: Store, name: str, rng: Rng) -> None:
         meta = {"apiVersion": QUEUE.api_version, "kind": "Queue", "metadata": {"name": name}}
         body = msgspec.json.encode({**meta, "spec": _spec(name, rng)})
         (reply,) = store.create(QUEUE, [body])

@@ -18,7 +18,7 @@ from stretto.state.cluster.reservations import PlaceReservation
 from stretto.state.queries.invariants import InvariantBreach
 from stretto.state.work.evictions import EvictionCause
 from stretto.state.work.rescheduling import ReschedulingGoal, ReschedulingRules
-from stretto.stores.store import Deletion, EmbeddedStore
+from stretto.stores.store import Deletion, Store
 from stretto_lab.chaos.draws.pods import MIB, WIDGET, NodeShapeDraw, PodRequest, PodRole, overruns
 from stretto_lab.chaos.draws.queues import QueueDraw
 
@@ -75,7 +75,7 @@ class ReservationDraw:
             return role
         return msgspec.structs.replace(role, keeps=str(self.ttl))
 
-    def add_movement(self, store: EmbeddedStore) -> None:
+    def add_movement(self, store: Store) -> None:
         """Somebody recommends some nodes, one of them perhaps gone, to the pods of an owner."""
         nodes = [record.name for record in store.list(NODE).records]
         if not self._owners or not nodes:
@@ -98,7 +98,7 @@ class ReservationDraw:
         }
         store.create(MOVEMENT, [msgspec.json.encode(body)])
 
-    def drop_movement(self, store: EmbeddedStore) -> None:
+    def drop_movement(self, store: Store) -> None:
         """A Movement is over."""
         store.delete(MOVEMENT, [Deletion("", self._rng.choice(NAMES))])
 

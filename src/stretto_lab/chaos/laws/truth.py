@@ -13,7 +13,7 @@ from stretto.api.wire.kinds import POD
 from stretto.state.classes.table import GPU_DEVICES
 from stretto.state.queries.invariants import InvariantBreach
 from stretto.state.rows.devices import text_to_mask
-from stretto.stores.store import EmbeddedStore, EventType, WatchEvent
+from stretto.stores.store import EventType, Store, WatchEvent
 from stretto_lab.chaos.draws.pods import PodRequest
 from stretto_lab.chaos.world import ChaosWorld
 
@@ -54,7 +54,7 @@ class ConfirmedBind(msgspec.Struct, frozen=True):
 class TrueState:
     """Every pod that exists, by uid and by node."""
 
-    def __init__(self, store: EmbeddedStore, world: ChaosWorld) -> None:
+    def __init__(self, store: Store, world: ChaosWorld) -> None:
         """Follow a store from its first version on."""
         #: Pods that exist, by uid.
         self.pods: dict[str, TruePod] = {}
@@ -75,7 +75,7 @@ class TrueState:
                 confirmed_binds.append(confirmed_bind)
         return confirmed_binds, breaches
 
-    def reopen(self, store: EmbeddedStore, version: int) -> list[InvariantBreach]:
+    def reopen(self, store: Store, version: int) -> list[InvariantBreach]:
         """The store was opened again: nothing that it acknowledged may be missing or different."""
         listed = {record.uid: record for record in store.list(POD).records}
         breaches = [

@@ -1,9 +1,9 @@
-"""The way in: which server, whom to trust, and who we are.
+"""Login: which server, which trust, which identity.
 
-A kubeconfig says it by a client certificate, a token, a token's file, an exec plugin or OIDC;
-inside a cluster the service account's files do. Files of tokens and authorities are read again
-every minute, and everything is when the server does not take a token or shows a certificate that
-is not trusted, so rotation needs no restart.
+A kubeconfig contains a client certificate, a token, a token file, an exec plugin or OIDC; a pod has
+the files of its service account. Token and CA files are read again every minute, and everything is
+read again if the server rejects a token or has an untrusted certificate, so rotation needs no
+restart.
 """
 
 import base64
@@ -28,27 +28,27 @@ ACCOUNT_FOLDER: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _VALIDITY: Final = re.compile(
     rb"\x30[\x1e\x20\x22](?:\x17\x0d\d{12}Z|\x18\x0f\d{14}Z)(?:\x17\x0d(\d{12})Z|\x18\x0f(\d{14})Z)"
 )
-"""A certificate's validity in DER: from when until when, each with two digits of the year (until
-2049) or four (RFC 5280, 4.1.2.5)."""
+"""Validity of a certificate in DER: start and end, each with a year of two digits (until 2049) or
+four (RFC 5280, 4.1.2.5)."""
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 NO_PASSPHRASE: Final = ""
-"""For keys that are locked: without it OpenSSL asks on the terminal, and waits."""
+"""Passphrase for encrypted keys: without it OpenSSL prompts on the terminal and blocks."""
 
 
 class Login(msgspec.Struct, frozen=True):
     """Everything that a connection needs."""
 
-    #: ``https://host:port``, perhaps with a path.
+    #: ``https://host:port``, optionally with a path.
     server: str
     #: Trust and client certificate; ``None`` for plain HTTP on loopback.
     context: ssl.SSLContext | None
-    #: Value of the ``Authorization`` header; empty for a client certificate alone.
+    #: Value of the ``Authorization`` header; empty with a client certificate only.
     authorization: str = ""
-    #: Name that the server's certificate must have, where it is not the host.
+    #: Server name of the certificate, if it differs from the host.
     server_name: str = ""
-    #: Proxy to go through; empty for none.
+    #: Proxy; empty for none.
     proxy: str = ""
-    #: What we show and where it is from, for messages.
+    #: Which credentials are used and their source, for messages.
     shown: str = ""
 
     def __post_init__(self) -> None:
@@ -58,61 +58,61 @@ class Login(msgspec.Struct, frozen=True):
 
 
 DEFAULT_NAMESPACE: Final = "default"
-"""The namespace of who names none."""
+"""The default namespace."""
 
 
 class LoginSource(Protocol):
-    """Who gives logins."""
+    """A source of logins."""
 
     @property
     def namespace(self) -> str:
-        """The namespace that is meant where none is named; known once there was a login."""
+        """The default namespace; known after the first login."""
         ...
 
     async def login(self, *, renew: bool = False) -> Login:
-        """The login as it is now; ``renew`` because the last one and the server did not get on.
+        """The current login; ``renew`` if the server rejected the last one or is not trusted.
 
         Raises:
-            InputError: what it is read from cannot be used.
+            InputError: the credentials cannot be used.
         """
         ...
 
 
 class _UserCredentials(NamedTuple):
-    """What a user shows to a server."""
+    """Credentials of a user."""
 
     #: Value of the ``Authorization`` header; empty for none.
     authorization: str = ""
     #: Client certificate (PEM); empty for none.
     cert: bytes = b""
-    #: Its key (PEM); empty where it stands with the certificate.
+    #: Its key (PEM); empty if it is in the certificate file.
     key: bytes = b""
 
 
 class _ServerTrust(NamedTuple):
-    """What a context is made of."""
+    """The parts of a TLS context."""
 
-    #: Authorities (PEM); empty for the system's.
+    #: Certificate authorities (PEM); empty for the system's.
     authority: bytes
     #: Client certificate (PEM).
     cert: bytes
     #: Its key (PEM).
     key: bytes
-    #: Whether the server's certificate is not looked at.
+    #: Whether the server's certificate is not verified.
     is_blind: bool
 
 
 def _named() -> str:
-    """The files that kubectl would read; ``~`` stays where nobody knows whose home it is."""
+    """The files that kubectl would read; ``~`` stays if the home folder is unknown."""
     return os.environ.get("KUBECONFIG") or os.path.expanduser("~/.kube/config")
 
 
 class KubeconfigAccess:
-    """A kubeconfig, by kubectl's rules: a file, or those that ``KUBECONFIG`` names."""
+    """A kubeconfig, by kubectl's rules: one file, or those named by ``KUBECONFIG``."""
 
     def __init__(self, path: Path | None = None, context: str = "") -> None:
-        """Read ``path``, or what kubectl would read; ``context`` instead of the current one."""
-        #: The files, as messages name them.
+        """Read ``path``, or what kubectl would read; ``context`` replaces the current one."""
+        #: The files, for messages.
         self.where = str(path) if path is not None else _named()
         self._context = context
         self._found: Kubeconfig | None = None
@@ -127,17 +127,17 @@ class KubeconfigAccess:
         return named or DEFAULT_NAMESPACE
 
     async def login(self, *, renew: bool = False) -> Login:
-        """Read what has changed; an exec plugin or OIDC provider is asked when its token is due."""
+        """Read what has changed; run an exec plugin or query an OIDC issuer if its token is due."""
         found = self._found
         if found is None or renew:
             self._found = found = self._read()
         cluster, server = found.cluster, _safe_address(found.cluster.server)
         shown = await self._shown(found, renew=renew)
         context = self._context_of(found, shown) if server.startswith("https:") else None
-        said = f"{_shown_credentials(shown)} of kubeconfig {self.where}"
+        credential = f"{_shown_credentials(shown)} of kubeconfig {self.where}"
         _check_host("kubeconfig: tls-server-name", cluster.tls_server_name)
         proxy = _usable_proxy(cluster.proxy_url)
-        words = shown.authorization, cluster.tls_server_name, proxy, said
+        words = shown.authorization, cluster.tls_server_name, proxy, credential
         return Login(server, context, *words)
 
     def _read(self) -> Kubeconfig:
@@ -148,7 +148,7 @@ class KubeconfigAccess:
         return read_kubeconfig(self.where, files, self._context)
 
     async def _shown(self, found: Kubeconfig, *, renew: bool) -> _UserCredentials:
-        """What the user shows, by the first of its ways that there is."""
+        """The credentials of the user, by the first method that is configured."""
         user, folder = found.user, found.user_folder
         if user is None:
             return _UserCredentials()
@@ -165,10 +165,10 @@ class KubeconfigAccess:
                 f"Bearer {await self._open_id.token(provider.config)}", cert, key
             )
         if user.exec is not None:
-            said = await self._plugins.credential(user.exec, found, renew=renew)
-            own = said.client_certificate_data.encode(), said.client_key_data.encode()
+            credential = await self._plugins.credential(user.exec, found, renew=renew)
+            own = credential.client_certificate_data.encode(), credential.client_key_data.encode()
             pair = own if all(own) else (cert, key)
-            return _UserCredentials(f"Bearer {said.token}" if said.token else "", *pair)
+            return _UserCredentials(f"Bearer {credential.token}" if credential.token else "", *pair)
         token = content_of("", user.token_file, folder, "tokenFile").decode("ascii", "replace")
         if text := token.strip() or user.token:
             return _UserCredentials(f"Bearer {text}", cert, key)
@@ -178,7 +178,7 @@ class KubeconfigAccess:
         return _UserCredentials("", cert, key)
 
     def _context_of(self, found: Kubeconfig, shown: _UserCredentials) -> ssl.SSLContext:
-        """Trust as the kubeconfig says; the same one, so that connections stay, while it does."""
+        """The TLS context of the kubeconfig; kept, with its connections, if unchanged."""
         cluster = found.cluster
         authority = content_of(
             cluster.certificate_authority_data,
@@ -193,10 +193,10 @@ class KubeconfigAccess:
 
 
 class AccountAccess:
-    """The service account of the pod that we run in; the kubelet rotates its files."""
+    """The service account of this pod; the kubelet rotates its files."""
 
     def __init__(self, folder: Path = ACCOUNT_FOLDER, server: str = "") -> None:
-        """Read the account's folder; ``server`` instead of what the environment names."""
+        """Read the folder of the account; ``server`` replaces the address in the environment."""
         self._folder = folder
         self._server = server or _server_of_environment()
         self._authority = b""
@@ -204,14 +204,14 @@ class AccountAccess:
 
     @property
     def namespace(self) -> str:
-        """The namespace of the pod that we run in."""
+        """The namespace of this pod."""
         try:
             return (self._folder / "namespace").read_text(encoding="utf-8").strip()
         except OSError:
             return DEFAULT_NAMESPACE
 
     async def login(self, *, renew: bool = False) -> Login:
-        """Read the files again; the context stays, so that connections do, while it is the same."""
+        """Read the files again; unchanged files keep the context and its connections."""
         try:
             file = self._folder / "ca.crt"
             authority = file.read_bytes()
@@ -227,9 +227,9 @@ class AccountAccess:
 
 
 def access_from(path: Path | None, context: str = "") -> LoginSource:
-    """The way in that a user means: a kubeconfig if one is named, else the pod's own account.
+    """The login source: a kubeconfig if one is named, otherwise the service account of the pod.
 
-    Outside a pod kubectl's own rules say which kubeconfig.
+    Outside a pod kubectl's rules determine the kubeconfig.
     """
     if path is None and not os.environ.get("KUBECONFIG") and (ACCOUNT_FOLDER / "token").exists():
         return AccountAccess()
@@ -246,11 +246,11 @@ def _server_of_environment() -> str:
 
 
 def _safe_address(server: str) -> str:
-    """A server's address, if a token may travel there."""
+    """The address of a server, if a token may be sent there."""
     where, address = "kubeconfig: server", server.rstrip("/")
     expected = "an address such as https://host:6443"
     parts = _parts_of(where, address, expected)
-    if "@" in parts.netloc:  # which every message would show
+    if "@" in parts.netloc:  # every message would contain it
         hint = "name user and password under users"
         raise InputError(where, None, "an address without a login", hint)
     if parts.scheme not in ("https", "http") or not _is_plain(address):
@@ -262,7 +262,7 @@ def _safe_address(server: str) -> str:
 
 
 def _usable_proxy(proxy: str) -> str:
-    """A proxy's address, if we can go through it; its password is never shown."""
+    """The address of a proxy, if it is supported; its password is never shown."""
     where, expected = "kubeconfig: proxy-url", "an address such as http://host:3128"
     if proxy and _parts_of(where, proxy, expected).scheme not in ("https", "http"):
         raise InputError(where, None, expected, "a proxy of another kind cannot be used")
@@ -270,7 +270,7 @@ def _usable_proxy(proxy: str) -> str:
 
 
 def _parts_of(where: str, address: str, expected: str) -> SplitResult:
-    """The parts of an address that has a host and perhaps a port."""
+    """The parts of an address with a host and an optional port."""
     shown = address if address and "@" not in address else None
     try:
         parts = urlsplit(address)
@@ -283,7 +283,7 @@ def _parts_of(where: str, address: str, expected: str) -> SplitResult:
 
 
 def _check_host(where: str, name: str) -> None:
-    """Say no to what no resolver takes for a host."""
+    """Refuse a host name that no resolver accepts."""
     try:
         name.encode("idna")
     except UnicodeError as error:
@@ -292,12 +292,12 @@ def _check_host(where: str, name: str) -> None:
 
 
 def _is_plain(address: str) -> bool:
-    """Whether an address can stand in a request as it is."""
+    """Whether an address is valid in a request."""
     return address.isascii() and address.isprintable() and " " not in address
 
 
 def _shown_credentials(shown: _UserCredentials) -> str:
-    """What a kubeconfig lets us show; of a certificate also until when it is good."""
+    """Description of the credentials for messages, with the expiry of a certificate."""
     if shown.authorization or not shown.cert:
         return "the token" if shown.authorization else "neither token nor client certificate"
     try:
@@ -313,20 +313,20 @@ def _shown_credentials(shown: _UserCredentials) -> str:
 
 
 def _first_pem(text: str) -> str:
-    """The first certificate of a file: one's own, before those of who signed it."""
+    """The first certificate of a file: the client's own, before those of its issuers."""
     start, end = text.index(ssl.PEM_HEADER), text.index(ssl.PEM_FOOTER)
     return text[start : end + len(ssl.PEM_FOOTER)]
 
 
 def _trusting(trust: _ServerTrust) -> ssl.SSLContext:
-    """A context; certificates are checked unless the kubeconfig says not to."""
+    """A TLS context; certificates are verified unless the kubeconfig disables it."""
     try:
         context = verifying_context(cadata=trust.authority.decode("ascii", "ignore") or None)
         if trust.is_blind:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
         if trust.cert:
-            with tempfile.NamedTemporaryFile() as file:  # which nobody else may read
+            with tempfile.NamedTemporaryFile() as file:  # readable only by the owner
                 file.write(trust.cert + b"\n" + trust.key)
                 file.flush()
                 context.load_cert_chain(file.name, password=NO_PASSPHRASE)

@@ -1,6 +1,6 @@
-"""Credential plugins (``exec`` in a kubeconfig): a program prints who we are.
+"""Credential plugins (``exec`` in a kubeconfig): a program prints credentials.
 
-What it has said is good until the time that it named, or for as long as the server takes it.
+Credentials are valid until their expiry, or as long as the server accepts them.
 """
 
 import asyncio
@@ -17,16 +17,16 @@ from stretto.stores.kube.login.kubeconfig import ExecPlugin, Kubeconfig, content
 EARLY: Final = 60.0
 """Seconds before its end at which a credential counts as expired."""
 WITHIN: Final = 60.0
-"""Seconds for a program to answer."""
+"""Seconds within which a program must finish."""
 MOST_BYTES: Final = 1 << 20
-"""No answer of a program is longer."""
+"""Maximum bytes of a program's output."""
 _TOLD: Final = 1000
-"""Bytes of what a program complains of, kept for the message."""
+"""Bytes of a program's errors kept for the message."""
 _GROUP: Final = "client.authentication.k8s.io/"
 
 
 class PluginCredential(msgspec.Struct, frozen=True, rename="camel"):
-    """What a plugin has said."""
+    """Credentials printed by a plugin."""
 
     #: A token.
     token: str = ""
@@ -34,36 +34,36 @@ class PluginCredential(msgspec.Struct, frozen=True, rename="camel"):
     client_certificate_data: str = ""
     #: Its key (PEM).
     client_key_data: str = ""
-    #: Until when it is good; empty where nobody knows.
+    #: Expiry; empty if unknown.
     expiration_timestamp: str = ""
 
 
 class _PluginOutput(msgspec.Struct, frozen=True, rename="camel"):
-    """What a plugin prints."""
+    """Output of a plugin."""
 
-    #: Version of the form.
+    #: Version of the format.
     api_version: str
     #: ``ExecCredential``.
     kind: str
-    #: The credential.
+    #: The credentials.
     status: PluginCredential
 
 
 class ExecPluginRunner:
-    """Asks the plugin of one kubeconfig's user, as seldom as it may."""
+    """Runs the plugin of one user of a kubeconfig, as rarely as possible."""
 
     def __init__(self, clock: Clock | None = None) -> None:
-        """Nobody was asked yet."""
+        """The plugin has not run yet."""
         self._clock = clock or WallClock()
         self._last: tuple[ExecPlugin, PluginCredential] | None = None
 
     async def credential(
         self, plugin: ExecPlugin, found: Kubeconfig, *, renew: bool
     ) -> PluginCredential:
-        """What the plugin says now; ``renew`` because the server did not take the last one.
+        """The current credentials; ``renew`` because the server rejected the last ones.
 
         Raises:
-            InputError: it says nothing that can be used.
+            InputError: the plugin prints nothing usable.
         """
         last = self._last
         if last is None or renew or last[0] != plugin or self._is_over(last[1]):
@@ -96,7 +96,7 @@ async def _asked(plugin: ExecPlugin, found: Kubeconfig) -> PluginCredential:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
         )
-    except (OSError, ValueError) as error:  # no such program, or words that none can be given
+    except (OSError, ValueError) as error:  # no such program, or invalid arguments
         raise _wrong(plugin, str(error)) from error
     try:
         async with asyncio.timeout(WITHIN):
@@ -105,13 +105,13 @@ async def _asked(plugin: ExecPlugin, found: Kubeconfig) -> PluginCredential:
     except TimeoutError as error:
         raise _wrong(plugin, f"no answer within {WITHIN:g} s") from error
     if running.returncode:
-        told = errors[:_TOLD].decode("utf-8", "replace").strip()
-        raise _wrong(plugin, f"it ended with {running.returncode}: {told}")
+        text = errors[:_TOLD].decode("utf-8", "replace").strip()
+        raise _wrong(plugin, f"it ended with {running.returncode}: {text}")
     return _credential(plugin, out)
 
 
 async def _said(running: asyncio.subprocess.Process) -> tuple[bytes, bytes]:
-    """What a program prints until it ends; nobody who stops listening leaves it running."""
+    """The output of a program; it is killed if the caller stops waiting."""
     try:
         assert running.stdout is not None
         assert running.stderr is not None
@@ -123,7 +123,7 @@ async def _said(running: asyncio.subprocess.Process) -> tuple[bytes, bytes]:
 
 
 async def _beginning(stream: asyncio.StreamReader) -> bytes:
-    """What comes on a stream until it ends, as far as anybody reads it."""
+    """The output of a stream, up to a maximum."""
     kept = bytearray()
     while part := await stream.read(MOST_BYTES):
         kept += part[: MOST_BYTES - len(kept)]
@@ -131,14 +131,14 @@ async def _beginning(stream: asyncio.StreamReader) -> bytes:
 
 
 def _credential(plugin: ExecPlugin, out: bytes) -> PluginCredential:
-    """What a program has printed."""
+    """The credentials that a program has printed."""
     try:
-        said = msgspec.json.decode(out, type=_PluginOutput)
+        output = msgspec.json.decode(out, type=_PluginOutput)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise _wrong(plugin, f"it did not print an ExecCredential: {error}") from error
-    if said.api_version != plugin.api_version:
-        raise _wrong(plugin, f"it answers as {said.api_version}, asked was {plugin.api_version}")
-    found = said.status
+    if output.api_version != plugin.api_version:
+        raise _wrong(plugin, f"it answers as {output.api_version}, asked was {plugin.api_version}")
+    found = output.status
     if not found.token and not (found.client_certificate_data and found.client_key_data):
         raise _wrong(plugin, "it gives neither a token nor a client certificate with its key")
     if found.expiration_timestamp:
@@ -147,20 +147,20 @@ def _credential(plugin: ExecPlugin, out: bytes) -> PluginCredential:
 
 
 def _about(found: Kubeconfig) -> dict[str, Any]:
-    """The server, as a plugin is told of it."""
+    """The server, in the form that plugins receive."""
     cluster, folder = found.cluster, found.cluster_folder
     file, data = cluster.certificate_authority, cluster.certificate_authority_data
     authority = content_of(data, file, folder, "certificate-authority")
-    told = {
+    fields = {
         "server": cluster.server,
         "tls-server-name": cluster.tls_server_name,
         "insecure-skip-tls-verify": cluster.insecure_skip_tls_verify,
         "certificate-authority-data": authority,
         "proxy-url": cluster.proxy_url,
     }
-    return {name: value for name, value in told.items() if value}
+    return {name: value for name, value in fields.items() if value}
 
 
-def _wrong(plugin: ExecPlugin, said: str) -> InputError:
+def _wrong(plugin: ExecPlugin, problem: str) -> InputError:
     hint = "run it by hand, or log in again with the tool that wrote the kubeconfig"
-    return InputError(f"kubeconfig: exec {plugin.command}", None, f"a credential: {said}", hint)
+    return InputError(f"kubeconfig: exec {plugin.command}", None, f"a credential: {problem}", hint)

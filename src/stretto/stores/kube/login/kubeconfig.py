@@ -1,7 +1,7 @@
-"""Kubeconfigs by kubectl's rules: several files are one, the first that says something counts.
+"""Kubeconfigs by kubectl's rules: several files are merged, the first value wins.
 
-Paths in a file are meant from the folder that it is in. What a field may hold is checked here; what
-a login is made of it, ``access`` says.
+Paths in a file are relative to its folder. This module validates fields; ``access`` builds the
+login.
 """
 
 import base64
@@ -30,97 +30,97 @@ class KubeconfigCluster(msgspec.Struct, frozen=True, rename="kebab"):
     server: str = ""
     #: File of the authority that signed its certificate.
     certificate_authority: str = ""
-    #: The same authority in base64, which counts more.
+    #: The same authority in base64; takes precedence.
     certificate_authority_data: str = ""
-    #: Whether its certificate is not looked at.
+    #: Whether its certificate is not verified.
     insecure_skip_tls_verify: bool = False
-    #: The name that its certificate must have, where it is not the host's.
+    #: Server name of the certificate, if it differs from the host.
     tls_server_name: str = ""
-    #: The proxy before it.
+    #: Proxy of the server.
     proxy_url: str = ""
 
 
 class ExecVariable(msgspec.Struct, frozen=True):
-    """A variable of a plugin's environment."""
+    """An environment variable of a plugin."""
 
     #: Its name.
     name: str
-    #: What it is set to.
+    #: Its value.
     value: str = ""
 
 
 class ExecPlugin(msgspec.Struct, frozen=True, rename="camel"):
-    """A program that says who we are."""
+    """A credential plugin."""
 
     #: The program.
     command: str
-    #: Version of the form in which it is asked and answers.
+    #: Version of the format in which it is called and answers.
     api_version: str
     #: Its arguments.
     args: tuple[str, ...] = ()
-    #: What its environment has more than ours.
+    #: Additional environment variables.
     env: tuple[ExecVariable, ...] = ()
-    #: Whether it is told about the server.
+    #: Whether it receives the description of the server.
     provide_cluster_info: bool = False
 
 
 class AuthProvider(msgspec.Struct, frozen=True):
-    """An older way to say who we are, of which ``oidc`` is left."""
+    """An authentication provider, of which only ``oidc`` is supported."""
 
-    #: Which.
+    #: Name of the provider.
     name: str = ""
-    #: What it needs.
+    #: Its settings.
     config: dict[str, Any] = {}
 
 
 class KubeconfigUser(msgspec.Struct, frozen=True, rename="kebab"):
-    """Who we are."""
+    """A user."""
 
     #: The token.
     token: str = ""
-    #: Its file, which counts more.
+    #: File of the token; takes precedence.
     token_file: str = msgspec.field(default="", name="tokenFile")
     #: File of the client certificate.
     client_certificate: str = ""
-    #: The same in base64, which counts more.
+    #: The same in base64; takes precedence.
     client_certificate_data: str = ""
     #: File of its key.
     client_key: str = ""
-    #: The same in base64, which counts more.
+    #: The same in base64; takes precedence.
     client_key_data: str = ""
-    #: Name for those who log in by password.
+    #: User name for password login.
     username: str = ""
-    #: Their password.
+    #: Password.
     password: str = ""
-    #: A program that says it.
+    #: Credential plugin.
     exec: ExecPlugin | None = None
-    #: An older way to say it.
+    #: Authentication provider.
     auth_provider: AuthProvider | None = None
 
 
 class KubeconfigContext(msgspec.Struct, frozen=True):
-    """Which server, and as whom."""
+    """A cluster and a user."""
 
     #: Name of the cluster.
     cluster: str = ""
     #: Name of the user.
     user: str = ""
-    #: The namespace that is meant where none is named.
+    #: The default namespace.
     namespace: str = ""
 
 
 class Kubeconfig(NamedTuple):
-    """What a context comes to."""
+    """A context with its cluster and user."""
 
     #: The context.
     context: KubeconfigContext
     #: Its server.
     cluster: KubeconfigCluster
-    #: Folder from which the paths of the server are meant.
+    #: Folder to which paths of the server are relative.
     cluster_folder: Path
-    #: Who we are there; ``None`` for nobody.
+    #: The user; ``None`` for anonymous access.
     user: KubeconfigUser | None
-    #: Folder from which the paths of the user are meant.
+    #: Folder to which paths of the user are relative.
     user_folder: Path
 
 
@@ -134,7 +134,7 @@ class _NamedEntry(NamedTuple):
 
 
 class _MergedKubeconfig:
-    """All files as one."""
+    """All files merged."""
 
     def __init__(self, where: str) -> None:
         self.where = where
@@ -142,7 +142,7 @@ class _MergedKubeconfig:
         self._entries: dict[tuple[str, str], _NamedEntry] = {}
 
     def take(self, path: Path) -> None:
-        """Add what a file says and none before it did."""
+        """Add the values of a file that no earlier file has."""
         whole = self._whole(path)
         self.current = self.current or str(whole.get("current-context") or "")
         for plural in ("clusters", "users", "contexts"):
@@ -176,13 +176,13 @@ class _MergedKubeconfig:
         except msgspec.ValidationError as error:
             raise self.wrong(f"{plural}, {name}: {error}") from error
 
-    def wrong(self, said: str, hint: str = _HINT) -> InputError:
-        """The error of files that do not say what is needed."""
-        return InputError(f"kubeconfig {self.where}", None, f"a usable one: {said}", hint)
+    def wrong(self, problem: str, hint: str = _HINT) -> InputError:
+        """The error of files that lack a required value."""
+        return InputError(f"kubeconfig {self.where}", None, f"a usable one: {problem}", hint)
 
 
 def read_kubeconfig(where: str, files: Iterable[Path], context: str = "") -> Kubeconfig:
-    """What some files say of a context, the current one unless another is named.
+    """A context of some files, the current one by default.
 
     Raises:
         InputError: it cannot be used.
@@ -202,13 +202,13 @@ def read_kubeconfig(where: str, files: Iterable[Path], context: str = "") -> Kub
 
 
 def files_of(where: str) -> Sequence[Path]:
-    """The files that ``KUBECONFIG`` or a path names, as far as they exist."""
+    """The existing files named by ``KUBECONFIG`` or a path."""
     paths = [Path(each).expanduser() for each in where.split(os.pathsep) if each]
     return [path for path in paths if path.exists()]
 
 
 def content_of(data: str, file: str, folder: Path, what: str) -> bytes:
-    """What stands in a file or, in base64 (over several lines, too), beside it; else nothing.
+    """The content of a file, or of the base64 value next to it (possibly over several lines).
 
     Raises:
         InputError: it cannot be read.
@@ -217,13 +217,13 @@ def content_of(data: str, file: str, folder: Path, what: str) -> bytes:
         if data:
             return base64.b64decode("".join(data.split()), validate=True)
         return (folder / file).read_bytes() if file else b""
-    except (OSError, ValueError) as error:  # of which binascii.Error is one
+    except (OSError, ValueError) as error:  # includes binascii.Error
         expected = f"base64 of it: {error}" if data else f"a file that can be read: {error}"
         raise InputError(f"kubeconfig: {what}", file or None, expected, _HINT) from error
 
 
 def _without_nulls(value: Any) -> Any:
-    """A value without what is null: in a kubeconfig that is the same as left out."""
+    """A value without nulls: in a kubeconfig null equals absent."""
     if isinstance(value, dict):
         return {key: _without_nulls(each) for key, each in value.items() if each is not None}
     return [_without_nulls(each) for each in value] if isinstance(value, list) else value

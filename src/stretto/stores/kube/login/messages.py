@@ -1,4 +1,4 @@
-"""What goes over the line, and the three ways in which it fails."""
+"""Requests, responses, and the ways in which a request fails."""
 
 import os
 import ssl
@@ -26,36 +26,36 @@ class HttpRequest(msgspec.Struct, frozen=True, gc=False):
 
 
 class HttpResponse(NamedTuple):
-    """What the server said."""
+    """A response."""
 
     #: HTTP status.
     status: int
     #: Body.
     body: bytes
-    #: Seconds that it asks us to wait.
+    #: Seconds to wait, from ``Retry-After``.
     retry_after: float | None = None
-    #: What we have shown in vain, where the login was not taken (401).
+    #: Description of the rejected credentials after a 401.
     shown: str = ""
 
 
 class NotSentError(StrettoError):
-    """Nobody has seen the request."""
+    """The request was not sent."""
 
 
 class DistrustedError(UnreachableError):
-    """The server's certificate is not one that we trust."""
+    """The server's certificate is not trusted."""
 
 
 class LostError(StrettoError):
-    """The request may have been seen, and its answer is not known."""
+    """The request may have been processed; its answer is lost."""
 
 
 class SilentError(LostError):
-    """Nothing came for too long; the connection may be dead."""
+    """Nothing was received for too long; the connection may be dead."""
 
 
 def connection_problem(error: OSError) -> str:
-    """Why there is no connection, in the system's words where it has any."""
+    """Why there is no connection, in the system's words if available."""
     number = error.errno
     if number is not None and number > 0 and not isinstance(error, ssl.SSLError):
         return os.strerror(number)
@@ -63,7 +63,7 @@ def connection_problem(error: OSError) -> str:
 
 
 async def body_of(response: aiohttp.ClientResponse, most: int) -> bytes:
-    """A whole body within its bound.
+    """A complete body within a limit.
 
     Raises:
         LostError: it is longer.

@@ -1,7 +1,7 @@
-"""OpenID Connect in a kubeconfig (``auth-provider: oidc``): the id token, and a new one in time.
+"""OpenID Connect in a kubeconfig (``auth-provider: oidc``): the id token and its renewal.
 
-The issuer must be https (loopback aside) and is checked against the kubeconfig's authority, or the
-system's. New tokens are kept in memory; the file is kubectl's to write.
+The issuer must use https (except on loopback) and is verified against the authority of the
+kubeconfig, or the system's. New tokens stay in memory; only kubectl writes the file.
 """
 
 import base64
@@ -21,52 +21,52 @@ from stretto.stores.kube.login.trust import verifying_context
 EARLY: Final = 10.0
 """Seconds before its end at which a token counts as expired."""
 MOST_BYTES: Final = 1 << 20
-"""No answer of an issuer is longer."""
+"""Maximum bytes of an issuer's answer."""
 _ANSWER_WITHIN: Final = 10.0
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 _HINT: Final = "log in again with the tool that wrote the kubeconfig"
 
 
 class _Claims(msgspec.Struct, frozen=True):
-    """What a token says of itself."""
+    """Claims of a token."""
 
-    #: When it ends, in seconds of Unix time; ``None`` for never.
+    #: Expiry in seconds of Unix time; ``None`` for never.
     exp: float | None = None
 
 
 class _Tokens(msgspec.Struct, frozen=True):
-    """What an issuer gives."""
+    """Token response of an issuer."""
 
     #: The token for the API server.
     id_token: str
-    #: What the next one is asked for with; empty where the last one goes on.
+    #: Refresh token for the next request; empty if the last one remains valid.
     refresh_token: str = ""
 
 
 class _Issuer(msgspec.Struct, frozen=True):
-    """What an issuer says of itself."""
+    """Discovery document of an issuer."""
 
-    #: Where tokens are asked for.
+    #: Token endpoint.
     token_endpoint: str
 
 
 class OidcTokens:
-    """Tokens of one kubeconfig's user."""
+    """Tokens of one user of a kubeconfig."""
 
     def __init__(self, clock: Clock | None = None) -> None:
-        """Nothing was asked for yet."""
+        """No request has been sent yet."""
         self._clock = clock or WallClock()
-        # What became of the tokens in the file, by the refresh token there.
+        # Renewed tokens, by the refresh token in the file.
         self._renewed: dict[str, _Tokens] = {}
 
     async def token(self, config: Mapping[str, Any]) -> str:
-        """The id token to show; a new one where the last has expired.
+        """The id token; a new one if the last has expired.
 
         Args:
             config: the ``config`` of the kubeconfig's ``auth-provider``.
 
         Raises:
-            InputError: there is none, and none is to be had.
+            InputError: there is none, and none can be obtained.
         """
         first = str(config.get("refresh-token") or "")
         renewed = self._renewed.get(first)
@@ -93,7 +93,7 @@ class OidcTokens:
 
 
 async def _asked(config: Mapping[str, Any], refresh: str) -> _Tokens:
-    """New tokens of the issuer."""
+    """Request new tokens from the issuer."""
     issuer, client = str(config.get("idp-issuer-url") or ""), str(config.get("client-id") or "")
     context = _trust(config)
     _must_be_safe("oidc: idp-issuer-url", issuer)
@@ -108,18 +108,18 @@ async def _asked(config: Mapping[str, Any], refresh: str) -> _Tokens:
     try:
         async with aiohttp.ClientSession(headers=headers, timeout=times, trust_env=True) as session:
             where = f"{issuer.rstrip('/')}/.well-known/openid-configuration"
-            async with session.get(where, ssl=context, allow_redirects=False) as said:
-                end = msgspec.json.decode(await _body(said), type=_Issuer).token_endpoint
+            async with session.get(where, ssl=context, allow_redirects=False) as response:
+                end = msgspec.json.decode(await _body(response), type=_Issuer).token_endpoint
             _must_be_safe("oidc: token_endpoint", end)
-            async with session.post(end, data=form, ssl=context, allow_redirects=False) as said:
-                return msgspec.json.decode(await _body(said), type=_Tokens)
+            async with session.post(end, data=form, ssl=context, allow_redirects=False) as response:
+                return msgspec.json.decode(await _body(response), type=_Tokens)
     except (aiohttp.ClientError, LostError, OSError, ValueError, msgspec.DecodeError) as error:
         why = str(error) or type(error).__name__
         raise InputError("oidc: the issuer", issuer, f"a new id-token: {why}", _HINT) from error
 
 
 async def _body(response: aiohttp.ClientResponse) -> bytes:
-    """The body of an answer that is one."""
+    """The body of a successful answer."""
     body = await body_of(response, MOST_BYTES)
     if response.status != 200:
         text = body[:200].decode("utf-8", "replace")
@@ -128,7 +128,7 @@ async def _body(response: aiohttp.ClientResponse) -> bytes:
 
 
 def _trust(config: Mapping[str, Any]) -> ssl.SSLContext:
-    """Whom to trust: the kubeconfig's authority for the issuer, or the system's."""
+    """TLS context for the issuer: the authority of the kubeconfig, or the system's."""
     data, file = (config.get(f"idp-certificate-authority{end}") for end in ("-data", ""))
     try:
         text = base64.b64decode(str(data)).decode("ascii") if data else None

@@ -1,17 +1,17 @@
-"""Whom to trust: contexts that check certificates as kubectl does."""
+"""TLS contexts that verify certificates as kubectl does."""
 
 import ssl
 
 
 def verifying_context(cadata: str | None = None, cafile: str | None = None) -> ssl.SSLContext:
-    """A context that checks a server's certificate and its name.
+    """A context that verifies a server's certificate and its name.
 
-    Authorities are those that are given, or the system's. From Python 3.13 on certificates are
-    also held to every word of RFC 5280. Those of many clusters' own authorities are not (they name
-    no key of their issuer, or no use), and are good for kubectl, so that is turned off again.
+    The authorities are the given ones, or the system's. Since Python 3.13 certificates must also
+    satisfy RFC 5280 strictly. Those of many clusters' own authorities do not (they lack a key
+    identifier or a usage) and kubectl accepts them, so the strict mode is turned off.
 
     Raises:
-        OSError, ValueError: the authorities are none.
+        OSError, ValueError: the authorities are invalid.
     """
     context = ssl.create_default_context(cadata=cadata, cafile=cafile)
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT

@@ -1,4 +1,4 @@
-"""What answers of an API server mean, in the store's words."""
+"""Answers of an API server as replies of the store."""
 
 from typing import Final
 
@@ -16,24 +16,24 @@ from stretto.stores.kube.login.messages import HttpResponse
 from stretto.stores.store import Reply, StatusReason, WriteOutcome
 
 _SAID: Final = 300
-"""Characters of an answer that is no Status, kept for the message."""
+"""Characters kept for the message of an answer that is not a Status."""
 
 
 class _Cause(msgspec.Struct, frozen=True):
-    """One of several reasons."""
+    """One of several causes."""
 
-    #: What sort it is.
+    #: Type of the cause.
     reason: str = ""
-    #: The field that it is about.
+    #: The field concerned.
     field: str = ""
 
 
 class _Details(msgspec.Struct, frozen=True, rename="camel"):
-    """More about a refusal."""
+    """Details of a refusal."""
 
     #: Uid of the object.
     uid: str = ""
-    #: Reasons, one a field.
+    #: Causes, one for each field.
     causes: tuple[_Cause, ...] = ()
     #: Seconds to wait.
     retry_after_seconds: int | None = None
@@ -43,17 +43,17 @@ _NO_DETAILS: Final = _Details()
 
 
 class StatusBody(msgspec.Struct, frozen=True):
-    """Kubernetes' ``StatusBody``: the body of every answer that is no object."""
+    """Kubernetes' ``Status``: the body of every answer that is not an object."""
 
-    #: What happened, for people.
+    #: Message for people.
     message: str = ""
-    #: Why, in one word.
+    #: Reason, in one word.
     reason: str = ""
     #: ``Success`` or ``Failure``.
     status: str = ""
     #: HTTP status.
     code: int = 0
-    #: More about it.
+    #: Details.
     details: _Details | None = None
 
     @property
@@ -70,7 +70,7 @@ _DECODER: Final = msgspec.json.Decoder(StatusBody)
 
 
 def status_of(answer: HttpResponse) -> StatusBody:
-    """The Status in an answer; what is none becomes one. It always says something."""
+    """The Status of an answer; any other body is converted. Its message is never empty."""
     try:
         status = _DECODER.decode(answer.body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
@@ -83,10 +83,10 @@ def status_of(answer: HttpResponse) -> StatusBody:
 
 
 def refused_reply(answer: HttpResponse, what: str) -> Reply:
-    """The reply to a write that the server has surely not done.
+    """The reply to a write that the server has certainly not done.
 
     Args:
-        answer: what it said.
+        answer: the answer.
         what: the write in words, such as ``create pods``.
     """
     status = status_of(answer)
@@ -122,27 +122,27 @@ def unknown_reply(what: str, why: str) -> Reply:
 
 
 def unsent_reply(what: str, why: str) -> Reply:
-    """The reply to a write that nobody has seen."""
+    """The reply to a write that was not sent."""
     text = f"{what}: nothing was sent ({why}); try again later"
     return Reply(WriteOutcome.REFUSED, StatusReason.UNAVAILABLE, text)
 
 
 def forbidden(what: str, status: StatusBody) -> str:
-    """A missing right, with verb and resource, and what to do."""
-    said = status.message or "the token or certificate is not accepted"
+    """The message of a missing permission, with verb, resource and remedy."""
+    text = status.message or "the token or certificate is not accepted"
     if status.code == 401 or status.reason == "Unauthorized":
-        return f"{what} is not allowed: {said}; the login is not (or no longer) accepted"
-    return f"{what} is not allowed: {said}; grant it by a Role or ClusterRole (verb and resource)"
+        return f"{what} is not allowed: {text}; the login is not (or no longer) accepted"
+    return f"{what} is not allowed: {text}; grant it by a Role or ClusterRole (verb and resource)"
 
 
 def read_error(kind: Kind, verb: str, answer: HttpResponse) -> StrettoError:
-    """The error of a read that did not go well."""
+    """The error of a failed read."""
     status = status_of(answer)
     what = f"{verb} {kind.resource}"
     match answer.status:
         case 401 | 403:
-            said = forbidden(what, status).removeprefix(f"{what} is not allowed: ")
-            return NotAllowedError(what, said)
+            text = forbidden(what, status).removeprefix(f"{what} is not allowed: ")
+            return NotAllowedError(what, text)
         case 410:
             return TooOldError("the page token", "a list begun anew")
         case code if code >= 500 or code == 429:
@@ -152,6 +152,6 @@ def read_error(kind: Kind, verb: str, answer: HttpResponse) -> StrettoError:
 
 
 def _is_about_uid(status: StatusBody) -> bool:
-    """Whether nothing but the uid was wrong: the object is another one now."""
+    """Whether only the uid differed: the object is another one now."""
     causes = status.more.causes
     return bool(causes) and all(cause.field == "metadata.uid" for cause in causes)

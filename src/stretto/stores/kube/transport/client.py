@@ -1,8 +1,8 @@
-"""The line to the server: one request, one answer, or a word on what became of it.
+"""Connections to the server: one request, one answer or a classified failure.
 
-Three ways to fail are told apart, because they mean different things for a write: it was never
-sent; it may have been done; the server is not the one we trust. Redirects are not followed (the
-token would travel along), and no answer is read beyond its bound.
+Three failures are distinguished, because they differ for a write: it was not sent; it may have been
+done; the server is not trusted. Redirects are not followed (they would leak the token), and answers
+are bounded.
 """
 
 import asyncio
@@ -37,20 +37,20 @@ _UNSIGNED: Final = (
     "the kubeconfig's certificate-authority (in a pod, the service account's ca.crt) "
     "must have signed the server's certificate"
 )
-"""What to do where the server's certificate is not trusted."""
+"""Remedy if the server's certificate is not trusted."""
 _NO_TLS: Final = "does this address speak TLS, and a version of it that is not too old?"
-"""What to look at where it does not come to a certificate."""
+"""Remedy if the TLS handshake does not reach a certificate."""
 _FAREWELLS: Final = 100
 _FAREWELL: Final = 0.01
-"""Connections that were closed may take so many seconds, so many times, to be gone."""
+"""Attempts and seconds to wait until closed connections are gone."""
 
 
 class HttpClient:
     """Connections to one API server, kept alive; lives on the event loop."""
 
     def __init__(self, access: LoginSource, options: KubeOptions) -> None:
-        """A line that connects with its first request."""
-        #: How patient it is.
+        """A client that connects with its first request."""
+        #: Timeouts and limits.
         self.options = options
         self._access = access
         self._login: Login | None = None
@@ -61,7 +61,7 @@ class HttpClient:
         self._sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
 
     async def login(self, refused: Login | None = None) -> Login:
-        """The login to use; ``refused`` is one that the server did not take."""
+        """The login to use; ``refused`` is the one that the server rejected."""
         loop = asyncio.get_running_loop()
         known = self._login
         if refused is None and known is not None and self._is_fresh(loop.time()):
@@ -75,7 +75,7 @@ class HttpClient:
                 except InputError:
                     if known is None:
                         raise
-                    # A file that is being replaced: what we have may still be good.
+                    # A file is being replaced: the current login may still be valid.
                 self._read_at = loop.time()
         return known
 
@@ -85,13 +85,13 @@ class HttpClient:
     async def exchange(
         self, request: HttpRequest, may_send: Callable[[], bool] = lambda: True
     ) -> HttpResponse:
-        """Send a request and read its answer; a token that is not taken is renewed once.
+        """Send a request and read its answer; a rejected token is renewed once.
 
-        ``may_send`` is asked last of all, each time: a login may have taken long.
+        ``may_send`` is called last, each time: a login may have taken long.
 
         Raises:
-            NotSentError: no connection could be made, or it may not be sent any more.
-            LostError: the connection broke, or the answer did not come in time.
+            NotSentError: no connection could be made, or the request may not be sent any more.
+            LostError: the connection broke, or the answer did not arrive in time.
             DistrustedError: the server's certificate is not trusted.
         """
         login, answer = await self._trusted(lambda login: self._once(login, request, may_send))
@@ -104,17 +104,17 @@ class HttpClient:
         return answer
 
     async def prepare(self, count: int) -> None:
-        """Connect before the first request, so that a burst need not wait for that."""
+        """Connect before the first request, so that a burst need not wait."""
         login = await self.login()
         if not login.proxy:
             await self._kept.prepare(login, count)
 
     async def open(self, path: str, idle: float) -> aiohttp.ClientResponse:
-        """Begin to read a stream; the caller reads and closes it.
+        """Start to read a stream; the caller reads and closes it.
 
         Args:
             path: what is read.
-            idle: seconds without a byte after which it is dead.
+            idle: seconds without a byte after which the stream is dead.
 
         Raises:
             NotSentError, LostError, DistrustedError: as ``exchange``.
@@ -138,16 +138,17 @@ class HttpClient:
         for each in list(self._sockets):
             with contextlib.suppress(OSError):  # closed already, or never connected
                 each.shutdown(socket.SHUT_RDWR)
-        for _ in range(_FAREWELLS):  # an orderly goodbye to a server that is gone takes for ever
+        for _ in range(_FAREWELLS):  # an orderly shutdown with an unreachable server never ends
             if all(each.fileno() < 0 for each in list(self._sockets)):
                 return
             await asyncio.sleep(_FAREWELL)
 
     async def _trusted(self, send: Callable[[Login], Awaitable[T]]) -> tuple[Login, T]:
-        """What comes of a request, and the login that it went with.
+        """The response to a request, and the login used.
 
-        Authorities are rotated: where the server's certificate is not trusted, whom to trust is
-        read again, and the request is sent once more if that has changed. Nobody has seen it yet.
+        Authorities are rotated: if the server's certificate is not trusted, the authorities are
+        read again, and the request is repeated once if they have changed. It has not been sent at
+        that point.
         """
         login = await self.login()
         try:
@@ -209,7 +210,7 @@ class HttpClient:
 
     def _sessions(self) -> aiohttp.ClientSession:
         if self._session is None:
-            connector = aiohttp.TCPConnector(  # without a limit: lanes bound them
+            connector = aiohttp.TCPConnector(  # without a limit: the gates bound them
                 limit=0, keepalive_timeout=60.0, socket_factory=self._socket
             )
             self._session = aiohttp.ClientSession(
@@ -217,37 +218,37 @@ class HttpClient:
                 cookie_jar=aiohttp.DummyCookieJar(),
                 headers={"User-Agent": "stretto"},
             )
-            # A PUT or DELETE sent again behind our back would meet its own first success.
+            # A PUT or DELETE repeated by the library would meet its own first success.
             self._session._retry_connection = False  # noqa: SLF001
         return self._session
 
     def _socket(self, address: aiohttp.AddrInfoType) -> socket.socket:
-        """A socket that we know of, so that it is surely closed in the end."""
+        """A socket that is tracked, so that it is certainly closed."""
         family, kind, protocol, *_ = address
         made = socket.socket(family, kind, protocol)
         self._sockets.add(made)
         return made
 
     def _told(self, error: Exception, login: Login) -> StrettoError:
-        """A library's error as one of ours."""
-        said = str(error) or type(error).__name__
+        """An error of the library as one of this module's."""
+        text = str(error) or type(error).__name__
         if isinstance(error, StrettoError):
             return error
-        if isinstance(error, aiohttp.ClientHttpProxyError):  # its own words hold our password
-            said = f"its proxy answered {error.status} {error.message}".rstrip()
+        if isinstance(error, aiohttp.ClientHttpProxyError):  # its own message contains the password
+            text = f"its proxy answered {error.status} {error.message}".rstrip()
         if isinstance(error, aiohttp.ClientSSLError | ssl.SSLError):
             is_of_it = isinstance(error, ssl.CertificateError)
-            return DistrustedError(login.server, said, _UNSIGNED if is_of_it else _NO_TLS)
+            return DistrustedError(login.server, text, _UNSIGNED if is_of_it else _NO_TLS)
         if isinstance(error, aiohttp.ClientConnectorError):
             return NotSentError(connection_problem(error.os_error))
         if isinstance(error, aiohttp.ConnectionTimeoutError):
-            return NotSentError(said)
+            return NotSentError(text)
         if isinstance(error, aiohttp.ClientError | TimeoutError | OSError):
-            return LostError(said)
+            return LostError(text)
         raise error
 
 
 def retry_after_header(response: aiohttp.ClientResponse) -> float | None:
-    """The ``Retry-After`` header, where it is a number of seconds."""
+    """The ``Retry-After`` header, if it is a number of seconds."""
     text = response.headers.get("Retry-After", "")
     return float(text) if text.isdecimal() else None

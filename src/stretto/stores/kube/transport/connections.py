@@ -1,8 +1,8 @@
-"""Connections that are kept: one request at a time on each, straight on the socket.
+"""Persistent connections: one request at a time on each, directly on the socket.
 
-A bind is a few hundred bytes there and back, so what a general client spends around them (its
-own objects for URL, headers, timers and streams) is most of what a bind costs here. Requests go
-through these; streams, and whoever needs a proxy, through the general client.
+A bind is a few hundred bytes in each direction, so the overhead of a general client (objects for
+URL, headers, timers and streams) is most of its cost. Single requests use these connections;
+streams and proxies use the general client.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from stretto.stores.kube.transport.options import KubeOptions
 _AT_ONCE: Final = 1 << 16
 """Bytes read at once."""
 _KEPT: Final = 60.0
-"""Seconds after which an idle connection is not used again: servers close them after a while."""
+"""Seconds after which an idle connection is not reused: servers close them after a while."""
 _NOT_NOW: Final = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
@@ -34,10 +34,10 @@ class Connection:
     """One connection to one server; lives on the event loop."""
 
     def __init__(self, sock: socket.socket, most: int) -> None:
-        """A connection over a socket that is connected."""
-        #: When it was last in use.
+        """A connection over a connected socket."""
+        #: Time of its last use.
         self.idle_since = 0.0
-        #: Whether it can be used no more.
+        #: Whether it is unusable.
         self.is_closed = False
         self._sock = sock
         self._loop = asyncio.get_running_loop()
@@ -49,9 +49,9 @@ class Connection:
         self._poll.register(sock, select.POLLIN)
 
     def is_good(self) -> bool:
-        """Whether it can be used; what its server did a moment ago is looked for.
+        """Whether it is usable; checks whether the server has just closed it.
 
-        A request on a line that is closed already would be taken for one that may have been seen.
+        A request on a closed connection would count as possibly processed.
         """
         if not self.is_closed and self._poll.poll(0):
             self._readable()
@@ -61,7 +61,7 @@ class Connection:
         """Send a request and read its answer.
 
         Raises:
-            LostError: it broke, was closed, or nothing came in time.
+            LostError: the connection broke or was closed, or nothing arrived in time.
         """
         waiter = self._waiter = self._loop.create_future()
         timer = self._loop.call_later(seconds, self._lost, "the answer did not come in time")
@@ -78,7 +78,7 @@ class Connection:
             self.idle_since = self._loop.time()
 
     def close(self) -> None:
-        """Close it; whoever waits for an answer has lost it."""
+        """Close it; a pending request is lost."""
         if self.is_closed:
             return
         self.is_closed = True
@@ -88,7 +88,7 @@ class Connection:
         self._lost("the connection was closed")
 
     def _send(self, data: memoryview) -> None:
-        """Send what the socket takes; the rest when it takes more."""
+        """Send what the socket accepts; the rest later."""
         while data:
             try:
                 data = data[self._sock.send(data) :]
@@ -106,7 +106,7 @@ class Connection:
         self._send(self._left)
 
     def _readable(self) -> None:
-        """Take in what has come."""
+        """Receive what is available."""
         while not self.is_closed:
             try:
                 data = self._sock.recv(_AT_ONCE)
@@ -120,9 +120,9 @@ class Connection:
                 return
 
     def _take(self, data: bytes) -> bool:
-        """Take in some bytes; whether more may be there."""
+        """Receive some bytes; whether more may be available."""
         waiter = self._waiter
-        if waiter is None or waiter.done():  # closed while idle, or something nobody asked for
+        if waiter is None or waiter.done():  # closed while idle, or unexpected data
             self.close()
             return False
         try:
@@ -139,7 +139,7 @@ class Connection:
             return True
         answer, stays = found
         waiter.set_result(answer)
-        if not stays or self._left:  # answered before it had read all: the rest would go on here
+        if not stays or self._left:  # the rest of the request would follow
             self.close()
         return False
 
@@ -156,7 +156,7 @@ class Connection:
 
 
 class ConnectionPool:
-    """The connections of one line; there are as many as requests were under way at once."""
+    """The connections of one client, as many as requests were in flight at once."""
 
     def __init__(self, options: KubeOptions) -> None:
         """None is open yet."""
@@ -167,12 +167,12 @@ class ConnectionPool:
         self._open: set[Connection] = set()
 
     async def exchange(self, login: Login, request: HttpRequest) -> HttpResponse:
-        """Send a request on a connection that is free, or on a new one.
+        """Send a request on an idle connection or a new one.
 
         Raises:
             NotSentError: no connection could be made.
-            LostError: it broke, or the answer did not come in time.
-            ssl.SSLError: the server is not the one that we trust.
+            LostError: it broke, or the answer did not arrive in time.
+            ssl.SSLError: the server is not trusted.
         """
         target, loop = self._target_of(login), asyncio.get_running_loop()
         until = loop.time() + self._options.connect + self._options.answer
@@ -188,7 +188,7 @@ class ConnectionPool:
                 self._idle.append(connection)
 
     async def prepare(self, login: Login, count: int) -> None:
-        """Have so many connections open; where that fails, the first request will say why."""
+        """Open so many connections; if that fails, the first request reports why."""
         target = self._target_of(login)
         with contextlib.suppress(OSError, NotSentError):
             for _ in range(count - len(self._open)):
@@ -202,7 +202,7 @@ class ConnectionPool:
         self._idle.clear()
 
     def _target_of(self, login: Login) -> RequestTarget:
-        """Where requests go; another login has connections of its own."""
+        """Destination of requests; another login has its own connections."""
         if self._target is not None and login is self._login:
             return self._target
         target, known = target_of(login), self._login
@@ -219,7 +219,7 @@ class ConnectionPool:
         return target
 
     def _free(self) -> Connection | None:
-        """The idle connection that was used last, if its server has not closed it."""
+        """The most recently used idle connection, if it is still open."""
         now = asyncio.get_running_loop().time()
         while self._idle:
             connection = self._idle.pop()
@@ -252,7 +252,7 @@ class ConnectionPool:
 
 
 async def _connected_socket(target: RequestTarget, seconds: float) -> socket.socket:
-    """A connected socket to the first address that takes one; each has its share of the time."""
+    """A socket connected to the first reachable address; the time is divided among addresses."""
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
     wrong: OSError = OSError(f"{target.host} has no address")
@@ -263,7 +263,7 @@ async def _connected_socket(target: RequestTarget, seconds: float) -> socket.soc
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             async with asyncio.timeout(seconds / len(found)):
                 await loop.sock_connect(sock, address)
-        except OSError as error:  # of which TimeoutError is one
+        except OSError as error:  # includes TimeoutError
             sock.close()
             wrong = error
         except BaseException:
@@ -275,7 +275,7 @@ async def _connected_socket(target: RequestTarget, seconds: float) -> socket.soc
 
 
 async def _trusted(sock: socket.socket, context: ssl.SSLContext, name: str) -> ssl.SSLSocket:
-    """The same socket under TLS, once the server has shown who it is."""
+    """The same socket under TLS, after the handshake."""
     try:
         safe = context.wrap_socket(sock, server_hostname=name, do_handshake_on_connect=False)
     except BaseException:
@@ -297,15 +297,15 @@ async def _trusted(sock: socket.socket, context: ssl.SSLContext, name: str) -> s
 
 
 async def _ready(sock: ssl.SSLSocket, *, writing: bool) -> None:
-    """Wait until a socket can be read or written."""
+    """Wait until a socket is readable or writable."""
     loop = asyncio.get_running_loop()
     ready = loop.create_future()
 
-    def told() -> None:
+    def on_ready() -> None:
         with contextlib.suppress(asyncio.InvalidStateError):
             ready.set_result(None)
 
-    (loop.add_writer if writing else loop.add_reader)(sock, told)
+    (loop.add_writer if writing else loop.add_reader)(sock, on_ready)
     try:
         await ready
     finally:

@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own: the one place where synchronous callers meet it."""
+"""An event loop in its own thread, for synchronous callers."""
 
 import asyncio
 import threading
@@ -20,7 +20,7 @@ class LoopThread:
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run to the end and give what it gives; whoever is interrupted here cancels the work."""
+        """Run to the end and return the result; an interrupt of the caller cancels the work."""
         future: Future[T] = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
@@ -29,11 +29,11 @@ class LoopThread:
             raise
 
     def start(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
-        """Begin work that goes on by itself."""
+        """Start work in the background."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def close(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Cancel what is under way, do the ``last`` thing, and end the thread."""
+        """Cancel all work, run ``last``, and end the thread."""
         if self._loop.is_closed():
             return
         try:

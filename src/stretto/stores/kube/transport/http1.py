@@ -1,7 +1,7 @@
-"""HTTP/1.1 as far as single requests need it: bytes of a request, and bytes as an answer.
+"""HTTP/1.1 for single requests: bytes of a request, and bytes as an answer.
 
-No compression is asked for, and none is read. What an API server never sends (trailers that mean
-something, answers to several requests at once) is taken for a broken line and not guessed at.
+No compression is requested or supported. Anything that an API server never sends (meaningful
+trailers, pipelined answers) counts as a broken connection.
 """
 
 from typing import Final, NamedTuple
@@ -11,9 +11,9 @@ from stretto.stores.kube.login.access import Login
 from stretto.stores.kube.login.messages import JSON, HttpRequest, HttpResponse, LostError
 
 _MOST_HEAD: Final = 1 << 16
-"""Bytes of an answer's head at most."""
+"""Maximum bytes of an answer's head."""
 _DIGITS: Final = 20
-"""Characters of a length at most."""
+"""Maximum characters of a length."""
 _END: Final = b"\r\n\r\n"
 _PORTS: Final = {"https": 443, "http": 80}
 _EMPTY: Final = (204, 304)
@@ -21,20 +21,20 @@ _EMPTY: Final = (204, 304)
 
 
 class RequestTarget(NamedTuple):
-    """Where requests of one login go, and the parts that they share."""
+    """Destination of the requests of one login, and their common parts."""
 
     #: Host to connect to.
     host: str
     #: Its port.
     port: int
-    #: Path before every path.
+    #: Prefix of every path.
     base: str
-    #: The headers that every request has.
+    #: Headers of every request.
     headers: str
 
 
 def target_of(login: Login) -> RequestTarget:
-    """What all requests of a login share."""
+    """The common parts of all requests of a login."""
     parts = urlsplit(login.server)
     port = parts.port or _PORTS[parts.scheme]
     lines = [f"Host: {parts.netloc.rpartition('@')[2]}", f"Accept: {JSON}", "User-Agent: stretto"]
@@ -59,17 +59,17 @@ class ResponseReader:
     """Bytes of one connection as answers, one at a time."""
 
     def __init__(self, most: int) -> None:
-        """Nothing has come yet; ``most`` is the longest body."""
+        """Nothing was received; ``most`` is the longest body."""
         self._most = most
         self._data = bytearray()
         self._body = bytearray()
         self._head: _ResponseHead | None = None
 
     def feed(self, data: bytes) -> tuple[HttpResponse, bool] | None:
-        """Take in what has come: the answer once it is whole, and whether the line may be kept.
+        """Process received bytes; once complete, the answer and whether the connection persists.
 
         Raises:
-            LostError: it is no answer, or a longer one than anybody reads.
+            LostError: it is not an answer, or longer than the limit.
         """
         self._data += data
         if self._head is None and not self._begin():
@@ -87,7 +87,7 @@ class ResponseReader:
         return self._ended(head, self._data)
 
     def end(self) -> HttpResponse | None:
-        """The server has closed the line: the answer, where this is how it ends."""
+        """The server has closed the connection: the answer, if that is how it ends."""
         head = self._head
         if head is None or head.chunked or head.length is not None:
             return None
@@ -100,7 +100,7 @@ class ResponseReader:
         return answer, stays
 
     def _begin(self) -> bool:
-        """Read the head, once it is there; what is only said meanwhile (1xx) is passed over."""
+        """Read the head once it is complete; interim answers (1xx) are skipped."""
         while True:
             end = self._data.find(_END)
             if end < 0:
@@ -115,7 +115,7 @@ class ResponseReader:
                 return True
 
     def _chunks(self) -> bool:
-        """Take the chunks that are there; whether the last has come."""
+        """Process the available chunks; whether the last one was read."""
         data = self._data
         while (line := data.find(b"\r\n")) >= 0:
             try:
@@ -142,17 +142,17 @@ class ResponseReader:
 
 
 class _ResponseHead(NamedTuple):
-    """What the head of an answer says."""
+    """The head of an answer."""
 
     #: HTTP status.
     status: int
-    #: Bytes of the body; ``None`` where they come in chunks or until the end.
+    #: Bytes of the body; ``None`` if it is chunked or ends with the connection.
     length: int | None
-    #: Whether the body comes in chunks.
+    #: Whether the body is chunked.
     chunked: bool
-    #: Whether the connection stays.
+    #: Whether the connection persists.
     stays: bool
-    #: Seconds that it asks us to wait.
+    #: Seconds to wait, from ``Retry-After``.
     retry_after: float | None
 
 

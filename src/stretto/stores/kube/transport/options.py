@@ -1,4 +1,4 @@
-"""How patient the store is, and how its waits grow."""
+"""Timeouts, limits and back-off of the store."""
 
 from typing import Final
 
@@ -12,32 +12,32 @@ _MIB: Final = 1 << 20
 class KubeOptions(msgspec.Struct, frozen=True):
     """Times in seconds, sizes in bytes."""
 
-    #: How long one write is tried again before it is answered without success, and how long a lane
-    #: goes without an answer before what is left of a batch is not sent at all.
+    #: How long one write is retried before it is answered without success, and how long a gate
+    #: goes without an answer before the rest of a batch is not sent.
     write_patience: float = 5.0
-    #: How long one read is tried again before it is an error.
+    #: How long one read is retried before it is an error.
     read_patience: float = 15.0
     #: Longest wait for a connection.
     connect: float = 3.0
     #: Longest wait for the answer to one request. Writes tell the server to give up a second
-    #: earlier, so that a write that went unanswered has landed by then or never will.
+    #: earlier, so that an unanswered write has landed by then or never will.
     answer: float = 8.0
-    #: First wait before another try; each further one is twice as long.
+    #: First wait before a retry; each further one is twice as long.
     first_wait: float = 0.1
-    #: Longest wait before another try, and longest that a server's ``Retry-After`` is obeyed.
+    #: Longest wait before a retry, and longest ``Retry-After`` that is obeyed.
     longest_wait: float = 8.0
     #: A watch without a byte for so long is dead: servers send a bookmark every minute.
     watch_idle: float = 90.0
     #: How long the server keeps a watch open; drawn from here up to twice as much, so that the
     #: watches of many clients do not end together.
     watch_for: float = 300.0
-    #: How often a kind is looked for that the server does not have (its CRD is not installed).
+    #: Seconds between checks for a kind that the server does not serve (its CRD is missing).
     absent_every: float = 15.0
-    #: Objects of a page, where lists do not stream.
+    #: Objects of a page, if lists are not streamed.
     page: int = 500
-    #: Changes that a watch holds for its reader; beyond them it stops reading.
+    #: Events that a watch queues for its reader; beyond them it stops reading.
     held_events: int = 1 << 16
-    #: How often a token is read again.
+    #: Seconds between reads of a token file.
     token_every: float = 60.0
     #: Longest answer to a single request, and longest page of a list.
     most_bytes: int = 64 * _MIB
@@ -46,7 +46,7 @@ class KubeOptions(msgspec.Struct, frozen=True):
 
 
 class Backoff:
-    """Waits that double up to a bound, each drawn from its upper half so that many spread out."""
+    """Waits that double up to a bound, each drawn from its upper half to spread clients."""
 
     def __init__(self, options: KubeOptions, rng: Rng) -> None:
         self._options = options
@@ -54,7 +54,7 @@ class Backoff:
         self._tries = 0
 
     def next(self, asked: float | None = None) -> float:
-        """Seconds to wait now; at least what the server asked for, within bounds."""
+        """Seconds to wait now; at least what the server requested, within bounds."""
         options = self._options
         step = min(options.longest_wait, options.first_wait * 2.0 ** min(self._tries, 30))
         self._tries += 1
@@ -64,5 +64,5 @@ class Backoff:
         return wait
 
     def reset(self) -> None:
-        """It went well: the next wait is the first again."""
+        """Success: the next wait is the first again."""
         self._tries = 0

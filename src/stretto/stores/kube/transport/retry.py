@@ -1,10 +1,9 @@
-"""Requests with patience: tried again where that is safe, answered for what they are where not.
+"""Requests with retries where that is safe.
 
-A request that nobody has seen, or that the server has turned away for now (429), may always be
-sent again. One whose answer is lost may only where doing it twice is the same as once; else its
-outcome is *unknown*. A lane has one budget of patience: when the server is gone, or turns
-everything away, the rest of a batch is not sent at all, so that nobody waits for each of a thousand
-pods.
+A request that was not sent, or was refused for now (429), is always retried. One whose answer is
+lost is retried only if repeating is idempotent; otherwise its outcome is *unknown*. A purpose has
+one retry budget: if the server is down or refuses everything, the rest of a batch is not sent,
+instead of waiting for each of a thousand pods.
 """
 
 import asyncio
@@ -24,23 +23,23 @@ from stretto.stores.kube.transport.answers import (
     unsent_reply,
 )
 from stretto.stores.kube.transport.client import HttpClient
-from stretto.stores.kube.transport.lanes import UNFENCED, WIDTH, LaneGate, RequestLane
+from stretto.stores.kube.transport.gates import UNFENCED, WIDTH, RequestGate, RequestPurpose
 from stretto.stores.kube.transport.options import Backoff, KubeOptions
 from stretto.stores.store import Replies, Reply
 
 T = TypeVar("T")
 
 _BUDGET: Final = "DisruptionBudget"
-"""The cause of a 429 that is a budget's word, and no sign of load."""
+"""The cause of a 429 by a disruption budget, which is not a sign of load."""
 _OF_THE_CALLER: Final = (401, 403)
-"""Answers that say who may not ask, and nothing of an earlier try that may have been done."""
+"""Statuses that concern the caller's rights, and not an earlier attempt that may have succeeded."""
 
 
 class WriteBatch:
-    """One write call: how long it may still be patient, and whether it has given up."""
+    """One write call: its remaining retry time, and whether it has given up."""
 
     def __init__(self, patience: float, reign: int = 0) -> None:
-        #: How often whoever decides what is written had gone when it began.
+        #: The number of changes of leadership when it began.
         self.reign = reign
         self._patience = patience
         self._began = asyncio.get_running_loop().time()
@@ -48,18 +47,18 @@ class WriteBatch:
         self.gone: str | None = None
 
     def may_wait(self, seconds: float, since: float = float("-inf")) -> bool:
-        """Whether there is patience for another try after a wait.
+        """Whether there is time for another attempt after a wait.
 
         Args:
             seconds: the wait.
-            since: when patience began anew, by the loop's clock, if that was later.
+            since: when the retry time started again, by the loop's clock, if that was later.
         """
         now = asyncio.get_running_loop().time()
         return now + seconds < max(self._began, since) + self._patience
 
 
 class RetryDeadline:
-    """One read: how long it is tried again, and with which waits."""
+    """One read: its remaining retry time and its waits."""
 
     def __init__(self, line: HttpClient, rng: Rng) -> None:
         self._line = line
@@ -67,10 +66,10 @@ class RetryDeadline:
         self._backoff = Backoff(line.options, rng)
 
     async def wait(self, why: str, asked: float | None) -> None:
-        """Wait before another try, as long as the server asks for at least.
+        """Wait before another attempt, at least as long as the server requests.
 
         Raises:
-            UnreachableError: there is no patience left for one.
+            UnreachableError: the retry time is used up.
         """
         pause = self._backoff.next(asked)
         if not self._batch.may_wait(pause):
@@ -80,53 +79,57 @@ class RetryDeadline:
 
 
 class WriteInFlight(msgspec.Struct, frozen=True):
-    """One write on its way."""
+    """One write in flight."""
 
-    #: Its lane.
-    lane: RequestLane
+    #: Its purpose.
+    purpose: RequestPurpose
     #: The request.
     request: HttpRequest
-    #: In words, with verb and resource, such as ``create pods/binding``.
+    #: Verb and resource for messages, such as ``create pods/binding``.
     what: str
-    #: Doing it twice is the same as once, so a lost answer may be asked for again.
+    #: Whether it is idempotent, so that a lost answer may be requested again.
     repeatable: bool = False
 
 
 class RequestSender:
-    """Sends requests through the lanes of one line."""
+    """Sends requests through the gates of one client."""
 
     def __init__(self, line: HttpClient, rng: Rng) -> None:
         #: The connections.
         self.line = line
         self._rng = rng
-        self._gates = {lane: LaneGate(width) for lane, width in WIDTH.items()}
-        #: Places for batches: one begins as the one before it has no more to send.
-        self._places = {lane: asyncio.Semaphore(width) for lane, width in WIDTH.items()}
-        #: Whether writes may be begun now, leases and reviews aside: only a leader's may.
+        self._gates = {purpose: RequestGate(width) for purpose, width in WIDTH.items()}
+        #: Places of batches: one begins when the previous one has nothing left to send.
+        self._places = {purpose: asyncio.Semaphore(width) for purpose, width in WIDTH.items()}
+        #: Whether writes may be started now, leases and reviews aside: only a leader's may.
         self.may_write: Callable[[], bool] = lambda: True
-        #: Writes that have been sent and not been answered, leases and reviews aside.
+        #: Unanswered writes, leases and reviews aside.
         self.under_way = 0
-        #: How often whoever decided what is to be written has gone.
+        #: Number of changes of leadership.
         self._reigns = 0
 
+    def fence(self, may_write: Callable[[], bool]) -> None:
+        """Call ``may_write`` before each write; send it only if it returns True."""
+        self.may_write = may_write
+
     async def abandon(self) -> None:
-        """Send nothing more of the batches that have begun: who wanted them has gone."""
+        """Stop sending the batches that have begun: their sender is gone."""
         self._reigns += 1
 
     @property
     def options(self) -> KubeOptions:
-        """How patient it is."""
+        """Timeouts and limits."""
         return self.line.options
 
     # ------------------------------------------------------------ reads
 
-    async def read(self, path: str, lane: RequestLane = RequestLane.READ) -> HttpResponse:
-        """An answer to a GET that is no sign of load or failure; a 4xx is an answer.
+    async def read(self, path: str, purpose: RequestPurpose = RequestPurpose.READ) -> HttpResponse:
+        """The answer to a GET that is no sign of load or failure; a 4xx is an answer.
 
         Raises:
-            UnreachableError: there was none within the patience.
+            UnreachableError: there was none within the retry time.
         """
-        patience, gate = self.patience(), self._gates[lane]
+        patience, gate = self.patience(), self._gates[purpose]
         while True:
             asked = None
             try:
@@ -140,15 +143,15 @@ class RequestSender:
             await patience.wait(why, asked)
 
     def patience(self) -> RetryDeadline:
-        """The patience for a read that begins now."""
+        """The retry time of a read that begins now."""
         return RetryDeadline(self.line, self._rng)
 
     # ------------------------------------------------------------ writes
 
     async def write(self, write: WriteInFlight, batch: WriteBatch) -> HttpResponse | Reply:
-        """The server's answer to a write, or the reply where there is none to be had."""
-        backoff, gate = Backoff(self.options, self._rng), self._gates[write.lane]
-        maybe, may_send = "", self._fence_of(write.lane, batch)
+        """The server's answer to a write, or the reply if there is none."""
+        backoff, gate = Backoff(self.options, self._rng), self._gates[write.purpose]
+        maybe, may_send = "", self._fence_of(write.purpose, batch)
         while True:
             if not may_send():
                 return self._without(write, maybe, "we do not lead")
@@ -174,35 +177,35 @@ class RequestSender:
             except LostError as error:
                 why = maybe = str(error)
                 answer = None
-            except StrettoError as error:  # a certificate or a token that cannot be used
+            except StrettoError as error:  # an unusable certificate or token
                 batch.gone = str(error)
                 continue
             pause = backoff.next(asked)
             if not batch.may_wait(pause, gate.answered_at):
-                batch.gone = why  # it has had time for nobody in this lane
+                batch.gone = why  # it refuses everything of this purpose
             if (maybe and not write.repeatable) or not batch.may_wait(pause):
                 return self._given_up(write, maybe, answer, why)
             await asyncio.sleep(pause)
 
     async def _exchanged(self, write: WriteInFlight, may_send: Callable[[], bool]) -> HttpResponse:
-        """Send a write, and have it counted while nobody knows what becomes of it."""
-        counts = write.lane not in UNFENCED
+        """Send a write and count it until its outcome is known."""
+        counts = write.purpose not in UNFENCED
         self.under_way += counts
         try:
             return await self.line.exchange(write.request, may_send)
         finally:
             self.under_way -= counts
 
-    def _fence_of(self, lane: RequestLane, batch: WriteBatch) -> Callable[[], bool]:
-        """Whether a write of a lane may be sent now; asked again once its turn has come."""
-        if lane in UNFENCED:
+    def _fence_of(self, purpose: RequestPurpose, batch: WriteBatch) -> Callable[[], bool]:
+        """Whether a write of a purpose may be sent now; called again when its turn has come."""
+        if purpose in UNFENCED:
             return lambda: True
         return lambda: self._reigns == batch.reign and self.may_write()
 
     def _given_up(
         self, write: WriteInFlight, maybe: str, answer: HttpResponse | None, why: str
     ) -> Reply:
-        """The reply to a write that is not tried again."""
+        """The reply to a write that is not retried."""
         if maybe or answer is None:
             return self._without(write, maybe, why)
         return refused_reply(answer, write.what)
@@ -215,16 +218,16 @@ class RequestSender:
     async def all(
         self,
         items: Sequence[T],
-        lane: RequestLane,
+        purpose: RequestPurpose,
         key: Callable[[T], Hashable],
         send: Callable[[T, WriteBatch], Awaitable[Reply]],
     ) -> Replies:
-        """Send a batch, side by side as wide as its lane, and answer it in its order.
+        """Send a batch, as many at once as its gate admits, and answer it in its order.
 
-        Items with the same key (the same object) go one after the other, in their order. A batch
-        that is sent behind another begins as that one has fewer left than the lane is wide.
+        Items with the same key (the same object) are sent one after another. A batch that follows
+        another begins once that one has fewer items left than the gate is wide.
         """
-        batch, places = WriteBatch(self.options.write_patience, self._reigns), self._places[lane]
+        batch, places = WriteBatch(self.options.write_patience, self._reigns), self._places[purpose]
         chains: dict[Hashable, list[int]] = {}
         for index, item in enumerate(items):
             chains.setdefault(key(item), []).append(index)
@@ -238,7 +241,7 @@ class RequestSender:
 
         workers: list[asyncio.Task[None]] = []
         try:
-            while waiting and len(workers) < min(WIDTH[lane], len(chains)):
+            while waiting and len(workers) < min(WIDTH[purpose], len(chains)):
                 await places.acquire()
                 workers.append(worker := asyncio.create_task(work()))
                 worker.add_done_callback(lambda _: places.release())
@@ -251,7 +254,7 @@ class RequestSender:
 
 
 def _is_for_now(answer: HttpResponse) -> bool:
-    """Whether an answer says nothing but "not now": load, or a failure inside."""
+    """Whether an answer is temporary: load, or an internal failure."""
     if answer.status == 429:
         return not status_of(answer).names(_BUDGET)
     return answer.status >= 500

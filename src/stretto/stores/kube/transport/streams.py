@@ -1,4 +1,4 @@
-"""Watch streams: bytes from the line as changes, one JSON object a line."""
+"""Watch streams: received bytes as changes, one JSON object a line."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -23,7 +23,7 @@ class WatchLine(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def ends_the_list(self) -> bool:
-        """Whether this bookmark says that all that existed has been told."""
+        """Whether this bookmark ends the initial list."""
         return self.type == "BOOKMARK" and _INITIAL_END in bytes(self.object)
 
 
@@ -33,10 +33,10 @@ _REFUSAL: Final = 4096
 
 
 async def refusal_of(response: aiohttp.ClientResponse, seconds: float) -> HttpResponse:
-    """The answer that came in place of a stream, as far as it matters.
+    """The answer received instead of a stream, up to a limit.
 
     Raises:
-        LostError: it did not come whole within so many seconds.
+        LostError: it did not arrive completely in time.
     """
     body = b""
     try:
@@ -45,9 +45,9 @@ async def refusal_of(response: aiohttp.ClientResponse, seconds: float) -> HttpRe
                 body += part
                 if len(body) >= _REFUSAL:
                     break
-    except (aiohttp.ClientError, OSError) as error:  # of which TimeoutError is one
-        said = str(error) or type(error).__name__
-        raise LostError(f"HTTP status {response.status}, and no more of it: {said}") from error
+    except (aiohttp.ClientError, OSError) as error:  # includes TimeoutError
+        text = str(error) or type(error).__name__
+        raise LostError(f"HTTP status {response.status}, and no more of it: {text}") from error
     return HttpResponse(response.status, body[:_REFUSAL], retry_after_header(response))
 
 
@@ -57,8 +57,8 @@ async def changes_of(
     """The changes of a stream as they arrive, in batches; ends when the server ends it.
 
     Raises:
-        SilentError: nothing came for too long.
-        LostError: the connection broke, or sent what is no change.
+        SilentError: nothing arrived for too long.
+        LostError: the connection broke, or sent something that is not a change.
     """
     rest = b""
     try:
@@ -77,10 +77,10 @@ async def changes_of(
 
 
 def _change_of(line: bytes) -> WatchLine | None:
-    """The change that a line tells; none of an object so deep that nobody could read it.
+    """The change of a line; ``None`` for an object nested too deeply to decode.
 
-    A server takes ten thousand levels where a kind leaves them to its users: such an object is
-    passed over, because the stream would end at it every time.
+    A server accepts ten thousand levels in free-form fields. Such an object is skipped; otherwise
+    the stream would end there every time.
     """
     try:
         return _DECODER.decode(line)

@@ -1,13 +1,13 @@
-"""Leader election by a Lease: at most one of several may decide, most of the time.
+"""Leader election by a Lease: at most one of several candidates leads, almost always.
 
-A lease is no fence: a leader that was stopped in the middle of a write can wake up when another one
-leads. So three things stand in for it. A leader sends nothing once it has not renewed for
-``renew_within`` seconds; a standby takes the lease only when it has seen no change of it for all of
-``duration`` seconds, which is longer by the longest write in flight; and each write carries the
-conditions that the API checks. Whoever takes the lease lists afresh before it decides.
+A lease does not fence: a leader suspended during a write may resume after another one leads. Three
+rules compensate. A leader sends nothing once it has not renewed for ``renew_within`` seconds. A
+standby takes the lease only after it has seen no change for ``duration`` seconds, which is longer
+by the longest write in flight. Each write carries the conditions that the API checks. A new leader
+lists again before it decides.
 
-Only the monotonic clock counts: the times written into the object are for people, and a wall clock
-that jumps, here or on another machine, changes nothing.
+Only the monotonic clock is used: the timestamps in the object are for people, and a wall clock that
+jumps, here or on another machine, has no effect.
 """
 
 from collections.abc import Callable
@@ -24,35 +24,35 @@ from stretto.base.errors import InputError, NotAllowedError, StrettoError
 from stretto.stores.store import Patch, Record, Reply, StatusReason, Store, WriteOutcome
 
 _LOOK: Final = 0.05
-"""Seconds between looks at whether a write is still under way."""
+"""Seconds between checks whether a write is still in flight."""
 LONGEST_WRITE: Final = 6.0
-"""Seconds from the moment a write is begun until it has landed or never will."""
+"""Seconds after which a write has either landed or never will."""
 GRANTED_WITHIN: Final = 5.0
-"""Seconds after which a right is taken to be missing: a server that has just started turns
-everybody away until it has read who may do what."""
+"""Seconds after which a permission counts as missing: a server that has just started refuses all
+requests until it has loaded its RBAC rules."""
 
 
 class LeaseConfig(msgspec.Struct, frozen=True):
-    """Which lease, whose, and how long it lasts."""
+    """Name, identity and timing of a lease."""
 
     #: Namespace of the Lease.
     namespace: str
     #: Its name: one for each role, and one for each shard.
     name: str
-    #: Who we are; no two processes have the same.
+    #: Identity of this process; unique.
     identity: str
-    #: Seconds without a change after which a standby takes it.
+    #: Seconds without a change after which a standby takes the lease.
     duration: float = 15.0
     #: Seconds after its last renewal at which a leader stops writing.
     renew_within: float = 9.0
-    #: Seconds between tries.
+    #: Seconds between attempts.
     every: float = 2.0
     #: Seconds that a write may be in flight.
     longest_write: float = LONGEST_WRITE
 
     @classmethod
     def of_duration(cls, duration: float, namespace: str, name: str, identity: str) -> Self:
-        """A lease of so many seconds: what is left beside the longest write is for renewing."""
+        """A lease of so many seconds; the time beyond the longest write is left for renewals."""
         within = duration - LONGEST_WRITE
         every = min(2.0, within / 4)
         return cls(namespace, name, identity, duration, renew_within=within, every=every)
@@ -68,9 +68,9 @@ class LeaseConfig(msgspec.Struct, frozen=True):
 
 
 class LeaseState(Enum):
-    """Where somebody stands."""
+    """State of a candidate."""
 
-    #: Somebody else leads, or nobody is known to.
+    #: Another candidate leads, or none is known to.
     STANDBY = "standby"
     LEADER = "leader"
 
@@ -79,17 +79,17 @@ _DECODER: Final = msgspec.json.Decoder(Lease)
 
 
 class LeaderElector:
-    """One candidate; ``tick`` does the I/O, and everything else is answered from memory."""
+    """One candidate; ``tick`` does the I/O, all other methods answer from memory."""
 
     def __init__(self, store: Store, config: LeaseConfig, clock: Clock) -> None:
-        """A standby that has seen nothing."""
-        #: Which lease, and whose.
+        """A standby that has read nothing."""
+        #: Name and identity.
         self.config = config
-        #: The holder as last seen; empty when nobody is.
+        #: The holder last seen; empty if there is none.
         self.holder = ""
-        #: Why the last try that is over came to nothing; empty when it went well.
+        #: Why the last attempt failed; empty if it succeeded.
         self.trouble = "it has not been tried yet"
-        #: The right that was missing at every try so far; ``None`` once one has gone well.
+        #: The permission missing at every attempt so far; ``None`` once one has succeeded.
         self.barred: NotAllowedError | None = None
         self._store = store
         self._clock = clock
@@ -97,19 +97,19 @@ class LeaderElector:
         self._refused_since = float("inf")
         self._valid_until = float("-inf")
         self._next = float("-inf")
-        #: Version of the lease as last seen, and when it was first seen so.
+        #: Version of the lease last seen, and when that version was first seen.
         self._seen: tuple[int, float] = (-1, 0.0)
 
     def standing(self, now: float) -> LeaseState:
-        """Where we stand at a monotonic time."""
+        """State at a monotonic time."""
         return LeaseState.LEADER if now < self._valid_until else LeaseState.STANDBY
 
     def leads(self) -> bool:
-        """Whether a write may be begun now."""
+        """Whether a write may be sent now."""
         return self._clock.monotonic() < self._valid_until
 
     def next_due(self) -> float:
-        """Monotonic time of the next try."""
+        """Monotonic time of the next attempt."""
         return self._next
 
     def tick(self) -> LeaseState:
@@ -125,14 +125,14 @@ class LeaderElector:
                 self._note_barred(error)
         if not trouble:
             self._is_welcome, self.barred = True, None
-        self.trouble = trouble  # others read it while the next try is under way
+        self.trouble = trouble  # other threads read it during the next attempt
         return self.standing(self._clock.monotonic())
 
     def release(self, is_quiet: Callable[[], bool] = lambda: True) -> None:
-        """Give the lease up, so that a standby need not wait for its end.
+        """Release the lease, so that a standby need not wait until it expires.
 
-        Whoever takes it decides at once, so it is given up when no write is under way any more:
-        ``is_quiet`` says so, or the longest write has landed by now or never will.
+        The next leader decides immediately, so the lease is released only once no write is in
+        flight: ``is_quiet`` reports that, or the longest write has landed or never will.
         """
         if not self.leads():
             return
@@ -150,14 +150,14 @@ class LeaderElector:
     # ------------------------------------------------------------ one try
 
     def _note_barred(self, error: NotAllowedError) -> None:
-        """What is missing from the start will not come by itself; what goes later may come back."""
+        """A permission missing from the start stays missing; a lost one may return."""
         now = self._clock.monotonic()
         self._refused_since = min(self._refused_since, now)
         is_final = not self._is_welcome and now - self._refused_since >= GRANTED_WITHIN
         self.barred = error if is_final else None
 
     def _act(self, record: Record | None, began: float) -> str:
-        """What is done with the lease as it was found; what came in its way."""
+        """Act on the lease as it was read; returns the error, empty on success."""
         if record is None:
             return self._settle(self._create(), began)
         spec = _decoded(record).spec
@@ -179,7 +179,7 @@ class LeaderElector:
         return self._settle(self._write(record, {**taken, **self._times()}), began)
 
     def _settle(self, reply: Reply, began: float) -> str:
-        """Lead from the moment the request was begun: the standby's wait starts later."""
+        """Lead from the time the request was started: the wait of the standby starts later."""
         if reply.outcome is WriteOutcome.OK:
             self.holder = self.config.identity
             self._valid_until = began + self.config.renew_within
@@ -211,7 +211,7 @@ class LeaderElector:
         return self._store.create(LEASE, [msgspec.json.encode(body)])[0]
 
     def _write(self, record: Record, spec: dict[str, Any]) -> Reply:
-        """Change the lease, if it is still as it was seen."""
+        """Change the lease, if its version is the one read."""
         patch = Patch(
             record.namespace, record.name, {"spec": spec}, version=record.version, uid=record.uid
         )
@@ -221,7 +221,7 @@ class LeaderElector:
         return {"renewTime": self._wall()}
 
     def _wall(self) -> str:
-        """The wall's time with six decimals, as a MicroTime wants it."""
+        """The wall-clock time with six decimals, as MicroTime requires."""
         text = timestamp(self._clock.now())
         return text if "." in text else text.replace("Z", ".000000Z")
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from stretto.base.rng import Rng
 from stretto.stores.kube.login.messages import HttpRequest, HttpResponse
-from stretto.stores.kube.transport.lanes import WIDTH, LaneGate, RequestLane
+from stretto.stores.kube.transport.gates import WIDTH, RequestGate, RequestPurpose
 from stretto.stores.kube.transport.options import KubeOptions
 from stretto.stores.kube.transport.retry import RequestSender, WriteBatch, WriteInFlight
 from stretto.stores.store import Reply, WriteOutcome
@@ -23,7 +23,7 @@ class Server:
         self.most = most
         self.inside = self.widest = self.turned_away = self.done = 0
 
-    async def ask(self, gate: LaneGate, pause: float) -> None:
+    async def ask(self, gate: RequestGate, pause: float) -> None:
         """A request that is sent until it is answered."""
         while True:
             async with gate as entered:
@@ -72,13 +72,13 @@ class Busy:
 
         async def send(path: str, batch: WriteBatch) -> Reply:
             write = WriteInFlight(
-                RequestLane.STATUS, HttpRequest("PATCH", path), "patch pods/status"
+                RequestPurpose.STATUS, HttpRequest("PATCH", path), "patch pods/status"
             )
             answer = await sender.write(write, batch)
             return answer if isinstance(answer, Reply) else Reply(WriteOutcome.OK)
 
         paths = [str(number) for number in range(count)]
-        return list(await sender.all(paths, RequestLane.STATUS, str, send))
+        return list(await sender.all(paths, RequestPurpose.STATUS, str, send))
 
 
 class Mute:
@@ -91,19 +91,19 @@ def run(work: Coroutine[Any, Any, None]) -> None:
     asyncio.run(asyncio.wait_for(work, 20))
 
 
-async def flood(gate: LaneGate, server: Server, requests: int, pause: float = 0.001) -> None:
+async def flood(gate: RequestGate, server: Server, requests: int, pause: float = 0.001) -> None:
     await asyncio.gather(*(server.ask(gate, pause) for _ in range(requests)))
 
 
 def test_no_more_are_inside_than_the_lane_is_wide() -> None:
-    gate, server = LaneGate(4), Server(most=100)
+    gate, server = RequestGate(4), Server(most=100)
     run(flood(gate, server, 50))
     assert (server.done, server.widest, gate.room) == (50, 4, 4)
 
 
 def test_what_is_turned_away_together_narrows_the_lane_once() -> None:
     async def work() -> None:
-        gate = LaneGate(32)
+        gate = RequestGate(32)
         entered = [await gate.__aenter__() for _ in range(32)]
         for each in entered:
             gate.hold(0.0, each)
@@ -113,14 +113,14 @@ def test_what_is_turned_away_together_narrows_the_lane_once() -> None:
 
 
 def test_a_lane_finds_what_a_busy_server_has_time_for() -> None:
-    gate, server = LaneGate(32), Server(most=1)
+    gate, server = RequestGate(32), Server(most=1)
     run(flood(gate, server, 200))
     assert server.done == 200
     assert server.turned_away < 100, "as many as at once again and again would be thousands"
 
 
 def test_a_lane_is_wide_again_once_the_server_is_idle() -> None:
-    gate, server = LaneGate(8), Server(most=1)
+    gate, server = RequestGate(8), Server(most=1)
     run(flood(gate, server, 50))
     assert gate.room < 8
     server.most = 100
@@ -130,7 +130,7 @@ def test_a_lane_is_wide_again_once_the_server_is_idle() -> None:
 
 def test_who_gives_up_waiting_leaves_the_way_to_others() -> None:
     async def work() -> None:
-        gate = LaneGate(1)
+        gate = RequestGate(1)
         await gate.__aenter__()
         waiting = [asyncio.ensure_future(gate.__aenter__()) for _ in range(3)]
         await asyncio.sleep(0)
@@ -151,7 +151,7 @@ def test_who_gives_up_waiting_leaves_the_way_to_others() -> None:
 def test_every_request_is_answered_in_the_end(
     width: int, most: int, pauses: float, requests: int
 ) -> None:
-    gate, server = LaneGate(width), Server(most)
+    gate, server = RequestGate(width), Server(most)
     run(flood(gate, server, requests, pauses))
     assert server.done == requests
     assert server.widest <= width
@@ -167,10 +167,10 @@ def test_a_batch_begins_as_the_one_before_it_has_no_more_to_send() -> None:
             await (left.wait() if item == "a0" else asyncio.sleep(0))
             return Reply(WriteOutcome.OK)
 
-        width = WIDTH[RequestLane.LEASE]
+        width = WIDTH[RequestPurpose.LEASE]
         first = [f"a{number}" for number in range(3 * width)]
         batches = [
-            sender.all(items, RequestLane.LEASE, str, send) for items in (first, ["b0", "b1"])
+            sender.all(items, RequestPurpose.LEASE, str, send) for items in (first, ["b0", "b1"])
         ]
         work = asyncio.gather(*batches)
         for _ in range(1000):  # turns of the loop, not time
@@ -194,10 +194,10 @@ def test_a_batch_that_breaks_leaves_its_places_to_others() -> None:
         async def send(_item: str, _: WriteBatch) -> Reply:
             return Reply(WriteOutcome.OK)
 
-        for _ in range(WIDTH[RequestLane.LEASE]):
+        for _ in range(WIDTH[RequestPurpose.LEASE]):
             with pytest.raises(ValueError, match="broken"):
-                await sender.all(["a", "b"], RequestLane.LEASE, str, break_down)
-        assert len(await sender.all(["c"], RequestLane.LEASE, str, send)) == 1
+                await sender.all(["a", "b"], RequestPurpose.LEASE, str, break_down)
+        assert len(await sender.all(["c"], RequestPurpose.LEASE, str, send)) == 1
 
     asyncio.run(asyncio.wait_for(run(), 5))
 
@@ -207,7 +207,7 @@ def test_a_server_that_turns_everything_away_costs_a_lane_its_patience_once() ->
         line = Busy(lambda _: False)
         replies = await line.batch(500)
         assert {reply.outcome for reply in replies} == {WriteOutcome.REFUSED}
-        assert len(set(line.asked)) <= WIDTH[RequestLane.STATUS]
+        assert len(set(line.asked)) <= WIDTH[RequestPurpose.STATUS]
         assert sum("nothing was sent" in each.message for each in replies) >= 400
 
     asyncio.run(work())  # by a clock of its own, so that no bound of seconds means anything

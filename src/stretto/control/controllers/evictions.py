@@ -1,0 +1,18 @@
+"""How controllers evict pods: through the one lane that all evictions share."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from stretto.state.work.evictions import EvictionOrder
+
+
+class EvictionOrders(Protocol):
+    """Takes orders for evictions."""
+
+    def order(self, order: EvictionOrder, now: float) -> tuple[int, ...]:
+        """Evict pods; returns the rows that are evicted, without protected ones."""
+        ...
+
+
+EvictionOrdersOf = Callable[[], EvictionOrders]
+"""Returns the current taker of orders: a restarted binder has a new one."""

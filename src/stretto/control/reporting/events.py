@@ -1,0 +1,154 @@
+"""Events about pods: created, counted up, and deleted after a while, without waiting for answers.
+
+Events share one lane. While too many are unanswered further ones are shed: an event is the first
+write to drop under load. Pods that got a node wait in the lane's queue, which drops the oldest.
+"""
+
+from collections import Counter, deque
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import Final, NamedTuple
+
+from stretto.api.wire.kinds import EVENT
+from stretto.control.reporting.wording import PodReport, event_again, event_body
+from stretto.stores.lane import NEVER, Lane, LaneLimits, ShedPolicy
+from stretto.stores.store import (
+    Deletion,
+    Patch,
+    Record,
+    Reply,
+    StatusReason,
+    Store,
+    Verb,
+    Write,
+    WriteOutcome,
+)
+
+LANE: Final = LaneLimits(window=1024)
+"""Events under way at once."""
+PLACED: Final = LaneLimits(window=0, queued=10_000, shed=ShedPolicy.OLDEST)
+"""Pods that wait for their ``Scheduled`` event."""
+
+
+class PlacedPod(NamedTuple):
+    """A pod that got a node."""
+
+    #: Row of the pod.
+    row: int
+    #: Serial of the pod.
+    serial: int
+
+
+class _EventWrite(NamedTuple):
+    """A write of one event under way."""
+
+    #: Create, patch (counts a repetition up) or delete.
+    verb: Verb
+    #: Clock time at which it was sent.
+    now: float
+    #: Wall-clock time in seconds.
+    wall: float
+    #: The pod, and what its event says; ``None`` for a deletion and for a repetition.
+    about: tuple[Record, PodReport] | None = None
+
+
+class EventWriter:
+    """Writes events."""
+
+    def __init__(self, store: Store, component: str, keep: float, counts: Counter[str]) -> None:
+        """Nothing is written.
+
+        Args:
+            store: takes the events.
+            component: name of the scheduler in the events.
+            keep: seconds after which an event is deleted; infinity if the store does that.
+            counts: counts ``event`` for each success and ``event <outcome>`` for each failure.
+        """
+        self._component = component
+        self._keep = keep
+        self._counts = counts
+        self._lane: Lane[str, _EventWrite] = Lane(store, LANE)
+        self._placed: Lane[PlacedPod, PlacedPod] = Lane(store, PLACED)
+        #: Events created, by age: clock time, namespace and name.
+        self._written: deque[tuple[float, str, str]] = deque()
+
+    def queue_placed(self, rows: Iterable[int], serials: Iterable[int]) -> None:
+        """Pods got nodes."""
+        for pod in map(PlacedPod, rows, serials):
+            self._placed.put(pod, pod)
+
+    @property
+    def has_placed(self) -> bool:
+        """Whether pods wait for their ``Scheduled`` event."""
+        return len(self._placed) > 0
+
+    def take_placed(self, most: int) -> list[PlacedPod]:
+        """The next pods that wait for their ``Scheduled`` event."""
+        taken = [pod for pod, _ in islice(self._placed.due(NEVER), most)]
+        for pod in taken:
+            self._placed.withdraw(pod)
+        return taken
+
+    def create(self, about: Sequence[tuple[Record, PodReport]], now: float, wall: float) -> None:
+        """Create events; one that exists already, from before a restart, is counted up."""
+        if self._shed(len(about)):
+            return
+        bodies = [event_body(record, report, self._component, wall) for record, report in about]
+        entries = [_EventWrite(Verb.CREATE, now, wall, each) for each in about]
+        self._lane.send(Write(Verb.CREATE, EVENT, bodies), entries)
+        self.collect()
+
+    def count_up(self, patches: Sequence[Patch], now: float, wall: float) -> None:
+        """Count existing events up."""
+        if self._shed(len(patches)):
+            return
+        entries = [_EventWrite(Verb.PATCH, now, wall)] * len(patches)
+        self._lane.send(Write(Verb.PATCH, EVENT, patches), entries)
+        self.collect()
+
+    def expire(self, now: float, most: int) -> None:
+        """Delete the oldest events whose time is over, at most so many."""
+        gone = list[Deletion]()
+        while self._written and self._written[0][0] + self._keep < now and len(gone) < most:
+            _, namespace, name = self._written.popleft()
+            gone.append(Deletion(namespace, name))
+        if gone:
+            entries = [_EventWrite(Verb.DELETE, now, 0.0)] * len(gone)
+            self._lane.send(Write(Verb.DELETE, EVENT, gone), entries)
+            self.collect()
+
+    def collect(self, *, wait: bool = False) -> None:
+        """Process the answers that have arrived; wait for all of them if demanded."""
+        again = list[Patch]()
+        for batch in self._lane.answers(0 if wait else NEVER):
+            for entry, reply in zip(batch.entries, batch.replies, strict=True):
+                patch = self._take(entry, reply)
+                if patch is not None:
+                    again.append(patch)
+        if again:  # they exist from before a restart: their answers do not count
+            entries = [_EventWrite(Verb.DELETE, 0.0, 0.0)] * len(again)
+            self._lane.send(Write(Verb.PATCH, EVENT, again), entries)
+
+    def _take(self, entry: _EventWrite, reply: Reply) -> Patch | None:
+        """Process one answer; a patch if the event exists already."""
+        if entry.verb is Verb.DELETE:
+            return None
+        if entry.verb is Verb.PATCH:
+            self._counts["event"] += reply.outcome is WriteOutcome.OK
+        elif reply.outcome is WriteOutcome.OK and reply.record is not None and entry.about:
+            self._counts["event"] += 1
+            record = entry.about[0]
+            self._written.append((entry.now, record.namespace, reply.record.name))
+        elif reply.code is StatusReason.ALREADY_EXISTS and entry.about:
+            return event_again(*entry.about, 2, entry.wall)
+        else:
+            self._counts[f"event {reply.outcome.value}"] += 1
+        return None
+
+    def _shed(self, count: int) -> bool:
+        """Whether there is nothing to send, or too much under way to send it."""
+        if count and self._lane.room > 0:
+            return False
+        if count:
+            self._counts["event shed"] += count
+        return True

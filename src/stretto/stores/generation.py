@@ -1,0 +1,96 @@
+"""``metadata.generation``: counts the changes of an object's spec.
+
+Controllers compare it with ``status.observedGeneration``. A new object has generation 1, which its
+body need not contain; each change of ``spec`` increments it, and no client can set it.
+"""
+
+from typing import Final
+
+import msgspec
+
+from stretto.api.codec import set_fields
+from stretto.api.wire.kinds import (
+    BINDING,
+    CONFIG_MAP,
+    CSI_DRIVER,
+    CSI_NODE,
+    CSI_STORAGE_CAPACITY,
+    EVENT,
+    LEASE,
+    NAMESPACE,
+    NODE,
+    PERSISTENT_VOLUME,
+    PERSISTENT_VOLUME_CLAIM,
+    PRIORITY_CLASS,
+    SERVICE,
+    STORAGE_CLASS,
+    VOLUME_ATTACHMENT,
+    Kind,
+)
+
+_UNCOUNTED: Final = frozenset(
+    {
+        BINDING, CONFIG_MAP, CSI_DRIVER, CSI_NODE, CSI_STORAGE_CAPACITY, EVENT, LEASE, NAMESPACE,
+        NODE, PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, PRIORITY_CLASS, SERVICE, STORAGE_CLASS,
+        VOLUME_ATTACHMENT,
+    }
+)  # fmt: skip
+"""Kinds without a generation on an API server: no status subresource, or not maintained."""
+_WORD: Final = b'"generation"'
+
+
+class _GenerationMeta(msgspec.Struct, frozen=True, gc=False):
+    generation: int | None = None
+
+
+class _GenerationObject(msgspec.Struct, frozen=True, gc=False):
+    metadata: _GenerationMeta = _GenerationMeta()
+    spec: msgspec.Raw = msgspec.Raw(b"")
+
+
+_DECODER: Final = msgspec.json.Decoder(_GenerationObject)
+_NO_OBJECT: Final = _GenerationObject()
+
+
+def is_counted(kind: Kind) -> bool:
+    """Whether objects of a kind have a generation."""
+    return kind not in _UNCOUNTED
+
+
+def generation_of(body: bytes) -> int:
+    """The generation of an object; 1 if its body names none."""
+    return (_decoded(body).metadata.generation if _WORD in body else None) or 1
+
+
+def first_generation(kind: Kind, body: bytes) -> bytes:
+    """The body of a new object, without a generation that its creator has copied from elsewhere."""
+    if _WORD not in body or not is_counted(kind) or generation_of(body) == 1:
+        return body
+    return set_fields(body, {("metadata", "generation"): 1})
+
+
+def next_generation(kind: Kind, old: bytes, new: bytes) -> bytes:
+    """The new body of a changed object, with the generation that follows from its spec."""
+    if not is_counted(kind):
+        return new
+    wanted = generation_of(old) + _differ(_decoded(old).spec, _decoded(new).spec)
+    if generation_of(new) == wanted:
+        return new
+    return set_fields(new, {("metadata", "generation"): wanted})
+
+
+def _differ(old: msgspec.Raw, new: msgspec.Raw) -> bool:
+    """Whether two specs differ in content; the order of fields and white space do not count."""
+    before, after = bytes(old), bytes(new)
+    if before == after:
+        return False
+    if not before or not after:
+        return True
+    return bool(msgspec.json.decode(before) != msgspec.json.decode(after))
+
+
+def _decoded(body: bytes) -> _GenerationObject:
+    try:
+        return _DECODER.decode(body)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return _NO_OBJECT

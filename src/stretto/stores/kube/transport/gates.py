@@ -1,0 +1,138 @@
+"""Gates: requests of one purpose share a bounded number of connections.
+
+Requests wait only for others of their purpose: a flood of events or status patches, or a server
+that throttles them, does not delay binds, and the lease, whose loss is fatal, never queues.
+"""
+
+import asyncio
+from collections import deque
+from enum import Enum
+from typing import Final
+
+from stretto.api.wire.kinds import EVENT, LEASE, Kind
+
+
+class RequestPurpose(Enum):
+    """What a request is for."""
+
+    LEASE = "lease"
+    #: Authentication and authorization of callers.
+    REVIEW = "review"
+    BIND = "bind"
+    EVICT = "evict"
+    STATUS = "status"
+    EVENT = "event"
+    #: Any other write.
+    WRITE = "write"
+    READ = "read"
+
+
+WIDTH: Final[dict[RequestPurpose, int]] = {
+    RequestPurpose.LEASE: 2,
+    RequestPurpose.REVIEW: 2,
+    RequestPurpose.BIND: 128,
+    RequestPurpose.EVICT: 32,
+    RequestPurpose.STATUS: 8,
+    RequestPurpose.EVENT: 4,
+    RequestPurpose.WRITE: 16,
+    RequestPurpose.READ: 8,
+}
+"""Requests of each purpose in flight at once. etcd commits concurrent writes together, so a bind
+costs half as much at 128 than at 32; a server without fair queueing sheds beyond 200 writes by
+default."""
+
+
+UNFENCED: Final = frozenset({RequestPurpose.LEASE, RequestPurpose.REVIEW})
+"""Purposes that a standby may use: they change nothing that a leader decides."""
+
+
+def purpose_of(kind: Kind, otherwise: RequestPurpose) -> RequestPurpose:
+    """The purpose of a request about a kind: leases and events have their own for every verb."""
+    if kind == LEASE:
+        return RequestPurpose.LEASE
+    return RequestPurpose.EVENT if kind == EVENT else otherwise
+
+
+_STEADY: Final = 8
+"""Answers for each concurrent request before one more is admitted."""
+
+
+class RequestGate:
+    """Limits concurrent requests of one purpose, and fewer of them while the server is overloaded.
+
+    A refused request halves the limit, and each round of answers raises it by one (additive
+    increase, multiplicative decrease, as in TCP): at the old limit the requests would be refused
+    together again.
+    """
+
+    def __init__(self, width: int) -> None:
+        #: Requests at once without overload.
+        self.width = width
+        #: When the server last answered, by the loop's clock.
+        self.answered_at = float("-inf")
+        self._room = float(width)
+        self._inside = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._closed_until = 0.0
+        self._narrowed = 0
+
+    @property
+    def room(self) -> int:
+        """Requests admitted at once now."""
+        return int(self._room)
+
+    def hold(self, seconds: float, entered: int) -> None:
+        """Admit nothing for a while, and fewer at once afterwards: the server is overloaded.
+
+        Args:
+            seconds: for how long.
+            entered: the number that the refused request got on entering; requests refused together
+                count as one sign of load.
+        """
+        now = asyncio.get_running_loop().time()
+        self._closed_until = max(self._closed_until, now + seconds)
+        if entered == self._narrowed:
+            self._narrowed += 1
+            self._room = max(1.0, self._room / 2)
+
+    def answered(self) -> None:
+        """The server has answered a request."""
+        self.answered_at = asyncio.get_running_loop().time()
+        if self._room < self.width:
+            self._room = min(self.width, self._room + 1 / (_STEADY * self._room))
+            self._next()
+
+    async def __aenter__(self) -> int:
+        """Wait for admission; returns how often the limit was halved before."""
+        loop = asyncio.get_running_loop()
+        while True:
+            if (pause := self._closed_until - loop.time()) > 0:
+                await asyncio.sleep(pause)
+            elif self._inside < self.room:
+                self._inside += 1
+                return self._narrowed
+            else:
+                await self._turn(loop.create_future())
+
+    async def __aexit__(self, *_: object) -> None:
+        self._inside -= 1
+        self._next()
+
+    async def _turn(self, turn: asyncio.Future[None]) -> None:
+        """Wait until a request leaves."""
+        self._waiting.append(turn)
+        try:
+            await turn
+        except BaseException:
+            if turn.done() and not turn.cancelled():
+                self._next()  # this turn passes to the next one
+            raise
+
+    def _next(self) -> None:
+        """Admit as many as the limit allows."""
+        free = self.room - self._inside
+        while self._waiting and free > 0:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                free -= 1

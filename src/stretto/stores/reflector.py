@@ -1,0 +1,257 @@
+"""The list-and-watch loop: delivers each change of one kind once and in order.
+
+A reflector lists, then watches from the version of the list. Events at or below the last version
+are duplicates and are dropped. It lists again if the history of the watch is gone or the periodic
+comparison is due: objects missing from the list are delivered as deletions, the others as changes
+if they are new or newer. A list older than the last version is ignored and retried. If all lists
+are older for a long time, the server was restored from a backup and ``WentBackError`` is raised.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import attrgetter, lt
+from typing import Final, Protocol
+
+import msgspec
+
+from stretto.api.wire.kinds import Kind
+from stretto.base.errors import TooOldError, WentBackError
+from stretto.base.failpoints import Failpoint, no_failpoint
+from stretto.stores.store import EventType, Listing, Record, Store, Watch, WatchEvent
+
+LIST_BATCH: Final = 1 << 13
+"""Records of a list applied at once: a million of them must not be in memory twice."""
+RETRY_LIST_AFTER: Final = 1.0
+"""Seconds before a list that was too old is requested again."""
+WENT_BACK_AFTER: Final = 15.0
+"""Seconds of lists that are all too old before the server counts as restored."""
+WENT_BACK_TIMES: Final = 8
+"""Minimum number of such lists."""
+
+
+class ReflectorTarget(Protocol):
+    """What a reflector keeps up to date."""
+
+    def known(self) -> Mapping[str, Record]:
+        """Uid to last record of each object that is believed to exist."""
+        ...
+
+    def apply(self, events: Sequence[WatchEvent], now: float) -> None:
+        """Apply changes, in the order of versions, at a clock time."""
+        ...
+
+    def listed(self, listing: Listing) -> None:
+        """A complete list has been applied."""
+        ...
+
+
+class ReflectorSettings(msgspec.Struct, frozen=True):
+    """How a reflector follows its kind."""
+
+    #: Seconds between comparisons with a fresh list, which repair lost events; infinity if the
+    #: store cannot lose any.
+    compare_every: float = float("inf")
+    #: Name of its failpoints: ``<name>.polled`` and ``<name>.listed``.
+    name: str = "reflector"
+    #: Called at each failpoint.
+    failpoint: Failpoint = no_failpoint
+
+
+DEFAULTS: Final = ReflectorSettings()
+"""No comparison, no failpoints."""
+
+
+class Reflector:
+    """Follows one kind of object in a store."""
+
+    def __init__(
+        self,
+        store: Store,
+        kind: Kind,
+        target: ReflectorTarget,
+        settings: ReflectorSettings = DEFAULTS,
+    ) -> None:
+        """A reflector that has read nothing; the first ``poll`` lists."""
+        #: The kind.
+        self.kind = kind
+        #: Where its changes go.
+        self.target = target
+        #: The open watch, or ``None`` before the first list and after ``close``.
+        self.watch: Watch | None = None
+        #: Last version seen.
+        self.version = 0
+        #: Clock time of the next list.
+        self.list_at = 0.0
+        #: Whether the watch may have events; a store that notifies sets it through ``mark``.
+        self.is_dirty = True
+        #: Events applied so far.
+        self.applied = 0
+        #: Lists after the first.
+        self.relists = 0
+        self._store = store
+        self._settings = settings
+        self._always = not store.capabilities.notifies
+        self._behind = 0
+        self._behind_since = 0.0
+
+    @property
+    def synced(self) -> bool:
+        """Whether the kind has been listed and is being watched."""
+        return self.watch is not None
+
+    def mark(self) -> None:
+        """The watch may have events. May be called from any thread."""
+        self.is_dirty = True
+
+    def is_due(self, now: float) -> bool:
+        """Whether ``poll`` has anything to do."""
+        return self.is_dirty or self.watch is None or now >= self.list_at
+
+    def poll(self, now: float, limit: int = 4096) -> int:
+        """Apply the next changes, at most ``limit`` of a watch; returns how many were read.
+
+        Raises:
+            WentBackError: the versions went back; the target must be rebuilt from nothing.
+        """
+        watch = self.watch
+        if watch is None or now >= self.list_at:
+            return self.relist(now)
+        self.is_dirty = self._always  # before the poll: an event that arrives now marks it again
+        try:
+            events = watch.poll(limit)
+        except TooOldError:
+            # After a list that was too old, the next list waits for its time.
+            return 0 if self._behind else self.relist(now)
+        if not events:
+            return 0
+        self.is_dirty = True
+        self._settings.failpoint(f"{self._settings.name}.polled")
+        fresh = _newer(events, self.version)
+        if fresh:
+            self.version = fresh[-1].record.version
+            changes = [event for event in fresh if event.type is not EventType.BOOKMARK]
+            if changes:
+                self.target.apply(changes, now)
+                self.applied += len(changes)
+        return len(fresh)
+
+    def relist(self, now: float) -> int:
+        """List, apply the difference and watch from there; returns the changes applied.
+
+        Raises:
+            WentBackError: as ``poll``.
+        """
+        listing = self._store.list(self.kind)
+        if listing.version < self.version:
+            self._note_behind(listing, now)
+            return 0
+        self._behind = 0
+        if self.watch is not None:
+            self.watch.close()
+            self.relists += 1
+        applied = 0
+        for events in difference(self.target.known(), listing):
+            self.target.apply(events, now)
+            applied += len(events)
+        self.target.listed(listing)
+        self.version = listing.version
+        self.watch = self._store.watch(self.kind, listing.version)
+        self.is_dirty = True
+        self.list_at = now + self._settings.compare_every
+        self._settings.failpoint(f"{self._settings.name}.listed")
+        self.applied += applied
+        return applied
+
+    def close(self) -> None:
+        """Stop watching; a later ``poll`` lists again."""
+        if self.watch is not None:
+            self.watch.close()
+            self.watch = None
+
+    def _note_behind(self, listing: Listing, now: float) -> None:
+        """A list older than the last version: retry soon, within bounds."""
+        self.list_at = now + RETRY_LIST_AFTER
+        if not self._behind:
+            self._behind_since = now
+        self._behind += 1
+        if self._behind >= WENT_BACK_TIMES and now - self._behind_since >= WENT_BACK_AFTER:
+            raise WentBackError(
+                f"{self.kind.resource}: the server's versions went back from {self.version} to "
+                f"{listing.version}: it was restored from an older state"
+            )
+
+
+def follow(store: Store, reflectors: Sequence[Reflector]) -> Callable[[], None]:
+    """Mark reflectors as soon as the store notifies; returns a function that ends it."""
+    by_kind: dict[Kind, list[Reflector]] = {}
+    for reflector in reflectors:
+        by_kind.setdefault(reflector.kind, []).append(reflector)
+
+    def mark(kind: Kind) -> None:
+        for reflector in by_kind.get(kind, ()):
+            reflector.mark()
+
+    return store.subscribe(mark)
+
+
+class RecordMirror:
+    """A target that keeps the last record of each object by uid and passes the changes on."""
+
+    def __init__(self, apply: Callable[[Sequence[WatchEvent], float], None]) -> None:
+        """Pass changes on to ``apply`` after the records are updated."""
+        #: Uid to last record.
+        self.records: dict[str, Record] = {}
+        self._apply = apply
+
+    def known(self) -> Mapping[str, Record]:
+        """Uid to last record."""
+        return self.records
+
+    def apply(self, events: Sequence[WatchEvent], now: float) -> None:
+        """Update the records and pass the changes on."""
+        for event in events:
+            if event.type is EventType.DELETED:
+                self.records.pop(event.record.uid, None)
+            else:
+                self.records[event.record.uid] = event.record
+        self._apply(events, now)
+
+    def listed(self, listing: Listing) -> None:
+        """Nothing to do: the differences were applied."""
+
+
+def difference(known: Mapping[str, Record], listing: Listing) -> Iterator[list[WatchEvent]]:
+    """A list as batches of changes: deletions first, then new and newer objects by version.
+
+    Stores list by name; queues order by age, which versions reflect.
+    """
+    if known:
+        present = {record.uid for record in listing.records}
+        gone = [
+            WatchEvent(EventType.DELETED, record)
+            for uid, record in known.items()
+            if uid not in present
+        ]
+        if gone:
+            yield gone
+    records = sorted(listing.records, key=attrgetter("version"))
+    for first in range(0, len(records), LIST_BATCH):
+        changed = [
+            WatchEvent(EventType.MODIFIED if record.uid in known else EventType.ADDED, record)
+            for record in records[first : first + LIST_BATCH]
+            if record.uid not in known or record.version > known[record.uid].version
+        ]
+        if changed:
+            yield changed
+
+
+def _newer(events: Sequence[WatchEvent], version: int) -> list[WatchEvent]:
+    """Events newer than a version, each version once."""
+    versions = [event.record.version for event in events]
+    if versions[0] > version and all(map(lt, versions, versions[1:])):
+        return list(events)
+    fresh = []
+    for event in events:
+        if event.record.version > version:
+            fresh.append(event)
+            version = event.record.version
+    return fresh
