@@ -55,7 +55,7 @@ def spoil_uid(books: Books) -> None:
 
 def lose_stray(books: Books) -> None:
     books.lose("n")
-    books.cluster._strays.clear()
+    books.cluster.charges._strays.clear()
 
 
 @pytest.mark.parametrize(

@@ -348,7 +348,7 @@ class Binder:
         index = np.asarray(rows, np.int64)
         slots = pods.slot[index].tolist()
         masks = pods.devices[index].tolist()
-        notes = self._cluster.bind_annotations
+        notes = self._cluster.charges.bind_annotations
         told = [notes(row, mask) if mask else None for row, mask in zip(rows, masks, strict=True)]
         whose = ([column[row] for row in rows] for column in (spaces, texts, uids))
         return list(map(Bind, *whose, [names[slot] for slot in slots], told))
@@ -356,7 +356,7 @@ class Binder:
     def _release(self, row: int, cause: ConflictCause) -> Refusals:
         """Give one claim back after the store has said no."""
         cluster = self._cluster
-        cluster.refund(row)
+        cluster.charges.refund(row)
         step_pods(cluster.pods.state, np.array([row], np.int64), PodEvent.REJECT)
         self.counts[cause.value] += 1
         unit = self._units.of_row(row)

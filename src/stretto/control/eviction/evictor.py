@@ -365,7 +365,7 @@ class Evictor:
         for row, serial in zip(nomination.rows, nomination.serials, strict=True):
             if pods.serial[row] != serial or int(pods.state[row]) != PodState.NOMINATED:
                 continue
-            self._cluster.refund(row)
+            self._cluster.charges.refund(row)
             step_pods(pods.state, np.array([row], np.int64), PodEvent.REJECT)
             alive.append(row)
         self.counts[cause.value] += len(alive)

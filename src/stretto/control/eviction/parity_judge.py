@@ -49,9 +49,9 @@ class ParityJudge(PlanJudge):
         if not sound:
             return False
         special = cluster.classes.special[pods.class_id[plan.rows]] > 0
-        cluster.charge_plain(plan.rows[~special], plan.slots[~special])
+        cluster.charges.charge_plain(plan.rows[~special], plan.slots[~special])
         for i in np.flatnonzero(special).tolist():
-            cluster.charge(int(plan.rows[i]), int(plan.slots[i]))
+            cluster.charges.charge(int(plan.rows[i]), int(plan.slots[i]))
         return True
 
     def _problem(

@@ -151,7 +151,7 @@ class PodRegistration:
             started[row] = now
             if slot is None:
                 cluster.pods.devices[row] = device_mask(record, head)
-                cluster.charge_unplaced([row], node)
+                cluster.charges.charge_unplaced([row], node)
             elif special[class_id]:
                 annotation = micro_topology(record, head)
                 charge_seen_pod(cluster, row, slot, device_mask(record, head), annotation)
@@ -159,7 +159,9 @@ class PodRegistration:
                 plain_rows.append(row)
                 plain_slots.append(slot)
         if plain_rows:
-            cluster.charge_plain(np.array(plain_rows, np.int64), np.array(plain_slots, np.int32))
+            cluster.charges.charge_plain(
+                np.array(plain_rows, np.int64), np.array(plain_slots, np.int32)
+            )
         for row, _, event in bound:
             if event.record.deleting or event.head is not None:
                 record_eviction_state(cluster, row, event.record, event.head)

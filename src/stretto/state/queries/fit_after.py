@@ -85,10 +85,10 @@ def charge_after_eviction(
 ) -> None:
     """Charge a claim to a slot whose capacity for it is still held by pods being evicted."""
     if cluster.classes[int(cluster.pods.class_id[row])].annotations.numa is None:
-        cluster.charge(row, slot, mask)
+        cluster.charges.charge(row, slot, mask)
         return
     with without_rows(cluster, slot, going):
-        cluster.charge(row, slot, mask)
+        cluster.charges.charge(row, slot, mask)
 
 
 def settle_numa_nodes(cluster: Cluster, row: int) -> None:
