@@ -6,7 +6,6 @@ stored in columns by slot, where load-aware rules read them.
 """
 
 from collections.abc import Callable
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -15,10 +14,7 @@ from stretto.api.types.cnr import CnrTaint, CustomNodeResource, Usage
 from stretto.api.wire.quantity import amount
 from stretto.state.numa.layout import NO_LAYOUT, NumaLayout, read_layout
 
-NEVER_MEASURED: Final = ""
-"""Measurement time of a node without measurement."""
-MEASURED: Final = ("cpu", "memory")
-"""The measured resources, in column order."""
+NEVER_
 
 
 class NodeReports:
