@@ -402,6 +402,6 @@ def _device_request(kind: str, count: int, meta: MetaHead) -> DeviceRequest:
     if not _MILLI.fullmatch(text) or int(text) > WHOLE:
         raise InputError(where, text, f"an integer from 1 to {WHOLE}")
     if int(text) < WHOLE and count != 1:
-        raise InputError(where, text, f"{WHOLE}, or one device only (the pod asks {count})")
+        raise InputError(where, text, f"{WHOLE}, or one device only (the pod requests {count})")
     models = tuple(sorted(filter(None, notes.get(GPU_MODELS, "").split("|"))))
     return DeviceRequest(kind, count, int(text), models)

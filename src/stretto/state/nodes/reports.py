@@ -6,6 +6,7 @@ stored in columns by slot, where load-aware rules read them.
 """
 
 from collections.abc import Callable
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,8 @@ from stretto.api.types.cnr import CnrTaint, CustomNodeResource, Usage
 from stretto.api.wire.quantity import amount
 from stretto.state.numa.layout import NO_LAYOUT, NumaLayout, read_layout
 
-NEVER_
+NEVER_MEASURED: Final = ""
+"""Measurement time of a node without measurement."""
 
 
 class NodeReports:

@@ -56,8 +56,8 @@ def ledger_equals_rows(cluster: Cluster) -> list[InvariantBreach]:
     return [
         InvariantBreach(
             1,
-            f"node {cluster.nodes.names[slot] or slot}: {ledger.resources.names[r]} is booked as "
-            f"{ledger.used[slot, r]}, its pods take {expected[slot, r]}",
+            f"node {cluster.nodes.names[slot] or slot}: {ledger.resources.names[r]} used is "
+            f"{ledger.used[slot, r]}, expected {expected[slot, r]}",
         )
         for slot, r in wrong.tolist()
     ]
@@ -83,7 +83,7 @@ def devices_equal_rows(cluster: Cluster) -> list[InvariantBreach]:
         InvariantBreach(
             1,
             f"node {cluster.nodes.names[slot] or slot}: device {d} has {table.free[slot, d]} free, "
-            f"its pods leave {1000 - taken[slot, d]}",
+            f"expected {1000 - taken[slot, d]}",
         )
         for slot, d in wrong.tolist()
     ]
