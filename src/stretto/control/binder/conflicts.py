@@ -276,7 +276,7 @@ class PlanJudge:
             return ConflictCause.GANG_SHORT  # others of it leave, and these do not make up for them
         if (count := int(lost.sum())) > spare:
             return self._problem(plan, unit.start + int(np.flatnonzero(lost)[-1]), versions)
-        asks = self._cluster.classes.asks(pods.class_id[rows[~lost]])
+        asks = self._cluster.classes.requests_of(pods.class_id[rows[~lost]])
         places, width = distinct(slots[~lost]), min(asks.shape[1], ledger.used.shape[1])
         wanted = np.zeros((len(places), width), np.int64)
         np.add.at(wanted, np.searchsorted(places, slots[~lost]), asks[:, :width])

@@ -143,10 +143,10 @@ class PodCharges:
         self, rows: npt.NDArray[np.int64], slots: npt.NDArray[np.int32], sign: int
     ) -> None:
         self._ledger.widen()
-        asks = self._classes.asks(self._pods.class_id[rows])
-        width = min(asks.shape[1], self._ledger.used.shape[1])
+        requests = self._classes.requests_of(self._pods.class_id[rows])
+        width = min(requests.shape[1], self._ledger.used.shape[1])
         for column in range(width):  # a third of the time of all columns in one call
-            np.add.at(self._ledger.used[:, column], slots, sign * asks[:, column])
+            np.add.at(self._ledger.used[:, column], slots, sign * requests[:, column])
         self._ledger.touch(slots)
 
     def placement_cures(self, class_ids: npt.NDArray[np.int32] | int) -> Cure:

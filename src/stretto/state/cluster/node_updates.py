@@ -140,8 +140,8 @@ class NodeUpdates:
         reports, requested = self._nodes.reports, self._ledger.used[slot, [CPU, MEMORY]].copy()
         for row in self._pods.on_slot(slot).tolist():
             if not reports.is_measured(slot, self._pods.key(row)):
-                wants = dict(self._classes[int(self._pods.class_id[row])].requests)
-                requested -= [wants.get(CPU, 0), wants.get(MEMORY, 0)]
+                requests = dict(self._classes[int(self._pods.class_id[row])].requests)
+                requested -= [requests.get(CPU, 0), requests.get(MEMORY, 0)]
         reports.requested[slot] = requested
 
     def _devices_of(self, node: Node, allocatable: dict[str, int]) -> dict[str, tuple[int, str]]:

@@ -52,9 +52,9 @@ class PodRegistration:
     def add(self, events: Sequence[WatchEvent], now: float) -> None:
         """Add rows for unknown pods; the events have distinct uids."""
         found = self._templates.read(events)
-        kept = [each for each, one in zip(events, found, strict=True) if one is not None]
-        if kept:
-            self._settle(kept, [one for one in found if one is not None], now)
+        relevant = [each for each, one in zip(events, found, strict=True) if one is not None]
+        if relevant:
+            self._settle(relevant, [one for one in found if one is not None], now)
 
     def _settle(self, events: list[WatchEvent], found: list[Found], now: float) -> None:
         """Add rows and update all counts; then announce pending pods and place the others."""
@@ -95,9 +95,9 @@ class PodRegistration:
             new = named_tuples(PodArrival, rows.tolist(), metas, repeat(False), uids, templates)
             cluster.changes.arrivals.extend(new)
         else:
-            kept = [row for row in cluster.pods.rows_of(uids) if row is not None]
+            indexed = [row for row in cluster.pods.rows_of(uids) if row is not None]
             # ``rows_of`` returns the int objects of the index: no second int per row.
-            self._part(kept, events, (classes, templates), states, now)
+            self._part(indexed, events, (classes, templates), states, now)
 
     def _part(
         self,

@@ -161,5 +161,7 @@ def _cures(before: Record, after: Record) -> Cure:
     except InputError:
         return Cure.POD_LABELS
     changed = bytes(old.labels) != bytes(new.labels)
-    leaves = before.deleting != after.deleting or old.deletion_timestamp != new.deletion_timestamp
-    return Cure.POD_LABELS if changed or leaves else Cure.NONE
+    terminates = (
+        before.deleting != after.deleting or old.deletion_timestamp != new.deletion_timestamp
+    )
+    return Cure.POD_LABELS if changed or terminates else Cure.NONE
