@@ -39,7 +39,7 @@ QUEUES, UNITS, NODES, SIZES, BATCH = 10_000, 100_000, 2_000, 20, 1_000
 class Pool:
     """A pool of two resources: a pod that asks for much of the one asks for little of the other."""
 
-    def asks(self, class_id: int) -> tuple[tuple[int, int], ...]:
+    def requests_of(self, class_id: int) -> tuple[tuple[int, int], ...]:
         """What a pod of a class takes."""
         return ((0, class_id + 1), (1, 2 * (SIZES - class_id)), (3, 1))
 

@@ -22,7 +22,7 @@ from stretto.plane.config import PlaneConfig
 from stretto.plane.plane import Plane
 from stretto.state.classes.annotations import MEMORY_ENHANCEMENT, QOS_LEVEL
 from stretto.state.classes.table import GPU, GPU_MILLI, GPU_MODELS
-from stretto.state.cluster.cluster import GPU_PRODUCT, SCHEDULER_NAME
+from stretto.state.cluster.config import GPU_PRODUCT, SCHEDULER_NAME
 from stretto.state.queries.invariants import InvariantBreach, check_all
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.store import Deletion, Store, WriteOutcome

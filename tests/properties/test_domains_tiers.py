@@ -118,7 +118,7 @@ class Stage:
         cluster = self.world.cluster
         for row, slot in zip(rows, slots.tolist(), strict=True):
             if slot >= 0 and self.world.chance(0.8):
-                cluster.charge(row, slot)
+                cluster.charges.charge(row, slot)
                 cluster.pods.state[row] = PodState.ASSUMED
             elif slot >= 0:
                 cluster.ledger.touch([slot])

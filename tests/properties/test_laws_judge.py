@@ -91,7 +91,9 @@ def prepare(case: Case) -> tuple[Books, Plan]:
 
 
 def report(books: Books, name: str, zones: list[dict[str, str]]) -> None:
-    books.cluster.put_report(decode_as(CustomNodeResource, make_report(name, zones), name))
+    books.cluster.node_updates.put_report(
+        decode_as(CustomNodeResource, make_report(name, zones), name)
+    )
 
 
 def mask_of(form: dict[str, Any], number: int) -> int:

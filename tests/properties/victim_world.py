@@ -123,7 +123,7 @@ class World(Books):
         return Preemptor(self.class_of(body), self.rng.choice((1, 7, 8, 1000)))
 
     def wanted(self, preemptor: Preemptor) -> VictimDemand:
-        amounts = self.cluster.classes.asks(np.array([preemptor.class_id], np.int32))[0]
+        amounts = self.cluster.classes.requests_of(np.array([preemptor.class_id], np.int32))[0]
         columns = np.flatnonzero(amounts).astype(np.int32)
         bands = self.victims.bands_below(preemptor.priority)
         live = self.cluster.ledger.slots.live.copy()

@@ -180,7 +180,7 @@ class ConflictError(_ReasonError):
     """Another client changed the object first: read it again, then decide again."""
 
     exit_code = ExitCode.CONFLICT
-    _verb = "was changed by somebody else"
+    _verb = "was changed by another client"
 
 
 class UnreachableError(_ReasonError):
@@ -206,16 +206,16 @@ class InvariantBrokenError(CheckFailedError):
 class TooOldError(StrettoError):
     """The history that a watch needs is no longer available: list again, then watch from there."""
 
-    def __init__(self, asked: str, oldest: str) -> None:
-        super().__init__(asked, oldest)
+    def __init__(self, requested: str, oldest: str) -> None:
+        super().__init__(requested, oldest)
         #: The requested resourceVersion.
-        self.asked = asked
+        self.requested = requested
         #: The oldest resourceVersion that a watch can start from.
         self.oldest = oldest
 
     def __str__(self) -> str:
         return (
-            f"resourceVersion {quoted(self.asked)} is too old, history starts at "
+            f"resourceVersion {quoted(self.requested)} is too old, history starts at "
             f"{quoted(self.oldest)}; list again and watch from the list's version"
         )
 

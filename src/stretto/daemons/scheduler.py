@@ -33,7 +33,7 @@ from stretto.explain.metrics.tally import MetricFamily
 from stretto.framework.profile.profile import Profile
 from stretto.plane.config import PlaneConfig
 from stretto.plane.plane import Plane
-from stretto.state.cluster.cluster import ClusterConfig
+from stretto.state.cluster.config import ClusterConfig
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.kube.store import KubeStore
 from stretto.stores.kube.transport.options import KubeOptions

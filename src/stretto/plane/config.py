@@ -11,7 +11,7 @@ from stretto.control.queues.config import DispatcherConfig
 from stretto.control.reporting.reporter import ReportConfig
 from stretto.control.scheduler.loop import BATCH
 from stretto.framework.profile.profile import Profile
-from stretto.state.cluster.cluster import ClusterConfig
+from stretto.state.cluster.config import ClusterConfig
 from stretto.state.work.changes import ClusterChanges
 from stretto.state.work.claims import Plan, Verdict
 

@@ -22,7 +22,7 @@ from stretto.framework.profile.load import known_rules
 from stretto.framework.profile.profile import Profile, load_profile
 from stretto.plane.config import PlaneConfig
 from stretto.plane.plane import Plane
-from stretto.state.cluster.cluster import SCHEDULER_NAME, ClusterConfig
+from stretto.state.cluster.config import SCHEDULER_NAME, ClusterConfig
 from stretto.state.rows.lifecycle import PodState, UnitState
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.store import Record, Store

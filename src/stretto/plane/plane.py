@@ -36,7 +36,8 @@ from stretto.framework.engine.runtime import CompiledProfile
 from stretto.framework.preemption.explain import MessageSuffixes
 from stretto.plane.config import Observer, PlaneConfig, Step, Witness
 from stretto.plane.factory import PartFactory
-from stretto.state.cluster.cluster import Cluster, ClusterConfig
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.cluster.config import ClusterConfig
 from stretto.state.queries.pool import Pool
 from stretto.state.victims.budgets import BudgetLedger
 from stretto.state.victims.reclaim_view import FitQuestions, ReclaimView

@@ -20,7 +20,7 @@ from stretto.inputs.neutral.fleet import FleetNode
 from stretto.inputs.objects.objects import node_body
 from stretto.plane.config import PlaneConfig
 from stretto.plane.plane import Plane
-from stretto.state.cluster.cluster import ClusterConfig
+from stretto.state.cluster.config import ClusterConfig
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.store import Replies, WriteOutcome
 

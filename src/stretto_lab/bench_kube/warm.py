@@ -17,7 +17,7 @@ from stretto.control.scheduler.loop import BATCH
 from stretto.framework.profile.profile import load_profile
 from stretto.plane.config import PlaneConfig
 from stretto.plane.plane import Plane
-from stretto.state.cluster.cluster import ClusterConfig
+from stretto.state.cluster.config import ClusterConfig
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.store import WriteOutcome
 from stretto_lab.bench_kube.shapes import (

@@ -194,7 +194,7 @@ def test_of_a_refused_pod_nothing_is_kept(classes: PodClasses) -> None:
 
 def test_a_pods_own_place_cannot_be_asked_for_twice(classes: PodClasses) -> None:
     found = intern(classes, make_pod("a", resources={"pods": "5"}))
-    assert classes.asks(np.array([found], np.int32))[0, PODS] == 1
+    assert classes.requests_of(np.array([found], np.int32))[0, PODS] == 1
     assert PODS not in dict(classes[found].requests)
 
 
@@ -203,7 +203,7 @@ def test_a_pods_own_place_cannot_be_asked_for_twice(classes: PodClasses) -> None
 
 def test_asks_hold_amounts_and_the_pods_own_place(classes: PodClasses) -> None:
     found = intern(classes, make_pod("a", cpu="2", memory="3"))
-    asks = classes.asks(np.array([found, found], np.int32))
+    asks = classes.requests_of(np.array([found, found], np.int32))
     assert asks[1, [CPU, MEMORY, PODS]].tolist() == [2000, 3, 1]
 
 
@@ -220,7 +220,7 @@ def test_many_names_of_resources_do_not_multiply_the_table(classes: PodClasses) 
 
 def test_the_table_grows_with_the_classes(classes: PodClasses) -> None:
     ids = [intern(classes, make_pod("a", cpu=f"{n}m")) for n in range(1, 301)]
-    assert classes.asks(np.array(ids, np.int32))[:, CPU].tolist() == list(range(1, 301))
+    assert classes.requests_of(np.array(ids, np.int32))[:, CPU].tolist() == list(range(1, 301))
     assert len(classes.special) == len(classes._requests)
 
 

@@ -5,7 +5,7 @@ import pytest
 from stretto.api.wire.kinds import POD
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
-from stretto.state.cluster.cluster import ClusterConfig
+from stretto.state.cluster.config import ClusterConfig
 from stretto.state.queries.invariants import check_all
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.work.evictions import EvictionState

@@ -55,14 +55,14 @@ def spoil_uid(books: Books) -> None:
 
 def lose_stray(books: Books) -> None:
     books.lose("n")
-    books.cluster._strays.clear()
+    books.cluster.charges._strays.clear()
 
 
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
-        (spoil_amount, "node n: cpu is booked as 1001, its pods take 1000"),
-        (spoil_device, "node n: device 1 has 999 free, its pods leave 1000"),
+        (spoil_amount, "node n: cpu used is 1001, expected 1000"),
+        (spoil_device, "node n: device 1 has 999 free, expected 1000"),
         (spoil_port, "node n: host ports differ"),
         (spoil_state, "pod default/p is PENDING but holds slot 0"),
         (spoil_generation, "pod default/p is on an earlier node of slot 0"),

@@ -5,7 +5,8 @@ import pytest
 from stretto.api.wire import kinds
 from stretto.api.wire.kinds import POD
 from stretto.control.pump import Pump
-from stretto.state.cluster.cluster import Cluster, ClusterConfig
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.cluster.config import ClusterConfig
 from stretto.state.ingest.whole_objects import CURES
 from stretto.state.work.units import Cure
 from stretto.stores.store import Bind, Deletion, Patch

@@ -71,7 +71,7 @@ def _subject(common: CommandContext, opts: DoctorOptions) -> "tuple[str, Checked
     """The state to check, with its name."""
     from stretto.explain.doctor.doctor import subject_of, subject_of_record
     from stretto.explain.records.records import RunRecords
-    from stretto.state.cluster.cluster import SCHEDULER_NAME
+    from stretto.state.cluster.config import SCHEDULER_NAME
     from stretto.stores.embedded.sqlite import read_store
 
     opts.check("STATE", opts.state)

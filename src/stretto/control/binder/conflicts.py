@@ -157,7 +157,7 @@ class PlanJudge:
             return False
         zoned, portions = zoned[portions != OWN], portions[portions != OWN]
         plain[zoned] = True
-        cluster.charge_plain(plan.rows[plain], slots[plain])
+        cluster.charges.charge_plain(plan.rows[plain], slots[plain])
         if self._portions.take(plan.rows[zoned], slots[zoned], portions):
             ported = np.flatnonzero(by_ports).tolist()
             if (ledger.used[slots] <= ledger.alloc[slots]).all() and self._take_ports(plan, ported):
@@ -166,7 +166,7 @@ class PlanJudge:
                     return True
                 self._release_ports(plan, ported)
             self._portions.give_back(plan.rows[zoned].tolist())
-        cluster.uncharge_plain(plan.rows[plain], slots[plain])
+        cluster.charges.uncharge_plain(plan.rows[plain], slots[plain])
         return False
 
     def _portions_of(self, plan: Plan, zoned: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -223,7 +223,9 @@ class PlanJudge:
             if self._problem(plan, i, None) is not None:
                 self.take_back(plan, claims[:done])
                 return False
-            self._cluster.charge(int(plan.rows[i]), int(plan.slots[i]), int(plan.devices[i]))
+            self._cluster.charges.charge(
+                int(plan.rows[i]), int(plan.slots[i]), int(plan.devices[i])
+            )
         return True
 
     def _judge_one_by_one(self, plan: Plan, versions: npt.NDArray[np.int64] | None) -> Judgement:
@@ -242,7 +244,7 @@ class PlanJudge:
                 if problem is None and self._is_capped(plan, i, unit, good):
                     problem = ConflictCause.DOMAIN_FULL
                 if problem is None:
-                    self._cluster.charge(
+                    self._cluster.charges.charge(
                         int(plan.rows[i]), int(plan.slots[i]), int(plan.devices[i])
                     )
                     good.append(i)
@@ -283,7 +285,7 @@ class PlanJudge:
             return ConflictCause.GANG_SHORT  # others of it leave, and these do not make up for them
         if (count := int(lost.sum())) > spare:
             return self._problem(plan, unit.start + int(np.flatnonzero(lost)[-1]), versions)
-        asks = self._cluster.classes.asks(pods.class_id[rows[~lost]])
+        asks = self._cluster.classes.requests_of(pods.class_id[rows[~lost]])
         places, width = distinct(slots[~lost]), min(asks.shape[1], ledger.used.shape[1])
         wanted = np.zeros((len(places), width), np.int64)
         np.add.at(wanted, np.searchsorted(places, slots[~lost]), asks[:, :width])
@@ -301,9 +303,9 @@ class PlanJudge:
         by_columns = (kinds == 0) | ((kinds & NUMA_ONLY) > 0)
         self._portions.give_back(rows[(kinds & NUMA_ONLY) > 0].tolist())
         cluster.pods.devices[rows[by_columns]] = 0
-        cluster.uncharge_plain(rows[by_columns], slots[by_columns])
+        cluster.charges.uncharge_plain(rows[by_columns], slots[by_columns])
         for row in reversed(rows[~by_columns].tolist()):
-            cluster.refund(row)
+            cluster.charges.refund(row)
 
     def _is_capped(self, plan: Plan, i: int, unit: UnitClaims, good: list[int]) -> bool:
         """Whether a claim would put more of its unit into a domain than its caps allow."""

@@ -93,8 +93,7 @@ def packing_engine(cluster: Cluster) -> CompiledProfile:
     """The rules by which moved pods are packed; one for all plans, for the cluster knows it."""
     defaults, running_term_scoring = cluster.domains.defaults, cluster.domains.running_term_scoring
     engine = CompiledProfile(load_profile("packing"), cluster)
-    # those of the rules by which pods are scheduled
-    cluster.domains.defaults, cluster.domains.running_term_scoring = defaults, running_term_scoring
+    cluster.domains.configure(defaults, running_term_scoring)  # the packing profile replaced them
     return engine
 
 

@@ -85,12 +85,9 @@ class CompiledProfile:
         self.asked = PythonRules(profile, cluster)
         #: What classes want of other pods, compiled.
         self.between = DomainTables(cluster, weights_of(profile.filters, profile.scores))
-        domains, domains.external_rules = cluster.domains, self.asked.over_domains
-        domains.defaults, domains.running_term_scoring = (
-            profile.default_spread,
-            profile.running_term_scoring,
-        )
-        cluster.static_listeners.append(self.eligibility.refresh)
+        cluster.domains.read_by_external_rules(wanted=self.asked.over_domains)
+        cluster.domains.configure(profile.default_spread, profile.running_term_scoring)
+        cluster.node_updates.listeners.append(self.eligibility.refresh)
 
     @property
     def is_plain(self) -> bool:

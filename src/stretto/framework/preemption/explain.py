@@ -148,7 +148,7 @@ def _counts(
     ledger.widen()
     size, width = ledger.slots.size, ledger.used.shape[1]
     asked = np.zeros(width, np.int64)
-    amounts = cluster.classes.asks(np.array([class_id], np.int32))[0]
+    amounts = cluster.classes.requests_of(np.array([class_id], np.int32))[0]
     asked[: min(width, len(amounts))] = amounts[:width]
     rules_say = engine.eligibility.rows[engine.eligibility.filter_row(cluster.classes[class_id])]
     live = ledger.slots.live[:size] > 0
@@ -237,7 +237,7 @@ def _sums(engine: CompiledProfile, rows: npt.NDArray[np.int64]) -> npt.NDArray[n
     """int64[slot, resource]: what these pods take."""
     cluster = engine.cluster
     total = np.zeros((cluster.ledger.slots.size, cluster.ledger.used.shape[1]), np.int64)
-    asks = cluster.classes.asks(cluster.pods.class_id[rows])
+    asks = cluster.classes.requests_of(cluster.pods.class_id[rows])
     width = min(asks.shape[1], total.shape[1])
     np.add.at(total[:, :width], cluster.pods.slot[rows], asks[:, :width])
     return total

@@ -353,7 +353,7 @@ class VictimFinder:
     def _wanted(self, preemptor: Preemptor) -> VictimDemand:
         """What to search for."""
         cluster, eligibility = self._cluster, self._engine.eligibility
-        amounts = cluster.classes.asks(np.array([preemptor.class_id], np.int32))[0]
+        amounts = cluster.classes.requests_of(np.array([preemptor.class_id], np.int32))[0]
         columns = np.flatnonzero(amounts).astype(np.int32)
         pod = cluster.classes[preemptor.class_id]
         size = cluster.ledger.slots.size

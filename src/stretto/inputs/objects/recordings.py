@@ -193,15 +193,6 @@ class RecordingWriter:
             raise _unwritable(self._path, error) from error
 
 
-def is_recording(path: Path) -> bool:
-    """Whether a file starts like a recording."""
-    try:
-        with _opened(path) as file:
-            return FORMAT.encode() in file.readline(4096)
-    except (OSError, EOFError, zlib.error):
-        return False
-
-
 def load_recording(path: Path) -> Recording:
     """Read a recording.
 

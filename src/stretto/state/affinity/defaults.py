@@ -79,11 +79,13 @@ def tags_affected(tags: PodTags, before: Wire | None, after: Wire | None) -> Boo
     one = before if before is not None else after
     if not isinstance(one, _COUNTING):
         return None
-    asked = [_selector_of(each) for each in (before, after) if each is not None]
-    if len(asked) == 2 and asked[0] == asked[1]:
+    selectors = [_selector_of(each) for each in (before, after) if each is not None]
+    if len(selectors) == 2 and selectors[0] == selectors[1]:
         return None
     if isinstance(one, Service):
-        meant = [tags.matching(exactly(each)) for each in asked if isinstance(each, dict) and each]
+        meant = [
+            tags.matching(exactly(each)) for each in selectors if isinstance(each, dict) and each
+        ]
         inside = tags.within((one.metadata.namespace,))
         return np.any(meant, axis=0) & inside if meant else None
     owner = (type(one).__name__, one.metadata.name)

@@ -53,8 +53,8 @@ class PopulationRegistry:
         self._members = _PopulationSets(classes, self._registry)
         self._slots = 0
         self._clear_at = SPARE
-        #: Whether external rules with unknown inputs read other pods.
-        self.external_rules = False
+        # Whether external rules with unknown inputs read other pods.
+        self._external_rules = False
         self._placed_classes: set[int] = set()
         self._position = 0
         self._counted_as: npt.NDArray[np.int32] = np.zeros(0, np.int32)
@@ -72,7 +72,7 @@ class PopulationRegistry:
         ``None`` if unknown: external rules count pods, or placements were not recorded.
         """
         placed, self._placed_classes = self._placed_classes, set()
-        if self.external_rules or not placed:
+        if self._external_rules or not placed:
             return None
         classes, found = self._classes, set[tuple[int, int]]()
         for class_id in placed:
@@ -103,22 +103,24 @@ class PopulationRegistry:
 
     @property
     def defaults(self) -> tuple[DefaultSpread, ...]:
-        """Default spread constraints; set before the first pod is added."""
+        """Default spread constraints."""
         return self._registry.defaults
-
-    @defaults.setter
-    def defaults(self, wanted: tuple[DefaultSpread, ...]) -> None:
-        self._registry.defaults = wanted
-        self.tags.with_owners = bool(wanted)
 
     @property
     def running_term_scoring(self) -> RunningTermScoring:
-        """Scoring of running pods' terms; set before the first pod is added."""
+        """Scoring of running pods' terms."""
         return self._registry.running_term_scoring
 
-    @running_term_scoring.setter
-    def running_term_scoring(self, wanted: RunningTermScoring) -> None:
-        self._registry.running_term_scoring = wanted
+    def configure(
+        self, defaults: tuple[DefaultSpread, ...], running_term_scoring: RunningTermScoring
+    ) -> None:
+        """Set the default spread and the scoring of running terms; before the first pod."""
+        self._registry.configure(defaults, running_term_scoring)
+        self.tags.include_owners(wanted=bool(defaults))
+
+    def read_by_external_rules(self, *, wanted: bool) -> None:
+        """Set whether external rules with unknown inputs read other pods."""
+        self._external_rules = wanted
 
     def grow(self, slots: int) -> None:
         """Grow to ``slots`` slots."""

@@ -97,6 +97,13 @@ class TermRegistry:
         self._stamp = (0, 0)
         self._version = 0
 
+    def configure(
+        self, defaults: tuple[DefaultSpread, ...], running_term_scoring: RunningTermScoring
+    ) -> None:
+        """Set the default constraints and the scoring of running terms; before the first pod."""
+        self.defaults = defaults
+        self.running_term_scoring = running_term_scoring
+
     def clear(self, epoch: int) -> None:
         """Remove all populations; a new numbering starts."""
         self.epoch = epoch

@@ -64,6 +64,10 @@ class PodTags:
         self.labels.grow(FIRST_TAGS)
         self.intern("", b"")
 
+    def include_owners(self, *, wanted: bool) -> None:
+        """Set whether controllers are part of tags; before the first pod."""
+        self.with_owners = wanted
+
     def __len__(self) -> int:
         """Numbers ever assigned; some may be free now."""
         return len(self.namespaces)

@@ -220,7 +220,7 @@ class PodClasses:
             self._by_body[body] = found
         return found
 
-    def asks(self, class_ids: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+    def requests_of(self, class_ids: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
         """int64[k, resource]: exact requests of each class, including the pod slot."""
         return self._requests[class_ids]
 
@@ -393,15 +393,17 @@ def _placement_annotations(meta: MetaHead) -> bytes:
 
 def _device_request(kind: str, count: int, meta: MetaHead) -> DeviceRequest:
     """A pod's request for one device kind; shares and models come from its annotations."""
-    notes = _ANNOTATIONS.decode(meta.annotations) or {} if meta.annotations is not NO_BYTES else {}
+    annotations = (
+        _ANNOTATIONS.decode(meta.annotations) or {} if meta.annotations is not NO_BYTES else {}
+    )
     pod = _name(meta)
     if not 0 <= count <= MAX_DEVICES:
         raise InputError(f"{pod}, requests {kind}", count, f"0 to {MAX_DEVICES} devices of a node")
-    text = notes.get(GPU_MILLI, str(WHOLE))
+    text = annotations.get(GPU_MILLI, str(WHOLE))
     where = f"{pod}, annotation {GPU_MILLI}"
     if not _MILLI.fullmatch(text) or int(text) > WHOLE:
         raise InputError(where, text, f"an integer from 1 to {WHOLE}")
     if int(text) < WHOLE and count != 1:
-        raise InputError(where, text, f"{WHOLE}, or one device only (the pod asks {count})")
-    models = tuple(sorted(filter(None, notes.get(GPU_MODELS, "").split("|"))))
+        raise InputError(where, text, f"{WHOLE}, or one device only (the pod requests {count})")
+    models = tuple(sorted(filter(None, annotations.get(GPU_MODELS, "").split("|"))))
     return DeviceRequest(kind, count, int(text), models)

@@ -45,6 +45,14 @@ class PlaceReservation(msgspec.Struct, eq=False):
     #: Clock time of expiry; infinity until the controller has set it.
     until: float = float("inf")
 
+    def hold(self, mask: int) -> None:
+        """Set the devices and NUMA nodes that were charged."""
+        self.mask = mask
+
+    def renumber(self, number: int) -> None:
+        """Set a new number: one from before a restart may be in use."""
+        self.number = number
+
 
 class PlaceReservations:
     """All reservations."""
@@ -118,13 +126,14 @@ class PlaceReservations:
 
     def add(self, place: PlaceReservation) -> None:
         """Charge a reservation."""
-        place.mask = self._charge(place, 1)
+        place.hold(self._charge(place, 1))
         self.places[place.number] = place
         self._by_owner.setdefault(place.owner, []).append(place)
 
     def adopt(self, place: PlaceReservation) -> None:
         """Charge a reservation made before a restart."""
-        place.number, self._next = self._next, self._next - 1
+        place.renumber(self._next)
+        self._next -= 1
         self.add(place)
 
     def drop(self, place: PlaceReservation) -> None:

@@ -64,7 +64,7 @@ class KnownPods:
         """Remove a pod: release its resources and its row."""
         cluster, pods = self._cluster, self._cluster.pods
         serial, ours = int(pods.serial[row]), cluster.evictions.is_ours(row)
-        cluster.refund_ended(row, ours=ours)
+        cluster.charges.refund_ended(row, ours=ours)
         cluster.changes.departures.append(PodDeparture(row, serial, pods.uid[row], ours))
         cluster.classes.release(int(pods.class_id[row]))
         cluster.preemption_attributes.release(int(pods.preemption_attributes[row]))
@@ -97,7 +97,7 @@ class KnownPods:
         if state is PodState.GATED and not gated:
             pods.state[row] = POD_LIFE.next(state, PodEvent.UNGATE)
         cluster.changes.regrouped.append(PodArrival(row, head.metadata, gated, record.uid))
-        cluster.changes.cures |= Cure.POD_CHANGED
+        cluster.changes.add_cures(Cure.POD_CHANGED)
 
     def _change_class(self, row: int, record: Record, head: PodHead) -> None:
         """Re-intern a changed spec, labels or reported resources, and move the charge."""
@@ -115,7 +115,7 @@ class KnownPods:
             return
         slot, mask = int(pods.slot[row]), int(pods.devices[row])
         if slot != NO_SLOT and not same:
-            cluster.refund(row)
+            cluster.charges.refund(row)
         cluster.domains.retag(row, tag)
         cluster.classes.use(class_id)
         pods.class_id[row] = class_id
@@ -123,9 +123,9 @@ class KnownPods:
         cluster.domains.assign_populations(np.array([row]))
         pods.log.add(row)
         if slot != NO_SLOT and same:
-            cluster.changes.cures |= Cure.POD_LABELS
+            cluster.changes.add_cures(Cure.POD_LABELS)
         elif slot != NO_SLOT:
-            cluster.charge(row, slot, mask)
+            cluster.charges.charge(row, slot, mask)
             cluster.changes.resized.append(row)
 
     def _node_seen(self, row: int, node: str, mask: int, annotation: str = "") -> None:
@@ -133,10 +133,10 @@ class KnownPods:
         cluster, pods = self._cluster, self._cluster.pods
         slot = cluster.nodes.by_name.get(node)
         if pods.slot[row] != (NO_SLOT if slot is None else slot) or slot is None:
-            cluster.refund(row)
+            cluster.charges.refund(row)
             if slot is None:
                 pods.devices[row] = mask
-                cluster.charge_unplaced([row], node)
+                cluster.charges.charge_unplaced([row], node)
             else:
                 charge_seen_pod(cluster, row, slot, mask, annotation)
         state = PodState(int(pods.state[row]))

@@ -52,9 +52,9 @@ class PodRegistration:
     def add(self, events: Sequence[WatchEvent], now: float) -> None:
         """Add rows for unknown pods; the events have distinct uids."""
         found = self._templates.read(events)
-        kept = [each for each, one in zip(events, found, strict=True) if one is not None]
-        if kept:
-            self._settle(kept, [one for one in found if one is not None], now)
+        relevant = [each for each, one in zip(events, found, strict=True) if one is not None]
+        if relevant:
+            self._settle(relevant, [one for one in found if one is not None], now)
 
     def _settle(self, events: list[WatchEvent], found: list[Found], now: float) -> None:
         """Add rows and update all counts; then announce pending pods and place the others."""
@@ -95,9 +95,9 @@ class PodRegistration:
             new = named_tuples(PodArrival, rows.tolist(), metas, repeat(False), uids, templates)
             cluster.changes.arrivals.extend(new)
         else:
-            kept = [row for row in cluster.pods.rows_of(uids) if row is not None]
+            indexed = [row for row in cluster.pods.rows_of(uids) if row is not None]
             # ``rows_of`` returns the int objects of the index: no second int per row.
-            self._part(kept, events, (classes, templates), states, now)
+            self._part(indexed, events, (classes, templates), states, now)
 
     def _part(
         self,
@@ -151,7 +151,7 @@ class PodRegistration:
             started[row] = now
             if slot is None:
                 cluster.pods.devices[row] = device_mask(record, head)
-                cluster.charge_unplaced([row], node)
+                cluster.charges.charge_unplaced([row], node)
             elif special[class_id]:
                 annotation = micro_topology(record, head)
                 charge_seen_pod(cluster, row, slot, device_mask(record, head), annotation)
@@ -159,7 +159,9 @@ class PodRegistration:
                 plain_rows.append(row)
                 plain_slots.append(slot)
         if plain_rows:
-            cluster.charge_plain(np.array(plain_rows, np.int64), np.array(plain_slots, np.int32))
+            cluster.charges.charge_plain(
+                np.array(plain_rows, np.int64), np.array(plain_slots, np.int32)
+            )
         for row, _, event in bound:
             if event.record.deleting or event.head is not None:
                 record_eviction_state(cluster, row, event.record, event.head)

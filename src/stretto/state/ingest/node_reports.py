@@ -38,16 +38,16 @@ def apply_reports(cluster: Cluster, events: Iterable[WatchEvent]) -> None:
         key = f"customnoderesource {name}"
         if event.type is EventType.DELETED:
             cluster.abnormal.pop(key, None)
-            cluster.drop_report(name)
+            cluster.node_updates.drop_report(name)
             continue
         try:
             report = _REPORT.decode(event.record.body)
         except (msgspec.DecodeError, InputError, RecursionError) as error:
-            cluster.drop_report(name)
+            cluster.node_updates.drop_report(name)
             cluster.abnormal[key] = f"{key}: {error}"
             continue
         meta = msgspec.structs.replace(report.metadata, name=name, uid=event.record.uid)
-        cluster.put_report(msgspec.structs.replace(report, metadata=meta))
+        cluster.node_updates.put_report(msgspec.structs.replace(report, metadata=meta))
 
 
 def apply_movements(cluster: Cluster, events: Iterable[WatchEvent]) -> None:
@@ -68,7 +68,7 @@ def apply_movements(cluster: Cluster, events: Iterable[WatchEvent]) -> None:
             cluster.movements[event.record.name] = found = _recommended(movement)
             for unit, nodes in found.items():
                 cluster.recommended.setdefault(unit, []).extend(nodes)
-            cluster.changes.cures |= Cure.NODE_ADDED if found else Cure.NONE
+            cluster.changes.add_cures(Cure.NODE_ADDED if found else Cure.NONE)
 
 
 def _recommended(movement: Movement) -> dict[str, list[str]]:
@@ -120,7 +120,7 @@ def charge_seen_pod(cluster: Cluster, row: int, slot: int, mask: int, annotation
     """Charge a pod that is seen on a slot; a reservation there for it is consumed."""
     pod = cluster.classes[int(cluster.pods.class_id[row])]
     place = cluster.reservations.open(row, slot, pod) if cluster.reservations else None
-    cluster.charge(row, slot, mask, annotation)
+    cluster.charges.charge(row, slot, mask, annotation)
     if place is not None:
         cluster.reservations.close(place, row, taken=True)
 

@@ -39,7 +39,7 @@ def apply_nodes(cluster: Cluster, events: Iterable[WatchEvent], managers: NodeMa
         key = f"node {record.name}"
         if event.type is EventType.DELETED:
             cluster.abnormal.pop(key, None)
-            cluster.remove_node(record.name)
+            cluster.node_updates.remove(record.name)
             whole_objects.forget_node(cluster, record.name)
             managers.node_removed(record.name)
             continue
@@ -53,7 +53,7 @@ def apply_nodes(cluster: Cluster, events: Iterable[WatchEvent], managers: NodeMa
             )
             node = msgspec.structs.replace(node, metadata=meta)
             node = managers.adjusted(node)
-            cluster.put_node(node)
+            cluster.node_updates.put(node)
             managers.node_added(record.name)
             if cluster.config.whole:
                 whole_objects.store_node(cluster, node)
@@ -87,7 +87,7 @@ def apply_workload_groups(cluster: Cluster, events: Iterable[WatchEvent]) -> Non
         cluster.groups[key] = group
         record_placement_rules(cluster, key, group)
         cluster.changes.groups.append(GroupChange(key, group))
-        cluster.changes.cures |= Cure.GROUP_CHANGED
+        cluster.changes.add_cures(Cure.GROUP_CHANGED)
 
 
 def _translated(group: WorkloadPodGroup, uid: str) -> PodGroup:
@@ -130,7 +130,7 @@ def apply_groups(cluster: Cluster, events: Iterable[WatchEvent]) -> None:
         cluster.groups[key] = group
         record_placement_rules(cluster, key, group)
         cluster.changes.groups.append(GroupChange(key, group))
-        cluster.changes.cures |= Cure.GROUP_CHANGED
+        cluster.changes.add_cures(Cure.GROUP_CHANGED)
 
 
 def _refuse_group(cluster: Cluster, key: str, error: InputError) -> None:

@@ -114,9 +114,9 @@ def record_eviction_state(cluster: Cluster, row: int, record: Record, head: PodH
         cluster.evictions.begin(row, eviction)
         pods.log.add(row)
         if cluster.classes.counted[pods.class_id[row]]:
-            cluster.changes.cures |= Cure.POD_LABELS
+            cluster.changes.add_cures(Cure.POD_LABELS)
     elif record.deleting:
-        cluster.evictions.in_progress[row].acknowledged = True
+        cluster.evictions.in_progress[row].acknowledge()
 
 
 def record_preemption_attributes(cluster: Cluster, row: int, head: PodHead) -> None:
@@ -129,7 +129,7 @@ def record_preemption_attributes(cluster: Cluster, row: int, head: PodHead) -> N
     pods.preemption_attributes[row] = number
     table.release(before)
     pods.log.add(row)
-    cluster.changes.cures |= Cure.POD_LABELS
+    cluster.changes.add_cures(Cure.POD_LABELS)
 
 
 def _clock_time(cluster: Cluster, text: str) -> float:

@@ -59,7 +59,7 @@ def apply_queues(cluster: Cluster, events: Iterable[WatchEvent]) -> None:
             cluster.abnormal.pop(key, None)
             cluster.queues.pop(name, None)
             cluster.changes.queues.append(QueueChange(name, None))
-            cluster.changes.cures |= Cure.QUEUE_CHANGED
+            cluster.changes.add_cures(Cure.QUEUE_CHANGED)
             continue
         try:
             queue = _QUEUE.decode(record.body)
@@ -78,4 +78,4 @@ def apply_queues(cluster: Cluster, events: Iterable[WatchEvent]) -> None:
         cluster.queues[name] = queue
         if before is None or before.spec != queue.spec or before.metadata != queue.metadata:
             cluster.changes.queues.append(QueueChange(name, queue))
-            cluster.changes.cures |= Cure.QUEUE_CHANGED
+            cluster.changes.add_cures(Cure.QUEUE_CHANGED)

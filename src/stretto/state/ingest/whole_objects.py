@@ -102,7 +102,7 @@ def store_bodies(cluster: Cluster, events: Sequence[WatchEvent]) -> None:
         records[record.uid] = record
         if before is not None and pods.slot[row] != NO_SLOT and _has_changed(before, record):
             cluster.ledger.touch([int(pods.slot[row])])
-            cluster.changes.cures |= _cures(before, record)
+            cluster.changes.add_cures(_cures(before, record))
 
 
 def _apply(cluster: Cluster, kind: Kind, event: WatchEvent) -> None:
@@ -114,7 +114,7 @@ def _apply(cluster: Cluster, kind: Kind, event: WatchEvent) -> None:
             return
     elif known is not None and int(meta_of(known).resource_version or 0) >= record.version:
         return  # our own write was applied before its echo
-    cluster.changes.cures |= CURES[kind]
+    cluster.changes.add_cures(CURES[kind])
     place = f"{record.namespace}/{record.name}".lstrip("/")
     key = f"{kind.kind.lower()} {place}"
     cluster.abnormal.pop(key, None)
@@ -161,5 +161,7 @@ def _cures(before: Record, after: Record) -> Cure:
     except InputError:
         return Cure.POD_LABELS
     changed = bytes(old.labels) != bytes(new.labels)
-    leaves = before.deleting != after.deleting or old.deletion_timestamp != new.deletion_timestamp
-    return Cure.POD_LABELS if changed or leaves else Cure.NONE
+    terminates = (
+        before.deleting != after.deleting or old.deletion_timestamp != new.deletion_timestamp
+    )
+    return Cure.POD_LABELS if changed or terminates else Cure.NONE

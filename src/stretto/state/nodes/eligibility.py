@@ -200,10 +200,10 @@ class Eligibility(Generic[V]):
         """Patch the recorded changes into every row."""
         if not self._any_stale:
             return
-        asked = np.flatnonzero(self._stale[: self._nodes.size])
-        lives = self._nodes.live[asked] > 0
-        self._filters.patch(asked[~lives], asked[lives])
-        self._scores.patch(asked[~lives], asked[lives])
+        stale = np.flatnonzero(self._stale[: self._nodes.size])
+        lives = self._nodes.live[stale] > 0
+        self._filters.patch(stale[~lives], stale[lives])
+        self._scores.patch(stale[~lives], stale[lives])
         self._stale[:] = 0
         self._any_stale = False
 

@@ -17,8 +17,6 @@ from stretto.state.numa.layout import NO_LAYOUT, NumaLayout, read_layout
 
 NEVER_MEASURED: Final = ""
 """Measurement time of a node without measurement."""
-MEASURED: Final = ("cpu", "memory")
-"""The measured resources, in column order."""
 
 
 class NodeReports:

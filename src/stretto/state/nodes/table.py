@@ -33,8 +33,13 @@ NO_RANK: Final = np.iinfo(np.int32).max
 class NodeFacts:
     """Names, labels, taints and cordons of all slots."""
 
-    def __init__(self, *, images: bool = False) -> None:
-        """Start without slots; ``images`` stores the images that nodes report."""
+    def __init__(self, *, images: bool = False, topology: NumaTopology | None = None) -> None:
+        """Start without slots.
+
+        Args:
+            images: whether to store the images that nodes report.
+            topology: the NUMA ledger; ``None`` if NUMA nodes are not tracked.
+        """
         #: Incremented on every change of any node; equal versions imply equal results.
         self.version: int = 0
         #: uint8[slot]: 1 where the slot has a node.
@@ -56,7 +61,7 @@ class NodeFacts:
         #: Reports of node agents.
         self.reports = NodeReports()
         #: NUMA ledger; ``None`` if NUMA nodes are not tracked.
-        self.topology: NumaTopology | None = None
+        self.topology = topology
         #: int32[slot]: index into ``taint_sets``; 0 is "no taints".
         self.taint_set: npt.NDArray[np.int32] = np.zeros(0, np.int32)
         #: Distinct lists of taints; an unused entry is empty and is reused.

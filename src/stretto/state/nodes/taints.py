@@ -38,13 +38,6 @@ def tolerates(toleration: Toleration, taint: Taint, *, compares: bool = True) ->
     return compares and _compares(toleration, taint)
 
 
-def all_tolerated(
-    taints: Iterable[Taint], tolerations: Collection[Toleration], effects: Collection[str]
-) -> bool:
-    """Whether every taint with one of these effects is tolerated."""
-    return untolerated(taints, tolerations, effects) == 0
-
-
 def untolerated(
     taints: Iterable[Taint], tolerations: Collection[Toleration], effects: Collection[str]
 ) -> int:

@@ -36,15 +36,15 @@ def fits_after_eviction(
     ledger.widen()
     pods = [classes[class_id] for class_id, _ in wanted]
     used = amounts_of(cluster, [class_id for class_id, _ in wanted])
-    asked = used > 0
+    requested = used > 0
     used += ledger.used[slot]
     used -= amounts_of(cluster, [int(cluster.pods.class_id[row]) for row in going])
     for row in going:  # whole NUMA nodes take more of the node than requested
         holding = cluster.topology.holdings.get(row)
         for column, amount in holding.extra if holding is not None and holding.slot == slot else ():
             used[column] -= amount
-    asked[PODS] = True
-    if (used > ledger.alloc[slot])[asked].any():
+    requested[PODS] = True
+    if (used > ledger.alloc[slot])[requested].any():
         return False
     if any(pod.ports for pod in pods) and not _ports_fit(cluster, slot, pods, going):
         return False
@@ -61,9 +61,9 @@ def amounts_of(cluster: Cluster, class_ids: Sequence[int]) -> npt.NDArray[np.int
     """int64[resource]: total requests of pods of these classes, including pod slots."""
     total = np.zeros(cluster.ledger.used.shape[1], np.int64)
     if class_ids:
-        asks = cluster.classes.asks(np.array(class_ids, np.int32)).sum(axis=0)
-        width = min(len(asks), len(total))
-        total[:width] = asks[:width]
+        requests = cluster.classes.requests_of(np.array(class_ids, np.int32)).sum(axis=0)
+        width = min(len(requests), len(total))
+        total[:width] = requests[:width]
     return total
 
 
@@ -85,10 +85,10 @@ def charge_after_eviction(
 ) -> None:
     """Charge a claim to a slot whose capacity for it is still held by pods being evicted."""
     if cluster.classes[int(cluster.pods.class_id[row])].annotations.numa is None:
-        cluster.charge(row, slot, mask)
+        cluster.charges.charge(row, slot, mask)
         return
     with without_rows(cluster, slot, going):
-        cluster.charge(row, slot, mask)
+        cluster.charges.charge(row, slot, mask)
 
 
 def settle_numa_nodes(cluster: Cluster, row: int) -> None:

@@ -46,8 +46,8 @@ def ledger_equals_rows(cluster: Cluster) -> list[InvariantBreach]:
     rows = _placed_rows(cluster)
     width = len(ledger.resources)
     expected = np.zeros_like(ledger.used)
-    asks = cluster.classes.asks(pods.class_id[rows])[:, : expected.shape[1]]
-    np.add.at(expected[:, : asks.shape[1]], pods.slot[rows], asks)
+    requests = cluster.classes.requests_of(pods.class_id[rows])[:, : expected.shape[1]]
+    np.add.at(expected[:, : requests.shape[1]], pods.slot[rows], requests)
     add_reserved(cluster.reservations, expected)
     for holding in cluster.topology.holdings.values():
         for column, amount in holding.extra:
@@ -56,8 +56,8 @@ def ledger_equals_rows(cluster: Cluster) -> list[InvariantBreach]:
     return [
         InvariantBreach(
             1,
-            f"node {cluster.nodes.names[slot] or slot}: {ledger.resources.names[r]} is booked as "
-            f"{ledger.used[slot, r]}, its pods take {expected[slot, r]}",
+            f"node {cluster.nodes.names[slot] or slot}: {ledger.resources.names[r]} used is "
+            f"{ledger.used[slot, r]}, expected {expected[slot, r]}",
         )
         for slot, r in wrong.tolist()
     ]
@@ -83,7 +83,7 @@ def devices_equal_rows(cluster: Cluster) -> list[InvariantBreach]:
         InvariantBreach(
             1,
             f"node {cluster.nodes.names[slot] or slot}: device {d} has {table.free[slot, d]} free, "
-            f"its pods leave {1000 - taken[slot, d]}",
+            f"expected {1000 - taken[slot, d]}",
         )
         for slot, d in wrong.tolist()
     ]
@@ -119,8 +119,8 @@ def numa_nodes_equal_rows(cluster: Cluster) -> list[InvariantBreach]:
             found.append(
                 InvariantBreach(1, f"pod {pods.key(row)} holds NUMA nodes of a node it is not on")
             )
-        for zone, column, amount in holding.parts:
-            expected[holding.slot, zone, column] += amount
+        for numa_node, column, amount in holding.parts:
+            expected[holding.slot, numa_node, column] += amount
     for slot in np.unique(np.argwhere(expected != topology.taken)[:, 0]).tolist():
         name = cluster.nodes.names[slot] or slot
         found.append(

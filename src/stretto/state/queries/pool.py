@@ -26,7 +26,7 @@ Amounts = tuple[tuple[int, int], ...]
 class PoolView(Protocol):
     """The dispatcher's view of the cluster."""
 
-    def asks(self, class_id: int) -> Amounts:
+    def requests_of(self, class_id: int) -> Amounts:
         """Requests of one pod of a class, including the pod slot."""
 
     def requesters(self) -> Callable[[int], bool] | None:
@@ -54,7 +54,7 @@ class Pool:
     def __init__(self, cluster: Cluster) -> None:
         """Read a cluster."""
         self._cluster = cluster
-        self._asks: dict[int, tuple[PodClass, Amounts]] = {}
+        self._requests: dict[int, tuple[PodClass, Amounts]] = {}
         self._capacity: dict[int, int] = {}
         self._seen = -1
 
@@ -65,10 +65,10 @@ class Pool:
         """
         return self._cluster.domains.requesters()
 
-    def asks(self, class_id: int) -> Amounts:
+    def requests_of(self, class_id: int) -> Amounts:
         """Requests of one pod of a class, including the pod slot."""
         pod = self._cluster.classes[class_id]
-        known = self._asks.get(class_id)
+        known = self._requests.get(class_id)
         if known is not None and known[0] is pod:
             return known[1]
         number = self._cluster.ledger.devices.kind_number
@@ -77,7 +77,7 @@ class Pool:
             column = DEVICES + number(each.kind)
             devices[column] = devices.get(column, 0) + each.count * each.milli
         made = (*pod.requests, (PODS, 1), *devices.items())
-        self._asks[class_id] = (pod, made)
+        self._requests[class_id] = (pod, made)
         return made
 
     def capacity(self) -> Mapping[int, int]:

@@ -226,7 +226,7 @@ class QueueUsage:
         self.ends.remove(held.end, held.amounts)
 
     def _requests(self, row: int) -> Amounts:
-        return self.pool.asks(int(self._pods.class_id[row]))
+        return self.pool.requests_of(int(self._pods.class_id[row]))
 
     def _sum(self, rows: Iterable[int]) -> Amounts:
         """The sum of the rows' requests, sorted by column."""
@@ -236,7 +236,7 @@ class QueueUsage:
         class_ids = self._pods.class_id
         total: dict[int, int] = {}
         for class_id, count in Counter(int(class_ids[row]) for row in rows).items():
-            for column, amount in self.pool.asks(class_id):
+            for column, amount in self.pool.requests_of(class_id):
                 total[column] = total.get(column, 0) + amount * count
         return tuple(sorted(total.items()))
 

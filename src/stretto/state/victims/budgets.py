@@ -77,8 +77,8 @@ class BudgetLedger:
         self._by_namespace = {}
         for number, each in enumerate(made):
             if each.selector is not None:
-                near = self._by_namespace.setdefault(each.namespace, [])
-                near.append((number, each.selector))
+                selectors = self._by_namespace.setdefault(each.namespace, [])
+                selectors.append((number, each.selector))
 
     def sync(self) -> None:
         """Update the remaining disruptions from the store and the evictions in progress."""
@@ -86,12 +86,15 @@ class BudgetLedger:
         if not self.budgets:
             self.remaining = np.zeros(0, np.int64)
             return
-        told = self._allowances() if self._allowances is not None else None
+        allowances = self._allowances() if self._allowances is not None else None
         self.remaining = np.array(
-            [each.allowed if told is None else told.get(each.uid, 0) for each in self.budgets],
+            [
+                each.allowed if allowances is None else allowances.get(each.uid, 0)
+                for each in self.budgets
+            ],
             np.int64,
         )
-        self._subtract_pending(counted_by_store=told is not None)
+        self._subtract_pending(counted_by_store=allowances is not None)
 
     def of_row(self, row: int) -> tuple[int, ...]:
         """Numbers of the budgets that cover a pod."""
@@ -99,15 +102,15 @@ class BudgetLedger:
             return NO_BUDGETS
         tag, tags = int(self._cluster.pods.tag[row]), self._cluster.domains.tags
         namespace = tags.namespaces[tag]
-        near = self._by_namespace.get(namespace)
-        if near is None:
+        selectors = self._by_namespace.get(namespace)
+        if selectors is None:
             return NO_BUDGETS
         labels = tags.labels_of(tag)
         key = (namespace, tuple(sorted(labels.items())))
         found = self._covers.get(key)
         if found is None:
             found = self._covers[key] = tuple(
-                number for number, selector in near if selector.matches(labels)
+                number for number, selector in selectors if selector.matches(labels)
             )
         return found
 

@@ -155,7 +155,7 @@ class Victims:
         known = self._class_request_numbers.get(class_id)
         if known is not None and known[0] == serial:
             return known[1]
-        amounts = self._cluster.classes.asks(np.array([class_id], np.int32))[0]
+        amounts = self._cluster.classes.requests_of(np.array([class_id], np.int32))[0]
         self._widen_requests(len(amounts))
         key = amounts.tobytes().rstrip(b"\0")
         number = self._request_numbers.setdefault(key, len(self._request_numbers))
@@ -342,14 +342,14 @@ class Victims:
         numbers = self._request_numbers_of(pods.class_id[rows])
         sets = np.zeros(len(rows), np.int32)
         if self._budgets.budgets:
-            asked = kinds == EVICTABLE
-            sets[asked] = self._sets_of(rows[asked])
+            evictable = kinds == EVICTABLE
+            sets[evictable] = self._sets_of(rows[evictable])
         counted = VictimRows(
             pods.slot[rows], rows, pods.priority[rows], pods.started[rows], numbers, kinds, sets
         )
         self.entries = fill_entries(counted, size)
-        asked = np.unique(numbers[kinds == EVICTABLE])
-        self.largest = self.asks[asked, :resources].max(axis=0, initial=0)
+        evictable = np.unique(numbers[kinds == EVICTABLE])
+        self.largest = self.asks[evictable, :resources].max(axis=0, initial=0)
         self.most = most_of(counted, self.sets, len(self._budgets.budgets))
         safe = np.array([self._is_safe(number) for number in range(len(self.sets))], np.bool_)
         self.sums = fill_sums(

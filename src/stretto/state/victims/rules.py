@@ -88,12 +88,12 @@ def guard_of(
         return EvictionGuard.EVICTING
     if pods.priority[row] >= rules.protected_from:
         return EvictionGuard.PROTECTED
-    traits = cluster.preemption_attributes[int(pods.preemption_attributes[row])]
-    if traits.of_other_scheduler:
+    attributes = cluster.preemption_attributes[int(pods.preemption_attributes[row])]
+    if attributes.of_other_scheduler:
         return EvictionGuard.OTHER_SCHEDULER
-    if traits.can_be_preempted is False:
+    if attributes.can_be_preempted is False:
         return EvictionGuard.FORBIDDEN
-    if rules.opt_in and not traits.can_be_preempted:
+    if rules.opt_in and not attributes.can_be_preempted:
         return EvictionGuard.NOT_OPTED_IN
     return EvictionGuard.RECENT if now < protected_until(cluster, rules, row) else None
 

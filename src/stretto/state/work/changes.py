@@ -111,6 +111,10 @@ class ClusterChanges:
             or self.cures
         )
 
+    def add_cures(self, cures: Cure) -> None:
+        """Add events that may cure a scheduling failure."""
+        self.cures |= cures
+
     def clear(self) -> None:
         """Reset for reuse."""
         self.departures.clear()

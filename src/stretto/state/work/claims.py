@@ -139,8 +139,8 @@ class Plan(NamedTuple):
         if not self.preemptions:
             return self
         waiting = {each.claims for each in self.preemptions}
-        kept = [unit for i, unit in enumerate(self.units) if i not in waiting]
-        index = [i for unit in kept for i in range(unit.start, unit.stop)]
+        remaining = [unit for i, unit in enumerate(self.units) if i not in waiting]
+        index = [i for unit in remaining for i in range(unit.start, unit.stop)]
         place = {claim: at for at, claim in enumerate(index)}
         return self._replace(
             rows=self.rows[index],
@@ -149,7 +149,7 @@ class Plan(NamedTuple):
             generations=self.generations[index],
             versions=self.versions[index],
             devices=self.devices[index],
-            units=[u._replace(start=place[u.start], stop=place[u.stop - 1] + 1) for u in kept],
+            units=[u._replace(start=place[u.start], stop=place[u.stop - 1] + 1) for u in remaining],
             volumes={place[i]: each for i, each in self.volumes.items() if i in place},
             preemptions=(),
         )

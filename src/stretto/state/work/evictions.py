@@ -78,6 +78,10 @@ class PendingEviction(msgspec.Struct):
     #: Whether a response is outstanding: read the pod before the next request.
     in_doubt: bool = False
 
+    def acknowledge(self) -> None:
+        """Record that the store has accepted the eviction, or shows the pod terminating."""
+        self.acknowledged = True
+
 
 class Nomination(msgspec.Struct, eq=False):
     """Claims of one unit that wait for their victims."""
@@ -161,7 +165,8 @@ class Evictions:
         """Register an eviction, ours or another component's."""
         known = self.in_progress.get(row)
         if known is not None and known.serial == why.serial:
-            known.acknowledged = known.acknowledged or why.acknowledged
+            if why.acknowledged:
+                known.acknowledge()
             return
         self.in_progress[row] = why
         self._pods.eviction_state[row] = EvictionState.EVICTING

@@ -199,8 +199,8 @@ class Unit(msgspec.Struct, gc=False, eq=False):
     def _drop_pending(self, rows: AbstractSet[int]) -> None:
         if not self.pending:
             return
-        kept = [] if rows >= set(self.pending) else [r for r in self.pending if r not in rows]
-        self.pending = kept if isinstance(self.pending, list) else tuple(kept)
+        remaining = [] if rows >= set(self.pending) else [r for r in self.pending if r not in rows]
+        self.pending = remaining if isinstance(self.pending, list) else tuple(remaining)
 
     def run_for(self, duration: float) -> None:
         """Record the expected run time of one pod; the unit's is the longest."""

@@ -302,11 +302,12 @@ class Laws:
         for slot in slots:
             rows = pods.on_slot(slot)
             self.checked["1 books equal rows"] += 1
-            expected = cluster.classes.asks(pods.class_id[rows]).sum(axis=0)
+            expected = cluster.classes.requests_of(pods.class_id[rows]).sum(axis=0)
             for place in cluster.reservations.places.values():
                 if place.slot == slot:
                     expected = (
-                        expected + cluster.classes.asks(np.array([place.pod.id], np.int32))[0]
+                        expected
+                        + cluster.classes.requests_of(np.array([place.pod.id], np.int32))[0]
                     )
             used = ledger.used[slot]
             width = min(len(expected), len(used))

@@ -73,7 +73,7 @@ class FlatPool:
     def requesters(self) -> None:
         return None
 
-    def asks(self, class_id: int) -> tuple[tuple[int, int], ...]:
+    def requests_of(self, class_id: int) -> tuple[tuple[int, int], ...]:
         return ((0, class_id + 1), (3, 1))
 
     def capacity(self) -> dict[int, int]:

@@ -17,7 +17,8 @@ from stretto.explain.why.sources.unhandled import FACT_KINDS, read_objects
 from stretto.explain.words.standing import UnitFacts
 from stretto.framework.profile.load import known_rules
 from stretto.framework.profile.profile import Profile, load_profile
-from stretto.state.cluster.cluster import Cluster, ClusterConfig
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.cluster.config import ClusterConfig
 from stretto.state.ingest.whole_objects import apply_objects
 from stretto.state.rows.lifecycle import PodState
 

@@ -1,0 +1,44 @@
+"""Tables of the cluster state that grow together: those by node slot, and those by pod."""
+
+from stretto.state.affinity.index import PopulationRegistry
+from stretto.state.classes.preemption_attributes import PreemptionAttributeTable
+from stretto.state.classes.table import PodClasses
+from stretto.state.cluster.config import ClusterConfig
+from stretto.state.nodes.table import NodeFacts
+from stretto.state.numa.ledger import NumaTopology
+from stretto.state.objects import ClusterObjects
+from stretto.state.rows.ledger import Ledger
+from stretto.state.rows.pods import Pods
+from stretto.state.work.evictions import Evictions
+
+
+class NodeTables:
+    """What is known of nodes, by slot."""
+
+    def __init__(self, config: ClusterConfig) -> None:
+        """Start without nodes."""
+        #: Exact amounts by slot.
+        self.ledger = Ledger(config.fan_out, pools=not config.whole)
+        #: NUMA nodes of machines, and what pods hold of them.
+        self.topology = NumaTopology(self.ledger)
+        #: Static facts by slot.
+        self.nodes = NodeFacts(images=config.images, topology=self.topology)
+
+
+class PodTables:
+    """What is known of pods, by row or by uid, and the objects that rules about pods read."""
+
+    def __init__(self, config: ClusterConfig, ledger: Ledger) -> None:
+        """Start without pods, with the resource names of a ledger."""
+        #: Pods as rows.
+        self.pods = Pods()
+        #: Classes of pods.
+        self.classes = PodClasses(ledger.resources, tuple(config.device_kinds))
+        #: Preemption attributes of pods.
+        self.preemption_attributes = PreemptionAttributeTable(config.preemptible)
+        #: Pods that are being evicted, and the nominations that wait for them.
+        self.evictions = Evictions(self.pods)
+        #: Namespaces, workload owners, PVCs, PVs and the like; nodes too if they are kept whole.
+        self.objects = ClusterObjects()
+        #: Populations counted by inter-pod rules, and the terms of classes.
+        self.domains = PopulationRegistry(self.pods, self.classes, self.objects)
