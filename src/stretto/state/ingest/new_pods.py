@@ -24,7 +24,7 @@ from stretto.state.ingest.node_reports import (
 )
 from stretto.state.ingest.priorities import PodPriorities, record_eviction_state
 from stretto.state.ingest.queues import UNIT_MARKS
-from stretto.state.ingest.templates import Found, PodTemplates
+from stretto.state.ingest.templates import Found, PodTemplateCache
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.rows.pods import NewRows
 from stretto.state.work.changes import PodArrival
@@ -46,7 +46,7 @@ class PodRegistration:
     def __init__(self, cluster: Cluster, priorities: PodPriorities) -> None:
         """Register pods of one cluster."""
         self._cluster = cluster
-        self._templates = PodTemplates(cluster, priorities)
+        self._templates = PodTemplateCache(cluster, priorities)
         self._metas: dict[bytes, MetaHead] = {}
 
     def add(self, events: Sequence[WatchEvent], now: float) -> None:

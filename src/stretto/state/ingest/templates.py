@@ -39,7 +39,7 @@ _NODE: Final = attrgetter("record.node")
 _DELETING: Final = attrgetter("record.deleting")
 
 
-class PodTemplates:
+class PodTemplateCache:
     """Reads new pods, each template once."""
 
     def __init__(self, cluster: Cluster, priorities: PodPriorities) -> None:
