@@ -53,23 +53,17 @@ class PlotTexts(msgspec.Struct, frozen=True):
     from_0: bool = False
 
 
-class PlotsUnavailableError(NotAllowedError):
-    """Plots cannot be drawn, because matplotlib is not installed."""
-
-    _verb = "cannot be drawn"
-
-
 def check_plots() -> None:
-    """Check that plots can be drawn, before any work.
+    """Say early that plots cannot be drawn.
 
     Raises:
-        PlotsUnavailableError: matplotlib is not installed.
+        NotAllowedError: matplotlib is not installed.
     """
     try:
-        import matplotlib  # noqa: F401, ICN001  (only whether it is installed)
+        import matplotlib  # noqa: F401, ICN001  (only whether it is there)
     except ImportError as error:
-        hint = "pip install 'stretto[reports]'"
-        raise PlotsUnavailableError("plots", "matplotlib is not installed", hint) from error
+        hint = "install stretto[reports], or ask for no plots"
+        raise NotAllowedError("drawing plots", "matplotlib is not installed", hint) from error
 
 
 def curves_png(lines: Sequence[PlotLine], words: PlotTexts) -> bytes:
