@@ -1,6 +1,7 @@
 # Everything a newcomer types. Each target carries its sentence; `make help` prints them.
-# The virtual environment is made once from requirements.lock and then only checked by its
-# stamps, so a second `make run` starts at once. pip's own configuration applies throughout.
+# The virtual environment is made once from a lock file and then only checked by its stamps: the
+# targets that run Stretto install requirements.lock, those that test it requirements-dev.lock.
+# The configuration of pip (or of uv, which is used if it is on the path) applies throughout.
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
@@ -31,49 +32,49 @@ help: ## Show this list
 
 # ---------------------------------------------------------------- environment
 
-$(VENV)/.locked: requirements.lock
-	@scripts/make_venv.sh $(VENV)
+# The stamps: what a run needs, and what development needs on top of it. A stamp is newer than the
+# lock that it stands for, and than the pyproject.toml whose entry points are installed.
+RUN := $(VENV)/.run
+DEV := $(VENV)/.dev
+
+$(RUN): requirements.lock pyproject.toml lab/pyproject.toml
+	@scripts/make_venv.sh $(VENV) requirements.lock
 	@touch $@
 
-# Kernels are compiled here rather than in the first run, and kept beside the sources: a minute for
-# what a first run needs, two more for the rest, which tests and benches need.
-$(VENV)/.installed: $(VENV)/.locked pyproject.toml
-	@$(PY) -m pip install --quiet --no-deps --no-build-isolation --editable . --editable ./lab
-	@echo "compiling the kernels for this machine (once, about a minute)"
-	@$(PY) scripts/compile_kernels.py --first
+$(DEV): $(RUN) requirements-dev.lock
+	@scripts/make_venv.sh $(VENV) requirements-dev.lock
 	@touch $@
 
 .PHONY: kernels
-kernels: $(VENV)/.installed ## Compile the kernels that are not, or whose sources have changed (up to three minutes)
-	@echo "looking for kernels to compile"
-	@$(PY) scripts/compile_kernels.py
+kernels: $(RUN) ## Compile the kernels that are not, or whose sources have changed (up to three minutes)
+	@$(BIN)/stretto kernels
 
 .PHONY: venv
-venv: $(VENV)/.installed ## Make .venv from the lock file (done once; the other targets do it too)
+venv: $(DEV) ## Make .venv with all that development needs (the other targets make what they need)
 
 # ---------------------------------------------------------------- the main job
 
 .PHONY: run
-run: $(VENV)/.installed ## Fill a real fleet of 1,213 GPU servers to 130 % and report
+run: $(RUN) ## Fill a real fleet of 1,213 GPU servers to 130 % and report
 	@$(BIN)/stretto run examples/openb.yaml
 
 # ---------------------------------------------------------------- quality
 
 .PHONY: lint
-lint: $(VENV)/.installed ## Check style, format and the floors of the house
+lint: $(DEV) ## Check style, format and the floors of the house
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-cache
 
 .PHONY: types
-types: $(VENV)/.installed ## Check the types, strictly
+types: $(DEV) ## Check the types, strictly
 	$(BIN)/mypy
 
 .PHONY: check
 check: lint types ## Check style, floors and types, without running a test
 
 .PHONY: fix
-fix: $(VENV)/.installed ## Format the code and mend what ruff can mend
+fix: $(DEV) ## Format the code and mend what ruff can mend
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
@@ -81,35 +82,40 @@ fix: $(VENV)/.installed ## Format the code and mend what ruff can mend
 BESIDE := -j $(JOBS) $(if $(filter output-sync,$(.FEATURES)),--output-sync)
 
 .PHONY: test
-test: kernels ## Check everything and run every test that is not marked slow (under 5 minutes)
+test: $(DEV) kernels ## Check everything and run every test that is not marked slow (under 5 minutes)
 	@$(MAKE) --no-print-directory $(BESIDE) lint types test-house test-contract test-docs
 	@$(FAMILY) unit 60 tests/unit
 	@$(FAMILY) properties 60 tests/properties
 	@$(FAMILY) scenarios 60 tests/scenarios tests/conformance
 	@$(FAMILY) chaos 60 tests/chaos
+	@$(FAMILY) recipes 60 tests/recipes
 
 .PHONY: test-house
-test-house: $(VENV)/.installed ## Hold files, functions and documents to the budgets of the house
+test-house: $(DEV) ## Hold files, functions and documents to the budgets of the house
 	@$(FAMILY) house 20 tests/test_house.py
 
 .PHONY: test-contract
-test-contract: $(VENV)/.installed ## Run the one suite of all stores
+test-contract: $(DEV) ## Run the one suite of all stores
 	@$(FAMILY) contract 40 tests/contract
 
 .PHONY: test-docs
-test-docs: $(VENV)/.installed ## Run what the documents show
+test-docs: $(DEV) ## Run what the documents show
 	@$(FAMILY) docs 60 --doctest-modules src/stretto/base README.md ARCHITECTURE.md CONTRIBUTING.md docs tests/docs
+
+.PHONY: test-pythons
+test-pythons: $(DEV) ## Run unit, property and scenario tests on every other supported Python that is installed
+	@scripts/test_pythons.sh $(VENV) 3.11 3.12 3.13 3.14
 
 .PHONY: test-all
 test-all: test ## Run the long tests too (properties with many examples, full protocols, long chaos)
 	@MARKS="slow and not kube" $(FAMILY) slow 1200 --timeout 900 tests
 
 .PHONY: kube-tools
-kube-tools: $(VENV)/.installed ## Build etcd, Kubernetes, kwok and helm into the user's cache folder (once, ten minutes)
+kube-tools: $(DEV) ## Build etcd, Kubernetes, kwok and helm into the user's cache folder (once, ten minutes)
 	@$(PY) -m stretto_lab.control_plane.tools $(PROGRAMS)
 
 .PHONY: test-kube
-test-kube: kernels kube-tools ## Run what needs a real API server: the contract, faults, the scheduler in a cluster
+test-kube: $(DEV) kernels kube-tools ## Run what needs a real API server: the contract, faults, the scheduler in a cluster
 	@MARKS="kube and not slow" HYPOTHESIS_PROFILE=server $(FAMILY) kube 600 --timeout 240 tests/contract tests/e2e
 
 .PHONY: test-kube-all
@@ -117,7 +123,7 @@ test-kube-all: test-kube ## Run what takes minutes on a real API server too: 5,0
 	@MARKS="kube and slow" HYPOTHESIS_PROFILE=server $(FAMILY) kube-slow 900 --timeout 600 tests/contract tests/e2e
 
 .PHONY: chaos
-chaos: $(VENV)/.installed ## Run the fault simulator: make chaos SEEDS=200 STEPS=400
+chaos: $(RUN) ## Run the fault simulator: make chaos SEEDS=200 STEPS=400
 	@mkdir -p out
 	@$(BIN)/stretto chaos --seeds $(SEEDS) --steps $(STEPS) --json out/chaos.json --out out
 
@@ -127,37 +133,37 @@ bench: kernels ## Measure what this machine can do: 20,000 nodes, 1,000,000 runn
 	@$(BIN)/stretto bench engine --nodes 20000 --running 1000000 --pods 50000 --classes 200 --json $(BENCH_OUT)
 
 .PHONY: one-pool
-one-pool: $(VENV)/.installed ## Run a day of 2,000 machines in one pool and in two, and draw it
+one-pool: $(RUN) ## Run a day of 2,000 machines in one pool and in two, and draw it
 	@mkdir -p out
 	@$(BIN)/stretto study one-pool --json out/one-pool.json --out out
 
 # ---------------------------------------------------------------- made files
 
 .PHONY: diagrams
-diagrams: $(VENV)/.installed ## Draw docs/concepts/lifecycle.md from the transition tables
+diagrams: $(DEV) ## Draw docs/concepts/lifecycle.md from the transition tables
 	@$(PY) scripts/diagrams.py
 
 .PHONY: crds
-crds: $(VENV)/.installed ## Write deploy/crds from the structs of our kinds
+crds: $(DEV) ## Write deploy/crds from the structs of our kinds
 	@$(PY) scripts/crds.py
 
 .PHONY: examples
-examples: $(VENV)/.installed ## Write what the examples say now to examples/*.out
+examples: $(DEV) ## Write what the examples say now to examples/*.out
 	@STRETTO_WRITE_EXAMPLES=1 $(PY) -m pytest --no-header -q tests/docs/test_examples.py
 
 .PHONY: generated
 generated: diagrams examples ## Write every generated document and example output again
 
 .PHONY: docs
-docs: $(VENV)/.installed ## Build the documentation site into out/site; warnings are errors
+docs: $(DEV) ## Build the documentation site into out/site; warnings are errors
 	@$(PY) -m sphinx -q -W -n -b html -d out/doctrees docs out/site
 	@echo "out/site/index.html"
 
 .PHONY: lock
-lock: ## Make requirements.lock again from pyproject.toml, for Python 3.11 to 3.14
+lock: ## Make both lock files from pyproject.toml, for Python 3.11 to 3.14 (UPGRADE=1: newest versions)
 	@scripts/make_lock.sh
 
 .PHONY: clean
 clean: ## Remove the environment, caches and outputs
-	rm -rf $(VENV) out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(VENV)-3.* out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

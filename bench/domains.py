@@ -25,7 +25,8 @@ from stretto.base.clock import WallClock
 from stretto.base.rng import Rng
 from stretto.framework.engine.runtime import Runtime
 from stretto.framework.profile.profile import load_profile
-from stretto.plane import Plane, PlaneConfig
+from stretto.plane.config import PlaneConfig
+from stretto.plane.plane import Plane
 from stretto.state.rows.pods import NO_SLOT
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.store import Deletion, Record, WriteOutcome

@@ -28,7 +28,8 @@ from stretto.base.rng import Rng
 from stretto.framework.compiled.one_node import PreemptionDryRun, Preemptor
 from stretto.framework.preemption.finder import VictimFinder
 from stretto.framework.profile.profile import load_profile
-from stretto.plane import Plane, PlaneConfig
+from stretto.plane.config import PlaneConfig
+from stretto.plane.plane import Plane
 from stretto.state.work.claims import NO_ROWS, Plan
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.store import Deletion, Record

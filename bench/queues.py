@@ -23,9 +23,10 @@ import numpy as np
 
 from stretto.api.types.heads import MetaHead
 from stretto.control.dispatcher.dispatcher import Dispatcher
-from stretto.control.queues.config import DispatcherConfig, QueueConfig, SiblingPolicy
+from stretto.control.queues.config import DispatcherConfig, QueueConfig
 from stretto.control.queues.reclaim import ReclaimablePod, ReclaimRequest, choose_victims
-from stretto.control.queues.tree import QueueTree
+from stretto.state.queues.shape import SiblingPolicy
+from stretto.state.queues.tree import QueueTree
 from stretto.state.rows.lifecycle import PodEvent, step_pods
 from stretto.state.rows.pods import NewPod, Pods
 from stretto.state.work.changes import ClusterChanges, PodArrival

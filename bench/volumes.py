@@ -34,7 +34,8 @@ from stretto.api.wire.kinds import (
 from stretto.base.clock import WallClock
 from stretto.base.rng import Rng
 from stretto.framework.profile.profile import load_profile
-from stretto.plane import Plane, PlaneConfig
+from stretto.plane.config import PlaneConfig
+from stretto.plane.plane import Plane
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.store import Record, WriteOutcome
 from stretto.testing import make_node

@@ -1,9 +1,11 @@
-"""What the structs of our kinds cannot say: bounds, CEL rules, printer columns.
+"""Bounds and CEL rules of the CRDs, which the structs do not contain.
 
 Paths are ``Kind.field.field``; ``[]`` is an item of a list, ``{}`` a value of a map.
 """
 
 from typing import Any, Final
+
+from stretto.control.queues.policies import POLICIES
 
 INT32: Final = 2**31 - 1
 NAME: Final = {"maxLength": 253}
@@ -50,7 +52,7 @@ _TERMS: Final = {"maxItems": 16, **_ONCE}
 
 
 def _affinity(path: str) -> dict[str, dict[str, Any]]:
-    """Rules of a PodGroup's affinity."""
+    """Rules for the affinity of a PodGroup."""
     terms = ("required", "preferred")
     return {
         **{f"{path}.{each}": _TERMS for each in terms},
@@ -64,7 +66,7 @@ def _affinity(path: str) -> dict[str, dict[str, Any]]:
             rule(
                 "!has(self.nodeSelectorTerms) || self.nodeSelectorTerms.all(term,"
                 " !has(term.matchFields) || size(term.matchFields) == 0)",
-                "labels only, because a group goes to many nodes: use matchExpressions",
+                "labels only, because a group spans many nodes: use matchExpressions",
             )
         ),
     }
@@ -77,25 +79,30 @@ RULES: Final[dict[str, dict[str, Any]]] = {
     "Queue": rules(
         rule(
             "!has(self.spec) || !has(self.spec.parent) || self.spec.parent != self.metadata.name",
-            "a queue is not part of itself: name another queue, or none for a root",
+            "a queue cannot be its own parent: name another queue, or none for a root",
             fieldPath=".spec.parent",
         )
     ),
     "Queue.spec": rules(
         rule(
             WITHIN_LIMIT,
-            "of no resource more than the limit: raise the limit or lower the guarantee",
+            "at most the limit of each resource: raise the limit or lower the guarantee",
             fieldPath=".guarantee",
         )
     ),
     "Queue.spec.parent": NAME,
-    "Queue.spec.policy": {"default": "FIFO"},
+    "Queue.spec.policy": {
+        "default": "FIFO",
+        "maxLength": 316,
+        # A package's policy has a qualified name, so a typo in a built-in name is still refused.
+        "pattern": f"^({'|'.join(POLICIES.built_in())}|[a-z0-9.-]+/[A-Za-z0-9._-]+)$",
+    },
     "Queue.spec.resource": {"default": "cpu", "minLength": 1, **KEY},
     "Queue.spec.weight": {
         "default": 1,
         "maximum": INT32,
         **rules(
-            rule("self >= 1", "a queue without weight would starve: give 1 or more, or delete it")
+            rule("self >= 1", "a queue without weight starves: set 1 or more, or delete the queue")
         ),
     },
     "Queue.spec.resourceWeights": {"maxProperties": 32},
@@ -104,7 +111,7 @@ RULES: Final[dict[str, dict[str, Any]]] = {
     "Queue.spec.limit": AMOUNTS,
     "Queue.spec.maxRunningUnits": {
         "maximum": INT32,
-        **rules(rule("self >= 0", "leave it out for any number; 0 closes the queue")),
+        **rules(rule("self >= 0", "omit it for no limit; 0 closes the queue")),
     },
     "Queue.status.conditions": {
         "x-kubernetes-list-type": "map",
@@ -114,13 +121,13 @@ RULES: Final[dict[str, dict[str, Any]]] = {
     "PodGroup.spec.minMember": {
         "format": "int32",
         "maximum": INT32,
-        **rules(rule("self >= 1", "a gang has at least one pod; 1 admits each pod alone")),
+        **rules(rule("self >= 1", "a gang has at least one pod; 1 schedules each pod on its own")),
     },
     "PodGroup.spec.scheduleTimeoutSeconds": {
         "format": "int32",
         "default": 300,
         "maximum": INT32,
-        **rules(rule("self >= 1", "1 second or more; leave it out for 300")),
+        **rules(rule("self >= 1", "1 second or more; omit it for 300")),
     },
     "PodGroup.spec.priorityClassName": NAME,
     **_affinity("PodGroup.spec.affinity.podGroupAffinity"),
@@ -135,64 +142,6 @@ RULES: Final[dict[str, dict[str, Any]]] = {
 }
 
 EXTRA: Final[dict[str, dict[str, Any]]] = {
-    "Scheduler": {"spec": {"description": "Nothing; Gödel's shards write it.", "type": "object"}},
+    "Scheduler": {"spec": {"description": "Empty; shards of Gödel write it.", "type": "object"}},
 }
-"""Fields on the wire that nobody reads."""
-
-SHORT: Final = {"PodGroup": "pg", "CustomNodeResource": "kcnr", "Queue": "sq"}
-"""What kubectl may be told for short; ``q`` is Volcano's."""
-
-
-def _column(name: str, path: str, kind: str = "string", *, wide: bool = False) -> dict[str, Any]:
-    return {"name": name, "type": kind, "jsonPath": path, **({"priority": 1} if wide else {})}
-
-
-COLUMNS: Final[dict[str, list[dict[str, Any]]]] = {
-    "Queue": [
-        _column("Parent", ".spec.parent"),
-        _column("Policy", ".spec.policy"),
-        _column("Weight", ".spec.weight", "integer"),
-        _column("Guarantee", ".spec.guarantee"),
-        _column("Used", ".status.used"),
-        _column("Pending", ".status.pending", "integer"),
-        _column("Running", ".status.running", "integer"),
-        _column("Limit", ".spec.limit", wide=True),
-        _column("Borrowed", ".status.borrowed", wide=True),
-        _column("Share", ".status.shareMilli", "integer", wide=True),
-        _column("State", ".status.state", wide=True),
-    ],
-    "PodGroup": [
-        _column("Phase", ".status.phase"),
-        _column("MinMember", ".spec.minMember", "integer"),
-        _column("Pending", ".status.pending", "integer"),
-        _column("Running", ".status.running", "integer"),
-        _column("Succeeded", ".status.succeeded", "integer", wide=True),
-        _column("Failed", ".status.failed", "integer", wide=True),
-        _column("Owner", ".status.occupiedBy", wide=True),
-    ],
-    "Scheduler": [
-        _column("Phase", ".status.phase"),
-        _column("Heartbeat", ".status.lastUpdateTime", "date"),
-        _column("Pending", ".status.metricsStatus.pendingPods", "integer"),
-        _column("Host", ".status.currentHost", wide=True),
-    ],
-    "Movement": [
-        _column("Creator", ".spec.creator"),
-        _column("Generation", ".spec.generation", "integer"),
-    ],
-    "Reservation": [
-        _column("Phase", ".status.phase"),
-        _column("Node", ".spec.nodename"),
-        _column("TTL", ".spec.ttl", "integer"),
-        _column("Owner", ".status.currentOwners.name", wide=True),
-    ],
-    "CustomNodeResource": [
-        _column("Policy", ".status.topologyPolicy"),
-        _column("Reclaimed", ".status.resources.allocatable"),
-    ],
-    "NMNode": [
-        _column("Status", ".status.nodeStatus"),
-        _column("Allocatable", ".status.resourceAllocatable"),
-    ],
-}
-"""What ``kubectl get`` shows; those of priority 1 with ``-o wide``."""
+"""Fields on the wire without a reader."""

@@ -1,8 +1,8 @@
 """Writes deploy/crds/*.yaml: structural schemas of our kinds, from the structs that read them.
 
-Types, names, defaults and sentences come from ``stretto.api``; what a struct cannot say (bounds,
-CEL rules, printer columns) stands in ``crd_rules.py``. ``--check`` says whether the files are in
-step.
+Types, names, defaults and sentences come from the structs in ``stretto.api``, names and printer
+columns from its table of kinds; bounds and CEL rules from ``crd_rules.py``. ``--check`` reports
+whether the files are up to date.
 """
 
 import argparse
@@ -14,16 +14,17 @@ from typing import Any, Final
 
 import msgspec
 import yaml
-from crd_rules import COLUMNS, EXTRA, RULES, SHORT
+from crd_rules import EXTRA, RULES
 from msgspec import inspect
 
-from stretto.api.codec import STRUCTS
+from stretto.api.codec import struct_of
+from stretto.api.kinds.entry import Column
+from stretto.api.kinds.table import custom_kinds, entry_of
 from stretto.api.types.pod import Container
-from stretto.api.wire.kinds import KINDS, Kind
+from stretto.api.wire.kinds import Kind
 from stretto.api.wire.meta import ObjectMeta
 
 FOLDER: Final = Path(__file__).resolve().parents[1] / "deploy" / "crds"
-OURS: Final = (".kubewharf.io", ".stretto.dev")
 HEADER: Final = (
     "# Made by scripts/crds.py from the structs of stretto.api: change those, then run it.\n"
 )
@@ -43,30 +44,26 @@ _SCALARS: Final = {
 }
 
 
-def kinds() -> tuple[Kind, ...]:
-    """The kinds that are not Kubernetes' own."""
-    return tuple(kind for kind in KINDS if kind.group.endswith(OURS))
-
-
 def definition(kind: Kind) -> dict[str, Any]:
     """The CustomResourceDefinition of a kind."""
+    entry = entry_of(kind)
     version = {
         "name": kind.version,
         "served": True,
         "storage": True,
-        "subresources": {"status": {}},
-        "additionalPrinterColumns": [*COLUMNS[kind.kind], AGE],
+        "subresources": {name: {} for name in entry.subresources},
+        "additionalPrinterColumns": [_column(each) for each in entry.columns],
         "schema": {"openAPIV3Schema": root(kind)},
     }
     names = {
         "kind": kind.kind,
         "listKind": f"{kind.kind}List",
         "plural": kind.plural,
-        "singular": kind.kind.lower(),
-        "categories": ["stretto"],
+        "singular": entry.singular,
+        "categories": [*entry.categories],
     }
-    if kind.kind in SHORT:
-        names["shortNames"] = [SHORT[kind.kind]]
+    if entry.short_names:
+        names["shortNames"] = [*entry.short_names]
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -80,12 +77,17 @@ def definition(kind: Kind) -> dict[str, Any]:
     }
 
 
-AGE: Final = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
+def _column(column: Column) -> dict[str, Any]:
+    """A printer column."""
+    found: dict[str, Any] = {"name": column.name, "type": column.type, "jsonPath": column.path}
+    if column.priority:
+        found["priority"] = column.priority
+    return found
 
 
 def root(kind: Kind) -> dict[str, Any]:
     """The schema of a whole object."""
-    struct = STRUCTS[kind]
+    struct = struct_of(kind)
     schema = _struct(struct, kind.kind, ())
     properties = {
         "apiVersion": {"type": "string"},
@@ -192,7 +194,7 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if out of step")
     check = parser.parse_args().check
     stale = []
-    for kind in kinds():
+    for kind in custom_kinds():
         path, text = FOLDER / f"{kind.plural}.yaml", text_of(kind)
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             stale.append(path.name)

@@ -1,19 +1,33 @@
-"""Generate docs/concepts/lifecycle.md from the transition tables.
+"""Generate docs/concepts/lifecycle.md and the step diagram of ARCHITECTURE.md from the code.
 
-python scripts/diagrams.py            write the document
-python scripts/diagrams.py --check    exit with 9 if the document is stale
+python scripts/diagrams.py            write the documents
+python scripts/diagrams.py --check    exit with 9 if a document is stale
 """
 
 import sys
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Iterator, Sequence
 from enum import Enum
 from pathlib import Path
 
+from stretto.base.clock import ManualClock
 from stretto.base.errors import ExitCode
 from stretto.base.fsm import TransitionTable
+from stretto.base.rng import Rng
+from stretto.daemons.roles.binder import binder_plane
+from stretto.daemons.roles.controller import controller_plane
+from stretto.daemons.roles.dispatcher import DispatcherRoleConfig, dispatcher_plane
+from stretto.daemons.roles.shard import ShardConfig, shard_plane
+from stretto.framework.profile.profile import load_profile
+from stretto.plane.config import PlaneConfig
+from stretto.plane.plane import STEP, Stage
 from stretto.state.rows import lifecycle
+from stretto.stores.embedded.memory import MemoryStore
 
-TARGET = Path(__file__).resolve().parents[1] / "docs" / "concepts" / "lifecycle.md"
+ROOT = Path(__file__).resolve().parents[1]
+TARGET = ROOT / "docs" / "concepts" / "lifecycle.md"
+ARCHITECTURE = ROOT / "ARCHITECTURE.md"
+BEGIN, END = "<!-- step: begin -->", "<!-- step: end -->"
 
 HEAD = """# Lifecycles
 
@@ -48,16 +62,59 @@ def render() -> str:
     return HEAD + "".join("".join(section(table)) for table in tables())
 
 
+def roles() -> dict[str, Sequence[Stage]]:
+    """The stages of the scheduler in one process and of each role."""
+    clock = ManualClock()
+    store, config = MemoryStore(clock, Rng(0)), PlaneConfig(load_profile("default"), tier="numpy")
+    made = {
+        "dispatcher": dispatcher_plane(config, store, clock, DispatcherRoleConfig()),
+        "shard": shard_plane(config, store, clock, ShardConfig("shard-0")),
+        "binder": binder_plane(config, store, clock),
+        "controller": controller_plane(config, store, clock),
+    }
+    return {"scheduler (one process)": STEP} | {name: each.stages for name, each in made.items()}
+
+
+def arrows(stages: Sequence[Stage]) -> str:
+    """The stages in order, wrapped; the pump stands where the store is read."""
+    names = [stage.name for stage in stages if stage.before_sync]
+    names += ["pump", *(stage.name for stage in stages if not stage.before_sync)]
+    return textwrap.fill(" → ".join(names), 100)
+
+
+def steps() -> str:
+    """Stages with their sentences, then the stages of each role."""
+    lines = ["| stage | what it does |", "| --- | --- |"]
+    lines.append("| pump | Reads the changes of every watched kind into the cluster state. |")
+    for stage in STEP:
+        sentence = (stage.run.__doc__ or "").split("\n")[0]
+        lines.append(f"| {stage.name} | {sentence} |")
+    for role, stages in roles().items():
+        lines += ["", f"{role}:", "", "```text", arrows(stages), "```"]
+    return "\n".join(lines)
+
+
+def architecture() -> str:
+    """ARCHITECTURE.md with the generated part made again."""
+    text = ARCHITECTURE.read_text(encoding="utf-8")
+    before, _, rest = text.partition(BEGIN)
+    return f"{before}{BEGIN}\n\n{steps()}\n\n{END}{rest.partition(END)[2]}"
+
+
 def main() -> int:
-    """Write the document, or only compare."""
-    text = render()
+    """Write the documents, or only compare."""
+    documents = {TARGET: render(), ARCHITECTURE: architecture()}
     if "--check" in sys.argv[1:]:
-        fresh = TARGET.exists() and TARGET.read_text(encoding="utf-8") == text
-        if not fresh:
-            print(f"docs/{TARGET.name} is stale: run `make diagrams`", file=sys.stderr)
-        return ExitCode.OK if fresh else ExitCode.CHECK_FAILED
-    TARGET.parent.mkdir(parents=True, exist_ok=True)
-    TARGET.write_text(text, encoding="utf-8")
+        stale = [
+            path.name
+            for path, text in documents.items()
+            if not path.exists() or path.read_text(encoding="utf-8") != text
+        ]
+        if stale:
+            print(f"stale: {', '.join(stale)}; run `make diagrams`", file=sys.stderr)
+        return ExitCode.CHECK_FAILED if stale else ExitCode.OK
+    for path, text in documents.items():
+        path.write_text(text, encoding="utf-8")
     return ExitCode.OK
 
 

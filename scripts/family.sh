@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Run one family of tests within its budget: family.sh NAME SECONDS [pytest options] PATH...
-# Paths that do not exist yet are left out. Above its budget a family says so (and fails with
+# VENV names the virtual environment. Paths that do not exist yet are left out. Above its budget a family says so (and fails with
 # BUDGETS=strict); above five times its budget it is taken for hung and stopped.
 set -euo pipefail
 
@@ -16,7 +16,7 @@ while (($#)); do
   shift
 done
 case "$name" in
-  unit | properties | scenarios | chaos | slow) options+=(-n "${JOBS:-2}" --dist worksteal) ;;
+  unit | properties | scenarios | chaos | recipes | slow) options+=(-n "${JOBS:-2}" --dist worksteal) ;;
   kube | kube-slow) options+=(-n "${JOBS:-2}" --dist loadfile) ;;
 esac
 if ((${#paths[@]} == 0)); then
@@ -26,7 +26,7 @@ fi
 echo "--- $name (budget ${budget} s)"
 code=0
 timeout --foreground --kill-after=10 "$((5 * budget))" \
-  .venv/bin/python -m pytest --no-header --maxfail=5 --tb=short \
+  "${VENV:-.venv}/bin/python" -m pytest --no-header --maxfail=5 --tb=short \
   -m "${MARKS:-not slow and not kube}" "${options[@]}" "${paths[@]}" </dev/null || code=$?
 case "$code" in
   5) code=0 ;; # nothing collected: a folder that has no tests of this kind yet

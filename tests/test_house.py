@@ -32,7 +32,7 @@ MANIFESTO_LINES = 15
 FOLDER_FILES = 15
 IMPORTS = 12
 #: Modules that join parts: their imports are their purpose.
-COMPOSITION_ROOTS = {"stretto.plane"}
+COMPOSITION_ROOTS = {"stretto.plane", "stretto.plane.copy"}
 
 #: Hosts of package registries, written apart so that this file names none.
 REGISTRIES = [
@@ -316,22 +316,59 @@ def test_no_tracked_file_is_large() -> None:
 # ---------------------------------------------------------------- lock, make, generated documents
 
 
-def test_the_lock_fits_the_project() -> None:
-    text = (ROOT / "requirements.lock").read_text(encoding="utf-8")
-    pins = set(re.findall(r"^([\w.-]+)==([\w.]+)", text, re.MULTILINE))
+LOCKS = {
+    "requirements.lock": ("kernels", "reports", "kube", "build"),
+    "requirements-dev.lock": ("kernels", "reports", "kube", "build", "docs", "dev"),
+}
+"""Each lock file, and the extras that it holds."""
+
+
+def pins_of(lock: str) -> set[tuple[str, str]]:
+    text = (ROOT / lock).read_text(encoding="utf-8")
+    return set(re.findall(r"^([\w.-]+)==([\w.]+)", text, re.MULTILINE))
+
+
+def wanted_by(lock: str) -> list[Requirement]:
+    """What pyproject.toml and the laboratory want of a lock file, without our own packages."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    asked = chain(project["dependencies"], *project["optional-dependencies"].values())
-    wanted = [r for r in map(Requirement, asked) if r.name != "stretto"]
+    lab = tomllib.loads((ROOT / "lab" / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    asked = [*project["dependencies"]]
+    asked += chain.from_iterable(project["optional-dependencies"][name] for name in LOCKS[lock])
+    asked += lab["dependencies"] if "dev" in LOCKS[lock] else []
+    return [each for each in map(Requirement, asked) if not each.name.startswith("stretto")]
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_the_lock_fits_the_project(lock: str) -> None:
+    pins = pins_of(lock)
     unmet = [
-        str(r) for r in wanted if not any(n == r.name.lower() and v in r.specifier for n, v in pins)
+        str(r)
+        for r in wanted_by(lock)
+        if not any(n == r.name.lower() and v in r.specifier for n, v in pins)
     ]
     assert unmet == [], "run `make lock`"
 
 
-def test_every_pin_has_a_hash_and_no_address() -> None:
-    text = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+@pytest.mark.parametrize("lock", LOCKS)
+def test_every_pin_has_a_hash_and_no_address(lock: str) -> None:
+    text = (ROOT / lock).read_text(encoding="utf-8")
     blocks = re.split(r"\n(?=\S)", text.strip())
     assert [b.splitlines()[0] for b in blocks if "--hash=sha256:" not in b or "://" in b] == []
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_no_lock_contains_our_own_packages(lock: str) -> None:
+    assert [name for name, _ in pins_of(lock) if name.startswith("stretto")] == []
+
+
+def test_development_runs_the_versions_of_a_run() -> None:
+    assert pins_of("requirements.lock") <= pins_of("requirements-dev.lock")
+
+
+def test_every_extra_is_in_a_lock_file_or_in_this_repository() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    locked = set(chain.from_iterable(LOCKS.values()))
+    assert set(project["optional-dependencies"]) - locked == {"all", "lab"}
 
 
 def test_every_make_target_has_its_sentence() -> None:

@@ -18,7 +18,8 @@ from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE, NODE, POD, POD_GROUP, K
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.framework.profile.profile import Profile, load_profile
-from stretto.plane import Plane, PlaneConfig
+from stretto.plane.config import PlaneConfig
+from stretto.plane.plane import Plane
 from stretto.state.classes.annotations import MEMORY_ENHANCEMENT, QOS_LEVEL
 from stretto.state.classes.table import GPU, GPU_MILLI, GPU_MODELS
 from stretto.state.cluster.cluster import GPU_PRODUCT, SCHEDULER_NAME

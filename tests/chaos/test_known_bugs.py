@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from stretto.api.wire.kinds import NODE, POD
+from stretto.plane.plane import StepWork
 from stretto.state.work.claims import ConflictCause
 from stretto.stores.store import EventType, Replies, WatchEvent
 from stretto.testing import make_node, make_pod
@@ -105,13 +106,15 @@ def test_a_claim_on_a_node_that_went_and_came_back_is_refused() -> None:
     rig.submit(make_pod("first", cpu="1"))
     plane = rig.plane
     plane.pump.poll(0.0)
-    plane._absorb(0.0)
-    (plan,) = plane._plan(0.0)
+    plane.absorb(StepWork(0.0, moved=False))
+    work = StepWork(0.0, moved=False)
+    plane.schedule(work)
+    (plan,) = work.plans
     rig.drop(NODE, "n1")
     rig.create(NODE, make_node("n1", cpu="1"))
     plane.pump.poll(0.0)
     verdict = plane._commit(plan, 0.0)
-    assert [cause for _, _, cause in verdict.refused] == [ConflictCause.NODE_GONE]
+    assert [cause for _, _, cause in verdict.refused] == [ConflictCause.NODE_DELETED]
 
 
 def test_a_tombstone_is_only_an_identity() -> None:
@@ -206,11 +209,13 @@ def test_a_pod_deleted_while_its_failure_is_handled_is_not_queued_again() -> Non
     rig.submit(make_pod("large", cpu="8"))
     plane = rig.plane
     plane.pump.poll(0.0)
-    plane._absorb(0.0)
-    (plan,) = plane._plan(0.0)
+    plane.absorb(StepWork(0.0, moved=False))
+    work = StepWork(0.0, moved=False)
+    plane.schedule(work)
+    (plan,) = work.plans
     rig.delete("large")
     plane.pump.poll(0.0)
-    plane._absorb(0.0)
+    plane.absorb(StepWork(0.0, moved=False))
     plane._commit(plan, 0.0)
     assert (list(plane.units), plane.dispatcher.audit()) == ([], [])
 

@@ -220,7 +220,7 @@ def test_case_26_the_core_holds_no_lock(repo_root: Path) -> None:
     rooms = ["api", "base", "state", "framework", "control/dispatcher", "control/scheduler"]
     rooms += ["control/binder", "control/controllers", "explain"]
     files = [f for room in rooms for f in (repo_root / "src/stretto" / room).rglob("*.py")]
-    files.append(repo_root / "src/stretto/plane.py")
+    files.append(repo_root / "src/stretto/plane/plane.py")
     locks = re.compile(
         r"^\s*(import|from) (threading|multiprocessing|asyncio|queue)\b", re.MULTILINE
     )

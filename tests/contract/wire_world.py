@@ -12,18 +12,20 @@ from typing import Any, Final
 import msgspec
 
 from stretto.api.edit.patch import PatchType
+from stretto.api.kinds.table import typed_kinds
 from stretto.api.types.handover_annotations import standing_of
 from stretto.api.types.heads import decode_pod_head
-from stretto.api.wire.kinds import EVENT, KINDS, POD, POD_DISRUPTION_BUDGET, SCHEDULER, Kind
+from stretto.api.wire.kinds import EVENT, POD, POD_DISRUPTION_BUDGET, SCHEDULER, Kind
 from stretto.base.clock import ManualClock, timestamp
 from stretto.base.rng import Rng
-from stretto.daemons.roles.binder import BinderPlane
-from stretto.daemons.roles.controller import ControllerPlane
-from stretto.daemons.roles.dispatcher import DispatcherPlane, DispatcherRoleConfig
-from stretto.daemons.roles.shard import ShardConfig, ShardPlane
+from stretto.daemons.roles.binder import binder_plane
+from stretto.daemons.roles.controller import controller_plane
+from stretto.daemons.roles.dispatcher import DispatcherRoleConfig, dispatcher_plane
+from stretto.daemons.roles.shard import ShardConfig, shard_plane
 from stretto.daemons.scheduler import plane_config
 from stretto.framework.profile.profile import load_profile
-from stretto.plane import Plane, PlaneConfig
+from stretto.plane.config import PlaneConfig
+from stretto.plane.plane import Plane
 from stretto.state.victims.rules import PreemptionRules
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.render import render
@@ -63,8 +65,10 @@ STOPPED: Final = {
     ("18a", "scheduler-a"): (1.5, 7.35),
 }
 """Seconds in which the recorded daemon did not run, as its notes say: ours does not either."""
-_BY_PLURAL: Final = {kind.plural: kind for kind in KINDS if kind.group != "scheduling.k8s.io"}
-_BY_PLURAL["priorityclasses"] = next(k for k in KINDS if k.plural == "priorityclasses")
+_BY_PLURAL: Final = {
+    kind.plural: kind for kind in typed_kinds() if kind.group != "scheduling.k8s.io"
+}
+_BY_PLURAL["priorityclasses"] = next(k for k in typed_kinds() if k.plural == "priorityclasses")
 
 
 class Spy(StoreWrapper):
@@ -181,12 +185,12 @@ class Replay:
         if role == "dispatcher":
             flags = " ".join(scenario.config["dispatcher"].get("flags", ()))
             wire = DispatcherRoleConfig(shares_nodes="DispatcherNodeShuffle=true" in flags)
-            yield DispatcherPlane(config, self.spy, self.clock, wire)
+            yield dispatcher_plane(config, self.spy, self.clock, wire)
         elif role in SHARD_OF:
-            yield ShardPlane(config, self.spy, self.clock, ShardConfig(SHARD_OF[role]))
+            yield shard_plane(config, self.spy, self.clock, ShardConfig(SHARD_OF[role]))
         else:
-            yield BinderPlane(config, self.spy, self.clock)
-            yield ControllerPlane(config, self.spy, self.clock)
+            yield binder_plane(config, self.spy, self.clock)
+            yield controller_plane(config, self.spy, self.clock)
 
     def _config(self) -> PlaneConfig:
         """The profile as the scenario's files say it."""
@@ -375,5 +379,5 @@ class Replay:
 def _plural(body: Json) -> str:
     """The plural of an object's kind."""
     group = body["apiVersion"].rpartition("/")[0]
-    found = [k for k in KINDS if k.kind == body["kind"] and k.group == group]
+    found = [k for k in typed_kinds() if k.kind == body["kind"] and k.group == group]
     return found[0].plural if found else ""

@@ -7,9 +7,9 @@ import msgspec
 import pytest
 import yaml
 
-from stretto.api.checks.kinds import validate
 from stretto.api.codec import decode_as
 from stretto.api.types.godel import Queue
+from stretto.api.validation import validate
 from stretto.base.errors import InputError
 from stretto.framework.profile.profile import load_profile
 

@@ -14,7 +14,7 @@ from stretto.daemons.scheduler import plane_config
 from stretto.explain.doctor.doctor import CheckedObjects, examine, subject_of
 from stretto.explain.doctor.findings import Finding
 from stretto.framework.profile.profile import load_profile
-from stretto.plane import Plane
+from stretto.plane.plane import Plane
 from stretto.sim.history.clusters import listed
 from stretto.stores.kube.login.access import KubeconfigAccess
 from stretto.stores.kube.store import KubeStore

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from stretto.api.checks.kinds import validate
 from stretto.api.codec import decode
+from stretto.api.validation import validate
 from stretto.api.wire.kinds import POD_GROUP, QUEUE, Kind
 from stretto.base.errors import InputError
 from stretto_lab.control_plane.cluster import ControlPlane, ControlPlaneConfig
@@ -154,8 +154,8 @@ def placed(affinity: dict[str, object]) -> dict[str, object]:
 BY_NAME = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}
 BY_DISK = {"resource": "Disk", "dimension": "Capacity", "order": "Ascending"}
 BAD = [
-    (QUEUE, {"weight": 0}, "a queue without weight would starve"),
-    (QUEUE, {"parent": "bad"}, "a queue is not part of itself"),
+    (QUEUE, {"weight": 0}, "a queue without weight starves"),
+    (QUEUE, {"parent": "bad"}, "a queue cannot be its own parent"),
     (QUEUE, {"guarantee": {"cpu": "-1"}}, "0 or more: remove the minus sign"),
     (QUEUE, {"guarantee": {"cpu": "lots"}}, "a quantity such as 500m"),
     (QUEUE, {"guarantee": {"cpu": "8"}, "limit": {"cpu": 4}}, "raise the limit"),
@@ -165,7 +165,7 @@ BAD = [
     (QUEUE, {"resourceWeights": {"cpu": 0}}, "greater than or equal to 1"),
     (POD_GROUP, {}, "Required value"),
     (POD_GROUP, {"minMember": 0}, "a gang has at least one pod"),
-    (POD_GROUP, {"minMember": 2, "scheduleTimeoutSeconds": 0}, "leave it out for 300"),
+    (POD_GROUP, {"minMember": 2, "scheduleTimeoutSeconds": 0}, "omit it for 300"),
     (POD_GROUP, placed({"required": [{"topologyKey": "rack"}] * 2}), "remove one of the two"),
     (POD_GROUP, placed({"nodeSelector": {"nodeSelectorTerms": [BY_NAME]}}), "labels only"),
     (POD_GROUP, placed({"sortRules": [BY_DISK]}), "supported values"),

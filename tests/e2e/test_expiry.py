@@ -10,6 +10,10 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from msgspec.structs import replace
 
 from stretto.api.wire.kinds import POD
@@ -47,8 +51,9 @@ def token(site: ControlPlane, account: str, uid: str, seconds: float) -> str:
         "kubernetes.io": about,
     }
     text = b".".join(_base64(json.dumps(each).encode()) for each in ({"alg": "RS256"}, claims))
-    sign = ["openssl", "dgst", "-sha256", "-sign", str(site.credentials.accounts)]
-    made = subprocess.run(sign, input=text, capture_output=True, check=True).stdout
+    key = load_pem_private_key(site.credentials.accounts.read_bytes(), None)
+    assert isinstance(key, RSAPrivateKey)
+    made = key.sign(text, PKCS1v15(), SHA256())
     return (text + b"." + _base64(made)).decode()
 
 

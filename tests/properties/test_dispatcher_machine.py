@@ -7,7 +7,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from stretto.control.queues.config import QueueConfig, SiblingPolicy
+from stretto.control.queues.config import QueueConfig
+from stretto.state.queues.shape import SiblingPolicy
 from stretto.state.rows.lifecycle import PodEvent, PodState, UnitState, step_pods
 from stretto.state.work.claims import ConflictCause
 from stretto.state.work.units import Cure, Dispatch, Setback, SetbackReason, Unit, UnitKind
@@ -280,9 +281,9 @@ class TreeMachine(FairMachine):
     def dispatch_within_limits(self, room: list[int]) -> None:
         usage = self.desk.dispatcher._places.usage
         assert usage is not None
-        before, running = usage.tree.over(), {b.name: b.running for b in usage.tree}
+        before, running = usage.tree.over_limits(), {b.name: b.running for b in usage.tree}
         super().dispatch(room)
-        for name, above in usage.tree.over().items():
+        for name, above in usage.tree.over_limits().items():
             assert above == before.get(name), "an admission broke a limit"
         for branch in usage.tree:
             within = branch.running <= branch.most_units

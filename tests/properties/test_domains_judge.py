@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from stretto.base.rng import Rng
-from stretto.control.binder.conflicts import PlanJudge
+from stretto.control.binder.conflicts import ClaimChecks, PlanJudge
 from stretto.framework.affinity.recheck import ClaimRecheck
 from stretto.framework.compiled.placement import PlacementRequest
 from stretto.framework.engine.runtime import CompiledProfile, Runtime
@@ -30,8 +30,9 @@ class Court:
         self.engine = CompiledProfile(load_profile("default"), self.world.cluster)
         tier = "numba" if has_numba() and shape.seed % 2 else "numpy"
         referee = ClaimRecheck(self.engine.between, self.world.cluster, kernel(tier).recheck)
-        eligible, mode = self.engine.is_eligible, CommitMode.INCREMENTAL
-        self.judge = PlanJudge(self.world.cluster, eligible, ConflictMode.FIT, mode, referee)
+        checks = ClaimChecks(self.engine.is_eligible, referee)
+        mode = CommitMode.INCREMENTAL
+        self.judge = PlanJudge(self.world.cluster, checks, ConflictMode.FIT, mode)
         self.shards = [Runtime(self.engine, Rng(n), "numpy") for n in range(2)]
 
     def propose(self, shard: Runtime) -> Plan:
@@ -65,9 +66,9 @@ class Court:
                 assert allowed
                 truth.assume(decision, node)
                 pods.state[row] = PodState.ASSUMED
-            elif causes.get(row) is ConflictCause.OTHERS_FIRST:
+            elif causes.get(row) is ConflictCause.INTER_POD_RULE_BROKEN:
                 assert not allowed
-        return sum(cause is ConflictCause.OTHERS_FIRST for cause in causes.values())
+        return sum(cause is ConflictCause.INTER_POD_RULE_BROKEN for cause in causes.values())
 
 
 def live_through(shape: Shape) -> int:

@@ -64,10 +64,10 @@ class Plain(Runtime):
                     return
                 slots[i] = self._find(int(ids[i]), int(pins[i]))
                 self._put(int(ids[i]), int(slots[i]), 1)
-                wants = self.engine.cluster.classes[int(ids[i])].wants
+                wants = self.engine.cluster.classes[int(ids[i])].terms
                 if slots[i] >= 0:
                     helped = True
-                elif wants.near or wants.hard:
+                elif wants.affinity_keys or wants.hard:
                     refused.append(i)
                 else:
                     lost += 1

@@ -185,7 +185,7 @@ def test_rows_equal_a_plain_walk_over_the_nodes(classes: list[PodClass], story: 
 @given(st.lists(pods, min_size=4, max_size=6), events)
 def test_rows_stay_right_when_there_are_too_few(classes: list[PodClass], story: Story) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(static_rows, "LEAST_ROWS", 3)
+        patch.setattr(static_rows, "MIN_ROWS", 3)
         play(World(classes, row_bytes=0), story)
 
 

@@ -4,7 +4,7 @@ import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import pytest
 import yaml
@@ -16,15 +16,14 @@ from stretto.base.rng import Rng
 from stretto.inputs.neutral.shapes import nodes_like
 from stretto.inputs.objects.manifests import load_objects
 from stretto.inputs.scenario.feed import materialise
+from stretto.inputs.scenario.format_keys import file_type
 from stretto.inputs.scenario.read import load_scenario
 from stretto.inputs.scenario.schema import (
     ArrivalSpec,
-    FleetSpec,
     NodeShapeSpec,
     PodsSpec,
     ScenarioFile,
     SyntheticPods,
-    WorkloadSpec,
 )
 from stretto.inputs.traces.azure_vm import load_vms
 from stretto.inputs.traces.openb.reader import load_nodes, load_pods
@@ -122,15 +121,18 @@ def mapping(kind: Any, **inner: st.SearchStrategy[Any]) -> st.SearchStrategy[dic
     return st.fixed_dictionaries({}, optional=keys)
 
 
+_HINTS = get_type_hints(file_type({}))
+(_WORKLOAD, _) = get_args(_HINTS["workloads"])
+
 SCENARIOS = mapping(
     ScenarioFile,
     fleet=st.one_of(
         st.just({"like": "8cpu-32gib:3"}),
-        mapping(FleetSpec, shapes=st.lists(mapping(NodeShapeSpec), max_size=2)),
+        mapping(_HINTS["fleet"], shapes=st.lists(mapping(NodeShapeSpec), max_size=2)),
     ),
     workloads=st.lists(
         mapping(
-            WorkloadSpec,
+            _WORKLOAD,
             pods=mapping(PodsSpec),
             synthetic=mapping(SyntheticPods),
             arrival=mapping(ArrivalSpec),

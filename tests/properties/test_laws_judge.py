@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from stretto.api.codec import decode_as
 from stretto.api.types.cnr import CustomNodeResource
-from stretto.control.binder.conflicts import Judgement, PlanJudge
+from stretto.control.binder.conflicts import ClaimChecks, Judgement, PlanJudge
 from stretto.state.classes.annotations import CPU_ENHANCEMENT
 from stretto.state.numa.ledger import with_numa_nodes
 from stretto.state.queries.invariants import (
@@ -117,7 +117,9 @@ def happen(books: Books, what: str, which: int) -> None:
 
 def judged(case: Case, quick: bool) -> tuple[Books, Plan, Judgement]:
     books, plan = prepare(case)
-    judge = PlanJudge(books.cluster, lambda _class, _slot: True, case.conflicts, case.commit)
+    judge = PlanJudge(
+        books.cluster, ClaimChecks(lambda _class, _slot: True), case.conflicts, case.commit
+    )
     if not quick:
         judge._grant_all = lambda _plan: False  # type: ignore[method-assign]
     return books, plan, judge.judge(plan)
@@ -131,7 +133,7 @@ def test_the_quick_way_grants_what_the_careful_way_grants(case: Case) -> None:
     assert [each[1:] for each in quick.refused] == [each[1:] for each in careful.refused]
     assert (books.cluster.ledger.used == others.cluster.ledger.used).all()
     assert (books.cluster.ledger.devices.free == others.cluster.ledger.devices.free).all()
-    assert books.cluster.topology.holds == others.cluster.topology.holds
+    assert books.cluster.topology.holdings == others.cluster.topology.holdings
     assert (books.cluster.topology.taken == others.cluster.topology.taken).all()
     assert (books.cluster.pods.devices == others.cluster.pods.devices).all()
 
@@ -140,7 +142,9 @@ def test_the_quick_way_grants_what_the_careful_way_grants(case: Case) -> None:
 def test_a_gang_given_up_at_first_sight_is_one_that_fails_claim_by_claim(case: Case) -> None:
     books, _, quick = judged(case, quick=False)
     other, plan = prepare(case)
-    patient = PlanJudge(other.cluster, lambda _class, _slot: True, case.conflicts, case.commit)
+    patient = PlanJudge(
+        other.cluster, ClaimChecks(lambda _class, _slot: True), case.conflicts, case.commit
+    )
     patient._first_failed_gang = lambda *_: None  # type: ignore[method-assign]
     patient._grant_all = lambda _plan: False  # type: ignore[method-assign]
     assert patient.judge(plan).granted.tolist() == quick.granted.tolist()

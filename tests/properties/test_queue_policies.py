@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stretto.control.queues.config import DispatcherConfig, QueueConfig, SiblingPolicy
+from stretto.control.queues.config import DispatcherConfig, QueueConfig
 from stretto.inputs.traces.philly import PhillyJob
 from stretto.sim.traces.philly import replay_jobs
+from stretto.state.queues.shape import SiblingPolicy
 from stretto.testing import Harness, make_node, make_pod
 from tests.support.references import pool
 

@@ -12,7 +12,7 @@ from stretto.control.queues.reclaim import (
     RunningGang,
     choose_victims,
 )
-from stretto.control.queues.tree import QueueTree
+from stretto.state.queues.tree import QueueTree
 from tests.support.references.reclaim import Pod, Scene
 from tests.unit.control.dispatcher.fake_cluster import FlatPool
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stretto.state.rows.shares import NOTHING, QueueShares
+from stretto.state.queues.shares import NOTHING, QueueShares
 
 CLAIMS = st.lists(
     st.tuples(
@@ -66,6 +66,6 @@ def test_a_resource_that_the_cluster_does_not_have_does_not_count() -> None:
 def test_more_than_was_charged_cannot_be_given_back() -> None:
     shares = QueueShares()
     shares.charge("a", [(0, 5)])
-    with pytest.raises(ValueError, match="queue a: more is given back"):
+    with pytest.raises(ValueError, match="queue a: the refund exceeds the charges"):
         shares.refund("a", [(0, 6)])
     assert (shares.used("a", 0), shares.pods("a")) == (5, 1)

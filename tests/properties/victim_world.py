@@ -105,7 +105,7 @@ class World(Books):
             why = PendingEviction(
                 int(pods.serial[row]), int(pods.slot[row]), EvictionCause.RECLAIM, ""
             )
-            self.cluster.evictions.leave(row, why)
+            self.cluster.evictions.begin(row, why)
             pods.log.add(row)
         elif kind == "wait":
             pods.state[row] = PodState.NOMINATED
@@ -136,7 +136,7 @@ class World(Books):
 
     @property
     def limits(self) -> VictimSearchLimits:
-        left, sets = self.budgets.left, self.victims.sets
+        left, sets = self.budgets.remaining, self.victims.sets
         arrays = set_arrays(sets)
         standing = budget_standing_of(arrays, left, self.victims.most)
         return VictimSearchLimits(left, sets, arrays, standing, self.rules.hard_budgets)

@@ -175,7 +175,7 @@ SCENARIOS = {
     ),
     "queues in a circle": (
         "queues: [{name: a, parent: b}, {name: b, parent: a}]",
-        "queues[0].parent: got 'a -> b -> a', expected queues without a circle",
+        "queues[0].parent: got 'a -> b -> a', expected queues without a cycle",
     ),
     "no manifests": ("workloads: [{manifests: [gone]}]", "gone: got nothing"),
 }
@@ -214,7 +214,7 @@ MANIFESTS = {
         OWNED % ("a", "ua", OWNER % ("b", "ub"))
         + "---\n"
         + OWNED % ("b", "ub", OWNER % ("a", "ua")),
-        "owners without a circle",
+        "owners without a cycle",
     ),
     "a gang of none": (GROUP % 0 + "---\n" + MEMBER, "spec.minMember: got 0"),
     "a gang above its size": (GROUP % 3 + "---\n" + MEMBER, "spec.minMember: got 3"),
@@ -227,7 +227,7 @@ MANIFESTS = {
         "got '12q', expected a quantity",
     ),
     "an unknown kind": (POD.replace("kind: Pod", "kind: Podd") % 1, "m.yaml, line 1: kind: got"),
-    "no kind": ("apiVersion: v1\nmetadata: {name: p}\n", "every object says apiVersion and kind"),
+    "no kind": ("apiVersion: v1\nmetadata: {name: p}\n", "every object has apiVersion and kind"),
     "nothing": ("", "text in the file"),
 }
 

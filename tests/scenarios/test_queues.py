@@ -7,7 +7,8 @@ import pytest
 
 from stretto.api.wire.kinds import POD, QUEUE
 from stretto.base.errors import InputError, UnknownNameError
-from stretto.control.queues.config import DispatcherConfig, QueueConfig, SiblingPolicy
+from stretto.control.queues.config import DispatcherConfig, QueueConfig
+from stretto.state.queues.shape import SiblingPolicy
 from stretto.stores.store import Bind
 from stretto.testing import Harness, make_node, make_pod
 

@@ -108,7 +108,7 @@ def test_a_file_that_is_no_recording_is_refused_with_what_to_do(
     (tmp_path / "f.jsonl").write_bytes(text)
     found = stretto("simulate", tmp_path / "f.jsonl")
     assert (found.exit_code, said in found.stderr) == (2, True), found.stderr
-    assert "record anew" in found.stderr or "make one with: stretto record" in found.stderr
+    assert "record again" in found.stderr or "make one with: stretto record" in found.stderr
 
 
 def test_a_recording_that_was_cut_off_is_taken_up_to_there(tmp_path: Path) -> None:

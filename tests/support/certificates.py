@@ -1,31 +1,29 @@
-"""Certificates that have signed themselves, or that another has signed, made by openssl."""
+"""Self-signed certificates, and certificates that another one has signed, as files."""
 
-import subprocess
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from stretto.daemons.probes import ServingCertificate
+from stretto_lab.control_plane.certificates import Subject, write_pair
 
 
-def self_signed(folder: Path, name: str, extensions: Iterable[str] = ()) -> ServingCertificate:
-    """A certificate of that common name and its key, as files; extensions as openssl has them."""
-    return _made(folder, name, extensions)
+def self_signed(
+    folder: Path, name: str, hosts: tuple[str, ...] = (), *, states_key_usage: bool = True
+) -> ServingCertificate:
+    """A certificate with that common name and its key; ``hosts`` are names or IP addresses."""
+    subject = Subject(name=name, hosts=hosts, is_authority=True, states_key_usage=states_key_usage)
+    return _written(folder, subject)
 
 
 def signed(
-    folder: Path, name: str, by: ServingCertificate, extensions: Iterable[str] = ()
+    folder: Path, name: str, by: ServingCertificate, hosts: tuple[str, ...] = ()
 ) -> ServingCertificate:
-    """The same, signed by another."""
-    return _made(folder, name, extensions, ["-CA", str(by.cert), "-CAkey", str(by.key)])
+    """A certificate and its key, signed by another certificate."""
+    return _written(folder, Subject(name=name, hosts=hosts), by)
 
 
-def _made(
-    folder: Path, name: str, extensions: Iterable[str], more: Sequence[str] = ()
+def _written(
+    folder: Path, subject: Subject, by: ServingCertificate | None = None
 ) -> ServingCertificate:
-    pair = ServingCertificate(folder / f"{name}.crt", folder / f"{name}.key")
-    words = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
-    words += ["-nodes", "-subj", f"/CN={name}", "-out", str(pair.cert), "-keyout", str(pair.key)]
-    for extension in extensions:
-        words += ["-addext", extension]
-    subprocess.run([*words, *more], check=True, capture_output=True)
+    pair = ServingCertificate(folder / f"{subject.name}.crt", folder / f"{subject.name}.key")
+    write_pair(pair, subject, by)
     return pair

@@ -8,7 +8,7 @@ import numpy as np
 
 from stretto.api.wire.kinds import NODE, POD, POD_GROUP, PRIORITY_CLASS, Kind
 from stretto.state.cluster.cluster import Cluster, ClusterConfig
-from stretto.state.ingest.pods import Ingest
+from stretto.state.ingest.ingest import Ingest
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.rows.snapshot import Columns
 from stretto.stores.store import EventType, Record, WatchEvent

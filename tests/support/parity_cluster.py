@@ -4,9 +4,9 @@ import json
 from typing import Any
 
 from stretto.api import codec
+from stretto.api.kinds.table import kind_named
 from stretto.api.types.core import Node
 from stretto.api.types.pod import Pod
-from stretto.api.wire import kinds
 from stretto.api.wire.meta import Wire
 from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import PluginStatus
@@ -44,7 +44,7 @@ def pod(name: str = "p", on: str = "", **more: Any) -> Pod:
 def thing(kind: str, name: str, **body: Any) -> Wire:
     """Any other object, with its fields in wire spelling."""
     meta = {"name": name, "namespace": body.pop("namespace", "default"), **body.pop("meta", {})}
-    found = kinds.kind_named(kind)
+    found = kind_named(kind)
     if not found.namespaced:
         del meta["namespace"]
     return codec.decode(found, json.dumps({"metadata": meta, **body}).encode())

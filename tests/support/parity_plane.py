@@ -14,7 +14,7 @@ from stretto.framework.parity.decision import Decision
 from stretto.framework.parity.runtime import ParityRuntime
 from stretto.framework.parity.scheduler import ExactScheduler
 from stretto.framework.profile.profile import load_profile
-from stretto.plane import Step
+from stretto.plane.config import Step
 from stretto.state.ingest.whole_objects import CURES, read_object
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.store import Patch, Record, Store

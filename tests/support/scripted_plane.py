@@ -8,7 +8,8 @@ from stretto.api.wire.kinds import NODE, POD, POD_GROUP
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.framework.profile.profile import load_profile
-from stretto.plane import Plane, PlaneConfig, Step
+from stretto.plane.config import PlaneConfig, Step
+from stretto.plane.plane import Plane
 from stretto.state.queries.invariants import check_all, gangs_are_complete
 from stretto.state.rows.lifecycle import PodState
 from stretto.stores.embedded.memory import MemoryStore

@@ -11,7 +11,8 @@ from stretto.control.queues.config import QueueConfig, dispatcher_config
 from stretto.control.scheduler.loop import SchedulingLoop
 from stretto.framework.engine.runtime import Runtime
 from stretto.framework.profile.profile import load_profile
-from stretto.plane import Plane, PlaneConfig, Step
+from stretto.plane.config import PlaneConfig, Step
+from stretto.plane.plane import Plane, StepWork
 from stretto.state.work.claims import ConflictCause
 from stretto.stores.faulty.odds import FaultOdds
 from stretto.stores.faulty.store import FaultyStore
@@ -240,7 +241,7 @@ def test_every_pod_that_fits_is_placed_by_any_number_of_shards(shards: int) -> N
 def test_a_shard_that_died_loses_no_pod(harness: Harness) -> None:
     harness.submit(*[make_pod(f"p{n}") for n in range(5)])
     harness.plane.pump.poll(0.0)
-    harness.plane._absorb(0.0)
+    harness.plane.absorb(StepWork(0.0, moved=False))
     harness.plane.shards[0].accept(harness.plane.dispatcher.dispatch(0.0, [3])[0])
     harness.plane.restart_shard(0, 0.0)
     harness.settle()

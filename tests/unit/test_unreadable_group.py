@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from stretto.api.wire.kinds import KINDS, POD, POD_GROUP
+from stretto.api.kinds.table import all_kinds
+from stretto.api.wire.kinds import POD, POD_GROUP
 from stretto.control.reporting.reporter import ReportConfig
 from stretto.explain.story import story_of_objects
 from stretto.explain.why.sources.live import live_scene
@@ -68,7 +69,7 @@ def test_explain_says_the_same(harness: Harness) -> None:
 
 
 def test_so_does_the_story(harness: Harness) -> None:
-    records = [record for kind in KINDS for record in harness.store.list(kind).records]
+    records = [record for kind in all_kinds() for record in harness.store.list(kind).records]
     assert any(SAID in step.detail for step in story_of_objects(records, "a", "objects").steps)
 
 

@@ -1,7 +1,7 @@
-"""JSON to structs and back, with the path of what is wrong.
+"""JSON to structs and back, with the path of a malformed field in every error.
 
-An object stays the bytes it came in. A struct is a reading of it, and is never written back over
-it: a change is a ``set_fields`` or a patch on the bytes, so fields that we do not know survive.
+An object stays the bytes in which it arrived. A struct is a reading of it that is never written
+back over it: a change is a ``set_fields`` or a patch on the bytes, so unknown fields survive.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,8 +10,8 @@ from typing import Any, Final, TypeVar, cast
 
 import msgspec
 
-from stretto.api.types import cnr, core, godel, pod, storage, workload_groups, workloads
-from stretto.api.wire import kinds
+from stretto.api.kinds.table import TABLE
+from stretto.api.types.raw import MetadataOnly, RawObject
 from stretto.api.wire.kinds import Kind
 from stretto.api.wire.limits import measured
 from stretto.api.wire.meta import Wire
@@ -20,58 +20,38 @@ from stretto.base.errors import InputError
 
 _T = TypeVar("_T")
 
-STRUCTS: Final[dict[Kind, type[Wire]]] = {
-    kinds.POD: pod.Pod,
-    kinds.NODE: core.Node,
-    kinds.NAMESPACE: core.Namespace,
-    kinds.EVENT: core.Event,
-    kinds.BINDING: core.Binding,
-    kinds.SERVICE: core.Service,
-    kinds.CONFIG_MAP: core.ConfigMap,
-    kinds.REPLICATION_CONTROLLER: workloads.ReplicationController,
-    kinds.PERSISTENT_VOLUME_CLAIM: storage.PersistentVolumeClaim,
-    kinds.PERSISTENT_VOLUME: storage.PersistentVolume,
-    kinds.DEPLOYMENT: workloads.Deployment,
-    kinds.REPLICA_SET: workloads.ReplicaSet,
-    kinds.STATEFUL_SET: workloads.StatefulSet,
-    kinds.DAEMON_SET: workloads.DaemonSet,
-    kinds.JOB: workloads.Job,
-    kinds.LEASE: core.Lease,
-    kinds.POD_DISRUPTION_BUDGET: core.PodDisruptionBudget,
-    kinds.PRIORITY_CLASS: core.PriorityClass,
-    kinds.STORAGE_CLASS: storage.StorageClass,
-    kinds.CSI_NODE: storage.CsiNode,
-    kinds.CSI_DRIVER: storage.CsiDriver,
-    kinds.CSI_STORAGE_CAPACITY: storage.CsiStorageCapacity,
-    kinds.VOLUME_ATTACHMENT: storage.VolumeAttachment,
-    kinds.WORKLOAD_POD_GROUP: workload_groups.WorkloadPodGroup,
-    kinds.POD_GROUP: godel.PodGroup,
-    kinds.SCHEDULER: godel.Scheduler,
-    kinds.MOVEMENT: godel.Movement,
-    kinds.RESERVATION: godel.Reservation,
-    kinds.QUEUE: godel.Queue,
-    kinds.CUSTOM_NODE_RESOURCE: cnr.CustomNodeResource,
-    kinds.NM_NODE: cnr.NmNode,
-}
-"""Which struct reads which kind."""
-
-_KINDS: Final = {struct: kind for kind, struct in STRUCTS.items()}
 _MEMBERS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ITEMS: Final = msgspec.json.Decoder(list[msgspec.Raw])
 
 Path = tuple[str | int, ...]
 
 
-def decode(kind: Kind, body: bytes) -> Wire:
-    """An object of ``kind`` from its JSON; what is malformed is refused with its path."""
-    return decode_as(STRUCTS[kind], body)
+def decode(kind: Kind, body: bytes, where: str = "") -> Wire:
+    """An object of ``kind`` from its JSON; a ``RawObject`` where the kind has no struct.
+
+    Raises:
+        InputError: the JSON is malformed; the message names the path.
+    """
+    struct = TABLE.struct(kind)
+    if struct is not None:
+        return decode_as(struct, body, where)
+    head = decode_as(MetadataOnly, body, where or kind.kind.lower())
+    return RawObject(kind, head.metadata, body)
+
+
+def struct_of(kind: Kind) -> type[Wire]:
+    """The struct that ``decode`` returns for a kind."""
+    return TABLE.struct(kind) or RawObject
 
 
 def decode_as(struct: type[_T], body: bytes, where: str = "") -> _T:
     """Any struct of ``api`` from its JSON.
 
-    ``where`` names the object in a refusal; empty takes the object's own kind and name.
+    ``where`` names the object in an error; empty stands for the name of the struct.
     Members that are null count as absent, as in Kubernetes.
+
+    Raises:
+        InputError: the JSON is malformed; the message names the path.
     """
     measured(body, where or _kind_word(struct))
     try:
@@ -83,7 +63,7 @@ def decode_as(struct: type[_T], body: bytes, where: str = "") -> _T:
 
 
 def _decode_without_nulls(struct: type[_T], body: bytes, where: str) -> _T:
-    """The second try, on a copy without null members."""
+    """A second attempt, on a copy without null members."""
     try:
         return msgspec.convert(without_nulls(parse(body, where)), struct)
     except msgspec.ValidationError as error:
@@ -92,19 +72,21 @@ def _decode_without_nulls(struct: type[_T], body: bytes, where: str) -> _T:
 
 @cache
 def _decoder(struct: Any) -> msgspec.json.Decoder[Any]:
-    """Decoders are made once for each struct."""
+    """The decoder of a struct, made once."""
     return msgspec.json.Decoder(struct)
 
 
 def _kind_word(struct: type[Any]) -> str:
-    """What a refusal calls an object of this struct."""
+    """The name of an object of this struct in errors."""
     return struct.__name__.lower()
 
 
 def encode(item: Wire) -> bytes:
-    """A struct as JSON, with ``apiVersion`` and ``kind`` in front where it is a whole object."""
+    """A struct as JSON; a whole object begins with ``apiVersion`` and ``kind``."""
+    if isinstance(item, RawObject):
+        return item.body
     body = msgspec.json.encode(item)
-    kind = _KINDS.get(type(item))
+    kind = TABLE.of_struct(type(item))
     if kind is None:
         return body
     head = f'{{"apiVersion":"{kind.api_version}","kind":"{kind.kind}"'.encode()
@@ -112,15 +94,24 @@ def encode(item: Wire) -> bytes:
 
 
 def kind_of_struct(item: Wire) -> Kind:
-    """The kind of a whole object."""
-    return _KINDS[type(item)]
+    """The kind of a whole object.
+
+    Raises:
+        KeyError: the struct is a part of an object.
+    """
+    if isinstance(item, RawObject):
+        return item.of
+    kind = TABLE.of_struct(type(item))
+    if kind is None:
+        raise KeyError(type(item).__name__)
+    return kind
 
 
 # ---------------------------------------------------------------- raw objects
 
 
 def parse(body: bytes, where: str) -> Any:
-    """Untyped JSON, measured first."""
+    """Untyped JSON, after a check of its size and depth."""
     try:
         return msgspec.json.decode(measured(body, where))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -131,7 +122,7 @@ def parse_object(body: bytes, where: str) -> dict[str, Any]:
     """Untyped JSON that must be an object."""
     found = parse(body, where)
     if not isinstance(found, dict):
-        raise InputError(where, found, "a JSON object", "begin it with { and end it with }")
+        raise InputError(where, found, "a JSON object", "begin with { and end with }")
     return found
 
 
@@ -145,10 +136,10 @@ def without_nulls(value: Any) -> Any:
 
 
 def set_fields(body: bytes, fields: Mapping[Path, Any]) -> bytes:
-    """``body`` with fields set, each named by its path; None removes one.
+    """``body`` with fields set, each named by its path; None removes a field.
 
-    Everything beside the paths is copied byte by byte: order, unknown fields and the spelling of
-    numbers survive. Missing objects on a path are made; a list index must exist.
+    Everything outside the paths is copied byte by byte: order, unknown fields and the spelling of
+    numbers survive. Missing objects on a path are created; a list index must exist.
     """
     if not fields:
         return body
@@ -173,7 +164,7 @@ def set_fields(body: bytes, fields: Mapping[Path, Any]) -> bytes:
 
 
 def _set_items(body: bytes, below: Mapping[int, Mapping[Path, Any]]) -> bytes:
-    """``set_fields`` on a list: its items are named by their index."""
+    """``set_fields`` on a list, whose items are named by their index."""
     try:
         items: list[msgspec.Raw] = _ITEMS.decode(body)
         for index, inner in below.items():
@@ -185,7 +176,7 @@ def _set_items(body: bytes, below: Mapping[int, Mapping[Path, Any]]) -> bytes:
 
 
 def _members(body: bytes, fields: Mapping[Path, Any]) -> dict[str, msgspec.Raw]:
-    """The members of an object, each as raw JSON; null counts as an empty object."""
+    """The members of an object as raw JSON; null counts as an empty object."""
     try:
         return _MEMBERS.decode(body) if body != b"null" else {}
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

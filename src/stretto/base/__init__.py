@@ -1,5 +1,5 @@
 """Generic building blocks: clocks, seeded randomness, the error tree, state machines, registries.
 
-Nothing here knows about scheduling, imports another part of Stretto or does I/O, except that
+This package knows nothing about scheduling, imports no other part of Stretto and does no I/O; only
 `clock` reads the time.
 """

@@ -1,4 +1,4 @@
-"""Arrays: what NumPy can do and does slowly at the sizes of a batch."""
+"""Array helpers that are faster than NumPy's own functions at batch sizes."""
 
 from typing import Final, TypeVar
 
@@ -8,11 +8,11 @@ import numpy.typing as npt
 Number = TypeVar("Number", bound=np.integer)
 
 WORTHWHILE: Final = 8
-"""Things of one sort in a row from which lists and columns are quicker than one by one."""
+"""Batch size from which columnar processing is faster than one item at a time."""
 
 
 def distinct(values: npt.NDArray[Number]) -> npt.NDArray[Number]:
-    """The values, ascending, each once: ``np.unique`` by sorting, at a tenth of its price."""
+    """Return the distinct values, ascending; ten times faster than ``np.unique``."""
     ascending = np.sort(values)
     first = np.empty(len(ascending), np.bool_)
     first[:1] = True

@@ -1,8 +1,8 @@
-"""Time as an argument: the only file that touches the machine's clock.
+"""Time as a dependency: the only module that reads the machine's clock.
 
-Two kinds of time, never mixed: `now` is the wall clock, which may jump, and is for display and
-for fields that people read; `monotonic` never goes back and is what every duration, lease and
-deadline is made of. Code that takes a `Clock` runs unchanged in a simulator.
+There are two kinds of time, and code never mixes them. `now` is the wall clock; it may jump and
+serves display and human-readable fields. `monotonic` never goes back and serves every duration,
+lease and deadline. Code that takes a `Clock` runs unchanged in a simulator.
 """
 
 import time
@@ -13,43 +13,43 @@ from stretto.base.errors import InputError
 
 
 class Clock(Protocol):
-    """What tells the time."""
+    """Source of time."""
 
     def now(self) -> float:
-        """Seconds since the epoch by the wall clock: for display only; it may jump."""
+        """Wall-clock seconds since the epoch; for display only, because it may jump."""
         ...
 
     def monotonic(self) -> float:
-        """Seconds since some fixed point; never goes back. For every duration."""
+        """Seconds since a fixed point; never goes back. For every duration."""
         ...
 
     def sleep(self, seconds: float) -> None:
-        """Wait; a duration of 0 or less returns at once."""
+        """Sleep; a duration of 0 or less returns at once."""
         ...
 
 
 class WallClock:
-    """The machine's own clock."""
+    """The machine's clock."""
 
     def now(self) -> float:
         """Seconds since the epoch."""
         return time.time()
 
     def monotonic(self) -> float:
-        """Seconds since some fixed point, at the best resolution that the machine has."""
+        """Seconds since a fixed point, at the best resolution of the machine."""
         return time.perf_counter()
 
     def sleep(self, seconds: float) -> None:
-        """Give the processor away for a while."""
+        """Block the thread for a duration."""
         if seconds > 0:
             time.sleep(seconds)
 
 
 class ManualClock:
-    """A clock that moves only when it is told to: virtual time, and tests.
+    """A clock that moves only by explicit calls: for virtual time and tests.
 
-    The wall starts where the monotonic clock does and runs along; `jump_wall` moves it alone,
-    as an administrator or a time server would.
+    The wall clock starts at the monotonic time and advances with it; `jump_wall` moves it alone, as
+    an administrator or NTP would.
     """
 
     def __init__(self, start: float = 0.0) -> None:
@@ -57,7 +57,7 @@ class ManualClock:
         self._wall_offset = 0.0
 
     def now(self) -> float:
-        """The wall: monotonic time and all jumps so far."""
+        """Monotonic time plus all wall-clock jumps so far."""
         return self._monotonic + self._wall_offset
 
     def monotonic(self) -> float:
@@ -65,19 +65,19 @@ class ManualClock:
         return self._monotonic
 
     def sleep(self, seconds: float) -> None:
-        """Virtual time passes at once."""
+        """Advance virtual time by the duration, without blocking."""
         self.advance(max(0.0, seconds))
 
     def advance(self, seconds: float) -> None:
-        """Let time pass.
+        """Advance the time.
 
         Raises:
-            ValueError: time was asked to go back.
+            ValueError: the duration is negative.
         """
         self.set(self._monotonic + seconds)
 
     def set(self, t: float) -> None:
-        """Go on to a point of monotonic time.
+        """Move to a point of monotonic time.
 
         Raises:
             ValueError: the point lies in the past.
@@ -87,12 +87,12 @@ class ManualClock:
         self._monotonic = t
 
     def jump_wall(self, seconds: float) -> None:
-        """Move the wall clock alone, forwards or backwards; durations must not notice."""
+        """Move the wall clock alone, forwards or backwards; durations must not change."""
         self._wall_offset += seconds
 
 
 def timestamp(seconds: float) -> str:
-    """Seconds since the epoch as Kubernetes writes them: RFC 3339 in UTC, microseconds if any.
+    """Format seconds since the epoch like Kubernetes: RFC 3339 in UTC, microseconds if any.
 
     >>> timestamp(0)
     '1970-01-01T00:00:00Z'
@@ -103,10 +103,10 @@ def timestamp(seconds: float) -> str:
 
 
 def parse_timestamp(text: str, where: str = "timestamp") -> float:
-    """Seconds since the epoch of an RFC 3339 text; any offset, any number of decimals.
+    """Parse an RFC 3339 time into seconds since the epoch; any offset, any number of decimals.
 
     Raises:
-        InputError: the text is no such time, or names no offset.
+        InputError: the text is not such a time, or has no offset.
 
     >>> parse_timestamp("1970-01-01T01:00:00+01:00")
     0.0

@@ -1,72 +1,72 @@
-"""Python's collector of cyclic garbage, for a process that holds a cluster.
+"""Settings of Python's cyclic garbage collector for a process that holds a cluster.
 
-Rows, records and heads hold no cycles and are not even looked at, but units, tags and tuples on
-their way are: with Python's own thresholds a busy scheduler spends a tenth of its time on looking
-through them in vain, and a look through everything stops it for a tenth of a second.
+Rows, records and heads contain no cycles and are not tracked, but units, tags and tuples are. With
+Python's default thresholds a busy scheduler spends a tenth of its time on collections that free
+nothing, and a full collection pauses it for a tenth of a second.
 """
 
 import gc
 from typing import Final, Self
 
 YOUNG: Final = 50_000
-"""New objects after which the young are looked through; Python's own number is 700."""
+"""New objects per collection of the young generation; Python's default is 700."""
 MIDDLE: Final = 20
-"""Looks through the young after which the middle ones are looked through."""
+"""Young collections per collection of the middle generation."""
 OLD: Final = 50
-"""Looks through the middle ones after which all are, if there are enough new ones."""
+"""Middle collections per full collection, if enough objects are new."""
 SPARED: Final = 1_000_000
-"""New objects that are worth a look through everything once there is nothing else to do."""
+"""New objects that justify a full collection when the loop is idle."""
 LIMIT: Final = 20 * SPARED
-"""New objects after which everything is looked through, whatever waits."""
+"""New objects that force a full collection even under load."""
 
 
 def set_thresholds() -> None:
-    """Set the thresholds of this process; for programs, which own theirs, not for libraries."""
+    """Set the thresholds of this process; only programs call this, libraries do not."""
     gc.set_threshold(YOUNG, MIDDLE, OLD)
 
 
 def settle() -> None:
-    """What is there now stays: collect once, then leave it out of all later looks."""
+    """Collect once, then exclude all live objects from later collections."""
     gc.collect()
     gc.freeze()
 
 
 class Pace:
-    """While entered, no look stops a loop that answers within milliseconds.
+    """Context manager: defer collections that would pause a loop with millisecond deadlines.
 
-    A look through 50,000 young objects takes 30 ms. So they are put by unseen, which takes no time,
-    and a loop that has nothing to do looks through everything once there is enough of it. What has
-    no cycles, nearly all, is freed at once as ever.
+    A collection of 50,000 young objects takes 30 ms. Instead, young objects are frozen, which takes
+    no time, and an idle loop runs a full collection once enough objects are new. Reference counting
+    still frees acyclic objects, nearly all of them, at once.
     """
 
     def __init__(self, spared: int = SPARED) -> None:
-        """Put by until there are ``spared`` new objects and a moment to look through them."""
+        """Defer until ``spared`` new objects exist and the loop is idle."""
         self._spared = spared
         self._new = 0
 
     def __enter__(self) -> Self:
-        """Begin."""
+        """Start deferring."""
         gc.callbacks.append(self._put_by)
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Leave the rest to the looks that Python takes by itself."""
+        """Stop deferring; Python's own collections take over."""
         gc.callbacks.remove(self._put_by)
         gc.unfreeze()
 
     def spare(self, *, idle: bool) -> None:
-        """Called once a round of the loop: look through everything if it is time for that."""
+        """Run a full collection if one is due; the loop calls this once per round."""
         if self._new >= (self._spared if idle else LIMIT):
             self.catch_up()
 
     def catch_up(self) -> None:
-        """Look through everything now."""
+        """Run a full collection now."""
         self._new = 0
         gc.unfreeze()
         settle()
 
     def _put_by(self, phase: str, about: dict[str, int]) -> None:
-        """What is frozen when a look begins is not looked at."""
+        """Freeze the young generation when a collection starts, so that the collection skips it."""
         if phase == "start" and about["generation"] == 0:
             self._new += gc.get_count()[0]
             gc.freeze()

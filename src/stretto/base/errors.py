@@ -1,23 +1,24 @@
-"""The errors of Stretto, one tree, and the exit codes they end a command with.
+"""The error hierarchy of Stretto, and the exit code of each class.
 
-An error carries fields and builds its message from them, so that a caller reads the fields
-and a person reads the sentence: what, where, what was expected, what to do. A verdict on a pod
+An error carries fields and builds its message from them, so that a program reads the fields and a
+person reads the sentence: what, where, what was expected, what to do. A scheduling verdict on a pod
 is never an error; errors are for bad input, I/O and bugs.
 
-    StrettoError                      1  something went wrong
-    ├── InputError                    2  a file, a field or an option cannot be used
-    ├── UnknownNameError              2  no such policy, plugin, kind, ... (names the nearest)
+    StrettoError                      1  any other failure
+    ├── InputError                    2  a file, a field or an option is invalid
+    ├── UnknownNameError              2  no such policy, plugin, CRD, ... (suggests the nearest)
+    ├── MissingExtraError             2  an optional dependency is not installed
     ├── DoesNotFitError               3  pods do not fit, and all were required to
-    ├── TimeoutExpiredError           4  it took longer than was allowed
-    ├── NotAllowedError               5  permission or admission said no
+    ├── TimeoutExpiredError           4  the time limit was exceeded
+    ├── NotAllowedError               5  permission or admission refused the request
     ├── NotFoundError                 6  no such object: pod, node, run
-    ├── ConflictError                 7  somebody else changed it first
+    ├── ConflictError                 7  another client changed the object first
     ├── UnreachableError              8  the server does not answer
-    ├── CheckFailedError              9  a check that was asked for did not hold
-    │   └── InvariantBrokenError      9  a law of the scheduler is broken: a bug
-    ├── TooOldError                   1  watch history is gone: list again
-    ├── WentBackError                 1  the store shows older versions than before: begin anew
-    └── InvalidTransitionError        1  a state machine was asked for a move it does not have
+    ├── CheckFailedError              9  a requested check failed
+    │   └── InvariantBrokenError      9  an invariant of the scheduler is broken: a bug
+    ├── TooOldError                   1  the watch history is truncated: list again
+    ├── WentBackError                 1  the store returns older versions than before: restart
+    └── InvalidTransitionError        1  a state machine has no such transition
 """
 
 import difflib
@@ -27,13 +28,13 @@ from typing import ClassVar
 
 
 class ExitCode(IntEnum):
-    """What a command ends with."""
+    """Exit code of a command."""
 
     OK = 0
     ERROR = 1
-    #: Wrong usage or bad input, a missing or unreadable file included.
+    #: Wrong usage or bad input, including a missing or unreadable file.
     USAGE = 2
-    #: Pods do not fit, where all of them were required to.
+    #: Pods do not fit, and all of them were required to.
     DOES_NOT_FIT = 3
     TIMEOUT = 4
     NOT_ALLOWED = 5
@@ -43,25 +44,26 @@ class ExitCode(IntEnum):
     #: The server does not answer.
     UNREACHABLE = 8
     CHECK_FAILED = 9
-    #: Ctrl-C: what 128 + SIGINT is in every shell. A partial report is kept.
+    #: Ctrl-C: 128 + SIGINT, as in every shell. A partial report is written.
     INTERRUPTED = 130
 
 
-#: A value quoted in a message is cut here, so that a binary file does not fill the screen.
+#: A value quoted in a message is truncated to this length, so that a binary file does not fill the
+#: screen.
 QUOTED_CHARS = 60
 
 
 class StrettoError(Exception):
-    """The root: every error that Stretto raises on purpose.
+    """The base class: every error that Stretto raises on purpose.
 
-    The fields of an error are its `args` too, so that it crosses the border of a process.
+    The fields of an error are also its `args`, so that it can be pickled between processes.
     """
 
     exit_code: ClassVar[ExitCode] = ExitCode.ERROR
 
 
 class InputError(StrettoError):
-    """Something given to us cannot be used as it is."""
+    """An input value is invalid."""
 
     exit_code = ExitCode.USAGE
 
@@ -69,11 +71,11 @@ class InputError(StrettoError):
         super().__init__(where, value, expected, hint)
         #: File, line and column; or the path of the field; or the option.
         self.where = where
-        #: What was found there; None where there was nothing.
+        #: The value found; None if there was none.
         self.value = value
-        #: What would have been right.
+        #: The valid form.
         self.expected = expected
-        #: What to do about it.
+        #: How to fix it.
         self.hint = hint
 
     def __str__(self) -> str:
@@ -82,21 +84,21 @@ class InputError(StrettoError):
 
 
 class UnknownNameError(StrettoError):
-    """A name that is in no table: the nearest known ones are named."""
+    """A name that no table contains; the message suggests the nearest known names."""
 
     exit_code = ExitCode.USAGE
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         self.known: tuple[str, ...] = tuple(sorted(known))
         super().__init__(kind, name, self.known)
-        #: What sort of thing was named: "policy", "plugin", ...
+        #: Category of the name: "policy", "plugin", ...
         self.kind = kind
-        #: The name that nobody knows.
+        #: The unknown name.
         self.name = name
 
     @property
     def nearest(self) -> tuple[str, ...]:
-        """Up to three known names that look like it, the best first."""
+        """Up to three similar known names, the best match first."""
         folded = {name.casefold(): name for name in self.known}
         found = difflib.get_close_matches(self.name.casefold(), folded, n=3, cutoff=0.6)
         return tuple(folded[name] for name in found)
@@ -108,18 +110,37 @@ class UnknownNameError(StrettoError):
         return f"{text}; known: {', '.join(self.known) or 'none'}"
 
 
+class MissingExtraError(StrettoError):
+    """An optional dependency is missing: the extra that installs it is named."""
+
+    exit_code = ExitCode.USAGE
+
+    def __init__(self, what: str, extra: str, hint: str = "") -> None:
+        super().__init__(what, extra, hint)
+        #: What needs it: a command, an option, a tier.
+        self.what = what
+        #: Name of the extra in pyproject.toml.
+        self.extra = extra
+        #: What to do instead.
+        self.hint = hint
+
+    def __str__(self) -> str:
+        text = f"{self.what} needs the extra {self.extra}: pip install 'stretto[{self.extra}]'"
+        return with_hint(text, self.hint)
+
+
 class _ReasonError(StrettoError):
-    """The common shape of the errors below: what, why, and what to do."""
+    """Common fields of the errors below: what, why, and how to fix it."""
 
     _verb: ClassVar[str] = ""
 
     def __init__(self, what: str, reason: str = "", hint: str = "") -> None:
         super().__init__(what, reason, hint)
-        #: The thing or the action that it is about.
+        #: The object or action that failed.
         self.what = what
-        #: Why, in words; empty where the class says it all.
+        #: Why it failed; empty if the class is explanation enough.
         self.reason = reason
-        #: What to do about it.
+        #: How to fix it.
         self.hint = hint
 
     def __str__(self) -> str:
@@ -128,21 +149,21 @@ class _ReasonError(StrettoError):
 
 
 class DoesNotFitError(_ReasonError):
-    """Pods are left that fit nowhere, and the caller required all of them to be placed."""
+    """Some pods fit on no node, and the caller required all of them to be placed."""
 
     exit_code = ExitCode.DOES_NOT_FIT
     _verb = "cannot be placed"
 
 
 class TimeoutExpiredError(_ReasonError):
-    """It took longer than was allowed."""
+    """The time limit was exceeded."""
 
     exit_code = ExitCode.TIMEOUT
     _verb = "took too long"
 
 
 class NotAllowedError(_ReasonError):
-    """Permission, admission or a profile's rule said no; trying again will not help."""
+    """Permission, admission or a profile's rule refused the request; a retry does not help."""
 
     exit_code = ExitCode.NOT_ALLOWED
     _verb = "is not allowed"
@@ -156,7 +177,7 @@ class NotFoundError(_ReasonError):
 
 
 class ConflictError(_ReasonError):
-    """Somebody else changed it first: read it again, then decide again."""
+    """Another client changed the object first: read it again, then decide again."""
 
     exit_code = ExitCode.CONFLICT
     _verb = "was changed by somebody else"
@@ -170,26 +191,26 @@ class UnreachableError(_ReasonError):
 
 
 class CheckFailedError(_ReasonError):
-    """A check that was asked for did not hold."""
+    """A requested check failed."""
 
     exit_code = ExitCode.CHECK_FAILED
     _verb = "does not hold"
 
 
 class InvariantBrokenError(CheckFailedError):
-    """A law of the scheduler is broken: never the user's fault, always a bug."""
+    """An invariant of the scheduler is broken: always a bug, never a user error."""
 
     _verb = "is broken"
 
 
 class TooOldError(StrettoError):
-    """The history that a watch asks for is gone: list afresh, then watch from there."""
+    """The history that a watch needs is no longer available: list again, then watch from there."""
 
     def __init__(self, asked: str, oldest: str) -> None:
         super().__init__(asked, oldest)
-        #: The resourceVersion that was asked for.
+        #: The requested resourceVersion.
         self.asked = asked
-        #: The oldest one that a watch can still start from.
+        #: The oldest resourceVersion that a watch can start from.
         self.oldest = oldest
 
     def __str__(self) -> str:
@@ -200,24 +221,24 @@ class TooOldError(StrettoError):
 
 
 class WentBackError(StrettoError):
-    """A store shows older versions than it showed before, and goes on doing so.
+    """A store keeps returning older versions than it returned before.
 
-    Whoever has followed it begins anew with a fresh list.
+    Followers must restart from a fresh list.
     """
 
 
 class InvalidTransitionError(StrettoError):
-    """A state machine was asked for a move that its table does not have."""
+    """A state machine has no transition for an event in its current state."""
 
     def __init__(self, machine: str, state: Enum, event: Enum, allowed: Sequence[Enum]) -> None:
         super().__init__(machine, state, event, tuple(allowed))
-        #: The table's name.
+        #: Name of the machine.
         self.machine = machine
-        #: Where it stood.
+        #: The current state.
         self.state = state
-        #: What happened.
+        #: The event.
         self.event = event
-        #: What may happen there.
+        #: The events allowed in this state.
         self.allowed = tuple(allowed)
 
     def __str__(self) -> str:
@@ -226,7 +247,7 @@ class InvalidTransitionError(StrettoError):
 
 
 def quoted(value: object) -> str:
-    """A value as it is shown in a message: quoted, and cut where it is long.
+    """Format a value for a message: its repr, truncated if long.
 
     >>> quoted("gpu")
     "'gpu'"
@@ -236,7 +257,7 @@ def quoted(value: object) -> str:
 
 
 def with_hint(text: str, hint: str) -> str:
-    """A sentence with what to do about it behind, where there is something to do.
+    """Append a hint to a sentence, if there is one.
 
     >>> with_hint("no space left", "free some")
     'no space left; free some'

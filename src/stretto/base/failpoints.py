@@ -1,8 +1,8 @@
 """Named points at which a fault simulator may stop a component.
 
-A component calls its ``Failpoint`` at each place where a crash leaves something half done. In
-production the call does nothing; a simulation passes a function that counts the visits and, when
-its seed says so, raises ``Crash``: the component is then dropped and a new one must recover.
+A component calls its ``Failpoint`` at each place where a crash leaves an operation half done. In
+production the call does nothing. A simulation passes a function that counts the calls and raises
+``Crash`` as its seed dictates: the component is then dropped and a new one must recover.
 """
 
 from collections.abc import Callable
@@ -12,8 +12,8 @@ Failpoint = Callable[[str], None]
 
 
 class Crash(BaseException):
-    """A simulated crash; no ``Exception``, so that no handler of ours survives it by accident."""
+    """A simulated crash; not an ``Exception``, so that no handler catches it by accident."""
 
 
 def no_failpoint(name: str) -> None:
-    """Production: nothing happens here."""
+    """Do nothing: the failpoint of production."""

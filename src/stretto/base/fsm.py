@@ -1,8 +1,8 @@
-"""State machines as one literal table, which checks, steps and draws itself.
+"""State machines as one literal table, with validation, stepping and diagrams.
 
-A lifecycle that is spread over `if`s cannot be read, drawn or stepped in bulk. Here it is a
-dictionary (state, event) → state. From it come the single step, the dense matrix by which a
-column of a million states is stepped at once, and the diagram in the documentation.
+A lifecycle that is spread over `if` statements cannot be read, drawn or stepped in bulk. Here it is
+a dictionary (state, event) → state. The single step, the dense matrix that steps a column of a
+million states at once, and the diagram in the documentation are all derived from it.
 """
 
 from collections.abc import Mapping, Set
@@ -15,30 +15,30 @@ from stretto.base.errors import InvalidTransitionError
 S = TypeVar("S", bound=Enum)
 E = TypeVar("E", bound=Enum)
 
-#: What `TransitionTable.matrix` holds where a move is not allowed.
+#: Entry of `TransitionTable.matrix` for a transition that is not allowed.
 NOT_ALLOWED = -1
 
 
 @dataclass(frozen=True)
 class TransitionTable(Generic[S, E]):
-    """One machine: immutable, checked when it is made.
+    """One state machine: immutable, validated on construction.
 
     Raises:
-        ValueError: a state cannot be reached, or has no way out though it is not final, or a
-            final state has one, or an event appears in no move.
+        ValueError: a state is unreachable, or is not final and has no transition out, or is
+            final and has one, or an event appears in no transition.
     """
 
-    #: What the machine is called in messages and diagrams.
+    #: Name of the machine in messages and diagrams.
     name: str
-    #: All states, in the order of the matrix' rows.
+    #: All states, in the order of the matrix rows.
     states: type[S]
-    #: All events, in the order of the matrix' columns.
+    #: All events, in the order of the matrix columns.
     events: type[E]
-    #: The moves; what is not here is not allowed.
+    #: The allowed transitions.
     transitions: Mapping[tuple[S, E], S]
-    #: Where a new one starts.
+    #: The initial state.
     initial: S
-    #: Where it ends: no way out.
+    #: The final states, which have no transition out.
     final: Set[S] = field(default_factory=frozenset)
 
     def __post_init__(self) -> None:
@@ -58,7 +58,7 @@ class TransitionTable(Generic[S, E]):
         """The state after an event.
 
         Raises:
-            InvalidTransitionError: the table has no such move.
+            InvalidTransitionError: the table has no such transition.
         """
         after = self.transitions.get((state, event))
         if after is None:
@@ -66,13 +66,13 @@ class TransitionTable(Generic[S, E]):
         return after
 
     def allowed(self, state: S) -> tuple[E, ...]:
-        """The events that may happen in a state, in the order of the enum."""
+        """The events that are allowed in a state, in the order of the enum."""
         return tuple(event for event in self.events if (state, event) in self.transitions)
 
     def matrix(self) -> list[list[int]]:
         """The next state's ordinal by [state's ordinal][event's ordinal], -1 = not allowed.
 
-        Ordinals count members from 0 in the order of the enum, whatever their values are.
+        Ordinals count members from 0 in the order of the enum, independent of their values.
         """
         ordinal = {state: index for index, state in enumerate(self.states)}
         return [
@@ -81,7 +81,7 @@ class TransitionTable(Generic[S, E]):
         ]
 
     def mermaid(self) -> str:
-        """The machine as a Mermaid state diagram, the same text every time."""
+        """The machine as a Mermaid state diagram; deterministic."""
         labels: dict[tuple[S, S], list[str]] = {}
         for state in self.states:
             for event in self.allowed(state):

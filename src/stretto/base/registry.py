@@ -1,7 +1,7 @@
-"""Names to things, as one literal table: no registration by import, no doubles.
+"""Lookup of names in one literal table: no registration at import, no duplicates.
 
-What a user may name (a plugin, a policy, a tie rule, a store) is a dictionary that can be read
-in one place. A name that is not in it is answered with the nearest that is.
+Everything that a user may name (a plugin, a policy, a tie rule, a store) is a dictionary that can
+be read in one place. The error for an unknown name suggests the nearest known one.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,10 +14,10 @@ T = TypeVar("T")
 
 
 class Registry(Generic[T]):
-    """An immutable table of named things of one kind."""
+    """An immutable table of named objects of one category."""
 
     def __init__(self, kind: str, table: Mapping[str, T]) -> None:
-        #: What its things are called in messages: "plugin", "policy", ...
+        #: Name of the category in messages: "plugin", "policy", ...
         self.kind = kind
         self._table = MappingProxyType(dict(table))
 
@@ -31,10 +31,10 @@ class Registry(Generic[T]):
         return len(self._table)
 
     def get(self, name: str) -> T:
-        """The thing of that name.
+        """The object with this name.
 
         Raises:
-            UnknownNameError: there is none; the error names the nearest.
+            UnknownNameError: no such name; the error suggests the nearest.
         """
         try:
             return self._table[name]
@@ -46,14 +46,14 @@ class Registry(Generic[T]):
         return tuple(self._table)
 
     def items(self) -> tuple[tuple[str, T], ...]:
-        """All names with their things, in the order of the table."""
+        """All names with their objects, in the order of the table."""
         return tuple(self._table.items())
 
     def merged(self, more: Mapping[str, T]) -> "Registry[T]":
-        """This table and another one: how plugins from outside come in.
+        """This table plus another one: how third-party plugins are added.
 
         Raises:
-            ValueError: a name is in both; nobody silently replaces another's.
+            ValueError: a name is in both tables; nothing is replaced silently.
         """
         doubles = sorted(set(self._table) & set(more))
         if doubles:

@@ -1,8 +1,8 @@
-"""Chance as an argument: seeded, split by name, the same under any PYTHONHASHSEED.
+"""Randomness as a dependency: seeded, split by name, independent of PYTHONHASHSEED.
 
-One seed draws a whole run. Each part takes a child stream by name, so that a part that draws
-more often does not shift what the others see. Child seeds come from a stable hash of the
-parent's seed and the names, never from Python's `hash()`.
+One seed determines a whole run. Each component takes a child stream by name, so that a component
+that draws more often does not change the others' streams. Child seeds come from a stable hash of
+the parent's seed and the names, never from Python's `hash()`.
 """
 
 import hashlib
@@ -12,17 +12,17 @@ from collections.abc import MutableSequence, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    # NumPy costs 100 ms to import, and most commands need only the plain stream.
+    # NumPy takes 100 ms to import, and most commands need only the plain stream.
     import numpy as np
 
 T = TypeVar("T")
 
 
 class Rng:
-    """One stream of chance."""
+    """One random stream."""
 
     def __init__(self, seed: int) -> None:
-        #: What this stream is made from: the same seed, the same stream.
+        #: The seed: equal seeds give equal streams.
         self.seed = seed
         self._random = random.Random(seed)
 
@@ -30,13 +30,13 @@ class Rng:
         return f"Rng({self.seed})"
 
     def child(self, *names: str | int) -> "Rng":
-        """An independent stream, named by its place; asking for it draws nothing from this one."""
+        """An independent stream, identified by its names; draws nothing from this stream."""
         path = "\x1f".join(f"{type(name).__name__}:{name}" for name in names)
         digest = hashlib.blake2b(f"{self.seed}\x1e{path}".encode(), digest_size=8)
         return Rng(int.from_bytes(digest.digest(), "big"))
 
     def numpy(self) -> "np.random.Generator":
-        """A NumPy generator (PCG64) of its own, started from this stream's seed."""
+        """A separate NumPy generator (PCG64), seeded from this stream's seed."""
         import numpy as np
 
         return np.random.Generator(np.random.PCG64(self.seed % (1 << 64)))
@@ -46,17 +46,17 @@ class Rng:
         return self._random.random()
 
     def randint(self, low: int, high: int) -> int:
-        """A whole number from low to high, both included."""
+        """An integer from low to high, both included."""
         return self._random.randint(low, high)
 
     def choice(self, items: Sequence[T]) -> T:
-        """One of the items, each as likely as the other."""
+        """One of the items, with equal probability."""
         return self._random.choice(items)
 
     def shuffle(self, items: MutableSequence[T]) -> None:
-        """Put a list into random order, in place."""
+        """Shuffle a list in place."""
         self._random.shuffle(items)
 
     def uid(self) -> str:
-        """An identity in the shape of a random UUID."""
+        """A random UUID."""
         return str(uuid.UUID(int=self._random.getrandbits(128), version=4))

@@ -1,4 +1,4 @@
-"""Many named tuples at once, from columns: without a call of Python for each."""
+"""Bulk creation of named tuples from columns, without a Python call per tuple."""
 
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -8,7 +8,7 @@ _T = TypeVar("_T", bound=tuple[object, ...])
 
 
 def named_tuples(kind: type[_T], *columns: Iterable[object]) -> Iterator[_T]:
-    """Named tuples of a kind from its fields by columns, as long as the shortest of them.
+    """Named tuples of one type from one column per field; as many as the shortest column.
 
     Every field needs its column: defaults are not filled in.
     """

@@ -17,7 +17,7 @@ from stretto.cli import options
 from stretto.cli.options import CommandContext
 
 if TYPE_CHECKING:
-    from stretto.sim.history.sandbox import SandboxState
+    from stretto.plane.copy import StoreState
     from stretto.stores.store import Store
 
 PATIENCE: Final = 6.0
@@ -118,7 +118,7 @@ class ClusterContents(NamedTuple):
     """Contents of a cluster."""
 
     #: Its objects, with the rules of its scheduler.
-    state: "SandboxState"
+    state: "StoreState"
     #: The default namespace.
     namespace: str
 
@@ -152,9 +152,9 @@ def state_in(
     """
     from stretto.framework.profile.load import known_rules
     from stretto.framework.profile.profile import load_profile
+    from stretto.plane.copy import PlaneSettings, StoreState
     from stretto.sim.history.clusters import listed
-    from stretto.sim.history.sandbox import SandboxState
-    from stretto.sim.setup import PlaneSettings, chosen_source
+    from stretto.sim.setup import chosen_source
 
     source = chosen_source("default", profile=opts.profile, plugins=plugins)
     own = load_profile(source, known_rules(plugins)).scheduler_names
@@ -166,5 +166,5 @@ def state_in(
     settings = PlaneSettings(shards, common.seed, names)
     now = common.console.clock.now()
     return ClusterContents(
-        SandboxState(cluster.title, found.records, source, settings, now), namespace
+        StoreState(cluster.title, found.records, source, settings, now), namespace
     )

@@ -131,7 +131,7 @@ _FOR_ALL: Final = (
         "--tier",
         type=click.Choice(["auto", "numba", "numpy"]),
         default="auto",
-        help="Kernels: compiled (numba), plain (numpy), or whichever is installed [auto].",
+        help="Kernels: compiled (numba), NumPy (numpy), or compiled once they exist [auto].",
     ),
 )
 

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 import click
 
-from stretto.base.errors import ExitCode, StrettoError, with_hint
+from stretto.base.errors import ExitCode, MissingExtraError, StrettoError, with_hint
 
 #: Exit code of a program whose reader closed the pipe (128 + SIGPIPE).
 BROKEN_PIPE: Final = 141
@@ -31,6 +31,18 @@ _HINTS: Final = {
     errno.EDQUOT: "free space and retry, or write elsewhere",
     errno.ENAMETOOLONG: "use a shorter path",
     errno.EFBIG: "write elsewhere, or raise the file size limit",
+}
+
+
+#: Which extra installs an optional module.
+EXTRAS: Final = {
+    "aiohttp": "kube",
+    "uvloop": "kube",
+    "yarl": "kube",
+    "numba": "kernels",
+    "llvmlite": "kernels",
+    "matplotlib": "reports",
+    "cryptography": "lab",
 }
 
 
@@ -69,6 +81,9 @@ def failure_of(error: BaseException) -> CommandFailure:
         return CommandFailure(
             kind, _of_system(error), int(ExitCode.USAGE if bad else ExitCode.ERROR)
         )
+    if isinstance(error, ModuleNotFoundError) and _extra_of(error):
+        missing = MissingExtraError("this command", _extra_of(error))
+        return CommandFailure(type(missing).__name__, str(missing), int(missing.exit_code))
     if isinstance(error, MemoryError):
         return CommandFailure(kind, "out of memory; try a smaller input", int(ExitCode.ERROR))
     if isinstance(error, RecursionError):
@@ -77,6 +92,11 @@ def failure_of(error: BaseException) -> CommandFailure:
         )
     text = f"{kind}: {error}" if str(error) else kind
     return CommandFailure(kind, f"unexpected {text}", int(ExitCode.ERROR), unexpected=True)
+
+
+def _extra_of(error: ModuleNotFoundError) -> str:
+    """The extra that installs a missing module; empty where no extra does."""
+    return EXTRAS.get((error.name or "").partition(".")[0], "")
 
 
 def _usage(error: click.ClickException) -> str:

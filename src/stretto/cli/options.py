@@ -24,7 +24,7 @@ TIER: Final = click.option(
     "--tier",
     type=click.Choice(["auto", "numba", "numpy"]),
     default="auto",
-    help="Kernels: compiled (numba), plain (numpy), or whichever is installed [auto].",
+    help="Kernels: compiled (numba), NumPy (numpy), or compiled once they exist [auto].",
 )
 #: Plugin files, for commands that take a profile.
 PLUGIN: Final = click.option(

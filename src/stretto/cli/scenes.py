@@ -9,7 +9,7 @@ from stretto.cli.options import CommandContext
 if TYPE_CHECKING:
     from stretto.cli.console import Console
     from stretto.explain.why.scene import Scene
-    from stretto.sim.history.sandbox import SandboxState
+    from stretto.plane.copy import StoreState
 
 
 class StoredScene(NamedTuple):
@@ -18,7 +18,7 @@ class StoredScene(NamedTuple):
     #: The scene.
     scene: "Scene"
     #: The state it was built from.
-    state: "SandboxState"
+    state: "StoreState"
     #: The pod, with its namespace if one is known.
     pod: str
 
@@ -45,8 +45,8 @@ def stored_scene(common: CommandContext, opts: ClusterOptions, choice: SceneChoi
     from stretto.explain.why.queues import with_implicit_queues
     from stretto.explain.why.sources.live import live_scene
     from stretto.explain.why.sources.unhandled import read_objects
-    from stretto.sim.history.sandbox import Sandbox, state_of
-    from stretto.sim.setup import SchedulingRules
+    from stretto.plane.copy import PlaneCopy, SchedulingRules
+    from stretto.sim.history.state_source import state_of
 
     namespace = choice.namespace
     if opts.reads_cluster:
@@ -55,9 +55,9 @@ def stored_scene(common: CommandContext, opts: ClusterOptions, choice: SceneChoi
     else:
         state = state_of(choice.state)
     pod = named(choice.pod, namespace)
-    copy = Sandbox(state, SchedulingRules(state.profile, "numpy", plugins=choice.plugins))
+    copy = PlaneCopy(state, SchedulingRules(state.profile, "numpy", plugins=choice.plugins))
     copy.settle()
-    copy.rest()
+    copy.drop_backoff()
     plane = copy.plane
     views = plane.dispatcher.views
     scene = live_scene(plane.cluster, plane.config.profile, plane.units, views)
@@ -70,7 +70,7 @@ def stored_scene(common: CommandContext, opts: ClusterOptions, choice: SceneChoi
     return StoredScene(scene, state, pod)
 
 
-def _report_fit(console: "Console", scene: "Scene", state: "SandboxState", pod: str) -> None:
+def _report_fit(console: "Console", scene: "Scene", state: "StoreState", pod: str) -> None:
     """Report a pod that fits on the copy but is unbound in the cluster."""
     from stretto.api.wire.kinds import POD
 

@@ -57,6 +57,7 @@ VERBS: Final[Mapping[str, Verb]] = {
     "defragment": _offline(
         "defragment:defragment", "Show which pods to move to free whole GPUs or nodes."
     ),
+    "kernels": _offline("kernels:kernels", "Compile the kernels ahead of the first run."),
     "record": _cluster("record:record", "Record a cluster to a file."),
     "explain": _cluster(
         "explain:explain", "Explain why a pod is pending, or why it is on its node."

@@ -12,26 +12,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter, lt
 from typing import Final
 
+from stretto.api.kinds.table import watched_kinds
 from stretto.api.types.handover_annotations import KUBELET
-from stretto.api.wire.kinds import (
-    CUSTOM_NODE_RESOURCE,
-    MOVEMENT,
-    NM_NODE,
-    NODE,
-    POD,
-    POD_GROUP,
-    PRIORITY_CLASS,
-    QUEUE,
-    WORKLOAD_POD_GROUP,
-    Kind,
-)
+from stretto.api.wire.kinds import NODE, POD, Kind
 from stretto.base.errors import TooOldError, WentBackError
 from stretto.base.failpoints import Failpoint, no_failpoint
 from stretto.state.cluster.cluster import Cluster
-from stretto.state.ingest.node_reports import apply_movements, apply_reports
-from stretto.state.ingest.nodes_and_groups import apply_workload_groups
-from stretto.state.ingest.pods import Ingest
-from stretto.state.ingest.queues import apply_queues, census
+from stretto.state.ingest.by_kind import APPLY
+from stretto.state.ingest.ingest import Ingest
+from stretto.state.ingest.queues import census
 from stretto.state.ingest.whole_objects import apply_objects, referenced_kinds
 from stretto.state.nodes.table import MANAGED_BY
 from stretto.stores.store import EventType, Listing, Record, Store, Watch, WatchEvent
@@ -98,22 +87,11 @@ class Pump:
         self._failpoint = failpoint
         self._compare_every = compare_every
         self._ingest = Ingest(cluster)
-        self._groups: dict[str, Record] = {}
-        self._priorities: dict[str, Record] = {}
-        self._reports: dict[str, Record] = {}
-        self._managers: dict[str, Record] = {}
-        self._movements: dict[str, Record] = {}
-        self._queues: dict[str, Record] = {}
-        self._workloads: dict[str, Record] = {}
+        others = [kind for kind in watched_kinds() if kind not in (NODE, POD)]
+        feeds = {kind: self._plain_feed(kind) for kind in others}
+        feeds[NODE] = _KindWatch(NODE, self._apply_nodes, self._known_nodes)
         self._feeds = [
-            _KindWatch(PRIORITY_CLASS, self._apply_priorities, lambda: _by_uid(self._priorities)),
-            _KindWatch(NODE, self._apply_nodes, self._known_nodes),
-            _KindWatch(NM_NODE, self._apply_managers, lambda: _by_uid(self._managers)),
-            _KindWatch(CUSTOM_NODE_RESOURCE, self._apply_reports, lambda: _by_uid(self._reports)),
-            _KindWatch(QUEUE, self._apply_queues, lambda: _by_uid(self._queues)),
-            _KindWatch(WORKLOAD_POD_GROUP, self._apply_workloads, lambda: _by_uid(self._workloads)),
-            _KindWatch(MOVEMENT, self._apply_movements, lambda: _by_uid(self._movements)),
-            _KindWatch(POD_GROUP, self._apply_groups, lambda: _by_uid(self._groups)),
+            *(feeds[kind] for kind in watched_kinds() if kind != POD),
             *map(self._object_feed, kinds),
             _KindWatch(POD, self._ingest.pods, self._known_pods),
         ]
@@ -212,26 +190,15 @@ class Pump:
         if classes.by_image and not told and len(self._cluster.pods):
             self._ingest.reread(self._store.list(POD).records, now)
 
-    def _apply_groups(self, events: Sequence[WatchEvent], _: float) -> None:
-        self._ingest.groups(_follow(self._groups, events))
-
-    def _apply_movements(self, events: Sequence[WatchEvent], _: float) -> None:
-        apply_movements(self._cluster, _follow(self._movements, events))
-
-    def _apply_managers(self, events: Sequence[WatchEvent], _: float) -> None:
-        self._ingest.managers.apply(_follow(self._managers, events))
-
-    def _apply_reports(self, events: Sequence[WatchEvent], _: float) -> None:
-        apply_reports(self._cluster, _follow(self._reports, events))
-
-    def _apply_workloads(self, events: Sequence[WatchEvent], _: float) -> None:
-        apply_workload_groups(self._cluster, _follow(self._workloads, events))
-
-    def _apply_queues(self, events: Sequence[WatchEvent], _: float) -> None:
-        apply_queues(self._cluster, _follow(self._queues, events))
-
-    def _apply_priorities(self, events: Sequence[WatchEvent], _: float) -> None:
-        self._ingest.priorities(_follow(self._priorities, events))
+    def _plain_feed(self, kind: Kind) -> _KindWatch:
+        """The feed of a watched kind other than nodes and pods."""
+        cluster, ingest, apply = self._cluster, self._ingest, APPLY[kind]
+        known: dict[str, Record] = {}
+        return _KindWatch(
+            kind,
+            lambda events, now: apply(cluster, ingest, _follow(known, events), now),
+            lambda: _by_uid(known),
+        )
 
     def _object_feed(self, kind: Kind) -> _KindWatch:
         """The feed of a kind that goes to the table of objects."""

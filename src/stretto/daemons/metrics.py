@@ -2,7 +2,7 @@
 
 from stretto.explain.metrics.gauges import WatchedPlane
 from stretto.explain.metrics.metrics import Metrics
-from stretto.plane import Plane
+from stretto.plane.plane import Plane
 
 
 def metrics_of(plane: Plane) -> Metrics:

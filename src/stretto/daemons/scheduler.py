@@ -32,7 +32,8 @@ from stretto.explain.metrics.exposition import PublishedMetrics
 from stretto.explain.metrics.metrics import Metrics
 from stretto.explain.metrics.tally import MetricFamily
 from stretto.framework.profile.profile import Profile
-from stretto.plane import Plane, PlaneConfig
+from stretto.plane.config import PlaneConfig
+from stretto.plane.plane import Plane
 from stretto.state.cluster.cluster import ClusterConfig
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.kube.store import KubeStore
@@ -61,6 +62,8 @@ REPORT: Final = ReportConfig(at_once=32, every=0.5, keep_events=float("inf"))
 server lets events go by itself."""
 
 
+LOOK_FOR_KERNELS_EVERY: Final = 2.0
+"""Seconds between looks at whether another process has compiled the kernels."""
 LINE: Final = KubeOptions(connect=2.0, answer=4.0)
 """Times of the line: together no more than the longest write that the lease allows for."""
 
@@ -93,7 +96,7 @@ class SchedulerConfig(msgspec.Struct, frozen=True):
 
 
 class _RenewedError(Exception):
-    """The plane must go, because the rules are others now."""
+    """The plane must go: the profile has changed, or compiled kernels have become available."""
 
 
 def plane_config(
@@ -148,16 +151,26 @@ class SchedulerDaemon:
         self._finish_until = float("inf")
         self._asked: Callable[[], bool] = lambda: False
         self._profiles: ProfileFile | None = None
+        self._compiled: Callable[[], bool] = lambda: False
+        self._look_for_kernels_at = clock.monotonic()
         self._remake: Callable[[Profile], PlaneConfig] = lambda _: config.plane
 
     def follow(self, profiles: ProfileFile, remake: Callable[[Profile], PlaneConfig]) -> None:
-        """Take a profile up whenever it becomes another one.
+        """Build a new plane when the profile changes.
 
         Args:
-            profiles: the profile, as it is now.
-            remake: what a plane is built from under a profile.
+            profiles: the current profile.
+            remake: returns what a plane is built from under a profile.
         """
         self._profiles, self._remake = profiles, remake
+
+    def use_kernels_when(self, compiled: Callable[[], bool]) -> None:
+        """Build a new plane on the compiled tier once the kernels are compiled.
+
+        Args:
+            compiled: whether the tier ``numba`` can be used without a compilation.
+        """
+        self._compiled = compiled
 
     def stop(self) -> None:
         """Ask it to end; it does so in good order."""
@@ -209,7 +222,7 @@ class SchedulerDaemon:
     def _round(self) -> None:
         """Stand by, or lead until that ends."""
         self._round_at = self._clock.monotonic()
-        self._adopt_profile()
+        self._adopt_changes()
         if self._leading is not None:
             self._leading.check()
         if not self._leads():
@@ -229,7 +242,7 @@ class SchedulerDaemon:
         except StoppedError:
             self._log.info("stopping" if self._is_over() else "no longer leading")
         except _RenewedError:
-            self._log.info("beginning anew under the new profile")
+            self._log.info("building a new plane: the profile or the kernel tier has changed")
         except StrettoError as error:
             if not self._has_worked:
                 raise
@@ -247,7 +260,7 @@ class SchedulerDaemon:
         while True:
             if self._is_over():
                 self._finish(plane)
-            if self._adopt_profile():
+            if self._adopt_changes():
                 self._settle(plane, self._clock.monotonic() + FINISH_WITHIN)
                 raise _RenewedError
             self._check()
@@ -286,13 +299,29 @@ class SchedulerDaemon:
             plane.dispatcher.settle(plane.binder.resolve_unanswered(now), now)
             self._store.wait(0.1)
 
-    def _adopt_profile(self) -> bool:
-        """Whether the profile has become another one; planes are built from it from now on."""
+    def _adopt_changes(self) -> bool:
+        """Whether planes are built from another profile or on another tier from now on."""
+        has_kernels = self._has_new_kernels()
+        if has_kernels:
+            self._replace_plane(msgspec.structs.replace(self._config.plane, tier="numba"))
+            self._log.info("the kernels are compiled; decisions use them from now on")
+            self._warm_up()
         if self._profiles is None or not self._profiles.look():
-            return False
+            return has_kernels
         plane = self._remake(self._profiles.good)
-        self._config = msgspec.structs.replace(self._config, plane=plane)
+        self._replace_plane(msgspec.structs.replace(plane, tier=self._config.plane.tier))
         return True
+
+    def _replace_plane(self, plane: PlaneConfig) -> None:
+        self._config = msgspec.structs.replace(self._config, plane=plane)
+
+    def _has_new_kernels(self) -> bool:
+        """Whether kernels have been compiled since the plane was built; looks now and then."""
+        now = self._clock.monotonic()
+        if self._config.plane.tier == "numba" or now < self._look_for_kernels_at:
+            return False
+        self._look_for_kernels_at = now + LOOK_FOR_KERNELS_EVERY
+        return self._compiled()
 
     def _publish(self, families: Iterable[MetricFamily]) -> None:
         """Show some figures, and those of the daemon itself."""

@@ -14,7 +14,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from stretto.plane import Plane, Step
+from stretto.plane.config import Step
+from stretto.plane.plane import Plane
 from stretto.state.work.claims import ConflictCause
 
 DRAWN: Final = 500

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from stretto.api.wire.kinds import POD, POD_GROUP, Kind
 from stretto.inputs.neutral.fleet import FleetPod
 from stretto.inputs.objects.objects import NAMESPACE, object_name, pod_group_body
-from stretto.plane import Step
+from stretto.plane.config import Step
 from stretto.sim.bodies import PodEncoder
 from stretto.sim.world import AT_ONCE, World, require_accepted
 from stretto.state.rows.lifecycle import PodState

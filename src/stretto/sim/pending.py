@@ -20,7 +20,7 @@ from stretto.explain.why.sources.unhandled import not_handled, unhandled_pod
 from stretto.explain.words.reasons import Reason, ReasonCode, reason
 from stretto.explain.words.standing import facts_of, quota_message
 from stretto.framework.contract.rule import View
-from stretto.plane import Plane
+from stretto.plane.plane import Plane
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.work.units import Unit
 from stretto.stores.store import Record

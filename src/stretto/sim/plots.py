@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from stretto.base.errors import NotAllowedError
+from stretto.base.errors import MissingExtraError
 
 if TYPE_CHECKING:
     # Matplotlib costs a second to import, and most commands draw nothing.
@@ -54,16 +54,15 @@ class PlotTexts(msgspec.Struct, frozen=True):
 
 
 def check_plots() -> None:
-    """Say early that plots cannot be drawn.
+    """Refuse plots before any work where they cannot be drawn.
 
     Raises:
-        NotAllowedError: matplotlib is not installed.
+        MissingExtraError: matplotlib is not installed.
     """
     try:
-        import matplotlib  # noqa: F401, ICN001  (only whether it is there)
+        import matplotlib  # noqa: F401, ICN001  (only whether it is installed)
     except ImportError as error:
-        hint = "install stretto[reports], or ask for no plots"
-        raise NotAllowedError("drawing plots", "matplotlib is not installed", hint) from error
+        raise MissingExtraError("drawing plots", "reports") from error
 
 
 def curves_png(lines: Sequence[PlotLine], words: PlotTexts) -> bytes:

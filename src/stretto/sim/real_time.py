@@ -15,7 +15,8 @@ import numpy.typing as npt
 from stretto.base import collector
 from stretto.base.clock import Clock
 from stretto.explain.records.recorder import Recorder
-from stretto.plane import Plane, Step
+from stretto.plane.config import Step
+from stretto.plane.plane import Plane
 from stretto.sim.feeder import Feeder
 from stretto.state.rows.lifecycle import PodState, UnitState
 from stretto.state.work.units import Unit

@@ -11,7 +11,7 @@ import numpy as np
 
 from stretto.framework.compiled import devices as formulas
 from stretto.framework.compiled.typical import observed_typical_pods
-from stretto.plane import Plane
+from stretto.plane.plane import Plane
 from stretto.sim.counters import StepCounters
 from stretto.sim.pending import PendingPods, waiting_pods
 from stretto.sim.plots import PlotLine, PlotTexts, bars_png, curves_png

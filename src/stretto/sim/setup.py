@@ -13,14 +13,12 @@ from stretto.api.wire.kinds import QUEUE
 from stretto.base.clock import Clock
 from stretto.base.errors import InputError, UnknownNameError
 from stretto.base.rng import Rng
-from stretto.control.queues.config import dispatcher_config, queue_config
-from stretto.control.reporting.reporter import ReportConfig
 from stretto.framework.profile.load import known_rules
-from stretto.framework.profile.profile import PROFILES, Profile, load_profile
+from stretto.framework.profile.profile import PROFILES, load_profile
 from stretto.inputs.scenario.feed import Feed
 from stretto.inputs.scenario.schema import Scenario
-from stretto.plane import Plane, PlaneConfig
-from stretto.state.cluster.cluster import SCHEDULER_NAME, ClusterConfig
+from stretto.plane.copy import PlaneSettings, ProfileSource, SchedulingRules, build_plane
+from stretto.plane.plane import Plane
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.embedded.sqlite import SqliteStore
 from stretto.stores.store import Store
@@ -29,33 +27,6 @@ MEMORY: Final = "memory"
 """A store that is gone with its process."""
 STORES: Final = (MEMORY, "sqlite:PATH")
 """How a store is spelled on the command line."""
-
-ProfileSource = str | dict[str, Any]
-"""What a profile is made from: a name, or a mapping."""
-
-
-class SchedulingRules(NamedTuple):
-    """What decides where pods go."""
-
-    #: What the profile is made from.
-    source: ProfileSource
-    #: Kernel tier: ``auto``, ``numba`` or ``numpy``.
-    tier: str = "auto"
-    #: Whether what waits is told in the store, by conditions and events.
-    events: bool = False
-    #: Files with rules of their own, which the profile may name.
-    plugins: tuple[Path, ...] = ()
-
-
-class PlaneSettings(NamedTuple):
-    """What a plane is told beside its rules."""
-
-    #: Scheduler shards.
-    shards: int = 1
-    #: Seed of every draw the plane makes.
-    seed: int = 0
-    #: Names in a pod's ``schedulerName`` that it answers to, beside the profile's own.
-    scheduler_names: frozenset[str] = frozenset({SCHEDULER_NAME})
 
 
 class LiveSite(NamedTuple):
@@ -150,28 +121,6 @@ def build_site(
     queues = [decode_as(Queue, body) for kind, body in feed.objects if kind is QUEUE]
     settings = PlaneSettings(scenario.shards, Rng(scenario.seed).child("plane").seed)
     return LiveSite(store, build_plane(rules, settings, queues, store, clock))
-
-
-def build_plane(
-    rules: SchedulingRules,
-    settings: PlaneSettings,
-    queues: Sequence[Queue],
-    store: Store,
-    clock: Clock,
-) -> Plane:
-    """A plane over a store."""
-    profile: Profile = load_profile(rules.source, known_rules(rules.plugins))
-    dispatcher = dispatcher_config(profile).having(map(queue_config, queues))
-    config = PlaneConfig(
-        profile=profile,
-        shards=settings.shards,
-        cluster=ClusterConfig(scheduler_names=settings.scheduler_names),
-        dispatcher=dispatcher,
-        seed=settings.seed,
-        tier=rules.tier,
-        report=ReportConfig() if rules.events else None,
-    )
-    return Plane(config, store, clock)
 
 
 def overridden(scenario: Scenario, **changes: Any) -> Scenario:

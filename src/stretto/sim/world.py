@@ -18,7 +18,8 @@ from stretto.control.queues.config import DispatcherConfig, QueueConfig
 from stretto.framework.profile.profile import Profile
 from stretto.inputs.neutral.fleet import FleetNode
 from stretto.inputs.objects.objects import node_body
-from stretto.plane import Plane, PlaneConfig
+from stretto.plane.config import PlaneConfig
+from stretto.plane.plane import Plane
 from stretto.state.cluster.cluster import ClusterConfig
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.store import Replies, WriteOutcome

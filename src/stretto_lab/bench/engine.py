@@ -24,7 +24,8 @@ from stretto.framework.profile.profile import load_profile
 from stretto.inputs.objects.objects import node_body
 from stretto.inputs.objects.pod_templates import PodTemplates, TemplateSpec
 from stretto.inputs.scenario.workloads import poisson_times, synthetic_nodes
-from stretto.plane import Plane, PlaneConfig, Step
+from stretto.plane.config import PlaneConfig, Step
+from stretto.plane.plane import Plane
 from stretto.sim.setup import MEMORY, open_store
 from stretto.state.classes.table import PodClasses
 from stretto.state.rows.resources import ResourceColumns

@@ -15,7 +15,8 @@ from stretto.base.errors import StrettoError
 from stretto.base.rng import Rng
 from stretto.control.scheduler.loop import BATCH
 from stretto.framework.profile.profile import load_profile
-from stretto.plane import Plane, PlaneConfig
+from stretto.plane.config import PlaneConfig
+from stretto.plane.plane import Plane
 from stretto.state.cluster.cluster import ClusterConfig
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.store import WriteOutcome

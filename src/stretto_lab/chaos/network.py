@@ -10,7 +10,8 @@ from typing import Final
 from stretto.api.wire.kinds import Kind
 from stretto.base.clock import Clock
 from stretto.base.failpoints import Crash
-from stretto.plane import Plane, PlaneConfig
+from stretto.plane.config import PlaneConfig
+from stretto.plane.plane import STEP, Plane, Stage, StepWork, Wiring, with_stage
 from stretto.state.work.claims import Plan
 from stretto.stores.faulty.odds import NO_FAULTS
 from stretto.stores.faulty.store import FaultyStore
@@ -86,7 +87,9 @@ class SlowPlane(Plane):
         """A plane that crashes where fate says so."""
         self._fault_draw = fate
         self._late: list[tuple[int, Plan]] = []
-        super().__init__(config, store, clock, self._fail)
+        schedule = Stage("schedule", self._schedule_late)
+        wiring = Wiring(stages=with_stage(STEP, schedule))
+        super().__init__(config, store, clock, self._fail, wiring)
 
     def restart_shard(self, number: int, now: float) -> None:
         """A shard has died: its plans may be lost with it, or arrive after its death."""
@@ -101,14 +104,15 @@ class SlowPlane(Plane):
         if self._fault_draw.fires(f"crash {name}"):
             raise Crash(name)
 
-    def _plan(self, now: float) -> list[Plan]:
-        """Plans that have arrived: those that were late, then the new ones that are not."""
+    def _schedule_late(self, plane: Plane, work: StepWork) -> None:
+        """Plans that arrive in this step: late ones first, then the new ones that are not late."""
+        Plane.schedule(plane, work)
         fate = self._fault_draw
         arrived = [plan for due, plan in self._late if due <= fate.step or not fate.active]
         self._late = [(due, plan) for due, plan in self._late if due > fate.step and fate.active]
-        for plan in super()._plan(now):
+        for plan in work.plans:
             if fate.fires("late_plan"):
                 self._late.append((fate.step + fate.rng.randint(1, LATEST), plan))
             else:
                 arrived.append(plan)
-        return arrived
+        work.plans = arrived

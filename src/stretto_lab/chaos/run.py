@@ -18,7 +18,7 @@ from stretto.base.clock import ManualClock
 from stretto.base.errors import WentBackError
 from stretto.base.failpoints import Crash
 from stretto.base.rng import Rng
-from stretto.plane import Plane
+from stretto.plane.plane import Plane
 from stretto.state.queries.invariants import InvariantBreach
 from stretto.state.work.claims import ConflictCause
 from stretto.stores.embedded.memory import MemoryStore

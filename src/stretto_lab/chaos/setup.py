@@ -12,7 +12,7 @@ import msgspec
 
 from stretto.base.rng import Rng
 from stretto.framework.profile.profile import Profile, load_profile
-from stretto.plane import PlaneConfig
+from stretto.plane.config import PlaneConfig
 from stretto.state.work.claims import CommitMode, ConflictMode
 from stretto_lab.chaos.draws.affinity import KindAffinity
 from stretto_lab.chaos.draws.pods import NodeShapeDraw, PodRequest

@@ -12,7 +12,15 @@ import msgspec
 
 from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE, NODE, POD, POD_GROUP
 from stretto.base.rng import Rng
-from stretto.stores.store import Bind, Deletion, EmbeddedStore, Patch, Record, Replies, WriteOutcome
+from stretto.stores.store import (
+    Bind,
+    Deletion,
+    EmbeddedStore,
+    Patch,
+    Record,
+    Replies,
+    WriteOutcome,
+)
 from stretto_lab.chaos.draws.faults import FaultDraw
 from stretto_lab.chaos.draws.pods import (
     ALL_TOGETHER,

@@ -4,6 +4,7 @@ import click
 
 from stretto.base.errors import CheckFailedError
 from stretto.cli import options
+from stretto.cli.kernels.tier import measured_tier
 from stretto.cli.options import COUNT, POSITIVE, SHARE, CommandContext
 from stretto_lab.bench.options import EngineBenchOptions
 from stretto_lab.bench_kube.options import (
@@ -99,6 +100,7 @@ def engine(common: CommandContext, asked: EngineBenchOptions) -> None:
 
     from stretto_lab.bench.engine import run_engine_bench
 
+    asked = msgspec.structs.replace(asked, tier=measured_tier(asked.tier, common.console.note))
     common.console.note(f"setting up {asked.nodes:,} nodes and {asked.running:,} running pods")
     found = run_engine_bench(asked, common.seed)
     common.console.json("stretto.bench.engine/v1", msgspec.to_builtins(found))
@@ -198,6 +200,7 @@ def kube(common: CommandContext, asked: KubeBenchOptions) -> None:
         from stretto_lab.bench_kube.plot import curves
 
         check_plots()
+    measured_tier("auto", common.console.note)  # the daemons find compiled kernels
     found: dict[str, WorkloadResult] = {}
     try:
         for name, result in run_kube_bench(asked, WallClock(), common.console.note):

@@ -247,8 +247,8 @@ def forecast(common: CommandContext, asked: ForecastOptions) -> None:
     """
     import msgspec
 
+    from stretto.control.queues.policies import policy_named
     from stretto.inputs.traces.philly import load_jobs
-    from stretto.sim.traces.philly import QUEUES
     from stretto_lab.studies.forecast import ForecastStudy, forecast_plot, study_forecast
 
     jobs = load_jobs(asked.pods)
@@ -256,7 +256,7 @@ def forecast(common: CommandContext, asked: ForecastOptions) -> None:
         ForecastStudy(asked.gpus, queue, times, asked.samples)
         for queue in asked.queue.split(",")
         for times in asked.run_times.split(",")
-        if QUEUES.get(queue)
+        if policy_named(queue)
     ]
     _check_plots(common)
     found = []

@@ -15,9 +15,9 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from stretto.api import codec
+from stretto.api.kinds.table import TABLE
 from stretto.api.types.core import Node
 from stretto.api.types.pod import Pod
-from stretto.api.wire import kinds
 from stretto.api.wire.meta import Wire
 from stretto.base.errors import InputError, UnknownNameError
 from stretto.framework.model.snapshot import ParitySnapshot
@@ -224,11 +224,13 @@ def decoded(body: msgspec.Raw, where: str = "object") -> Wire:
     """An object of any kind; ``where`` names it in a refusal."""
     head = codec.decode_as(_ObjectHead, bytes(body), where)
     try:
-        kind = kinds.kind_of(head.api_version, head.kind)
+        kind = TABLE.of(head.api_version, head.kind)
+        if TABLE.struct(kind) is None:
+            raise TABLE.unknown(head.api_version, head.kind)
     except UnknownNameError as error:
         near = f"did you mean {error.nearest[0]}?" if error.nearest else ""
         raise InputError(where, error.name, "an object of a known kind", near) from error
-    return codec.decode_as(codec.STRUCTS[kind], bytes(body), where)
+    return codec.decode(kind, bytes(body), where)
 
 
 def step(scheduler: ExactScheduler, pod: Pod) -> Fields:

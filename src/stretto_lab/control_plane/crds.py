@@ -8,12 +8,10 @@ from typing import Any, Final
 
 import msgspec
 
-from stretto.api.wire.kinds import KINDS, Kind
+from stretto.api.kinds.table import custom_kinds
+from stretto.api.wire.kinds import Kind
 
-_OWN: Final = (".kubewharf.io", ".stretto.dev")
-"""Endings of groups that Kubernetes does not have itself."""
-
-CUSTOM: Final = tuple(kind for kind in KINDS if kind.group.endswith(_OWN))
+CUSTOM: Final = custom_kinds()
 """The kinds that need a definition."""
 
 PATH: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

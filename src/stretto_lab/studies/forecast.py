@@ -20,7 +20,7 @@ from stretto.base.errors import InputError
 from stretto.base.registry import Registry
 from stretto.inputs.objects.objects import object_name
 from stretto.inputs.traces.philly import PhillyJob
-from stretto.plane import Step
+from stretto.plane.config import Step
 from stretto.sim.engine import NEVER, WorkRunner
 from stretto.sim.history.forecast import Lasts, TypicalRunTimes, forecast, stated_run_times
 from stretto.sim.plots import PlotLine, PlotTexts, curves_png

@@ -10,6 +10,7 @@ from msgspec.json import decode, encode
 
 from stretto.api import codec
 from stretto.api.edit.strategic import strategic_merge
+from stretto.api.kinds.table import kind_named, kind_of
 from stretto.api.wire import kinds
 from stretto.api.wire.kinds import Kind
 
@@ -32,11 +33,11 @@ def written(traces: list[dict[str, Any]]) -> Iterator[tuple[Kind, dict[str, Any]
     """Every whole object that was put or written, with its kind."""
     for trace in traces:
         for each in trace["objects"]:
-            yield kinds.kind_of(each["apiVersion"], each["kind"]), each
+            yield kind_of(each["apiVersion"], each["kind"]), each
         for step in trace["steps"]:
             if step["verb"] in ("create", "update") and step.get("body"):
                 binding = step.get("subresource") == "binding"
-                yield kinds.BINDING if binding else kinds.kind_named(step["resource"]), step["body"]
+                yield kinds.BINDING if binding else kind_named(step["resource"]), step["body"]
 
 
 def significant(value: Any) -> Any:

@@ -9,10 +9,11 @@ import pytest
 from msgspec.json import decode, encode
 
 from stretto.api import codec
-from stretto.api.checks.kinds import validate
+from stretto.api.kinds.table import kind_of
 from stretto.api.types import effective_requests
 from stretto.api.types.core import Node
 from stretto.api.types.pod import Pod
+from stretto.api.validation import validate
 from stretto.api.wire import kinds, quantity, selectors
 
 #: What is left out when it has Go's zero value, or is no business of scheduling.
@@ -30,7 +31,7 @@ def objects(case: dict[str, Any]) -> Iterator[tuple[kinds.Kind, dict[str, Any]]]
     yield from ((kinds.NODE, each) for each in case["nodes"])
     yield from ((kinds.POD, each) for each in (*case["pods"], case["pod"]))
     for each in case.get("objects", ()):
-        yield kinds.kind_of(each["apiVersion"], each["kind"]), each
+        yield kind_of(each["apiVersion"], each["kind"]), each
 
 
 def significant(value: Any, kind: str = "") -> Any:

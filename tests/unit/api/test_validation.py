@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from stretto.api import codec
-from stretto.api.checks.kinds import validate
+from stretto.api.validation import validate
 from stretto.api.wire import kinds
 from stretto.api.wire.kinds import Kind
 from stretto.base.errors import InputError
@@ -94,8 +94,8 @@ def test_what_can_be_meant_passes(kind: Kind, parts: dict[str, Any]) -> None:
         ({"name": "a", "labels": {"-": "b"}}, "metadata.labels: got '-', expected a label key"),
         ({"name": "a", "labels": {"a": "b c"}}, "metadata.labels.a: got 'b c'"),
         ({"name": "a", "annotations": {"a b": ""}}, "metadata.annotations: got 'a b'"),
-        ({"name": "a", "annotations": {"a": "x" * (257 << 10)}}, "at most 262144 in all"),
-        ({"name": "a", "ownerReferences": [{"controller": True}] * 2}, "only one owner manages"),
+        ({"name": "a", "annotations": {"a": "x" * (257 << 10)}}, "at most 262144 in total"),
+        ({"name": "a", "ownerReferences": [{"controller": True}] * 2}, "at most one owner manages"),
     ],
 )
 def test_bad_metadata_is_refused(meta: dict[str, Any], complaint: str) -> None:
@@ -108,7 +108,7 @@ def test_a_name_may_still_be_made() -> None:
 
 def test_an_object_without_namespace_has_none() -> None:
     complaint = refusal(kinds.NODE, metadata={"name": "n", "namespace": "a"})
-    assert "this kind lives in no namespace" in complaint
+    assert "the kind is cluster-scoped" in complaint
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_an_object_without_namespace_has_none() -> None:
     [
         ({"requests": {"cpu": "-1"}}, "requests.cpu: got '-1', expected an amount of 0 or more"),
         ({"limits": {"memory": -1}}, "limits.memory: got -1, expected an amount of 0 or more"),
-        ({"requests": {"nvidia.com/gpu": "500m"}}, "a whole number: nvidia.com/gpu comes in"),
+        ({"requests": {"nvidia.com/gpu": "500m"}}, "a whole number: nvidia.com/gpu is not"),
         ({"requests": {"memory": "10E"}}, "the largest amount in 64 bits"),
         ({"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}, "expected at most the limit, 1"),
         ({"requests": {"a.b/c": 1}, "limits": {"a.b/c": 2}}, "a.b/c cannot be overcommitted"),
@@ -157,9 +157,12 @@ def test_pod_level_requests_below_the_containers_are_refused() -> None:
         ({"nodeSelector": {"a": "b c"}}, "spec.nodeSelector.a"),
         ({"tolerations": [{}]}, "write operator: Exists"),
         ({"tolerations": [{"key": "a", "operator": "In"}]}, "spec.tolerations[0].operator"),
-        ({"tolerations": [{"key": "a", "operator": "Exists", "value": "b"}]}, "asks for no value"),
+        ({"tolerations": [{"key": "a", "operator": "Exists", "value": "b"}]}, "takes no value"),
         ({"tolerations": [{"key": "a", "effect": "Never"}]}, "spec.tolerations[0].effect"),
-        ({"tolerations": [{"key": "a", "tolerationSeconds": 5}]}, "only evictions can be put off"),
+        (
+            {"tolerations": [{"key": "a", "tolerationSeconds": 5}]},
+            "only the effect NoExecute",
+        ),
         ({"volumes": [{"name": "v"}] * 2}, "spec.volumes: got 'v'"),
         ({"volumes": [{"name": "V"}]}, "spec.volumes[0].name"),
     ],
@@ -189,7 +192,7 @@ def test_on_the_host_network_a_port_is_one_port() -> None:
 def test_two_containers_cannot_take_one_port_of_the_node() -> None:
     ports = {"ports": [{"containerPort": 80, "hostPort": 80}]}
     boxes = [{"name": "a", **ports}, {"name": "b", **ports}]
-    assert "two containers cannot share it" in pod_refusal(containers=boxes)
+    assert "two containers cannot share a host port" in pod_refusal(containers=boxes)
 
 
 @pytest.mark.parametrize(
@@ -238,7 +241,7 @@ def test_spreading_that_cannot_be_meant_is_refused(
         (kinds.NODE, {"spec": {"taints": [{"key": "a", "effect": "x"}]}}, "taints[0].effect"),
         (kinds.NODE, {"spec": {"taints": [{"key": "a", "effect": "NoExecute"}] * 2}}, "one taint"),
         (kinds.NODE, {"status": {"allocatable": {"cpu": "-1"}}}, "status.allocatable.cpu"),
-        (kinds.NODE, {"status": {"capacity": {"pods": "1.5"}}}, "pods comes in pieces"),
+        (kinds.NODE, {"status": {"capacity": {"pods": "1.5"}}}, "pods is not divisible"),
         (kinds.POD_GROUP, {"spec": {"minMember": 0}}, "spec.minMember: got 0, expected at least 1"),
         (kinds.POD_GROUP, {"spec": {"minMember": -3}}, "a gang has at least one pod"),
         (kinds.POD_GROUP, {"spec": {"minMember": 1, "scheduleTimeoutSeconds": 0}}, "300 seconds"),
@@ -260,7 +263,7 @@ def test_spreading_that_cannot_be_meant_is_refused(
         (BUDGET, {"spec": {"maxUnavailable": "101%"}}, "or 0% to 100%"),
         (BUDGET, {"spec": {"maxUnavailable": "5"}}, "or 0% to 100%"),
         (BUDGET, {"spec": {"selector": {"matchLabels": {"?": ""}}}}, "'?'"),
-        (kinds.PRIORITY_CLASS, {"value": 10**9 + 1}, "kept for Kubernetes' own classes"),
+        (kinds.PRIORITY_CLASS, {"value": 10**9 + 1}, "reserved for classes of Kubernetes"),
         (kinds.PRIORITY_CLASS, {"value": 1, "preemptionPolicy": "x"}, "preemptionPolicy"),
     ],
 )  # fmt: skip

@@ -49,6 +49,7 @@ def test_a_name_near_to_nothing_is_answered_with_all() -> None:
         (errors.StrettoError, ExitCode.ERROR),
         (errors.InputError, ExitCode.USAGE),
         (errors.UnknownNameError, ExitCode.USAGE),
+        (errors.MissingExtraError, ExitCode.USAGE),
         (errors.DoesNotFitError, ExitCode.DOES_NOT_FIT),
         (errors.TimeoutExpiredError, ExitCode.TIMEOUT),
         (errors.NotAllowedError, ExitCode.NOT_ALLOWED),
@@ -68,6 +69,7 @@ def test_each_error_has_its_exit_code(kind: type[errors.StrettoError], code: Exi
     [
         InputError("a", 1, "b", "c"),
         UnknownNameError("policy", "x", ["y"]),
+        errors.MissingExtraError("a tier", "kernels", "or another tier"),
         errors.NotFoundError("pod a/b", "the run has no such pod", "list them"),
         errors.TooOldError("3", "7"),
         errors.InvalidTransitionError("m", ExitCode.OK, ExitCode.ERROR, [ExitCode.USAGE]),

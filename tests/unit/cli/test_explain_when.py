@@ -11,9 +11,10 @@ from stretto.api.wire.kinds import NODE, POD, POD_GROUP
 from stretto.base.clock import ManualClock, timestamp
 from stretto.base.rng import Rng
 from stretto.cli.main import cli
-from stretto.plane import Plane
+from stretto.plane.copy import PlaneCopy, StoreState
+from stretto.plane.plane import Plane
 from stretto.sim.history.forecast import forecast
-from stretto.sim.history.sandbox import Sandbox, SandboxState, state_of
+from stretto.sim.history.state_source import state_of
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.embedded.sqlite import SqliteStore
 from stretto.stores.store import Record
@@ -34,7 +35,7 @@ def stored(path: Path, runs: str | None) -> str:
 
 def settled(scenario: Path) -> Plane:
     """The end of a scenario, seen by a plane of its own."""
-    copy = Sandbox(state_of(str(scenario)))
+    copy = PlaneCopy(state_of(str(scenario)))
     copy.look()
     return copy.plane
 
@@ -105,7 +106,7 @@ def test_a_group_of_a_living_cluster_has_waited_since_it_was_created() -> None:
     store.seed([Record(POD_GROUP, "default", "g", "u", version=1, body=stamped)])
     store.create(POD, [make_pod("g0", group="g")])
     records = [*store.list(POD_GROUP).records, *store.list(POD).records]
-    copy = Sandbox(SandboxState("cluster", records, at=1_100.0))
+    copy = PlaneCopy(StoreState("cluster", records, at=1_100.0))
     copy.settle(0.0)
     copy.backdate_groups()
     assert forecast(copy.plane).late_s == {"PodGroupUnit/default/g": 200.0}

@@ -12,7 +12,15 @@ from stretto.base.errors import InputError, NotAllowedError, UnreachableError
 from stretto.base.rng import Rng
 from stretto.control.lease import GRANTED_WITHIN, LeaderElector, LeaseConfig, LeaseState
 from stretto.stores.embedded.memory import MemoryStore
-from stretto.stores.store import Deletion, Patch, Record, Replies, Reply, StatusReason, WriteOutcome
+from stretto.stores.store import (
+    Deletion,
+    Patch,
+    Record,
+    Replies,
+    Reply,
+    StatusReason,
+    WriteOutcome,
+)
 
 LEADER, STANDBY = LeaseState.LEADER, LeaseState.STANDBY
 

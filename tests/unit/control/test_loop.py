@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from stretto.base.rng import Rng
-from stretto.control.scheduler.loop import SchedulingLoop
+from stretto.control.scheduler.loop import LoopId, SchedulingLoop
 from stretto.framework.engine.runtime import CompiledProfile, Runtime
 from stretto.framework.profile.profile import load_profile
 from stretto.state.work.claims import Plan
@@ -22,7 +22,7 @@ class Bench(Books):
         super().__init__(*nodes)
         engine = CompiledProfile(load_profile(profile), self.cluster)
         runtime = Runtime(engine, Rng(0), "numpy")
-        self.loop = SchedulingLoop(3, runtime, self.cluster.pods, engine.cures_of)
+        self.loop = SchedulingLoop(LoopId(3), runtime, self.cluster.pods, engine.cures_of)
 
     def hand(self, *names: str, least: int = 1, blocking: bool = False, **form: Any) -> Unit:
         for name in names:

@@ -7,7 +7,7 @@ import pytest
 
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
-from stretto.control.scheduler.loop import SchedulingLoop
+from stretto.control.scheduler.loop import LoopId, SchedulingLoop
 from stretto.control.scheduler.shard import MOST_LOOPS, Shard
 from stretto.control.scheduler.sub_clusters import sub_clusters_of
 from stretto.framework.engine.runtime import CompiledProfile, Runtime
@@ -42,7 +42,7 @@ class Bench(Books):
 
     def make_loop(self, sub_cluster: str) -> SchedulingLoop:
         runtime = Runtime(self.engine, Rng(0), "numpy")
-        loop = SchedulingLoop(0, runtime, self.cluster.pods, self.engine.cures_of)
+        loop = SchedulingLoop(LoopId(0), runtime, self.cluster.pods, self.engine.cures_of)
         loop.sub_cluster = sub_cluster
         return loop
 

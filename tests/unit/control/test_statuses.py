@@ -56,10 +56,14 @@ def test_a_queue_says_what_it_uses_borrows_and_has_waiting() -> None:
 @pytest.mark.parametrize(
     ("first", "second", "expected"),
     [
-        ({"parent": "b"}, {"parent": "a"}, "is a circle"),
+        ({"parent": "b"}, {"parent": "a"}, "is a cycle"),
         ({"parent": "nowhere"}, {}, "there is no such queue"),
         ({"parent": "b", "guarantee": {"cpu": "9"}}, {"guarantee": {"cpu": "2"}}, "b has 2"),
-        ({"guarantee": {"cpu": "-1"}}, {}, "guarantee.cpu: got '-1', expected an amount from 0 on"),
+        (
+            {"guarantee": {"cpu": "-1"}},
+            {},
+            "guarantee.cpu: got '-1', expected an amount of 0 or more",
+        ),
         ({"limit": {"memory": "-1Gi"}}, {}, "limit.memory: got '-1Gi', expected an amount"),
         ({"maxRunningUnits": -1}, {}, "got -1, expected 0 or more; 0 closes the queue"),
         ({"weight": 0}, {}, "expected a number above 0; use 1 for an equal share"),
@@ -83,7 +87,9 @@ def test_a_queue_that_nobody_uses_is_told_what_is_wrong_with_it_too() -> None:
     harness = make_harness()
     put(harness, "a", limit={"cpu": "-3"})
     harness.settle(5)
-    assert "expected an amount from 0 on" in status(harness, QUEUE, "a")["conditions"][0]["message"]
+    assert (
+        "expected an amount of 0 or more" in status(harness, QUEUE, "a")["conditions"][0]["message"]
+    )
 
 
 @pytest.mark.parametrize("number", [0, -3])
@@ -301,10 +307,10 @@ def test_of_a_group_whose_binds_are_under_way_nothing_is_said_yet() -> None:
     statuses, units = harness.plane.statuses, harness.plane.units
     assert statuses is not None
     harness.group("g", 2)
-    statuses.unanswered_rows = lambda: {row for unit in units for row in unit.bound}
+    statuses._unanswered_rows = lambda: {row for unit in units for row in unit.bound}
     harness.submit(*(make_pod(f"g-{i}", cpu="1", group="g") for i in range(2)))
     harness.settle(3)
     assert group_status(harness, "g").get("phase") != "Scheduled"
-    statuses.unanswered_rows = frozenset
+    statuses._unanswered_rows = frozenset
     harness.settle(2)
     assert group_status(harness, "g")["phase"] == "Scheduled"

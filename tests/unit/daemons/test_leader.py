@@ -15,7 +15,7 @@ from stretto.daemons.leader import LeaderThread
 from stretto.daemons.logs import Log, LogFormat
 from stretto.daemons.scheduler import ALIVE_WITHIN, SchedulerConfig, SchedulerDaemon
 from stretto.framework.profile.profile import load_profile
-from stretto.plane import PlaneConfig
+from stretto.plane.config import PlaneConfig
 from stretto.stores.embedded.memory import MemoryStore
 
 MOMENT = 5.0

@@ -14,7 +14,7 @@ from stretto.daemons.metrics import metrics_of
 from stretto.daemons.scheduler import plane_config
 from stretto.explain.metrics.tally import MetricKind
 from stretto.framework.profile.profile import load_profile
-from stretto.plane import Plane
+from stretto.plane.plane import Plane
 from stretto.stores.embedded.memory import MemoryStore
 
 CHART = Path(__file__).resolve().parents[3] / "deploy" / "helm" / "stretto"

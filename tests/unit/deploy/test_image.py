@@ -66,7 +66,7 @@ def test_what_is_copied_is_there_and_let_in() -> None:
 
 def test_the_kernels_are_compiled_where_the_image_keeps_them() -> None:
     names = [name for name, _ in instructions()]
-    compiled = next(i for i, (_, rest) in enumerate(instructions()) if "compile_kernels" in rest)
+    compiled = next(i for i, (_, rest) in enumerate(instructions()) if "stretto kernels" in rest)
     assert "NUMBA_CACHE_DIR=/opt/stretto/kernels" in words("ENV")[1]
     assert names.index("ENV", names.index("ENV") + 1) < compiled
 

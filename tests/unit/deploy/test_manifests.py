@@ -14,7 +14,7 @@ from stretto.base.rng import Rng
 from stretto.cli.commands.scheduler import scheduler
 from stretto.daemons.scheduler import plane_config
 from stretto.framework.profile.profile import load_profile
-from stretto.plane import Plane
+from stretto.plane.plane import Plane
 from stretto.stores.embedded.memory import MemoryStore
 
 ROOT = Path(__file__).resolve().parents[3]

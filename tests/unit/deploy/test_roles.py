@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 import yaml
 
+from stretto.api.kinds.table import TABLE
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.cli.commands.roles import binder, controller, dispatcher, shard
 from stretto.daemons.scheduler import plane_config
 from stretto.framework.profile.profile import load_profile
-from stretto.plane import Plane
+from stretto.plane.plane import Plane
 from stretto.stores.embedded.memory import MemoryStore
 
 DEPLOY = Path(__file__).resolve().parents[3] / "deploy"
@@ -67,6 +68,43 @@ def readable(name: str, verb: str) -> set[str]:
         for group in rule["apiGroups"]
         for resource in rule["resources"]
     }
+
+
+def rights_in_files() -> dict[str, set[str]]:
+    """What each role may do, by the files: verb and resource, with subresource and group."""
+    found: dict[str, set[str]] = {}
+    for file in sorted(DEPLOY.glob("rbac-*.yaml")):
+        for each in yaml.safe_load_all(file.read_text(encoding="utf-8")):
+            if each["kind"] not in ("ClusterRole", "Role"):
+                continue
+            role = each["metadata"]["name"].removeprefix("stretto-")
+            found.setdefault(role, set()).update(
+                f"{verb} {resource}.{group}"
+                for rule in each["rules"]
+                for verb in rule["verbs"]
+                for group in rule["apiGroups"]
+                for resource in rule["resources"]
+            )
+    return found
+
+
+def rights_in_table() -> dict[str, set[str]]:
+    """What each role may do, by the table of kinds."""
+    found: dict[str, set[str]] = {}
+    for entry in TABLE.entries():
+        for each in entry.all_grants():
+            resource = "/".join(filter(None, (entry.kind.plural, each.subresource)))
+            rights = {f"{verb} {resource}.{entry.kind.group}" for verb in each.verbs}
+            found.setdefault(each.role, set()).update(rights)
+    return found
+
+
+def test_the_roles_grant_exactly_what_the_table_of_kinds_says() -> None:
+    files, table = rights_in_files(), rights_in_table()
+    assert set(files) == set(table)
+    for role, rights in table.items():
+        assert files[role] - rights == set(), f"{role}: too much in deploy/"
+        assert rights - files[role] == set(), f"{role}: missing in deploy/"
 
 
 @pytest.mark.parametrize("role", READERS)

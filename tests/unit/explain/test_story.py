@@ -6,7 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from stretto.api.wire.kinds import KINDS, POD
+from stretto.api.kinds.table import all_kinds
+from stretto.api.wire.kinds import POD
 from stretto.base.errors import NotFoundError
 from stretto.control.reporting.reporter import ReportConfig
 from stretto.explain.records.record_file import RecordSources, RunFacts, write_record
@@ -120,7 +121,7 @@ def test_the_objects_of_a_store_tell_what_was_told_there(tmp_path: Path) -> None
     told.submit(make_pod("first", cpu="4"), make_pod("second", cpu="4"))
     told.at.delete("first")
     told.at.settle(15.0)
-    records = [each for kind in KINDS for each in told.at.store.list(kind).records]
+    records = [each for kind in all_kinds() for each in told.at.store.list(kind).records]
     said = story_of_objects(records, "second", "a store")
     assert words(said) == ["seen", "no place", "placed", "bound"]
     assert said.steps[1].detail == (

@@ -1,22 +1,52 @@
-"""Which kernels a runtime gets."""
+"""The choice of the kernel tier."""
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from stretto.base.errors import NotAllowedError, UnknownNameError
+from stretto.base.errors import MissingExtraError, UnknownNameError
 from stretto.framework.kernels import tiers
-from stretto.framework.kernels.tiers import kernel
+from stretto.framework.kernels.cache import KernelCache, KernelSet
+from stretto.framework.kernels.tiers import kernel, resolve
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> set[KernelSet]:
+    """The sets of kernels that count as compiled; none at first."""
+    sets: set[KernelSet] = set()
+    monkeypatch.setattr(
+        KernelCache,
+        "is_compiled",
+        lambda self, part=KernelSet.ALL: not sets.isdisjoint({part, KernelSet.ALL}),
+    )
+    monkeypatch.setattr(tiers, "has_numba", lambda: True)
+    return sets
 
 
 def test_numpy_can_be_asked_for() -> None:
     assert kernel("numpy").name == "numpy"
 
 
-def test_auto_takes_numba_where_it_is_installed() -> None:
-    assert kernel("auto").name == ("numba" if tiers.has_numba() else "numpy")
+def test_auto_decides_on_numpy_until_the_kernels_are_compiled(compiled: set[KernelSet]) -> None:
+    assert kernel("auto").name == resolve("auto") == "numpy"
+    compiled.add(KernelSet.ALL)
+    assert resolve("auto") == "numba"
+
+
+def test_numba_is_used_on_request_whether_compiled_or_not(compiled: set[KernelSet]) -> None:
+    assert resolve("numba") == "numba"
+
+
+@pytest.mark.skipif(not tiers.has_numba(), reason="numba is not installed")
+def test_auto_places_with_the_kernels_of_a_first_run_and_searches_on_numpy(
+    compiled: set[KernelSet],
+) -> None:
+    compiled.add(KernelSet.FIRST)
+    found = kernel("auto")
+    assert (found.name, found.compiles_searches) == ("numba", False)
+    compiled.add(KernelSet.ALL)
+    assert kernel("auto").compiles_searches
 
 
 def test_an_unknown_tier_is_answered_with_the_nearest() -> None:
@@ -27,7 +57,7 @@ def test_an_unknown_tier_is_answered_with_the_nearest() -> None:
 def test_without_numba_auto_is_numpy_and_numba_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiers, "has_numba", lambda: False)
     assert kernel("auto").name == "numpy"
-    with pytest.raises(NotAllowedError, match="stretto\\[kernels\\]"):
+    with pytest.raises(MissingExtraError, match="stretto\\[kernels\\]"):
         kernel("numba")
 
 
@@ -38,20 +68,3 @@ def test_the_numpy_tier_and_the_profile_import_no_numba() -> None:
         "sys.exit('numba' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
-
-
-def test_kernels_compiled_from_other_sources_are_forgotten(tmp_path: Path) -> None:
-    source, compiled = tmp_path / "slot_value.py", tmp_path / "loop.f-1.nbi"
-    source.write_text("one")
-    tiers.forget_stale(tmp_path, [source])
-    compiled.touch()
-    assert not tiers.forget_stale(tmp_path, [source])
-    assert compiled.exists()
-    source.write_text("two")
-    assert tiers.forget_stale(tmp_path, [source])
-    assert not compiled.exists()
-
-
-def test_a_folder_that_cannot_be_written_is_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    assert not tiers.forget_stale(tmp_path / "file", [])

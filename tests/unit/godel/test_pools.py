@@ -115,7 +115,7 @@ def test_a_report_that_is_older_than_its_node_gives_no_pool() -> None:
     old = make_report("n", [], pool=POOL, created="2026-01-01T00:00:00Z")
     harness.create(CUSTOM_NODE_RESOURCE, old)
     assert harness.placed(make_pod("b", cpu="1", **BEST_EFFORT)) == {"b": ""}
-    assert "its pool do not count" in harness.plane.cluster.abnormal["customnoderesource n"]
+    assert "its pool are ignored" in harness.plane.cluster.abnormal["customnoderesource n"]
 
 
 def test_a_pool_of_less_than_nothing_is_told_and_counts_as_none() -> None:

@@ -18,6 +18,10 @@ def structs() -> Iterator[type[msgspec.Struct]]:
     for item in vars(schema).values():
         if isinstance(item, type) and issubclass(item, msgspec.Struct):
             yield item
+    for name in TRACES.built_in():
+        found = TRACES.get(name)
+        yield found.keys
+        yield from [found.node_keys] if found.node_keys is not None else ()
 
 
 def test_every_key_of_a_scenario_is_documented(repo_root: Path) -> None:
@@ -25,12 +29,13 @@ def test_every_key_of_a_scenario_is_documented(repo_root: Path) -> None:
     text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
     words = set(re.findall(r"[\w-]+", " ".join(re.findall(r"`([^`]+)`", text))))
     keys = {key for struct in structs() for key in struct.__struct_encode_fields__} - {"source"}
+    keys |= set(TRACES.built_in())
     assert keys - words == set()
 
 
 def test_every_format_of_a_trace_is_documented(repo_root: Path) -> None:
     text = (repo_root / "docs" / "guides" / "researcher" / "traces.md").read_text()
-    assert [name for name in TRACES if f"\n## {name}\n" not in text] == []
+    assert [name for name in TRACES.built_in() if f"\n## {name}\n" not in text] == []
 
 
 @pytest.mark.parametrize("number", [0, 1, 2])

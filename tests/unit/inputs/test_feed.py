@@ -106,7 +106,7 @@ def test_a_wrong_field_in_a_pods_spec_is_refused_before_the_run(tmp_path: Path) 
 def test_two_workloads_with_the_same_names_are_refused(tmp_path: Path) -> None:
     text = SMALL + "workloads: [{name: a, pods: {}}, {name: a, pods: {}}]"
     assert refused(tmp_path, text) == (
-        "scenario s.yaml: got 'Pod default/a-0', expected a name of its own; "
+        "scenario s.yaml: got 'Pod default/a-0', expected a unique name; "
         "give workloads a name: their objects then begin with it"
     )
 

@@ -137,7 +137,7 @@ def test_a_file_of_comments_has_no_objects(tmp_path: Path) -> None:
 def test_an_object_that_is_there_twice_is_refused(tmp_path: Path) -> None:
     message = refused(tmp_path, pod("web"), pod("web"))
     assert message.startswith(
-        "app.yaml: Pod default/web: metadata.name: got 'web', expected a name"
+        "app.yaml: Pod default/web: metadata.name: got 'web', expected a unique name"
     )
 
 
@@ -156,7 +156,7 @@ def test_missing_owners_can_be_kept(tmp_path: Path) -> None:
 def test_owners_in_a_circle_are_refused(tmp_path: Path) -> None:
     texts = [pod("a", owned("b")), pod("b", owned("c")), pod("c", owned("a"))]
     message = refused(tmp_path, *texts)
-    assert "expected owners without a circle; drop one of the references" in message
+    assert "expected owners without a cycle; drop one of the references" in message
     assert "Pod default/a -> Pod default/b" in message
 
 

@@ -118,7 +118,7 @@ def test_a_model_that_no_node_has_is_answered_with_the_nearest(tmp_path: Path) -
 def test_a_name_used_twice_is_refused(tmp_path: Path) -> None:
     assert refused_nodes(tmp_path, NODES, "n,1,1,0,", "m,1,1,0,", "n,1,1,0,") == (
         "list.csv, line 4, column sn: got 'n', "
-        "expected a name of its own (line 2 has it already); rename one"
+        "expected a unique name (line 2 has it already); rename one"
     )
 
 

@@ -111,7 +111,7 @@ def test_a_figure_that_makes_no_sense_is_refused(tmp_path: Path, line: str, mess
         ("count: 5, gang: 2", "count: got 5, expected a multiple of gang, 2"),
         ("count: 4, gang: 4, min_member: 5", "min_member: got 5, expected 1..4, the size of"),
         ("count: 4, gang: 4, min_member: 0", "min_member: got 0, expected 1..4, the size of"),
-        ("min_member: 2", "min_member: got 2, expected the key gang beside it"),
+        ("min_member: 2", "min_member: got 2, expected the key gang as well"),
         ("labels: {a b: c}", "labels: got 'a b', expected a label key"),
         ("duration: -1", "duration: got -1.0, expected 0..10000000000"),
         ("owner: ReplicaSte", "owner: got 'ReplicaSte', expected one of "),
@@ -132,7 +132,10 @@ def test_pods_that_make_no_sense_are_refused(tmp_path: Path, pods: str, message:
         ("shapes: [{cpu: 1, memory: 1Gi, gpus: 17}]", ".shapes[0].gpus: got 17, expected 0..16"),
         ("shapes: []", ".shapes: got nothing, expected at least one entry"),
         ("manifests: []", ".manifests: got nothing, expected at least one entry"),
-        ("manifests: [n.yaml], limit: 3", ".limit: got 3, expected no such key beside manifests"),
+        (
+            "manifests: [n.yaml], limit: 3",
+            ".limit: got 3, expected no such key together with manifests",
+        ),
         ("openb: bundled, limit: 0", ".limit: got 0, expected 1.."),
         ("openb: bundled, zones: -1", ".zones: got -1, expected 0..1000"),
     ],
@@ -147,7 +150,7 @@ def test_machines_that_make_no_sense_are_refused(tmp_path: Path, fleet: str, mes
     [
         ("{pods: {}, arrival: {rate: 1, every: 2}}", "arrival: got 'rate and every', expected "),
         ("{pods: {}, arrival: {at: -1}}", "arrival.at: got -1.0, expected 0..10000000000"),
-        ("{pods: {}, limit: 3}", "limit: got 3, expected no such key beside pods"),
+        ("{pods: {}, limit: 3}", "limit: got 3, expected no such key together with pods"),
         (
             "{synthetic: {count: 5, units: 2, gangs: true}}",
             "synthetic.count: got 5, expected a mul",

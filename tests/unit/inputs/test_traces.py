@@ -1,14 +1,24 @@
 """The table of formats, and the traces that have no machines."""
 
 import gzip
+import sys
+from importlib.metadata import EntryPoint
 from pathlib import Path
+from types import SimpleNamespace
 
+import msgspec
 import pytest
 
+from stretto.base import extensions
 from stretto.base.errors import InputError, UnknownNameError
+from stretto.base.rng import Rng
+from stretto.inputs.neutral.fleet import FleetPod
+from stretto.inputs.scenario.feed import materialise
+from stretto.inputs.scenario.read import load_scenario
 from stretto.inputs.traces.azure_vm import Lifetime, load_vms, vm_pods
-from stretto.inputs.traces.formats import TraceFiles, load_trace
+from stretto.inputs.traces.formats import GROUP, TRACES, TraceFormat, load_trace
 from stretto.inputs.traces.philly import job_pods, load_jobs
+from stretto.sim.traces.drivers import driver_of
 
 JOBS = "job_id,submit_time_s,num_gpus,duration_s,model_name"
 VMS = "vm_id,arrival_s,batch_id,vcpu,memory_gb,duration_min_s,duration_max_s,censored"
@@ -22,25 +32,71 @@ def write(folder: Path, *lines: str) -> Path:
 
 def refused(folder: Path, name: str, *lines: str) -> str:
     with pytest.raises(InputError) as caught:
-        load_trace(name, TraceFiles(write(folder, *lines)))
+        load_trace(name, write(folder, *lines))
     return str(caught.value).removeprefix(f"{folder}/")
 
 
 def test_an_unknown_format_is_answered_with_the_nearest() -> None:
     with pytest.raises(UnknownNameError) as caught:
-        load_trace("azure-wm", TraceFiles(Path("x")))
+        load_trace("azure-wm", Path("x"))
     assert str(caught.value) == "unknown trace format 'azure-wm'; did you mean azure-vm?"
+
+
+class LineKeys(msgspec.Struct, frozen=True, kw_only=True):
+    lines: str
+
+
+def read_lines(path: Path, models: set[str] | None) -> tuple[FleetPod, ...]:
+    return tuple(FleetPod(name, 100, 64) for name in path.read_text().split())
+
+
+LINES = TraceFormat(LineKeys, "lines", read_lines, lambda pods, _: pods)
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package with the format ``lines``."""
+    monkeypatch.setitem(sys.modules, "lines_package", SimpleNamespace(LINES=LINES))
+    entries = [EntryPoint("lines", "lines_package:LINES", GROUP)]
+    monkeypatch.setattr(extensions, "entry_points", lambda group: entries if group == GROUP else [])
+
+
+def scenario_with(folder: Path, key: str) -> Path:
+    (folder / "list.txt").write_text("a b")
+    path = folder / "s.yaml"
+    path.write_text(f"fleet: {{like: 4cpu-8gib:1}}\nworkloads: [{{{key}: {{lines: list.txt}}}}]")
+    return path
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_format_of_a_package_is_a_key_of_a_scenario(tmp_path: Path) -> None:
+    feed = materialise(load_scenario(scenario_with(tmp_path, "lines")), Rng(0))
+    assert [each.name for each in feed.arrivals] == ["a", "b"]
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_typo_in_the_format_of_a_package_is_answered_with_its_name(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="unknown key; did you mean 'lines'"):
+        load_scenario(scenario_with(tmp_path, "lined"))
+
+
+def test_every_format_has_a_driver() -> None:
+    assert all(callable(driver_of(found)) for _, found in TRACES.items())
+
+
+def test_a_format_with_node_lists_has_keys_for_them() -> None:
+    assert all((f.nodes is None) == (f.node_keys is None) for _, f in TRACES.items())
 
 
 def test_openb_pods_can_be_read_without_nodes(tmp_path: Path) -> None:
     path = write(tmp_path, "name,cpu_milli,memory_mib,num_gpu,gpu_milli", "p,1,1,0,0")
-    assert load_trace("openb", TraceFiles(path)).pods[0].name == "p"
+    assert load_trace("openb", path).pods[0].name == "p"
 
 
 @pytest.mark.parametrize("name", ["philly", "azure-vm"])
 def test_a_node_list_for_a_format_without_one_is_refused(name: str) -> None:
     with pytest.raises(InputError, match=f"expected no node list: {name} has none"):
-        load_trace(name, TraceFiles(Path("p"), nodes=Path("n")))
+        load_trace(name, Path("p"), Path("n"))
 
 
 def test_a_job_is_a_gang_of_one_pod_per_gpu(tmp_path: Path) -> None:
@@ -117,4 +173,4 @@ def test_a_vm_name_used_twice_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_the_published_lists_are_read(shared_data: Path, name: str, file: str, pods: int) -> None:
-    assert len(load_trace(name, TraceFiles(shared_data / file)).pods) == pods
+    assert len(load_trace(name, shared_data / file).pods) == pods

@@ -14,7 +14,8 @@ from stretto.framework.profile.profile import load_profile
 from stretto.inputs.scenario.arrivals import ObjectArrival
 from stretto.inputs.scenario.feed import Feed, materialise
 from stretto.inputs.scenario.read import load_scenario
-from stretto.plane import Plane, PlaneConfig
+from stretto.plane.config import PlaneConfig
+from stretto.plane.plane import Plane
 from stretto.sim.feeder import MARKER, Feeder, check_written, identity_of
 from stretto.sim.real_time import LiveRun, RunSample
 from stretto.sim.setup import open_store, profile_source

@@ -6,7 +6,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from stretto.api.wire.kinds import KINDS, NODE, POD, POD_GROUP, Kind
+from stretto.api.kinds.table import all_kinds
+from stretto.api.wire.kinds import NODE, POD, POD_GROUP, Kind
 from stretto.base.clock import ManualClock
 from stretto.base.errors import InputError, NotFoundError, UnreachableError
 from stretto.base.rng import Rng
@@ -14,9 +15,9 @@ from stretto.explain.why.sources.live import live_scene
 from stretto.explain.why.why import explain_pod
 from stretto.explain.words.reasons import ReasonCode
 from stretto.inputs.objects.relations import InputObject
+from stretto.plane.copy import PlaneCopy, SchedulingRules, StoreState
 from stretto.sim.history.plan import PlanReport, plan
-from stretto.sim.history.sandbox import Sandbox, SandboxState, state_of
-from stretto.sim.setup import SchedulingRules
+from stretto.sim.history.state_source import state_of
 from stretto.state.rows.lifecycle import PodState, UnitState
 from stretto.stores.embedded.sqlite import SqliteStore
 from stretto.testing import Harness, make_group, make_node, make_pod
@@ -24,13 +25,13 @@ from stretto.testing import Harness, make_group, make_node, make_pod
 NUMPY = SchedulingRules("default", "numpy")
 
 
-def state(*pods: bytes, nodes: Sequence[bytes] = (), settle: bool = True) -> SandboxState:
+def state(*pods: bytes, nodes: Sequence[bytes] = (), settle: bool = True) -> StoreState:
     harness = Harness(nodes=nodes or [make_node("n", cpu="4")], config={"tier": "numpy"})
     harness.submit(*pods)
     if settle:
         harness.settle()
-    return SandboxState(
-        "test", [each for kind in KINDS for each in harness.store.list(kind).records]
+    return StoreState(
+        "test", [each for kind in all_kinds() for each in harness.store.list(kind).records]
     )
 
 
@@ -40,7 +41,7 @@ def objects(*bodies: bytes, kind: Kind = POD) -> list[InputObject]:
     return [InputObject(kind, space, n, b, "test") for n, b in zip(names, bodies, strict=True)]
 
 
-def planned(on: SandboxState, *pods: bytes) -> PlanReport:
+def planned(on: StoreState, *pods: bytes) -> PlanReport:
     return plan(on, objects(*pods), NUMPY)
 
 
@@ -157,11 +158,11 @@ def test_who_would_have_to_leave_is_told() -> None:
 
 
 def test_a_copy_at_rest_tells_of_no_delays_of_its_own() -> None:
-    copy = Sandbox(state(make_pod("p", cpu="64")), NUMPY)
+    copy = PlaneCopy(state(make_pod("p", cpu="64")), NUMPY)
     copy.settle()
     (unit,) = copy.plane.units
     unit.state, copy.plane.cluster.pods.state[0] = UnitState.BACKOFF, PodState.BACKOFF
-    copy.rest()
+    copy.drop_backoff()
     plane = copy.plane
     said = explain_pod(live_scene(plane.cluster, plane.config.profile, plane.units), "p")
     assert [each.code for each in said.reasons] == [ReasonCode.TOO_BIG]

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from stretto.base.errors import NotAllowedError
+from stretto.base.errors import MissingExtraError
 from stretto.sim.comparison.plots import study_plots
 from stretto.sim.comparison.seeds import PolicySummary
 from stretto.sim.plots import PlotLine, PlotTexts, bars_png, check_plots, curves_png
@@ -50,5 +50,5 @@ def test_a_study_is_two_pictures_with_and_without_the_published_curves() -> None
 def test_a_missing_library_is_said_before_any_work(monkeypatch: pytest.MonkeyPatch) -> None:
     check_plots()
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(NotAllowedError, match=r"install stretto\[reports\]"):
+    with pytest.raises(MissingExtraError, match=r"pip install .stretto\[reports\]"):
         check_plots()

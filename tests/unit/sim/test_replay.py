@@ -27,11 +27,11 @@ from stretto.inputs.objects.recordings import (
     load_recording,
 )
 from stretto.inputs.objects.redaction import redacted
+from stretto.plane.copy import PlaneSettings, SchedulingRules
 from stretto.sim.history.histories import ReplayHistory, history_of
-from stretto.sim.history.recording import RECORDED, RecordingSession, kinds_of
+from stretto.sim.history.recording import RecordingSession, recorded_words
 from stretto.sim.history.replay import Replay, ReplayResult, recorded_waits
 from stretto.sim.history.what_if import AS_IT_WAS, Variation, queues_of, read_variation
-from stretto.sim.setup import PlaneSettings, SchedulingRules
 from stretto.stores.store import Deletion, Patch, Update
 from stretto.testing import Harness, make_node, make_pod
 
@@ -49,7 +49,7 @@ class Tape:
             self.harness.store.create(kind, [body])
         self.harness.submit(make_pod("before", cpu="3"))
         self.harness.settle()
-        self.writer = RecordingWriter(path, RecordingHeader(FORMAT, "", kinds_of(RECORDED)))
+        self.writer = RecordingWriter(path, RecordingHeader(FORMAT, "", recorded_words()))
         self.taking = RecordingSession(self.harness.store, self.writer, self.harness.clock)
 
     def at(self, seconds: float, act: Callable[[], object]) -> None:

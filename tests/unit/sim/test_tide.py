@@ -7,7 +7,7 @@ from stretto.control.queues.config import DispatcherConfig, QueueConfig
 from stretto.framework.profile.profile import load_profile
 from stretto.inputs.neutral.fleet import FleetNode, FleetPod
 from stretto.inputs.traces.one_pool import load_arrivals
-from stretto.plane import PlaneConfig
+from stretto.plane.config import PlaneConfig
 from stretto_lab.studies.one_pool.day import run_one_pool_day
 from stretto_lab.studies.one_pool.ledger import DiurnalService, OnePoolDayResult, OnePoolJob
 from stretto_lab.studies.one_pool.report import (

@@ -131,7 +131,7 @@ def test_some_slots_can_be_asked_about_without_a_row() -> None:
 
 
 def test_the_row_used_longest_ago_is_given_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(static_rows, "LEAST_ROWS", 3)
+    monkeypatch.setattr(static_rows, "MIN_ROWS", 3)
     rows = rows_over(a_fleet(), row_bytes=0)
     one, two, three = (requiring(term(f"zone In {z}")) for z in "abc")
     kept, given = rows.filter_row(one), rows.filter_row(two)
@@ -144,7 +144,7 @@ def test_the_row_used_longest_ago_is_given_away(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_class_whose_row_was_given_away_gets_a_right_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(static_rows, "LEAST_ROWS", 2)
+    monkeypatch.setattr(static_rows, "MIN_ROWS", 2)
     rows = rows_over(nodes_of(*(a_node(f"n{z}", {"zone": z}) for z in "abc")), row_bytes=0)
     pods = [requiring(term(f"zone In {z}")) for z in "abc"]
     for _ in range(3):
@@ -152,10 +152,10 @@ def test_a_class_whose_row_was_given_away_gets_a_right_one(monkeypatch: pytest.M
 
 
 def test_rows_that_are_kept_are_not_given_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(static_rows, "LEAST_ROWS", 3)
+    monkeypatch.setattr(static_rows, "MIN_ROWS", 3)
     rows = rows_over(a_fleet(), row_bytes=0)
     first, second = (rows.filter_row(requiring(term(f"zone In {z}"))) for z in "ab")
-    rows.keep(np.array([first]), np.array([0]))
+    rows.mark_used(np.array([first]), np.array([0]))
     assert rows.filter_row(requiring(term("zone In c"))) == second
 
 

@@ -50,7 +50,7 @@ def test_another_name_on_a_slot_replaces_the_node() -> None:
 
 def test_one_name_cannot_live_on_two_slots() -> None:
     nodes = nodes_of(a_node("n"))
-    with pytest.raises(ValueError, match="lives on slot 0, not 1"):
+    with pytest.raises(ValueError, match="is on slot 0, not 1"):
         nodes.put(1, a_node("n"))
 
 

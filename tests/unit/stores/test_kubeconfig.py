@@ -5,13 +5,13 @@ import base64
 import json
 import os
 import pty
-import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives import serialization
 
 from stretto.base.errors import InputError
 from stretto.stores.kube.login import exec_plugins
@@ -196,9 +196,11 @@ def test_an_address_with_a_password_is_not_repeated(
 def test_a_key_that_is_locked_is_refused_and_nobody_is_asked_for_its_passphrase(
     tmp_path: Path,
 ) -> None:
-    pair, words = self_signed(tmp_path, "us"), ["-aes128", "-passout", "pass:x"]
-    locked = ["openssl", "pkey", "-in", pair.key, *words, "-out", tmp_path / "locked.key"]
-    subprocess.run(locked, check=True, capture_output=True)
+    pair = self_signed(tmp_path, "us")
+    key = serialization.load_pem_private_key(pair.key.read_bytes(), None)
+    form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+    locked = key.private_bytes(*form, serialization.BestAvailableEncryption(b"x"))
+    (tmp_path / "locked.key").write_bytes(locked)
     names = {"client-certificate": pair.cert.name, "client-key": "locked.key"}
     ask = f"""
 import asyncio, pathlib, sys

@@ -1,1 +1,1 @@
-"""Validation of objects, kind by kind, with messages that name the field and the fix."""
+"""Validation of objects, kind by kind; messages name the field and a remedy."""

@@ -1,4 +1,4 @@
-"""What Stretto refuses on a pod: what the API server would, as far as scheduling reads it."""
+"""Validation of pods: the rules of the API server on the fields that scheduling reads."""
 
 from typing import Final
 
@@ -21,19 +21,19 @@ from stretto.api.wire.meta import NodeSelector
 from stretto.base.errors import InputError
 
 HIGHEST_USER_PRIORITY: Final = 1_000_000_000
-"""Above are Kubernetes' own classes."""
+"""Larger values are reserved for classes of Kubernetes."""
 
 HIGHEST_PRIORITY: Final = 2 * HIGHEST_USER_PRIORITY + 1000
-"""``system-node-critical``: nothing is above."""
+"""The value of ``system-node-critical``, the highest."""
 
 LOWEST_PRIORITY: Final = -(2**31)
 """The field is a 32-bit integer."""
 
 EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-"""What a taint can do."""
+"""Effects of a taint."""
 
 PREEMPTION: Final = (None, "Never", "PreemptLowerPriority")
-"""Whether a pod may push out others; absent means that it may."""
+"""Preemption policies; absent allows preemption."""
 
 _PROTOCOLS: Final = ("TCP", "UDP", "SCTP")
 _INCLUSION: Final = (None, "Honor", "Ignore")
@@ -41,7 +41,7 @@ _MAX_PORT: Final = 65535
 
 
 def pod(item: Pod, where: str) -> None:
-    """Everything about a pod; ``where`` ends in ``: `` or is empty."""
+    """Validate a pod; ``where`` ends in ``: `` or is empty."""
     rules.metadata(item.metadata, where, namespaced=True)
     spec = item.spec
     path = f"{where}spec"
@@ -74,16 +74,16 @@ def _container(container: Container, spec: PodSpec, where: str) -> None:
 
 def _port(port: ContainerPort, where: str, *, on_host: bool) -> None:
     rules.within(port.container_port, 1, _MAX_PORT, f"{where}.containerPort")
-    rules.within(port.host_port, 0, _MAX_PORT, f"{where}.hostPort", "leave it out for none")
+    rules.within(port.host_port, 0, _MAX_PORT, f"{where}.hostPort", "omit it for none")
     rules.one_of(port.protocol, _PROTOCOLS, f"{where}.protocol")
     if on_host and port.host_port not in (0, port.container_port):
         expected = f"{port.container_port}, the containerPort"
-        hint = "on the host network the two are one"
+        hint = "with hostNetwork the two ports are equal"
         raise InputError(f"{where}.hostPort", port.host_port, expected, hint)
 
 
 def _amounts(spec: PodSpec, path: str) -> None:
-    """Overhead, pod-level amounts, and the sum of everything."""
+    """Check overhead, pod-level amounts, and their sum."""
     rules.resources(spec.overhead, f"{path}.overhead")
     if spec.resources is not None:
         rules.requirements(spec.resources, f"{path}.resources")
@@ -93,24 +93,24 @@ def _amounts(spec: PodSpec, path: str) -> None:
             if effective_requests.is_pod_level(name) and amount < inside.get(name, 0):
                 expected = f"at least {quantity.format_amount(name, inside[name])}"
                 where = f"{path}.resources.requests.{name}"
-                hint = "the containers ask for that much together"
+                hint = "the containers together request that much"
                 raise InputError(where, spec.resources.requests[name], expected, hint)
     effective_requests.requests(spec, path)
 
 
 def _host_ports(spec: PodSpec, path: str) -> None:
-    """No two containers on one port of the node."""
+    """Check that no two containers use one port of the node."""
     taken = [
         (port.host_ip or effective_requests.ANY_ADDRESS, port.protocol, port.host_port)
         for container in spec.containers
         for port in container.ports
         if port.host_port
     ]
-    rules.unique(taken, f"{path}.containers: hostPort", "two containers cannot share it")
+    rules.unique(taken, f"{path}.containers: hostPort", "two containers cannot share a host port")
 
 
 def _rank(spec: PodSpec, path: str) -> None:
-    """Priority and what goes with it."""
+    """Check priority, preemption policy, class and node name."""
     rules.within(spec.priority, LOWEST_PRIORITY, HIGHEST_PRIORITY, f"{path}.priority")
     rules.one_of(spec.preemption_policy, PREEMPTION, f"{path}.preemptionPolicy")
     if spec.priority_class_name:
@@ -120,7 +120,7 @@ def _rank(spec: PodSpec, path: str) -> None:
 
 
 def _gates(spec: PodSpec, path: str) -> None:
-    """Gates keep a pod back, so it cannot be on a node."""
+    """Check scheduling gates, with which a pod cannot be on a node."""
     gates = [gate.name for gate in spec.scheduling_gates]
     for index, name in enumerate(gates):
         names.label_key(name, f"{path}.schedulingGates[{index}].name")
@@ -135,7 +135,7 @@ def _gates(spec: PodSpec, path: str) -> None:
 
 
 def _places(spec: PodSpec, path: str) -> None:
-    """Everything that restricts the nodes."""
+    """Check all rules that restrict the nodes."""
     rules.labels(spec.node_selector, f"{path}.nodeSelector")
     if spec.affinity is not None:
         affinity(spec.affinity, f"{path}.affinity")
@@ -147,12 +147,12 @@ def _places(spec: PodSpec, path: str) -> None:
     rules.unique(
         ((each.topology_key, each.when_unsatisfiable) for each in spreads),
         f"{path}.topologySpreadConstraints",
-        "join the two constraints on that key",
+        "merge the two constraints on that key",
     )
 
 
 def affinity(item: Affinity, path: str) -> None:
-    """All affinities."""
+    """Check all affinities."""
     if item.node_affinity is not None:
         _node_affinity(item.node_affinity, f"{path}.nodeAffinity")
     if item.pod_affinity is not None:
@@ -172,9 +172,9 @@ def _node_affinity(item: NodeAffinity, path: str) -> None:
 
 
 def node_selector(item: NodeSelector, path: str) -> None:
-    """Alternatives, of which there must be one."""
+    """Check a node selector, which needs at least one term."""
     if not item.node_selector_terms:
-        hint = "without terms no node matches: leave the selector out"
+        hint = "no node matches a selector without terms: remove the selector"
         raise InputError(f"{path}.nodeSelectorTerms", None, "at least one term", hint)
     selectors.node_terms(item, path)
 
@@ -201,36 +201,36 @@ def _pod_term(term: PodAffinityTerm, path: str) -> None:
 
 
 def toleration(item: Toleration, path: str) -> None:
-    """One toleration."""
+    """Check one toleration."""
     if item.key:
         names.label_key(item.key, f"{path}.key")
     elif item.operator != "Exists":
-        hint = "without a key every taint is meant: write operator: Exists"
+        hint = "without a key the toleration matches every taint: write operator: Exists"
         raise InputError(f"{path}.operator", item.operator or None, "Exists", hint)
     rules.one_of(item.operator, ("", "Equal", "Exists"), f"{path}.operator")
     if item.operator == "Exists" and item.value:
-        hint = "Exists asks for no value: use Equal or remove it"
+        hint = "Exists takes no value: use Equal or remove it"
         raise InputError(f"{path}.value", item.value, "no value", hint)
     rules.one_of(item.effect, ("", *EFFECTS), f"{path}.effect")
     if item.toleration_seconds is not None and item.effect != "NoExecute":
-        hint = "only evictions can be put off"
+        hint = "only the effect NoExecute evicts pods after a delay"
         raise InputError(f"{path}.effect", item.effect or None, "NoExecute", hint)
 
 
 def _spread(item: TopologySpreadConstraint, path: str) -> None:
-    """One spreading constraint."""
+    """Check one spreading constraint."""
     rules.within(item.max_skew, 1, rules.INT32_MAX, f"{path}.maxSkew", "1 is the strictest")
     names.label_key(item.topology_key, f"{path}.topologyKey")
     choices = ("DoNotSchedule", "ScheduleAnyway")
     rules.one_of(item.when_unsatisfiable, choices, f"{path}.whenUnsatisfiable")
     rules.within(item.min_domains, 1, rules.INT32_MAX, f"{path}.minDomains")
     if item.min_domains is not None and item.when_unsatisfiable != "DoNotSchedule":
-        hint = "a wish cannot ask for a number of domains: remove minDomains"
-        expected = "none beside ScheduleAnyway"
+        hint = "ScheduleAnyway cannot require a number of domains: remove minDomains"
+        expected = "none with ScheduleAnyway"
         raise InputError(f"{path}.minDomains", item.min_domains, expected, hint)
     rules.one_of(item.node_affinity_policy, _INCLUSION, f"{path}.nodeAffinityPolicy")
     rules.one_of(item.node_taints_policy, _INCLUSION, f"{path}.nodeTaintsPolicy")
     rules.selector(item.label_selector, f"{path}.labelSelector")
     if item.match_label_keys and item.label_selector is None:
-        hint = "keys are added to a selector: write one, or remove matchLabelKeys"
+        hint = "the keys extend a selector: write one, or remove matchLabelKeys"
         raise InputError(f"{path}.labelSelector", None, "a selector", hint)

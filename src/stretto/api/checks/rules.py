@@ -1,4 +1,4 @@
-"""Small questions that every validation asks; each refuses with path, value and what is right."""
+"""Checks shared by the validation of all kinds; errors name path, value and what is expected."""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
@@ -11,34 +11,34 @@ from stretto.api.wire.selectors import label_selector
 from stretto.base.errors import InputError
 
 INT32_MAX: Final = 2**31 - 1
-"""The largest number in most of Kubernetes' fields."""
+"""The largest number in most fields of Kubernetes."""
 
 ANNOTATIONS_BYTES: Final = 256 << 10
-"""All annotations of one object together: Kubernetes' bound."""
+"""Limit of Kubernetes on all annotations of one object together."""
 
 _WHOLE_UNITS: Final = 10**9
 """Billionths in one unit."""
 
-#: Resources that may be asked for in fractions; all others come in whole pieces.
+#: Resources that can be requested in fractions; all others are whole numbers.
 _DIVISIBLE: Final = ("cpu", "memory", "ephemeral-storage", "storage")
 
 
 def one_of(value: str | None, choices: Collection[str | None], where: str) -> None:
-    """A word out of a few."""
+    """Check that a value is one of a few."""
     if value not in choices:
         known = ", ".join(choice or "nothing" for choice in choices)
         raise InputError(where, value, f"one of {known}", "capital letters matter")
 
 
 def within(value: int | None, least: int, most: int, where: str, hint: str = "") -> None:
-    """A number between two bounds, both included; an absent one passes."""
+    """Check a number against two inclusive bounds; an absent one passes."""
     if value is not None and not least <= value <= most:
         expected = f"at least {least}" if most >= INT32_MAX else f"{least} to {most}"
         raise InputError(where, value, expected, hint)
 
 
 def unique(values: Iterable[object], where: str, hint: str) -> None:
-    """Values of which none comes twice."""
+    """Check that no value appears twice."""
     seen = set()
     for value in values:
         if value in seen:
@@ -47,14 +47,14 @@ def unique(values: Iterable[object], where: str, hint: str) -> None:
 
 
 def metadata(meta: ObjectMeta, where: str, *, namespaced: bool) -> None:
-    """Name, namespace, labels, annotations and owners of any object."""
+    """Check name, namespace, labels, annotations and owners of any object."""
     path = f"{where}metadata"
     if meta.name or not meta.generate_name:
         names.dns_subdomain(meta.name, f"{path}.name")
     else:
         names.dns_subdomain(meta.generate_name.rstrip("-.") or "-", f"{path}.generateName")
     if not namespaced and meta.namespace:
-        hint = "this kind lives in no namespace: leave it out"
+        hint = "the kind is cluster-scoped: remove the namespace"
         raise InputError(f"{path}.namespace", meta.namespace, "none", hint)
     if meta.namespace:
         names.dns_label(meta.namespace, f"{path}.namespace")
@@ -63,31 +63,31 @@ def metadata(meta: ObjectMeta, where: str, *, namespaced: bool) -> None:
         names.label_key(key, f"{path}.annotations")
     size = sum(len(key) + len(text) for key, text in meta.annotations.items())
     if size > ANNOTATIONS_BYTES:
-        expected = f"at most {ANNOTATIONS_BYTES} in all"
+        expected = f"at most {ANNOTATIONS_BYTES} in total"
         raise InputError(f"{path}.annotations", f"{size} characters", expected)
     unique(
         (True for owner in meta.owner_references if owner.controller),
         f"{path}.ownerReferences",
-        "only one owner manages an object: set controller on one",
+        "at most one owner manages an object: set controller on one",
     )
 
 
 def labels(texts: Mapping[str, str], where: str) -> None:
-    """Labels, or the labels that something must have."""
+    """Check labels, or the labels of a selector."""
     for key, text in texts.items():
         names.label_key(key, where)
         names.label_value(text, f"{where}.{key}")
 
 
 def selector(struct: LabelSelector | None, where: str) -> None:
-    """A label selector that can be compiled; an absent one passes."""
+    """Check that a label selector compiles; an absent one passes."""
     label_selector(struct, where)
 
 
 def resources(amounts: ResourceList, where: str) -> dict[str, int]:
-    """A resource list: names that can be, no negative amount, whole pieces of what is indivisible.
+    """Check a resource list: valid names, no negative amounts, whole numbers where required.
 
-    The amounts are returned, counted like ``quantity.amounts``.
+    Returns the amounts in the units of ``quantity.amounts``.
     """
     for name, text in amounts.items():
         path = f"{where}.{name}"
@@ -96,12 +96,12 @@ def resources(amounts: ResourceList, where: str) -> dict[str, int]:
         if billionths < 0:
             raise InputError(path, text, "an amount of 0 or more", "remove the minus sign")
         if billionths % _WHOLE_UNITS and name not in _DIVISIBLE:
-            raise InputError(path, text, f"a whole number: {name} comes in pieces")
+            raise InputError(path, text, f"a whole number: {name} is not divisible")
     return quantity.amounts(amounts, where)
 
 
 def requirements(asked: ResourceRequirements, where: str) -> None:
-    """Requests and limits that do not contradict one another."""
+    """Check that requests and limits are consistent."""
     requests = resources(asked.requests, f"{where}.requests")
     limits = resources(asked.limits, f"{where}.limits")
     for name, request in requests.items():
@@ -112,10 +112,10 @@ def requirements(asked: ResourceRequirements, where: str) -> None:
             raise InputError(path, asked.requests[name], expected, "raise the limit")
         if limit is not None and request != limit and not overcommittable(name):
             expected = f"exactly the limit, {asked.limits[name]}"
-            hint = f"{name} cannot be overcommitted: ask for what is the limit"
+            hint = f"{name} cannot be overcommitted: request the limit"
             raise InputError(path, asked.requests[name], expected, hint)
 
 
 def overcommittable(resource: str) -> bool:
-    """Whether a limit above the request makes sense: for Kubernetes' own resources."""
+    """Whether the limit may exceed the request: for the resources of Kubernetes."""
     return resource == CPU or resource in _DIVISIBLE

@@ -1,1 +1,1 @@
-"""Changes to raw objects: YAML manifests, JSON patch, merge patch and strategic merge patch."""
+"""Changes of raw objects: YAML manifests, JSON patch, merge patch and strategic merge patch."""

@@ -1,6 +1,6 @@
-"""Manifests: texts of humans with many objects, to the JSON of each, and back to a text."""
+"""Manifests: YAML or JSON texts with many objects, converted to the JSON of each and back."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
@@ -8,14 +8,14 @@ import msgspec
 
 from stretto.api.codec import parse_object, without_nulls
 from stretto.api.edit import yaml_text
-from stretto.api.wire.kinds import KINDS, Kind, kind_of
+from stretto.api.kinds.entry import ManifestUse
+from stretto.api.kinds.table import TABLE, skipped_in_manifests
+from stretto.api.wire.kinds import Kind
 from stretto.api.wire.limits import measured
-from stretto.base.errors import InputError, UnknownNameError
+from stretto.base.errors import InputError
 
 _FIRST: Final = ("apiVersion", "kind", "metadata", "spec", "status")
-"""What a human looks for, in this order; other members follow by name."""
-
-_LISTS: Final = {(kind.api_version, f"{kind.kind}List"): kind for kind in KINDS}
+"""The first members of an object in YAML output; other members follow by name."""
 
 
 class _Stated(NamedTuple):
@@ -41,23 +41,33 @@ class Manifest(NamedTuple):
 
 
 def load_manifests(
-    text: str | bytes, where: str, passed_over: Collection[str] = ()
+    text: str | bytes, where: str, *, skip: bool = False, any_kind: bool = False
 ) -> list[Manifest]:
-    """Every object of a YAML or JSON text, lists unfolded; ``where`` is the file's name.
+    """Every object of a YAML or JSON text, with lists expanded.
 
-    Null members count as absent and are left out, as in Kubernetes. Objects of a kind that is to be
-    passed over are left out; any other unknown kind is refused.
+    Null members count as absent and are removed, as in Kubernetes.
+
+    Args:
+        text: the text.
+        where: name of the file, for messages.
+        skip: leaves out objects of the kinds that have no effect on scheduling.
+        any_kind: takes objects of every kind, also unknown ones; by default a kind that the table
+            of kinds does not take from manifests is an error.
+
+    Raises:
+        InputError: the text is malformed, or a kind is not taken.
     """
+    skipped = skipped_in_manifests() if skip else frozenset()
     return [
-        _manifest(each)
+        _manifest(each, any_kind=any_kind)
         for place, value in _documents(text, where)
         for each in _unfolded(value, place)
-        if each.kind not in passed_over
+        if each.kind not in skipped
     ]
 
 
 def _documents(text: str | bytes, where: str) -> Iterator[tuple[str, Any]]:
-    """The values of a text. What looks like JSON is tried as JSON first: it is faster."""
+    """The values of a text; JSON is tried first where it looks like JSON, because it is faster."""
     looks_like_json = text.lstrip()[:1] in ("{", b"{")
     if looks_like_json and len(text) <= yaml_text.MAX_FILE_BYTES:
         with suppress(msgspec.DecodeError, UnicodeError, RecursionError):
@@ -66,30 +76,39 @@ def _documents(text: str | bytes, where: str) -> Iterator[tuple[str, Any]]:
 
 
 def _unfolded(value: Any, where: str, api_version: str = "", kind: str = "") -> Iterator[_Stated]:
-    """The objects in a value; ``kind`` is what the items of a typed list are."""
+    """The objects in a value; ``kind`` is the kind of the items of a typed list."""
     if not isinstance(value, dict):
         raise InputError(where, value, "an object with apiVersion and kind")
     api_version = _word(value, "apiVersion", where, api_version)
     kind = _word(value, "kind", where, kind)
-    listed = _LISTS.get((api_version, kind))
-    if listed is None and (api_version, kind) != ("v1", "List"):
+    if not _is_list(api_version, kind, value):
         yield _Stated(api_version, kind, value, where)
         return
+    item_kind = kind.removesuffix("List")
     items = value.get("items") or []
     if not isinstance(items, list):
         raise InputError(f"{where}: items", items, "a list of objects")
     for index, item in enumerate(items):
         place = f"{where}: items[{index}]"
         if isinstance(item, dict) and item.get("kind") == "List":
-            raise InputError(place, "a List", "an object", "lists inside lists are not read")
-        yield from _unfolded(
-            item, place, api_version if listed else "", listed.kind if listed else ""
-        )
+            raise InputError(place, "a List", "an object", "a list must not contain a list")
+        yield from _unfolded(item, place, api_version if item_kind else "", item_kind)
 
 
-def _manifest(stated: _Stated) -> Manifest:
-    """One object, as JSON that has been measured."""
-    kind, where = _kind(stated), stated.where
+def _is_list(api_version: str, kind: str, value: Mapping[str, Any]) -> bool:
+    """Whether an object is a list: ``List``, that of a known kind, or one with items."""
+    if (api_version, kind) == ("v1", "List"):
+        return True
+    item_kind = kind.removesuffix("List")
+    if item_kind in (kind, ""):
+        return False
+    known = TABLE.of(api_version, item_kind, lenient=True) in TABLE
+    return known or isinstance(value.get("items"), list)
+
+
+def _manifest(stated: _Stated, *, any_kind: bool) -> Manifest:
+    """One object as JSON, after a check of its size and depth."""
+    kind, where = _kind(stated, any_kind=any_kind), stated.where
     whole = {"apiVersion": kind.api_version, "kind": kind.kind, **stated.value}
     try:
         body = msgspec.json.encode(without_nulls(whole))
@@ -98,32 +117,33 @@ def _manifest(stated: _Stated) -> Manifest:
     return Manifest(kind, measured(body, where))
 
 
-def _kind(stated: _Stated) -> Kind:
-    """The kind of an object; one that nobody knows is refused with the nearest."""
-    try:
-        return kind_of(stated.api_version, stated.kind)
-    except UnknownNameError as error:
-        near = " or ".join(error.nearest)
-        hint = f"did you mean {near}?" if near else "leave it out, or mend apiVersion and kind"
-        raise InputError(f"{stated.where}: kind", error.name, "a known kind", hint) from error
+def _kind(stated: _Stated, *, any_kind: bool) -> Kind:
+    """The kind of an object; the error about one that is not taken names the nearest kinds."""
+    kind = TABLE.of(stated.api_version, stated.kind, lenient=True)
+    if any_kind or (kind in TABLE and TABLE.entry(kind).manifests is ManifestUse.TAKEN):
+        return kind
+    error = TABLE.unknown(stated.api_version, stated.kind)
+    near = " or ".join(error.nearest)
+    hint = f"did you mean {near}?" if near else "remove it, or correct apiVersion and kind"
+    raise InputError(f"{stated.where}: kind", error.name, "a known kind", hint)
 
 
 def _word(value: dict[str, Any], name: str, where: str, default: str) -> str:
     """``apiVersion`` or ``kind`` of an object."""
     found = value.get(name, default) or default
     if not isinstance(found, str) or not found:
-        hint = "every object says apiVersion and kind"
+        hint = "every object has apiVersion and kind"
         raise InputError(f"{where}: {name}", found or None, "a text", hint)
     return found
 
 
 def dump_yaml(body: bytes) -> str:
-    """An object as YAML for humans, in canonical order: equal objects give equal texts."""
+    """An object as YAML in canonical order: equal objects give equal texts."""
     return yaml_text.dump_document(_ordered(parse_object(body, "object"), _FIRST))
 
 
 def dump_manifests(bodies: list[bytes]) -> str:
-    """Many objects as one text of many documents."""
+    """Several objects as one YAML text, one document each."""
     return "---\n".join(dump_yaml(body) for body in bodies)
 
 

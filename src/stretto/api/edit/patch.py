@@ -1,4 +1,4 @@
-"""The three patches of Kubernetes, on parsed JSON: merge, strategic merge, and JSON patch.
+"""The three patches of Kubernetes on parsed JSON: merge, strategic merge and JSON patch.
 
 Each takes a document and a patch and returns a new document; neither argument is changed.
 """
@@ -7,6 +7,8 @@ import copy
 from enum import StrEnum
 from typing import Any, Final
 
+import jsonpatch
+import jsonpointer
 import msgspec
 
 from stretto.api.codec import parse
@@ -15,10 +17,20 @@ from stretto.api.wire.limits import measured
 from stretto.base.errors import ConflictError, InputError
 
 MAX_OPERATIONS: Final = 10_000
-"""Operations of one JSON patch: the bound of Kubernetes' API server, since CVE-2019-1002100."""
+"""Operations of one JSON patch: the limit of the API server since CVE-2019-1002100."""
 
 MAX_GROWTH: Final = 3 << 20
-"""Bytes that the copies of one JSON patch may add: copying doubles, so thirty would fill memory."""
+"""Bytes that the copies of one JSON patch may add: each copy can double the document."""
+
+_MEMBERS: Final[dict[str, tuple[str, ...]]] = {
+    "add": ("value",),
+    "remove": (),
+    "replace": ("value",),
+    "move": ("from",),
+    "copy": ("from",),
+    "test": ("value",),
+}
+"""Members that each verb of a JSON patch needs besides ``path``."""
 
 
 class PatchType(StrEnum):
@@ -30,13 +42,13 @@ class PatchType(StrEnum):
 
 
 def apply_patch(body: bytes, patch: bytes, patch_type: PatchType, where: str) -> bytes:
-    """An object with a patch applied, as JSON; ``where`` names the object."""
+    """An object with a patch applied, as JSON; ``where`` names the object in errors."""
     document = parse(body, where)
     change = parse(patch, f"patch of {where}")
     try:
         patched = _patched(document, change, patch_type, where)
         if not isinstance(patched, dict):
-            raise InputError(f"patch of {where}", patched, "a patch that leaves a JSON object")
+            raise InputError(f"patch of {where}", patched, "a patch that results in a JSON object")
         return measured(msgspec.json.encode(patched), where)
     except RecursionError as error:
         raise InputError(f"patch of {where}", "nested copies", "less nesting") from error
@@ -54,7 +66,7 @@ def _patched(document: Any, change: Any, patch_type: PatchType, where: str) -> A
 
 
 def merge_patch(target: Any, patch: Any) -> Any:
-    """RFC 7386: members of ``patch`` replace those of ``target``, null removes one."""
+    """RFC 7386: members of ``patch`` replace those of ``target``; null removes a member."""
     if not isinstance(patch, dict):
         return patch
     merged = dict(target) if isinstance(target, dict) else {}
@@ -70,135 +82,69 @@ def merge_patch(target: Any, patch: Any) -> Any:
 
 
 def json_patch(document: Any, operations: Any, where: str) -> Any:
-    """RFC 6902: operations one after the other, all or none."""
+    """A document after the operations of RFC 6902, in order; all of them apply or none does.
+
+    The library ``jsonpatch`` applies each operation. This function adds the bounds on operations
+    and on copies, and errors that name the operation by its index.
+
+    Raises:
+        InputError: an operation is malformed, does not apply, or exceeds a bound.
+        ConflictError: a ``test`` operation found another value.
+    """
     if not isinstance(operations, list):
         raise InputError(f"patch of {where}", operations, "a list of operations")
     if len(operations) > MAX_OPERATIONS:
         expected = f"at most {MAX_OPERATIONS} operations"
         raise InputError(f"patch of {where}", f"{len(operations)} operations", expected)
-    patched = _JsonPatch(copy.deepcopy(document))
+    patched, growth = copy.deepcopy(document), 0
     for index, operation in enumerate(operations):
-        patched.apply(operation, f"patch of {where}: operation {index}")
-    return patched.root
+        here = f"patch of {where}: operation {index}"
+        _check_shape(operation, here)
+        try:
+            if operation["op"] == "copy":
+                growth += len(msgspec.json.encode(_at(patched, operation["from"])))
+                _check_growth(growth, here)
+            elif operation["op"] == "test":
+                _at(patched, operation["path"])
+            patched = jsonpatch.JsonPatch([operation]).apply(patched, in_place=True)
+        except jsonpatch.JsonPatchTestFailed as error:
+            reason = f"{operation['path'] or '/'} is not {operation['value']!r}"
+            raise ConflictError(here, reason) from error
+        except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException) as error:
+            expected = f"an operation that applies to the object ({error})"
+            raise InputError(here, operation["path"], expected) from error
+    return patched
 
 
-class _JsonPatch:
-    """A document under a JSON patch."""
-
-    def __init__(self, root: Any) -> None:
-        self.root = root
-        self._growth = 0
-
-    def apply(self, operation: Any, where: str) -> None:
-        """One operation."""
-        if not isinstance(operation, dict):
-            raise InputError(where, operation, "an object with op and path")
-        verb, path = operation.get("op"), _pointer(operation.get("path"), f"{where}: path")
-        if verb in ("add", "replace", "test") and "value" not in operation:
+def _check_shape(operation: Any, where: str) -> None:
+    """Refuse an operation without a verb, a pointer or the members that its verb needs."""
+    if not isinstance(operation, dict):
+        raise InputError(where, operation, "an object with op and path")
+    verb = operation.get("op")
+    if not isinstance(verb, str) or verb not in _MEMBERS:
+        raise InputError(f"{where}: op", verb, "add, remove, replace, move, copy or test")
+    for member in ("path", *_MEMBERS[verb]):
+        if member == "value" and "value" not in operation:
             raise InputError(f"{where}: value", None, f"a value to {verb}")
-        match verb:
-            case "add":
-                self._add(path, copy.deepcopy(operation["value"]), where)
-            case "remove":
-                self._remove(path, where)
-            case "replace":
-                self._replace(path, copy.deepcopy(operation["value"]), where)
-            case "move":
-                self._move(_pointer(operation.get("from"), f"{where}: from"), path, where)
-            case "copy":
-                source = _pointer(operation.get("from"), f"{where}: from")
-                self._add(path, self._copied(source, where), where)
-            case "test":
-                if not _same(self._at(path, where), operation["value"]):
-                    raise ConflictError(where, f"{_shown(path)} is not {operation['value']!r}")
-            case _:
-                raise InputError(f"{where}: op", verb, "add, remove, replace, move, copy or test")
-
-    def _at(self, path: list[str], where: str) -> Any:
-        """The value at a path."""
-        value = self.root
-        for step in path:
-            if isinstance(value, dict) and step in value:
-                value = value[step]
-            elif isinstance(value, list):
-                value = value[_index(step, len(value), where)]
-            else:
-                raise InputError(where, _shown(path), "the path of an existing value")
-        return value
-
-    def _add(self, path: list[str], value: Any, where: str) -> None:
-        if not path:
-            self.root = value
-            return
-        holder = self._at(path[:-1], where)
-        if isinstance(holder, dict):
-            holder[path[-1]] = value
-        elif isinstance(holder, list):
-            end = path[-1] == "-"
-            place = len(holder) if end else _index(path[-1], len(holder) + 1, where)
-            holder.insert(place, value)
-        else:
-            raise InputError(where, _shown(path), "a path inside an object or a list")
-
-    def _remove(self, path: list[str], where: str) -> Any:
-        removed = self._at(path, where)
-        if not path:
-            self.root = None
-            return removed
-        holder = self._at(path[:-1], where)
-        del holder[path[-1] if isinstance(holder, dict) else int(path[-1])]
-        return removed
-
-    def _replace(self, path: list[str], value: Any, where: str) -> None:
-        self._at(path, where)
-        if not path:
-            self.root = value
-            return
-        holder = self._at(path[:-1], where)
-        holder[path[-1] if isinstance(holder, dict) else int(path[-1])] = value
-
-    def _move(self, source: list[str], path: list[str], where: str) -> None:
-        if path[: len(source)] == source and len(path) > len(source):
-            raise InputError(where, _shown(path), "a place outside of what is moved")
-        if path != source:
-            self._add(path, self._remove(source, where), where)
-
-    def _copied(self, source: list[str], where: str) -> Any:
-        """A copy of a value, counted: copies of copies grow without end."""
-        value = self._at(source, where)
-        self._growth += len(msgspec.json.encode(value))
-        if self._growth > MAX_GROWTH:
-            raise InputError(
-                where, f"{self._growth} bytes", f"copies of at most {MAX_GROWTH} bytes"
-            )
-        return copy.deepcopy(value)
+        pointer = operation.get(member)
+        is_pointer = isinstance(pointer, str) and (not pointer or pointer.startswith("/"))
+        if member != "value" and not is_pointer:
+            raise InputError(f"{where}: {member}", pointer, "a JSON pointer such as /spec/nodeName")
 
 
-def _pointer(text: Any, where: str) -> list[str]:
-    """RFC 6901: ``/a/b~1c/0`` as steps."""
-    if not isinstance(text, str) or (text and not text.startswith("/")):
-        raise InputError(where, text, "a JSON pointer such as /spec/nodeName")
-    return [step.replace("~1", "/").replace("~0", "~") for step in text.split("/")[1:]]
+def _check_growth(growth: int, where: str) -> None:
+    """Refuse copies of copies: each may double the document."""
+    if growth > MAX_GROWTH:
+        raise InputError(where, f"{growth} bytes", f"copies of at most {MAX_GROWTH} bytes")
 
 
-def _index(step: str, length: int, where: str) -> int:
-    """A step into a list: plain digits, without leading zeros."""
-    plain = step.isascii() and step.isdigit() and (step == "0" or step[0] != "0")
-    if not plain or len(step) > 9 or int(step) >= length:
-        raise InputError(where, step, f"an index below {length}")
-    return int(step)
+def _at(document: Any, pointer: str) -> Any:
+    """The value at a JSON pointer.
 
-
-def _same(one: Any, two: Any) -> bool:
-    """Equality of JSON, where true is not 1 (as it is in Python)."""
-    if isinstance(one, bool) or isinstance(two, bool):
-        return one is two
-    if isinstance(one, dict) and isinstance(two, dict):
-        return one.keys() == two.keys() and all(_same(one[name], two[name]) for name in one)
-    if isinstance(one, list) and isinstance(two, list):
-        return len(one) == len(two) and all(map(_same, one, two))
-    return bool(one == two)
-
-
-def _shown(path: list[str]) -> str:
-    return "/" + "/".join(path)
+    Raises:
+        JsonPointerException: the document has no such value.
+    """
+    found = jsonpointer.JsonPointer(pointer).resolve(document)
+    if isinstance(found, jsonpointer.EndOfList):
+        raise jsonpointer.JsonPointerException("'-' names no existing element")
+    return found

@@ -1,7 +1,7 @@
-"""Strategic merge: a merge patch that knows which lists are maps by a key.
+"""Strategic merge patch: a merge patch in which some lists merge by a key.
 
-Kubernetes tells it by tags on its Go structs; here it is one literal table of the lists that matter
-to us. A list that is not in it is replaced as a whole, as in a merge patch.
+Kubernetes declares the keys as tags on its Go structs; this module has a table of the lists that
+matter here. Lists outside the table are replaced as a whole, as in a merge patch.
 """
 
 from typing import Any, Final
@@ -27,14 +27,14 @@ MERGE_KEYS: Final[dict[str, tuple[str, ...]]] = {
     "resourceClaims": ("name",),
     "topologySpreadConstraints": ("topologyKey",),
 }
-"""Lists that merge, by member name; of several keys the first that the patch's items have counts.
+"""Lists that merge, by member name; of several keys the first in the items of the patch counts.
 
-Tolerations and taints are not here: they are atomic in Kubernetes, and ``kubectl taint`` removes a
-taint by sending the list without it.
+Tolerations and taints are not included: they are atomic in Kubernetes, and ``kubectl taint``
+removes a taint by sending the list without it.
 """
 
 PRIMITIVE_SETS: Final = frozenset({"finalizers"})
-"""Lists of texts that merge as sets."""
+"""Lists of strings that merge as sets."""
 
 _PATCH: Final = "$patch"
 _RETAIN: Final = "$retainKeys"
@@ -44,7 +44,7 @@ _DIRECTIVES: Final = (_PATCH, _RETAIN)
 
 
 def strategic_merge(target: Any, patch: dict[str, Any], where: str) -> Any:
-    """``target`` with ``patch`` merged in; directives (``$patch`` and its like) are obeyed."""
+    """``target`` with ``patch`` merged in; directives such as ``$patch`` are applied."""
     directive = patch.get(_PATCH)
     if directive == "replace":
         return _without_directives(patch)
@@ -72,7 +72,7 @@ def strategic_merge(target: Any, patch: dict[str, Any], where: str) -> Any:
 
 
 def _merged(name: str, old: Any, new: Any, where: str) -> Any:
-    """One member: objects merge, lists by the table, all else is replaced."""
+    """One member: objects merge, lists merge by the table, other values are replaced."""
     if isinstance(new, dict):
         return strategic_merge(old, new, where)
     if not isinstance(new, list):
@@ -85,12 +85,12 @@ def _merged(name: str, old: Any, new: Any, where: str) -> Any:
     key = _merge_key(name, new)
     if key is None:
         expected = f"objects that all have {' or '.join(MERGE_KEYS[name])}"
-        raise InputError(f"patch of {where}: {name}", new, expected, "the list merges by it")
+        raise InputError(f"patch of {where}: {name}", new, expected, "the list merges by this key")
     return _merged_list(kept, new, key, where)
 
 
 def _merge_key(name: str, items: list[Any]) -> str | None:
-    """The key that the items of a list have; None where one has none, or it is no such list."""
+    """The merge key of the items of a list; None for a list that does not merge."""
     wanting = [each for each in items if not _replaces(each)]
     for key in MERGE_KEYS.get(name, ()):
         if all(isinstance(each, dict) and key in each for each in wanting):
@@ -99,12 +99,12 @@ def _merge_key(name: str, items: list[Any]) -> str | None:
 
 
 def _replaces(item: Any) -> bool:
-    """Whether an item is only the mark that the list is to be replaced."""
+    """Whether an item only marks the list as replaced."""
     return isinstance(item, dict) and item.get(_PATCH) == "replace"
 
 
 def _merged_list(old: list[Any], new: list[dict[str, Any]], key: str, where: str) -> list[Any]:
-    """A list of objects, merged by key: old ones keep their place, new ones come last."""
+    """A list of objects, merged by key: existing ones keep their position, new ones come last."""
     if any(map(_replaces, new)):
         return [_without_directives(each) for each in new if key in each]
     merged = list(old)
@@ -127,7 +127,7 @@ def _key_of(item: Any, key: str) -> Any:
 
 
 def _delete_primitives(merged: dict[str, Any], name: str, gone: Any, where: str) -> None:
-    """``$deleteFromPrimitiveList/finalizers: [a]`` takes texts out of a list."""
+    """``$deleteFromPrimitiveList/finalizers: [a]`` removes strings from a list."""
     if not isinstance(gone, list):
         raise InputError(f"patch of {where}: {_DELETE}{name}", gone, "a list")
     if isinstance(merged.get(name), list):
@@ -135,7 +135,7 @@ def _delete_primitives(merged: dict[str, Any], name: str, gone: Any, where: str)
 
 
 def _reorder(merged: dict[str, Any], name: str, order: Any) -> None:
-    """``$setElementOrder/conditions: [{type: A}, ...]``: those named in this order, then others."""
+    """``$setElementOrder/conditions: [{type: A}, ...]``: named items in this order, then others."""
     items = merged.get(name)
     if not isinstance(items, list) or not isinstance(order, list) or not order:
         return
@@ -150,5 +150,5 @@ def _reorder(merged: dict[str, Any], name: str, order: Any) -> None:
 
 
 def _without_directives(item: dict[str, Any]) -> dict[str, Any]:
-    """An object that is taken as it stands."""
+    """A copy of an object without directives."""
     return {name: value for name, value in item.items() if not name.startswith("$")}

@@ -1,10 +1,10 @@
-"""YAML as Kubernetes reads it, from strangers.
+"""YAML from untrusted sources, read as Kubernetes reads it.
 
-PyYAML's C loader ends the process on deep nesting, aliases make kilobytes into gigabytes, and
-doubled keys hide mistakes. So only libyaml's event stream is used, which does not recurse, and the
-values are built here: depth and number are counted before anything is made, aliases and doubled
-keys are refused. Plain words mean what they mean to kubectl: ``yes`` is true, ``0777`` octal, and
-a date a text.
+The C loader of PyYAML crashes on deep nesting, aliases expand kilobytes to gigabytes, and duplicate
+keys hide mistakes. So this module uses only the event stream of libyaml, which does not recurse,
+and builds the values itself: it limits depth and number of values, and refuses aliases and
+duplicate keys. Plain scalars have the meaning that kubectl gives them: ``yes`` is true, ``0777``
+is octal, and a date is a string.
 """
 
 import math
@@ -20,15 +20,15 @@ from stretto.base.errors import InputError
 try:
     from yaml import CSafeDumper as _SafeDumper
     from yaml import CSafeLoader as _SafeLoader
-except ImportError:  # libyaml is missing: the same, ten times slower
+except ImportError:  # without libyaml: the same, ten times slower
     from yaml import SafeDumper as _SafeDumper  # type: ignore[assignment]
     from yaml import SafeLoader as _SafeLoader  # type: ignore[assignment]
 
 MAX_FILE_BYTES: Final = 64 << 20
-"""Bytes of one text with many documents: 20,000 nodes with all their fields are half of it."""
+"""Bytes of one text with many documents: 20,000 nodes with all fields need half of it."""
 
 MAX_VALUES: Final = 1_000_000
-"""Values of one document, a list of objects included; an object of 3 MiB cannot have as many."""
+"""Values of one document, also of a list of objects; an object of 3 MiB has fewer."""
 
 _TAG: Final = "tag:yaml.org,2002:"
 _WORDS: Final[dict[str, Any]] = {
@@ -44,14 +44,14 @@ _WHOLE: Final = re.compile(r"[-+]?(?:0|[1-9][0-9_]*|0[xX][0-9a-fA-F_]+|0[bB][01_
 _REAL: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _NO_NUMBER: Final = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 _INTEGERS: Final = range(-(2**63), 2**64)
-"""What JSON readers keep exactly; longer ones become reals, as in Go."""
+"""Range of integers that JSON readers keep exactly; larger ones become floats, as in Go."""
 
 _LONGEST_WHOLE: Final = 64
-"""Characters of the longest whole number that is read digit by digit."""
+"""Characters of the longest integer that is read digit by digit."""
 
 
 def load_documents(text: str | bytes, where: str) -> Iterator[tuple[str, Any]]:
-    """Each document of a text as JSON values, with where it begins; empty ones are left out."""
+    """Each document of a text as JSON values, with its position; empty documents are skipped."""
     content = _decoded(text, where)
     try:
         yield from _Documents(content, where)
@@ -63,7 +63,7 @@ def load_documents(text: str | bytes, where: str) -> Iterator[tuple[str, Any]]:
 
 
 def _decoded(text: str | bytes, where: str) -> str:
-    """A text of bearable length, in UTF-8."""
+    """A text of limited length, in UTF-8."""
     if len(text) > MAX_FILE_BYTES:
         hint = "split it into several files"
         raise InputError(where, f"{len(text)} bytes", f"at most {MAX_FILE_BYTES} bytes", hint)
@@ -78,14 +78,14 @@ def _decoded(text: str | bytes, where: str) -> str:
 
 
 class _Documents:
-    """Builds documents from events, with a stack of its own instead of recursion."""
+    """Builds documents from events with an explicit stack instead of recursion."""
 
     def __init__(self, text: str, where: str) -> None:
         self._events = iter(yaml.parse(text, Loader=_SafeLoader))
         self._where = where
         #: The open maps and lists, the outermost first.
         self._open: list[Any] = []
-        #: The key whose value comes next, for each open map; lists hold None.
+        #: The key of the next value for each open map; None for lists.
         self._keys: list[str | None] = []
         self._values = 0
         self._root: Any = None
@@ -104,7 +104,7 @@ class _Documents:
                 self._keys.pop()
 
     def _node(self, event: yaml.NodeEvent) -> None:
-        """A value, or the beginning of one."""
+        """A value, or the start of one."""
         self._values += 1
         if self._values > MAX_VALUES:
             self._refuse(event, f"{self._values} values", f"at most {MAX_VALUES} in one document")
@@ -121,7 +121,7 @@ class _Documents:
         self._keys.append(None)
 
     def _scalar(self, event: yaml.ScalarEvent) -> None:
-        """A word: a key where a map waits for one, else a value."""
+        """A scalar: a key where a map expects one, otherwise a value."""
         waiting = bool(self._open) and isinstance(self._open[-1], dict) and self._keys[-1] is None
         value = self._resolved(event)
         if not waiting:
@@ -136,7 +136,7 @@ class _Documents:
         self._keys[-1] = key
 
     def _add(self, value: Any, event: yaml.NodeEvent) -> None:
-        """Put a value into the innermost open map or list."""
+        """Add a value to the innermost open map or list."""
         if not self._open:
             self._root = value
         elif isinstance(self._open[-1], list):
@@ -148,7 +148,7 @@ class _Documents:
             self._keys[-1] = None
 
     def _resolved(self, event: yaml.ScalarEvent) -> Any:
-        """What a word means: by its tag, by its quotes, or by its looks."""
+        """The value of a scalar: by its tag, its quotes or its form."""
         text: str = event.value
         if event.tag is not None and event.tag != "!":
             read = _BY_TAG.get(event.tag.removeprefix(_TAG))
@@ -162,7 +162,7 @@ class _Documents:
             return text
         value = plain(text)
         if _NO_NUMBER.fullmatch(text) or (isinstance(value, float) and math.isinf(value)):
-            self._refuse(event, text, "a finite number", "quote it if a text is meant")
+            self._refuse(event, text, "a finite number", "quote it if it is a string")
         return value
 
     def _place(self, event: yaml.Event) -> str:
@@ -174,7 +174,7 @@ class _Documents:
 
 
 def plain(text: str) -> Any:
-    """What an unquoted word means to kubectl."""
+    """The meaning of an unquoted scalar in kubectl."""
     if text in _WORDS:
         return _WORDS[text]
     if len(text) <= _LONGEST_WHOLE and _WHOLE.fullmatch(text):
@@ -184,7 +184,7 @@ def plain(text: str) -> Any:
 
 
 def _whole(text: str) -> int:
-    """A whole number in any of YAML's bases."""
+    """An integer in any base of YAML."""
     digits = text.replace("_", "")
     unsigned = digits.lstrip("+-")
     octal = len(unsigned) > 1 and unsigned[0] == "0" and unsigned[1].isdigit()
@@ -192,7 +192,7 @@ def _whole(text: str) -> int:
 
 
 def _spelled(value: Any) -> str:
-    """A key that is a number or a switch, as JSON spells it."""
+    """A numeric or boolean key, as JSON spells it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -203,21 +203,21 @@ _BY_TAG: Final[dict[str, Callable[[str], Any]]] = {
     "bool": _WORDS.__getitem__,
     "null": lambda _: None,
 }
-"""The tags that JSON has a value for."""
+"""Tags whose values JSON can represent."""
 
 
 # ---------------------------------------------------------------- writing
 
 
 class _Dumper(_SafeDumper):
-    """Writes what ``load_documents`` and kubectl read back the same."""
+    """Writes YAML that ``load_documents`` and kubectl read back unchanged."""
 
     def ignore_aliases(self, data: Any) -> bool:
-        """Never write an alias: we would not read it."""
+        """Never write an alias, because the reader refuses them."""
         return True
 
     def text(self, data: str) -> yaml.ScalarNode:
-        """Texts of several lines as a block, the others as short as is safe."""
+        """Multi-line strings as a block, others as short as possible."""
         style = "|" if "\n" in data else None
         safe = style or (isinstance(plain(data), str) and not _NO_NUMBER.fullmatch(data))
         return self.represent_scalar(f"{_TAG}str", data, style=style if safe else "'")
@@ -227,7 +227,7 @@ _Dumper.add_representer(str, _Dumper.text)
 
 
 def dump_document(value: Any) -> str:
-    """JSON values as YAML for humans; the order of keys is kept."""
+    """JSON values as YAML for people; the order of keys is kept."""
     return yaml.dump(
         value,
         Dumper=_Dumper,

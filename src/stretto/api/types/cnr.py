@@ -1,7 +1,7 @@
-"""Nodes in depth: Katalyst's CustomNodeResource (topology, pools, metrics) and Gödel's NMNode.
+"""Details of nodes: CustomNodeResource of Katalyst (topology, pools, metrics), NMNode of Gödel.
 
-Both bear the name of the Node they describe. The zone tree is what NUMA- and device-aware rules
-read; ``resources`` of the CNR is the pool of reclaimed resources for best-effort pods.
+Both have the name of the Node that they describe. NUMA- and device-aware rules read the zone tree;
+``resources`` of the CustomNodeResource is the pool of reclaimed resources for best-effort pods.
 """
 
 import msgspec
@@ -13,7 +13,7 @@ from stretto.api.wire.resources import NO_AMOUNTS, ResourceList
 
 
 class ZoneAttribute(Wire, frozen=True):
-    """A fact about a zone."""
+    """An attribute of a zone."""
 
     #: Name; unique in its list.
     name: str
@@ -22,13 +22,13 @@ class ZoneAttribute(Wire, frozen=True):
 
 
 class ResourcePackage(Wire, frozen=True):
-    """A part of a node, cut in a standard ratio of cores to memory."""
+    """A part of a node with a standard ratio of cores to memory."""
 
     #: For example ``x2``: one core to two GiB.
     package_name: str
-    #: What it holds.
+    #: Its amounts.
     allocatable: ResourceList = NO_AMOUNTS
-    #: Facts about it.
+    #: Attributes.
     attributes: tuple[ZoneAttribute, ...] = ()
 
     def __post_init__(self) -> None:
@@ -36,15 +36,15 @@ class ResourcePackage(Wire, frozen=True):
 
 
 class ResourcePool(Wire, frozen=True):
-    """A part of a node, kept for one workload."""
+    """A part of a node, reserved for one workload."""
 
     #: Its name.
     pool_name: str
-    #: What it always has.
+    #: Guaranteed amounts.
     min_allocatable: ResourceList = NO_AMOUNTS
-    #: What it may borrow up to.
+    #: Upper limit with borrowed amounts.
     max_allocatable: ResourceList = NO_AMOUNTS
-    #: Facts about it.
+    #: Attributes.
     attributes: tuple[ZoneAttribute, ...] = ()
 
     def __post_init__(self) -> None:
@@ -53,15 +53,15 @@ class ResourcePool(Wire, frozen=True):
 
 
 class ZoneResources(Wire, frozen=True):
-    """What a node or one zone of it has."""
+    """Amounts of a node or of one zone."""
 
-    #: All it has.
+    #: Total amounts.
     capacity: ResourceList = NO_AMOUNTS
-    #: What pods may have of it.
+    #: Amounts that pods can request.
     allocatable: ResourceList = NO_AMOUNTS
     #: Parts in standard ratios.
     resource_packages: tuple[ResourcePackage, ...] = ()
-    #: Parts kept for workloads.
+    #: Parts reserved for workloads.
     resource_pools: tuple[ResourcePool, ...] = ()
 
     def __post_init__(self) -> None:
@@ -70,11 +70,11 @@ class ZoneResources(Wire, frozen=True):
 
 
 class ZoneAllocation(Wire, frozen=True):
-    """What one pod holds in a zone."""
+    """Amounts of one pod in a zone."""
 
     #: The pod, ``namespace/name/uid``.
     consumer: str
-    #: What it holds.
+    #: Its amounts.
     requests: ResourceList = NO_AMOUNTS
 
     def __post_init__(self) -> None:
@@ -82,50 +82,50 @@ class ZoneAllocation(Wire, frozen=True):
 
 
 class ZoneSibling(Wire, frozen=True):
-    """Another zone of the same level, and how far it is."""
+    """Another zone of the same level, with its distance."""
 
     #: Its type.
     type: str
     #: Its name.
     name: str
-    #: NUMA distance, kind of GPU link, ...
+    #: Attributes of the distance: NUMA distance, kind of GPU link, ...
     attributes: tuple[ZoneAttribute, ...] = ()
 
 
 class TopologyZone(Wire, frozen=True):
-    """A socket, a NUMA node, a cache group, a GPU, ...: a part of a machine, in a tree."""
+    """A zone of a machine (socket, NUMA node, cache group, GPU, ...), in a tree."""
 
     #: ``Socket``, ``Numa``, ``L3CacheGroup``, ``GPU``, ``NIC`` or ``Storage``.
     type: str
     #: Unique among its siblings; for a NUMA node its number.
     name: str
-    #: What it has.
+    #: Its amounts.
     resources: ZoneResources = ZoneResources()
-    #: Facts about it.
+    #: Attributes.
     attributes: tuple[ZoneAttribute, ...] = ()
-    #: What pods hold of it.
+    #: Amounts allocated to pods.
     allocations: tuple[ZoneAllocation, ...] = ()
-    #: The zones inside.
+    #: Child zones.
     children: tuple["TopologyZone", ...] = ()
-    #: The zones beside.
+    #: Sibling zones.
     siblings: tuple[ZoneSibling, ...] = ()
 
 
 class CnrTaint(Taint, frozen=True):
-    """A taint that speaks to pods of one quality of service only."""
+    """A taint that applies to pods of one QoS level."""
 
     #: ``reclaimed_cores``, ``shared_cores``, ``dedicated_cores`` or ``system_cores``.
     qos_level: str = ""
 
 
 class NodeResourceProperty(Wire, frozen=True):
-    """A fact about a node."""
+    """A property of a node."""
 
     #: Name, such as ``numa`` or ``cpu_flags``.
     property_name: str
-    #: Words.
+    #: Values as strings.
     property_values: tuple[str, ...] = ()
-    #: Or a number.
+    #: Value as a quantity.
     property_quantity: Quantity | None = None
 
     def __post_init__(self) -> None:
@@ -134,20 +134,20 @@ class NodeResourceProperty(Wire, frozen=True):
 
 
 class CnrSpec(Wire, frozen=True):
-    """What is known and wanted of a node."""
+    """Properties and taints of a node."""
 
-    #: Facts.
+    #: Properties.
     node_resource_properties: tuple[NodeResourceProperty, ...] = ()
     #: Taints.
     taints: tuple[CnrTaint, ...] = ()
 
 
 class Usage(Wire, frozen=True):
-    """What is really used."""
+    """Actual usage."""
 
-    #: Cores.
+    #: CPU in cores.
     cpu: Quantity | None = None
-    #: Bytes.
+    #: Memory in bytes.
     memory: Quantity | None = None
 
     def __post_init__(self) -> None:
@@ -156,75 +156,75 @@ class Usage(Wire, frozen=True):
 
 
 class NumaUsage(Wire, frozen=True):
-    """What is used of one NUMA node."""
+    """Usage of one NUMA node."""
 
     #: Its number.
     numa_id: int
-    #: What is used.
+    #: Its usage.
     usage: Usage | None = None
 
 
 class NodeUsage(Wire, frozen=True):
-    """What is used of a machine."""
+    """Usage of a machine."""
 
-    #: By NUMA node.
+    #: Usage by NUMA node.
     numa_usage: tuple[NumaUsage, ...] = ()
-    #: Of the whole.
+    #: Total usage.
     generic_usage: Usage | None = None
 
 
 class GroupUsage(Wire, frozen=True):
-    """What the pods of one quality of service use."""
+    """Usage of the pods of one QoS level."""
 
-    #: The quality of service; two capitals on the wire.
+    #: The QoS level; two capitals on the wire.
     qos_level: str = msgspec.field(name="QoSLevel", default="")
-    #: By NUMA node.
+    #: Usage by NUMA node.
     numa_usage: tuple[NumaUsage, ...] = ()
-    #: Of the whole.
+    #: Total usage.
     generic_usage: Usage | None = None
-    #: The pods in it, ``namespace/name``; a pod that is missing is not measured yet.
+    #: Measured pods, ``namespace/name``; a missing pod is not measured yet.
     pod_list: tuple[str, ...] = ()
 
 
 class CnrMetricStatus(Wire, frozen=True):
-    """Measurements of a machine."""
+    """Measured usage of a machine."""
 
     #: RFC 3339 time of the measurement.
     update_time: str | None = None
-    #: Of the machine.
+    #: Usage of the machine.
     node_metric: NodeUsage | None = None
-    #: By quality of service.
+    #: Usage by QoS level.
     group_metric: tuple[GroupUsage, ...] = ()
 
 
 class CnrStatus(Wire, frozen=True):
-    """What a node agent reports."""
+    """Report of a node agent."""
 
     #: The pool of reclaimed resources, for best-effort pods.
     resources: ZoneResources = ZoneResources()
-    #: How strictly pods must keep to one NUMA node.
+    #: Policy for alignment of pods with NUMA nodes.
     topology_policy: str = ""
-    #: The machine's zones, a forest of sockets.
+    #: Zones of the machine, one tree per socket.
     topology_zone: tuple[TopologyZone, ...] = ()
-    #: Measurements.
+    #: Measured usage.
     node_metric_status: CnrMetricStatus | None = None
-    #: Aspects, such as ``AgentReady``.
+    #: Conditions, such as ``AgentReady``.
     conditions: tuple[Condition, ...] = ()
 
 
 class CustomNodeResource(Wire, frozen=True):
-    """Katalyst's description of the node of the same name."""
+    """Description by Katalyst of the node of the same name."""
 
     #: Identity.
     metadata: ObjectMeta
-    #: What is known and wanted.
+    #: Properties and taints.
     spec: CnrSpec = CnrSpec()
-    #: What is reported.
+    #: Report.
     status: CnrStatus = CnrStatus()
 
 
 class NmNodeSpec(Wire, frozen=True):
-    """What is wanted of a node."""
+    """Desired state of a node."""
 
     #: Taints.
     taints: tuple[Taint, ...] = ()
@@ -238,17 +238,17 @@ class MachineStatus(Wire, frozen=True):
 
 
 class NmNodeStatus(Wire, frozen=True):
-    """What Gödel's node manager reports."""
+    """Report of the node manager of Gödel."""
 
-    #: All it has.
+    #: Total amounts.
     resource_capacity: ResourceList = NO_AMOUNTS
-    #: What its pods may have.
+    #: Amounts that its pods can request.
     resource_allocatable: ResourceList = NO_AMOUNTS
     #: Whether it is ready.
     node_status: str = ""
-    #: Aspects.
+    #: Conditions.
     node_condition: tuple[Condition, ...] = ()
-    #: Load.
+    #: Load of the machine.
     machine_status: MachineStatus | None = None
 
     def __post_init__(self) -> None:
@@ -257,11 +257,11 @@ class NmNodeStatus(Wire, frozen=True):
 
 
 class NmNode(Wire, frozen=True):
-    """Gödel's second manager of the node of the same name."""
+    """Second manager (of Gödel) of the node of the same name."""
 
     #: Identity.
     metadata: ObjectMeta
-    #: What is wanted.
+    #: Desired state.
     spec: NmNodeSpec = NmNodeSpec()
-    #: What is reported.
+    #: Report.
     status: NmNodeStatus = NmNodeStatus()

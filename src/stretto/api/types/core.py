@@ -1,4 +1,4 @@
-"""Kubernetes' own kinds beside the pod: nodes, bindings, events, budgets, classes, leases."""
+"""Kinds of the core group other than the pod, budgets, priority classes and leases."""
 
 import msgspec
 
@@ -17,28 +17,28 @@ from stretto.api.wire.resources import NO_AMOUNTS, ResourceList
 
 
 class Taint(Wire, frozen=True):
-    """Keeps pods away that do not tolerate it."""
+    """Repels pods that do not tolerate it."""
 
-    #: What it is about.
+    #: Key.
     key: str
     #: ``NoSchedule``, ``PreferNoSchedule`` or ``NoExecute``.
     effect: str
-    #: Told apart by tolerations with ``Equal``.
+    #: Value, compared by tolerations with ``Equal``.
     value: str = ""
     #: RFC 3339 time at which a ``NoExecute`` taint was set.
     time_added: str | None = None
 
 
 class NodeSpec(Wire, frozen=True):
-    """What somebody wants of a node."""
+    """Desired state of a node."""
 
     #: Taints.
     taints: tuple[Taint, ...] = ()
-    #: Cordoned: no new pods.
+    #: Whether the node is cordoned: it takes no new pods.
     unschedulable: bool = False
-    #: The cloud's name for the machine.
+    #: Name of the machine at the cloud provider.
     provider_id: str = msgspec.field(name="providerID", default="")
-    #: Addresses for its pods.
+    #: Address range of its pods.
     pod_cidr: str = msgspec.field(name="podCIDR", default="")
 
 
@@ -52,28 +52,28 @@ class NodeAddress(Wire, frozen=True):
 
 
 class ContainerImage(Wire, frozen=True):
-    """An image that a node has already."""
+    """An image that is present on a node."""
 
-    #: All names of it.
+    #: All names of the image.
     names: tuple[str, ...] = ()
-    #: Bytes.
+    #: Size in bytes.
     size_bytes: int = 0
 
 
 class NodeStatus(Wire, frozen=True):
-    """What a node says of itself."""
+    """Observed state of a node."""
 
-    #: All it has.
+    #: Total amounts.
     capacity: ResourceList = NO_AMOUNTS
-    #: What pods may have of it.
+    #: Amounts that pods can request.
     allocatable: ResourceList = NO_AMOUNTS
-    #: Aspects, such as ``Ready``.
+    #: Conditions, such as ``Ready``.
     conditions: tuple[Condition, ...] = ()
-    #: Images it has.
+    #: Images present on the node.
     images: tuple[ContainerImage, ...] = ()
-    #: Its addresses.
+    #: Addresses.
     addresses: tuple[NodeAddress, ...] = ()
-    #: What its kubelet can do of what not every kubelet can.
+    #: Optional features of its kubelet.
     declared_features: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -82,13 +82,13 @@ class NodeStatus(Wire, frozen=True):
 
 
 class Node(Wire, frozen=True):
-    """A machine."""
+    """A node of the cluster."""
 
     #: Identity.
     metadata: ObjectMeta
-    #: What is wanted of it.
+    #: Desired state.
     spec: NodeSpec = NodeSpec()
-    #: What it says of itself.
+    #: Observed state.
     status: NodeStatus = NodeStatus()
 
 
@@ -96,7 +96,7 @@ class Node(Wire, frozen=True):
 
 
 class Namespace(Wire, frozen=True):
-    """A room of names; selected by its labels."""
+    """A namespace, selected by its labels."""
 
     #: Identity and labels.
     metadata: ObjectMeta
@@ -105,25 +105,25 @@ class Namespace(Wire, frozen=True):
 class ServiceSpec(Wire, frozen=True):
     """The pods behind a service."""
 
-    #: Labels of the pods; none means no pods.
+    #: Labels of the pods; none matches no pods.
     selector: dict[str, str] = NO_TEXTS
 
 
 class Service(Wire, frozen=True):
-    """A group of pods with one address; the default spreading is over these groups."""
+    """Pods behind one address; default spreading counts them as one group."""
 
     #: Identity.
     metadata: ObjectMeta
-    #: Its pods.
+    #: Selector of the pods.
     spec: ServiceSpec = ServiceSpec()
 
 
 class ConfigMap(Wire, frozen=True):
-    """Texts by name."""
+    """Configuration as strings by name."""
 
     #: Identity.
     metadata: ObjectMeta
-    #: The texts.
+    #: The strings.
     data: dict[str, str] = NO_TEXTS
 
 
@@ -131,64 +131,64 @@ class ConfigMap(Wire, frozen=True):
 
 
 class Binding(Wire, frozen=True):
-    """The decision: this pod goes to that node."""
+    """Assignment of a pod to a node."""
 
-    #: The pod's namespace, name and uid.
+    #: Namespace, name and uid of the pod.
     metadata: ObjectMeta
     #: The node.
     target: ObjectReference
 
 
 class EventSource(Wire, frozen=True):
-    """Who tells an event (the older form)."""
+    """Source of an event (older form)."""
 
     #: The program.
     component: str = ""
-    #: Its machine.
+    #: Its host.
     host: str = ""
 
 
 class EventSeries(Wire, frozen=True):
-    """An event told again and again."""
+    """Repetitions of an event."""
 
-    #: How often.
+    #: Number of occurrences.
     count: int = 0
-    #: RFC 3339 time of the latest.
+    #: RFC 3339 time of the last occurrence.
     last_observed_time: str | None = None
 
 
 class Event(Wire, frozen=True):
-    """Something that happened to an object, told to humans."""
+    """Report of something that happened to an object."""
 
-    #: Identity of the event itself.
+    #: Identity of the event.
     metadata: ObjectMeta
-    #: What it happened to.
+    #: The object.
     involved_object: ObjectReference
-    #: CamelCase word for machines.
+    #: Reason, one CamelCase word for programs.
     reason: str = ""
-    #: Sentence for humans.
+    #: Message for people.
     message: str = ""
     #: ``Normal`` or ``Warning``.
     type: str = ""
-    #: What was done, CamelCase.
+    #: The action, one CamelCase word.
     action: str = ""
-    #: Another object concerned.
+    #: A second object involved in the action.
     related: ObjectReference | None = None
-    #: Who tells it (the older form).
+    #: Source (older form).
     source: EventSource = EventSource()
-    #: RFC 3339 time of the first, in the older form.
+    #: RFC 3339 time of the first occurrence (older form).
     first_timestamp: str | None = None
-    #: RFC 3339 time of the latest, in the older form.
+    #: RFC 3339 time of the last occurrence (older form).
     last_timestamp: str | None = None
-    #: How often, in the older form.
+    #: Number of occurrences (older form).
     count: int = 0
-    #: RFC 3339 time with microseconds.
+    #: RFC 3339 time of the occurrence, with microseconds.
     event_time: str | None = None
-    #: Repetition, in the newer form.
+    #: Repetitions (newer form).
     series: EventSeries | None = None
-    #: Who tells it.
+    #: Name of the reporting program.
     reporting_component: str = ""
-    #: Which one of them.
+    #: Instance of the reporting program.
     reporting_instance: str = ""
 
 
@@ -196,80 +196,80 @@ class Event(Wire, frozen=True):
 
 
 class PriorityClass(Wire, frozen=True):
-    """A name for a priority."""
+    """Name of a priority."""
 
     #: Identity.
     metadata: ObjectMeta
-    #: The priority; a pod of a higher one may push out pods of a lower one.
+    #: The priority; a pod can preempt pods of lower priority.
     value: int
-    #: Whether it stands where a pod names no class.
+    #: Whether the class applies to pods that name no class.
     global_default: bool = False
-    #: For humans.
+    #: Description for people.
     description: str = ""
     #: ``Never`` or ``PreemptLowerPriority`` (when absent).
     preemption_policy: str | None = None
 
 
 class PodDisruptionBudgetSpec(Wire, frozen=True):
-    """How many pods may be missing."""
+    """Desired availability of a set of pods."""
 
-    #: The pods; absent means none, empty means all of the namespace.
+    #: Selector of the pods; absent matches none, empty all pods of the namespace.
     selector: LabelSelector | None = None
-    #: How many must stay, a number or a percentage.
+    #: Least number of available pods, or a percentage.
     min_available: int | str | None = None
-    #: How many may be missing, a number or a percentage.
+    #: Largest number of unavailable pods, or a percentage.
     max_unavailable: int | str | None = None
-    #: ``IfHealthyBudget`` (when absent) or ``AlwaysAllow`` for pods that are not ready.
+    #: Policy for pods that are not ready: ``IfHealthyBudget`` (when absent) or ``AlwaysAllow``.
     unhealthy_pod_eviction_policy: str | None = None
 
 
 class PodDisruptionBudgetStatus(Wire, frozen=True):
-    """How many more pods may be disrupted just now."""
+    """Disruptions that a budget currently allows."""
 
-    #: Disruptions left.
+    #: Number of allowed disruptions.
     disruptions_allowed: int = 0
-    #: Pods that are healthy.
+    #: Number of healthy pods.
     current_healthy: int = 0
-    #: Pods that must stay healthy.
+    #: Least number of healthy pods.
     desired_healthy: int = 0
-    #: Pods that count.
+    #: Number of pods that the budget counts.
     expected_pods: int = 0
-    #: Pods being disrupted and already counted, with the RFC 3339 time.
+    #: Pods whose disruption is in progress and counted, with the RFC 3339 time.
     disrupted_pods: dict[str, str | None] = msgspec.field(default_factory=dict)
-    #: Generation of the spec that this speaks of.
+    #: Generation of the observed spec.
     observed_generation: int = 0
 
 
 class PodDisruptionBudget(Wire, frozen=True):
-    """Protects pods from being disrupted together."""
+    """Limits simultaneous voluntary disruptions of pods."""
 
     #: Identity.
     metadata: ObjectMeta
     #: The budget.
     spec: PodDisruptionBudgetSpec = PodDisruptionBudgetSpec()
-    #: What is left of it.
+    #: Remaining disruptions.
     status: PodDisruptionBudgetStatus = PodDisruptionBudgetStatus()
 
 
 class LeaseSpec(Wire, frozen=True):
-    """Who holds a lease and for how long."""
+    """Holder and duration of a lease."""
 
-    #: The holder; empty when given up.
+    #: The holder; empty after release.
     holder_identity: str = ""
-    #: Seconds it is good for after ``renew_time``.
+    #: Seconds of validity after ``renew_time``.
     lease_duration_seconds: int | None = None
-    #: RFC 3339 time with microseconds: first taken by this holder.
+    #: RFC 3339 time with microseconds at which the holder acquired the lease.
     acquire_time: str | None = None
-    #: RFC 3339 time with microseconds: last renewed.
+    #: RFC 3339 time with microseconds of the last renewal.
     renew_time: str | None = None
-    #: How often it changed hands.
+    #: Number of changes of the holder.
     lease_transitions: int = 0
 
 
 class Lease(Wire, frozen=True):
-    """Elects one among several."""
+    """Elects one leader among several candidates."""
 
     #: Identity.
     metadata: ObjectMeta
-    #: Who holds it.
+    #: Holder and duration.
     spec: LeaseSpec = LeaseSpec()

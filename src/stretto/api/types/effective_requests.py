@@ -1,8 +1,8 @@
-"""What a pod really takes of a node: requests as Kubernetes adds them up, and host ports.
+"""Effective requests and host ports of a pod, summed as in Kubernetes.
 
-Containers run together, so they add up; init containers run one after the other beside the
-sidecars started before them, so the largest moment counts; pod-level requests stand in for all of
-that; overhead comes on top. Sums are made in thousandths and rounded once at the end.
+Requests of containers add up. Init containers run one after another together with the sidecars
+started before them, so their largest sum counts. Pod-level requests replace the result, and the
+overhead is added. Sums are in thousandths and rounded once at the end.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -18,17 +18,17 @@ from stretto.base.errors import InputError
 
 Amounts = dict[str, int]
 Asked = Callable[[Container, str], Mapping[str, int]]
-"""(container, its path) to what it counts with, in thousandths."""
+"""From (container, its path) to its amounts, in thousandths."""
 
 ANY_ADDRESS: Final = "0.0.0.0"
-"""The host address that an empty one means; it conflicts with every other."""
+"""The host address for an empty one; it conflicts with every other."""
 
 _POD_LEVEL: Final = ("cpu", "memory")
-"""What a pod may ask for as a whole, hugepages (by their prefix) aside."""
+"""Resources of pod-level requests, besides hugepages (recognized by their prefix)."""
 
 
 class HostPort(msgspec.Struct, frozen=True, gc=False, order=True):
-    """A port of the node that a pod takes."""
+    """A host port of a pod."""
 
     #: Address of the node; ``ANY_ADDRESS`` for all.
     ip: str
@@ -45,25 +45,25 @@ class HostPort(msgspec.Struct, frozen=True, gc=False, order=True):
 
 
 def requests(spec: PodSpec, where: str = "spec") -> Amounts:
-    """What a pod asks for: resource to amount, cpu in thousandths and all else in units."""
+    """Effective requests of a pod: CPU in thousandths, all other resources in units."""
     return _rounded(_total(spec, {}, where), where)
 
 
 def running_requests(pod: Pod, where: str = "pod") -> Amounts:
-    """What a pod on a node takes, also while it is being resized.
+    """Effective amounts of a pod on a node, also during a resize.
 
-    Then the larger of what the spec wants, what is set aside and what is in force counts; a
-    resize that the node cannot do leaves the spec out.
+    During a resize the largest of spec, allocated amounts and amounts in force counts; the spec is
+    left out of an infeasible resize.
     """
     total = _total(pod.spec, in_force(pod, where), f"{where}.spec")
     return _rounded(total, where)
 
 
 def in_force(pod: Pod, where: str = "pod") -> dict[str, Amounts]:
-    """What counts instead of the spec for a pod on a node, in thousandths.
+    """Amounts that replace the spec of a pod on a node, in thousandths.
 
-    By container name where a container's status says what it has, and for the pod as a whole under
-    the empty name.
+    By container name where the status of the container has amounts; the entry under the empty name
+    is for the whole pod.
     """
     told = {each.name: each for each in pod.status.container_statuses}
     told.update({each.name: each for each in pod.status.init_container_statuses})
@@ -71,7 +71,7 @@ def in_force(pod: Pod, where: str = "pod") -> dict[str, Amounts]:
 
 
 def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
-    """The node's ports that a pod takes, sorted: of its containers and its sidecars."""
+    """Host ports of a pod, sorted: those of its containers and sidecars."""
     running = (*spec.containers, *(each for each in spec.init_containers if each.sidecar))
     return tuple(
         sorted(
@@ -89,13 +89,13 @@ def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
 
 
 def summed(spec: PodSpec, asked: Asked, whole: Mapping[str, int], where: str = "spec") -> Amounts:
-    """What a pod takes, in thousandths and without bound.
+    """Effective amounts of a pod, in thousandths and without a limit.
 
     Args:
         spec: the pod.
-        asked: what one container counts with, by its path.
-        whole: what stands in for the containers' sum, by resource.
-        where: the spec's path.
+        asked: amounts of one container, given its path.
+        whole: amounts that replace the sum of the containers, by resource.
+        where: path of the spec.
     """
     total: Amounts = {}
     for index, each in enumerate(spec.containers):
@@ -119,9 +119,9 @@ def summed(spec: PodSpec, asked: Asked, whole: Mapping[str, int], where: str = "
 
 
 def _total(spec: PodSpec, standing_in: Mapping[str, Amounts], where: str) -> Amounts:
-    """Everything in thousandths; ``standing_in`` replaces what containers (by name) ask for.
+    """All amounts in thousandths; ``standing_in`` replaces requests of containers by name.
 
-    The entry under the empty name replaces what the pod asks for as a whole.
+    The entry under the empty name replaces the pod-level requests.
     """
     whole: Mapping[str, int] = {}
     if spec.resources is not None:
@@ -135,7 +135,7 @@ def _total(spec: PodSpec, standing_in: Mapping[str, Amounts], where: str) -> Amo
 def requested_by(
     container: Container, standing_in: Mapping[str, Amounts], where: str = "container"
 ) -> Amounts:
-    """What one container asks for, or what stands in for it, in thousandths."""
+    """Amounts of one container, or those that replace them, in thousandths."""
     found = standing_in.get(container.name) if container.name else None
     if found is not None:
         return found
@@ -143,12 +143,12 @@ def requested_by(
 
 
 def is_pod_level(resource: str) -> bool:
-    """Whether a pod may ask for this resource as a whole."""
+    """Whether pod-level requests may contain this resource."""
     return resource in _POD_LEVEL or resource.startswith("hugepages-")
 
 
 def thousandths(resources: ResourceList, where: str) -> Amounts:
-    """A resource list in thousandths, without bound: sums are rounded and bounded at the end."""
+    """A resource list in thousandths, without a limit: sums are rounded and checked at the end."""
     return {name: quantity.thousandths(each, f"{where}.{name}") for name, each in resources.items()}
 
 
@@ -164,7 +164,7 @@ def _raise_to(total: Amounts, least: Mapping[str, int]) -> None:
 
 
 def _rounded(total: Amounts, where: str) -> Amounts:
-    """Thousandths as the engine counts: cpu as it is, the rest in units, rounded up."""
+    """Thousandths in units of the engine: CPU unchanged, other resources in units, rounded up."""
     amounts = {
         name: amount if name == CPU else -(-amount // 1000) for name, amount in total.items()
     }
@@ -179,7 +179,7 @@ def _rounded(total: Amounts, where: str) -> Amounts:
 
 
 class _Resizing:
-    """The amounts that count for a pod whose resources are being changed in place."""
+    """Effective amounts of a pod during an in-place resize."""
 
     def __init__(self, pod: Pod, told: Mapping[str, ContainerStatus]) -> None:
         self._pod = pod
@@ -188,7 +188,7 @@ class _Resizing:
         self._infeasible = condition is not None and condition.reason == "Infeasible"
 
     def amounts(self, where: str) -> dict[str, Amounts]:
-        """By container name, and for the whole pod under the empty name."""
+        """By container name; the empty name is for the whole pod."""
         spec = self._pod.spec
         sidecars = (each for each in spec.init_containers if each.sidecar)
         found: dict[str, Amounts] = {}
@@ -207,7 +207,7 @@ class _Resizing:
         return found
 
     def _largest(self, wanted: ResourceList, told: Iterable[ResourceList], where: str) -> Amounts:
-        """The larger of wanted and told, resource by resource."""
+        """The larger of desired and reported amount, by resource."""
         largest = {} if self._infeasible else thousandths(wanted, where)
         for each in told:
             _raise_to(largest, thousandths(each, where))

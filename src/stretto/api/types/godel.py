@@ -1,7 +1,7 @@
-"""Kinds that schedulers talk with: Gödel's pod groups, shards, movements, reservations; queues.
+"""Kinds of Gödel (pod groups, shards, movements, reservations) and Queue, the kind of Stretto.
 
-Gödel's four are its wire contract, field by field, so that its own daemons can work beside ours.
-``Queue`` is Stretto's own: a tenant's share, in a tree.
+The kinds of Gödel follow its wire contract field by field, so that its daemons can run together
+with those of Stretto. A ``Queue`` is the share of a tenant, in a tree.
 """
 
 from enum import StrEnum
@@ -17,62 +17,62 @@ from stretto.api.wire.resources import NO_AMOUNTS, ResourceList
 
 
 class PodGroupTerm(Wire, frozen=True):
-    """A node label whose values are the places that a group goes to as a whole."""
+    """A node label that defines domains; a group is placed in one domain as a whole."""
 
     #: The label.
     topology_key: str
 
 
 class PodGroupSortRule(Wire, frozen=True):
-    """Which of the possible places is tried first."""
+    """Order in which candidate domains are tried."""
 
     #: ``GPU``, ``CPU`` or ``Memory``.
     resource: str
-    #: ``Capacity`` or ``Available``; Gödel lets it be left out.
+    #: ``Capacity`` or ``Available``; optional in Gödel.
     dimension: str = "Capacity"
     #: ``Ascending`` or ``Descending``.
     order: str = "Ascending"
 
 
 class PodGroupAffinity(Wire, frozen=True):
-    """Places that a group must, and would like to, go to as a whole."""
+    """Required and preferred domains of a group."""
 
-    #: What must hold, from the outside to the inside.
+    #: Required terms, from the outermost to the innermost.
     required: tuple[PodGroupTerm, ...] = ()
-    #: What should hold.
+    #: Preferred terms.
     preferred: tuple[PodGroupTerm, ...] = ()
-    #: The order in which places are tried.
+    #: Order in which domains are tried.
     sort_rules: tuple[PodGroupSortRule, ...] = ()
-    #: The only nodes that are considered.
+    #: Nodes to which the group is restricted.
     node_selector: NodeSelector | None = None
 
 
 class PodGroupAffinities(Wire, frozen=True):
     """All affinities of a group."""
 
-    #: To places.
+    #: Affinity to domains.
     pod_group_affinity: PodGroupAffinity | None = None
-    #: Against places; defined by Gödel, used by nobody.
+    #: Anti-affinity to domains; defined by Gödel and not used.
     pod_group_anti_affinity: PodGroupAffinity | None = None
 
 
 class PodGroupSpec(Wire, frozen=True):
-    """When a group may run."""
+    """Conditions under which a group runs."""
 
-    #: As few pods may run; fewer get nothing.
+    #: Least number of pods that run together; fewer are not placed.
     min_member: int
     #: The PriorityClass of the group.
     priority_class_name: str = ""
-    #: Seconds until a group that could not run has timed out; absent means 300.
+    #: Seconds until a group that does not run times out; absent means 300.
     schedule_timeout_seconds: int | None = None
-    #: The application it belongs to.
+    #: The application of the group.
     application: str = ""
-    #: Where it may go.
+    #: Placement rules.
     affinity: PodGroupAffinities | None = None
 
 
 class PodGroupPhase(StrEnum):
-    """How far a group is; the table of moves is in ``state.rows.lifecycle``."""
+    """Phase of a group; the transitions are in ``state.rows.lifecycle``."""
 
     PENDING = "Pending"
     PRE_SCHEDULING = "PreScheduling"
@@ -85,49 +85,49 @@ class PodGroupPhase(StrEnum):
 
 
 class PodGroupCondition(Wire, frozen=True):
-    """One phase that a group has been in."""
+    """One past or present phase of a group."""
 
     #: The phase.
     phase: str
     #: ``True``, ``False`` or ``Unknown``.
     status: str = ""
-    #: CamelCase word for machines.
+    #: Reason, one CamelCase word for programs.
     reason: str = ""
-    #: Sentence for humans.
+    #: Message for people.
     message: str = ""
     #: RFC 3339 time of the last change.
     last_transition_time: str | None = None
 
 
 class PodGroupStatus(Wire, frozen=True):
-    """How a group fares."""
+    """Observed state of a group."""
 
-    #: A ``PodGroupPhase``; empty before anybody has looked.
+    #: A ``PodGroupPhase``; empty before the first observation.
     phase: str = ""
-    #: Phases it has been in.
+    #: Past and present phases.
     conditions: tuple[PodGroupCondition, ...] = ()
-    #: The owner of its pods, ``Kind/namespace/name``.
+    #: Owner of its pods, ``Kind/namespace/name``.
     occupied_by: str = ""
-    #: Pods that wait.
+    #: Number of pending pods.
     pending: int = 0
-    #: Pods that run.
+    #: Number of running pods.
     running: int = 0
-    #: Pods that ended well.
+    #: Number of pods that succeeded.
     succeeded: int = 0
-    #: Pods that failed.
+    #: Number of pods that failed.
     failed: int = 0
     #: RFC 3339 time of the first attempt.
     schedule_start_time: str | None = None
 
 
 class PodGroup(Wire, frozen=True):
-    """Pods that are admitted as a whole."""
+    """Pods that are scheduled as a whole (a gang)."""
 
     #: Identity.
     metadata: ObjectMeta
-    #: When it may run.
+    #: Desired state.
     spec: PodGroupSpec
-    #: How it fares.
+    #: Observed state.
     status: PodGroupStatus = PodGroupStatus()
 
 
@@ -137,7 +137,7 @@ class PodGroup(Wire, frozen=True):
 class SchedulerMetrics(Wire, frozen=True):
     """Load of a shard."""
 
-    #: Pods that wait in it.
+    #: Number of its pending pods.
     pending_pods: int = 0
 
 
@@ -146,20 +146,20 @@ class SchedulerStatus(Wire, frozen=True):
 
     #: ``Active`` or ``InActive``.
     phase: str = ""
-    #: RFC 3339 time of the heartbeat; older than two minutes means dead.
+    #: RFC 3339 time of the heartbeat; a shard is dead after two minutes without one.
     last_update_time: str | None = None
-    #: Where it runs.
+    #: Host on which it runs.
     current_host: str = ""
     #: Its load.
     metrics_status: SchedulerMetrics | None = None
-    #: The partition it tries first.
+    #: Node partition that it tries first.
     scheduler_node_partition_name: str = ""
 
 
 class Scheduler(Wire, frozen=True):
-    """One scheduler instance, a shard."""
+    """One scheduler instance (shard)."""
 
-    #: Identity; the name is what pods are dispatched to.
+    #: Identity; the dispatcher assigns pods to this name.
     metadata: ObjectMeta
     #: Its heartbeat.
     status: SchedulerStatus = SchedulerStatus()
@@ -169,7 +169,7 @@ class Scheduler(Wire, frozen=True):
 
 
 class TaskInfo(Wire, frozen=True):
-    """One pod that is moved."""
+    """Reference to a moved pod."""
 
     #: Its name.
     name: str = ""
@@ -177,12 +177,12 @@ class TaskInfo(Wire, frozen=True):
     namespace: str = ""
     #: Its identity.
     uid: str = ""
-    #: The node it is (or was) on.
+    #: Its present or former node.
     node: str = ""
 
 
 class OwnerInfo(Wire, frozen=True):
-    """The owner of moved pods."""
+    """Reference to the owner of moved pods."""
 
     #: Kind.
     type: str = ""
@@ -195,55 +195,55 @@ class OwnerInfo(Wire, frozen=True):
 
 
 class RecommendedNode(Wire, frozen=True):
-    """A node that new pods should go to."""
+    """A recommended node for replacement pods."""
 
     #: The node.
     node: str = ""
-    #: How many.
+    #: Number of pods.
     desired_pod_count: int = 0
-    #: The pods that went there.
+    #: Pods placed there.
     actual_pods: tuple[TaskInfo, ...] = ()
 
 
 class OwnerMovement(Wire, frozen=True):
-    """Where one owner's pods go."""
+    """Recommendations for the pods of one owner."""
 
     #: The owner.
     owner: OwnerInfo | None = None
-    #: Where to.
+    #: Recommended nodes.
     recommended_nodes: tuple[RecommendedNode, ...] = ()
-    #: Pods that went elsewhere.
+    #: Pods placed elsewhere.
     mismatched_tasks: tuple[TaskInfo, ...] = ()
 
 
 class MovementSpec(Wire, frozen=True):
-    """Pods that the rescheduler removes."""
+    """Pods that the rescheduler evicts."""
 
     #: The pods.
     deleted_tasks: tuple[TaskInfo, ...] = ()
-    #: Who asked.
+    #: Component that created the movement.
     creator: str = ""
-    #: Counts the asker's rounds.
+    #: Round of that component.
     generation: int = 0
 
 
 class MovementStatus(Wire, frozen=True):
-    """How a movement goes on."""
+    """Progress of a movement."""
 
-    #: By owner.
+    #: Progress by owner.
     owners: tuple[OwnerMovement, ...] = ()
-    #: Shards that know of it.
+    #: Shards that have seen the movement.
     notified_schedulers: tuple[str, ...] = ()
 
 
 class Movement(Wire, frozen=True):
-    """A set of pods that shall run elsewhere."""
+    """A set of pods to be moved to other nodes."""
 
     #: Identity.
     metadata: ObjectMeta
     #: The pods.
     spec: MovementSpec = MovementSpec()
-    #: The new places.
+    #: Recommendations and progress.
     status: MovementStatus = MovementStatus()
 
 
@@ -251,21 +251,21 @@ class Movement(Wire, frozen=True):
 
 
 class ReservedPodSpec(Wire, frozen=True):
-    """The part of a pod that a reservation keeps room for."""
+    """The fields of a pod for which a reservation holds capacity."""
 
     #: The scheduler.
     scheduler_name: str = ""
     #: The priority.
     priority: int | None = None
-    #: Its name.
+    #: Name of the priority class.
     priority_class_name: str = ""
     #: Labels that the node must have.
     node_selector: dict[str, str] = NO_TEXTS
-    #: Whether the pod's network is the node's.
+    #: Whether the pod uses the network of the node.
     host_network: bool = False
     #: Affinities.
     affinity: Affinity | None = None
-    #: Taints borne.
+    #: Tolerations.
     tolerations: tuple[Toleration, ...] = ()
     #: Init containers.
     init_containers: tuple[Container, ...] = ()
@@ -274,44 +274,44 @@ class ReservedPodSpec(Wire, frozen=True):
 
 
 class ReservationTemplate(Wire, frozen=True):
-    """The pod that room is kept for."""
+    """Template of the pod for which capacity is reserved."""
 
-    #: Its shape.
+    #: Fields of the spec.
     spec: ReservedPodSpec = ReservedPodSpec()
-    #: Labels and annotations of the pod it was made from.
+    #: Labels and annotations of the original pod.
     metadata: ObjectMeta | None = None
 
 
 class ReservationSpec(Wire, frozen=True):
-    """Room that is kept."""
+    """Desired reservation."""
 
-    #: For what.
+    #: Template of the expected pod.
     template: ReservationTemplate = ReservationTemplate()
-    #: Where; one word in lower case on the wire.
+    #: The node; one lower-case word on the wire.
     node_name: str = msgspec.field(name="nodename", default="")
-    #: Seconds; absent means the controller's default.
+    #: Seconds until expiry; absent means the default of the controller.
     ttl: int | None = None
 
 
 class ReservationStatus(Wire, frozen=True):
-    """What became of it."""
+    """Observed state of a reservation."""
 
     #: ``Pending``, ``Reserved``, ``Matched`` or ``TimeOut``.
     phase: str = ""
-    #: Phases it has been in, as raw JSON.
+    #: Past and present phases, as raw JSON.
     conditions: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-    #: The pod that took the room.
+    #: The pod that uses the capacity.
     current_owners: OwnerInfo | None = None
 
 
 class Reservation(Wire, frozen=True):
-    """Room on a node, kept for a pod to come."""
+    """Capacity of a node, reserved for a future pod."""
 
     #: Identity.
     metadata: ObjectMeta
-    #: The room.
+    #: Desired reservation.
     spec: ReservationSpec = ReservationSpec()
-    #: What became of it.
+    #: Observed state.
     status: ReservationStatus = ReservationStatus()
 
 
@@ -319,44 +319,44 @@ class Reservation(Wire, frozen=True):
 
 
 class QueuePolicy(StrEnum):
-    """In which order a queue gives out what it has."""
+    """Names of policies that code refers to; ``control.queues.policies`` is the whole table."""
 
     #: First come, first served; the head blocks.
     FIFO = "FIFO"
-    #: Higher priority first, then first come.
+    #: Highest priority first, then first come.
     PRIORITY = "Priority"
-    #: Higher priority first, which fades with each failed attempt and then comes back.
+    #: Highest priority first; the priority decays with each failed attempt and then recovers.
     FADING_PRIORITY = "FadingPriority"
-    #: The child with the least dominant share first.
+    #: The child queue with the smallest dominant share for its weight first.
     DRF = "DRF"
-    #: The child with the least share of its weight first.
+    #: The child queue with the smallest share of one resource for its weight first.
     FAIR_SHARE = "FairShare"
-    #: The least work first.
+    #: The shortest run time first; the head blocks.
     SHORTEST_FIRST = "ShortestFirst"
-    #: First come, first served; those that do not fit are passed over.
+    #: First come, first served; units that do not fit are passed.
     FIFO_SKIP = "FifoSkip"
-    #: First come, first served; later ones may pass if they delay no earlier one (backfilling).
+    #: First come, first served; units that do not delay the head may pass it (backfill).
     EASY = "Easy"
 
 
 class QueueSpec(Wire, frozen=True):
-    """A tenant's share."""
+    """The share of a tenant."""
 
-    #: The queue it is part of; empty for a root.
+    #: Parent queue; empty for a root.
     parent: str = ""
-    #: The order inside it.
-    policy: QueuePolicy = QueuePolicy.FIFO
+    #: Order of its units: a ``QueuePolicy``, or a policy of a package as ``example.com/Name``.
+    policy: str = QueuePolicy.FIFO
     #: Its share among its siblings.
     weight: int = 1
-    #: Its share of single resources, where that is another one than ``weight``.
+    #: Share of single resources where it differs from ``weight``.
     resource_weights: dict[str, int] = msgspec.field(default_factory=dict)
     #: The resource that ``FairShare`` counts.
     resource: str = "cpu"
-    #: What it always gets back.
+    #: Amounts that are returned to the queue on demand.
     guarantee: ResourceList = NO_AMOUNTS
-    #: What it never exceeds; a resource that is not named has no limit.
+    #: Largest amounts; a resource without an entry is not limited.
     limit: ResourceList = NO_AMOUNTS
-    #: Units that may run at once; absent means any number.
+    #: Largest number of running units; absent means no limit.
     max_running_units: int | None = None
 
     def __post_init__(self) -> None:
@@ -365,32 +365,32 @@ class QueueSpec(Wire, frozen=True):
 
 
 class QueueStatus(Wire, frozen=True):
-    """How a queue fares."""
+    """Observed state of a queue."""
 
-    #: ``Open`` or ``Draining``; empty before anybody has looked.
+    #: ``Open`` or ``Draining``; empty before the first observation.
     state: str = ""
-    #: What its pods and those of its queues hold.
+    #: Amounts used by its pods and those of its child queues.
     used: ResourceList = NO_AMOUNTS
-    #: How much of that is above its guarantee.
+    #: Used amounts above the guarantee.
     borrowed: ResourceList = NO_AMOUNTS
-    #: The guarantee that is counted: less than its own where the tree cannot keep that.
+    #: Effective guarantee: lower than the stated one where the tree cannot satisfy it.
     counted: ResourceList = NO_AMOUNTS
-    #: Its dominant share of the cluster in thousandths.
+    #: Dominant share of the cluster in thousandths.
     share_milli: int = 0
-    #: Units that wait.
+    #: Number of pending units.
     pending: int = 0
-    #: Units of which at least one pod has a node.
+    #: Number of units with at least one pod on a node.
     running: int = 0
-    #: Aspects.
+    #: Conditions.
     conditions: tuple[Condition, ...] = ()
 
 
 class Queue(Wire, frozen=True):
-    """A tenant's share, in a tree."""
+    """The share of a tenant, in a tree of queues."""
 
     #: Identity.
     metadata: ObjectMeta
-    #: The share.
+    #: Desired share.
     spec: QueueSpec = QueueSpec()
-    #: How it fares.
+    #: Observed state.
     status: QueueStatus = QueueStatus()

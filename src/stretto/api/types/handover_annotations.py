@@ -1,12 +1,12 @@
-"""Handover: how the daemons of one scheduler pass pods on through annotations, in Gödel's words.
+"""Handover of pods between the daemons of one scheduler, through the annotations of Gödel.
 
-A pod's annotations say in whose hands it is (``Hand``); each daemon acts on the pods that are in
-its hands, and passes them on by one patch. This module is the whole contract and has no I/O: what
-the annotations of a pod mean (``read``), and the bodies of every write. A body holds only what
-differs from what the pod says already, as Gödel's do, so that equal decisions are equal bytes.
+The annotations of a pod say which daemon is responsible for it (``Hand``); each daemon processes
+its pods and hands them over with one patch. This module is the whole contract and does no I/O: the
+meaning of the annotations (``read``) and the bodies of all writes. A body contains only differences
+from the present annotations, as in Gödel, so that equal decisions are equal bytes.
 
-Where a write speaks of a pod it goes to ``pods/status`` as a strategic merge patch; ``reset``,
-``owned`` and ``locked`` go to the object itself as a merge patch.
+Writes about a pod go to ``pods/status`` as a strategic merge patch; ``reset``, ``owned`` and
+``locked`` go to the object itself as a merge patch.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ import msgspec
 from stretto.api.types.heads import GROUP_NOTE, NO_BYTES, MetaHead
 
 PREFIX: Final = "godel.bytedance.com/"
-"""What the keys begin with."""
+"""Prefix of the keys."""
 POD_STATE: Final = f"{PREFIX}pod-state"
 SELECTED: Final = f"{PREFIX}selected-scheduler"
 FAILED: Final = f"{PREFIX}failed-schedulers"
@@ -32,22 +32,22 @@ HANDLED: Final = f"{PREFIX}initial-handled-timestamp"
 INDEX: Final = f"{PREFIX}scheduled-index-in-scheduling-unit"
 TRIED: Final = f"{PREFIX}e2e-excluded"
 TRACE: Final = "trace-context"
-"""The one key without a prefix; always empty here."""
+"""The only key without a prefix; always empty in Stretto."""
 OWNER: Final = f"{PREFIX}scheduler-name"
-"""On a node: the shard whose partition it is in."""
+"""On a node: the shard to whose partition it belongs."""
 LOCK: Final = f"{PREFIX}podgroup-final-op-lock"
-"""On a PodGroup: who may set its final phase."""
+"""On a PodGroup: the component that may set its final phase."""
 LOCK_BINDER: Final = "binder"
 LOCK_CONTROLLER: Final = "pg-controller"
 
 KUBELET: Final = "kubelet"
 NODE_MANAGER: Final = "node-manager"
 LAUNCHERS: Final = (KUBELET, NODE_MANAGER)
-"""Agents of a node that start pods; the first where a pod says nothing."""
+"""Agents of a node that start pods; the first is the default."""
 
 BEST_EFFORT: Final = "best-effort"
 RESOURCE_TYPES: Final = ("guaranteed", BEST_EFFORT)
-"""What a pod takes from: its node, as where it says nothing, or the node's pool."""
+"""Pools from which a pod takes capacity: the node (the default) or its reclaimed pool."""
 
 _DECISION: Final = (SELECTED, ASSUMED_NODE, CROSS_NODE, NOMINATED_NODE)
 _KINDS: Final = {
@@ -57,24 +57,24 @@ _KINDS: Final = {
 
 
 class Hand(Enum):
-    """In whose hands a pod is that has no node yet."""
+    """The daemon that is responsible for a pod without a node."""
 
-    #: The dispatcher's.
+    #: The dispatcher.
     PENDING = "pending"
-    #: Its shard's.
+    #: Its shard.
     DISPATCHED = "dispatched"
-    #: The binder's, with a node.
+    #: The binder, with an assumed node.
     ASSUMED = "assumed"
-    #: The binder's, with a node on which others must leave first.
+    #: The binder, with a nominated node from which victims must be evicted first.
     NOMINATED = "nominated"
-    #: Nobody's: its annotations contradict one another. The dispatcher puts it right.
+    #: None, because the annotations contradict each other; the dispatcher resets them.
     ABNORMAL = "abnormal"
-    #: Nobody's: it asks for what nobody here knows. Its owner must put it right.
+    #: None, because an annotation has an unknown value; the owner has to correct it.
     UNKNOWN = "unknown"
 
 
 class VictimNote(msgspec.Struct, frozen=True):
-    """One pod that must leave, as ``nominated-node`` names it."""
+    """A victim, as ``nominated-node`` names it."""
 
     #: Its name.
     name: str
@@ -85,34 +85,34 @@ class VictimNote(msgspec.Struct, frozen=True):
 
 
 class NominatedNote(msgspec.Struct, frozen=True):
-    """What ``nominated-node`` says."""
+    """The value of ``nominated-node``."""
 
     #: The node.
     node: str
-    #: Who must leave it first.
+    #: Victims to be evicted from it.
     victims: tuple[VictimNote, ...] = ()
 
 
 class HandoverState(msgspec.Struct, frozen=True, gc=False):
-    """What the annotations of a pod without a node mean."""
+    """The meaning of the annotations of a pod without a node."""
 
-    #: In whose hands it is.
+    #: The responsible daemon.
     hand: Hand
-    #: All its annotations.
+    #: All annotations.
     notes: Mapping[str, str]
-    #: The node that it is assumed on or nominated to; empty for none.
+    #: The assumed or nominated node; empty for none.
     node: str = ""
-    #: Who must leave that node first.
+    #: Victims on that node.
     victims: tuple[VictimNote, ...] = ()
 
     @property
     def scheduler(self) -> str:
-        """The shard that was selected; empty for none."""
+        """The selected shard; empty for none."""
         return self.notes.get(SELECTED, "")
 
     @property
     def failed(self) -> tuple[str, ...]:
-        """Shards that gave it back."""
+        """Shards that returned the pod."""
         return tuple(name for name in self.notes.get(FAILED, "").split(",") if name)
 
     @property
@@ -126,7 +126,7 @@ _NOMINATED: Final = msgspec.json.Decoder(NominatedNote)
 
 
 def standing_of(meta: MetaHead) -> HandoverState:
-    """What the annotations of a pod's metadata mean; unreadable ones are abnormal."""
+    """The meaning of the annotations in a pod's metadata; unreadable ones are abnormal."""
     try:
         notes = None if meta.annotations is NO_BYTES else _NOTES.decode(meta.annotations)
     except (msgspec.DecodeError, RecursionError):
@@ -135,7 +135,7 @@ def standing_of(meta: MetaHead) -> HandoverState:
 
 
 def unknown_value(notes: Mapping[str, str]) -> tuple[str, tuple[str, ...]] | None:
-    """An annotation whose word nobody here knows, with the words that are known."""
+    """An annotation with an unknown value, and the known values."""
     for key, known in _KINDS.items():
         if notes.get(key, known[0]) not in known:
             return key, known
@@ -143,10 +143,10 @@ def unknown_value(notes: Mapping[str, str]) -> tuple[str, tuple[str, ...]] | Non
 
 
 def read(notes: Mapping[str, str]) -> HandoverState:
-    """What annotations mean.
+    """The meaning of annotations.
 
-    A pod without any is as good as one that says ``pending``: Gödel writes that word on it first,
-    one write more for each pod, and takes it for abnormal before.
+    A pod without any counts as ``pending``. Gödel considers it abnormal and first writes that value
+    on it, one more write per pod.
     """
     if unknown_value(notes) is not None:
         return HandoverState(Hand.UNKNOWN, notes)
@@ -176,12 +176,12 @@ def read(notes: Mapping[str, str]) -> HandoverState:
 
 
 def dispatched(standing: HandoverState, shard: str, at: str) -> dict[str, Any]:
-    """The dispatcher hands a pod to a shard, at an RFC 3339 time."""
+    """The dispatcher assigns a pod to a shard, at an RFC 3339 time."""
     return _changed(standing, {**_handled(at), POD_STATE: "dispatched", SELECTED: shard})
 
 
 def reset(standing: HandoverState) -> dict[str, Any]:
-    """The dispatcher takes a pod back that is in nobody's hands, or in those of a dead shard."""
+    """The dispatcher takes back a pod of no daemon or of a dead shard."""
     return _changed(standing, {POD_STATE: "pending", **dict.fromkeys(_DECISION)})
 
 
@@ -195,11 +195,11 @@ def assumed(
     """A shard has found a node.
 
     Args:
-        standing: what the pod says now.
+        standing: the present annotations of the pod.
         node: the node.
-        index: place in its unit; ``None`` where the unit has its nodes already.
+        index: position in its unit; ``None`` if the unit has its nodes already.
         at: RFC 3339 time.
-        more: what else is written with the decision, such as devices and NUMA nodes.
+        more: further values of the decision, such as devices and NUMA nodes.
     """
     notes = {**_handled(at), ASSUMED_NODE: node, POD_STATE: "assumed", **(more or {})}
     return _changed(standing, notes | _index(index))
@@ -208,42 +208,42 @@ def assumed(
 def nominated(
     standing: HandoverState, wanted: NominatedNote, index: int | None, at: str
 ) -> dict[str, Any]:
-    """A shard has found a node on which others must leave first: plainly it found none."""
+    """A shard has found a node that needs preemption; without preemption it found none."""
     said = msgspec.json.encode(wanted).decode()
     notes = {**_handled(at), NOMINATED_NODE: said, POD_STATE: "assumed", TRIED: "true"}
     return _changed(standing, notes | _index(index))
 
 
 def given_back(standing: HandoverState, shard: str) -> dict[str, Any]:
-    """A shard has no place and gives a pod back to the dispatcher."""
+    """A shard has no node for a pod and returns it to the dispatcher."""
     failed = ",".join(dict.fromkeys([*standing.failed, shard]))
     notes = {TRIED: "true", FAILED: failed, POD_STATE: "pending", SELECTED: None}
     return _changed(standing, notes)
 
 
 def tried(standing: HandoverState) -> dict[str, Any]:
-    """A shard has no place now and keeps the pod."""
+    """A shard has no node for a pod at present and keeps the pod."""
     return _changed(standing, {TRIED: "true"})
 
 
 def rejected(standing: HandoverState) -> dict[str, Any]:
-    """The binder does not take a decision: the pod goes back to its shard."""
+    """The binder rejects a decision: the pod returns to its shard."""
     gone = (ASSUMED_NODE, CROSS_NODE, NOMINATED_NODE, FAILED, MICRO_TOPOLOGY)
     return _changed(standing, {POD_STATE: "dispatched", **dict.fromkeys(gone)})
 
 
 def owned(shard: str) -> dict[str, Any]:
-    """A node is put into a shard's partition."""
+    """A node joins the partition of a shard."""
     return {"metadata": {"annotations": {OWNER: shard}}}
 
 
 def locked() -> dict[str, Any]:
-    """The binder is about to finish a PodGroup: nobody else may time it out."""
+    """The binder is about to finish a PodGroup: no other component may time it out."""
     return {"metadata": {"annotations": {LOCK: LOCK_BINDER}}}
 
 
 def scheduler_body(api_version: str, name: str) -> dict[str, Any]:
-    """A shard registers."""
+    """A shard registers itself."""
     meta = {"name": name}
     return {
         "apiVersion": api_version,
@@ -255,12 +255,12 @@ def scheduler_body(api_version: str, name: str) -> dict[str, Any]:
 
 
 def heartbeat(at: str) -> dict[str, Any]:
-    """A shard lives, at an RFC 3339 time."""
+    """A shard sends a heartbeat, at an RFC 3339 time."""
     return {"status": {"lastUpdateTime": at}}
 
 
 def with_condition(body: dict[str, Any], conditions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """A body with conditions of the status beside its annotations."""
+    """A body with conditions of the status and annotations."""
     return {**body, "status": {"conditions": list(conditions)}}
 
 
@@ -273,7 +273,7 @@ def _index(index: int | None) -> dict[str, str | None]:
 
 
 def _changed(standing: HandoverState, wanted: Mapping[str, str | None]) -> dict[str, Any]:
-    """The annotations among ``wanted`` that differ; those of the first touch are never renewed."""
+    """The annotations in ``wanted`` that differ; those of the first write are never renewed."""
     notes = standing.notes
     change = {
         key: value

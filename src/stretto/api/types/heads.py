@@ -1,9 +1,9 @@
-"""Heads: the few fields of an object that every pod's walk needs, decoded once.
+"""Heads: the few fields of an object that scheduling reads of every pod, decoded once.
 
-A pod of 2.8 kB is mostly text that scheduling never reads (environment, probes, managed fields).
-Decoding all of it costs 10 kB of memory and tens of microseconds; a head types only identity and
-scheduling fields and leaves each scheduling sub-tree as raw bytes, which double as the key under
-which equal pods are interned (``state.classes.table``). The full type is made only when asked for.
+Most of a pod of 2.8 kB is text that scheduling never reads (environment, probes, managed fields).
+Decoding all of it costs 10 kB of memory and tens of microseconds. A head types only identity and
+scheduling fields and keeps each scheduling sub-tree as raw bytes, which are also the key by which
+equal pods are interned (``state.classes.table``). The full struct is decoded only on demand.
 """
 
 from typing import Final
@@ -16,41 +16,41 @@ from stretto.base.errors import InputError
 NO_BYTES: Final = msgspec.Raw()
 """An absent sub-tree: the empty raw value."""
 GROUP_NOTE: Final = "godel.bytedance.com/pod-group-name"
-"""Label or annotation: the PodGroup of a pod, in its namespace."""
+"""Label or annotation with the PodGroup of a pod, in its namespace."""
 _NO_GATES: Final = (b"", b"[]", b"null")
 
 
 class MetaHead(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """Identity and bookkeeping of any object."""
+    """Identity and bookkeeping of an object."""
 
     #: Name, unique within kind and namespace; empty when ``generate_name`` asks for one.
     name: str = ""
-    #: Prefix from which the store makes a name when ``name`` is empty.
+    #: Prefix from which the store generates a name when ``name`` is empty.
     generate_name: str = ""
     #: Namespace; empty for cluster-scoped kinds.
     namespace: str = ""
-    #: Identity for life; empty before the store has given one.
+    #: Identity for life; empty until the store assigns one.
     uid: str = ""
     #: Opaque version of the stored object; empty in manifests.
     resource_version: str = ""
-    #: Labels as raw JSON, projected later to the keys that selectors use.
+    #: Labels as raw JSON, reduced later to the keys that selectors use.
     labels: msgspec.Raw = NO_BYTES
-    #: Annotations as raw JSON, searched for our own keys before they are parsed.
+    #: Annotations as raw JSON, searched for known keys before parsing.
     annotations: msgspec.Raw = NO_BYTES
-    #: Owners as raw JSON, parsed when units are formed.
+    #: Owners as raw JSON, parsed when units are built.
     owner_references: msgspec.Raw = NO_BYTES
-    #: RFC 3339 time of creation; absent before the store has set one.
+    #: RFC 3339 time of creation; absent until the store sets one.
     creation_timestamp: str | None = None
-    #: RFC 3339 time at which deletion was asked for; absent while the object is wanted.
+    #: RFC 3339 time of the deletion request; absent without one.
     deletion_timestamp: str | None = None
 
 
 class ContainerHead(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """What a container asks of its node."""
+    """Requirements of a container."""
 
     #: Requests and limits as raw JSON.
     resources: msgspec.Raw = NO_BYTES
-    #: Container ports as raw JSON; only those with a host port matter.
+    #: Container ports as raw JSON; scheduling reads those with a host port.
     ports: msgspec.Raw = NO_BYTES
     #: Image reference, for image locality.
     image: str = ""
@@ -59,67 +59,67 @@ class ContainerHead(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 
 class PodSpecHead(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """The scheduling part of a pod's spec; sub-trees stay raw and serve as interning keys."""
+    """Scheduling fields of the spec of a pod; raw sub-trees serve as interning keys."""
 
-    #: Node the pod is bound to; empty while pending.
+    #: Node to which the pod is bound; empty while pending.
     node_name: str = ""
-    #: Scheduler that is asked to place the pod.
+    #: Scheduler that places the pod.
     scheduler_name: str = ""
-    #: Resolved priority; absent means the profile's default.
+    #: Resolved priority; absent means the default of the profile.
     priority: int | None = None
     #: Name of the pod's PriorityClass.
     priority_class_name: str = ""
-    #: ``Never`` forbids the pod to preempt others.
+    #: ``Never`` forbids preemption by the pod.
     preemption_policy: str | None = None
     #: Node selector as raw JSON.
     node_selector: msgspec.Raw = NO_BYTES
-    #: Node, pod and pod-anti affinity as raw JSON.
+    #: Node affinity, pod affinity and anti-affinity as raw JSON.
     affinity: msgspec.Raw = NO_BYTES
     #: Tolerations as raw JSON.
     tolerations: msgspec.Raw = NO_BYTES
     #: Topology spread constraints as raw JSON.
     topology_spread_constraints: msgspec.Raw = NO_BYTES
-    #: Containers, each with what it asks for.
+    #: Containers with their requirements.
     containers: tuple[ContainerHead, ...] = ()
-    #: Init containers; sidecars among them count like containers.
+    #: Init containers; sidecars count like containers.
     init_containers: tuple[ContainerHead, ...] = ()
-    #: Pod overhead of the runtime class as raw JSON.
+    #: Overhead of the runtime class as raw JSON.
     overhead: msgspec.Raw = NO_BYTES
     #: Pod-level requests and limits as raw JSON.
     resources: msgspec.Raw = NO_BYTES
-    #: Scheduling gates as raw JSON; a pod with one waits.
+    #: Scheduling gates as raw JSON; a gated pod is not scheduled.
     scheduling_gates: msgspec.Raw = NO_BYTES
-    #: Volumes as raw JSON; claims are found in them.
+    #: Volumes as raw JSON, with the PVCs of the pod.
     volumes: msgspec.Raw = NO_BYTES
-    #: The group of scheduling.k8s.io that the pod is part of, as raw JSON.
+    #: Group of scheduling.k8s.io to which the pod belongs, as raw JSON.
     scheduling_group: msgspec.Raw = NO_BYTES
-    #: Claims of devices to be allocated, as raw JSON.
+    #: Claims of devices as raw JSON.
     resource_claims: msgspec.Raw = NO_BYTES
-    #: Containers share the node's network, so that every container port is a host port.
+    #: Whether containers use the network of the node: every container port is a host port.
     host_network: bool = False
 
     @property
     def is_gated(self) -> bool:
-        """Whether a scheduling gate holds the pod."""
+        """Whether the pod has a scheduling gate."""
         gates = self.scheduling_gates
         return gates is not NO_BYTES and bytes(gates) not in _NO_GATES
 
 
 class SchedulingGroup(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """The group of scheduling.k8s.io that a pod is part of."""
+    """The group of scheduling.k8s.io to which a pod belongs."""
 
-    #: Its name, in the pod's namespace.
+    #: Its name, in the namespace of the pod.
     pod_group_name: str = ""
 
 
 class PodStatusHead(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """The part of a pod's status that scheduling reads."""
+    """Scheduling fields of the status of a pod."""
 
     #: ``Pending``, ``Running``, ``Succeeded``, ``Failed`` or ``Unknown``.
     phase: str = ""
-    #: Node kept for a preemptor while its victims leave.
+    #: Node nominated for a preemptor until its victims are gone.
     nominated_node_name: str = ""
-    #: RFC 3339 time at which a node started the pod.
+    #: RFC 3339 time at which the node started the pod.
     start_time: str | None = None
 
 
@@ -127,7 +127,7 @@ NO_STATUS: Final = PodStatusHead()
 
 
 class PodHead(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """A pod as the engine first sees it."""
+    """A pod, as far as the engine decodes it first."""
 
     #: Identity.
     metadata: MetaHead
@@ -138,7 +138,7 @@ class PodHead(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 
 class ObjectHead(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """Any other object: identity only."""
+    """Identity of any other object."""
 
     #: Identity.
     metadata: MetaHead
@@ -149,21 +149,21 @@ class ObjectHead(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 
 class ImageReference(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """An image that is a volume."""
+    """An image that serves as a volume."""
 
     #: The image.
     reference: str = ""
 
 
 class ImageVolume(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """A volume of a pod, as far as it may be an image."""
+    """A volume of a pod, if it is an image."""
 
-    #: The image it is; absent for any other volume.
+    #: The image; absent for any other source.
     image: ImageReference | None = None
 
 
 def images_key(head: PodHead) -> bytes:
-    """The images of a pod's containers, and those that are its volumes, as they came."""
+    """Images of the containers and volumes of a pod, in order."""
     spec = head.spec
     own = "\0".join([each.image for each in (*spec.init_containers, *spec.containers)]).encode()
     mounted = mounted_images(head)
@@ -171,14 +171,14 @@ def images_key(head: PodHead) -> bytes:
 
 
 def image_names(head: PodHead) -> tuple[str, ...]:
-    """The full names of the images of a pod's containers, sorted, each as often as it is used."""
+    """Full names of the images of the containers of a pod, sorted, with repetitions."""
     spec = head.spec
     names = [image_name(each.image) for each in (*spec.init_containers, *spec.containers)]
     return tuple(sorted(names))
 
 
 def mounted_images(head: PodHead) -> tuple[str, ...]:
-    """The full names of the images that are volumes of a pod, sorted."""
+    """Full names of the images that are volumes of a pod, sorted."""
     volumes = head.spec.volumes
     if volumes is NO_BYTES or b'"image"' not in bytes(volumes):
         return ()
@@ -190,7 +190,7 @@ def mounted_images(head: PodHead) -> tuple[str, ...]:
 
 
 def image_name(name: str) -> str:
-    """An image's name with its tag, ``latest`` where none is written."""
+    """The name of an image with its tag, ``latest`` by default."""
     return name if name.rfind(":") > name.rfind("/") else f"{name}:latest"
 
 
@@ -200,7 +200,11 @@ _OBJECT_DECODER: Final = msgspec.json.Decoder(ObjectHead)
 
 
 def decode_pod_head(body: bytes) -> PodHead:
-    """The head of a pod's JSON; refuses malformed JSON or fields with an ``InputError``."""
+    """The head of a pod.
+
+    Raises:
+        InputError: the JSON or a field is malformed.
+    """
     try:
         head = _POD_DECODER.decode(body)
         return _grouped(head) if head.spec.scheduling_group is not NO_BYTES else head
@@ -209,7 +213,7 @@ def decode_pod_head(body: bytes) -> PodHead:
 
 
 def _grouped(head: PodHead) -> PodHead:
-    """Write ``spec.schedulingGroup`` down as the annotation by which groups are known here."""
+    """Rewrite ``spec.schedulingGroup`` as the annotation that marks groups here."""
     group = msgspec.json.decode(head.spec.scheduling_group, type=SchedulingGroup | None)
     if group is None or not group.pod_group_name:
         return head
@@ -222,7 +226,11 @@ def _grouped(head: PodHead) -> PodHead:
 
 
 def decode_object_head(body: bytes) -> ObjectHead:
-    """The head of any object's JSON; refuses malformed JSON with an ``InputError``."""
+    """The head of any object.
+
+    Raises:
+        InputError: the JSON or a field is malformed.
+    """
     try:
         return _OBJECT_DECODER.decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
@@ -230,7 +238,7 @@ def decode_object_head(body: bytes) -> ObjectHead:
 
 
 def unreadable(what: str, error: Exception) -> InputError:
-    """A decoder's complaint as bad input: msgspec ends its messages with the field's path."""
+    """An error of the decoder as bad input: msgspec ends its messages with the path."""
     text = str(error) if not isinstance(error, RecursionError) else "nested too deeply"
     complaint, _, path = text.partition(" - at `$")
     where = f"{what}{path.rstrip('`')}" if path else what

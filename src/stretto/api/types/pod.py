@@ -1,4 +1,4 @@
-"""Pods: every field that scheduling reads, and no other; the rest stays in the raw bytes."""
+"""Pods: the fields that scheduling reads; all other fields stay in the raw bytes."""
 
 import msgspec
 
@@ -22,13 +22,13 @@ _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 class ContainerPort(Wire, frozen=True):
-    """A port that a container listens on."""
+    """A port of a container."""
 
     #: The port inside the pod.
     container_port: int
-    #: The port taken on the node; 0 for none.
+    #: The port on the node; 0 for none.
     host_port: int = 0
-    #: The node's address it is taken on; empty means all.
+    #: The address of the node; empty means all.
     host_ip: str = msgspec.field(name="hostIP", default="")
     #: ``TCP``, ``UDP`` or ``SCTP``.
     protocol: str = "TCP"
@@ -37,14 +37,14 @@ class ContainerPort(Wire, frozen=True):
 
 
 class RestartRule(Wire, frozen=True):
-    """What is done when a container has ended in a certain way."""
+    """Action after a container has ended in a certain way."""
 
-    #: ``Restart``, or ``RestartAllContainers``, which not every node can do.
+    #: ``Restart``, or ``RestartAllContainers``, which not every node supports.
     action: str = ""
 
 
 class Container(Wire, frozen=True):
-    """One program of a pod, and what it asks of the node."""
+    """One container of a pod."""
 
     #: Name within the pod.
     name: str = ""
@@ -52,16 +52,16 @@ class Container(Wire, frozen=True):
     image: str = ""
     #: Requests and limits.
     resources: ResourceRequirements = ResourceRequirements()
-    #: Ports; those with a host port matter.
+    #: Ports; scheduling reads those with a host port.
     ports: tuple[ContainerPort, ...] = ()
-    #: ``Always`` on an init container makes it a sidecar, which runs on beside the others.
+    #: ``Always`` on an init container makes it a sidecar, which runs alongside the containers.
     restart_policy: str | None = None
-    #: What is done at which end, before ``restart_policy`` is asked.
+    #: Actions by the way of ending; they precede ``restart_policy``.
     restart_policy_rules: tuple[RestartRule, ...] = ()
 
     @property
     def sidecar(self) -> bool:
-        """Whether this init container goes on running."""
+        """Whether this init container is a sidecar."""
         return self.restart_policy == "Always"
 
 
@@ -69,120 +69,120 @@ class Container(Wire, frozen=True):
 
 
 class PreferredNodes(Wire, frozen=True):
-    """A wish for nodes."""
+    """A weighted preference for nodes."""
 
-    #: How much it counts: 1 to 100.
+    #: Weight: 1 to 100.
     weight: int
-    #: The nodes.
+    #: Rules on the nodes.
     preference: NodeSelectorTerm = NodeSelectorTerm()
 
 
 class NodeAffinity(Wire, frozen=True):
-    """The nodes that a pod must, and would like to, run on."""
+    """Required and preferred nodes of a pod."""
 
-    #: What must hold; absent means nothing.
+    #: Required terms; absent means any node.
     required: NodeSelector | None = msgspec.field(name=_REQUIRED, default=None)
-    #: What should hold.
+    #: Preferred terms.
     preferred: tuple[PreferredNodes, ...] = msgspec.field(name=_PREFERRED, default=())
 
 
 class PodAffinityTerm(Wire, frozen=True):
-    """Pods whose neighbourhood is wanted or shunned."""
+    """Pods of a domain to which an affinity or anti-affinity refers."""
 
-    #: The node label whose value is the neighbourhood.
+    #: The node label whose values are the domains.
     topology_key: str
-    #: The pods; absent means none.
+    #: Selector of the pods; absent matches none.
     label_selector: LabelSelector | None = None
-    #: Their namespaces; none, with no selector either, means the pod's own.
+    #: Their namespaces; without any, and without a selector, the namespace of the pod.
     namespaces: tuple[str, ...] = ()
-    #: Their namespaces by label; empty means all.
+    #: Selector of their namespaces; empty matches all.
     namespace_selector: LabelSelector | None = None
-    #: Keys whose values the API server has copied from this pod into the selector.
+    #: Keys whose values the API server copies from this pod into the selector.
     match_label_keys: tuple[str, ...] = ()
-    #: Keys whose values the API server has excluded by the selector.
+    #: Keys whose values the API server excludes in the selector.
     mismatch_label_keys: tuple[str, ...] = ()
 
 
 class WeightedPodAffinityTerm(Wire, frozen=True):
-    """A wish for, or against, a neighbourhood."""
+    """A weighted preference for, or against, a domain."""
 
-    #: How much it counts: 1 to 100.
+    #: Weight: 1 to 100.
     weight: int
-    #: The neighbourhood.
+    #: The term.
     pod_affinity_term: PodAffinityTerm
 
 
 class PodAffinity(Wire, frozen=True):
-    """Neighbourhoods that a pod must, and would like to, be in (or out of)."""
+    """Required and preferred terms of an affinity or anti-affinity."""
 
-    #: What must hold, all of it.
+    #: Required terms, all of them.
     required: tuple[PodAffinityTerm, ...] = msgspec.field(name=_REQUIRED, default=())
-    #: What should hold.
+    #: Preferred terms.
     preferred: tuple[WeightedPodAffinityTerm, ...] = msgspec.field(name=_PREFERRED, default=())
 
 
 class Affinity(Wire, frozen=True):
     """All affinities of a pod."""
 
-    #: To nodes.
+    #: Affinity to nodes.
     node_affinity: NodeAffinity | None = None
-    #: To pods.
+    #: Affinity to pods.
     pod_affinity: PodAffinity | None = None
-    #: Against pods.
+    #: Anti-affinity to pods.
     pod_anti_affinity: PodAffinity | None = None
 
 
 class Toleration(Wire, frozen=True):
-    """Taints that do not keep the pod away."""
+    """Taints that the pod tolerates."""
 
-    #: The taint's key; empty (with ``Exists``) means every key.
+    #: Key of the taint; empty (with ``Exists``) matches every key.
     key: str = ""
     #: ``Equal`` (when empty) or ``Exists``.
     operator: str = ""
-    #: The taint's value, for ``Equal``.
+    #: Value of the taint, for ``Equal``.
     value: str = ""
-    #: The taint's effect; empty means every effect.
+    #: Effect of the taint; empty matches every effect.
     effect: str = ""
-    #: How long a ``NoExecute`` taint is borne; absent means for ever.
+    #: Seconds for which a ``NoExecute`` taint is tolerated; absent means without limit.
     toleration_seconds: int | None = None
 
 
 class TopologySpreadConstraint(Wire, frozen=True):
-    """How evenly matching pods must be spread over the values of a node label."""
+    """Even spreading of matching pods over the values of a node label."""
 
-    #: By how many pods two values may differ.
+    #: Largest difference in the number of pods between two values.
     max_skew: int
     #: The node label.
     topology_key: str
-    #: ``DoNotSchedule`` (must) or ``ScheduleAnyway`` (should).
+    #: ``DoNotSchedule`` (required) or ``ScheduleAnyway`` (preferred).
     when_unsatisfiable: str = "DoNotSchedule"
-    #: The pods that count; absent means none, empty means none too but for the pod itself.
+    #: Selector of the pods; absent matches none, empty matches none except the pod itself.
     label_selector: LabelSelector | None = None
-    #: With fewer values than this the least count is taken as 0.
+    #: Least number of values; with fewer, the smallest count is 0.
     min_domains: int | None = None
-    #: ``Honor`` (when absent) or ``Ignore`` the pod's node affinity when values are counted.
+    #: Whether the node affinity limits the values: ``Honor`` (when absent) or ``Ignore``.
     node_affinity_policy: str | None = None
-    #: ``Honor`` or ``Ignore`` (when absent) taints when values are counted.
+    #: Whether taints limit the values: ``Honor`` or ``Ignore`` (when absent).
     node_taints_policy: str | None = None
-    #: Keys whose values the API server has copied from this pod into the selector.
+    #: Keys whose values the API server copies from this pod into the selector.
     match_label_keys: tuple[str, ...] = ()
 
 
 class SchedulingGate(Wire, frozen=True):
-    """A name that must leave the list before the pod is considered."""
+    """A gate that must be removed before the pod is scheduled."""
 
     #: The name.
     name: str
 
 
 class PodResourceClaim(Wire, frozen=True):
-    """A claim of devices that must be allocated before the pod can start."""
+    """A claim of devices that must be allocated before the pod starts."""
 
     #: Name within the pod.
     name: str
-    #: The ResourceClaim, in the pod's namespace; absent where a template is named.
+    #: The ResourceClaim, in the namespace of the pod; absent if a template is named.
     resource_claim_name: str | None = None
-    #: The template of which one is made for the pod.
+    #: The template from which a claim is created for the pod.
     resource_claim_template_name: str | None = None
 
 
@@ -190,49 +190,49 @@ class PodResourceClaim(Wire, frozen=True):
 
 
 class PodSpec(Wire, frozen=True):
-    """What a pod is and where it may run."""
+    """Desired state of a pod."""
 
     #: Containers.
     containers: tuple[Container, ...] = ()
-    #: Run one after the other before the containers; sidecars among them run on.
+    #: Init containers, which run one after another before the containers; sidecars keep running.
     init_containers: tuple[Container, ...] = ()
-    #: Node the pod is bound to; empty while pending.
+    #: Node to which the pod is bound; empty while pending.
     node_name: str = ""
-    #: Scheduler that is asked to place the pod.
+    #: Scheduler that places the pod.
     scheduler_name: str = ""
     #: Resolved priority; absent before admission.
     priority: int | None = None
     #: Name of the pod's PriorityClass.
     priority_class_name: str = ""
-    #: ``Never`` forbids the pod to preempt others; absent means ``PreemptLowerPriority``.
+    #: ``Never`` forbids preemption by the pod; absent means ``PreemptLowerPriority``.
     preemption_policy: str | None = None
     #: Labels that the node must have.
     node_selector: dict[str, str] = NO_TEXTS
     #: Affinities.
     affinity: Affinity | None = None
-    #: Taints borne.
+    #: Tolerations.
     tolerations: tuple[Toleration, ...] = ()
-    #: Spreading.
+    #: Spreading constraints.
     topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
-    #: Gates; a pod with one waits.
+    #: Scheduling gates; a gated pod is not scheduled.
     scheduling_gates: tuple[SchedulingGate, ...] = ()
     #: Volumes.
     volumes: tuple[Volume, ...] = ()
     #: Claims of devices.
     resource_claims: tuple[PodResourceClaim, ...] = ()
-    #: What the runtime itself costs, added to the requests.
+    #: Overhead of the runtime, added to the requests.
     overhead: ResourceList = NO_AMOUNTS
-    #: Pod-level requests, which stand in for the containers' where stated.
+    #: Pod-level requests, which replace those of the containers.
     resources: ResourceRequirements | None = None
-    #: The pod's network is the node's: every container port is a host port.
+    #: Whether the pod uses the network of the node: every container port is a host port.
     host_network: bool = False
-    #: False for users of its own, apart from the node's.
+    #: False for a user namespace of its own.
     host_users: bool | None = None
-    #: The runtime that ``overhead`` came from.
+    #: Runtime class from which ``overhead`` comes.
     runtime_class_name: str | None = None
-    #: Whether containers are started again: ``Always``, ``OnFailure`` or ``Never``.
+    #: Restart policy of containers: ``Always``, ``OnFailure`` or ``Never``.
     restart_policy: str = ""
-    #: Seconds that a deletion leaves for a clean end; absent means 30.
+    #: Seconds for a graceful end after a deletion; absent means 30.
     termination_grace_period_seconds: int | None = None
 
     def __post_init__(self) -> None:
@@ -240,21 +240,21 @@ class PodSpec(Wire, frozen=True):
 
 
 class ContainerStatus(Wire, frozen=True):
-    """What the node says of a container; the amounts differ from the spec while it is resized."""
+    """Observed state of a container; the amounts differ from the spec during a resize."""
 
     #: Name within the pod.
     name: str
-    #: What the node has set aside.
+    #: Amounts allocated by the node.
     allocated_resources: ResourceList = NO_AMOUNTS
-    #: What is in force.
+    #: Amounts in force.
     resources: ResourceRequirements | None = None
-    #: Image that runs.
+    #: Running image.
     image: str = ""
     #: Its digest.
     image_id: str = msgspec.field(name="imageID", default="")
-    #: Whether it serves.
+    #: Whether it is ready.
     ready: bool = False
-    #: How often it was started again.
+    #: Number of restarts.
     restart_count: int = 0
 
     def __post_init__(self) -> None:
@@ -262,25 +262,25 @@ class ContainerStatus(Wire, frozen=True):
 
 
 class PodStatus(Wire, frozen=True):
-    """What became of a pod."""
+    """Observed state of a pod."""
 
     #: ``Pending``, ``Running``, ``Succeeded``, ``Failed`` or ``Unknown``.
     phase: str = ""
-    #: Aspects, such as ``PodScheduled``.
+    #: Conditions, such as ``PodScheduled``.
     conditions: tuple[Condition, ...] = ()
-    #: Node kept for a preemptor while its victims leave.
+    #: Node nominated for a preemptor until its victims are gone.
     nominated_node_name: str = ""
-    #: RFC 3339 time at which a node started the pod.
+    #: RFC 3339 time at which the node started the pod.
     start_time: str | None = None
-    #: CamelCase word: why the pod is in this phase.
+    #: Reason for the phase, one CamelCase word.
     reason: str = ""
-    #: Sentence for humans.
+    #: Message for people.
     message: str = ""
-    #: Containers, as the node sees them.
+    #: Observed containers.
     container_statuses: tuple[ContainerStatus, ...] = ()
-    #: Init containers, as the node sees them.
+    #: Observed init containers.
     init_container_statuses: tuple[ContainerStatus, ...] = ()
-    #: Pod-level amounts that the node has set aside.
+    #: Pod-level amounts allocated by the node.
     allocated_resources: ResourceList = NO_AMOUNTS
     #: Pod-level amounts in force.
     resources: ResourceRequirements | None = None
@@ -289,16 +289,16 @@ class PodStatus(Wire, frozen=True):
         check(self.allocated_resources, "allocatedResources")
 
     def condition(self, type_: str) -> Condition | None:
-        """The condition of that type, if it is told."""
+        """The condition of a type, or None."""
         return next((each for each in self.conditions if each.type == type_), None)
 
 
 class Pod(Wire, frozen=True):
-    """The running unit."""
+    """A pod."""
 
     #: Identity.
     metadata: ObjectMeta
-    #: What it is and where it may run.
+    #: Desired state.
     spec: PodSpec
-    #: What became of it.
+    #: Observed state.
     status: PodStatus = PodStatus()

@@ -1,4 +1,4 @@
-"""Storage: what scheduling reads of claims, volumes, classes, drivers and attachments."""
+"""Storage: fields that scheduling reads of PVCs, volumes, classes, drivers and attachments."""
 
 import msgspec
 
@@ -10,30 +10,30 @@ from stretto.api.wire.resources import NO_AMOUNTS, ResourceList, ResourceRequire
 
 
 class PersistentVolumeClaimSpec(Wire, frozen=True):
-    """What a claim wants."""
+    """Desired state of a PVC."""
 
     #: ``ReadWriteOnce``, ``ReadOnlyMany``, ``ReadWriteMany``, ``ReadWriteOncePod``.
     access_modes: tuple[str, ...] = ()
-    #: Size, under ``requests.storage``.
+    #: Requested size, under ``requests.storage``.
     resources: ResourceRequirements = ResourceRequirements()
-    #: Class; empty text means no class, absent means the default class.
+    #: Storage class; empty means no class, absent means the default class.
     storage_class_name: str | None = None
-    #: The volume it is bound to, or insists on.
+    #: The volume to which it is bound or restricted.
     volume_name: str = ""
-    #: Labels that a volume must have.
+    #: Selector of volumes.
     selector: LabelSelector | None = None
     #: ``Filesystem`` (when absent) or ``Block``.
     volume_mode: str | None = None
-    #: VolumeAttributesClass that its volume must have; absent or empty for none.
+    #: VolumeAttributesClass of the volume; absent or empty for none.
     volume_attributes_class_name: str | None = None
 
 
 class PersistentVolumeClaimStatus(Wire, frozen=True):
-    """What became of a claim."""
+    """Observed state of a PVC."""
 
     #: ``Pending``, ``Bound`` or ``Lost``.
     phase: str = ""
-    #: Size that was granted.
+    #: Granted size.
     capacity: ResourceList = NO_AMOUNTS
 
     def __post_init__(self) -> None:
@@ -41,13 +41,13 @@ class PersistentVolumeClaimStatus(Wire, frozen=True):
 
 
 class PersistentVolumeClaim(Wire, frozen=True):
-    """A wish for a volume."""
+    """A request for a volume."""
 
     #: Identity.
     metadata: ObjectMeta
-    #: The wish.
+    #: Desired state.
     spec: PersistentVolumeClaimSpec = PersistentVolumeClaimSpec()
-    #: Its fulfilment.
+    #: Observed state.
     status: PersistentVolumeClaimStatus = PersistentVolumeClaimStatus()
 
 
@@ -55,66 +55,66 @@ class PersistentVolumeClaim(Wire, frozen=True):
 
 
 class CsiVolume(Wire, frozen=True):
-    """A volume that a driver serves."""
+    """A volume of a CSI driver."""
 
     #: The driver.
     driver: str
-    #: The driver's name for the volume.
+    #: Handle of the volume at the driver.
     volume_handle: str = ""
 
 
 class LocalVolume(Wire, frozen=True):
     """A disk of one node."""
 
-    #: Where it is on the node.
+    #: Path on the node.
     path: str = ""
 
 
 class VolumeNodeAffinity(Wire, frozen=True):
-    """The nodes that can reach a volume."""
+    """Nodes that can access a volume."""
 
-    #: The nodes; absent means all.
+    #: Selector of the nodes; absent means all.
     required: NodeSelector | None = None
 
 
 class PersistentVolumeSpec(Wire, frozen=True):
-    """A volume that exists."""
+    """Properties of an existing volume."""
 
     #: Size, under ``storage``.
     capacity: ResourceList = NO_AMOUNTS
-    #: Ways to mount it.
+    #: Supported access modes.
     access_modes: tuple[str, ...] = ()
-    #: Its class; empty for none.
+    #: Storage class; empty for none.
     storage_class_name: str = ""
-    #: The claim it belongs or is kept for.
+    #: The PVC to which it is bound or reserved.
     claim_ref: ObjectReference | None = None
-    #: The nodes that can reach it.
+    #: Nodes that can access it.
     node_affinity: VolumeNodeAffinity | None = None
     #: ``Filesystem`` (when absent) or ``Block``.
     volume_mode: str | None = None
-    #: VolumeAttributesClass that it was made or changed to; absent or empty for none.
+    #: Its VolumeAttributesClass; absent or empty for none.
     volume_attributes_class_name: str | None = None
-    #: Served by a driver.
+    #: Source: a CSI driver.
     csi: CsiVolume | None = None
-    #: A disk of one node.
+    #: Source: a disk of one node.
     local: LocalVolume | None = None
 
 
 class PersistentVolumeStatus(Wire, frozen=True):
-    """The state of a volume."""
+    """Observed state of a volume."""
 
     #: ``Available``, ``Bound``, ``Released``, ``Failed`` or ``Pending``.
     phase: str = ""
 
 
 class PersistentVolume(Wire, frozen=True):
-    """A volume."""
+    """A persistent volume."""
 
     #: Identity.
     metadata: ObjectMeta
-    #: What it is.
+    #: Properties.
     spec: PersistentVolumeSpec = PersistentVolumeSpec()
-    #: Whether it is taken.
+    #: Observed state.
     status: PersistentVolumeStatus = PersistentVolumeStatus()
 
     def __post_init__(self) -> None:
@@ -125,40 +125,40 @@ class PersistentVolume(Wire, frozen=True):
 
 
 class TopologyRequirement(Wire, frozen=True):
-    """Values that a node's label may have."""
+    """Allowed values of a node label."""
 
     #: The label.
     key: str
-    #: Any of these.
+    #: Alternatives.
     values: tuple[str, ...] = ()
 
 
 class TopologyTerm(Wire, frozen=True):
-    """Labels that a node must have together."""
+    """A conjunction of rules on node labels."""
 
     #: The rules.
     match_label_expressions: tuple[TopologyRequirement, ...] = ()
 
 
 class StorageClass(Wire, frozen=True):
-    """How volumes are made when a claim asks for one."""
+    """Parameters with which volumes are provisioned for PVCs."""
 
     #: Identity.
     metadata: ObjectMeta
-    #: The driver that makes them.
+    #: The driver.
     provisioner: str = ""
     #: ``Immediate`` (when absent) or ``WaitForFirstConsumer``.
     volume_binding_mode: str | None = None
-    #: What becomes of a volume whose claim goes: ``Delete`` or ``Retain``.
+    #: Treatment of a volume after deletion of its PVC: ``Delete`` or ``Retain``.
     reclaim_policy: str | None = None
-    #: Where volumes can be made; none means anywhere.
+    #: Topologies in which volumes can be provisioned; none means anywhere.
     allowed_topologies: tuple[TopologyTerm, ...] = ()
 
 
 class CsiNodeDriverLimit(Wire, frozen=True):
-    """How much of a driver a node can take."""
+    """Limit of a driver on a node."""
 
-    #: Volumes at most; absent means no limit.
+    #: Largest number of volumes; absent means no limit.
     count: int | None = None
 
 
@@ -167,9 +167,9 @@ class CsiNodeDriver(Wire, frozen=True):
 
     #: The driver.
     name: str
-    #: The driver's name for the node.
+    #: Identifier of the node at the driver.
     node_id: str = msgspec.field(name="nodeID", default="")
-    #: Node labels that the driver's topology is told in.
+    #: Node labels with the topology of the driver.
     topology_keys: tuple[str, ...] = ()
     #: Limits.
     allocatable: CsiNodeDriverLimit | None = None
@@ -178,12 +178,12 @@ class CsiNodeDriver(Wire, frozen=True):
 class CsiNodeSpec(Wire, frozen=True):
     """The drivers on a node."""
 
-    #: One entry a driver.
+    #: One entry per driver.
     drivers: tuple[CsiNodeDriver, ...] = ()
 
 
 class CsiNode(Wire, frozen=True):
-    """What storage drivers say of the node of the same name."""
+    """Storage drivers on the node of the same name."""
 
     #: Identity.
     metadata: ObjectMeta
@@ -192,35 +192,35 @@ class CsiNode(Wire, frozen=True):
 
 
 class CsiDriverSpec(Wire, frozen=True):
-    """What a driver can do."""
+    """Capabilities of a driver."""
 
-    #: Whether it tells its capacity, so that scheduling can respect it.
+    #: Whether it publishes its capacity for scheduling.
     storage_capacity: bool = False
-    #: Whether volumes must be attached to nodes before use; absent means yes.
+    #: Whether volumes must be attached before use; absent means yes.
     attach_required: bool | None = None
 
 
 class CsiDriver(Wire, frozen=True):
-    """A storage driver."""
+    """A CSI driver."""
 
     #: Identity.
     metadata: ObjectMeta
-    #: What it can do.
+    #: Capabilities.
     spec: CsiDriverSpec = CsiDriverSpec()
 
 
 class CsiStorageCapacity(Wire, frozen=True):
-    """What a driver can still make of one class in one place."""
+    """Remaining capacity of a driver for one class and topology."""
 
     #: Identity.
     metadata: ObjectMeta
     #: The class.
     storage_class_name: str = ""
-    #: The place, by node labels; absent means nowhere.
+    #: The topology, by node labels; absent means nowhere.
     node_topology: LabelSelector | None = None
-    #: What is left; absent means not known.
+    #: Remaining capacity; absent means unknown.
     capacity: Quantity | None = None
-    #: The largest single volume, where that is less.
+    #: Largest single volume, where it is smaller.
     maximum_volume_size: Quantity | None = None
 
     def __post_init__(self) -> None:
@@ -231,14 +231,14 @@ class CsiStorageCapacity(Wire, frozen=True):
 
 
 class AttachedSource(Wire, frozen=True):
-    """What is attached."""
+    """Source of an attachment."""
 
     #: The volume.
     persistent_volume_name: str | None = None
 
 
 class VolumeAttachmentSpec(Wire, frozen=True):
-    """Which volume shall be attached where."""
+    """Desired attachment of a volume to a node."""
 
     #: The driver.
     attacher: str = ""
@@ -249,18 +249,18 @@ class VolumeAttachmentSpec(Wire, frozen=True):
 
 
 class VolumeAttachmentStatus(Wire, frozen=True):
-    """Whether it is."""
+    """Observed state of an attachment."""
 
-    #: Done.
+    #: Whether the volume is attached.
     attached: bool = False
 
 
 class VolumeAttachment(Wire, frozen=True):
-    """One volume on one node."""
+    """Attachment of one volume to one node."""
 
     #: Identity.
     metadata: ObjectMeta
-    #: The wish.
+    #: Desired state.
     spec: VolumeAttachmentSpec = VolumeAttachmentSpec()
-    #: Its fulfilment.
+    #: Observed state.
     status: VolumeAttachmentStatus = VolumeAttachmentStatus()

@@ -7,106 +7,106 @@ from stretto.api.wire.meta import ObjectMeta, Wire
 
 
 class VolumeClaimTemplate(Wire, frozen=True):
-    """A claim that is made with the pod and dies with it."""
+    """Template of a PVC that is created and deleted with the pod."""
 
-    #: What the claim wants.
+    #: Desired state of the PVC.
     spec: PersistentVolumeClaimSpec
-    #: Labels and annotations of the claim to be.
+    #: Labels and annotations of the PVC.
     metadata: ObjectMeta | None = None
 
 
 class ClaimSource(Wire, frozen=True):
-    """A volume from a claim of the same namespace."""
+    """A volume from a PVC of the same namespace."""
 
-    #: The claim's name.
+    #: Name of the PVC.
     claim_name: str
-    #: Mounted for reading only.
+    #: Whether it is mounted read-only.
     read_only: bool = False
 
 
 class EphemeralSource(Wire, frozen=True):
-    """A volume from a claim that is made for the pod: named ``<pod>-<volume>``."""
+    """A volume from a PVC that is created for the pod, named ``<pod>-<volume>``."""
 
-    #: The claim to make.
+    #: Template of the PVC.
     volume_claim_template: VolumeClaimTemplate | None = None
 
 
 class GceDisk(Wire, frozen=True):
-    """A Google disk named in the pod itself; two writers on one node conflict."""
+    """A Google disk named in the pod; two writers on one node conflict."""
 
     #: The disk.
     pd_name: str
-    #: Readers do not conflict with one another.
+    #: Whether it is mounted read-only; readers do not conflict.
     read_only: bool = False
 
 
 class AwsDisk(Wire, frozen=True):
-    """An Amazon disk named in the pod itself; two pods on one node conflict."""
+    """An Amazon disk named in the pod; two pods on one node conflict."""
 
     #: The disk.
     volume_id: str = msgspec.field(name="volumeID")
-    #: Mounted for reading only; conflicts all the same.
+    #: Whether it is mounted read-only; readers conflict too.
     read_only: bool = False
 
 
 class IscsiDisk(Wire, frozen=True):
-    """An iSCSI disk named in the pod itself; the same name conflicts unless all only read."""
+    """An iSCSI disk named in the pod; two pods with one name conflict unless both only read."""
 
     #: Qualified name of the target.
     iqn: str
     #: Address of the target.
     target_portal: str = ""
-    #: Unit number at the target.
+    #: Logical unit number at the target.
     lun: int = 0
-    #: Readers do not conflict with one another.
+    #: Whether it is mounted read-only; readers do not conflict.
     read_only: bool = False
 
 
 class RbdDisk(Wire, frozen=True):
-    """A Ceph image named in the pod itself; the same image conflicts unless all only read."""
+    """A Ceph image named in the pod; two pods with one image conflict unless both only read."""
 
-    #: Monitors; two lists that share one speak of the same cluster.
+    #: Monitors; lists with a common monitor belong to the same cluster.
     monitors: tuple[str, ...] = ()
     #: The image.
     image: str = ""
     #: Pool; absent means ``rbd``.
     pool: str = ""
-    #: Readers do not conflict with one another.
+    #: Whether it is mounted read-only; readers do not conflict.
     read_only: bool = False
 
 
 class InlineCsi(Wire, frozen=True):
-    """A volume that a driver makes for the pod alone."""
+    """An inline volume that a CSI driver creates for the pod."""
 
     #: The driver.
     driver: str
 
 
 class ImageSource(Wire, frozen=True):
-    """An image whose files are the volume."""
+    """A volume with the files of an image."""
 
     #: The image.
     reference: str = ""
 
 
 class Volume(Wire, frozen=True):
-    """One volume of a pod; sources that scheduling does not read are not typed."""
+    """One volume of a pod; sources that scheduling does not read have no field."""
 
     #: Name within the pod.
     name: str = ""
-    #: From a claim.
+    #: Source: a PVC.
     persistent_volume_claim: ClaimSource | None = None
-    #: From a claim made for the pod.
+    #: Source: a PVC created for the pod.
     ephemeral: EphemeralSource | None = None
-    #: A Google disk.
+    #: Source: a Google disk.
     gce_persistent_disk: GceDisk | None = None
-    #: An Amazon disk.
+    #: Source: an Amazon disk.
     aws_elastic_block_store: AwsDisk | None = None
-    #: An iSCSI disk.
+    #: Source: an iSCSI disk.
     iscsi: IscsiDisk | None = None
-    #: A Ceph image.
+    #: Source: a Ceph image.
     rbd: RbdDisk | None = None
-    #: Made by a driver for the pod.
+    #: Source: a CSI driver, for the pod only.
     csi: InlineCsi | None = None
-    #: The files of an image.
+    #: Source: the files of an image.
     image: ImageSource | None = None

@@ -1,8 +1,8 @@
-"""Kubernetes' own PodGroup (scheduling.k8s.io, alpha in 1.36): what the scheduler reads of it.
+"""PodGroup of Kubernetes (scheduling.k8s.io, alpha in 1.36): the fields that the scheduler reads.
 
-Beside Gödel's PodGroup, which has the same name in another group. A pod names it in
-``spec.schedulingGroup``; the door for pods (``heads``) writes that down as Gödel's annotation, with
-the API group behind the name, so that the two cannot be mistaken for one another.
+It has the same name as the PodGroup of Gödel, in another API group. A pod names it in
+``spec.schedulingGroup``; ``heads`` rewrites that as the annotation of Gödel, with the API group
+after the name, so that the two kinds cannot be confused.
 """
 
 from typing import Final
@@ -10,67 +10,67 @@ from typing import Final
 from stretto.api.wire.meta import Condition, ObjectMeta, Wire
 
 MARK: Final = "@scheduling.k8s.io"
-"""Behind the name of a group of this kind, wherever groups of both kinds are told apart."""
+"""Suffix of the names of groups of this kind, wherever both kinds occur."""
 
 
 class GangPolicy(Wire, frozen=True):
-    """All or nothing, from a number of pods on."""
+    """Gang scheduling from a number of pods on."""
 
-    #: As few pods may run; fewer get nothing.
+    #: Least number of pods that run together; fewer are not placed.
     min_count: int = 1
 
 
 class BasicPolicy(Wire, frozen=True):
-    """Every pod for itself."""
+    """Scheduling of each pod on its own."""
 
 
 class GroupPolicy(Wire, frozen=True):
-    """How the pods of a group are admitted: one of the two."""
+    """Scheduling policy of a group: one of the two."""
 
-    #: One by one.
+    #: Each pod on its own.
     basic: BasicPolicy | None = None
-    #: Together.
+    #: All pods together.
     gang: GangPolicy | None = None
 
 
 class GroupTopology(Wire, frozen=True):
-    """A node label of which all pods of a group get one value."""
+    """A node label of which all pods of a group get the same value."""
 
     #: The label.
     key: str
 
 
 class GroupConstraints(Wire, frozen=True):
-    """Where a group goes as a whole."""
+    """Placement constraints of a group."""
 
-    #: One domain for all pods.
+    #: Labels with one value for all pods.
     topology: tuple[GroupTopology, ...] = ()
 
 
 class WorkloadPodGroupSpec(Wire, frozen=True):
-    """When a group may run, and where."""
+    """Desired state of a group."""
 
-    #: How its pods are admitted.
+    #: Scheduling policy.
     scheduling_policy: GroupPolicy = GroupPolicy()
-    #: Where it goes as a whole.
+    #: Placement constraints.
     scheduling_constraints: GroupConstraints | None = None
     #: The PriorityClass of the group.
     priority_class_name: str = ""
 
 
 class WorkloadPodGroupStatus(Wire, frozen=True):
-    """How a group fares."""
+    """Observed state of a group."""
 
-    #: Aspects.
+    #: Conditions.
     conditions: tuple[Condition, ...] = ()
 
 
 class WorkloadPodGroup(Wire, frozen=True):
-    """Pods that are admitted as a whole."""
+    """Pods that are scheduled as a whole."""
 
     #: Identity.
     metadata: ObjectMeta
-    #: When it may run, and where.
+    #: Desired state.
     spec: WorkloadPodGroupSpec = WorkloadPodGroupSpec()
-    #: How it fares.
+    #: Observed state.
     status: WorkloadPodGroupStatus = WorkloadPodGroupStatus()

@@ -1,4 +1,4 @@
-"""Workloads: how many pods of which kind a controller keeps; templates stay raw."""
+"""Workloads: the pods that a controller maintains; pod templates stay raw."""
 
 import msgspec
 
@@ -6,162 +6,162 @@ from stretto.api.wire.meta import NO_TEXTS, LabelSelector, ObjectMeta, Wire
 
 
 class ReplicaSpec(Wire, frozen=True):
-    """What Deployment, ReplicaSet and StatefulSet have in common."""
+    """Common fields of Deployment, ReplicaSet and StatefulSet."""
 
-    #: Pods wanted; absent means 1.
+    #: Desired number of pods; absent means 1.
     replicas: int | None = None
-    #: The pods that belong to it; absent means none.
+    #: Selector of its pods; absent matches none.
     selector: LabelSelector | None = None
-    #: The pod to make, as raw JSON: ``codec.decode_template`` reads it.
+    #: Pod template as raw JSON; ``codec.decode_template`` reads it.
     template: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-    #: The headless service that names the pods; StatefulSet only.
+    #: Headless service that names the pods; StatefulSet only.
     service_name: str = ""
 
     def wanted(self) -> int:
-        """Pods wanted, with Kubernetes' default."""
+        """Desired number of pods, with the default of Kubernetes."""
         return 1 if self.replicas is None else self.replicas
 
 
 class ReplicaStatus(Wire, frozen=True):
-    """How many pods there are."""
+    """Observed numbers of pods."""
 
-    #: Pods there are.
+    #: Number of pods.
     replicas: int = 0
-    #: Pods that are ready.
+    #: Number of ready pods.
     ready_replicas: int = 0
-    #: Pods that have been ready long enough.
+    #: Number of pods that have been ready for the required time.
     available_replicas: int = 0
-    #: Generation of the spec that this speaks of.
+    #: Generation of the observed spec.
     observed_generation: int = 0
 
 
 class Deployment(Wire, frozen=True):
-    """Keeps pods alive through ReplicaSets."""
+    """Maintains pods through ReplicaSets."""
 
     #: Identity.
     metadata: ObjectMeta
-    #: What is wanted.
+    #: Desired state.
     spec: ReplicaSpec = ReplicaSpec()
-    #: What there is.
+    #: Observed state.
     status: ReplicaStatus = ReplicaStatus()
 
 
 class ReplicaSet(Wire, frozen=True):
-    """Keeps equal pods alive."""
+    """Maintains a number of equal pods."""
 
     #: Identity.
     metadata: ObjectMeta
-    #: What is wanted.
+    #: Desired state.
     spec: ReplicaSpec = ReplicaSpec()
-    #: What there is.
+    #: Observed state.
     status: ReplicaStatus = ReplicaStatus()
 
 
 class StatefulSet(Wire, frozen=True):
-    """Keeps numbered pods alive."""
+    """Maintains numbered pods."""
 
     #: Identity.
     metadata: ObjectMeta
-    #: What is wanted.
+    #: Desired state.
     spec: ReplicaSpec = ReplicaSpec()
-    #: What there is.
+    #: Observed state.
     status: ReplicaStatus = ReplicaStatus()
 
 
 class ReplicationControllerSpec(Wire, frozen=True):
-    """What the forerunner of the ReplicaSet wants."""
+    """Desired state of a ReplicationController."""
 
-    #: Pods wanted; absent means 1.
+    #: Desired number of pods; absent means 1.
     replicas: int | None = None
-    #: Labels of the pods; a plain map, not a selector.
+    #: Labels of its pods; a plain map instead of a selector.
     selector: dict[str, str] = NO_TEXTS
-    #: The pod to make, as raw JSON.
+    #: Pod template as raw JSON.
     template: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
 class ReplicationController(Wire, frozen=True):
-    """The forerunner of the ReplicaSet."""
+    """Predecessor of the ReplicaSet."""
 
     #: Identity.
     metadata: ObjectMeta
-    #: What is wanted.
+    #: Desired state.
     spec: ReplicationControllerSpec = ReplicationControllerSpec()
-    #: What there is.
+    #: Observed state.
     status: ReplicaStatus = ReplicaStatus()
 
 
 class DaemonSetSpec(Wire, frozen=True):
-    """One pod a node."""
+    """Desired state of a DaemonSet."""
 
-    #: The pods that belong to it; absent means none.
+    #: Selector of its pods; absent matches none.
     selector: LabelSelector | None = None
-    #: The pod to make, as raw JSON.
+    #: Pod template as raw JSON.
     template: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
 class DaemonSetStatus(Wire, frozen=True):
-    """On how many nodes it runs."""
+    """Numbers of nodes of a DaemonSet."""
 
-    #: Nodes that should have one.
+    #: Nodes that should run a pod.
     desired_number_scheduled: int = 0
-    #: Nodes that have one.
+    #: Nodes that run a pod.
     current_number_scheduled: int = 0
-    #: Nodes whose pod is ready.
+    #: Nodes with a ready pod.
     number_ready: int = 0
 
 
 class DaemonSet(Wire, frozen=True):
-    """Keeps one pod on each node."""
+    """Maintains one pod on each node."""
 
     #: Identity.
     metadata: ObjectMeta
-    #: What is wanted.
+    #: Desired state.
     spec: DaemonSetSpec = DaemonSetSpec()
-    #: What there is.
+    #: Observed state.
     status: DaemonSetStatus = DaemonSetStatus()
 
 
 class JobSpec(Wire, frozen=True):
-    """Work that ends."""
+    """Desired state of a Job."""
 
-    #: Pods at once; absent means 1.
+    #: Number of simultaneous pods; absent means 1.
     parallelism: int | None = None
-    #: Successes wanted; absent means that any one success is enough.
+    #: Required number of successes; absent means that one success completes the Job.
     completions: int | None = None
-    #: The pods that belong to it; absent until the API server has made one.
+    #: Selector of its pods; absent until the API server sets one.
     selector: LabelSelector | None = None
-    #: The pod to make, as raw JSON.
+    #: Pod template as raw JSON.
     template: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-    #: Held back: no pods while true.
+    #: Whether the Job is suspended: it has no pods.
     suspend: bool = False
-    #: Failures that are borne; absent means 6.
+    #: Number of tolerated failures; absent means 6.
     backoff_limit: int | None = None
     #: ``NonIndexed`` (when absent) or ``Indexed``.
     completion_mode: str | None = None
 
     def wanted(self) -> int:
-        """Pods at once, with Kubernetes' defaults: never more than successes are wanted."""
+        """Number of simultaneous pods, at most the required successes, with defaults applied."""
         at_once = 1 if self.parallelism is None else self.parallelism
         return at_once if self.completions is None else min(at_once, self.completions)
 
 
 class JobStatus(Wire, frozen=True):
-    """How far the work is."""
+    """Progress of a Job."""
 
-    #: Pods that run or wait.
+    #: Number of pending and running pods.
     active: int = 0
-    #: Pods that ended well.
+    #: Number of pods that succeeded.
     succeeded: int = 0
-    #: Pods that failed.
+    #: Number of pods that failed.
     failed: int = 0
 
 
 class Job(Wire, frozen=True):
-    """Runs pods until enough have succeeded."""
+    """Runs pods until enough of them succeed."""
 
     #: Identity.
     metadata: ObjectMeta
-    #: The work.
+    #: Desired state.
     spec: JobSpec = JobSpec()
-    #: How far it is.
+    #: Progress.
     status: JobStatus = JobStatus()

@@ -1,4 +1,4 @@
-"""Field selectors: ``spec.nodeName=,status.phase!=Running``, as list and watch take them."""
+"""Field selectors of list and watch: ``spec.nodeName=,status.phase!=Running``."""
 
 import re
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ _SPECIAL: Final = re.compile(r"([\\,=])")
 _EXPECTED: Final = "a field selector such as spec.nodeName=,status.phase!=Running"
 
 _ABSENT: Final[dict[str, str]] = {"spec.unschedulable": "false", "spec.hostNetwork": "false"}
-"""What an absent field reads as, where that is not the empty text: Go's false is left out."""
+"""Values of absent fields that are not the empty text: Go omits false."""
 
 
 class FieldRule(msgspec.Struct, frozen=True, gc=False):
@@ -22,9 +22,9 @@ class FieldRule(msgspec.Struct, frozen=True, gc=False):
 
     #: The field's path, with dots.
     path: str
-    #: The value as text.
+    #: The value, as text.
     value: str
-    #: Whether the field must have this value; else it must not.
+    #: Whether the field must be equal to the value; otherwise it must differ.
     equal: bool = True
 
     def __str__(self) -> str:
@@ -33,17 +33,17 @@ class FieldRule(msgspec.Struct, frozen=True, gc=False):
 
 
 class FieldSelector(msgspec.Struct, frozen=True, gc=False):
-    """Comparisons that must all hold."""
+    """A conjunction of comparisons."""
 
     #: The comparisons, in the order given.
     rules: tuple[FieldRule, ...] = ()
 
     def matches(self, item: Mapping[str, object]) -> bool:
-        """Whether an object, as parsed JSON, meets all comparisons."""
+        """Whether an object, as parsed JSON, matches all comparisons."""
         return all((field_text(item, rule.path) == rule.value) is rule.equal for rule in self.rules)
 
     def required(self, path: str) -> str | None:
-        """The value that the field must have, for a store that keeps an index; None if free."""
+        """The required value of a field, for indexed stores; None if the selector has none."""
         return next((rule.value for rule in self.rules if rule.equal and rule.path == path), None)
 
     def __str__(self) -> str:
@@ -51,11 +51,15 @@ class FieldSelector(msgspec.Struct, frozen=True, gc=False):
 
 
 EVERY_FIELD: Final = FieldSelector()
-"""Every object."""
+"""Matches every object."""
 
 
 def parse_fields(text: str, where: str = "field selector") -> FieldSelector:
-    r"""A field selector written as text; ``\`` escapes a comma, an equals sign or itself."""
+    r"""A field selector from text; ``\`` escapes a comma, an equals sign or itself.
+
+    Raises:
+        InputError: the text is malformed.
+    """
     rules = []
     position = 0
     while position < len(text):

@@ -1,20 +1,18 @@
-"""Every kind of object that Stretto knows, in one literal table.
+"""The names of kinds: group, version, kind, plural, and constants for those that code refers to.
 
-A kind says how an object is named on the wire; which struct reads it is said in ``codec``, which
-stands above the structs.
+A ``Kind`` is a small value that stores use as a key. All other facts about a kind (struct, short
+names, printer columns, rights, ...) stand in its entry in ``stretto.api.kinds``.
 """
 
 from typing import Final
 
 import msgspec
 
-from stretto.base.errors import UnknownNameError
-
 
 class Kind(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
-    """One kind of object: what to write in ``apiVersion`` and ``kind``, and where it lives."""
+    """The name of one kind of object on the wire, and its scope."""
 
-    #: API group; empty for Kubernetes' core.
+    #: API group; empty for the core group of Kubernetes.
     group: str
     #: Version within the group.
     version: str
@@ -27,17 +25,12 @@ class Kind(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
 
     @property
     def api_version(self) -> str:
-        """What a manifest writes in ``apiVersion``."""
+        """The ``apiVersion`` of a manifest."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
-    def word(self) -> str:
-        """One word that no other kind has: ``Pod``, or ``PodGroup.scheduling.k8s.io``."""
-        return self.kind if _BY_NAME[self.kind.lower()] is self else f"{self.kind}.{self.group}"
-
-    @property
     def resource(self) -> str:
-        """The plural with its group, as kubectl and error messages write it."""
+        """The plural with its group, as in kubectl and in error messages."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
 
@@ -85,85 +78,3 @@ CUSTOM_NODE_RESOURCE: Final = Kind(
     namespaced=False,
 )
 NM_NODE: Final = Kind("node.godel.kubewharf.io", "v1alpha1", "NMNode", "nmnodes", namespaced=False)
-
-KINDS: Final[tuple[Kind, ...]] = (
-    POD,
-    NODE,
-    NAMESPACE,
-    EVENT,
-    BINDING,
-    SERVICE,
-    CONFIG_MAP,
-    REPLICATION_CONTROLLER,
-    PERSISTENT_VOLUME_CLAIM,
-    PERSISTENT_VOLUME,
-    DEPLOYMENT,
-    REPLICA_SET,
-    STATEFUL_SET,
-    DAEMON_SET,
-    JOB,
-    LEASE,
-    POD_DISRUPTION_BUDGET,
-    PRIORITY_CLASS,
-    STORAGE_CLASS,
-    CSI_NODE,
-    CSI_DRIVER,
-    CSI_STORAGE_CAPACITY,
-    VOLUME_ATTACHMENT,
-    WORKLOAD_POD_GROUP,
-    POD_GROUP,
-    SCHEDULER,
-    MOVEMENT,
-    RESERVATION,
-    QUEUE,
-    CUSTOM_NODE_RESOURCE,
-    NM_NODE,
-)
-"""All of them, core first."""
-
-_SHORT: Final[dict[str, Kind]] = {
-    "po": POD,
-    "no": NODE,
-    "ns": NAMESPACE,
-    "ev": EVENT,
-    "svc": SERVICE,
-    "cm": CONFIG_MAP,
-    "rc": REPLICATION_CONTROLLER,
-    "pvc": PERSISTENT_VOLUME_CLAIM,
-    "pv": PERSISTENT_VOLUME,
-    "deploy": DEPLOYMENT,
-    "rs": REPLICA_SET,
-    "sts": STATEFUL_SET,
-    "ds": DAEMON_SET,
-    "pdb": POD_DISRUPTION_BUDGET,
-    "pc": PRIORITY_CLASS,
-    "sc": STORAGE_CLASS,
-    "pg": POD_GROUP,
-    "kcnr": CUSTOM_NODE_RESOURCE,
-}
-"""The short names that kubectl and the CRDs define."""
-
-_BY_TYPE: Final = {(kind.api_version, kind.kind): kind for kind in KINDS}
-_BY_NAME: Final = {
-    **{kind.kind.lower(): kind for kind in KINDS},
-    **{kind.plural: kind for kind in KINDS},
-    **{kind.resource: kind for kind in KINDS},
-    **_SHORT,
-}
-
-
-def kind_of(api_version: str, kind: str) -> Kind:
-    """The kind that a manifest's ``apiVersion`` and ``kind`` name; an unknown one is refused."""
-    found = _BY_TYPE.get((api_version, kind))
-    if found is None:
-        known = [f"{each.api_version} {each.kind}" for each in KINDS]
-        raise UnknownNameError("kind", f"{api_version} {kind}".strip(), known)
-    return found
-
-
-def kind_named(name: str) -> Kind:
-    """The kind that a user names: ``pod``, ``Pods``, ``po`` or ``podgroups.<group>``."""
-    found = _BY_NAME.get(name.lower())
-    if found is None:
-        raise UnknownNameError("kind", name, sorted({each.plural for each in KINDS}))
-    return found

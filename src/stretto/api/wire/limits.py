@@ -1,7 +1,7 @@
-"""Input is measured before it is parsed: bytes and depth.
+"""Limits on the size and nesting of input, checked before parsing.
 
-A parser that recurses can be made to end the process by a few kilobytes of brackets; so nothing
-that comes from outside reaches one before it has passed here.
+A few kilobytes of brackets can end the process in a recursive parser, so all external input passes
+through this module before a parser reads it.
 """
 
 import re
@@ -10,10 +10,10 @@ from typing import Final
 from stretto.base.errors import InputError
 
 MAX_BYTES: Final = 3 << 20
-"""Bytes of one object: the bound of Kubernetes' API server; etcd's is half of it."""
+"""Bytes of one object: the limit of the Kubernetes API server; that of etcd is half as large."""
 
 MAX_DEPTH: Final = 64
-"""Brackets inside brackets. The deepest field of a pod is at 14."""
+"""Levels of nested brackets. The deepest field of a pod is at 14."""
 
 _TEXTS: Final = re.compile(rb'"(?:[^"\\]|\\.)*"?', re.DOTALL)
 _ELSE: Final = bytes(set(range(256)) - set(b"[]{}"))
@@ -21,7 +21,11 @@ _PARENTHESES: Final = bytes.maketrans(b"[]{}", b"()()")
 
 
 def measured(body: bytes, where: str) -> bytes:
-    """``body`` itself when it is neither too long nor too deep to be parsed as JSON."""
+    """``body`` itself, if it is short and flat enough to be parsed as JSON.
+
+    Raises:
+        InputError: it has too many bytes or levels; ``where`` names the object.
+    """
     if len(body) > MAX_BYTES:
         raise InputError(
             where,
@@ -40,11 +44,11 @@ def measured(body: bytes, where: str) -> bytes:
 
 
 def _too_deep(body: bytes) -> bool:
-    """Whether brackets nest deeper than allowed.
+    """Whether brackets nest deeper than ``MAX_DEPTH``.
 
-    Nothing is deeper than it has brackets that open. Where they are many, pairs are taken out from
-    the inside; a round takes a microsecond for a pod. Brackets inside texts can spoil the pairing,
-    so what is left over is looked at again without the texts.
+    The number of opening brackets bounds the depth. Where there are many, pairs are removed from
+    the inside out; a round takes a microsecond for a pod. Brackets inside strings can break the
+    pairing, so a second attempt removes the strings first.
     """
     if body.count(b"{") + body.count(b"[") <= MAX_DEPTH:
         return False
@@ -54,9 +58,9 @@ def _too_deep(body: bytes) -> bool:
 
 
 def _pairs_out(brackets: bytes) -> bool:
-    """Whether no more rounds than levels are allowed take all pairs out.
+    """Whether at most ``MAX_DEPTH`` rounds remove all pairs.
 
-    What is left unpaired is no deeper than its length; the parser will name it.
+    Unpaired brackets are no deeper than their number; the parser reports them.
     """
     for _ in range(MAX_DEPTH):
         fewer = brackets.replace(b"()", b"")

@@ -1,7 +1,6 @@
-"""What every Kubernetes object carries: identity, labels, owners, conditions, selectors.
+"""Metadata, conditions, references and selectors: structs that objects of every group contain.
 
-The selector structs live here because objects of every group carry them; what they mean is in
-``selectors``.
+``wire.selectors`` implements the meaning of the selectors.
 """
 
 from typing import Final
@@ -9,19 +8,19 @@ from typing import Final
 import msgspec
 
 NO_TEXTS: Final[dict[str, str]] = {}
-"""The default of labels and their like; msgspec gives each object its own."""
+"""Default of labels and annotations; msgspec copies it for each object."""
 
 
 class Wire(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, rename="camel"):
-    """The common shape of all wire types.
+    """Base class of all wire types.
 
-    Frozen, because decisions are made on snapshots; not tracked by the garbage collector, because
-    wire objects hold no circles; defaults are left out when written, as Go's ``omitempty`` does.
+    Frozen, because decisions use snapshots; not tracked by the garbage collector, because wire
+    objects contain no cycles; defaults are omitted on output, like ``omitempty`` in Go.
     """
 
 
 class OwnerReference(Wire, frozen=True):
-    """The object that this one belongs to, and dies with."""
+    """Reference to the owner of an object, with which the object is deleted."""
 
     #: Group and version of the owner.
     api_version: str = ""
@@ -29,44 +28,44 @@ class OwnerReference(Wire, frozen=True):
     kind: str = ""
     #: Name of the owner, in the same namespace or cluster-scoped.
     name: str = ""
-    #: Identity of the owner; a namesake with another uid is another owner.
+    #: Identity of the owner; an object of the same name with another uid is another owner.
     uid: str = ""
-    #: Whether this owner manages the object; at most one does.
+    #: Whether this owner manages the object; at most one owner does.
     controller: bool = False
-    #: Whether the owner's foreground deletion waits for this object.
+    #: Whether a foreground deletion of the owner waits for this object.
     block_owner_deletion: bool = False
 
 
 class ObjectMeta(Wire, frozen=True):
-    """Identity and bookkeeping of any object."""
+    """Identity and bookkeeping of an object."""
 
     #: Name, unique within kind and namespace; empty when ``generate_name`` asks for one.
     name: str = ""
-    #: Prefix from which the store makes a name when ``name`` is empty.
+    #: Prefix from which the store generates a name when ``name`` is empty.
     generate_name: str = ""
     #: Namespace; empty for cluster-scoped kinds.
     namespace: str = ""
-    #: Identity for life; empty before the store has given one.
+    #: Identity for life; empty until the store assigns one.
     uid: str = ""
-    #: Opaque version of the stored object, for optimistic writes; empty in manifests.
+    #: Opaque version of the stored object, for optimistic concurrency; empty in manifests.
     resource_version: str = ""
-    #: Counts the changes of the spec; 0 before the store has counted.
+    #: Number of changes of the spec; 0 until the store counts.
     generation: int = 0
-    #: RFC 3339 time of creation; absent before the store has set one.
+    #: RFC 3339 time of creation; absent until the store sets one.
     creation_timestamp: str | None = None
-    #: RFC 3339 time at which deletion was asked for; absent while the object is wanted.
+    #: RFC 3339 time of the deletion request; absent without one.
     deletion_timestamp: str | None = None
-    #: Seconds that a deletion leaves for a clean end.
+    #: Seconds for a graceful end after the deletion request.
     deletion_grace_period_seconds: int | None = None
-    #: Labels: what selectors select by.
+    #: Labels, which selectors match.
     labels: dict[str, str] = NO_TEXTS
-    #: Annotations: what tools note down; Gödel's wire contract lives here.
+    #: Annotations of tools, among them the wire contract of Gödel.
     annotations: dict[str, str] = NO_TEXTS
     #: Owners; the one with ``controller`` manages the object.
     owner_references: tuple[OwnerReference, ...] = ()
-    #: Names that must leave this list before a deletion is final.
+    #: Names that must be removed before the object is deleted.
     finalizers: tuple[str, ...] = ()
-    #: Who set which field, as raw JSON: bookkeeping of the API server that we only carry.
+    #: Managers of fields as raw JSON: bookkeeping of the API server, passed through.
     managed_fields: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
     def controller(self) -> OwnerReference | None:
@@ -75,7 +74,7 @@ class ObjectMeta(Wire, frozen=True):
 
 
 class ObjectReference(Wire, frozen=True):
-    """Names another object."""
+    """Reference to another object."""
 
     #: Group and version.
     api_version: str = ""
@@ -85,39 +84,39 @@ class ObjectReference(Wire, frozen=True):
     namespace: str = ""
     #: Name.
     name: str = ""
-    #: Identity; empty when any namesake is meant.
+    #: Identity; empty for any object of the name.
     uid: str = ""
-    #: Version that was meant.
+    #: Version of the object.
     resource_version: str = ""
     #: Part of the object, for example one container.
     field_path: str = ""
 
 
 class Condition(Wire, frozen=True):
-    """One observed aspect of an object, as every status lists them."""
+    """One observed aspect of an object, listed in its status."""
 
-    #: Which aspect: ``PodScheduled``, ``Ready``, ... Unique in its list.
+    #: The aspect: ``PodScheduled``, ``Ready``, ... Unique in its list.
     type: str
     #: ``True``, ``False`` or ``Unknown``.
     status: str = ""
-    #: CamelCase word for machines: why the status is what it is.
+    #: Reason for the status, one CamelCase word for programs.
     reason: str = ""
-    #: Sentence for humans.
+    #: Reason for the status, as a sentence.
     message: str = ""
-    #: Generation of the object on which this was observed.
+    #: Generation of the observed object.
     observed_generation: int = 0
     #: RFC 3339 time of the last change of ``status``.
     last_transition_time: str | None = None
-    #: RFC 3339 time at which a pod's condition was last probed.
+    #: RFC 3339 time of the last probe; pods only.
     last_probe_time: str | None = None
-    #: RFC 3339 time at which a node last reported this condition.
+    #: RFC 3339 time of the last report; nodes only.
     last_heartbeat_time: str | None = None
 
 
 class SelectorRequirement(Wire, frozen=True):
-    """One rule on one key: of a label selector or of a node selector."""
+    """One rule about one key, in a label selector or a node selector."""
 
-    #: Label key (or field name) that the rule is about.
+    #: Label key or field name.
     key: str
     #: ``In``, ``NotIn``, ``Exists``, ``DoesNotExist``; on nodes also ``Gt`` and ``Lt``.
     operator: str
@@ -126,25 +125,25 @@ class SelectorRequirement(Wire, frozen=True):
 
 
 class LabelSelector(Wire, frozen=True):
-    """Labels that must all hold. Empty selects everything; an absent one selects nothing."""
+    """A conjunction of rules on labels. Empty matches everything; absent matches nothing."""
 
     #: Labels with exactly these values.
     match_labels: dict[str, str] = NO_TEXTS
-    #: Rules that must hold besides.
+    #: Further rules.
     match_expressions: tuple[SelectorRequirement, ...] = ()
 
 
 class NodeSelectorTerm(Wire, frozen=True):
-    """Rules that a node must meet together. A term without rules matches no node."""
+    """A conjunction of rules on a node. A term without rules matches no node."""
 
     #: Rules on the node's labels.
     match_expressions: tuple[SelectorRequirement, ...] = ()
-    #: Rules on the node's fields; Kubernetes knows ``metadata.name`` only.
+    #: Rules on the fields of the node; Kubernetes supports ``metadata.name`` only.
     match_fields: tuple[SelectorRequirement, ...] = ()
 
 
 class NodeSelector(Wire, frozen=True):
-    """Alternatives: a node is selected when it meets any one term."""
+    """A disjunction: a node is selected when it matches at least one term."""
 
     #: The alternatives.
     node_selector_terms: tuple[NodeSelectorTerm, ...] = ()

@@ -1,6 +1,6 @@
-"""What may be written as a name, a label or an annotation key: Kubernetes' rules, with the reason.
+"""Rules of Kubernetes for names, label keys and label values.
 
-Each check returns what it was given, so that it reads well inside an expression.
+Each check returns its argument, so that it fits inside an expression.
 """
 
 import re
@@ -16,14 +16,14 @@ _SUBDOMAINS: Final = re.compile(rf"(?:{_PART}(?:\.{_PART})*,)*+")
 _QUALIFIED: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 
 LABEL_CHARS: Final = 63
-"""DNS stops a label here (RFC 1123), and Kubernetes its label keys and values too."""
+"""Longest DNS label (RFC 1123); also the limit of label keys and values in Kubernetes."""
 
 SUBDOMAIN_CHARS: Final = 253
-"""DNS stops a whole name here."""
+"""Longest DNS name."""
 
 
 def dns_label(text: str, where: str) -> str:
-    """A name that may become one part of a host name: namespaces, containers, ports."""
+    """Check a name that must be one part of a host name: namespaces, containers, volumes."""
     if len(text) > LABEL_CHARS or not _LABEL.fullmatch(text):
         raise InputError(
             where,
@@ -35,7 +35,7 @@ def dns_label(text: str, where: str) -> str:
 
 
 def dns_subdomain(text: str, where: str) -> str:
-    """A name that may become a host name: pods, nodes and nearly all else."""
+    """Check a name that must be a host name: pods, nodes and most other kinds."""
     if not is_dns_subdomain(text):
         raise InputError(
             where,
@@ -48,12 +48,12 @@ def dns_subdomain(text: str, where: str) -> str:
 
 
 def is_dns_subdomain(text: str) -> bool:
-    """Whether ``text`` may become a host name."""
+    """Whether ``text`` is a valid host name."""
     return len(text) <= SUBDOMAIN_CHARS and _SUBDOMAIN.fullmatch(text) is not None
 
 
 def are_dns_subdomains(texts: Sequence[str]) -> bool:
-    """Whether all of them may become host names: at a quarter of the price of asking for each."""
+    """Whether all texts are valid host names; four times as fast as one call for each."""
     joined = ",".join((*texts, ""))
     return (
         _SUBDOMAINS.fullmatch(joined) is not None
@@ -63,7 +63,7 @@ def are_dns_subdomains(texts: Sequence[str]) -> bool:
 
 
 def label_key(text: str, where: str) -> str:
-    """A label or annotation key: ``name`` or ``prefix.example/name``."""
+    """Check a label or annotation key: ``name`` or ``prefix.example/name``."""
     prefix, slash, name = text.rpartition("/")
     good = len(name) <= LABEL_CHARS and _QUALIFIED.fullmatch(name) is not None
     if not good or (slash and not is_dns_subdomain(prefix)):
@@ -78,7 +78,7 @@ def label_key(text: str, where: str) -> str:
 
 
 def label_value(text: str, where: str) -> str:
-    """A label's value: empty, or like a key's name."""
+    """Check a label value: empty, or with the syntax of a key name."""
     if text and (len(text) > LABEL_CHARS or not _QUALIFIED.fullmatch(text)):
         raise InputError(
             where,

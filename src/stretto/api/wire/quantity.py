@@ -1,9 +1,9 @@
-"""Kubernetes quantities on whole numbers: ``500m``, ``2``, ``1.5Gi``, ``1e3``.
+"""Kubernetes quantities as integers: ``500m``, ``2``, ``1.5Gi``, ``1e3``.
 
-Kubernetes keeps a quantity as a decimal with at most nine places and reads it through ``Value()``
-(units) or ``MilliValue()`` (thousandths), both rounded away from zero. We never build the decimal:
-a quantity goes from text to the scaled integer at once, and hot texts are remembered, because a
-cluster of a million pods writes its requests in a few hundred ways.
+Kubernetes stores a quantity as a decimal with at most nine places and reads it with ``Value()``
+(units) or ``MilliValue()`` (thousandths), both rounded away from zero. This module converts text to
+the scaled integer directly and caches the results, because a cluster of a million pods uses a few
+hundred different texts.
 """
 
 import re
@@ -14,19 +14,19 @@ from typing import Final, TypeAlias
 from stretto.base.errors import InputError
 
 Quantity: TypeAlias = str | int | float
-"""What JSON may hold where a quantity is meant; Kubernetes takes bare numbers too."""
+"""A quantity in JSON; Kubernetes also accepts bare numbers."""
 
 INT64_MAX: Final = 2**63 - 1
-"""The largest amount that Kubernetes, and our columns, can hold."""
+"""The largest amount in Kubernetes and in the columns of the engine."""
 
 CPU: Final = "cpu"
-"""The one resource counted in thousandths; all others are counted in units."""
+"""The only resource counted in thousandths; all others are counted in units."""
 RECLAIMED: Final = "reclaimed "
-"""How the names of resources of the pool begin that best-effort pods take from; the rest says in
-whose place they stand. No resource of Kubernetes can have such a name."""
+"""Prefix of the resources in the reclaimed pool, from which best-effort pods take; the name of the
+replaced resource follows. The space keeps these names apart from those of Kubernetes."""
 
 EXPECTED: Final = "a quantity such as 500m or 2"
-"""What a refusal asks for."""
+"""The expected value in error messages."""
 
 _GRAMMAR: Final = re.compile(
     r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?[0-9]+))?"
@@ -38,26 +38,26 @@ _MILLI_PRINTED: Final = ("m", *_DECIMAL_PRINTED)
 _BINARY_PRINTED: Final = ("", *_BINARY)
 
 _LONGEST: Final = 128
-"""Characters of the longest text read; a real quantity has fewer than thirty."""
+"""Characters of the longest text read; real quantities have fewer than thirty."""
 
 _STEEPEST: Final = 400
-"""Exponents are cut to this: with at most 128 digits the result is the same (too big, or tiny)."""
+"""Bound of exponents: with at most 128 digits, larger ones give the same result."""
 
 _REMEMBERED: Final = 1 << 16
-"""Texts remembered per scale, least recently used out first: about 10 MB when full."""
+"""Cached texts per scale, least recently used removed first: about 10 MB when full."""
 
 
 class MalformedFieldError(InputError, ValueError):
-    """A refusal from inside a struct that is being decoded; its path begins at that struct.
+    """An error inside a struct during decoding; its path begins at that struct.
 
-    It is also a ValueError, because those are what msgspec completes with the path of the struct.
+    It is also a ValueError, because msgspec adds the path of the struct to those.
     """
 
 
 def milli(quantity: Quantity, where: str) -> int:
     """Thousandths in ``quantity``, rounded away from zero like ``MilliValue()``.
 
-    ``where`` is the field's path, for the refusal.
+    ``where`` is the path of the field, for the error message.
     """
     try:
         return _milli(quantity if quantity.__class__ is str else _text(quantity))
@@ -74,7 +74,7 @@ def value(quantity: Quantity, where: str) -> int:
 
 
 def thousandths(quantity: Quantity, where: str) -> int:
-    """Like ``milli`` but without the bound of 64 bits: for sums that are rounded at the end."""
+    """Like ``milli`` without the limit of 64 bits, for sums that are rounded at the end."""
     try:
         return _thousandths(quantity if quantity.__class__ is str else _text(quantity))
     except ValueError as error:
@@ -82,7 +82,7 @@ def thousandths(quantity: Quantity, where: str) -> int:
 
 
 def nano(quantity: Quantity, where: str) -> int:
-    """Billionths in ``quantity``: exact, since Kubernetes keeps nothing finer; may pass 64 bits."""
+    """Billionths in ``quantity``: exact, the finest unit of Kubernetes; may exceed 64 bits."""
     try:
         return _scaled(_text(quantity), 9)
     except ValueError as error:
@@ -90,7 +90,7 @@ def nano(quantity: Quantity, where: str) -> int:
 
 
 def check(resources: Mapping[str, Quantity], where: str) -> None:
-    """Refuse a resource list with a malformed quantity, while it is being decoded."""
+    """Refuse a resource list with a malformed quantity during decoding."""
     for name, quantity in resources.items():
         try:
             _thousandths(quantity if quantity.__class__ is str else _text(quantity))
@@ -100,12 +100,12 @@ def check(resources: Mapping[str, Quantity], where: str) -> None:
 
 
 def amount(resource: str, quantity: Quantity, where: str) -> int:
-    """``quantity`` of ``resource`` as the engine counts it: cpu in thousandths, others in units."""
+    """``quantity`` of ``resource`` in units of the engine: CPU in thousandths, others in units."""
     return milli(quantity, where) if _counted_as(resource) == CPU else value(quantity, where)
 
 
 def amounts(resources: Mapping[str, Quantity], where: str) -> dict[str, int]:
-    """A resource list (requests, allocatable) as the engine counts it; ``where`` is its path."""
+    """A resource list (requests, allocatable) in units of the engine; ``where`` is its path."""
     return {name: amount(name, quantity, f"{where}.{name}") for name, quantity in resources.items()}
 
 
@@ -122,7 +122,7 @@ def format_value(units: int) -> str:
 def format_bytes(count: int) -> str:
     """The canonical binary text of a number of bytes: 1073741824 is ``1Gi``.
 
-    Below 1,024 Kubernetes prints decimals, and so do we.
+    Below 1,024 the text is decimal, as in Kubernetes.
     """
     if -1024 < count < 1024:
         return format_value(count)
@@ -130,7 +130,7 @@ def format_bytes(count: int) -> str:
 
 
 def format_amount(resource: str, count: int) -> str:
-    """The text of an amount as the engine counts it: the inverse of ``amount``."""
+    """The text of an amount in units of the engine: the inverse of ``amount``."""
     counted_as = _counted_as(resource)
     if counted_as == CPU:
         return format_milli(count)
@@ -139,7 +139,7 @@ def format_amount(resource: str, count: int) -> str:
 
 
 def _counted_as(resource: str) -> str:
-    """The resource whose units one has: of the pool those of the node."""
+    """The resource that defines the unit: for the reclaimed pool that of the node."""
     return resource.removeprefix(RECLAIMED)
 
 
@@ -155,14 +155,14 @@ def _printed(count: int, step: int, suffixes: tuple[str, ...]) -> str:
 
 
 def _text(quantity: Quantity) -> str:
-    """A quantity as text; JSON's true and false are no quantities although Python adds them."""
+    """A quantity as text; booleans are refused although Python counts them as integers."""
     if quantity.__class__ is bool or not isinstance(quantity, str | int | float):
         raise ValueError(EXPECTED)
     return str(quantity)
 
 
 def _reader(exponent: int, *, bounded: bool) -> Callable[[str], int]:
-    """A remembering reader of texts, scaled by ``10 ** exponent``."""
+    """A cached reader of texts, scaled by ``10 ** exponent``."""
 
     @lru_cache(maxsize=_REMEMBERED)
     def read(text: str) -> int:
@@ -184,7 +184,7 @@ def _scaled(text: str, exponent: int) -> int:
     fraction = fraction or ""
     numerator: int = int(whole + fraction)
     if suffix in _BINARY:
-        # Kubernetes caps binary amounts at 64 bits when it reads them.
+        # Kubernetes limits binary amounts to 64 bits when it reads them.
         numerator = min(numerator << _BINARY[suffix], INT64_MAX * 10 ** len(fraction))
     elif suffix:
         exponent += _DECIMAL[suffix]

@@ -1,4 +1,4 @@
-"""A decoder's complaint as a sentence: where in which object, what was found, what is expected."""
+"""Errors of the JSON decoder as messages: object, path, the value found and what is expected."""
 
 import re
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ _WORDS: Final[dict[str, str]] = {
     "float | int": "a number",
     "float | int | str": A_QUANTITY,
 }
-"""msgspec's names for what JSON holds, in words; optional ones lose their ``null`` first."""
+"""Types in the messages of msgspec, in words; optional ones lose their ``null`` first."""
 
 _TYPES: Final[dict[str, tuple[type, ...]]] = {
     "str": (str,),
@@ -47,9 +47,9 @@ _MALFORMED_HINT: Final = "check the commas, quotes and brackets near there"
 def refusal(
     error: Exception, body: bytes, what: str, struct: type[Any] | None = None
 ) -> InputError:
-    """What a decoder of ``struct`` complained of, as bad input.
+    """The error of a decoder of ``struct`` as bad input.
 
-    ``what`` names the object where it does not name itself.
+    ``what`` names an object that has no name of its own.
     """
     if isinstance(error, RecursionError):
         return InputError(what, "a deeper object", "less nesting")
@@ -71,13 +71,13 @@ def refusal(
 
 
 def _split(message: str) -> tuple[str, str]:
-    """The complaint of msgspec, and the path behind it."""
+    """The message of msgspec, and the path behind it."""
     parts = _AT.fullmatch(message)
     return (parts[1], parts[2] or "") if parts else (message, "")
 
 
 def _found(document: Any, at: str, complaint: str) -> tuple[str, Any, str]:
-    """The path with member names filled in, the value there, and what would be right."""
+    """The path with member names filled in, the value there, and what is expected."""
     wrong = _WRONG.fullmatch(complaint)
     wanted = _alternatives(wrong[1]) if wrong else ()
     value, path = document, ""
@@ -92,7 +92,7 @@ def _found(document: Any, at: str, complaint: str) -> tuple[str, Any, str]:
 
 
 def _choices(struct: Any, at: str) -> str:
-    """The names that the enum at a path knows."""
+    """The values of the enum at a path."""
     for member, _, _ in _STEP.findall(at):
         fields = msgspec.structs.fields(struct) if hasattr(struct, "__struct_fields__") else ()
         struct = next((each.type for each in fields if each.encode_name == member), struct)
@@ -102,12 +102,12 @@ def _choices(struct: Any, at: str) -> str:
 
 
 def _alternatives(types: str) -> Sequence[str]:
-    """``str | null`` as a sorted list, without the null that stands for "may be left out"."""
+    """``str | null`` as a sorted list, without the null of optional fields."""
     return sorted(set(types.split(" | ")) - {"null"}) or ["null"]
 
 
 def _culprit(members: Any, wanted: Sequence[str]) -> str:
-    """The member whose value has none of the wanted types: msgspec does not name it."""
+    """The member whose value has the wrong type: msgspec does not name it."""
     allowed = tuple(each for name in wanted for each in _TYPES.get(name, ()))
     if isinstance(members, dict):
         for name, value in members.items():
@@ -117,7 +117,7 @@ def _culprit(members: Any, wanted: Sequence[str]) -> str:
 
 
 def _inside(value: Any, step: str | int) -> Any:
-    """One step into a document; None where it does not lead on."""
+    """One step into a document; None where there is no such member."""
     try:
         return value[step]
     except (KeyError, IndexError, TypeError):
@@ -130,7 +130,7 @@ def _joined(name: str, path: str) -> str:
 
 
 def _document(body: bytes) -> Any:
-    """The whole, untyped, for the name and the value; it was measured, so this is safe."""
+    """The whole document, untyped, for the name and the value; safe because its size is checked."""
     try:
         return msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -138,7 +138,7 @@ def _document(body: bytes) -> Any:
 
 
 def _named(document: Any, what: str) -> str:
-    """``pod default/web`` where the document says so much; else ``what`` alone."""
+    """``pod default/web`` if the document has these names; else ``what``."""
     metadata = document.get("metadata") if isinstance(document, dict) else None
     if not isinstance(metadata, dict):
         return what
@@ -148,5 +148,5 @@ def _named(document: Any, what: str) -> str:
 
 
 def _beginning(body: bytes) -> str:
-    """The first characters, for a human to recognise the input by."""
+    """The first characters, to identify the input."""
     return body[:60].decode("utf-8", "replace")

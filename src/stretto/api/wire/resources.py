@@ -1,4 +1,4 @@
-"""Requests and limits, as containers, pods and volume claims state them."""
+"""Requests and limits, as in containers, pods and PVCs."""
 
 from typing import Final, TypeAlias
 
@@ -13,11 +13,11 @@ NO_AMOUNTS: Final[ResourceList] = {}
 
 
 class ResourceRequirements(Wire, frozen=True):
-    """What somebody asks for and may use at most."""
+    """Requested amounts and upper limits."""
 
-    #: What is set aside: the amounts that scheduling counts.
+    #: Requested amounts: what scheduling counts.
     requests: ResourceList = NO_AMOUNTS
-    #: What may be used at most.
+    #: Largest amounts that may be used.
     limits: ResourceList = NO_AMOUNTS
 
     def __post_init__(self) -> None:

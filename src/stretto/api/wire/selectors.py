@@ -1,9 +1,8 @@
-"""Selectors: which labels, nodes and fields somebody means.
+"""Selectors of labels, nodes and fields, compiled into rules.
 
-A selector is compiled once into rules and then asked often. Three shapes share the rules: label
-selectors (as text ``app=web,tier in (fe,be),!old`` and as the struct), node selectors (which also
-compare integers), and field selectors (``spec.nodeName=,status.phase!=Running``). An absent label
-selector matches nothing and an empty one everything: Kubernetes' rule, and easily got wrong.
+Label selectors (as text ``app=web,tier in (fe,be),!old`` or as the struct) and node selectors
+(which also compare integers) share one form of rules. As in Kubernetes, an absent label selector
+matches nothing and an empty one matches everything.
 """
 
 import re
@@ -19,15 +18,15 @@ from stretto.base.errors import InputError
 
 
 class Operator(StrEnum):
-    """How a rule compares, spelled as on the wire."""
+    """Operators of a rule, spelled as on the wire."""
 
     IN = "In"
     NOT_IN = "NotIn"
     EXISTS = "Exists"
     DOES_NOT_EXIST = "DoesNotExist"
-    #: Greater than one integer; nodes only.
+    #: Greater than one integer; node selectors only.
     GT = "Gt"
-    #: Less than one integer; nodes only.
+    #: Less than one integer; node selectors only.
     LT = "Lt"
 
 
@@ -39,17 +38,17 @@ _INT64: Final = range(-(2**63), 2**63)
 
 
 class SelectorRule(msgspec.Struct, frozen=True, gc=False):
-    """One compiled rule on one key."""
+    """One compiled rule about one key."""
 
     #: Label key or field name.
     key: str
-    #: How to compare.
+    #: Operator.
     operator: Operator
-    #: What to compare with, sorted; the integers of Gt and Lt as text.
+    #: Values to compare with, sorted; the integers of Gt and Lt as text.
     values: tuple[str, ...] = ()
 
     def holds(self, labels: Mapping[str, str]) -> bool:
-        """Whether ``labels`` meet the rule; a missing key meets the two negations only."""
+        """Whether ``labels`` match the rule; a missing key matches the two negations only."""
         value = labels.get(self.key)
         if value is None:
             return self.operator in _ABSENCE_HOLDS
@@ -62,7 +61,7 @@ class SelectorRule(msgspec.Struct, frozen=True, gc=False):
         return self.operator is not Operator.DOES_NOT_EXIST and self._compares(value)
 
     def _compares(self, value: str) -> bool:
-        """Gt or Lt between integers; a label that is none meets neither."""
+        """Gt or Lt between integers; a label that is not an integer matches neither."""
         mine, limit = integer(value), integer(self.values[0])
         if mine is None or limit is None:
             return False
@@ -81,21 +80,21 @@ class SelectorRule(msgspec.Struct, frozen=True, gc=False):
 
 
 class Selector(msgspec.Struct, frozen=True, gc=False):
-    """Rules that must all hold; sorted, so that equal selectors are equal values."""
+    """A conjunction of rules, sorted so that equal selectors are equal values."""
 
     #: The rules, by key.
     rules: tuple[SelectorRule, ...] = ()
-    #: True for an absent selector, which no labels meet.
+    #: True for an absent selector, which matches nothing.
     nothing: bool = False
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether ``labels`` meet all rules."""
+        """Whether ``labels`` match all rules."""
         if self.nothing:
             return False
         return all(rule.holds(labels) for rule in self.rules)
 
     def keys(self) -> frozenset[str]:
-        """The label keys that can change what the selector says."""
+        """The label keys on which the result depends."""
         return frozenset(rule.key for rule in self.rules)
 
     def __str__(self) -> str:
@@ -103,14 +102,14 @@ class Selector(msgspec.Struct, frozen=True, gc=False):
 
 
 EVERYTHING: Final = Selector()
-"""Every object, labelled or not."""
+"""Matches every object."""
 
 NOTHING: Final = Selector(nothing=True)
-"""What an absent selector means."""
+"""The meaning of an absent selector."""
 
 
 def integer(text: str) -> int | None:
-    """A label as an integer of 64 bits, as Gt and Lt read it: ``007`` is 7; else None."""
+    """A label as a 64-bit integer, as Gt and Lt read it: ``007`` is 7; None for other texts."""
     if not _INTEGER.fullmatch(text):
         return None
     number = int(text)
@@ -121,7 +120,11 @@ def integer(text: str) -> int | None:
 
 
 def label_selector(selector: LabelSelector | None, where: str) -> Selector:
-    """The compiled form of a label selector struct; absent means nothing, empty everything."""
+    """The compiled form of a label selector; absent matches nothing, empty everything.
+
+    Raises:
+        InputError: a requirement is invalid; the message names its path.
+    """
     if selector is None:
         return NOTHING
     rules = [
@@ -141,7 +144,7 @@ def label_selector(selector: LabelSelector | None, where: str) -> Selector:
 def label_rule(
     requirement: SelectorRequirement, where: str, allowed: Sequence[Operator]
 ) -> SelectorRule:
-    """One requirement on a label, compiled; what Kubernetes refuses is refused with its path."""
+    """One requirement on a label, compiled; an invalid one is refused with its path."""
     names.label_key(requirement.key, f"{where}.key")
     rule = _rule(requirement, where, allowed)
     if rule.operator in (Operator.IN, Operator.NOT_IN):
@@ -153,7 +156,7 @@ def label_rule(
 def _rule(
     requirement: SelectorRequirement, where: str, allowed: Iterable[Operator]
 ) -> SelectorRule:
-    """A requirement with a known operator and as many values as that takes."""
+    """A requirement with a valid operator and number of values."""
     operator = _OPERATORS.get(requirement.operator)
     if operator is None or operator not in allowed:
         expected = f"one of {', '.join(allowed)}"
@@ -172,14 +175,14 @@ def _rule(
 
 
 def _all_of(rules: Iterable[SelectorRule]) -> Selector:
-    """The conjunction, with doubles removed and the rest in a fixed order."""
+    """The conjunction of rules without duplicates, in a fixed order."""
     return Selector(tuple(sorted(set(rules), key=str)))
 
 
 # ---------------------------------------------------------------- nodes
 
 NODE_NAME: Final = "metadata.name"
-"""The one field of a node that ``matchFields`` may ask for."""
+"""The only field that ``matchFields`` supports."""
 
 
 class NodeTerm(msgspec.Struct, frozen=True, gc=False):
@@ -191,13 +194,13 @@ class NodeTerm(msgspec.Struct, frozen=True, gc=False):
     fields: Selector
 
     def matches(self, name: str, labels: Mapping[str, str]) -> bool:
-        """Whether the node meets the term; a term without rules is met by none."""
+        """Whether the node matches the term; a term without rules matches no node."""
         if not self.labels.rules and not self.fields.rules:
             return False
         return self.labels.matches(labels) and self.fields.matches({NODE_NAME: name})
 
     def names(self) -> frozenset[str] | None:
-        """The only nodes that can meet the term by name; None where any may."""
+        """The only nodes that can match the term by name; None if any node can."""
         pinned: frozenset[str] | None = None
         for rule in self.fields.rules:
             if rule.operator is Operator.IN:
@@ -207,7 +210,7 @@ class NodeTerm(msgspec.Struct, frozen=True, gc=False):
 
 
 def node_terms(selector: NodeSelector | None, where: str) -> tuple[NodeTerm, ...]:
-    """The alternatives of a node selector, compiled; a node must meet any one."""
+    """The compiled alternatives of a node selector, any one of which selects a node."""
     if selector is None:
         return ()
     return tuple(
@@ -232,7 +235,7 @@ def node_term(
 
 
 def _field_rule(requirement: SelectorRequirement, where: str) -> SelectorRule:
-    """A rule on a node's name: In or NotIn with exactly one."""
+    """A rule on the name of a node: In or NotIn with exactly one value."""
     if requirement.key != NODE_NAME:
         raise InputError(f"{where}.key", requirement.key, NODE_NAME, "use matchExpressions")
     rule = _rule(requirement, where, (Operator.IN, Operator.NOT_IN))
@@ -252,7 +255,11 @@ _SYNTAX: Final = "a label selector such as app=web,tier in (fe,be),!old"
 
 
 def parse_labels(text: str, where: str = "label selector") -> Selector:
-    """A label selector written as text, as kubectl's ``-l`` takes it; empty means everything."""
+    """A label selector from text, with the syntax of ``kubectl -l``; empty matches everything.
+
+    Raises:
+        InputError: the text is malformed.
+    """
     tokens = [match[1] for match in _TOKEN.finditer(text)]
     if not tokens:
         return EVERYTHING
@@ -260,7 +267,7 @@ def parse_labels(text: str, where: str = "label selector") -> Selector:
 
 
 class _Labels:
-    """A reader of one selector text, token by token."""
+    """A parser of one selector text, token by token."""
 
     def __init__(self, text: str, where: str, tokens: list[str]) -> None:
         self._text = text
@@ -269,7 +276,7 @@ class _Labels:
         self._next = 0
 
     def rules(self) -> Iterator[SelectorRule]:
-        """The rules, one after the other, with commas between them."""
+        """The rules, separated by commas."""
         yield self._requirement()
         while (token := self._take()) is not None:
             if token != ",":
@@ -295,7 +302,7 @@ class _Labels:
         raise self._refusal()
 
     def _list(self) -> tuple[str, ...]:
-        """Values between brackets; two commas in a row hold an empty one."""
+        """The values in parentheses; two commas in a row hold an empty one."""
         if self._take() != "(":
             raise self._refusal()
         values = [self._value()]

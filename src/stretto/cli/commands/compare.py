@@ -16,6 +16,7 @@ from stretto.cli.commands.replaying import (
     refuse_options,
     what_if_options,
 )
+from stretto.cli.kernels.tier import tier_of
 from stretto.cli.options import INPUT_FILE, CommandContext
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ class CompareOptions:
     out=True,
 )
 @click.argument("recording", type=INPUT_FILE, required=False)
-@click.option("--format", type=click.Choice(["openb"]), help="Trace format.")
+@click.option("--format", metavar="NAME", help="Trace format: openb, or a format of a package.")
 @click.option("--nodes", type=INPUT_FILE, help="The node list.")
 @click.option("--pods", type=INPUT_FILE, help="The pod list.")
 @click.option(
@@ -128,6 +129,7 @@ def compare(common: CommandContext, opts: CompareOptions) -> None:
 
     With a recording of a cluster (stretto record), the replay is compared with changed replays.
     """
+    tier_of("auto", common.console.note)  # starts the compiler if kernels are missing
     if opts.recording is not None:
         refuse_options(_OF_TRACES, "no such option with a recording", "it applies to traces")
         changes = (opts.add_nodes, opts.drain, opts.burst, opts.queue_share, opts.plugin)
@@ -143,7 +145,7 @@ def _study(common: CommandContext, opts: CompareOptions) -> None:
     """Run the openb study."""
     import msgspec
 
-    from stretto.inputs.traces.openb.reader import load_openb
+    from stretto.inputs.traces.formats import load_trace
     from stretto.sim.comparison.seeds import compare as run_all
 
     if opts.format is None or opts.nodes is None or opts.pods is None:
@@ -156,7 +158,7 @@ def _study(common: CommandContext, opts: CompareOptions) -> None:
         check_plots()
     runs = _runs(common, opts)
     curves = _curves(opts)
-    fleet = load_openb(opts.nodes, opts.pods)
+    fleet = load_trace(opts.format, opts.pods, opts.nodes)
     with common.console.progress("compare", len(runs)) as bar:
         done = 0
 

@@ -7,6 +7,7 @@ import click
 
 from stretto.cli import options
 from stretto.cli.console import Console
+from stretto.cli.kernels.tier import tier_of
 from stretto.cli.options import CommandContext
 from stretto.explain.words.amounts import format_count
 
@@ -70,16 +71,17 @@ def defragment(common: CommandContext, opts: DefragmentOptions) -> None:
     respected. The table shows the free capacity before and after.
     """
     from stretto.control.controllers.rescheduler import Rescheduler
-    from stretto.sim.history.sandbox import Sandbox, state_of
-    from stretto.sim.setup import SchedulingRules
+    from stretto.plane.copy import PlaneCopy, SchedulingRules
+    from stretto.sim.history.state_source import state_of
     from stretto.state.work.rescheduling import ReschedulingGoal
 
-    state = state_of(opts.on, SchedulingRules("", opts.tier))
-    copy = Sandbox(state)
+    tier = tier_of(opts.tier, common.console.note)
+    state = state_of(opts.on, SchedulingRules("", tier))
+    copy = PlaneCopy(state)
     copy.settle()
     plane = copy.plane
     rescheduler = Rescheduler(plane.cluster, plane.units, copy.store, plane.budgets)
-    plan = rescheduler.plan(ReschedulingGoal(opts.goal), opts.budget, opts.tier)
+    plan = rescheduler.plan(ReschedulingGoal(opts.goal), opts.budget, tier)
     _show(common.console, plan, state.title)
     fields = {
         "goal": plan.goal.value,

@@ -19,7 +19,7 @@ from stretto.cli.options import CommandContext
 if TYPE_CHECKING:
     from stretto.explain.records.records import RunRecords
     from stretto.explain.why.scene import Scene
-    from stretto.sim.history.sandbox import SandboxState
+    from stretto.plane.copy import StoreState
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def explain(common: CommandContext, opts: ExplainOptions) -> None:
 def _explain_run(common: CommandContext, opts: ExplainOptions, path: Path) -> None:
     """Explain from a run record."""
     from stretto.explain.why.sources.loaded import LoadedRun
-    from stretto.sim.history.sandbox import state_of
+    from stretto.sim.history.state_source import state_of
 
     run, pod = LoadedRun(path, opts.plugin), named(opts.pod, opts.namespace)
     try:
@@ -134,7 +134,7 @@ def _answer(common: CommandContext, scene: "Scene", pod: str, node: str | None) 
 
 
 def _expected_start(
-    common: CommandContext, pod: str, state: "SandboxState", opts: ExplainOptions
+    common: CommandContext, pod: str, state: "StoreState", opts: ExplainOptions
 ) -> dict[str, float | None]:
     from stretto.cli.views.expected_start import show_expected_start
 

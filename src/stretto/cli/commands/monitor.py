@@ -14,7 +14,7 @@ from stretto.cli import sinks
 
 if TYPE_CHECKING:
     from stretto.explain.metrics.metrics import Metrics
-    from stretto.plane import Plane
+    from stretto.plane.plane import Plane
 
 LOOPBACK: Final = "127.0.0.1"
 """The only address served."""

@@ -1,7 +1,7 @@
 """``stretto plan``: what would happen if objects were submitted now."""
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,13 +11,13 @@ from stretto.base.errors import DoesNotFitError, InputError
 from stretto.cli import options
 from stretto.cli.cluster_source import ClusterOptions, cluster_options, state_in
 from stretto.cli.console import Console
+from stretto.cli.kernels.tier import tier_of
 from stretto.cli.options import CommandContext
 from stretto.explain.words.amounts import format_count
 
 if TYPE_CHECKING:
+    from stretto.plane.copy import SchedulingRules, StoreState
     from stretto.sim.history.plan import PlanReport
-    from stretto.sim.history.sandbox import SandboxState
-    from stretto.sim.setup import SchedulingRules
 
 #: Pods that are listed without ``-v``.
 SHOWN = 20
@@ -87,12 +87,13 @@ def plan(common: CommandContext, opts: PlanOptions) -> None:
     import msgspec
 
     from stretto.inputs.objects.manifests import ManifestOptions, load_objects
+    from stretto.plane.copy import SchedulingRules
     from stretto.sim.history.plan import SCHEMA, nodes_of
     from stretto.sim.history.plan import plan as plan_objects
-    from stretto.sim.history.sandbox import state_of
-    from stretto.sim.setup import SchedulingRules
+    from stretto.sim.history.state_source import state_of
 
     opts.check("--on", opts.on)
+    opts = replace(opts, tier=tier_of(opts.tier, common.console.note))
     if opts.reads_cluster:
         state = state_in(common, opts, plugins=opts.plugin).state
     else:
@@ -116,9 +117,10 @@ def plan(common: CommandContext, opts: PlanOptions) -> None:
         raise DoesNotFitError(f"{report.unfit:,} of {format_count(report.pods, 'pod')}", why)
 
 
-def _rules(state: "SandboxState", opts: PlanOptions) -> "SchedulingRules":
+def _rules(state: "StoreState", opts: PlanOptions) -> "SchedulingRules":
     """The state's own rules, or those of the options."""
-    from stretto.sim.setup import SchedulingRules, chosen_source
+    from stretto.plane.copy import SchedulingRules
+    from stretto.sim.setup import chosen_source
 
     source = chosen_source(state.profile, opts.policy, opts.profile, opts.plugin)
     return SchedulingRules(source, opts.tier, plugins=opts.plugin)

@@ -10,10 +10,11 @@ from stretto.cli.options import CommandContext
 
 if TYPE_CHECKING:
     from stretto.inputs.scenario.schema import Scenario
+    from stretto.plane.copy import SchedulingRules
     from stretto.sim.counters import StepCounters
     from stretto.sim.feeder import Feeder
     from stretto.sim.real_time import LiveRun
-    from stretto.sim.setup import LiveSite, SchedulingRules
+    from stretto.sim.setup import LiveSite
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,8 @@ def loaded_scenario(common: CommandContext, opts: RunOptions) -> "Scenario":
     Raises:
         InputError: the scenario is invalid.
     """
-    from stretto.inputs.scenario.read import check_scenario, load_scenario
+    from stretto.inputs.scenario.checks import check_scenario
+    from stretto.inputs.scenario.read import load_scenario
     from stretto.sim.setup import overridden
 
     scenario = overridden(
@@ -114,13 +116,9 @@ def prepared_run(scenario: "Scenario", opts: RunOptions) -> Iterator[PreparedRun
     from stretto.base.clock import WallClock
     from stretto.base.rng import Rng
     from stretto.inputs.scenario.feed import materialise
+    from stretto.plane.copy import SchedulingRules
     from stretto.sim.feeder import Feeder
-    from stretto.sim.setup import (
-        SchedulingRules,
-        build_site,
-        open_store,
-        profile_source,
-    )
+    from stretto.sim.setup import build_site, open_store, profile_source
 
     source = profile_source(scenario, opts.policy, opts.profile, opts.plugin)
     rng, clock = Rng(scenario.seed), WallClock()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from stretto.control.dispatcher.usage_report import QueueFacts
     from stretto.explain.metrics.shards import ShardFacts
     from stretto.explain.records.recorder import StepBatch
-    from stretto.sim.history.sandbox import Sandbox
+    from stretto.plane.copy import PlaneCopy
 
 #: Resources shown without ``-v``; the JSON has all of them.
 SHOWN = ("cpu", "memory", "nvidia.com/gpu")
@@ -68,15 +68,16 @@ def queues(common: CommandContext, opts: QueuesOptions) -> None:
     console.json("stretto.queues/v1", fields)
 
 
-def _copy(common: CommandContext, opts: QueuesOptions) -> "Sandbox":
+def _copy(common: CommandContext, opts: QueuesOptions) -> "PlaneCopy":
     """A plane that has read the state and decided nothing."""
-    from stretto.sim.history.sandbox import Sandbox, state_of
+    from stretto.plane.copy import PlaneCopy
+    from stretto.sim.history.state_source import state_of
 
     opts.check("STATE", opts.state)
     if opts.reads_cluster:
-        copy = Sandbox(state_in(common, opts, opts.shards).state)
+        copy = PlaneCopy(state_in(common, opts, opts.shards).state)
     else:
-        copy = Sandbox(state_of(opts.state))
+        copy = PlaneCopy(state_of(opts.state))
     copy.look()
     return copy
 
@@ -182,7 +183,7 @@ def _steps(state: str) -> list["StepBatch"]:
     """The steps of a record; empty if the state is no record."""
     from stretto.explain.records.record_file import RecordFile
     from stretto.explain.records.records import RunRecords
-    from stretto.sim.history.sandbox import SQLITE
+    from stretto.sim.history.state_source import SQLITE
 
     if state.startswith(SQLITE) or (state.endswith((".yaml", ".yml")) and Path(state).is_file()):
         return []

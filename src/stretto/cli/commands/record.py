@@ -84,12 +84,12 @@ def record(common: CommandContext, opts: RecordOptions) -> None:
     """
     from stretto.base.clock import WallClock, timestamp
     from stretto.inputs.objects.recordings import FORMAT, RecordingHeader, RecordingWriter
-    from stretto.sim.history.recording import RECORDED, RecordingSession, kinds_of
+    from stretto.sim.history.recording import RecordingSession, recorded_words
 
     sinks.check_file("--out", str(opts.out))
     clock = WallClock()
     with closing(_source(opts, clock)) as store:
-        header = RecordingHeader(FORMAT, timestamp(clock.now()), kinds_of(RECORDED))
+        header = RecordingHeader(FORMAT, timestamp(clock.now()), recorded_words())
         with RecordingWriter(opts.out, header) as writer:
             session = RecordingSession(store, writer, clock)
             common.console.note(

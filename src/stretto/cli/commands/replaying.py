@@ -204,8 +204,9 @@ class _ReplaySide(NamedTuple):
 def _replay(common: CommandContext, opts: WhatIfOptions, side: _ReplaySide) -> "ReplayResult":
     """Replay one side."""
     from stretto.cli.commands.plugins import report_health, warn_unused
+    from stretto.plane.copy import PlaneSettings, SchedulingRules
     from stretto.sim.history.replay import Replay
-    from stretto.sim.setup import PlaneSettings, SchedulingRules, chosen_source
+    from stretto.sim.setup import chosen_source
 
     source = chosen_source("default", side.policy, opts.profile, opts.plugins)
     rules = SchedulingRules(source, plugins=opts.plugins)

@@ -71,10 +71,10 @@ def dispatcher(common: CommandContext, opts: DispatcherOptions) -> None:
     It forms units, maintains queues and their shares, repairs pods with contradictory annotations,
     and takes back the pods of dead shards.
     """
-    from stretto.daemons.roles.dispatcher import DispatcherPlane, DispatcherRoleConfig
+    from stretto.daemons.roles.dispatcher import DispatcherRoleConfig, dispatcher_plane
 
     wire = DispatcherRoleConfig(opts.shard_timeout, opts.partition)
-    serve(common, opts, partial(DispatcherPlane, wire=wire))
+    serve(common, opts, partial(dispatcher_plane, wire=wire))
 
 
 @options.command(
@@ -106,14 +106,14 @@ def shard(common: CommandContext, opts: ShardOptions) -> None:
     victims, to each pod. Several processes with the same name are standbys of each other.
     """
     from stretto.base.errors import InputError
-    from stretto.daemons.roles.shard import ShardConfig, ShardPlane
+    from stretto.daemons.roles.shard import ShardConfig, shard_plane
 
     if not _NAME.fullmatch(opts.name):
         expected = "at most 63 lower-case letters, digits, - and ."
         raise InputError("NAME", opts.name, expected, "for example shard-0")
     wire = ShardConfig(opts.name, opts.renew_every, opts.partition)
     own = f"kube-system/stretto-shard-{opts.name.removeprefix('shard-')}"
-    serve(common, replace(opts, lease=opts.lease or own), partial(ShardPlane, wire=wire))
+    serve(common, replace(opts, lease=opts.lease or own), partial(shard_plane, wire=wire))
 
 
 @options.command(
@@ -130,9 +130,9 @@ def binder(common: CommandContext, opts: DaemonOptions) -> None:
     A gang is bound when at least minMember pods are decided and all of those decisions are valid;
     invalid decisions return to their shard. Victims of preemption are evicted within their budgets.
     """
-    from stretto.daemons.roles.binder import BinderPlane
+    from stretto.daemons.roles.binder import binder_plane
 
-    serve(common, opts, BinderPlane)
+    serve(common, opts, binder_plane)
 
 
 @options.command(
@@ -145,6 +145,6 @@ def binder(common: CommandContext, opts: DaemonOptions) -> None:
 @daemon_options(10551, "kube-system/stretto-controller")
 def controller(common: CommandContext, opts: DaemonOptions) -> None:
     """Maintain PodGroup phases, queue statuses and reservations for successor pods."""
-    from stretto.daemons.roles.controller import ControllerPlane
+    from stretto.daemons.roles.controller import controller_plane
 
-    serve(common, opts, ControllerPlane)
+    serve(common, opts, controller_plane)

@@ -1,5 +1,6 @@
 """``stretto run``: a scenario on the production plane, in real time."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from stretto.cli.commands.monitor import Monitor
 from stretto.cli.commands.prepared import FinishedRun, RunOptions, loaded_scenario, prepared_run
 from stretto.cli.console import Console
 from stretto.cli.interrupts import DeferredInterrupt
+from stretto.cli.kernels.tier import tier_of
 from stretto.cli.options import CommandContext
 
 if TYPE_CHECKING:
@@ -82,6 +84,7 @@ def run(common: CommandContext, opts: RunOptions) -> None:
 
     scenario = loaded_scenario(common, opts)
     out = _out_folder(common.out, scenario.name)
+    opts = replace(opts, tier=tier_of(opts.tier, common.console.note))
     with prepared_run(scenario, opts) as ready:
         plane, resumed = ready.site.plane, ready.feeder.resumed
         plugins.warn_unused(common.console, opts.plugin, plane.config.profile)

@@ -10,13 +10,14 @@ import click
 from stretto.cli import options
 from stretto.cli.daemon_options import DaemonOptions, daemon_options
 from stretto.cli.interrupts import DeferredInterrupt, on_hangup
+from stretto.cli.kernels.tier import tier_of
 from stretto.cli.options import CommandContext
 from stretto.cli.stores import scheduler_store
 
 if TYPE_CHECKING:
     from stretto.daemons.scheduler import Make
     from stretto.framework.profile.profile import Profile
-    from stretto.plane import PlaneConfig
+    from stretto.plane.config import PlaneConfig
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,15 +60,17 @@ def serve(
     from stretto.daemons.logs import Log, LogFormat
     from stretto.daemons.profiles import ProfileFile
     from stretto.daemons.scheduler import SchedulerConfig, SchedulerDaemon
+    from stretto.framework.kernels.tiers import resolve
     from stretto.framework.profile.profile import load_profile
-    from stretto.plane import Plane
+    from stretto.plane.plane import Plane
 
     clock = WallClock()
     log = Log(clock, LogFormat(opts.log_format))
     profiles = ProfileFile(opts.profile, load_profile, clock, log)
     identity = f"{socket.gethostname()}_{os.getpid()}_{clock.now():.6f}"
     rng = Rng(common.seed).child(identity)
-    plane = _plane(opts, shards, profiles.good)
+    tier = tier_of(opts.tier, log.info)
+    plane = _plane(opts, shards, profiles.good, tier)
     certificate = opts.certificate()
     config = SchedulerConfig(plane, opts.bind_address, certificate, make or Plane)
     namespace, name = opts.lease_name()
@@ -78,7 +81,9 @@ def serve(
             lease = LeaseConfig.of_duration(opts.lease_duration, namespace, name, identity)
             elector = LeaderElector(store, lease, clock)
         daemon = SchedulerDaemon(config, store, elector, clock, log)
-        daemon.follow(profiles, lambda profile: _plane(opts, shards, profile))
+        daemon.follow(profiles, lambda profile: _plane(opts, shards, profile, tier))
+        if opts.tier == "auto":
+            daemon.use_kernels_when(lambda: resolve("auto") == "numba")
         names = ",".join(sorted(plane.cluster.scheduler_names))
         log.info("scheduling", names=names, profile=profiles.good.name, identity=identity)
         with DeferredInterrupt() as interrupt, on_hangup(profiles.ask):
@@ -88,8 +93,8 @@ def serve(
     log.info("stopped")
 
 
-def _plane(opts: DaemonOptions, shards: int, profile: "Profile") -> "PlaneConfig":
+def _plane(opts: DaemonOptions, shards: int, profile: "Profile", tier: str) -> "PlaneConfig":
     """Configuration of a plane for a profile."""
     from stretto.daemons.scheduler import plane_config
 
-    return plane_config(profile, opts.scheduler_name, shards, opts.tier, report=opts.report)
+    return plane_config(profile, opts.scheduler_name, shards, tier, report=opts.report)

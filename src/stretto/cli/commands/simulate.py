@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from stretto.base.errors import DoesNotFitError, InputError
+from stretto.base.errors import DoesNotFitError
 from stretto.cli import options, sinks
 from stretto.cli.commands.replaying import (
     VARYING,
@@ -14,20 +14,20 @@ from stretto.cli.commands.replaying import (
     simulate_recording,
     what_if_options,
 )
-from stretto.cli.commands.traces import DEFAULT_GPUS, FORMATS, SimulateOptions, simulate_trace
+from stretto.cli.commands.traces import (
+    OF_FORMATS,
+    SimulateOptions,
+    checked_format,
+    simulate_trace,
+)
 from stretto.cli.console import cell
+from stretto.cli.kernels.tier import tier_of
 from stretto.cli.options import INPUT_FILE, CommandContext
 from stretto.explain.words.amounts import format_count
 
 if TYPE_CHECKING:
     from stretto.sim.result import SimulationResult
 
-_NODES: Final = frozenset({"nodes", "nodes_like", "node_filter", "node_limit"})
-_ONLY: Final[Mapping[str, frozenset[str]]] = {
-    "openb": _NODES | {"policy", "on_unschedulable"},
-    "philly": frozenset({"gpus", "queue"}),
-    "azure-vm": _NODES | {"policy", "on_unschedulable", "lifetime", "gangs"},
-}
 _LABELS: Final[Mapping[str, str]] = {
     "rejected_by_qos": "rejected by QoS",
     "peak_gpu_milli": "peak GPU milli",
@@ -58,7 +58,7 @@ _LABELS: Final[Mapping[str, str]] = {
     out=True,
 )
 @click.argument("recording", type=INPUT_FILE, required=False)
-@click.option("--format", type=click.Choice(FORMATS), help="Trace format.")
+@click.option("--format", metavar="NAME", help="openb, philly, azure-vm or a package's.")
 @click.option("--pods", type=INPUT_FILE, help="The list of pods, jobs or VMs.")
 @click.option("--nodes", type=INPUT_FILE, help="A node list in openb format.")
 @click.option("--nodes-like", metavar="SHAPE:N", help="N nodes of a shape: 64cpu-256gib:200.")
@@ -76,7 +76,7 @@ _LABELS: Final[Mapping[str, str]] = {
     "--gpus",
     type=options.POSITIVE,
     metavar="N",
-    help=f"philly: GPUs of the pool [{DEFAULT_GPUS}].",
+    help="philly: GPUs of the pool [64].",
 )
 @click.option(
     "--queue",
@@ -100,15 +100,17 @@ def simulate(common: CommandContext, opts: SimulateOptions) -> None:
     """
     import msgspec
 
+    tier_of("auto", common.console.note)  # starts the compiler if kernels are missing
     if opts.recording is not None:
         _simulate_recording(common, opts)
         return
-    _check(opts)
+    trace = checked_format(opts)
+    refuse_options(VARYING, "a recording to vary", "stretto simulate FILE")
     if common.out is not None:
         from stretto.sim.plots import check_plots
 
         check_plots()
-    done = simulate_trace(common, opts)
+    done = simulate_trace(common, opts, trace)
     found: dict[str, Any] = msgspec.to_builtins(done.report)
     _show(common, opts, found)
     common.console.json(f"stretto.simulate.{opts.format}/v1", found)
@@ -124,7 +126,7 @@ def simulate(common: CommandContext, opts: SimulateOptions) -> None:
 
 def _simulate_recording(common: CommandContext, opts: SimulateOptions) -> None:
     """Simulate a recording, which has options of its own."""
-    names = ("format", "pods", *sorted(frozenset().union(*_ONLY.values()) - {"policy"}))
+    names = ("format", "pods", *sorted(set(OF_FORMATS) - {"policy"}))
     refuse_options(names, "no such option with a recording", "it applies to traces")
     done = simulate_recording(common, _what_if(opts))
     left = done.pending + done.left_waiting
@@ -146,23 +148,6 @@ def _what_if(opts: SimulateOptions) -> WhatIfOptions:
         opts.queue_share,
         opts.plugin,
     )
-
-
-def _check(opts: SimulateOptions) -> None:
-    """Require the options that every trace needs, and refuse those of other formats."""
-    for name, value in (("--format", opts.format), ("--pods", opts.pods)):
-        if value is None:
-            hint = "or name a recording: stretto simulate FILE"
-            raise InputError(
-                name, None, f"one of {', '.join(FORMATS)}" if name == "--format" else "a file", hint
-            )
-    refuse_options(VARYING, "a recording to vary", "stretto simulate FILE")
-    for name in sorted(frozenset().union(*_ONLY.values()) - _ONLY[opts.trace_format]):
-        if getattr(opts, name) not in (None, False):
-            formats = ", ".join(each for each in FORMATS if name in _ONLY[each])
-            option = f"--{name.replace('_', '-')}"
-            expected = f"no such option with --format {opts.format}"
-            raise InputError(option, getattr(opts, name), expected, f"it applies to {formats}")
 
 
 def _show(common: CommandContext, opts: SimulateOptions, found: Mapping[str, Any]) -> None:

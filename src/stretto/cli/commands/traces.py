@@ -1,6 +1,5 @@
-"""Simulation of traces for ``stretto simulate``: its options, and one runner per format."""
+"""Simulation of traces for ``stretto simulate``: its options and the driver of the format."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -10,13 +9,14 @@ from stretto.cli.options import CommandContext
 
 if TYPE_CHECKING:
     from stretto.inputs.neutral.fleet import FleetNode
-    from stretto.sim.engine import Arrivals, UnfitPolicy
+    from stretto.inputs.traces.formats import TraceFormat
     from stretto.sim.result import SimulationResult
 
-FORMATS: Final = ("openb", "philly", "azure-vm")
-"""Trace formats with times."""
-DEFAULT_GPUS: Final = 64
-"""Default GPUs of the pool."""
+OF_FORMATS: Final = (
+    "nodes", "nodes_like", "node_filter", "node_limit",
+    "policy", "on_unschedulable", "gpus", "queue", "lifetime", "gangs",
+)  # fmt: skip
+"""Options that apply to some formats only (``TraceFormat.options``)."""
 
 
 @dataclass(frozen=True)
@@ -79,12 +79,46 @@ class SimulateOptions:
         return self.format
 
 
-def simulate_trace(common: CommandContext, opts: SimulateOptions) -> "SimulationResult[Any]":
-    """Simulate the trace of the options with the runner of its format."""
-    return _RUNS[opts.trace_format](common, opts)
+def checked_format(opts: SimulateOptions) -> "TraceFormat":
+    """The format of the trace.
+
+    Raises:
+        InputError: an option that every trace needs is missing, or one does not apply.
+        UnknownNameError: the format does not exist.
+    """
+    from stretto.inputs.traces.formats import TRACES
+
+    for name, value in (("--format", opts.format), ("--pods", opts.pods)):
+        if value is None:
+            hint = "or give a recording: stretto simulate FILE"
+            expected = f"one of {', '.join(TRACES.names())}" if name == "--format" else "a file"
+            raise InputError(name, None, expected, hint)
+    found = TRACES.get(opts.trace_format)
+    for name in sorted(set(OF_FORMATS) - found.options):
+        if getattr(opts, name) not in (None, False):
+            formats = ", ".join(n for n in TRACES.names() if name in TRACES.get(n).options)
+            option = f"--{name.replace('_', '-')}"
+            expected = f"no such option with --format {opts.format}"
+            raise InputError(option, getattr(opts, name), expected, f"it applies to {formats}")
+    return found
 
 
-def _nodes(opts: SimulateOptions) -> "tuple[tuple[FleetNode, ...], set[str]]":
+def simulate_trace(
+    common: CommandContext, opts: SimulateOptions, trace: "TraceFormat"
+) -> "SimulationResult[Any]":
+    """Simulate the trace of the options with the driver of its format."""
+    from stretto.sim.traces.drivers import TraceRun, driver_of
+
+    hosts, models = _nodes(opts, trace) if "nodes" in trace.options else ((), set())
+    given = {name: getattr(opts, name) for name in OF_FORMATS}
+    options = {name: value for name, value in given.items() if value not in (None, False)}
+    run = TraceRun(trace, opts.trace, hosts, models, options, common.seed)
+    ready = driver_of(trace)(run)
+    with common.console.progress("simulate", ready.total) as bar:
+        return ready.start(bar.update)
+
+
+def _nodes(opts: SimulateOptions, trace: "TraceFormat") -> "tuple[tuple[FleetNode, ...], set[str]]":
     """The nodes after filter and limit, and the GPU models of all nodes."""
     from stretto.inputs.neutral.shapes import matching_nodes, nodes_like
     from stretto.inputs.traces.openb.reader import load_nodes
@@ -92,7 +126,7 @@ def _nodes(opts: SimulateOptions) -> "tuple[tuple[FleetNode, ...], set[str]]":
     if opts.nodes is not None and opts.nodes_like is not None:
         raise InputError("--nodes-like", opts.nodes_like, "--nodes or --nodes-like, not both")
     if opts.nodes is not None:
-        found = load_nodes(opts.nodes)
+        found = (trace.nodes or load_nodes)(opts.nodes)
     elif opts.nodes_like is not None:
         found = nodes_like(opts.nodes_like, where="--nodes-like")
     else:
@@ -102,65 +136,3 @@ def _nodes(opts: SimulateOptions) -> "tuple[tuple[FleetNode, ...], set[str]]":
     if opts.node_filter or opts.node_limit:
         found = matching_nodes(found, opts.node_filter or "", opts.node_limit, "--node-")
     return found, models
-
-
-def _openb(common: CommandContext, opts: SimulateOptions) -> "SimulationResult[Any]":
-    """Simulate the pods of an openb trace."""
-    from stretto.inputs.neutral.fleet import Fleet
-    from stretto.inputs.traces.openb.reader import load_pods
-    from stretto.sim.traces.openb import DEFAULT_POLICY, ReplayStudy, replay_openb
-
-    nodes, models = _nodes(opts)
-    fleet = Fleet(nodes, load_pods(opts.trace, models), opts.trace.name)
-    study = ReplayStudy(opts.policy or DEFAULT_POLICY, _unfit(opts), common.seed)
-    return _run(common, len(fleet.pods), lambda progress: replay_openb(fleet, study, progress))
-
-
-def _philly(common: CommandContext, opts: SimulateOptions) -> "SimulationResult[Any]":
-    """Simulate the jobs of a Philly trace on one pool of GPUs."""
-    from stretto.inputs.traces.philly import load_jobs
-    from stretto.sim.traces.philly import simulate_philly
-
-    jobs = load_jobs(opts.trace)
-    gpus = DEFAULT_GPUS if opts.gpus is None else opts.gpus
-    total = sum(job.gpus for job in jobs if job.gpus <= gpus)
-    queue = opts.queue or "fifo"
-    return _run(common, total, lambda progress: simulate_philly(jobs, gpus, queue, progress))
-
-
-def _azure(common: CommandContext, opts: SimulateOptions) -> "SimulationResult[Any]":
-    """Simulate the virtual machines of an Azure trace on hosts."""
-    from stretto.inputs.traces.azure_vm import Lifetime, load_vms
-    from stretto.sim.traces.azure import DEFAULT_POLICY, AzureStudy, simulate_azure
-
-    hosts, _ = _nodes(opts)
-    vms = load_vms(opts.trace)
-    study = AzureStudy(
-        lifetime=Lifetime(opts.lifetime or "min"),
-        gangs=opts.gangs,
-        policy=opts.policy or DEFAULT_POLICY,
-        unfit=_unfit(opts),
-        seed=common.seed,
-    )
-    return _run(common, len(vms), lambda progress: simulate_azure(vms, hosts, study, progress))
-
-
-_RUNS: Final[Mapping[str, Callable[[CommandContext, SimulateOptions], "SimulationResult[Any]"]]] = {
-    "openb": _openb,
-    "philly": _philly,
-    "azure-vm": _azure,
-}
-
-
-def _unfit(opts: SimulateOptions) -> "UnfitPolicy":
-    from stretto.sim.engine import UnfitPolicy
-
-    return UnfitPolicy(opts.on_unschedulable or "wait")
-
-
-def _run(
-    common: CommandContext, total: int, start: "Callable[[Arrivals], SimulationResult[Any]]"
-) -> "SimulationResult[Any]":
-    """Run with a progress display."""
-    with common.console.progress("simulate", total) as bar:
-        return start(bar.update)

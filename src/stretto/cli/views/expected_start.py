@@ -8,23 +8,22 @@ from stretto.cli.console import Console
 from stretto.explain.words.amounts import format_count
 
 if TYPE_CHECKING:
-    from stretto.sim.history.sandbox import SandboxState
+    from stretto.plane.copy import StoreState
 
 
 def show_expected_start(
-    console: Console, pod: str, state: "SandboxState", plugins: tuple[Path, ...]
+    console: Console, pod: str, state: "StoreState", plugins: tuple[Path, ...]
 ) -> dict[str, float | None]:
     """Estimate and write when a pending pod starts.
 
     Returns:
         seconds until its unit starts or times out; ``None`` for what cannot be estimated.
     """
+    from stretto.plane.copy import PlaneCopy, SchedulingRules
     from stretto.sim.history.forecast import forecast
-    from stretto.sim.history.sandbox import Sandbox
-    from stretto.sim.setup import SchedulingRules
 
     times: dict[str, float | None] = {"expected_start_s": None, "expected_timeout_s": None}
-    copy = Sandbox(state, SchedulingRules(state.profile, "numpy", plugins=plugins))
+    copy = PlaneCopy(state, SchedulingRules(state.profile, "numpy", plugins=plugins))
     copy.settle(patience=0.0)
     copy.backdate_groups()
     pods = copy.plane.cluster.pods

@@ -152,13 +152,13 @@ def _record(console: Console, job: "FinishedRun", fields: dict[str, Any]) -> str
 
 def _draw(console: Console, report: "RunReport", out: Path) -> list[str]:
     """Draw the plots; if matplotlib is missing, warn how to install it."""
-    from stretto.base.errors import NotAllowedError
+    from stretto.base.errors import MissingExtraError
     from stretto.sim.plots import check_plots
     from stretto.sim.report import plots
 
     try:
         check_plots()
-    except NotAllowedError:
+    except MissingExtraError:
         console.warn(NO_PLOTS)
         return []
     drawn = plots(report)

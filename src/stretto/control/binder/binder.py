@@ -21,7 +21,7 @@ from stretto.api.wire.kinds import POD
 from stretto.base.failpoints import Failpoint, no_failpoint
 from stretto.control.binder.conflicts import PlanJudge
 from stretto.control.binder.in_flight import AHEAD, AnsweredBinds, BindsInFlight
-from stretto.control.binder.volumes import VolumeReserver
+from stretto.control.binder.volumes import LONGEST_WAIT, LateVolumes, VolumeReserver
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.lifecycle import PodEvent, PodState, step_pods
 from stretto.state.rows.pods import NO_SLOT
@@ -61,6 +61,21 @@ class UnansweredBind(NamedTuple):
     until: float
 
 
+class BinderOptions(NamedTuple):
+    """How a binder works inside its plane."""
+
+    #: Where the fault simulator may stop it.
+    failpoint: Failpoint = no_failpoint
+    #: Chooses volumes for a pod whose victims are gone; ``None`` where no rule reads volumes.
+    late_volumes: LateVolumes | None = None
+    #: Seconds that a pod waits for its volumes.
+    volume_patience: float = LONGEST_WAIT
+
+
+DEFAULT_OPTIONS: Final = BinderOptions()
+"""No failpoints, no volume rules."""
+
+
 class Binder:
     """Judges plans, charges claims and binds pods."""
 
@@ -70,7 +85,7 @@ class Binder:
         units: Units,
         store: Store,
         judge: PlanJudge,
-        failpoint: Failpoint = no_failpoint,
+        options: BinderOptions = DEFAULT_OPTIONS,
     ) -> None:
         """A binder that takes over whatever is assumed in the cluster now."""
         #: Claims whose bind has not been answered, by row.
@@ -81,9 +96,9 @@ class Binder:
         self._units = units
         self._store = store
         self._judge = judge
-        self._failpoint = failpoint
+        self._failpoint = options.failpoint
         #: Writes what volumes need before their pods are bound.
-        self.volumes = VolumeReserver(cluster, store)
+        self.volumes = VolumeReserver(cluster, store, options.late_volumes, options.volume_patience)
         #: Binds whole units in one transaction, where the store can.
         self._bind_units: Callable[[list[list[Bind]]], UnitReplies] | None = getattr(
             store, "bind_units", None
@@ -135,11 +150,11 @@ class Binder:
                 continue
             record = self._store.get(POD, pods.namespace[row], pods.name[row])
             if record is None or record.uid != pods.uid[row]:
-                refused.extend(self._release(row, ConflictCause.POD_GONE))
+                refused.extend(self._release(row, ConflictCause.POD_DELETED))
             elif record.node and record.node != self._cluster.node_of(row):
                 refused.extend(self._release(row, ConflictCause.STORE_CONFLICT))
             elif not record.node and pods.slot[row] == NO_SLOT:
-                refused.extend(self._release(row, ConflictCause.NODE_GONE))
+                refused.extend(self._release(row, ConflictCause.NODE_DELETED))
             elif not record.node:
                 again[row] = min(doubt.until, now + FLIGHT)
         gangs = self._gangs_among(again)
@@ -382,7 +397,7 @@ def _is_for_now(reply: Reply) -> bool:
 def _cause(reply: Reply) -> ConflictCause:
     """Why a store said no, in the words of verdicts."""
     if reply.code is StatusReason.NOT_FOUND:
-        return ConflictCause.POD_GONE
+        return ConflictCause.POD_DELETED
     if reply.outcome is WriteOutcome.CONFLICT:
         return ConflictCause.STORE_CONFLICT
     return ConflictCause.STORE_REFUSED

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from stretto.base.arrays import distinct
 from stretto.control.binder.volumes import are_free
-from stretto.state.classes.table import PORTS_ALONE, STAGED, ZONES_ALONE
+from stretto.state.classes.table import NUMA_ONLY, PORTS_ONLY, STAGED
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.queries.bulk_numa import NONE, OWN, NumaBulkClaims
 from stretto.state.queries.domain_caps import exceeds_cap, respects_caps
@@ -62,24 +62,33 @@ class VolumeConflicts(Protocol):
         ...
 
 
+class ClaimChecks(NamedTuple):
+    """What a claim must still pass, besides amounts."""
+
+    #: Whether the static filters let a class onto a slot.
+    eligible: Eligible
+    #: Inter-pod rules; ``None`` where the profile has none.
+    between: AffinityConflicts | None = None
+    #: Volume rules; ``None`` where the profile has none.
+    volumes: VolumeConflicts | None = None
+
+
 class PlanJudge:
     """Judges plans against a cluster and charges what it grants."""
 
     def __init__(
         self,
         cluster: Cluster,
-        eligible: Eligible,
+        checks: ClaimChecks,
         conflicts: ConflictMode,
         commit: CommitMode,
-        between: AffinityConflicts | None = None,
     ) -> None:
         """A judge with Omega's two modes, bound once."""
-        self._between = between
-        #: Judges the volumes of claims; ``None`` where no rule asks about them.
-        self.volumes: VolumeConflicts | None = None
+        self._between = checks.between
+        self._volumes = checks.volumes
         self._cluster = cluster
         self._portions = NumaBulkClaims(cluster)
-        self._eligible = eligible
+        self._eligible = checks.eligible
         self._by_version = conflicts is ConflictMode.VERSION
         self._all_or_nothing = commit is CommitMode.ALL_OR_NOTHING
 
@@ -102,7 +111,7 @@ class PlanJudge:
         A member that comes on top of a whole gang must not be left there alone: others of it may
         be asked to leave meanwhile, or have left, or were refused.
         """
-        pods, leaving = self._cluster.pods, bool(self._cluster.evictions.leaving)
+        pods, leaving = self._cluster.pods, bool(self._cluster.evictions.in_progress)
         units: list[UnitClaims] | None = None
         for i, (unit, _, _, at_least) in enumerate(plan.units):
             if unit.min_member > 1:
@@ -140,9 +149,9 @@ class PlanJudge:
     def _charge_all(self, plan: Plan, kinds: npt.NDArray[np.uint8]) -> bool:
         """Charge all claims, whatever each needs beside amounts; or none."""
         cluster, ledger, slots = self._cluster, self._cluster.ledger, plan.slots
-        by_ports = (kinds & PORTS_ALONE) > 0
+        by_ports = (kinds & PORTS_ONLY) > 0
         plain = (kinds == 0) | by_ports
-        zoned = np.flatnonzero(kinds & ZONES_ALONE)
+        zoned = np.flatnonzero(kinds & NUMA_ONLY)
         portions = self._portions_of(plan, zoned)
         if (portions == NONE).any():
             return False
@@ -162,7 +171,7 @@ class PlanJudge:
 
     def _portions_of(self, plan: Plan, zoned: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Numbers of what claims take of NUMA nodes; kept places are given one by one."""
-        if not len(zoned) or self._cluster.keeps:
+        if not len(zoned) or self._cluster.reservations:
             return np.full(len(zoned), OWN, np.int64)
         class_ids = self._cluster.pods.class_id[plan.rows[zoned]]
         return self._portions.numbers(class_ids, plan.slots[zoned], plan.devices[zoned])
@@ -192,12 +201,12 @@ class PlanJudge:
     def _has_volumes(self, plan: Plan, i: int) -> bool:
         """Whether a claim's volumes are still to be had; they are if nothing has changed since."""
         cluster, row = self._cluster, int(plan.rows[i])
-        if self.volumes is None or not cluster.pods.volumes[row] or plan.basis == cluster.basis:
+        if self._volumes is None or not cluster.pods.volumes[row] or plan.basis == cluster.basis:
             return True
         slot, chosen = int(plan.slots[i]), plan.volumes.get(i)
         if chosen is not None and not are_free(chosen, cluster.objects, cluster.nodes.names[slot]):
             return False
-        return self.volumes.holds(row, slot)
+        return self._volumes.holds(row, slot)
 
     def _affinity_holds(self, plan: Plan) -> bool:
         """Whether no other pod stands against the plan; none does if nothing was counted since."""
@@ -258,7 +267,7 @@ class PlanJudge:
         Lost is a claim of a pod or node that has gone or changed, and one on each slot that does
         not hold all that the gang wants there. ``None`` where enough may still stand.
         """
-        if unit.at_least <= 1 or self._cluster.keeps:
+        if unit.at_least <= 1 or self._cluster.reservations:
             return None
         ledger, pods, part = self._cluster.ledger, self._cluster.pods, slice(unit.start, unit.stop)
         rows, slots = plan.rows[part], plan.slots[part]
@@ -289,8 +298,8 @@ class PlanJudge:
         """
         cluster, rows, slots = self._cluster, plan.rows[claims], plan.slots[claims]
         kinds = cluster.classes.special[cluster.pods.class_id[rows]]
-        by_columns = (kinds == 0) | ((kinds & ZONES_ALONE) > 0)
-        self._portions.give_back(rows[(kinds & ZONES_ALONE) > 0].tolist())
+        by_columns = (kinds == 0) | ((kinds & NUMA_ONLY) > 0)
+        self._portions.give_back(rows[(kinds & NUMA_ONLY) > 0].tolist())
         cluster.pods.devices[rows[by_columns]] = 0
         cluster.uncharge_plain(rows[by_columns], slots[by_columns])
         for row in reversed(rows[~by_columns].tolist()):
@@ -299,7 +308,10 @@ class PlanJudge:
     def _is_capped(self, plan: Plan, i: int, unit: UnitClaims, good: list[int]) -> bool:
         """Whether a claim would put more of its unit into a domain than its caps allow."""
         cluster, row = self._cluster, int(plan.rows[i])
-        if not cluster.directed and not cluster.classes[int(cluster.pods.class_id[row])].asks.caps:
+        if (
+            not cluster.directed
+            and not cluster.classes[int(cluster.pods.class_id[row])].annotations.caps
+        ):
             return False
         granted = plan.rows[good].tolist()
         return exceeds_cap(cluster, unit.unit, granted, (row, int(plan.slots[i])))
@@ -309,13 +321,13 @@ class PlanJudge:
     ) -> ConflictCause | None:
         """Why one claim does not hold, or ``None``; the place that is kept for it is its own."""
         cluster, row = self._cluster, int(plan.rows[i])
-        if not cluster.keeps or cluster.pods.serial[row] != plan.serials[i]:
+        if not cluster.reservations or cluster.pods.serial[row] != plan.serials[i]:
             return self._fault(plan, i, versions)
         pod = cluster.classes[int(cluster.pods.class_id[row])]
-        place = cluster.keeps.open(row, int(plan.slots[i]), pod)
+        place = cluster.reservations.open(row, int(plan.slots[i]), pod)
         problem = self._fault(plan, i, versions)
         if place is not None:
-            cluster.keeps.close(place, row, taken=problem is None)
+            cluster.reservations.close(place, row, taken=problem is None)
         return problem
 
     def _fault(
@@ -326,9 +338,9 @@ class PlanJudge:
         row, slot = int(plan.rows[i]), int(plan.slots[i])
         pods, ledger = cluster.pods, cluster.ledger
         if pods.serial[row] != plan.serials[i] or pods.state[row] != _DISPATCHED:
-            return ConflictCause.POD_GONE
+            return ConflictCause.POD_DELETED
         if not ledger.slots.live[slot] or ledger.slots.generation[slot] != plan.generations[i]:
-            return ConflictCause.NODE_GONE
+            return ConflictCause.NODE_DELETED
         if versions is not None and versions[i] != plan.versions[i]:
             return ConflictCause.NODE_CHANGED
         class_id = int(pods.class_id[row])
@@ -343,14 +355,14 @@ class PlanJudge:
         mask = int(plan.devices[i])
         if not all(devices.covers(slot, mask, request) for request in pod.devices):
             return ConflictCause.DOES_NOT_FIT
-        if pod.asks.zones is not None and not cluster.topology.covers(slot, mask, pod):
+        if pod.annotations.numa is not None and not cluster.topology.covers(slot, mask, pod):
             return ConflictCause.DOES_NOT_FIT
         if not self._has_volumes(plan, i):
-            return ConflictCause.VOLUME_GONE
+            return ConflictCause.VOLUME_TAKEN
         if self._between is not None and cluster.classes.judged[class_id]:
             ids = np.array([class_id], np.int32)
             if not self._between.hold(ids, plan.slots[i : i + 1]):
-                return ConflictCause.OTHERS_FIRST
+                return ConflictCause.INTER_POD_RULE_BROKEN
         return None
 
     def _restore_versions(

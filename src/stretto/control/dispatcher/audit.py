@@ -7,9 +7,9 @@ counts are what counting gives. Walks everything, so it is no part of the normal
 from collections.abc import Iterable, Iterator
 
 from stretto.control.dispatcher.unit_moves import UnitStates
-from stretto.control.queues.usage import QueueUsage
+from stretto.state.queues.shares import QueueShares
+from stretto.state.queues.usage import QueueUsage
 from stretto.state.rows.lifecycle import PodState, UnitState
-from stretto.state.rows.shares import QueueShares
 from stretto.state.work.units import Unit, UnitKind
 
 _WANTING = frozenset(

@@ -28,11 +28,12 @@ from stretto.control.dispatcher.views import UnitViews
 from stretto.control.dispatcher.waiting.broken_gangs import BrokenGangs
 from stretto.control.dispatcher.waiting.failures import UnitFailure
 from stretto.control.dispatcher.waiting.pool import Probe
-from stretto.control.queues.backfill import EasyOrder
+from stretto.control.queues.backfill import reserve, within_limits
 from stretto.control.queues.config import DispatcherConfig
-from stretto.control.queues.orders import UnitOrder, micros
+from stretto.control.queues.orders import UnitOrder
 from stretto.control.queues.queue import UnitQueue
 from stretto.state.queries.pool import PoolView
+from stretto.state.queues.end_times import micros
 from stretto.state.rows.lifecycle import (
     UNIT_LIFE,
     PodEvent,
@@ -233,12 +234,12 @@ class Dispatcher:
         """Send units that may pass the blocked head of a backfilling queue, the first first."""
         pods, places, order = 0, self._places, queue.order
         usage = places.usage
-        assert isinstance(order, EasyOrder)
         assert usage is not None
         head = min(queue.blockers, key=lambda unit: unit.rank)
-        kept = usage.reserve(head, now)
+        kept = reserve(usage, head, now)
         while current.has_capacity:
-            found = order.candidate(usage.limited(queue.name, kept.longest), usage.demand)
+            longest = within_limits(usage, queue.name, kept.longest)
+            found = order.candidate(longest, usage.demand)
             if found is None:
                 queue.searched = True
                 queue.stop_sending()

@@ -14,7 +14,7 @@ from stretto.control.dispatcher.unit_moves import UnitStates
 from stretto.control.queues.config import QueueConfig, queue_config
 from stretto.control.queues.fairness import TreeTurns, make_turns
 from stretto.control.queues.round_robin import QueueTurns
-from stretto.control.queues.usage import QueueUsage
+from stretto.state.queues.usage import QueueUsage
 from stretto.state.rows.lifecycle import UnitEvent, UnitState
 from stretto.state.work.changes import QueueChange
 from stretto.state.work.units import Unit

@@ -19,8 +19,8 @@ from stretto.control.queues.reclaim import (
     RunningGang,
     choose_victims,
 )
-from stretto.control.queues.usage import QueueUsage
 from stretto.state.queries.pool import Amounts
+from stretto.state.queues.usage import QueueUsage
 from stretto.state.rows.lifecycle import PodState, UnitState
 from stretto.state.work.evictions import EvictionCause, EvictionOrder
 from stretto.state.work.units import NO_GROUP, Unit
@@ -97,12 +97,16 @@ class Reclaimer:
         #: Orders given so far, and pods in them: ``orders``, ``pods``.
         self.counts: Counter[str] = Counter()
         #: Whether pods of a unit have left us and have no node yet: in one process none has.
-        self.is_handed_over: Callable[[Unit], bool] = lambda _: False
+        self._is_handed_over: Callable[[Unit], bool] = lambda _: False
         self._places = places
         self._pauses: dict[Unit, tuple[float, float]] = {}
         self._look_at = -inf
         #: Somebody may be owed something though nothing is under way.
         self._more = False
+
+    def defer_while(self, is_handed_over: Callable[[Unit], bool]) -> None:
+        """Wait for units whose pods are with another process and have no node yet."""
+        self._is_handed_over = is_handed_over
 
     def orders(self, floor: ReclaimNodes, now: float) -> list[EvictionOrder]:
         """Who is to leave, and why: for the lane of evictions."""
@@ -179,7 +183,7 @@ class Reclaimer:
         flight = ReclaimInFlight(unit, unit.queue, asked.amounts, victims, serials, until, placed)
         self.flights[unit] = flight
         for name in {each.queue for each in victims}:
-            usage.tree.hold(name, 1)
+            usage.tree.count_reclaim(name, 1)
         self.counts["orders"] += 1
         self.counts["pods"] += len(rows)
         reason = f"queue {unit.queue} takes back what it is guaranteed, for {unit.key}"
@@ -187,7 +191,7 @@ class Reclaimer:
 
     def _asked(self, usage: QueueUsage, unit: Unit, floor: ReclaimNodes) -> ReclaimRequest | None:
         """What a unit lacks; ``None`` where more units than may run are what is in its way."""
-        room, asked = usage.tree.room(unit.queue), usage.demand(unit)
+        room, asked = usage.tree.headroom(unit.queue), usage.demand(unit)
         if room is not None and (room.closed or (asked.fresh and room.units < 1)):
             return None
         rows = unit.pending[: max(unit.still_needed, 1)]
@@ -202,7 +206,7 @@ class Reclaimer:
         """End what is over: the unit has started, or has waited long enough."""
         for unit, flight in list(self.flights.items()):
             owed = usage.tree.leaf(flight.queue).guarantee
-            if self.is_handed_over(unit) and now < flight.until:
+            if self._is_handed_over(unit) and now < flight.until:
                 continue  # others would take its room before it is there
             if unit.state not in _WAITING or unit.queue != flight.queue or not owed:
                 self._pauses.pop(unit, None)
@@ -212,7 +216,7 @@ class Reclaimer:
                 continue
             del self.flights[unit]
             for queue in {each.queue for each in flight.victims}:
-                usage.tree.hold(queue, -1)
+                usage.tree.count_reclaim(queue, -1)
 
     def _goes_on(self, flight: ReclaimInFlight, now: float) -> bool:
         """Whether victims are still to leave, or the unit has its chance without them."""
@@ -284,7 +288,7 @@ class _CurrentFacts:
         found = self._units.get(unit)
         if found is None or not 1 < found.min_member < NO_GROUP:
             return None
-        leaving, going = self._places.pods.leaving, self._going
+        leaving, going = self._places.pods.eviction_state, self._going
         stay = (row for row in found.bound if not leaving[row] and row not in going)
         return RunningGang(found.min_member, frozenset(stay), not found.away)
 

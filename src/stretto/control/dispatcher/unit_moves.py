@@ -30,8 +30,8 @@ from stretto.control.queues.fairness import TreeTurns, make_turns
 from stretto.control.queues.queue import UnitQueue
 from stretto.control.queues.queues import UnitQueues
 from stretto.control.queues.round_robin import QueueTurns
-from stretto.control.queues.usage import QueueUsage
 from stretto.state.queries.pool import PoolView
+from stretto.state.queues.usage import QueueUsage
 from stretto.state.rows.lifecycle import UnitEvent, UnitState
 from stretto.state.rows.pods import Pods
 from stretto.state.work.units import Cure, Unit, UnitKind, UnitOutcome, Units
@@ -336,12 +336,12 @@ class UnitStates:
     def forget(self, unit: Unit, rows: AbstractSet[int]) -> None:
         """Rows are the unit's no longer."""
         self._take_back(unit, rows)
-        unit.lose(rows)
+        unit.remove(rows)
 
     def hold(self, unit: Unit, rows: AbstractSet[int]) -> None:
         """Rows of the unit have a node."""
         self._take_back(unit, rows)
-        unit.hold(rows)
+        unit.mark_placed(rows)
 
     def change_queue(self, unit: Unit, name: str) -> None:
         """Let a unit go on in another queue, behind those that are there."""

@@ -7,13 +7,14 @@ import msgspec
 
 from stretto.api.wire.quantity import format_amount
 from stretto.control.dispatcher.unit_moves import UnitStates
-from stretto.control.queues.config import ROOT, QueueConfig
-from stretto.control.queues.tree import QueueBranch, QueueState, QueueTree
-from stretto.control.queues.usage import QueueUsage
+from stretto.control.queues.config import QueueConfig
 from stretto.state.queries.pool import PoolView
+from stretto.state.queues.shape import ROOT
+from stretto.state.queues.shares import dominant
+from stretto.state.queues.tree import QueueBranch, QueueState, QueueTree
+from stretto.state.queues.usage import QueueUsage
 from stretto.state.rows.lifecycle import UnitState
 from stretto.state.rows.resources import PODS
-from stretto.state.rows.shares import dominant
 
 _WAITING: Final = frozenset(
     {

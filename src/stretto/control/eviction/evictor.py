@@ -47,7 +47,7 @@ ASK_AGAIN_AFTER: Final = 1.0
 Refusals = list[tuple[Unit, tuple[int, ...], ConflictCause]]
 """Units with rows whose claims are void, and why."""
 
-_LEAVES: Final = int(EvictionState.LEAVES)
+_LEAVES: Final = int(EvictionState.EVICTING)
 _FOR_NOW: Final = frozenset({StatusReason.UNAVAILABLE, StatusReason.INTERNAL, StatusReason.TIMEOUT})
 
 
@@ -60,6 +60,19 @@ class SettledNominations(NamedTuple):
     refused: Refusals
 
 
+class EvictorOptions(NamedTuple):
+    """How an evictor works inside its process."""
+
+    #: Where the fault simulator may stop it.
+    failpoint: Failpoint = no_failpoint
+    #: Whether it evicts pods; otherwise another process does, and it only holds their capacity.
+    evicts: bool = True
+
+
+DEFAULT_OPTIONS: Final = EvictorOptions()
+"""No failpoints; the evictor evicts pods itself."""
+
+
 class Evictor:
     """Asks pods to leave, and keeps the room of those who wait for it."""
 
@@ -69,18 +82,17 @@ class Evictor:
         units: Units,
         store: Store,
         judge: PreemptionJudge,
-        failpoint: Failpoint = no_failpoint,
+        options: EvictorOptions = DEFAULT_OPTIONS,
     ) -> None:
         """A lane that takes over whoever is leaving on our word already."""
-        #: Whether it asks pods to leave; else another process does, and it only keeps the room.
-        self.asks = True
         #: Evictions so far by outcome: ``asked``, ``refused``, ``unknown``, and causes of refusals.
         self.counts: Counter[str] = Counter()
         self._cluster = cluster
         self._units = units
         self._store = store
         self._judge = judge
-        self._failpoint = failpoint
+        self._failpoint = options.failpoint
+        self._evicts = options.evicts
         self._evictions = EvictionsInFlight(cluster, store)
         self._nominees = NominatedNodeWriter(cluster, store)
         self._registry = cluster.evictions
@@ -164,7 +176,7 @@ class Evictor:
             serials=tuple(pods.serial[rows].tolist()),
             slots=frozenset(pods.slot[rows].tolist()),
             victims=dict(zip(wanted.victims, wanted.serials, strict=True)),
-            asked=wanted.serials,
+            victim_serials=wanted.serials,
             at_least=claims.at_least,
             since=now,
             until=now + self._judge.rules.patience,
@@ -176,7 +188,7 @@ class Evictor:
     def _ask(self, row: int, cause: EvictionCause, reason: str, beyond: bool) -> None:
         pods = self._cluster.pods
         why = PendingEviction(int(pods.serial[row]), int(pods.slot[row]), cause, reason, beyond)
-        self._registry.leave(row, why)
+        self._registry.begin(row, why)
         self._open[row] = why
         pods.log.add(row)
 
@@ -188,7 +200,7 @@ class Evictor:
 
     def send(self, now: float) -> bool:
         """Ask whoever has not been asked, and take answers; whether anything moved."""
-        if not self.asks:
+        if not self._evicts:
             return False
         moved = self._collect_replies(now)
         due = self._due(now)
@@ -209,7 +221,7 @@ class Evictor:
                 break
             if why.acknowledged or pods.serial[row] != why.serial:
                 settled.append(row)
-            elif why.ask_at > now:
+            elif why.retry_at > now:
                 continue
             elif why.in_doubt and self._is_answered(row, why):
                 settled.append(row)
@@ -246,7 +258,7 @@ class Evictor:
             self.counts["asked"] += 1
         elif reply.outcome is WriteOutcome.UNKNOWN or _is_for_now(reply):
             why.in_doubt = reply.outcome is WriteOutcome.UNKNOWN
-            why.ask_at = now + (reply.retry_after or ASK_AGAIN_AFTER)
+            why.retry_at = now + (reply.retry_after or ASK_AGAIN_AFTER)
             self._open[row] = why
             self.counts["unknown"] += 1
         else:
@@ -256,7 +268,7 @@ class Evictor:
     def _eviction_denied(self, row: int, cause: ConflictCause) -> None:
         """A pod may not leave: whoever waits for it waits in vain."""
         self._open.pop(row, None)
-        self._registry.stays(row)
+        self._registry.cancel(row)
         self._cluster.pods.log.add(row)
         nomination = self._registry.nomination_of(row)
         if nomination is not None:
@@ -284,8 +296,8 @@ class Evictor:
     def next_due(self) -> float:
         """Clock time at which a pod is asked again, a claim stops waiting or is told of again."""
         due = min(self._registry.next_until(), self._nominees.next_due())
-        if self.asks and self._open and self._evictions.room > 0:
-            due = min(due, *(why.ask_at for why in self._open.values()))
+        if self._evicts and self._open and self._evictions.room > 0:
+            due = min(due, *(why.retry_at for why in self._open.values()))
         return due
 
     def _changed(self) -> list[int]:
@@ -294,7 +306,9 @@ class Evictor:
         changed, self._followed = log.since(self._followed), log.head
         if not registry:
             return []
-        return [*registry.nominations, *registry.leaving] if changed is None else changed.tolist()
+        return (
+            [*registry.nominations, *registry.in_progress] if changed is None else changed.tolist()
+        )
 
     def _trouble(self, nomination: Nomination, now: float) -> ConflictCause | None:
         """Why claims wait in vain, or ``None``."""
@@ -303,16 +317,16 @@ class Evictor:
             if pods.serial[row] != serial or int(pods.state[row]) != PodState.NOMINATED:
                 return ConflictCause.GANG_SHORT
             if pods.slot[row] == NO_SLOT:
-                return ConflictCause.NODE_GONE
+                return ConflictCause.NODE_DELETED
         for row, serial in list(nomination.victims.items()):
             if pods.serial[row] != serial:
-                self._registry.record_victim_gone(nomination, row)
+                self._registry.record_victim_ended(nomination, row)
         if now >= nomination.until:
             for row, serial in (*nomination.victims.items(), *nomination.awaited):
-                if pods.serial[row] == serial and pods.leaving[row] == _LEAVES:
-                    self._registry.abandon_victim(row)
+                if pods.serial[row] == serial and pods.eviction_state[row] == _LEAVES:
+                    self._registry.mark_stuck(row)
                     pods.log.add(row)
-            return ConflictCause.VICTIM_STAYS
+            return ConflictCause.VICTIM_STUCK
         if nomination.victims:
             return None
         return self._capacity_problem(nomination)
@@ -369,14 +383,14 @@ class Evictor:
         self.counts[cause.value] += len(alive)
         if alive:
             self._void.append((nomination.unit, tuple(alive), cause))
-        if nomination.told:
+        if nomination.node_written:
             self._nominees.withdraw(alive)
         for row, serial in nomination.victims.items():
             why = self._open.get(row)
             spared = why is not None and why.serial == serial and not why.in_doubt
-            if spared and why is not None and why.ask_at == 0.0:
+            if spared and why is not None and why.retry_at == 0.0:
                 del self._open[row]
-                self._registry.stays(row)
+                self._registry.cancel(row)
                 pods.log.add(row)
 
     def _collect_void(self) -> Refusals:
@@ -386,9 +400,9 @@ class Evictor:
     def _adopt(self) -> None:
         """After a crash nobody knows who was asked: look before asking again."""
         pods = self._cluster.pods
-        for row, why in self._registry.leaving.items():
+        for row, why in self._registry.in_progress.items():
             if why.cause is not None and not why.acknowledged and pods.serial[row] == why.serial:
-                why.in_doubt, why.ask_at = True, 0.0
+                why.in_doubt, why.retry_at = True, 0.0
                 self._open[row] = why
 
 

@@ -5,7 +5,7 @@ disruption budget allows, the binder grants the first.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -28,8 +28,8 @@ _DISPATCHED: Final = int(PodState.DISPATCHED)
 _NOMINATED: Final = int(PodState.NOMINATED)
 _HELD: Final = frozenset(int(s) for s in (PodState.NOMINATED, PodState.ASSUMED, PodState.BOUND))
 _CAUSES: Final = {
-    EvictionGuard.NOT_RUNNING: ConflictCause.VICTIM_GONE,
-    EvictionGuard.LEAVING: ConflictCause.VICTIM_TAKEN,
+    EvictionGuard.NOT_RUNNING: ConflictCause.VICTIM_DELETED,
+    EvictionGuard.EVICTING: ConflictCause.VICTIM_TAKEN,
 }
 
 
@@ -40,6 +40,17 @@ class PodVolumes(Protocol):
         """Whether a pod's volumes let it onto a slot now, its own claims and some pods aside."""
 
 
+class EvictionChecks(NamedTuple):
+    """What a preemptor's claims must pass once the victims are gone, besides amounts."""
+
+    #: Whether the static filters let a class onto a slot.
+    eligible: Eligible
+    #: Inter-pod rules; ``None`` where the profile has none.
+    between: AffinityConflicts | None = None
+    #: Volume rules; ``None`` where the profile has none.
+    volumes: PodVolumes | None = None
+
+
 class PreemptionJudge:
     """Judges preemptions on the cluster as it is now."""
 
@@ -47,7 +58,7 @@ class PreemptionJudge:
         self,
         cluster: Cluster,
         units: Units,
-        eligible: Eligible,
+        checks: EvictionChecks,
         rules: PreemptionRules,
         budgets: BudgetLedger,
     ) -> None:
@@ -58,11 +69,9 @@ class PreemptionJudge:
         self.budgets = budgets
         self._cluster = cluster
         self._units = units
-        self._eligible = eligible
-        #: Rules between pods; ``None`` where none has a say.
-        self.between: AffinityConflicts | None = None
-        #: What the volumes of pods say of nodes; ``None`` where no rule looks at them.
-        self.volumes: PodVolumes | None = None
+        self._eligible = checks.eligible
+        self._between = checks.between
+        self._volumes = checks.volumes
 
     def admits(self, row: int, slot: int) -> bool:
         """Whether the rules let a pod onto a slot once everybody who leaves it has left."""
@@ -87,9 +96,9 @@ class PreemptionJudge:
 
     def _has_volumes(self, row: int, slot: int, gone: Collection[int]) -> bool:
         """Whether a pod's volumes let it onto a slot, its own claims and some pods aside."""
-        if self.volumes is None or not self._cluster.pods.volumes[row]:
+        if self._volumes is None or not self._cluster.pods.volumes[row]:
             return True
-        return self.volumes.lets(row, slot, gone)
+        return self._volumes.lets(row, slot, gone)
 
     def _stand(self, rows: Sequence[int], gone: Collection[int]) -> bool:
         """Whether other pods let claimed pods be where they are, some of the others aside."""
@@ -103,15 +112,15 @@ class PreemptionJudge:
         gone: Collection[int],
     ) -> bool:
         """Whether rules between pods let pods of these classes onto these slots, without some."""
-        if self.between is None or not self._is_strict(class_ids):
+        if self._between is None or not self._is_strict(class_ids):
             return True
-        return self.between.hold(class_ids, slots, gone)
+        return self._between.hold(class_ids, slots, gone)
 
     def _is_strict(self, class_ids: npt.NDArray[np.int32]) -> bool:
         """Whether other pods may keep pods of any of these classes from nodes."""
         classes = self._cluster.classes
         judged = class_ids[classes.judged[class_ids] > 0]
-        return any(classes[class_id].wants.strict for class_id in set(judged.tolist()))
+        return any(classes[class_id].terms.strict for class_id in set(judged.tolist()))
 
     def _victim_rows(self, slot: int, priority: int) -> list[int]:
         """Rows of lower priority that leave a slot: whom a finder counts as gone."""
@@ -126,7 +135,7 @@ class PreemptionJudge:
         rows = plan.rows[unit.start : unit.stop]
         serials = plan.serials[unit.start : unit.stop]
         if (pods.serial[rows] != serials).any() or (pods.state[rows] != _DISPATCHED).any():
-            return ConflictCause.POD_GONE
+            return ConflictCause.POD_DELETED
         priority = int(pods.priority[rows].min())
         return (
             self._victims_problem(wanted, priority, now)
@@ -144,7 +153,7 @@ class PreemptionJudge:
         pods = self._cluster.pods
         for row, serial in zip(wanted.victims, wanted.serials, strict=True):
             if pods.serial[row] != serial:
-                return ConflictCause.VICTIM_GONE
+                return ConflictCause.VICTIM_DELETED
             guard = guard_against(self._cluster, self.rules, row, priority, now)
             if guard is not None:
                 return _CAUSES.get(guard, ConflictCause.VICTIM_PROTECTED)
@@ -154,7 +163,7 @@ class PreemptionJudge:
         pods = self._cluster.pods
         for row in wanted.displaced:
             if pods.state[row] != _NOMINATED or pods.priority[row] >= priority:
-                return ConflictCause.VICTIM_GONE
+                return ConflictCause.VICTIM_DELETED
         return None
 
     def _gangs_problem(self, victims: Sequence[int]) -> ConflictCause | None:
@@ -178,8 +187,8 @@ class PreemptionJudge:
             return None
         violating = self.budgets.violating(victims)
         if self.rules.hard_budgets and violating:
-            return ConflictCause.BUDGET_SPENT
-        return None if len(violating) <= len(set(beyond)) else ConflictCause.BUDGET_SPENT
+            return ConflictCause.BUDGET_EXHAUSTED
+        return None if len(violating) <= len(set(beyond)) else ConflictCause.BUDGET_EXHAUSTED
 
     def _caps_problem(self, plan: Plan, wanted: UnitPreemption) -> ConflictCause | None:
         """Whether the claims keep what their unit says of how it is spread."""
@@ -201,7 +210,7 @@ class PreemptionJudge:
         for slot, here in by_slot.items():
             live = cluster.ledger.slots.live[slot]
             if not live or cluster.ledger.slots.generation[slot] != plan.generations[here[0]]:
-                return ConflictCause.NODE_GONE
+                return ConflictCause.NODE_DELETED
             pods = [(int(cluster.pods.class_id[plan.rows[i]]), int(plan.devices[i])) for i in here]
             if not all(self._eligible(class_id, slot) for class_id, _ in pods):
                 return ConflictCause.NOT_ELIGIBLE
@@ -223,6 +232,6 @@ class PreemptionJudge:
             gone.update(self._victim_rows(slot, priority))
         for row, slot in zip(rows.tolist(), slots.tolist(), strict=True):
             if not self._has_volumes(row, slot, gone):
-                return ConflictCause.VOLUME_GONE
+                return ConflictCause.VOLUME_TAKEN
         keeps = self._inter_pod_rules_allow(pods.class_id[rows], slots, gone)
-        return None if keeps else ConflictCause.OTHERS_FIRST
+        return None if keeps else ConflictCause.INTER_POD_RULE_BROKEN

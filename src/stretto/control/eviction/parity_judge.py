@@ -11,9 +11,9 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from stretto.control.binder.conflicts import PlanJudge
+from stretto.control.binder.conflicts import ClaimChecks, PlanJudge
 from stretto.control.binder.volumes import are_free
-from stretto.control.eviction.judge import PreemptionJudge
+from stretto.control.eviction.judge import EvictionChecks, PreemptionJudge
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.victims.budgets import BudgetLedger
@@ -35,7 +35,7 @@ class ParityJudge(PlanJudge):
 
     def __init__(self, cluster: Cluster, law: ParityProfileRules, commit: CommitMode) -> None:
         """A judge that asks the law about claims on a cluster that has moved on."""
-        super().__init__(cluster, anywhere, ConflictMode.FIT, commit)
+        super().__init__(cluster, ClaimChecks(anywhere), ConflictMode.FIT, commit)
         self._law = law
 
     def _grant_all(self, plan: Plan) -> bool:
@@ -62,14 +62,14 @@ class ParityJudge(PlanJudge):
         row, slot = int(plan.rows[i]), int(plan.slots[i])
         pods, slots = cluster.pods, cluster.ledger.slots
         if pods.serial[row] != plan.serials[i] or pods.state[row] != int(PodState.DISPATCHED):
-            return ConflictCause.POD_GONE
+            return ConflictCause.POD_DELETED
         if not slots.live[slot] or slots.generation[slot] != plan.generations[i]:
-            return ConflictCause.NODE_GONE
+            return ConflictCause.NODE_DELETED
         if not self._law.hold([(row, slot)]):
             return ConflictCause.DOES_NOT_FIT
         chosen = plan.volumes.get(i)
         if chosen is not None and not are_free(chosen, cluster.objects, cluster.nodes.names[slot]):
-            return ConflictCause.VOLUME_GONE
+            return ConflictCause.VOLUME_TAKEN
         return None
 
 
@@ -85,7 +85,7 @@ class ParityPreemptionJudge(PreemptionJudge):
         budgets: BudgetLedger,
     ) -> None:
         """A judge by a profile's rules and the law."""
-        super().__init__(cluster, units, anywhere, rules, budgets)
+        super().__init__(cluster, units, EvictionChecks(anywhere), rules, budgets)
         self._law = law
 
     def admits(self, row: int, slot: int) -> bool:
@@ -116,7 +116,7 @@ class ParityPreemptionJudge(PreemptionJudge):
         for i in claims:
             row, slot = int(plan.rows[i]), int(plan.slots[i])
             if not slots.live[slot] or slots.generation[slot] != plan.generations[i]:
-                return ConflictCause.NODE_GONE
+                return ConflictCause.NODE_DELETED
             asked.append((row, slot))
             going.update(evictions.on_slot(slot))
         return None if self._law.hold(asked, going) else ConflictCause.DOES_NOT_FIT

@@ -1,62 +1,28 @@
-"""EASY backfill: what may start before the head of a queue without delaying it.
+"""EASY backfill: start units behind a blocked head without delaying it (Lifka 1995).
 
-The head, and nobody else, has a reservation: its *shadow time*, the earliest time at which it fits
-if what runs ends when it is expected to, and what it leaves over then. A later unit may start now
-when it ends by the shadow time, or when it uses only what the head leaves over (Lifka 1995).
+Only the head has a reservation: the *shadow time*, the earliest time at which it fits if running
+pods end as expected, and the *extra* amounts that remain then. A later unit may start now if it
+ends by the shadow time, or if it needs only extra amounts.
 
-Amounts are sums over the cluster: exact on one pool, an estimate on many nodes, where what fits
-the sum may fit no node. A head that was tried and failed fits no earlier than something ends, so
-the shadow time is that of an end, whatever the sums say. What states no run time never ends.
+Amounts are sums over the cluster: exact on one node, an estimate on many, where a request that
+fits the sum may fit no node. A head that has failed fits no earlier than the next end, so the
+shadow time is the end of a pod even if the sums suffice now. A pod without run time never ends.
 """
 
-from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
-from stretto.control.queues.by_request import NOT_NOW, UnitDemand
-from stretto.control.queues.orders import NEVER, RankOrder, first_come
+from stretto.control.queues.by_request import NOT_NOW, Longest
+from stretto.control.queues.orders import RankOrder, first_come
 from stretto.state.queries.pool import Amounts
-
-
-class EndTimes:
-    """What running pods hold, by the time at which they are expected to end."""
-
-    def __init__(self) -> None:
-        """Start with nothing running."""
-        self._times: list[int] = []
-        self._held: dict[int, dict[int, int]] = {}
-        self._pods: dict[int, int] = {}
-
-    def add(self, end: int, amounts: Amounts) -> None:
-        """A pod runs until then; what never ends is not kept."""
-        if end >= NEVER:
-            return
-        if end not in self._held:
-            insort(self._times, end)
-            self._held[end] = {}
-        held = self._held[end]
-        for column, amount in amounts:
-            held[column] = held.get(column, 0) + amount
-        self._pods[end] = self._pods.get(end, 0) + 1
-
-    def remove(self, end: int, amounts: Amounts) -> None:
-        """A pod that was to run until then runs no more."""
-        if end >= NEVER:
-            return
-        self._pods[end] -= 1
-        if not self._pods[end]:
-            del self._pods[end], self._held[end], self._times[bisect_left(self._times, end)]
-            return
-        held = self._held[end]
-        for column, amount in amounts:
-            held[column] -= amount
-
-    def __iter__(self) -> Iterator[tuple[int, Mapping[int, int]]]:
-        """(end, amounts that it frees), the earliest first."""
-        return ((end, self._held[end]) for end in self._times)
+from stretto.state.queues.demand import UnitDemand
+from stretto.state.queues.end_times import NEVER, micros
+from stretto.state.queues.usage import QueueUsage
+from stretto.state.rows.lifecycle import UnitState
+from stretto.state.work.units import Unit
 
 
 class BackfillReservation:
-    """What is kept for a head, and what is left for those behind it; all in one round."""
+    """The reservation of a head and the capacity that it leaves to later units, for one round."""
 
     def __init__(
         self,
@@ -66,20 +32,20 @@ class BackfillReservation:
         now: int,
         at_least: int = NEVER,
     ) -> None:
-        """Reserve for a head that was tried and does not fit now.
+        """Reserve for a head that has failed and does not fit now.
 
         Args:
-            head: without which it does not start.
-            free: what the pool has free now.
-            ends: what is freed when, the earliest first.
+            head: the minimum amounts of the head.
+            free: free amounts of the pool by column.
+            ends: (end in microseconds, freed amounts), earliest first.
             now: clock time in microseconds.
-            at_least: time at which it is tried again though nothing ends, if it fits by then.
+            at_least: time of the next retry of the head, which needs no end of a pod.
         """
         #: Clock time in microseconds.
         self.now: int = now
-        #: What is free now.
+        #: Free amounts now, by column.
         self.free: dict[int, int] = dict(free)
-        #: When the head is expected to fit, in microseconds; ``NEVER`` where nothing frees enough.
+        #: Expected start of the head in microseconds; ``NEVER`` if no end frees enough.
         self.shadow: int = NEVER
         then = dict(free)
         if at_least < NEVER and covers(then, head):
@@ -93,11 +59,11 @@ class BackfillReservation:
                 self.shadow = max(end, now)
         for column, amount in head:
             then[column] = then.get(column, 0) - amount
-        #: What the head leaves over at the shadow time; negative for what it lacks even then.
+        #: Amounts left beside the head at the shadow time; negative for a shortage.
         self.extra: dict[int, int] = then
 
     def longest(self, asked: UnitDemand) -> int:
-        """The longest run time in microseconds with which such a unit may start now.
+        """The longest run time in microseconds with which a unit of this demand may start now.
 
         ``NEVER`` for any run time, ``NOT_NOW`` for none.
         """
@@ -108,7 +74,7 @@ class BackfillReservation:
         return NEVER - 1 if self.shadow == NEVER else self.shadow - self.now
 
     def take(self, asked: UnitDemand, duration: int) -> None:
-        """Such a unit starts now."""
+        """Subtract a unit that starts now and runs for ``duration`` microseconds."""
         for column, amount in asked.most:
             self.free[column] = self.free.get(column, 0) - amount
         if duration >= NEVER or self.now + duration > self.shadow:
@@ -117,7 +83,7 @@ class BackfillReservation:
 
 
 class EasyOrder(RankOrder):
-    """First come, first served; who may pass a blocked head is found by what it asks."""
+    """First come, first served, with backfill past a blocked head."""
 
     def __init__(self) -> None:
         """Start empty."""
@@ -125,5 +91,20 @@ class EasyOrder(RankOrder):
 
 
 def covers(have: Mapping[int, int], amounts: Amounts) -> bool:
-    """Whether so much of everything is there; what is not named is not there."""
+    """Whether all amounts are available; an absent column has none."""
     return all(have.get(column, 0) >= amount for column, amount in amounts)
+
+
+def reserve(usage: QueueUsage, head: Unit, now: float) -> BackfillReservation:
+    """The reservation of a head that was tried and failed; ``now`` is clock time in seconds."""
+    again = micros(head.not_before) if head.state is UnitState.BACKOFF else NEVER
+    least = usage.demand(head).least
+    return BackfillReservation(least, usage.uncommitted(), usage.ends, micros(now), again)
+
+
+def within_limits(usage: QueueUsage, queue: str, longest: Longest) -> Longest:
+    """``longest``, restricted to demands that the limits of a queue admit."""
+    headroom = usage.tree.headroom(queue)
+    if headroom is None:
+        return longest
+    return lambda asked: longest(asked) if headroom.admits(asked.least, asked.fresh) else NOT_NOW

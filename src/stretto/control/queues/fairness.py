@@ -1,37 +1,40 @@
-"""Fairness between queues: the turn goes down the tree to the queue that has the least.
+"""Fairness between queues: each turn descends the tree to the queue with the smallest usage.
 
-At every level the queue with the least for its weight is next, and before it those that hold less
-than they are guaranteed. What "the least" means is the measure of the queue that they are part of:
-the dominant share (DRF: Ghodsi et al., NSDI 2011; in a tree: Bhattacharya et al., SoCC 2013), the
-share of one resource (weighted max-min), or what was sent so far. A queue is measured by its live
-claims and by what it has at shards, so idleness earns no credit and nothing that has ended counts.
+At each level the child with the smallest measure for its weight is next; children below their
+guarantee go first. The policy of the parent defines the measure: the dominant share (DRF: Ghodsi
+et al., NSDI 2011; in a tree: Bhattacharya et al., SoCC 2013), the share of one resource (weighted
+max-min), or the pods sent so far. Usage is live claims plus pods at shards, so neither idle time
+nor ended pods earn credit.
 
-A queue in which nothing may start now, because of a limit, *rests*: it stands in no line until it
-gives something back, gets something new, or a limit above it that was in the way gives way.
+A queue whose units are all refused by a limit *rests*: it is not considered until it has a refund
+or a new unit, or until a limit of an ancestor that refused it has a refund.
 """
 
 import heapq
 from collections.abc import Callable, Mapping
 from typing import ClassVar
 
-from stretto.control.queues.by_request import NOT_NOW, UnitDemand
-from stretto.control.queues.config import DispatcherConfig, SiblingPolicy
-from stretto.control.queues.orders import NEVER, SMALL
+from stretto.control.queues.by_request import NOT_NOW
+from stretto.control.queues.config import DispatcherConfig
+from stretto.control.queues.orders import SMALL
 from stretto.control.queues.queue import UnitQueue
 from stretto.control.queues.round_robin import QueueTurns, WeightedTurns
-from stretto.control.queues.tree import Headroom, QueueBranch
-from stretto.control.queues.usage import QueueUsage
+from stretto.state.queues.demand import UnitDemand
+from stretto.state.queues.end_times import NEVER
+from stretto.state.queues.shape import SiblingPolicy
+from stretto.state.queues.tree import Headroom, QueueBranch
+from stretto.state.queues.usage import QueueUsage
 from stretto.state.rows.resources import PODS
 from stretto.state.work.units import Unit
 
 Key = tuple[bool, float]
-"""Whether it has what it is guaranteed, and how much it has for its weight: the least is next."""
+"""(whether its guarantee is met, its measure for its weight): the smallest key is next."""
 
 _NO_KEY: Key = (True, 0.0)
 
 
 class SiblingPosition:
-    """Where one queue stands in the line of its siblings."""
+    """Position of one queue among its siblings."""
 
     __slots__ = (
         "above",
@@ -49,57 +52,57 @@ class SiblingPosition:
     )
 
     def __init__(self, branch: QueueBranch, queue: UnitQueue | None) -> None:
-        """Start with nothing to send."""
+        """Start without units to send."""
         #: The queue in the tree.
         self.branch: QueueBranch = branch
-        #: Its units; ``None`` where only queues that are part of it have any.
+        #: Its units; ``None`` if only its children have units.
         self.queue: UnitQueue | None = queue
-        #: Whether it, or one that is part of it, has something to send.
+        #: Whether it or a descendant has units to send.
         self.listed: bool = False
-        #: It has something to send, and limits forbid it.
+        #: It has units to send, and limits refuse all of them.
         self.rests: bool = False
-        #: A limit above it was in the way, not its own alone.
+        #: A limit of an ancestor refused it, not only its own.
         self.above: bool = False
-        #: Its present place in the line.
+        #: Its current key.
         self.key: Key = _NO_KEY
-        #: Pods sent so far for its weight, where that is what counts.
+        #: Pods sent so far for its weight, under ``SiblingPolicy.WEIGHT``.
         self.served: float = 0.0
-        #: Those of its queues that have something to send, resting ones apart: a heap of (has its
-        #: guarantee, measure, number, seat); an entry counts while the seat has just that key.
+        #: Heap of (guarantee met, measure, number, position) of its listed children that do not
+        #: rest; an entry is valid while the position has the same key.
         self.heap: list[tuple[bool, float, int, SiblingPosition]] = []
-        #: How many of its queues have something to send.
+        #: Number of listed children.
         self.waiting: int = 0
-        #: Those of its queues that rest because of a limit above them.
+        #: Children that rest because of a limit of an ancestor.
         self.resting: dict[SiblingPosition, None] = {}
-        #: The present time of its queues, where what was sent is what counts.
+        #: Virtual time of its children, under ``SiblingPolicy.WEIGHT``.
         self.time: float = 0.0
-        #: What limits on the way to it had given back when those were last let go.
+        #: Refunds on its path when its resting children were last released.
         self.flushed: int = 0
 
 
 class TreeTurns(QueueTurns):
-    """The queue with the least, level by level; ties go to the older queue."""
+    """Turns by usage, level by level; ties go to the older queue."""
 
     one_by_one: ClassVar[bool] = True
 
     def __init__(self, usage: QueueUsage) -> None:
-        """Start with no queue waiting; the tree is that of ``usage``."""
+        """Start without listed queues; the tree is that of ``usage``."""
         self._usage = usage
         self._tree = usage.tree
         self._capacity: Mapping[int, int] = {}
-        #: The same without what there is nothing of.
+        #: Columns with non-zero capacity.
         self._totals: tuple[tuple[int, int], ...] = ()
         self._epoch = -1
         self._root: SiblingPosition = SiblingPosition(self._tree.root, None)
         self._queues: dict[str, UnitQueue] = {}
         self._waiting = 0
-        #: Told of a queue in which nothing may start now because of a limit.
+        #: Called with a queue whose units are all refused by limits.
         self.on_rest: Callable[[UnitQueue], None] = lambda _: None
 
-    # ------------------------------------------------------------ who waits
+    # ------------------------------------------------------------ listed queues
 
     def begin(self) -> None:
-        """Take over what the cluster has now."""
+        """Update the capacity of the cluster."""
         capacity = dict(self._usage.pool.capacity())
         capacity.pop(PODS, None)
         if capacity != self._capacity:
@@ -112,57 +115,59 @@ class TreeTurns(QueueTurns):
                     self.enlist(queue)
 
     def enlist(self, queue: UnitQueue) -> None:
-        """Let a queue wait for its turn."""
+        """List a queue for a turn."""
         queue.searched = False
         self._follow_tree()
         self._queues[queue.name] = queue
-        seat = self._sibling_position(self._tree.leaf(queue.name))
-        if seat.queue is None:
-            seat.queue = queue
+        position = self._sibling_position(self._tree.leaf(queue.name))
+        if position.queue is None:
+            position.queue = queue
         if not queue.listed:
             queue.listed = True
             self._waiting += 1
-        self._stand(seat)
+        self._list_path(position)
 
-    def _stand(self, seat: SiblingPosition) -> None:
-        """Put a queue, and those it is part of, into their lines; stops at the first that is."""
-        while seat.branch.parent is not None and not (seat.listed and not seat.rests):
-            above = self._sibling_position(seat.branch.parent)
-            if not seat.listed:
-                seat.listed = True
+    def _list_path(self, position: SiblingPosition) -> None:
+        """List a queue and its ancestors; stop at the first one that is listed already."""
+        while position.branch.parent is not None and not (position.listed and not position.rests):
+            above = self._sibling_position(position.branch.parent)
+            if not position.listed:
+                position.listed = True
                 above.waiting += 1
-                seat.served = max(seat.served, above.time)
-            seat.rests = seat.above = False
-            self._put(seat, above)
-            seat = above
+                position.served = max(position.served, above.time)
+            position.rests = position.above = False
+            self._put(position, above)
+            position = above
 
-    def _leave(self, seat: SiblingPosition) -> None:
-        """A queue has nothing to send."""
-        seat.listed = seat.rests = False
-        if seat.queue is not None and seat.queue.listed:
-            seat.queue.listed = False
+    def _unlist(self, position: SiblingPosition) -> None:
+        """Remove a queue without units to send."""
+        position.listed = position.rests = False
+        if position.queue is not None and position.queue.listed:
+            position.queue.listed = False
             self._waiting -= 1
-        assert seat.branch.parent is not None
-        self._sibling_position(seat.branch.parent).waiting -= 1
+        assert position.branch.parent is not None
+        self._sibling_position(position.branch.parent).waiting -= 1
 
-    def _put(self, seat: SiblingPosition, above: SiblingPosition, key: Key | None = None) -> None:
-        """Give a seat its place in the line of those that are part of ``above``."""
-        has_it, share = seat.key = key or self._key(seat, above.branch)
-        heapq.heappush(above.heap, (has_it, share, seat.branch.number, seat))
+    def _put(
+        self, position: SiblingPosition, above: SiblingPosition, key: Key | None = None
+    ) -> None:
+        """Push a position with its current key on the heap of its parent."""
+        is_met, share = position.key = key or self._key(position, above.branch)
+        heapq.heappush(above.heap, (is_met, share, position.branch.number, position))
         if len(above.heap) > 2 * above.waiting + SMALL:
             alive = {id(e[3]): e for e in above.heap if _counts(e)}
             above.heap = list(alive.values())
             heapq.heapify(above.heap)
 
-    def _key(self, seat: SiblingPosition, above: QueueBranch) -> Key:
-        branch = seat.branch
+    def _key(self, position: SiblingPosition, above: QueueBranch) -> Key:
+        branch = position.branch
         if above.between is SiblingPolicy.WEIGHT:
-            return not branch.is_below_guarantee, seat.served
-        return self._place(branch, branch.used, above)
+            return not branch.is_below_guarantee, position.served
+        return self._key_with(branch, branch.used, above)
 
-    def _place(self, branch: QueueBranch, used: Mapping[int, int], above: QueueBranch) -> Key:
-        """The place that a branch would have if it held so much."""
-        has_it, weights = not branch.is_below_guarantee, branch.weights
+    def _key_with(self, branch: QueueBranch, used: Mapping[int, int], above: QueueBranch) -> Key:
+        """The key that a branch would have with this usage."""
+        is_met, weights = not branch.is_below_guarantee, branch.weights
         if above.between is SiblingPolicy.DRF:
             share = 0.0
             for column, whole in self._totals:
@@ -172,36 +177,38 @@ class TreeTurns(QueueTurns):
                     if weights and column in weights:
                         part *= branch.weight / weights[column]
                     share = max(share, part)
-            return has_it, share / branch.weight
+            return is_met, share / branch.weight
         amount, whole = used.get(above.resource, 0), self._capacity.get(above.resource, 0)
         share = amount / whole if whole else float(amount)
-        return has_it, share / weights.get(above.resource, branch.weight)
+        return is_met, share / weights.get(above.resource, branch.weight)
 
     def _sibling_position(self, branch: QueueBranch) -> SiblingPosition:
-        seat = branch.seat
-        if not isinstance(seat, SiblingPosition):
-            seat = branch.seat = SiblingPosition(branch, None)
-        return seat
+        position = branch.position
+        if not isinstance(position, SiblingPosition):
+            position = branch.position = SiblingPosition(branch, None)
+        return position
 
-    # ------------------------------------------------------------ whose turn it is
+    # ------------------------------------------------------------ next queue
 
     def pick(self) -> UnitQueue | None:
-        """The queue whose turn it is; its ``chosen`` unit may start, where limits say which."""
+        """The next queue; ``chosen`` is the unit that its limits admit, if limits apply."""
         self._follow_tree()
         self._follow_usage()
         root = self._tree.root
         return self._search(self._root, root.narrow(None), root.freed)
 
-    def _search(self, seat: SiblingPosition, room: Headroom | None, freed: int) -> UnitQueue | None:
-        """The first queue below a seat that may send something.
+    def _search(
+        self, position: SiblingPosition, headroom: Headroom | None, freed: int
+    ) -> UnitQueue | None:
+        """The first queue below a position that may send a unit.
 
         Args:
-            seat: where to look.
-            room: what limits on the way to it leave.
-            freed: counts what those limits have given back.
+            position: root of the searched subtree.
+            headroom: capacity that the limits on its path leave.
+            freed: number of refunds of those limits.
         """
-        self._let_go(seat, freed)
-        heap, limits = seat.heap, self._tree.any_limits
+        self._release_resting(position, freed)
+        heap, limits = position.heap, self._tree.any_limits
         while heap:
             entry = heap[0]
             below = entry[3]
@@ -209,9 +216,9 @@ class TreeTurns(QueueTurns):
                 heapq.heappop(heap)
                 continue
             branch = below.branch
-            if seat.branch.between is SiblingPolicy.WEIGHT:
-                seat.time = max(seat.time, below.served)
-            left = branch.narrow(room) if limits else None
+            if position.branch.between is SiblingPolicy.WEIGHT:
+                position.time = max(position.time, below.served)
+            left = branch.narrow(headroom) if limits else None
             if below.queue is not None:
                 found = self._offer(below.queue, left)
             else:
@@ -219,91 +226,92 @@ class TreeTurns(QueueTurns):
             if found is not None:
                 return found
             heapq.heappop(heap)
-            self._stop_sending_below(below, seat, room)
+            self._stop_sending_below(below, position, headroom)
         return None
 
-    def _offer(self, queue: UnitQueue, room: Headroom | None) -> UnitQueue | None:
-        """A queue that may send, with the unit that it sends where that is not simply the first."""
+    def _offer(self, queue: UnitQueue, headroom: Headroom | None) -> UnitQueue | None:
+        """The queue if it may send; sets ``chosen`` if limits apply."""
         if not queue.is_open:
             return None
         queue.chosen = None
-        if room is None:
+        if headroom is None:
             return queue
         if queue.blocking:
             head = queue.order.peek() if queue.leads else None
             if head is None:
                 return queue
-            return queue if self._may_start(head, room) else None
+            return queue if self._may_start(head, headroom) else None
         head = queue.order.peek()
-        if head is not None and self._may_start(head, room):  # as nearly always: no need to search
+        if head is not None and self._may_start(head, headroom):  # the common case needs no search
             queue.chosen = head
             return queue
-        found = queue.order.candidate(_longest(room), self._usage.demand)
-        while found is not None and not self._may_start(found[0], room):
-            queue.order.changed(found[0])  # the last of it has ended: it is one more unit again
-            found = queue.order.candidate(_longest(room), self._usage.demand)
+        found = queue.order.candidate(_longest(headroom), self._usage.demand)
+        while found is not None and not self._may_start(found[0], headroom):
+            queue.order.changed(found[0])  # its last pod has ended: it counts as a new unit
+            found = queue.order.candidate(_longest(headroom), self._usage.demand)
         if found is None:
             return None
         queue.chosen = found[0]
         return queue
 
-    def _may_start(self, unit: Unit, room: Headroom) -> bool:
+    def _may_start(self, unit: Unit, headroom: Headroom) -> bool:
         asked = self._usage.demand(unit)
-        return room.admits(asked.least, asked.fresh)
+        return headroom.admits(asked.least, asked.fresh)
 
     def _stop_sending_below(
-        self, seat: SiblingPosition, above: SiblingPosition, room: Headroom | None
+        self, position: SiblingPosition, above: SiblingPosition, headroom: Headroom | None
     ) -> None:
-        """Nothing may start below a seat: it has nothing to send, or it rests."""
-        queue = seat.queue
+        """Unlist a position without units to send, or mark it as resting."""
+        queue = position.queue
         if queue is not None:
             if not queue.is_open:
-                self._leave(seat)
+                self._unlist(position)
                 return
-            seat.above = (
-                room is not None and self._offer(queue, seat.branch.narrow(None)) is not None
+            position.above = (
+                headroom is not None
+                and self._offer(queue, position.branch.narrow(None)) is not None
             )
             queue.chosen = None
             self.on_rest(queue)
-        elif not seat.waiting:
-            self._leave(seat)
+        elif not position.waiting:
+            self._unlist(position)
             return
         else:
-            seat.above = bool(seat.resting)
-        seat.rests = True
-        if seat.above:
-            above.resting[seat] = None
+            position.above = bool(position.resting)
+        position.rests = True
+        if position.above:
+            above.resting[position] = None
 
-    def _let_go(self, seat: SiblingPosition, freed: int) -> None:
-        """A limit on the way has given way: whoever it may have stopped stands in line again."""
-        if seat.flushed != freed:
-            seat.flushed = freed
-            resting, seat.resting = seat.resting, {}
+    def _release_resting(self, position: SiblingPosition, freed: int) -> None:
+        """List resting children again after a refund on their path."""
+        if position.flushed != freed:
+            position.flushed = freed
+            resting, position.resting = position.resting, {}
             for each in resting:
                 if each.listed and each.rests:
                     each.rests = each.above = False
-                    self._put(each, seat)
+                    self._put(each, position)
 
     def charge(self, queue: UnitQueue, pods: int) -> None:
-        """The queue has just sent so many pods: where that is what counts, it moves back."""
+        """Record sent pods; they count under ``SiblingPolicy.WEIGHT``."""
         branch = self._tree.leaf(queue.name)
         while branch.parent is not None:
             if branch.parent.between is SiblingPolicy.WEIGHT:
-                seat = self._sibling_position(branch)
-                seat.served += pods / branch.weight
-                if seat.listed and not seat.rests:
-                    self._put(seat, self._sibling_position(branch.parent))
+                position = self._sibling_position(branch)
+                position.served += pods / branch.weight
+                if position.listed and not position.rests:
+                    self._put(position, self._sibling_position(branch.parent))
             branch = branch.parent
 
     @property
     def is_alone(self) -> bool:
-        """Whether at most one queue waits, and no limit has a say in what it sends."""
+        """Whether at most one queue is listed and no queue is limited."""
         return self._waiting <= 1 and not self._tree.any_limits
 
-    # ------------------------------------------------------------ what has changed
+    # ------------------------------------------------------------ changes
 
     def _follow_tree(self) -> None:
-        """Start anew where the tree was laid out anew."""
+        """List all queues again after a rebuild of the tree."""
         if self._epoch == self._tree.epoch:
             return
         self._epoch = self._tree.epoch
@@ -315,28 +323,28 @@ class TreeTurns(QueueTurns):
             self.enlist(queue)
 
     def _follow_usage(self) -> None:
-        """Put queues whose usage has changed where they belong now."""
+        """Update the keys of queues whose usage has changed."""
         tree = self._tree
         for branch in tree.freed:
-            seat = branch.seat
-            if isinstance(seat, SiblingPosition) and seat.rests:
-                self._stand(seat)
+            position = branch.position
+            if isinstance(position, SiblingPosition) and position.rests:
+                self._list_path(position)
         tree.freed.clear()
         for branch in tree.changed:
-            seat = branch.seat
-            if branch.parent is None or not isinstance(seat, SiblingPosition):
+            position = branch.position
+            if branch.parent is None or not isinstance(position, SiblingPosition):
                 continue
-            if seat.listed and not seat.rests:
+            if position.listed and not position.rests:
                 above = self._sibling_position(branch.parent)
-                key = self._key(seat, above.branch)
-                if seat.key != key:
-                    self._put(seat, above, key)
+                key = self._key(position, above.branch)
+                if position.key != key:
+                    self._put(position, above, key)
         tree.changed.clear()
 
-    # ------------------------------------------------------------ who would have how much
+    # ------------------------------------------------------------ comparison
 
     def standing(self, name: str, class_id: int, more: int) -> tuple[Key, ...]:
-        """How a queue would stand with so many more pods of a class, from the root down."""
+        """Keys of a queue with ``more`` additional pods of a class, from the root down."""
         asks = self._usage.pool.asks(class_id) if more else ()
         found: list[Key] = []
         branch = self._tree.leaf(name)
@@ -347,24 +355,24 @@ class TreeTurns(QueueTurns):
                 used = dict(branch.used)
                 for column, amount in asks:
                     used[column] = used.get(column, 0) + more * amount
-                found.append(self._place(branch, used, branch.parent))
+                found.append(self._key_with(branch, used, branch.parent))
             branch = branch.parent
         return tuple(reversed(found))
 
 
 def _counts(entry: tuple[bool, float, int, SiblingPosition]) -> bool:
-    """Whether an entry of a line is still true."""
-    seat = entry[3]
-    return seat.listed and not seat.rests and seat.key == entry[:2]
+    """Whether a heap entry is still valid."""
+    position = entry[3]
+    return position.listed and not position.rests and position.key == entry[:2]
 
 
-def _longest(room: Headroom) -> Callable[[UnitDemand], int]:
-    """Whether what is asked may start, however long it runs."""
-    return lambda asked: NEVER if room.admits(asked.least, asked.fresh) else NOT_NOW
+def _longest(headroom: Headroom) -> Callable[[UnitDemand], int]:
+    """``NEVER`` for demands that the headroom admits, else ``NOT_NOW``."""
+    return lambda asked: NEVER if headroom.admits(asked.least, asked.fresh) else NOT_NOW
 
 
 def make_turns(config: DispatcherConfig, usage: QueueUsage | None) -> QueueTurns:
-    """The turns that a configuration asks for; ``usage`` is there when it needs one."""
+    """The turns of a configuration; ``usage`` is required if they depend on it."""
     if usage is None:
         return WeightedTurns()
     usage.tree.arrange(config.queues, config.between, config.resource)

@@ -1,8 +1,7 @@
-"""Orders: the units of one queue, in the order in which they leave.
+"""Orders: the units of one queue, in dispatch order.
 
-Nothing is ever searched for in the middle: a unit that leaves a queue otherwise than by its turn
-leaves a dead entry behind, recognised by state and rank when it surfaces and swept when the dead
-outnumber the living.
+Entries are never removed from the middle: a unit that is removed leaves a dead entry, which is
+recognized by state and rank at the front, and swept when dead entries outnumber live ones.
 """
 
 import heapq
@@ -12,26 +11,18 @@ from collections.abc import Callable, Iterable, Iterator
 from math import inf
 from typing import Final
 
-from stretto.control.queues.by_request import DemandOf, Longest, UnitDemand, UnitsByRequest
+from stretto.control.queues.by_request import DemandOf, Longest, UnitsByRequest
+from stretto.state.queues.demand import UnitDemand
+from stretto.state.queues.end_times import micros
 from stretto.state.rows.lifecycle import UnitState
 from stretto.state.work.units import Unit, UnitKind
 
 SEQUENCE_BITS: Final = 48
-"""Room for the order of arrival below the priority in a rank: 10,000 a second for 890 years."""
+"""Bits of a rank below the priority, for the sequence: 10,000 arrivals a second for 890 years."""
 SMALL: Final = 64
-"""Dead entries that are not worth sweeping."""
-MICROS: Final = 1_000_000
-"""Times are compared in whole microseconds, so that two ends at one instant are at one instant."""
-NEVER: Final = 1 << 62
-"""A time in microseconds that does not come: the end of what states no run time."""
-
+"""Number of dead entries that does not justify a sweep."""
 _POD: Final = UnitKind.POD
 _QUEUED: Final = UnitState.QUEUED
-
-
-def micros(seconds: float) -> int:
-    """Seconds in whole microseconds; infinity is ``NEVER``."""
-    return NEVER if seconds == inf else min(round(seconds * MICROS), NEVER)
 
 
 def first_come(unit: Unit) -> int:
@@ -45,30 +36,30 @@ def by_priority(unit: Unit) -> int:
 
 
 def shortest_first(unit: Unit) -> int:
-    """Rank by run time, then by arrival; what states none comes last."""
+    """Rank by run time, then by arrival; units without a run time come last."""
     return (micros(unit.duration) << SEQUENCE_BITS) + unit.sequence
 
 
 class UnitOrder(ABC):
-    """The units of one queue, in the order in which they leave."""
+    """The units of one queue, in dispatch order."""
 
     def __init__(self, rank: Callable[[Unit], int]) -> None:
-        """Start empty; ``rank`` gives each unit its place, once, when it enters."""
-        #: Units in it.
+        """Start empty; ``rank`` is computed once per entry of a unit."""
+        #: Number of units.
         self.live: int = 0
-        #: The place of a unit: smaller leaves first; ties do not occur.
+        #: Rank of a unit: the smallest leaves first; ranks are distinct.
         self.rank = rank
 
     @abstractmethod
     def push(self, unit: Unit) -> None:
-        """Put a unit at its place, whether it is new or comes back."""
+        """Add a new or returning unit."""
 
     @abstractmethod
     def pop(self) -> Unit | None:
-        """Take the first unit; ``None`` when there is none."""
+        """Remove and return the first unit; ``None`` when empty."""
 
     def pop_singles(self, most: int) -> list[Unit]:
-        """Take so many single pods at most from the front, while nothing else comes first."""
+        """Remove at most ``most`` units of one pod from the front, up to the first other unit."""
         taken: list[Unit] = []
         while len(taken) < most and (unit := self.peek()) is not None and unit.kind is _POD:
             self.pop()
@@ -77,47 +68,47 @@ class UnitOrder(ABC):
 
     @abstractmethod
     def peek(self) -> Unit | None:
-        """The first unit, left where it is."""
+        """The first unit, without removing it."""
 
     @abstractmethod
     def discard(self) -> None:
-        """Count out a unit that left otherwise than by its turn, once its state says so."""
+        """Account for a unit that was removed outside ``pop``, after its state changed."""
 
     @abstractmethod
     def __iter__(self) -> Iterator[Unit]:
-        """The units in it, in no order that means anything."""
+        """All units, in no particular order."""
 
     def extend(self, units: Iterable[Unit]) -> None:
-        """Put many units at their places."""
+        """Add many units."""
         for unit in units:
             self.push(unit)
 
     @abstractmethod
     def changed(self, unit: Unit) -> None:
-        """A unit in it wants something else now, or runs longer or shorter, and keeps its rank."""
+        """Update a unit whose demand or run time has changed; its rank stays."""
 
     @abstractmethod
     def candidate(self, longest: Longest, demand_of: DemandOf) -> tuple[Unit, UnitDemand] | None:
-        """The first unit that may start now, and what it asks; it is left where it is."""
+        """The first unit that may start now, with its demand, without removing it."""
 
 
 class RankOrder(UnitOrder):
-    """Units by rank: a heap for those that come back, and a line for those that come in order."""
+    """Units by rank: a deque for units that arrive in order, and a heap for the others."""
 
     def __init__(self, rank: Callable[[Unit], int]) -> None:
         super().__init__(rank)
         self._line: deque[Unit] = deque()
         self._line_ranks: deque[int] = deque()
         self._heap: list[tuple[int, Unit]] = []
-        #: Units by what they ask; made when somebody searches for the first time.
-        self._shelves: UnitsByRequest | None = None
+        #: Units by request; built at the first search.
+        self._groups: UnitsByRequest | None = None
 
     def push(self, unit: Unit) -> None:
-        """Append where the rank allows it, else sort in."""
+        """Append to the deque if the rank allows it, else push on the heap."""
         unit.rank = rank = self.rank(unit)
         self.live += 1
-        if self._shelves is not None:
-            self._shelves.fresh.append(unit)
+        if self._groups is not None:
+            self._groups.fresh.append(unit)
         ranks = self._line_ranks
         if not ranks or rank > ranks[-1]:
             ranks.append(rank)
@@ -126,7 +117,7 @@ class RankOrder(UnitOrder):
             heapq.heappush(self._heap, (rank, unit))
 
     def pop(self) -> Unit | None:
-        """Take the living entry with the smallest rank."""
+        """Remove and return the live entry with the smallest rank."""
         heap, ranks = self._heap, self._line_ranks
         while True:
             if ranks and (not heap or ranks[0] < heap[0][0]):
@@ -140,7 +131,7 @@ class RankOrder(UnitOrder):
                 return unit
 
     def pop_singles(self, most: int) -> list[Unit]:
-        """Without a look at the heap where that is empty, as it nearly always is."""
+        """Fast path for an empty heap, which is the common case."""
         if self._heap:
             return super().pop_singles(most)
         line, ranks, taken = self._line, self._line_ranks, list[Unit]()
@@ -157,7 +148,7 @@ class RankOrder(UnitOrder):
         return taken
 
     def extend(self, units: Iterable[Unit]) -> None:
-        """In one go where all of them go to the end of the line."""
+        """Append all at once if all ranks go to the end of the deque."""
         coming, rank_of = list(units), self.rank
         ranks = [rank_of(unit) for unit in coming]
         last = self._line_ranks[-1] if self._line_ranks else -inf
@@ -167,13 +158,13 @@ class RankOrder(UnitOrder):
         for unit, rank in zip(coming, ranks, strict=True):
             unit.rank = rank
         self.live += len(coming)
-        if self._shelves is not None:
-            self._shelves.fresh.extend(coming)
+        if self._groups is not None:
+            self._groups.fresh.extend(coming)
         self._line_ranks.extend(ranks)
         self._line.extend(coming)
 
     def peek(self) -> Unit | None:
-        """Drop dead entries until the first is alive."""
+        """Drop dead entries until the first one is live."""
         unit = self.pop()
         if unit is not None:
             self.live += 1
@@ -185,13 +176,13 @@ class RankOrder(UnitOrder):
         return unit
 
     def discard(self) -> None:
-        """Count one out, and sweep when the dead outnumber the living."""
+        """Account for one dead entry; sweep when dead entries outnumber live ones."""
         self.live -= 1
         if len(self._line) + len(self._heap) > 2 * self.live + SMALL:
             self._sweep()
 
     def __iter__(self) -> Iterator[Unit]:
-        """Living entries, each unit once."""
+        """Live entries, each unit once."""
         seen: set[Unit] = set()
         entries = [*zip(self._line_ranks, self._line, strict=True), *self._heap]
         for rank, unit in entries:
@@ -200,19 +191,19 @@ class RankOrder(UnitOrder):
                 yield unit
 
     def changed(self, unit: Unit) -> None:
-        """It is shelved again when somebody searches."""
-        if self._shelves is not None:
-            self._shelves.fresh.append(unit)
+        """Schedule a unit for grouping at the next search."""
+        if self._groups is not None:
+            self._groups.fresh.append(unit)
 
     def candidate(self, longest: Longest, demand_of: DemandOf) -> tuple[Unit, UnitDemand] | None:
-        """The first by rank of those that may start now."""
-        shelves = self._shelves
-        if shelves is None or shelves.is_stale(self.live, SMALL):
-            shelves = self._shelves = UnitsByRequest(self, micros)
-        return shelves.candidate(longest, demand_of)
+        """The unit with the smallest rank among those that may start now."""
+        groups = self._groups
+        if groups is None or groups.is_stale(self.live, SMALL):
+            groups = self._groups = UnitsByRequest(self, micros)
+        return groups.candidate(longest, demand_of)
 
     def _sweep(self) -> None:
-        """Keep the living only, each once."""
+        """Keep live entries only, each unit once."""
         alive = sorted(self, key=lambda unit: unit.rank)
         self._line = deque(alive)
         self._line_ranks = deque(unit.rank for unit in alive)

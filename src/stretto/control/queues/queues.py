@@ -1,22 +1,23 @@
-"""Queues: every queue by name, and the moves of units in and out of them."""
+"""Queues: every queue by name, and the moves of units into and out of them."""
 
 from collections.abc import Iterator
 
 from stretto.control.queues.config import DispatcherConfig, QueueConfig
-from stretto.control.queues.queue import POLICIES, UnitQueue
+from stretto.control.queues.policies import POLICIES
+from stretto.control.queues.queue import UnitQueue
 from stretto.control.queues.round_robin import QueueTurns, WeightedTurns
 from stretto.state.work.units import Unit
 
 
 class UnitQueues:
-    """All queues by name, each made when first named."""
+    """All queues by name; an unconfigured queue is created when it is first named."""
 
     def __init__(self, config: DispatcherConfig, turns: QueueTurns | None = None) -> None:
-        """Make the configured queues."""
-        #: Whose turn it is.
+        """Create the configured queues."""
+        #: The turns between queues.
         self.turns: QueueTurns = turns if turns is not None else WeightedTurns()
         self._configs = {each.name: each for each in config.queues}
-        #: Whether any queue blocks; most planes have none and need not ask.
+        #: Whether any queue blocks.
         self.any_blocking: bool = False
         self._other = config.other_queues
         POLICIES.get(self._other.policy)
@@ -26,11 +27,11 @@ class UnitQueues:
             self._make(each.name, each)
 
     def __iter__(self) -> Iterator[UnitQueue]:
-        """Every queue, in the order of making."""
+        """Every queue, in the order of creation."""
         return iter(self._by_name.values())
 
     def __len__(self) -> int:
-        """How many units wait in all queues."""
+        """The number of queued units in all queues."""
         return sum(queue.order.live for queue in self)
 
     def get(self, name: str) -> UnitQueue:
@@ -38,7 +39,7 @@ class UnitQueues:
         return self._by_name.get(name) or self._make(name, self._configs.get(name, self._other))
 
     def settle(self, config: DispatcherConfig, turns: QueueTurns) -> list[Unit]:
-        """Take over other settings; returns failed heads that are to be tried again."""
+        """Apply other settings; returns failed heads that must be retried."""
         self._configs = {each.name: each for each in config.queues}
         self.turns = turns
         heads: list[Unit] = []
@@ -52,47 +53,47 @@ class UnitQueues:
         return heads
 
     def push(self, unit: Unit) -> None:
-        """Put a unit into its queue, at its place."""
+        """Add a unit to its queue."""
         queue = self.get(unit.queue)
         queue.order.push(unit)
         self.turns.enlist(queue)
 
     def extend(self, name: str, units: list[Unit]) -> None:
-        """Put many units into one queue."""
+        """Add many units to one queue."""
         queue = self.get(name)
         queue.order.extend(units)
         self.turns.enlist(queue)
 
     def changed(self, unit: Unit) -> None:
-        """A unit in its queue wants something else now and keeps its rank."""
+        """Update a queued unit whose demand or run time has changed; its rank stays."""
         queue = self.get(unit.queue)
         queue.order.changed(unit)
         self.turns.enlist(queue)
 
     def is_behind_blocked_head(self, unit: Unit) -> bool:
-        """Whether a unit waits behind a failed head: the room it was woken for may serve others."""
+        """Whether a unit is behind a failed head: other units may use the freed capacity."""
         return any(unit.rank > head.rank for head in self.get(unit.queue).blockers)
 
     def retry_backfill(self) -> None:
-        """Something may fit that did not: look again for what may pass blocked heads."""
+        """Search again for backfill, after capacity may have been freed."""
         for queue in self._backfilling:
             self.turns.enlist(queue)
 
     def block(self, unit: Unit) -> None:
-        """A unit failed: in a blocking queue nothing passes it."""
+        """Record a failed unit: in a blocking queue no unit passes it."""
         queue = self.get(unit.queue)
         if queue.blocking:
             queue.blockers.add(unit)
 
     def unblock(self, unit: Unit) -> None:
-        """A failed unit is tried again, or will never be."""
+        """Remove a failed unit that is retried or gone."""
         queue = self.get(unit.queue)
         if queue.blockers and unit in queue.blockers:
             queue.blockers.remove(unit)
             self.turns.enlist(queue)
 
     def unit_returned(self, unit: Unit) -> None:
-        """A unit is at its shard no longer."""
+        """Record that a unit is no longer at its shard."""
         if self.any_blocking:
             queue = self.get(unit.queue)
             if queue.blocking:

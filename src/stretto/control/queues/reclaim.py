@@ -1,33 +1,32 @@
-"""Reclaim: who leaves so that a queue gets back what it is guaranteed.
+"""Reclaim: the pods to evict so that a queue gets its guarantee back.
 
-A unit may have others leave while its queue stays within its guarantee with it; and so outside of
-its parent only while that does, too. Whoever leaves is in a queue that holds more than its own
-guarantee, and in none, at any level, that would be pushed under its guarantee: not in the resource
-that is asked, and not in any other that the pod takes. Members of a gang leave one by one down to
-its minimum, and then all together.
+A unit may reclaim while its queue, including the unit, stays within its guarantee; outside its
+parent only while the parent does too. Victims are in queues above their guarantee, and no eviction
+takes any queue, at any level, below its guarantee in any resource. A gang loses single pods down
+to its minimum, and then all remaining pods together.
 
-Two things can be in the way: a limit above, under which others have borrowed, or that no node has
-room. The one is a sum; for the other nodes are compared by what would have to leave there. In both
-whoever turns out not to be needed stays. A pure decision: nothing changes here.
+Two obstacles are possible: a limit of an ancestor under which siblings have borrowed (a sum), or
+no node with enough capacity (nodes are compared by the victims they need). In both cases pods that
+turn out not to be needed are spared. This is a pure decision; no state changes.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple, Protocol
 
-from stretto.control.queues.tree import QueueBranch, QueueTree
 from stretto.state.queries.pool import Amounts
+from stretto.state.queues.shares import dominant
+from stretto.state.queues.tree import QueueBranch, QueueTree
 from stretto.state.rows.resources import PODS
-from stretto.state.rows.shares import dominant
 
 MOST_PODS: Final = 4096
-"""Pods looked at for one decision: those of the queues that have borrowed most."""
+"""Maximum number of candidate pods per decision, from the queues that borrow most."""
 CLOSE_LOOKS: Final = 64
-"""Nodes compared pod by pod; more would find a victim of little less worth."""
+"""Maximum number of nodes compared in detail; more would improve the choice little."""
 
 
 class ReclaimablePod(NamedTuple):
-    """A pod on a node that may be asked to leave."""
+    """A running pod that may be evicted."""
 
     #: Its row.
     row: int
@@ -37,7 +36,7 @@ class ReclaimablePod(NamedTuple):
     queue: str
     #: Its unit.
     unit: str
-    #: What it takes.
+    #: Its requests.
     amounts: Amounts
     #: Its priority.
     priority: int
@@ -46,80 +45,80 @@ class ReclaimablePod(NamedTuple):
 
 
 class RunningGang(NamedTuple):
-    """A gang on nodes."""
+    """A gang with running pods."""
 
-    #: As few pods may be left, unless none is.
+    #: Minimum number of running pods, unless none remains.
     least: int
-    #: Those on nodes, those that may not be asked among them.
+    #: Rows on nodes, including pods that may not be evicted.
     rows: frozenset[int]
-    #: None of it is on the way to a node, so that all of it can leave together.
+    #: No pod of it is in flight to a node, so the whole gang can be evicted.
     settled: bool = True
 
 
 class ReclaimRequest(NamedTuple):
-    """What waits."""
+    """A pending demand."""
 
     #: Its queue.
     queue: str
     #: Key of its unit.
     unit: str
-    #: Classes of the pods that find no place and must.
+    #: Classes of the required pods that fit no node.
     classes: tuple[int, ...]
-    #: What all pods that must start take together.
+    #: Sum of the requests of all required pods.
     amounts: Amounts
 
 
 class ReclaimFacts(Protocol):
-    """What must be known of pods and nodes."""
+    """Facts about pods and nodes."""
 
     def running(self, queue: str) -> Iterable[ReclaimablePod]:
-        """Pods of a queue's own units that may be asked to leave."""
+        """Pods of a queue's own units that may be evicted."""
 
     def team(self, unit: str) -> RunningGang | None:
-        """The gang of a unit; ``None`` where its pods are useful one by one."""
+        """The gang of a unit; ``None`` if its pods are independent."""
 
     def pending(self) -> Iterable[tuple[str, Amounts, int]]:
-        """(queue, amounts, sign): what is to come to queues, and what is to leave them, already."""
+        """(queue, amounts, sign) of claims (+1) and evictions (-1) that are under way."""
 
     def fits(self, slot: int, classes: Sequence[int], going: Iterable[int]) -> bool:
-        """Whether pods of these classes fit a slot once these rows have gone."""
+        """Whether pods of these classes fit a slot after eviction of these rows."""
 
 
 def choose_victims(
     tree: QueueTree, asked: ReclaimRequest, ground: ReclaimFacts
 ) -> tuple[ReclaimablePod, ...]:
-    """Who is to leave so that what is asked can start; empty when nobody is, or nothing helps."""
+    """The pods to evict so that the demand can start; empty if no eviction helps."""
     books = _QueueBalances(tree, ground.pending())
     path = _guaranteed_ancestors(tree.leaf(asked.queue), asked.amounts, books)
     if not path:
         return ()
     short = _shortfall(tree.leaf(asked.queue), asked, books)
     if any(branch not in path[1:] for branch in short):
-        return ()  # a limit from above the reach of its guarantee is in the way
+        return ()  # a limit outside the reach of its guarantee refuses it
     search = _ReclaimSearch(tree, asked, ground, books)
     search.gather(path)
     return search.within_limits(short) if short else search.on_nodes()
 
 
 class _QueueBalances:
-    """What queues hold, with what is on its way to them and from them."""
+    """Usage of queues, including claims and evictions that are under way."""
 
     def __init__(self, tree: QueueTree, pending: Iterable[tuple[str, Amounts, int]]) -> None:
         self._tree = tree
-        #: What is added to what a queue in the tree holds, by column.
+        #: Change of the usage by queue and column.
         self.moved: dict[QueueBranch, dict[int, int]] = {}
         for queue, amounts, sign in pending:
             self.move(queue, amounts, sign)
 
     def move(self, queue: str, amounts: Amounts, sign: int) -> None:
-        """So much comes to a queue, or leaves it."""
+        """Add (+1) or remove (-1) amounts of a queue."""
         for branch in self._tree.leaf(queue).path:
             moved = self.moved.setdefault(branch, {})
             for column, amount in amounts:
                 moved[column] = moved.get(column, 0) + sign * amount
 
     def used(self, branch: QueueBranch, column: int) -> int:
-        """How much a queue will hold then."""
+        """Usage of a queue after these changes."""
         moved = self.moved.get(branch)
         return branch.used.get(column, 0) + (moved.get(column, 0) if moved is not None else 0)
 
@@ -127,7 +126,7 @@ class _QueueBalances:
 def _guaranteed_ancestors(
     leaf: QueueBranch, amounts: Amounts, books: _QueueBalances
 ) -> list[QueueBranch]:
-    """The queue that asks and those above it, as far as its guarantees reach; empty for none."""
+    """The queue and its ancestors as far as guarantees cover the demand; empty for none."""
     path = [leaf]
     for branch in leaf.path:
         guarantee = branch.guarantee
@@ -142,7 +141,7 @@ def _guaranteed_ancestors(
 def _shortfall(
     leaf: QueueBranch, asked: ReclaimRequest, books: _QueueBalances
 ) -> dict[QueueBranch, dict[int, int]]:
-    """By how much limits are in the way, by queue and column."""
+    """Amounts by which the demand exceeds limits, by queue and column."""
     found: dict[QueueBranch, dict[int, int]] = {}
     for branch in leaf.path:
         lacks = {}
@@ -156,7 +155,7 @@ def _shortfall(
 
 
 class _ReclaimSearch:
-    """One decision."""
+    """State of one decision."""
 
     def __init__(
         self, tree: QueueTree, asked: ReclaimRequest, ground: ReclaimFacts, books: _QueueBalances
@@ -167,26 +166,26 @@ class _ReclaimSearch:
         self._facts = ground
         named = tree.leaf(asked.queue).guarantee
         self._columns = frozenset(c for c, _ in asked.amounts if c != PODS or c in named)
-        #: Whom one may take, the best to take first.
+        #: Candidates, the cheapest first.
         self._line: list[ReclaimablePod] = []
         self._by_unit: dict[str, list[ReclaimablePod]] = {}
-        #: Rows that are taken.
+        #: Chosen rows.
         self._taken: dict[int, ReclaimablePod] = {}
-        #: What they free, by queue in the tree.
+        #: Amounts that they free, by queue.
         self._freed: dict[QueueBranch, dict[int, int]] = {}
 
-    # ------------------------------------------------------------ whom one may take
+    # ------------------------------------------------------------ candidates
 
     def gather(self, path: Sequence[QueueBranch]) -> None:
-        """Pods of queues beside the path that hold more than they are guaranteed."""
-        lenders = [
+        """Collect pods of queues outside the path that are above their guarantee."""
+        borrowers = [
             (-self._borrowed_share(leaf), leaf.number, leaf)
             for child, branch in pairwise(path)
             for other in (*branch.children, *([branch.own] if branch.own else ()))
             if other is not child
-            for leaf in self._lending_queues(other)
+            for leaf in self._borrowing_queues(other)
         ]
-        for _, _, leaf in sorted(lenders, key=lambda each: each[:2]):
+        for _, _, leaf in sorted(borrowers, key=lambda each: each[:2]):
             mine = [each for each in self._facts.running(leaf.name) if self._helps(each)]
             self._line += sorted(mine, key=_eviction_order)
             if len(self._line) >= MOST_PODS:
@@ -194,8 +193,8 @@ class _ReclaimSearch:
         for each in self._line:
             self._by_unit.setdefault(each.unit, []).append(each)
 
-    def _lending_queues(self, top: QueueBranch) -> Iterator[QueueBranch]:
-        """Queues at or below one that could give something of what is asked."""
+    def _borrowing_queues(self, top: QueueBranch) -> Iterator[QueueBranch]:
+        """Leaf queues of a subtree that borrow a demanded resource."""
         stack = [top]
         while stack:
             branch = stack.pop()
@@ -210,7 +209,7 @@ class _ReclaimSearch:
                 yield branch
 
     def _borrowed_share(self, leaf: QueueBranch) -> float:
-        """How much a queue has borrowed, for its weight: the share of what it has too much."""
+        """Dominant share of the borrowed amounts of a queue, divided by its weight."""
         guarantee = leaf.guarantee
         over = ((c, n - guarantee.get(c, 0)) for c, n in leaf.used.items() if c in self._columns)
         whole = self._tree.root.used
@@ -219,17 +218,17 @@ class _ReclaimSearch:
     def _helps(self, running: ReclaimablePod) -> bool:
         return any(column in self._columns for column, _ in running.amounts)
 
-    # ------------------------------------------------------------ taking
+    # ------------------------------------------------------------ selection
 
-    def _take(self, running: ReclaimablePod) -> list[ReclaimablePod]:
-        """Take a pod, with the rest of its gang where that falls; empty where one may not."""
+    def _choose(self, running: ReclaimablePod) -> list[ReclaimablePod]:
+        """Choose a pod, with the rest of its gang if that breaks; empty if not allowed."""
         if running.row in self._taken:
             return []
         going = self._evicted_with(running)
         taken: list[ReclaimablePod] = []
         for each in going:
             if not self._may_go(each):
-                self._give_back(taken)
+                self._unchoose(taken)
                 return []
             self._count(each, 1)
             self._taken[each.row] = each
@@ -237,7 +236,7 @@ class _ReclaimSearch:
         return taken
 
     def _evicted_with(self, running: ReclaimablePod) -> list[ReclaimablePod]:
-        """Who goes when one goes: it alone, or what is left of its gang."""
+        """The pods evicted with a pod: only itself, or the rest of its gang."""
         team = self._facts.team(running.unit)
         if team is None or team.least <= 1:
             return [running]
@@ -248,7 +247,7 @@ class _ReclaimSearch:
         return rest if team.settled and len(rest) == len(left) else []
 
     def _may_go(self, running: ReclaimablePod) -> bool:
-        """Whether no queue falls under its guarantee without a pod."""
+        """Whether no queue falls below its guarantee without a pod."""
         for branch in self._tree.leaf(running.queue).path:
             if branch.parent is None:
                 return True
@@ -262,7 +261,7 @@ class _ReclaimSearch:
         return True
 
     def _is_own(self, branch: QueueBranch) -> bool:
-        """Whether a queue is above the one that asks: what leaves there comes back to it."""
+        """Whether a queue is an ancestor of the demanding queue, which gets the capacity back."""
         return branch in self._tree.leaf(self._asked.queue).path
 
     def _count(self, running: ReclaimablePod, sign: int) -> None:
@@ -271,24 +270,24 @@ class _ReclaimSearch:
             for column, amount in running.amounts:
                 freed[column] = freed.get(column, 0) + sign * amount
 
-    def _give_back(self, rows: Iterable[ReclaimablePod]) -> None:
+    def _unchoose(self, rows: Iterable[ReclaimablePod]) -> None:
         for each in rows:
             self._count(each, -1)
             del self._taken[each.row]
 
-    # ------------------------------------------------------------ a limit is in the way
+    # ------------------------------------------------------------ limits
 
     def within_limits(
         self, short: Mapping[QueueBranch, Mapping[int, int]]
     ) -> tuple[ReclaimablePod, ...]:
-        """Take what others have borrowed under the limits, until what is asked may start."""
+        """Choose pods that borrow under the limits until the demand may start."""
         parts: list[list[ReclaimablePod]] = []
         for branch, lacks in short.items():
             for each in self._line:
                 if self._covers(branch, lacks):
                     break
                 if self._is_below(each, branch):
-                    parts.append(self._take(each))
+                    parts.append(self._choose(each))
             if not self._covers(branch, lacks):
                 return ()
         for part in reversed(parts):
@@ -303,9 +302,9 @@ class _ReclaimSearch:
         return any(branch is top for branch in self._tree.leaf(running.queue).path)
 
     def _spare(self, part: list[ReclaimablePod], is_enough: Callable[[], bool]) -> None:
-        """Let those stay that are not needed: a whole part, as it was taken."""
+        """Spare a part, as a whole, if it is not needed."""
         if part and all(each.row in self._taken for each in part):
-            self._give_back(part)
+            self._unchoose(part)
             if is_enough() and self._is_whole(part[0].unit):
                 part.clear()
                 return
@@ -314,17 +313,17 @@ class _ReclaimSearch:
                 self._taken[each.row] = each
 
     def _is_whole(self, unit: str) -> bool:
-        """Whether a gang keeps its minimum, or nobody of it stays."""
+        """Whether a gang keeps its minimum or loses all its pods."""
         team = self._facts.team(unit)
         if team is None:
             return True
         left = len(team.rows - self._taken.keys())
         return not left or left == len(team.rows) or left >= team.least
 
-    # ------------------------------------------------------------ no node has room
+    # ------------------------------------------------------------ nodes
 
     def on_nodes(self) -> tuple[ReclaimablePod, ...]:
-        """Take whoever must leave the nodes where that costs least, pod by pod of what is asked."""
+        """Choose victims on the cheapest nodes, for one demanded pod after another."""
         here: dict[int, list[ReclaimablePod]] = {}
         for each in self._line:
             here.setdefault(each.slot, []).append(each)
@@ -339,21 +338,21 @@ class _ReclaimSearch:
     def _cheapest(
         self, class_id: int, here: Mapping[int, list[ReclaimablePod]], placed: dict[int, list[int]]
     ) -> int | None:
-        """Make room for one pod on the node where it costs least; its slot."""
+        """Choose victims for one pod on the cheapest node; returns its slot."""
         best: tuple[tuple[int, int, int, float], int, list[list[ReclaimablePod]]] | None = None
         looks = 0
         for slot, running in here.items():
             there = placed.get(slot)
             if there is None:
                 there = placed[slot] = self._fit_now(slot, class_id)
-            parts = self._make_room(slot, [*there, class_id], running)
+            parts = self._free_capacity(slot, [*there, class_id], running)
             if parts is None:
                 continue
             cost = self._cost(parts)
             if best is None or cost < best[0]:
                 best = cost, slot, parts
             for part in parts:
-                self._give_back(part)
+                self._unchoose(part)
             looks += 1
             if looks >= CLOSE_LOOKS or not cost[2]:
                 break
@@ -366,7 +365,7 @@ class _ReclaimSearch:
         return best[1]
 
     def _fit_now(self, slot: int, class_id: int) -> list[int]:
-        """Pods that fit there anyway: their room is counted on already."""
+        """Demanded pods that fit a slot without eviction; their capacity is already in use."""
         there: list[int] = []
         while len(there) < len(self._asked.classes):
             if not self._facts.fits(slot, [*there, class_id], ()):
@@ -374,19 +373,19 @@ class _ReclaimSearch:
             there.append(class_id)
         return there
 
-    def _make_room(
+    def _free_capacity(
         self, slot: int, classes: Sequence[int], running: Iterable[ReclaimablePod]
     ) -> list[list[ReclaimablePod]] | None:
-        """Take pods there until these fit; ``None``, and nothing taken, where that is in vain."""
+        """Choose pods on a slot until these classes fit; ``None`` if that is impossible."""
         parts: list[list[ReclaimablePod]] = []
         line = iter(running)
         while not self._fits(slot, classes):
             each = next(line, None)
             if each is None:
                 for part in parts:
-                    self._give_back(part)
+                    self._unchoose(part)
                 return None
-            part = self._take(each)
+            part = self._choose(each)
             if part:
                 parts.append(part)
         for part in reversed(parts):
@@ -398,7 +397,7 @@ class _ReclaimSearch:
         return self._facts.fits(slot, classes, going)
 
     def _cost(self, parts: Iterable[list[ReclaimablePod]]) -> tuple[int, int, int, float]:
-        """Highest priority, gangs that fall, pods, and how long the longest has run."""
+        """(highest priority, broken gangs, pods, longest run time) of victims."""
         rows = [each for part in parts for each in part]
         fallen = sum(len(part) > 1 for part in parts)
         priority = max((each.priority for each in rows), default=-(1 << 31))
@@ -406,5 +405,5 @@ class _ReclaimSearch:
 
 
 def _eviction_order(running: ReclaimablePod) -> tuple[int, float, int]:
-    """Who is taken first: the lowest priority, then who has run the shortest time."""
+    """Candidates by lowest priority, then by shortest run time."""
     return running.priority, -running.start, running.row

@@ -1,7 +1,7 @@
-"""Turns: which queue is next when several have something to send.
+"""Turns: which queue is next when several queues have units to send.
 
-The turn goes to whoever has been served least for its weight, or to whoever holds least
-(``fairness``). A small interface, so that further ways come as further classes.
+The next queue is the one with the least service for its weight (here), or with the smallest usage
+(``fairness``).
 """
 
 import heapq
@@ -12,46 +12,46 @@ from stretto.control.queues.queue import UnitQueue
 
 
 class QueueTurns(ABC):
-    """Which queue is next: the plug-in point for fairness between queues."""
+    """Interface of the choice between queues."""
 
-    #: Whether a blocking queue gives way after each unit; else it sends a window of them.
+    #: Whether a blocking queue yields after each unit; else it sends a window of units.
     one_by_one: ClassVar[bool] = False
 
     def begin(self) -> None:
-        """A round of handing out begins; most turns need not know."""
+        """Start a round of dispatch."""
         return
 
     @abstractmethod
     def enlist(self, queue: UnitQueue) -> None:
-        """A queue has something to send again, or what it may send has changed."""
+        """List a queue that has units to send, or whose units have changed."""
 
     @abstractmethod
     def pick(self) -> UnitQueue | None:
-        """The queue whose turn it is; ``None`` when no queue may send."""
+        """The next queue; ``None`` when no queue may send."""
 
     @abstractmethod
     def charge(self, queue: UnitQueue, pods: int) -> None:
-        """The queue has just sent so many pods."""
+        """Record that a queue has sent so many pods."""
 
     @property
     @abstractmethod
     def is_alone(self) -> bool:
-        """Whether no other queue waits for its turn."""
+        """Whether no other queue is listed."""
 
 
 class WeightedTurns(QueueTurns):
-    """Round robin by weight: the queue that was served least for its weight is next.
+    """Weighted round robin: the queue with the least service for its weight is next.
 
-    A queue that was idle joins at the present time of the others: idleness earns no credit.
+    An idle queue rejoins at the current virtual time of the others: idleness earns no credit.
     """
 
     def __init__(self) -> None:
-        """Start with no queue waiting."""
+        """Start without listed queues."""
         self._heap: list[tuple[float, int, UnitQueue]] = []
         self._time = 0.0
 
     def enlist(self, queue: UnitQueue) -> None:
-        """Let a queue wait for its turn."""
+        """List a queue for a turn."""
         queue.searched = False
         if not queue.listed:
             queue.listed = True
@@ -60,7 +60,7 @@ class WeightedTurns(QueueTurns):
             heapq.heappush(self._heap, (queue.served, queue.number, queue))
 
     def pick(self) -> UnitQueue | None:
-        """The least served queue; queues that cannot send stop waiting."""
+        """The queue with the least service; queues that cannot send are removed."""
         heap = self._heap
         while heap:
             served, _, queue = heap[0]
@@ -72,7 +72,7 @@ class WeightedTurns(QueueTurns):
         return None
 
     def charge(self, queue: UnitQueue, pods: int) -> None:
-        """Move the queue that was picked back in the line."""
+        """Increase the service of the picked queue and reorder."""
         queue.served += pods / queue.weight
         if self._heap[0][2] is queue:
             heapq.heapreplace(self._heap, (queue.served, queue.number, queue))
@@ -82,5 +82,5 @@ class WeightedTurns(QueueTurns):
 
     @property
     def is_alone(self) -> bool:
-        """Whether at most one queue waits."""
+        """Whether at most one queue is listed."""
         return len(self._heap) <= 1

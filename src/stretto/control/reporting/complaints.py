@@ -8,31 +8,17 @@ condition besides; of pods that can, the ``reporter`` tells.
 
 from typing import Final
 
-from stretto.api.wire.kinds import (
-    CUSTOM_NODE_RESOURCE,
-    EVENT,
-    MOVEMENT,
-    NM_NODE,
-    NODE,
-    POD,
-    POD_GROUP,
-    PRIORITY_CLASS,
-    QUEUE,
-    RESERVATION,
-    Kind,
+from stretto.api.kinds.table import TABLE
+from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE, EVENT, NODE, POD, POD_GROUP
+from stretto.control.reporting.wording import (
+    NOT_VALID,
+    PodReport,
+    complaint_event,
+    condition_patch,
 )
-from stretto.control.reporting.wording import NOT_VALID, PodReport, complaint_event, condition_patch
 from stretto.state.cluster.cluster import Cluster
 from stretto.stores.store import Patch, Record, Store
 
-KINDS: Final[dict[str, Kind]] = {
-    kind.kind.lower(): kind
-    for kind in (
-        NODE, NM_NODE, CUSTOM_NODE_RESOURCE, MOVEMENT, POD, POD_GROUP, PRIORITY_CLASS, QUEUE,
-        RESERVATION,
-    )
-}  # fmt: skip
-"""Kinds by the first word of a note."""
 AT_ONCE: Final = 16
 """Events of one look."""
 
@@ -45,6 +31,7 @@ class ObjectWarnings:
         self._cluster = cluster
         self._store = store
         self._told: dict[str, str] = {}
+        self._kinds = {kind.kind.lower(): kind for kind in TABLE.where(lambda entry: entry.warned)}
 
     def tell(self, wall: float) -> int:
         """Write events about what is new; returns how many. ``wall`` is seconds since the epoch."""
@@ -54,7 +41,7 @@ class ObjectWarnings:
         news = [
             key
             for key, message in abnormal.items()
-            if told.get(key) != message and key.partition(" ")[0] in KINDS
+            if told.get(key) != message and key.partition(" ")[0] in self._kinds
         ]
         bodies, patches = list[bytes](), list[Patch | None]()
         component = min(self._cluster.config.scheduler_names)
@@ -77,9 +64,9 @@ class ObjectWarnings:
         """The object that a note is about, as far as an event needs it; ``None`` if it is gone."""
         word, _, name = key.partition(" ")
         namespace, _, name = name.rpartition("/")
-        if KINDS[word] is POD:
+        if self._kinds[word] is POD:
             return self._store.get(POD, namespace, name)
-        return Record(KINDS[word], namespace, name, self._uid(word, namespace, name), 0, b"")
+        return Record(self._kinds[word], namespace, name, self._uid(word, namespace, name), 0, b"")
 
     def _uid(self, word: str, namespace: str, name: str) -> str:
         """The identity of an object as far as it is known without asking; empty else."""

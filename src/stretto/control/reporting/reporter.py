@@ -9,7 +9,7 @@ is called when the decisions of a step have been taken.
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 from zlib import crc32
 
 import msgspec
@@ -68,6 +68,17 @@ class ReportConfig(msgspec.Struct, frozen=True):
     keep_events: float = 3600.0
 
 
+class ReportSources(NamedTuple):
+    """Where the reporter reads its reasons."""
+
+    #: The answers of all nodes to a class.
+    verdicts: ClassVerdicts
+    #: What preemption adds to the nodes' reasons, by row and clock time.
+    preemption: Callable[[int, float], str] = lambda _row, _now: ""
+    #: Finds pods that a queue limit holds back; ``None`` without queues.
+    held_back: LimitedPods | None = None
+
+
 class Reporter:
     """Writes conditions and events."""
 
@@ -75,7 +86,7 @@ class Reporter:
         self,
         cluster: Cluster,
         units: Units,
-        verdicts: ClassVerdicts,
+        sources: ReportSources,
         store: Store,
         config: ReportConfig,
     ) -> None:
@@ -84,7 +95,7 @@ class Reporter:
         self.counts: Counter[str] = Counter()
         self._cluster = cluster
         self._units = units
-        self._verdicts = verdicts
+        self._verdicts = sources.verdicts
         self._store = store
         self._config = config
         self._component = min(cluster.config.scheduler_names)
@@ -104,10 +115,8 @@ class Reporter:
         self._events: npt.NDArray[np.int32] = np.zeros(0, np.int32)
         #: float64[row]: clock time before which its event is not told again.
         self._event_due: npt.NDArray[np.float64] = np.zeros(0, np.float64)
-        #: What is said of preemption behind the reasons of nodes, by row and clock time.
-        self.preemption: Callable[[int, float], str] = lambda _row, _now: ""
-        #: Finds pods that limits of their queues hold back; ``None`` where nobody looks.
-        self.held_back: LimitedPods | None = None
+        self._preemption = sources.preemption
+        self._held_back = sources.held_back
         self._complaints = ObjectWarnings(cluster, store)
         self._given_up: dict[int, tuple[int, str]] = {}
         self._own_messages: dict[int, tuple[int, str]] = {}
@@ -128,7 +137,7 @@ class Reporter:
 
     def set_back(self, setbacks: Iterable[Setback]) -> None:
         """Pods found no place; where a setback has words for each of them, those are told."""
-        serials, late = self._cluster.pods.serial, self._cluster.objects.late
+        serials, late = self._cluster.pods.serial, self._cluster.objects.wait_timeouts
         for setback in setbacks:
             for row in setback.rows if late else ():
                 late.pop(row, None)
@@ -194,16 +203,16 @@ class Reporter:
 
     def _limited(self, known: npt.NDArray[np.bool_], now: float) -> npt.NDArray[np.int64]:
         """Rows that limits of their queues hold back, or do no longer."""
-        if self.held_back is None:
+        if self._held_back is None:
             return np.zeros(0, np.int64)
         count = len(known)
         wanted = ~known | (self._due[:count] <= now)
-        return self.held_back.rows(wanted, known & self._limited_so_far[:count])
+        return self._held_back.rows(wanted, known & self._limited_so_far[:count])
 
     def _late(self, known: npt.NDArray[np.bool_], now: float) -> npt.NDArray[np.int64]:
         """Rows that have waited for their volumes in vain, and wait out a delay now."""
         pods, rows = self._cluster.pods, list[int]()
-        for row, (serial, _) in self._cluster.objects.late.items():
+        for row, (serial, _) in self._cluster.objects.wait_timeouts.items():
             unit = self._units.of_row(row) if pods.serial[row] == serial else None
             delayed = unit is not None and unit.state is UnitState.BACKOFF
             if delayed and (not known[row] or self._due[row] <= now):
@@ -282,17 +291,19 @@ class Reporter:
         if unit is not None and unit.state is UnitState.FORMING:
             return PodReport(False, UNSCHEDULABLE, incomplete_reason(unit))
         if state is PodState.PENDING and unit is not None and unit.state is UnitState.QUEUED:
-            held = self.held_back.words(row) if self.held_back is not None else ""
+            held = self._held_back.words(row) if self._held_back is not None else ""
             turn = f"waits for its turn in queue {unit.queue}"
             return PodReport(False, QUEUE_LIMIT if held else QUEUED, held or turn)
-        serial, message = self._cluster.objects.late.get(row, self._own_messages.get(row, (0, "")))
+        serial, message = self._cluster.objects.wait_timeouts.get(
+            row, self._own_messages.get(row, (0, ""))
+        )
         if message and serial == pods.serial[row]:
             return PodReport(False, UNSCHEDULABLE, message)
         said = self._verdicts.of(int(pods.class_id[row]), now, at_any_cost=at_any_cost)
         if said is None:
             return None
         if not said.available:
-            return PodReport(False, UNSCHEDULABLE, said.message + self.preemption(row, now))
+            return PodReport(False, UNSCHEDULABLE, said.message + self._preemption(row, now))
         if unit is not None and unit.still_needed > 1:
             return PodReport(
                 False, UNSCHEDULABLE, short_gang_reason(unit, said.available, said.total)

@@ -75,17 +75,25 @@ class StatusWriter:
     """Writes what became of Queues and PodGroups."""
 
     def __init__(
-        self, cluster: Cluster, units: Units, dispatcher: Dispatcher, store: Store
+        self,
+        cluster: Cluster,
+        units: Units,
+        dispatcher: Dispatcher,
+        store: Store,
+        unanswered_rows: Callable[[], AbstractSet[int]] = frozenset,
     ) -> None:
-        """Start with nothing told."""
+        """Start with no status written.
+
+        ``unanswered_rows`` gives the rows of claims whose binds have no answer yet; the statuses of
+        their groups wait.
+        """
         #: What was written or could not be, by kind and outcome.
         self.counts: Counter[str] = Counter()
         self._cluster = cluster
         self._units = units
         self._dispatcher = dispatcher
         self._store = store
-        #: Rows of claims whose binds have not been answered: of their groups nothing is said yet.
-        self.unanswered_rows: Callable[[], AbstractSet[int]] = frozenset
+        self._unanswered_rows = unanswered_rows
         #: What was said last of each object, by uid.
         self._told: dict[str, dict[str, Any]] = {}
         #: Of those that were refused: clock time before which nothing is told, and the pause.
@@ -184,7 +192,7 @@ class StatusWriter:
 
     def _groups(self, now: float, stamp: str) -> Iterator[tuple[Kind, Patch, dict[str, Any]]]:
         """PodGroups of which there is something new to say."""
-        still_open = self.unanswered_rows()
+        still_open = self._unanswered_rows()
         for key, group in self._cluster.groups.items():
             unit = self._units.by_identity.get(group_unit(key))
             if unit is not None and not still_open.isdisjoint(unit.bound):

@@ -9,7 +9,7 @@ by a claim or by a setback.
 from bisect import bisect_left
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from itertools import accumulate
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -34,19 +34,43 @@ CuresOf = Callable[[int], Cure]
 """Class id to the events that may turn its "no" into a "yes"."""
 
 
+class LoopId(NamedTuple):
+    """Which loop of which shard."""
+
+    #: Number of the shard.
+    shard: int
+    #: The sub-cluster; empty for the loop over every node.
+    sub_cluster: str = ""
+
+
 class SchedulingLoop:
     """One scheduling loop: inbox in, plans out."""
 
-    def __init__(self, number: int, runtime: Placer, pods: Pods, cures_of: CuresOf) -> None:
-        """A loop that places pods of the cluster's rows by a runtime."""
+    def __init__(
+        self,
+        identity: LoopId,
+        runtime: Placer,
+        pods: Pods,
+        cures_of: CuresOf,
+        preempting: ShardPreemption | None = None,
+    ) -> None:
+        """A loop that places pods of the cluster's rows by a runtime.
+
+        Args:
+            identity: its shard and its sub-cluster.
+            runtime: its engine, with a snapshot of its own.
+            pods: the cluster's pods.
+            cures_of: class id to the events that may let its pods fit.
+            preempting: finds victims for pods that fit nowhere; ``None`` without preemption.
+        """
         #: Number of its shard.
-        self.number = number
-        #: Whose units it places; empty for the loop that sees everything.
-        self.sub_cluster = ""
+        self.number = identity.shard
+        #: The sub-cluster whose units it places; empty for the loop over every node.
+        self.sub_cluster = identity.sub_cluster
         #: Its engine and snapshot.
         self.runtime = runtime
-        #: Helps what fits nowhere, by others' leaving; ``None`` where nobody may be asked.
-        self.preempting: ShardPreemption | None = None
+        #: Finds victims for pods that fit nowhere; ``None`` without preemption.
+        self.preempting = preempting
         self._pods = pods
         self._cures_of = cures_of
         self._inbox: list[Dispatch] = []

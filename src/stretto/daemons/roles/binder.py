@@ -23,13 +23,13 @@ from stretto.api.types.handover_annotations import (
 )
 from stretto.api.wire.kinds import POD, POD_GROUP, Kind
 from stretto.base.clock import Clock
-from stretto.control.scheduler.loop import SchedulingLoop
+from stretto.control.scheduler.loop import LoopId, SchedulingLoop
 from stretto.control.scheduler.preemption import ShardPreemption
-from stretto.control.scheduler.shard import Shard
 from stretto.daemons.roles.decided_engine import DecidedEngine, NamedVictimFinder
 from stretto.daemons.roles.delays import backoff_after
 from stretto.daemons.roles.store_view import SCALE, StoreView, UnboundPod
-from stretto.plane import Plane, PlaneConfig, Step
+from stretto.plane.config import PlaneConfig, Step
+from stretto.plane.plane import STEP, Plane, Stage, StepWork, Wiring
 from stretto.state.rows.lifecycle import UnitState
 from stretto.state.work.units import SetbackReason
 from stretto.stores.store import (
@@ -56,16 +56,24 @@ _LATER: Final = Reply(
 )
 
 
+GroupAnnotations = Callable[[str], tuple[str, dict[str, str]] | None]
+"""``namespace/name`` of a PodGroup to its uid and annotations; ``None`` where it needs no lock."""
+
+
 class BinderView(StoreView):
     """Pods with a decision want a node; the others are no business of the binder's."""
 
     keeps_queues = False
 
-    def __init__(self, inner: Store, names: frozenset[str], clock: Clock) -> None:
-        """See the pods that ask for one of these scheduler names."""
+    def __init__(
+        self, inner: Store, names: frozenset[str], clock: Clock, annotations_of: GroupAnnotations
+    ) -> None:
+        """See the pods that ask for one of these scheduler names.
+
+        ``annotations_of`` gives uid and annotations of a PodGroup that must be locked.
+        """
         super().__init__(inner, names, clock)
-        #: Tells the annotations of a PodGroup by ``namespace/name``; ``None`` where it needs none.
-        self.notes_of: Callable[[str], tuple[str, dict[str, str]] | None] = lambda _key: None
+        self._annotations_of = annotations_of
         #: Clock times since which pods of gangs have been decided, by uid.
         self.gangs: dict[str, float] = {}
         self._locked: set[str] = set()
@@ -131,7 +139,7 @@ class BinderView(StoreView):
 
     def _lock(self, key: str) -> Reply | None:
         """Lock a group; ``None`` where that is done, else why its pods are not bound now."""
-        found = self.notes_of(key)
+        found = self._annotations_of(key)
         if found is None or found[0] in self._locked:
             return None
         uid, notes = found
@@ -155,50 +163,44 @@ def _timed_out(record: Record) -> bool:
         return False  # what cannot be read was not given up by anybody
 
 
-class BinderPlane(Plane):
-    """The part of a plane that the binder runs."""
+class BinderRole:
+    """The binder's plane: it reads the shards' decisions, checks them and binds."""
 
     def __init__(self, config: PlaneConfig, store: Store, clock: Clock) -> None:
-        """Nothing is read before the first step."""
+        """Build the plane; the store is not read before its first step."""
         names = config.cluster.scheduler_names.union(config.profile.scheduler_names)
         #: The store as the binder sees it.
-        self.view = BinderView(store, names, clock)
+        self.view = BinderView(store, names, clock, self._notes_of)
         #: What was written back, by outcome.
         self.counts: Counter[str] = Counter()
+        self._give_up_at = float("-inf")
         config = msgspec.structs.replace(config, shards=1, partition=False, report=None)
-        super().__init__(config, self.view, clock)
-        self.view.notes_of = self._notes_of
-        self.rescheduler.run(None, lambda: self.evictor, clock)  # the controller moves pods
-        self.relief.run(None, clock.monotonic())
-        self.observers.append(self._answer)
-        self._look_at = float("-inf")
+        wiring = Wiring(
+            parts=frozenset(),
+            stages=(*STEP, Stage("give-up", self._give_up)),
+            make_loop=self._loop,
+            timers=(self.view.next_due, self._next_due),
+        )
+        #: The part of the scheduler that the binder runs.
+        self.plane = Plane(config, self.view, clock, wiring=wiring)
+        self.plane.observers.append(self._answer)
 
-    def step(self) -> bool:
-        """Pass one batch along the way, and let go of what has waited too long."""
-        moved = super().step()
-        return self._let_go(self.clock.monotonic()) > 0 or moved
+    def _next_due(self) -> float:
+        return self._give_up_at if self.view.gangs else float("inf")
 
-    def next_due(self) -> float:
-        """Clock time at which there is something to do although no event comes."""
-        look = self._look_at if self.view.gangs else float("inf")
-        return min(super().next_due(), self.view.next_due(), look)
-
-    def _new_shard(self, number: int) -> Shard:
-        """A shard of one loop: where pods go was decided, whatever their sub-cluster."""
-        return Shard(number, lambda each: self._new_loop(number, each), None, self.clock)
-
-    def _new_loop(self, number: int, sub_cluster: str) -> SchedulingLoop:
+    def _loop(self, plane: Plane, number: int, sub_cluster: str) -> SchedulingLoop:
+        """A loop that reads decisions instead of making them, whatever the sub-cluster."""
         del sub_cluster
-        decided = DecidedEngine(self.cluster, self.view, self.engine.is_eligible)
-        decided.volumes = self.binder.volumes.late
-        loop = SchedulingLoop(number, decided, self.cluster.pods, self.engine.cures_of)
-        finder = NamedVictimFinder(self.config.profile.preemption, decided, self.cluster)
-        loop.preempting = ShardPreemption(self.cluster, self.units, finder, self.clock)
-        return loop
+        volumes = plane.binder.volumes.late
+        engine = DecidedEngine(plane.cluster, self.view, plane.engine.is_eligible, volumes)
+        finder = NamedVictimFinder(plane.config.profile.preemption, engine, plane.cluster)
+        preempting = ShardPreemption(plane.cluster, plane.units, finder, plane.clock)
+        cures_of = plane.engine.cures_of
+        return SchedulingLoop(LoopId(number), engine, plane.cluster.pods, cures_of, preempting)
 
     def _notes_of(self, key: str) -> tuple[str, dict[str, str]] | None:
         """Uid and annotations of a group of several; ``None`` for one that needs no lock."""
-        group = self.cluster.groups.get(key)
+        group = self.plane.cluster.groups.get(key)
         if group is None or group.spec.min_member < 2:
             return None
         return group.metadata.uid, dict(group.metadata.annotations)
@@ -218,30 +220,31 @@ class BinderPlane(Plane):
         for failure in step.failed:
             rows.extend(failure.rows)
         for row in rows:
-            self.view.forget_binding(self.cluster.pods.uid[row])
+            self.view.forget_binding(self.plane.cluster.pods.uid[row])
         self._reject(dict.fromkeys(rows))
 
-    def _let_go(self, now: float) -> int:
-        """Decisions about gangs that were given up, or of which the rest does not come, go back.
+    def _give_up(self, plane: Plane, work: StepWork) -> None:
+        """Return decisions about gangs that failed or whose remaining pods do not arrive.
 
-        They would hold room for nobody. Returns how many there are.
+        Such decisions would hold capacity that no gang uses.
         """
-        if now < self._look_at or not self.view.gangs:
-            return 0
-        self._look_at, rows = now + LOOK_EVERY, list[int]()
+        now = work.now
+        if now < self._give_up_at or not self.view.gangs:
+            return
+        self._give_up_at, rows = now + LOOK_EVERY, list[int]()
         for uid, since in self.view.gangs.items():
-            row = self.cluster.pods.row(uid)
-            unit = self.units.of_row(row) if row is not None else None
+            row = self.plane.cluster.pods.row(uid)
+            unit = self.plane.units.of_row(row) if row is not None else None
             if row is None or unit is None:
                 continue
             is_late = now - since >= PATIENCE
             if unit.state is UnitState.FAILED or (is_late and unit.state is UnitState.FORMING):
                 rows.append(row)
-        return self._reject(rows)
+        work.note(moved=self._reject(rows) > 0)
 
     def _reject(self, rows: Iterable[int]) -> int:
         """Decisions that do not hold go back to whoever made them; returns how many."""
-        pods, view = self.cluster.pods, self.view
+        pods, view = self.plane.cluster.pods, self.view
         bodies = {}
         for row in rows:
             known = view.known.get(pods.uid[row])
@@ -252,3 +255,8 @@ class BinderPlane(Plane):
             if reply.outcome is WriteOutcome.OK:
                 view.refused(uid)
         return len(bodies)
+
+
+def binder_plane(config: PlaneConfig, store: Store, clock: Clock) -> Plane:
+    """The part of the scheduler that the binder runs."""
+    return BinderRole(config, store, clock).plane

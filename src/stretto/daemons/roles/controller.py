@@ -5,13 +5,16 @@ profile says that pods are moved now and then, it is the one who asks them to le
 where a node gives more than it has.
 """
 
+from typing import Final
+
 import msgspec
 
 from stretto.api.types.handover_annotations import HandoverState
 from stretto.base.clock import Clock
 from stretto.control.reporting.reporter import ReportConfig
 from stretto.daemons.roles.store_view import StoreView
-from stretto.plane import Plane, PlaneConfig
+from stretto.plane.config import PlaneConfig
+from stretto.plane.plane import ALL_PARTS, Part, Plane, Stage, Wiring
 from stretto.stores.store import Store
 
 
@@ -26,33 +29,23 @@ class ControllerView(StoreView):
         return ""
 
 
-class ControllerPlane(Plane):
-    """The part of a plane that the controller runs."""
+STEP: Final = (
+    Stage("answers", Plane.settle_answers),
+    Stage("controllers", Plane.run_controllers),
+    Stage("absorb", Plane.absorb),
+    Stage("timers", Plane.run_timers),
+    Stage("evict", Plane.evict),
+    Stage("observe", Plane.observe),
+    Stage("statuses", Plane.write_statuses),
+)
+"""The stages of the controller's step: it dispatches and places nothing."""
 
-    def __init__(self, config: PlaneConfig, store: Store, clock: Clock) -> None:
-        """Nothing is read before the first step."""
-        names = config.cluster.scheduler_names.union(config.profile.scheduler_names)
-        #: The store as the controller sees it.
-        self.view = ControllerView(store, names, clock)
-        report = config.report or ReportConfig()
-        config = msgspec.structs.replace(config, shards=1, partition=False, report=report)
-        super().__init__(config, self.view, clock)
-        self.reporter = None
 
-    def step(self) -> bool:
-        """Take in what has changed, and tell what became of groups and queues."""
-        now = self.clock.monotonic()
-        moved = self.pump.poll(now) > 0
-        if not self.pump.synced:
-            return moved
-        moved = self.reservations.step(now) or moved
-        self._absorb(now)
-        self.dispatcher.due(now)
-        self.dispatcher.drain_failures()
-        self.evictor.settle(now)
-        self.rescheduler.step(now)
-        self.relief.step(now)
-        moved = self.evictor.send(now) or moved
-        if self.statuses is not None:
-            moved = self.statuses.report(now, self.clock) > 0 or moved
-        return moved
+def controller_plane(config: PlaneConfig, store: Store, clock: Clock) -> Plane:
+    """The part of the scheduler that the controller runs."""
+    names = config.cluster.scheduler_names.union(config.profile.scheduler_names)
+    view = ControllerView(store, names, clock)
+    report = config.report or ReportConfig()
+    config = msgspec.structs.replace(config, shards=1, partition=False, report=report)
+    wiring = Wiring(parts=ALL_PARTS - {Part.REPORTER}, stages=STEP)
+    return Plane(config, view, clock, wiring=wiring)

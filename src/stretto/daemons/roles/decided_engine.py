@@ -30,15 +30,25 @@ class DecidedEngine:
     """Places pods where their annotations say; in every other way a shard's engine."""
 
     def __init__(
-        self, cluster: Cluster, view: StoreView, eligible: Callable[[int, int], bool]
+        self,
+        cluster: Cluster,
+        view: StoreView,
+        eligible: Callable[[int, int], bool],
+        volumes: Callable[[int, int], VolumeChoice | None] | None = None,
     ) -> None:
-        """Read the decisions off a view; ``eligible`` is what nodes' labels and taints say."""
+        """Read the decisions of a view.
+
+        Args:
+            cluster: the cluster.
+            view: the store view that holds the decisions.
+            eligible: (class id, slot) to whether labels and taints of the node admit the class.
+            volumes: chooses the volumes of a pod on a slot; ``None`` without volume rules.
+        """
         #: The snapshot by which claims are dated.
         self.columns = Columns(cluster.ledger)
         #: No partition is ours.
         self.own_block: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
-        #: Chooses the volumes of a pod on a slot, where it needs any.
-        self.volumes: Callable[[int, int], VolumeChoice | None] | None = None
+        self._volumes = volumes
         self._cluster = cluster
         self._view = view
         self._eligible = eligible
@@ -92,9 +102,9 @@ class DecidedEngine:
         return BatchPlacement(slots, masks, len(request.at_least), said, chosen)
 
     def _volumes_of(self, row: int, slot: int) -> VolumeChoice | None:
-        if self.volumes is None or not self._cluster.pods.volumes[row]:
+        if self._volumes is None or not self._cluster.pods.volumes[row]:
             return None
-        return self.volumes(row, slot)
+        return self._volumes(row, slot)
 
     def mask(self, row: int, slot: int) -> int:
         """Devices and NUMA nodes that were decided, or the likely ones where nobody says."""
@@ -107,7 +117,7 @@ class DecidedEngine:
             if not mask:
                 for each in pod.devices:
                     mask |= cluster.ledger.devices.guess(slot, each)
-        if pod.asks.zones is None:
+        if pod.annotations.numa is None:
             return mask
         note = known.standing.notes.get(MICRO_TOPOLOGY, "")
         try:

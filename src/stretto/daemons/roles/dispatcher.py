@@ -6,7 +6,7 @@ round hot; a change of the cluster that may help ends the delay.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from math import inf
 from typing import Final, NamedTuple
 
@@ -22,12 +22,12 @@ from stretto.api.types.handover_annotations import (
 )
 from stretto.base.clock import Clock, timestamp
 from stretto.base.errors import InputError
-from stretto.control.dispatcher.waiting.failures import UnitFailure
 from stretto.daemons.roles.fleet_liveness import DEAD_AFTER, ShardFleet
 from stretto.daemons.roles.reclaim import QueueReclaim
 from stretto.daemons.roles.share_writer import NodeShareWriter
 from stretto.daemons.roles.store_view import StoreView, UnboundPod
-from stretto.plane import Plane, PlaneConfig
+from stretto.plane.config import PlaneConfig
+from stretto.plane.plane import Part, Plane, Stage, StepWork, Wiring
 from stretto.state.rows.lifecycle import PodEvent, step_pods
 from stretto.state.work.claims import ConflictCause
 from stretto.state.work.units import Cure, Dispatch, Unit, UnitKind
@@ -107,6 +107,10 @@ class DispatcherView(StoreView):
                 self.split.add(key)
             self.group_at[key] = after.scheduler
 
+    def forget_groups(self, known: Container[str]) -> None:
+        """Forget the shards of PodGroups that do not exist any more."""
+        self.group_at = {key: at for key, at in self.group_at.items() if key in known}
+
     def split_group_pods(self) -> list[str]:
         """Pods of PodGroups that another shard has pods of, too: alone none can place the whole."""
         if not self.split:
@@ -144,95 +148,105 @@ class _UnansweredHandover(NamedTuple):
     until: float
 
 
-class DispatcherPlane(Plane):
-    """The part of a plane that the dispatcher runs."""
+class DispatcherRole:
+    """The dispatcher's plane: it forms and orders units and dispatches their pods to shards."""
 
     def __init__(
         self, config: PlaneConfig, store: Store, clock: Clock, wire: DispatcherRoleConfig
     ) -> None:
-        """Nothing is read before the first step."""
+        """Build the plane; the store is not read before its first step."""
         names = config.cluster.scheduler_names.union(config.profile.scheduler_names)
         #: The store as the dispatcher sees it.
         self.view = DispatcherView(store, names, clock)
-        config = msgspec.structs.replace(config, shards=1, partition=False)
-        super().__init__(config, self.view, clock)
-        self.statuses = None
-        self.rescheduler.run(None, lambda: self.evictor, clock)  # the controller moves pods
-        self.relief.run(None, clock.monotonic())
-        self.dispatcher.remove_shard(0, 0.0)  # shards are those of the fleet
-        #: The shards there are.
+        #: The live shards.
         self.fleet = ShardFleet(store, wire.dead_after)
         #: What was written, by kind and outcome.
         self.counts: Counter[str] = Counter()
         self._dead_after = wire.dead_after
-        #: Sees to what queues are owed.
-        self.lent = QueueReclaim(self, self.view, self.view.at)
-        self._shares = NodeShareWriter(self.cluster, self.view) if wire.shares_nodes else None
         self._unanswered: dict[str, _UnansweredHandover] = {}
         self._unknown_shards: dict[str, float] = {}
         self._unknown: dict[str, str] = {}
         self._next = float("inf")
+        config = msgspec.structs.replace(config, shards=1, partition=False)
+        wiring = Wiring(
+            parts=frozenset({Part.REPORTER}),
+            stages=self._stages(),
+            timers=(self.view.next_due, self.fleet.next_due, self._next_due),
+        )
+        #: The part of the scheduler that the dispatcher runs.
+        self.plane = Plane(config, self.view, clock, wiring=wiring)
+        self.plane.dispatcher.remove_shard(0, 0.0)  # the shards are those of the fleet
+        #: Serves the guarantees of queues.
+        self.lent = QueueReclaim(self.plane, self.view, self.view.at)
+        self._shares = NodeShareWriter(self.plane.cluster, self.view) if wire.shares_nodes else None
 
-    def step(self) -> bool:
-        """Pass one batch on; False when nothing moved."""
-        now = self.clock.monotonic()
-        moved = self.pump.poll(now) > 0
-        moved = self._follow_fleet(now) or moved
-        if not self.pump.synced:
-            return moved
-        self._absorb(now)
-        self.dispatcher.due(now)
+    def _stages(self) -> tuple[Stage, ...]:
+        """The stages of the dispatcher's step."""
+        return (
+            Stage("fleet", self._follow_fleet),
+            Stage("delayed", self._release_delayed),
+            Stage("absorb", Plane.absorb),
+            Stage("timers", Plane.run_timers),
+            Stage("hand-overs", self._hand_over),
+            Stage("orphans", self._requeue_orphans),
+            Stage("reclaim", self._reclaim),
+            Stage("node-shares", self._share_nodes),
+            Stage("observe", Plane.observe),
+            Stage("report", self._report),
+        )
+
+    def _next_due(self) -> float:
+        """Clock time at which the role has work although no event comes."""
+        due = [self._next, self.lent.next_due()]
+        if self._shares is not None:
+            due.append(self._shares.next_due())
+        due.extend(doubt.until for doubt in self._unanswered.values())
+        return min(due)
+
+    def _release_delayed(self, plane: Plane, work: StepWork) -> None:
+        """Show pods that a back-off holds back when an event may let them fit."""
+        del work
         self._next = float("inf")
-        self._resolve_hand_overs(now)
-        moved = self._hand_over(now) > 0 or moved
-        moved = self._requeue_orphans(now) > 0 or moved
-        moved = self._reclaim(now) or moved
-        if self._shares is not None:
-            moved = self._shares.step([m.name for m in self.fleet.alive()], now) > 0 or moved
-        failed = self.dispatcher.drain_failures()
-        self._tell(failed, now)
-        return moved
-
-    def next_due(self) -> float:
-        """Clock time at which there is something to do although no event comes."""
-        own = [self._next, self.view.next_due(), self.fleet.next_due(), self.lent.next_due()]
-        if self._shares is not None:
-            own.append(self._shares.next_due())
-        own.extend(doubt.until for doubt in self._unanswered.values())
-        return min(super().next_due(), *own)
-
-    def _absorb(self, now: float) -> None:
-        """Events to the dispatcher; those that may help let pods come that are kept back."""
-        if self.cluster.changes.cures & HELPS:
+        if plane.cluster.changes.cures & HELPS:
             self.view.release_delayed(PATIENCE)
-        super()._absorb(now)
 
-    def _tell(self, failed: Sequence[UnitFailure], now: float) -> None:
-        """What waits and why; pods that no part of the plane is shown are among it."""
-        abnormal, before = self.cluster.abnormal, self._unknown
+    def _share_nodes(self, plane: Plane, work: StepWork) -> None:
+        """Write which shard tries a node first."""
+        del plane
+        if self._shares is not None:
+            alive = [member.name for member in self.fleet.alive()]
+            work.note(moved=self._shares.step(alive, work.now) > 0)
+
+    def _report(self, plane: Plane, work: StepWork) -> None:
+        """Report pending pods, and pods that no part of the plane sees."""
+        abnormal, before = plane.cluster.abnormal, self._unknown
         self._unknown = dict(self.view.unknown.values())
         for about in before.keys() - self._unknown.keys():
             if abnormal.get(about) == before[about]:
                 del abnormal[about]
         abnormal.update(self._unknown)
-        if self.reporter is not None:
-            self._report(self.reporter, [], [], failed, now)
+        plane.report(work)
 
-    def _follow_fleet(self, now: float) -> bool:
-        """Shards that came or died are the dispatcher's too."""
-        if not self.fleet.poll(now):
-            return False
+    def _follow_fleet(self, plane: Plane, work: StepWork) -> None:
+        """Add joined shards to the dispatcher and remove dead ones."""
+        if not self.fleet.poll(work.now):
+            return
         for member in self.fleet.members.values():
             if member.alive:
-                self.dispatcher.add_shard(member.number)
+                plane.dispatcher.add_shard(member.number)
             else:
-                self.dispatcher.remove_shard(member.number, now)
-        return True
+                plane.dispatcher.remove_shard(member.number, work.now)
+        work.note(moved=True)
 
     # ------------------------------------------------------------ handing over
 
-    def _hand_over(self, now: float) -> int:
-        """Hand units to shards; returns how many pods."""
+    def _hand_over(self, plane: Plane, work: StepWork) -> None:
+        """Settle unanswered hand-overs and hand further units to the shards."""
+        self._resolve_hand_overs(work.now)
+        work.note(moved=self._hand_units(work.now) > 0)
+
+    def _hand_units(self, now: float) -> int:
+        """Hand units to shards; returns the number of pods."""
         names = {member.number: member.name for member in self.fleet.alive()}
         if not names:
             return 0
@@ -240,9 +254,9 @@ class DispatcherPlane(Plane):
         for number, name in names.items():
             has = len(self.view.at.get(name, ()))
             room[number] = max(0, WINDOW - has)
-            self.dispatcher.set_remote_load(number, has)
+            self.plane.dispatcher.set_remote_load(number, has)
         sent: list[tuple[Unit, int, str]] = []
-        handed = self.dispatcher.dispatch(now, room)
+        handed = self.plane.dispatcher.dispatch(now, room)
         kept = self.lent.kept(each for work in handed for each in work)
         stay = {each.unit for each in kept}
         for number, work in enumerate(handed):
@@ -250,19 +264,18 @@ class DispatcherPlane(Plane):
                 if dispatch.unit not in stay:
                     sent.extend(self._chosen(dispatch, names[number]))
         if kept:
-            self.dispatcher.set_back(kept, now)
+            self.plane.dispatcher.set_back(kept, now)
         if sent:
             self._write(sent, now)
         return len(sent)
 
     def _chosen(self, dispatch: Dispatch, name: str) -> list[tuple[Unit, int, str]]:
         """Pods with their shard: a unit stays with one, and a pod tries those it has not tried."""
-        unit, pods = dispatch.unit, self.cluster.pods
+        unit, pods = dispatch.unit, self.plane.cluster.pods
         if unit.kind is UnitKind.POD_GROUP:
             key = unit.key.partition("/")[2]
             if len(self.view.group_at) > REMEMBERED:
-                kept = self.view.group_at.items()
-                self.view.group_at = {k: at for k, at in kept if k in self.cluster.groups}
+                self.view.forget_groups(self.plane.cluster.groups)
             before = self.view.group_at.get(key, "")
             name = before if self.fleet.is_alive(before) else name
             self.view.group_at[key] = name
@@ -277,8 +290,8 @@ class DispatcherPlane(Plane):
 
     def _write(self, sent: Sequence[tuple[Unit, int, str]], now: float) -> None:
         """Write who has which pod, and take each answer for what it says."""
-        pods, known = self.cluster.pods, self.view.known
-        at = timestamp(self.clock.now())
+        pods, known = self.plane.cluster.pods, self.view.known
+        at = timestamp(self.plane.clock.now())
         there = [each for each in sent if pods.uid[each[1]] in known]
         bodies = {
             pods.uid[row]: dispatched(known[pods.uid[row]].standing, name, at)
@@ -302,15 +315,15 @@ class DispatcherPlane(Plane):
     def _settle(self, placed: list[int], lost: list[tuple[Unit, int]], now: float) -> None:
         if placed:
             rows = np.array(placed, np.int64)
-            step_pods(self.cluster.pods.state, rows, PodEvent.ASSUME)
-            self.dispatcher.placed_rows(rows, now)
+            step_pods(self.plane.cluster.pods.state, rows, PodEvent.ASSUME)
+            self.plane.dispatcher.placed_rows(rows, now)
         if lost:
             refused = [(unit, (row,), ConflictCause.STORE_CONFLICT) for unit, row in lost]
-            self.dispatcher.settle(refused, now)
+            self.plane.dispatcher.settle(refused, now)
 
     def _resolve_hand_overs(self, now: float) -> None:
         """What became of hand-overs that went unanswered: the watch tells, or the time does."""
-        pods, lost = self.cluster.pods, list[tuple[Unit, int]]()
+        pods, lost = self.plane.cluster.pods, list[tuple[Unit, int]]()
         for uid, doubt in list(self._unanswered.items()):
             known = self.view.known.get(uid)
             waits = known is not None and known.standing.hand is Hand.PENDING
@@ -323,21 +336,24 @@ class DispatcherPlane(Plane):
 
     # ------------------------------------------------------------ putting right
 
-    def _requeue_orphans(self, now: float) -> int:
-        """Take back what is in nobody's hands; returns how many pods."""
+    def _requeue_orphans(self, plane: Plane, work: StepWork) -> None:
+        """Take back pods that no live shard has."""
+        del plane
+        now = work.now
         known, wrong = self.view.known, [*self.view.abnormal, *self.view.split_group_pods()]
         for name, uids in self.view.at.items():
             if uids and not self.fleet.is_alive(name) and self._is_given_up(name, now):
                 wrong.extend(uids)
         due = {uid: known[uid].again_at for uid in wrong if uid in known}
         self._next = min(self._next, min((at for at in due.values() if at > now), default=inf))
-        return self._take_back([uid for uid, at in due.items() if at <= now][:AT_ONCE], now)
+        overdue = [uid for uid, at in due.items() if at <= now]
+        work.note(moved=self._take_back(overdue[:AT_ONCE], now) > 0)
 
-    def _reclaim(self, now: float) -> bool:
-        """Give queues back what they have lent: those first who would take it at their shards."""
-        self.lent.order(now)
-        count = self._take_back(self.lent.pods_to_reclaim(now), now)
-        return self.evictor.send(now) or count > 0
+    def _reclaim(self, plane: Plane, work: StepWork) -> None:
+        """Evict for queues below their guarantee; take back pods that would use that capacity."""
+        self.lent.order(work.now)
+        count = self._take_back(self.lent.pods_to_reclaim(work.now), work.now)
+        work.note(moved=bool(plane.evictor.send(work.now)) or count > 0)
 
     def _take_back(self, wrong: Sequence[str], now: float) -> int:
         """Write that pods are the dispatcher's again; returns how many were to be."""
@@ -363,3 +379,10 @@ class DispatcherPlane(Plane):
         until = self._unknown_shards.setdefault(name, now + self._dead_after)
         self._next = min(self._next, until)
         return now >= until
+
+
+def dispatcher_plane(
+    config: PlaneConfig, store: Store, clock: Clock, wire: DispatcherRoleConfig
+) -> Plane:
+    """The part of the scheduler that the dispatcher runs."""
+    return DispatcherRole(config, store, clock, wire).plane

@@ -12,10 +12,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from stretto.control.queues.tree import QueueBranch
-from stretto.control.queues.usage import QueueUsage
 from stretto.daemons.roles.store_view import StoreView
-from stretto.plane import Plane
+from stretto.plane.plane import Plane
+from stretto.state.queues.tree import QueueBranch
+from stretto.state.queues.usage import QueueUsage
 from stretto.state.victims.reclaim_view import ReclaimView
 from stretto.state.work.units import Dispatch, Setback, Unit
 
@@ -30,9 +30,8 @@ class BoundReclaimView(ReclaimView):
 
     def __init__(self, plane: Plane, view: StoreView) -> None:
         """Read the cluster of a plane; the view knows which of its pods have no node yet."""
-        rules, eligible = plane.config.profile.preemption, plane.engine.is_eligible
-        super().__init__(plane.cluster, rules, eligible, plane.floor.room, plane.budgets)
-        self.would_fit = plane.floor.would_fit
+        rules = plane.config.profile.preemption
+        super().__init__(plane.cluster, rules, plane.fit_questions(), plane.budgets)
         self._uids = plane.cluster.pods
         self._view = view
 
@@ -58,7 +57,7 @@ class QueueReclaim:
         self._at = at
         self._floor = BoundReclaimView(plane, view)
         self._view = view
-        plane.dispatcher.reclaimer.is_handed_over = self._is_handed_over
+        plane.dispatcher.reclaimer.defer_while(self._is_handed_over)
         self._since: dict[str, float] = {}
         self._look_at = float("-inf")
 
@@ -108,7 +107,7 @@ class QueueReclaim:
                 continue
             since[uid] = self._since.get(uid, now)
             leaf = usage.tree.leaf(held[row].queue)
-            if leaf.holds and leaf.is_closed:
+            if leaf.reclaims and leaf.is_closed:
                 found.append(uid)
                 self.counts["give"] += 1
             elif leaf.guarantee:

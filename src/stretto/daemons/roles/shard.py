@@ -7,9 +7,9 @@ Pods that others have decided about are shown on their nodes, so that their room
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgspec
 import numpy as np
@@ -30,14 +30,23 @@ from stretto.api.types.handover_annotations import (
 )
 from stretto.api.wire.kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD, Kind
 from stretto.base.clock import Clock, timestamp
-from stretto.control.eviction.evictor import Evictor
 from stretto.control.queues.config import QueueConfig, dispatcher_config
 from stretto.control.reporting.wording import UNSCHEDULABLE
 from stretto.daemons.roles.delays import backoff_after
 from stretto.daemons.roles.fleet_liveness import BEAT_EVERY, ShardHeartbeat
 from stretto.daemons.roles.links import PlacementReasons
 from stretto.daemons.roles.store_view import StoreView, UnboundPod
-from stretto.plane import Plane, PlaneConfig, Step
+from stretto.plane.config import PlaneConfig, Step
+from stretto.plane.plane import (
+    STEP,
+    Part,
+    Plane,
+    Stage,
+    StepWork,
+    Wiring,
+    insert_after,
+    with_stage,
+)
 from stretto.state.rows.lifecycle import UnitState
 from stretto.state.rows.slots import BLOCK
 from stretto.state.work.units import DEFAULT_QUEUE, Setback, SetbackReason, Unit, UnitKind
@@ -59,25 +68,45 @@ _NOT_OURS: Final = Reply(
 _DONE: Final = Reply(WriteOutcome.OK)
 
 
+class ShardQuestions(Protocol):
+    """What the view asks the shard's plane."""
+
+    def is_late(self, uid: str) -> bool:
+        """Whether the unit of a pod has its nodes already, so that the pod arrived later."""
+        ...
+
+    def is_forming(self, uid: str) -> bool:
+        """Whether the unit of a pod lacks other pods, so that it was not tried yet."""
+        ...
+
+    def victims_of(self, uid: str) -> tuple[VictimNote, ...]:
+        """The pods that must be evicted before a pod can have its node."""
+        ...
+
+    def reasons(self) -> PlacementReasons:
+        """Why pods go to their nodes: recommendations and reservations."""
+        ...
+
+
 class ShardView(StoreView):
     """Pods dispatched to one shard want a node; those that anybody decided about have one."""
 
     keeps_queues = False
 
-    def __init__(self, inner: Store, names: frozenset[str], clock: Clock, shard: str) -> None:
-        """See the store as the shard of this name."""
+    def __init__(
+        self,
+        inner: Store,
+        names: frozenset[str],
+        clock: Clock,
+        shard: str,
+        questions: ShardQuestions,
+    ) -> None:
+        """See the store as the shard of this name; ``questions`` asks the shard's plane."""
         super().__init__(inner, names, clock)
         self._shard = shard
         #: Pods that we nominated: the plane keeps their room, so they are shown without a node.
         self.ours: set[str] = set()
-        #: Whether the unit of a pod has its nodes, so that the pod is one that came later.
-        self.is_late: Callable[[str], bool] = lambda _uid: False
-        #: Whether the unit of a pod lacks others, so that it was not tried yet.
-        self.forms: Callable[[str], bool] = lambda _uid: False
-        #: Who must leave a node before a pod can have it.
-        self.victims_of: Callable[[str], tuple[VictimNote, ...]] = lambda _uid: ()
-        #: Why pods go where they go; ``None`` before there is anything to read it off.
-        self.links: PlacementReasons | None = None
+        self._questions = questions
 
     @property
     def capabilities(self) -> Capabilities:
@@ -126,8 +155,7 @@ class ShardView(StoreView):
             else:
                 index = self._place(bind.uid, bind.namespace, standing, places)
                 more = dict(bind.annotations or {})
-                if self.links is not None:
-                    more.update(self.links.of(bind.uid, bind.node, named))
+                more.update(self._questions.reasons().of(bind.uid, bind.node, named))
                 bodies[bind.uid] = assumed(standing, bind.node, index, at, more)
         said.update(zip(bodies, self.hand(bodies), strict=True))
         return [said[bind.uid] for bind in binds]
@@ -158,7 +186,7 @@ class ShardView(StoreView):
             return self.hand({uid: rejected(known.standing)})[0]
         places = Counter[str]()
         index = self._place(uid, known.record.namespace, known.standing, places)
-        wanted = NominatedNote(node, self.victims_of(uid))
+        wanted = NominatedNote(node, self._questions.victims_of(uid))
         body = nominated(known.standing, wanted, index, timestamp(self._clock.now()))
         self.ours.add(uid)
         reply = self.hand({uid: body})[0]
@@ -168,7 +196,11 @@ class ShardView(StoreView):
 
     def _as_tried(self, patch: Patch) -> Patch:
         known = self.known.get(patch.uid)
-        if known is None or known.standing.hand is not Hand.DISPATCHED or self.forms(patch.uid):
+        if (
+            known is None
+            or known.standing.hand is not Hand.DISPATCHED
+            or self._questions.is_forming(patch.uid)
+        ):
             return patch
         more = tried(known.standing)
         return msgspec.structs.replace(patch, patch={**more, **patch.patch}) if more else patch
@@ -177,7 +209,7 @@ class ShardView(StoreView):
         self, uid: str, namespace: str, standing: HandoverState, places: Counter[str]
     ) -> int | None:
         """Place of a pod in its unit, as far as this batch goes."""
-        if self.is_late(uid):
+        if self._questions.is_late(uid):
             return None
         if not standing.group:
             return 0
@@ -197,67 +229,50 @@ class ShardConfig(msgspec.Struct, frozen=True):
     partition: bool = True
 
 
-class ShardPlane(Plane):
-    """The part of a plane that one shard runs."""
+class ShardRole:
+    """The shard's plane: it places the pods that the dispatcher sent to this shard."""
 
     def __init__(self, config: PlaneConfig, store: Store, clock: Clock, wire: ShardConfig) -> None:
-        """Nothing is read before the first step."""
+        """Build the plane; the store is not read before its first step."""
         names = config.cluster.scheduler_names.union(config.profile.scheduler_names)
         #: The store as the shard sees it.
-        self.view = ShardView(store, names, clock, wire.name)
-        #: Tells that we live.
+        self.view = ShardView(store, names, clock, wire.name, self)
+        #: Renews the shard's Scheduler object.
         self.shard_heartbeat = ShardHeartbeat(store, wire.name, clock, wire.beat_every)
         self._name = wire.name
         self._partition_of: tuple[int, int] = (-1, -1)
-        # Queues were seen to before: of what was dispatched the highest priority goes first.
-        order = QueueConfig(DEFAULT_QUEUE, policy=QueuePolicy.PRIORITY)
-        queues = config.dispatcher or dispatcher_config(config.profile)
-        queues = replace(queues, other_queues=order, queues=())
-        shape = msgspec.structs.replace(config.cluster, shard=wire.name if wire.partition else "")
-        config = msgspec.structs.replace(
-            config, shards=1, partition=wire.partition, dispatcher=queues, cluster=shape
-        )
-        super().__init__(config, self.view, clock)
-        self.statuses = None
-        self.rescheduler.run(None, lambda: self.evictor, clock)  # the controller moves pods
-        self.relief.run(None, clock.monotonic())
-        self.view.is_late = self._is_late
-        self.view.forms = self._forms
-        self.view.victims_of = self._victims_of
-        self.view.links = PlacementReasons(self.cluster, self.units)
         self._unfit_pods: list[Setback] = []
-        if self.shards[0].default.preempting is None:
-            self.observers.append(self._note_unfit)
+        stages = (
+            Stage("heartbeat", self._beat, before_sync=True),
+            *with_stage(STEP, Stage("partition", self._partition)),
+            Stage("give-back", self._return_unfit),
+        )
+        wiring = Wiring(
+            parts=frozenset({Part.REPORTER}),
+            stages=insert_after(stages, "absorb", Stage("rejected", self._reopen_rejected)),
+            evicts=False,
+            timers=(self.shard_heartbeat.next_due, self.view.next_due),
+        )
+        #: The part of the scheduler that the shard runs.
+        self.plane = Plane(_shard_config(config, wire), self.view, clock, wiring=wiring)
+        self._reasons = PlacementReasons(self.plane.cluster, self.plane.units)
+        if not config.profile.preemption.enabled:
+            self.plane.observers.append(self._note_unfit)
 
-    def step(self) -> bool:
-        """Pass one batch along the way, and tell that we live."""
-        now = self.clock.monotonic()
-        self.shard_heartbeat.beat(now)
-        moved = super().step()
-        misfits, self._unfit_pods = self._unfit_pods, []
-        if misfits:
-            self._give_back(misfits, now)
-        return moved
-
-    def next_due(self) -> float:
-        """Clock time at which there is something to do although no event comes."""
-        return min(super().next_due(), self.shard_heartbeat.next_due(), self.view.next_due())
-
-    def _new_evictor(self) -> Evictor:
-        evictor = super()._new_evictor()
-        evictor.asks = False
-        return evictor
+    def _beat(self, plane: Plane, work: StepWork) -> None:
+        """Report that the shard lives."""
+        del plane
+        self.shard_heartbeat.beat(work.now)
 
     # ------------------------------------------------------------ what comes back
 
-    def _absorb(self, now: float) -> None:
+    def _reopen_rejected(self, plane: Plane, work: StepWork) -> None:
         """A gang whose members were rejected is placed as a whole again."""
-        super()._absorb(now)
-        returned, self.view.returned = self.view.returned, []
-        pods = self.cluster.pods
-        for uid in returned:
+        del work
+        pods = plane.cluster.pods
+        for uid in self.view.take_returned():
             row = pods.row(uid)
-            unit = self.units.of_row(row) if row is not None else None
+            unit = plane.units.of_row(row) if row is not None else None
             if unit is not None and unit.scheduled:
                 really = sum(pods.uid[each] not in self.view.known for each in unit.bound)
                 unit.scheduled = really >= unit.min_member
@@ -266,9 +281,12 @@ class ShardPlane(Plane):
         for plan in step.plans:
             self._unfit_pods.extend(s for s in plan.setbacks if s.why is SetbackReason.NO_PLACE)
 
-    def _give_back(self, misfits: Sequence[Setback], now: float) -> None:
-        """Where nobody may be asked to leave, another shard may know better: the pods go back."""
-        pods, at = self.cluster.pods, timestamp(self.clock.now())
+    def _return_unfit(self, plane: Plane, work: StepWork) -> None:
+        """Without preemption, pods that fit nowhere here go back: another shard may place them."""
+        misfits, self._unfit_pods = self._unfit_pods, []
+        if not misfits:
+            return
+        now, pods, at = work.now, plane.cluster.pods, timestamp(plane.clock.now())
         bodies: dict[str, dict[str, Any]] = {}
         for setback in misfits:
             words = dict(zip(setback.rows, setback.messages, strict=False))
@@ -276,7 +294,7 @@ class ShardPlane(Plane):
                 known = self.view.known.get(pods.uid[row])
                 if known is None or known.standing.hand is not Hand.DISPATCHED:
                     continue
-                said = self.verdicts.of(int(pods.class_id[row]), now, at_any_cost=True)
+                said = self.plane.verdicts.of(int(pods.class_id[row]), now, at_any_cost=True)
                 message = words.get(row) or (said.message if said is not None else "")
                 condition = {
                     "type": "PodScheduled",
@@ -293,22 +311,24 @@ class ShardPlane(Plane):
     # ------------------------------------------------------------ what the view asks
 
     def _unit(self, uid: str) -> Unit | None:
-        row = self.cluster.pods.row(uid)
-        return self.units.of_row(row) if row is not None else None
+        row = self.plane.cluster.pods.row(uid)
+        return self.plane.units.of_row(row) if row is not None else None
 
-    def _is_late(self, uid: str) -> bool:
+    def is_late(self, uid: str) -> bool:
+        """Whether the unit of a pod has its nodes already, so that the pod arrived later."""
         unit = self._unit(uid)
         return unit is not None and unit.kind is not UnitKind.POD and unit.scheduled
 
-    def _forms(self, uid: str) -> bool:
+    def is_forming(self, uid: str) -> bool:
+        """Whether the unit of a pod lacks other pods, so that it was not tried yet."""
         unit = self._unit(uid)
         return unit is not None and unit.state is UnitState.FORMING
 
-    def _victims_of(self, uid: str) -> tuple[VictimNote, ...]:
+    def victims_of(self, uid: str) -> tuple[VictimNote, ...]:
         """Who must leave the node of a pod, of those whom its unit wants to leave."""
-        pods = self.cluster.pods
+        pods = self.plane.cluster.pods
         row = pods.row(uid)
-        nomination = self.cluster.evictions.nominations.get(row) if row is not None else None
+        nomination = self.plane.cluster.evictions.nominations.get(row) if row is not None else None
         if row is None or nomination is None:
             return ()
         rows = [r for r, serial in nomination.victims.items() if pods.serial[r] == serial]
@@ -318,17 +338,38 @@ class ShardPlane(Plane):
             if pods.slot[r] == pods.slot[row]
         )
 
-    def _follow_partitions(self) -> None:
-        """The blocks most of whose nodes are in our share are tried first."""
-        owners, slots = self.view.owners.by_node, self.cluster.ledger.slots
+    def reasons(self) -> PlacementReasons:
+        """Why pods go to their nodes: recommendations and reservations."""
+        return self._reasons
+
+    def _partition(self, plane: Plane, work: StepWork) -> None:
+        """The blocks most of whose nodes are in the shard's share are tried first."""
+        del work
+        owners, slots = self.view.owners.by_node, self.plane.cluster.ledger.slots
         seen = (slots.version, self.view.owners.version)
         if seen == self._partition_of:
             return
         self._partition_of = seen
         mine: npt.NDArray[np.int64] = np.zeros(slots.blocks, np.int64)
-        for name, slot in self.cluster.nodes.by_name.items():
+        for name, slot in self.plane.cluster.nodes.by_name.items():
             mine[slot // BLOCK] += 1 if owners.get(name) == self._name else -1
         own = mine > 0
-        if not self.config.partition or not own.any():
+        if not self.plane.config.partition or not own.any():
             own[:] = True
-        self.shards[0].follow(own)
+        self.plane.shards[0].follow(own)
+
+
+def _shard_config(config: PlaneConfig, wire: ShardConfig) -> PlaneConfig:
+    """A plane of one shard; queues were applied before, so priority alone orders its units."""
+    order = QueueConfig(DEFAULT_QUEUE, policy=QueuePolicy.PRIORITY)
+    queues = config.dispatcher or dispatcher_config(config.profile)
+    queues = replace(queues, other_queues=order, queues=())
+    shape = msgspec.structs.replace(config.cluster, shard=wire.name if wire.partition else "")
+    return msgspec.structs.replace(
+        config, shards=1, partition=wire.partition, dispatcher=queues, cluster=shape
+    )
+
+
+def shard_plane(config: PlaneConfig, store: Store, clock: Clock, wire: ShardConfig) -> Plane:
+    """The part of the scheduler that the shard runs."""
+    return ShardRole(config, store, clock, wire).plane

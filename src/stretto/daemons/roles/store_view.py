@@ -17,9 +17,10 @@ import msgspec
 from msgspec.structs import replace
 
 from stretto.api.edit.patch import PatchType
+from stretto.api.kinds.table import entry_of
 from stretto.api.types.handover_annotations import Hand, HandoverState, read, standing_of
 from stretto.api.types.heads import PodHead, decode_pod_head
-from stretto.api.wire.kinds import MOVEMENT, NODE, POD, QUEUE, RESERVATION, Kind
+from stretto.api.wire.kinds import NODE, POD, QUEUE, Kind
 from stretto.base.clock import Clock
 from stretto.base.errors import InputError
 from stretto.daemons.roles.node_shares import NodeOwners
@@ -48,7 +49,6 @@ Events = list[WatchEvent]
 
 EARLY: Final = Reply(WriteOutcome.REFUSED, StatusReason.UNAVAILABLE, "the pod has no node yet")
 """The answer to who says too early that a pod has a node."""
-_CONTROLLERS: Final = (RESERVATION, MOVEMENT)
 _SHORTEST: Final = 1e-6
 """Seconds that a pod is kept back at least, once it is."""
 
@@ -88,7 +88,7 @@ class StoreView(StoreWrapper):
         #: In whose share nodes are.
         self.owners = NodeOwners()
         #: Pods that came back since they were last asked for.
-        self.returned: list[str] = []
+        self._returned: list[str] = []
         #: Pods whose binding is ours and not seen yet: older words about them are not heeded.
         self.pinned: dict[str, WatchEvent | None] = {}
         self._forgotten: list[WatchEvent] = []
@@ -98,6 +98,11 @@ class StoreView(StoreWrapper):
         self._late: list[tuple[float, str]] = []
 
     # ------------------------------------------------------------ what a role decides
+
+    def take_returned(self) -> list[str]:
+        """Uids of the pods that came back since the last call."""
+        returned, self._returned = self._returned, []
+        return returned
 
     def sight(self, uid: str, standing: HandoverState) -> str | None:
         """How a pod without a node is shown: not at all, as wanting one (""), or on a node."""
@@ -119,7 +124,7 @@ class StoreView(StoreWrapper):
 
         What the controller alone writes nobody else has to read, and may not.
         """
-        if kind in _CONTROLLERS and not self.controls:
+        if entry_of(kind).controller_only and not self.controls:
             return None
         record = self._inner.get(kind, namespace, name)
         if kind is not POD or record is None:
@@ -181,7 +186,7 @@ class StoreView(StoreWrapper):
 
     def create(self, kind: Kind, bodies: Sequence[bytes]) -> Replies:
         """Add objects; Reservations and Movements are the controller's to write."""
-        if kind in _CONTROLLERS and not self.controls:
+        if entry_of(kind).controller_only and not self.controls:
             return [Reply(WriteOutcome.CONFLICT, StatusReason.CONFLICT)] * len(bodies)
         return self._inner.create(kind, bodies)
 
@@ -196,7 +201,7 @@ class StoreView(StoreWrapper):
 
         That a pod has a node is for its binding to say: such a condition is refused for now.
         """
-        if kind in _CONTROLLERS and not self.controls:
+        if entry_of(kind).controller_only and not self.controls:
             return [Reply(WriteOutcome.CONFLICT, StatusReason.CONFLICT)] * len(patches)
         if kind is not POD:
             return self._inner.patch_status(kind, patches)
@@ -357,7 +362,7 @@ class StoreView(StoreWrapper):
         is_back = was is not None and not shown and (bool(was) or turned)
         if is_back:
             known.returns += 1
-            self.returned.append(uid)
+            self._returned.append(uid)
         if was is None or is_back:
             wait = 0.0 if is_listed and not is_back else self.delay(known)
             if (wait > 0 or (is_back and is_listed)) and not known.until:

@@ -15,7 +15,8 @@ from typing import Final
 
 import msgspec
 
-from stretto.api.wire.kinds import KINDS, POD, POD_GROUP, QUEUE, Kind
+from stretto.api.kinds.table import all_kinds
+from stretto.api.wire.kinds import POD, POD_GROUP, QUEUE, Kind
 from stretto.explain.doctor.findings import INVARIANTS, NO_INVARIANT, DoctorCheck, Finding
 from stretto.explain.doctor.group_checks import over_limit, part_bound
 from stretto.explain.doctor.grouping import PodsByGroup
@@ -158,7 +159,7 @@ def subject_of_record(path: Path) -> CheckedObjects:
     """
     with closing(RecordFile(path)) as file:
         facts = file.facts()
-        records = [record for kind in KINDS for record in file.objects(kind)]
+        records = [record for kind in all_kinds() for record in file.objects(kind)]
         subject = subject_of(records, frozenset(facts.scheduler_names))
         pod_standings = file.pod_standings()
         return msgspec.structs.replace(

@@ -14,7 +14,8 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from stretto.api.wire.kinds import KINDS, POD, Kind
+from stretto.api.kinds.table import all_kinds, word_of
+from stretto.api.wire.kinds import POD, Kind
 from stretto.base.errors import InputError
 from stretto.control.dispatcher.usage_report import QueueFacts
 from stretto.control.dispatcher.views import UnitViews
@@ -199,14 +200,14 @@ def _objects(
     parts: RecordSources, bodies: dict[bytes, int], units: dict[Unit, int]
 ) -> Iterator[tuple[Any, ...]]:
     """A row for each object of the store; new bodies and units get the next number."""
-    for kind in KINDS:
+    for kind in all_kinds():
         for record in parts.store.list(kind).records:
             body = record.body.replace(record.name.encode(), _NAME) if record.name else record.body
             number = bodies.setdefault(body, len(bodies))
             notes = _text(dict(record.annotations)) if record.annotations else None
             standing = _standing(record.uid, parts, units) if kind is POD else _NOWHERE
             yield (
-                kind.word, record.namespace, record.name, record.uid, record.version,
+                word_of(kind), record.namespace, record.name, record.uid, record.version,
                 record.node, notes, number, *standing,
             )  # fmt: skip
 
@@ -290,7 +291,7 @@ class RecordFile:
         shared: dict[int, bytes] = {}
         rows = self._rows(
             "SELECT namespace, name, uid, version, node, notes, body FROM objects WHERE kind = ?",
-            kind.word,
+            word_of(kind),
         )
         for namespace, name, uid, version, node, notes, number in rows:
             body = shared.get(number)

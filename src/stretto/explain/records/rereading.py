@@ -2,32 +2,21 @@
 
 from collections.abc import Callable, Iterable
 
-from stretto.api.wire.kinds import (
-    CUSTOM_NODE_RESOURCE,
-    NM_NODE,
-    NODE,
-    POD,
-    POD_GROUP,
-    PRIORITY_CLASS,
-    Kind,
-)
+from stretto.api.kinds.table import watched_kinds
+from stretto.api.wire.kinds import Kind
 from stretto.state.cluster.cluster import Cluster
-from stretto.state.ingest.node_reports import apply_reports
-from stretto.state.ingest.pods import Ingest
+from stretto.state.ingest.by_kind import APPLY
+from stretto.state.ingest.ingest import Ingest
 from stretto.stores.store import EventType, Record, WatchEvent
 
 
 def added_events(records: Iterable[Record]) -> list[WatchEvent]:
-    """Records as ADDED events."""
+    """Records as events of objects that are created."""
     return [WatchEvent(EventType.ADDED, record) for record in records]
 
 
 def read_into(cluster: Cluster, objects: Callable[[Kind], Iterable[Record]]) -> None:
-    """Apply the objects to an empty cluster, each kind before the kinds that depend on it."""
+    """Apply the objects of every watched kind to an empty cluster, in the order of the pump."""
     ingest = Ingest(cluster)
-    ingest.priorities(added_events(objects(PRIORITY_CLASS)))
-    ingest.nodes(added_events(objects(NODE)))
-    ingest.managers.apply(added_events(objects(NM_NODE)))
-    apply_reports(cluster, added_events(objects(CUSTOM_NODE_RESOURCE)))
-    ingest.groups(added_events(objects(POD_GROUP)))
-    ingest.pods(added_events(objects(POD)), 0.0)
+    for kind in watched_kinds():
+        APPLY[kind](cluster, ingest, added_events(objects(kind)), 0.0)

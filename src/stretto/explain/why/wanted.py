@@ -62,7 +62,7 @@ def _present(key: str, facts: Mapping[str, str]) -> str:
 
 def _taints(pod: PodClass, nodes: NodeFacts, slot: int) -> str:
     """The taints that the pod does not tolerate."""
-    number = int(nodes.taints_by(pod.asks.launcher)[slot])
+    number = int(nodes.taints_by(pod.annotations.launcher)[slot])
     refused = [
         f"{taint.key}{f'={taint.value}' * bool(taint.value)}:{taint.effect}"
         for taint in nodes.taint_sets[number]

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from stretto.framework.affinity.counts import DomainView
 from stretto.state.classes.table import PodClass
-from stretto.state.classes.terms import NOBODY, SpreadConstraint
+from stretto.state.classes.terms import NO_POPULATION, SpreadConstraint
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -45,7 +45,7 @@ class RuleView:
     def pods(self, population: int) -> Ints:
         """int64[slot]: pods of a population."""
         pods = self._view.state.pods
-        if population == NOBODY or population >= len(pods):
+        if population == NO_POPULATION or population >= len(pods):
             return np.zeros(self.size, np.int64)
         return np.asarray(pods[population], np.int64)
 

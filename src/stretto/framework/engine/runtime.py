@@ -85,7 +85,7 @@ class CompiledProfile:
         self.asked = PythonRules(profile, cluster)
         #: What classes want of other pods, compiled.
         self.between = DomainTables(cluster, weights_of(profile.filters, profile.scores))
-        domains, domains.outsiders = cluster.domains, self.asked.over_domains
+        domains, domains.external_rules = cluster.domains, self.asked.over_domains
         domains.defaults, domains.running_term_scoring = (
             profile.default_spread,
             profile.running_term_scoring,
@@ -237,7 +237,7 @@ class Runtime:
         feasible = np.flatnonzero(self.row(class_id))
         if not len(feasible):
             return 0
-        if self.engine.cluster.classes[class_id].wants.hard:  # its own pods may open more
+        if self.engine.cluster.classes[class_id].terms.hard:  # its own pods may open more
             feasible = np.flatnonzero(self._own_row(class_id))
         table = self.engine.compiler.table
         n = int(table.requests[class_id])

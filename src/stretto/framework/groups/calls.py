@@ -28,7 +28,7 @@ from stretto.state.rows.slots import BLOCK
 MANY: Final = 512
 """Places from which on the values of a class are taken from its whole row, made in one pass."""
 COMPILE_FROM: Final = 4096
-"""Pods times places that are worked off by the plain form before the compiled one is fetched."""
+"""Pods times places that the NumPy form computes before the compiled kernels are loaded."""
 
 
 class SlotSetRuntime(Runtime):
@@ -50,7 +50,7 @@ class SlotSetRuntime(Runtime):
         """An upper bound of how many pods of a class fit now; NUMA nodes count one each."""
         bound = super().room(class_id)
         pod = self.engine.cluster.classes[class_id]
-        if bound == 0 or pod.asks.zones is None:
+        if bound == 0 or pod.annotations.numa is None:
             return bound
         job = new_job(np.array([class_id], np.int32), [0, 1], [1], [False])
         work = self._work(self._everywhere(), job, no_caps(self.columns.size))
@@ -106,12 +106,12 @@ class SlotSetRuntime(Runtime):
         return not (chosen.any() or self._has_inter_pod_terms(class_ids))
 
     def _compiles(self, work: PlacementWork) -> bool:
-        """Whether the compiled kernels are used: not before there is work for them.
+        """Whether this call uses the compiled kernels.
 
-        Compiling takes a minute or two, once. A handful of pods on a handful of nodes is placed by
-        the plain form, with the same answers.
+        Importing and loading them takes a second, so the NumPy form does the first pods on the
+        first nodes, with equal results.
         """
-        if self._kernel.name == "numpy":
+        if not self._kernel.compiles_searches:
             return False
         self._plain_work += len(work.job.local) * len(work.search.slots)
         return self._plain_work > COMPILE_FROM

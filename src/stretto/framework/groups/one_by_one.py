@@ -93,7 +93,7 @@ class OneByOneRuntime(SlotSetRuntime):
     ) -> tuple[int, _PlacedPod | None]:
         """One pod on the best place that takes it."""
         class_id = int(part.class_ids[i])
-        bound = self.engine.cluster.classes[class_id].asks.zones is not None
+        bound = self.engine.cluster.classes[class_id].annotations.numa is not None
         order = np.argsort(-values, kind="stable")
         for at in order[: int(np.count_nonzero(values))].tolist():
             slot = int(places[at])

@@ -26,7 +26,13 @@ from stretto.state.classes.table import STAGED, PodClass
 from stretto.state.cluster.reservations import PlaceReservation
 from stretto.state.numa.choice import bits
 from stretto.state.numa.ledger import DEVICE_BITS
-from stretto.state.queries.domain_caps import caps_of, count_by_domain, members, slots_of, unit_size
+from stretto.state.queries.domain_caps import (
+    caps_of,
+    count_by_domain,
+    members,
+    slots_of,
+    unit_size,
+)
 from stretto.state.rows.pods import NO_SLOT
 from stretto.state.rows.resources import PODS
 from stretto.state.work.claims import AwaitedNode
@@ -217,17 +223,19 @@ class GroupRuntime(OneByOneRuntime):
         cluster = self.engine.cluster
         if unit is not None and cluster.recommended.get(unit.key):
             return True
-        if not cluster.keeps or not len(request.rows):
+        if not cluster.reservations or not len(request.rows):
             return False
         classes = [cluster.classes[int(c)] for c in request.class_ids[start:stop]]
         rows = request.rows[start:stop]
-        return any(cluster.keeps.for_row(int(r), p) for r, p in zip(rows, classes, strict=True))
+        return any(
+            cluster.reservations.for_row(int(r), p) for r, p in zip(rows, classes, strict=True)
+        )
 
     def _is_bound(self, request: PlacementRequest, start: int, stop: int) -> bool:
         """Whether some pods of a unit are bound to NUMA nodes."""
         classes = self.engine.cluster.classes
         ids = np.unique(np.asarray(request.class_ids[start:stop])).tolist()
-        return any(classes[class_id].asks.zones is not None for class_id in ids)
+        return any(classes[class_id].annotations.numa is not None for class_id in ids)
 
     def _slots_of(self, unit: Unit) -> npt.NDArray[np.int64]:
         """int64[k]: slots of a unit's pods that are on nodes."""
@@ -264,7 +272,7 @@ class GroupRuntime(OneByOneRuntime):
         for i, row in enumerate(part.rows):
             pod = cluster.classes[int(ids[i])]
             one = new_job(ids[i : i + 1], [0, 1], [1], [False])
-            for place in cluster.keeps.for_row(int(row), pod):
+            for place in cluster.reservations.for_row(int(row), pod):
                 if place.number not in used and answer[i] < 0:
                     one = self._try_slots(place, ids[i : i + 1])
                     if one.slot[0] >= 0:
@@ -318,7 +326,7 @@ class GroupRuntime(OneByOneRuntime):
             own = ledger.ports.own_mask(place.pod.ports)[: len(columns.ports)]
             shown = columns.ports[: len(own), slot]
             columns.ports[: len(own), slot] = shown & ~own if sign > 0 else shown | own
-        hold = self.engine.cluster.topology.holds.get(place.number)
+        hold = self.engine.cluster.topology.holdings.get(place.number)
         for z, k, amount in hold.parts if hold is not None else ():
             self._numa.zones.free[slot, z, k] += sign * amount
         for column, amount in hold.extra if hold is not None else ():
@@ -377,9 +385,9 @@ class GroupRuntime(OneByOneRuntime):
 
 def _is_bound_alone(pod: PodClass) -> bool:
     """Whether a class asks for NUMA nodes, and for nothing else of this kind."""
-    asks = pod.asks
-    others = asks.keep is not None or asks.caps or asks.hard or asks.soft
-    return asks.zones is not None and not others
+    asks = pod.annotations
+    others = asks.reservation is not None or asks.caps or asks.hard or asks.soft
+    return asks.numa is not None and not others
 
 
 def _least(asked: list[tuple[int, int]], pods: int, least: int) -> int:

@@ -1,33 +1,19 @@
-"""Which kernels place pods: the compiled tier where numba is installed, else NumPy.
+"""Which kernels place pods: the compiled tier (numba) or the NumPy tier.
 
-Both give the same answers; property tests hold them equal. Importing the compiled tier costs half
-a second, so it is imported when a runtime asks for it and nowhere else.
-
-What numba compiled is kept beside the sources, and looked up by the file that a function stands in,
-not by those of the functions it calls. A kernel whose callee has changed would go on as before, so
-what was compiled from other sources is thrown away first.
+Both tiers give equal results; property tests compare them. Importing the compiled tier costs half a
+second, so a runtime imports it only when it uses it. The tier ``auto`` uses compiled kernels only
+if they are compiled already, so that no decision waits for a compiler.
 """
 
-from collections.abc import Callable, Sequence
-from hashlib import blake2b
+from collections.abc import Callable
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from stretto.base.errors import NotAllowedError, UnknownNameError
+from stretto.base.errors import MissingExtraError, UnknownNameError
+from stretto.framework.kernels.cache import KernelCache, KernelSet
 
 TIERS: Final = ("auto", "numba", "numpy")
-"""Names a tier may be asked for by."""
-
-
-_STATE: Final = (
-    "rows/devices.py",
-    "rows/resources.py",
-    "rows/slots.py",
-    "numa/ledger.py",
-    "numa/layout.py",
-)
-"""Files of ``state`` whose constants the kernels read."""
+"""Names of tiers that a caller may ask for."""
 
 
 class KernelTier(NamedTuple):
@@ -49,30 +35,26 @@ class KernelTier(NamedTuple):
     recheck: Callable[..., Any] | None = None
     #: ``score_row(program, class_id, state, row)``: the row of a class of a plain profile.
     score_row: Callable[..., Any] | None = None
+    #: Whether the searches for victims and for NUMA nodes use compiled kernels too.
+    compiles_searches: bool = False
 
 
 def kernel(tier: str = "auto") -> KernelTier:
-    """The kernels of a tier; ``auto`` takes the compiled ones where numba is installed.
+    """The kernels of a tier; ``auto`` uses the compiled ones that exist, else NumPy.
 
     Raises:
         UnknownNameError: there is no such tier.
-        NotAllowedError: ``numba`` was asked for and is not installed.
+        MissingExtraError: ``numba`` was asked for and is not installed.
     """
-    if tier not in TIERS:
-        raise UnknownNameError("kernel tier", tier, TIERS)
-    installed = has_numba()
-    if tier == "numba" and not installed:
-        hint = "install stretto[kernels], or ask for the tier numpy"
-        raise NotAllowedError("kernel tier numba", "numba is not installed", hint)
-    if tier == "numpy" or not installed:
-        from stretto.framework.kernels.numpy import place as plain
+    tier = resolve(tier)
+    from stretto.framework.kernels.numpy import place as plain
 
+    if tier == "numpy":
         return KernelTier("numpy", plain.place, plain.refresh, plain.place)
-    here = Path(__file__).parent
-    forget_stale(here, _sources(here))
+    cache = KernelCache()
+    cache.forget_stale()
     from stretto.framework.kernels.affinity import place as affinity
     from stretto.framework.kernels.affinity import values
-    from stretto.framework.kernels.numpy import place as plain
     from stretto.framework.kernels.place import blocks, loop, rows
 
     return KernelTier(
@@ -84,36 +66,30 @@ def kernel(tier: str = "auto") -> KernelTier:
         affinity.place,
         values.recheck,
         blocks.score_row,
+        compiles_searches=tier == "numba" or cache.is_compiled(KernelSet.ALL),
     )
 
 
-def has_numba() -> bool:
-    """Whether the compiled tier can be used."""
-    return find_spec("numba") is not None
+def resolve(tier: str) -> str:
+    """``numba`` or ``numpy`` for a tier; ``auto`` where only the kernels of a first run exist.
 
-
-def forget_stale(kernels: Path, sources: Sequence[Path]) -> bool:
-    """Delete compiled kernels that were made from other sources; whether there were such.
-
-    Where a folder cannot be written, numba does not keep its work there either.
+    Raises:
+        UnknownNameError: there is no such tier.
+        MissingExtraError: ``numba`` was asked for and is not installed.
     """
-    stamp = kernels / "__pycache__" / "kernels.stamp"
-    try:
-        digest = blake2b(b"\0".join(path.read_bytes() for path in sources)).hexdigest()
-        if stamp.exists() and stamp.read_text(encoding="ascii") == digest:
-            return False
-        for compiled in (*kernels.rglob("*.nbi"), *kernels.rglob("*.nbc")):
-            compiled.unlink(missing_ok=True)
-        stamp.parent.mkdir(exist_ok=True)
-        stamp.write_text(digest, encoding="ascii")
-    except OSError:
-        return False
-    return True
+    if tier not in TIERS:
+        raise UnknownNameError("kernel tier", tier, TIERS)
+    if tier == "numpy":
+        return tier
+    if not has_numba():
+        if tier == "numba":
+            raise MissingExtraError("kernel tier numba", "kernels", "or use the tier numpy")
+        return "numpy"
+    if tier == "numba" or KernelCache().is_compiled(KernelSet.ALL):
+        return "numba"
+    return "auto" if KernelCache().is_compiled(KernelSet.FIRST) else "numpy"
 
 
-def _sources(kernels: Path) -> list[Path]:
-    """The kernels, and the files whose constants are compiled into them."""
-    framework, package = kernels.parent, kernels.parents[1]
-    tables = (framework / "compiled").glob("*.py")
-    state = (package / "state" / name for name in _STATE)
-    return sorted([*kernels.rglob("*.py"), *tables, *state])
+def has_numba() -> bool:
+    """Whether numba is installed."""
+    return find_spec("numba") is not None

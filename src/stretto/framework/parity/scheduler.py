@@ -12,7 +12,13 @@ from stretto.api.types.pod import Pod
 from stretto.framework.model import messages
 from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.model.snapshot import ParitySnapshot
-from stretto.framework.model.status import SUCCESS, IntArray, PluginStatus, StatusCode, unresolvable
+from stretto.framework.model.status import (
+    SUCCESS,
+    IntArray,
+    PluginStatus,
+    StatusCode,
+    unresolvable,
+)
 from stretto.framework.parity.decision import Decision, FilterResult, PostFilterResult
 from stretto.framework.parity.filtering import run_filters
 from stretto.framework.parity.preemption import ANYBODY, preempt

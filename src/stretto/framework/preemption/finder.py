@@ -135,9 +135,9 @@ class VictimFinder:
 
     def expect(self, rows: Sequence[int]) -> None:
         """These pods will be asked about: those that are alike are searched for together."""
-        pods, traits = self._cluster.pods, self._cluster.traits
+        pods, traits = self._cluster.pods, self._cluster.preemption_attributes
         index = np.array(rows, np.int64)
-        columns = pods.class_id[index], pods.priority[index], pods.traits[index]
+        columns = pods.class_id[index], pods.priority[index], pods.preemption_attributes[index]
         groups: dict[tuple[int, int], list[int]] = {}
         for row, class_id, priority, trait in zip(
             rows, *(each.tolist() for each in columns), strict=True
@@ -374,7 +374,7 @@ class VictimFinder:
 
     def _limits(self, wanted: VictimDemand) -> VictimSearchLimits:
         """How far to look, as the profile says."""
-        rules, size, left = self.rules, len(wanted.admitted), self._budgets.left
+        rules, size, left = self.rules, len(wanted.admitted), self._budgets.remaining
         arrays = self._arrays()
         standing = budget_standing_of(arrays, left, self.victims.most)
         all_of_them = VictimSearchLimits(
@@ -402,7 +402,7 @@ class VictimFinder:
 
 def search_of(tier: str) -> SearchKernels:
     """The searches of a kernel tier."""
-    if kernel(tier).name == "numpy":
+    if not kernel(tier).compiles_searches:
         return SearchKernels(search, None)
     from stretto.framework.kernels.victims import best_of_many
     from stretto.framework.kernels.victims import search as compiled

@@ -15,7 +15,13 @@ import numpy.typing as npt
 
 from stretto.framework.compiled.placement import PlacementRequest
 from stretto.framework.groups.runtime import GroupRuntime
-from stretto.state.queries.domain_caps import caps_of, count_by_domain, members, slots_of, unit_size
+from stretto.state.queries.domain_caps import (
+    caps_of,
+    count_by_domain,
+    members,
+    slots_of,
+    unit_size,
+)
 from stretto.state.victims.index import Victims
 from stretto.state.work.units import Unit
 

@@ -44,8 +44,12 @@ class GuardedRule(FilterRule, ScoreRule):
         #: How it does.
         self.health = RuleHealth(rule.NAME)
         #: Measures it; ``None`` measures nothing.
-        self.clock: Clock | None = None
+        self._clock: Clock | None = None
         self._rule = rule
+
+    def use_clock(self, clock: Clock) -> None:
+        """Measure the time of the rule's calls with this clock from now on."""
+        self._clock = clock
 
     # ------------------------------------------------------------ what a rule says
 
@@ -123,7 +127,7 @@ class GuardedRule(FilterRule, ScoreRule):
         self, ask: Callable[[], T], view: View, count: int, slots: SlotArray | None = None
     ) -> T | None:
         """The rule's answer with everything read-only, timed; ``None`` where it raised."""
-        before = self.clock.monotonic() if self.clock is not None else 0.0
+        before = self._clock.monotonic() if self._clock is not None else 0.0
         try:
             with _locked(view, slots), np.errstate(all="ignore"):
                 return ask()
@@ -133,7 +137,7 @@ class GuardedRule(FilterRule, ScoreRule):
             self.health.fault(what)
             return None
         finally:
-            after = self.clock.monotonic() if self.clock is not None else 0.0
+            after = self._clock.monotonic() if self._clock is not None else 0.0
             self.health.took(after - before, count)
 
     def _array(

@@ -1,8 +1,7 @@
-"""Reading what a user points at: bounded, and refused in words before anything parses it.
+"""Reading user files: size limits and encoding checks before any parser runs.
 
-A trace or a manifest comes from anywhere: it may be missing, a folder, empty, binary, in another
-encoding, or a few kilobytes that unpack to a terabyte. All of that is settled here, once, so that
-the readers above see plain text of a bounded size.
+A trace or manifest may be missing, a folder, empty, binary, in another encoding, or a gzip bomb.
+This module rejects all of these, so the readers see plain text of bounded size.
 """
 
 import gzip
@@ -15,12 +14,12 @@ from typing import Final
 from stretto.base.errors import InputError
 
 MAX_TEXT_BYTES: Final = 256 << 20
-"""The biggest known trace has 5 MB unpacked; fifty times that still fits a laptop's memory."""
+"""Fifty times the largest known trace (5 MB unpacked), which still fits a laptop's memory."""
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 
 
 def read_text(path: Path, limit: int = MAX_TEXT_BYTES) -> str:
-    """The text of a file, unpacked when it is gzip, without a byte-order mark.
+    """The text of a file, unpacked if it is gzip, without a byte-order mark.
 
     Raises:
         InputError: the file cannot be read, is empty, binary, not UTF-8 or longer than ``limit``.
@@ -30,14 +29,14 @@ def read_text(path: Path, limit: int = MAX_TEXT_BYTES) -> str:
 
 
 def read_stdin(limit: int = MAX_TEXT_BYTES) -> str:
-    """The text of standard input, under the same rules."""
+    """The text of standard input, with the same checks."""
     where = "standard input"
     data = sys.stdin.buffer.read(limit + 1)
     return decode_text(_unpacked(_bounded(data, where, limit), where, limit), where)
 
 
 def decode_text(data: bytes, where: str) -> str:
-    """Bytes as text; refuses the empty, the binary and the wrongly encoded."""
+    """Bytes as text; refuses empty, binary and wrongly encoded data."""
     if not data.strip():
         raise InputError(where, None, "text in the file", "check the path or fetch it again")
     if b"\0" in data:
@@ -53,7 +52,7 @@ def decode_text(data: bytes, where: str) -> str:
 
 
 def _read(path: Path, limit: int) -> bytes:
-    """The bytes of a file, if it can be read and is not too long."""
+    """The bytes of a file; refuses unreadable and too long ones."""
     try:
         with path.open("rb") as file:
             return _bounded(file.read(limit + 1), str(path), limit)
@@ -65,14 +64,14 @@ def _read(path: Path, limit: int) -> bytes:
 
 
 def _bounded(data: bytes, where: str, limit: int) -> bytes:
-    """The data, if it is not longer than the limit."""
+    """The data; refuses data beyond the limit."""
     if len(data) > limit:
         raise InputError(where, f"{limit:,} bytes and more", f"at most {limit:,}", "split the file")
     return data
 
 
 def _unpacked(data: bytes, where: str, limit: int) -> bytes:
-    """The data, unpacked when it is gzip."""
+    """The data, unpacked if it is gzip."""
     if not data.startswith(_GZIP_MAGIC):
         return data
     try:

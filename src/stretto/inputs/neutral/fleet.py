@@ -1,8 +1,8 @@
-"""The neutral form of a fleet: what every trace, generator and scenario is brought to first.
+"""The neutral form of a fleet, common to all traces, generators and scenarios.
 
-Traces differ in columns, units and words; a placement study differs in none of them. So each
-loader ends in these few frozen structs, and one module (``objects``) turns them into Kubernetes
-objects. Studies that need arrays instead of objects read the structs directly.
+Traces differ in columns, units and names. Each reader converts them to these frozen structs, and
+one module (``objects``) converts the structs to Kubernetes objects. Studies that need arrays read
+the structs directly.
 """
 
 from collections.abc import Mapping
@@ -13,19 +13,19 @@ import msgspec
 WHOLE_GPU: Final = 1000
 """Milli of a whole GPU."""
 MAX_CPU_MILLI: Final = 10_000_000
-"""10,000 cores: ten times the biggest machine on sale; more is a mistake of unit."""
+"""10,000 cores: ten times the largest machine on sale; a larger value has a wrong unit."""
 MAX_MEMORY_MIB: Final = 1 << 30
-"""One PiB; more is bytes written where MiB were meant."""
+"""One PiB; a larger value is in bytes instead of MiB."""
 MAX_GPUS: Final = 16
-"""GPUs of one node: as many as the ledger tells apart."""
+"""Maximum number of GPUs of a node: the number of device columns of the ledger."""
 TRACE_MAX_PODS: Final = 10_000
-"""Pods a trace's node may hold: the traces know no such limit, so it must never bind."""
+"""Pod limit of a trace's node: traces have no such limit, so it must never apply."""
 
 _NOTHING: Final[Mapping[str, str]] = {}
 
 
 class FleetTaint(msgspec.Struct, frozen=True, gc=False):
-    """A mark on a node that keeps away pods which do not tolerate it."""
+    """A taint of a node: pods that do not tolerate it are rejected."""
 
     #: Key, such as ``dedicated``.
     key: str
@@ -36,13 +36,13 @@ class FleetTaint(msgspec.Struct, frozen=True, gc=False):
 
 
 class FleetNode(msgspec.Struct, frozen=True, gc=False):
-    """A machine that offers room."""
+    """A node."""
 
     #: Name, unique in the fleet.
     name: str
-    #: CPU offered, in thousandths of a core.
+    #: Allocatable CPU in thousandths of a core.
     cpu_milli: int
-    #: Memory offered, in MiB.
+    #: Allocatable memory in MiB.
     memory_mib: int
     #: Number of GPUs.
     gpus: int = 0
@@ -50,60 +50,60 @@ class FleetNode(msgspec.Struct, frozen=True, gc=False):
     gpu_model: str = ""
     #: Further labels (zone, model and hostname are added when the object is made).
     labels: Mapping[str, str] = _NOTHING
-    #: Zone; empty when the fleet knows none.
+    #: Zone; empty if unknown.
     zone: str = ""
     #: Taints.
     taints: tuple[FleetTaint, ...] = ()
-    #: How many pods it may hold.
+    #: Maximum number of pods.
     max_pods: int = TRACE_MAX_PODS
 
 
 class FleetPod(msgspec.Struct, frozen=True, gc=False):
-    """A piece of work that asks for room."""
+    """A pod."""
 
     #: Name, unique in the fleet.
     name: str
-    #: CPU asked for, in thousandths of a core.
+    #: Requested CPU in thousandths of a core.
     cpu_milli: int
-    #: Memory asked for, in MiB.
+    #: Requested memory in MiB.
     memory_mib: int
-    #: How many distinct GPUs.
+    #: Number of requested GPUs.
     gpus: int = 0
-    #: Milli of each GPU: 1..1000, below 1000 (a share) only with one GPU; 0 without GPUs.
+    #: Milli of each GPU: 1..1000, below 1000 (a share) only for one GPU; 0 without GPUs.
     gpu_milli: int = 0
     #: GPU models it may use; empty for any.
     gpu_models: tuple[str, ...] = ()
-    #: Quality of service in the trace's own word; empty when unknown.
+    #: Quality of service as the trace spells it; empty if unknown.
     qos: str = ""
     #: Second of its arrival; ``None`` when the trace has no times.
     arrival_s: float | None = None
-    #: Second at which it leaves, placed or not; ``None`` when it stays or ``duration_s`` rules.
+    #: Second of its deletion, placed or not; ``None`` if it stays or ``duration_s`` applies.
     departure_s: float | None = None
-    #: Seconds that it runs once started; ``None`` when it stays or ``departure_s`` rules.
+    #: Run time in seconds; ``None`` if it stays or ``departure_s`` applies.
     duration_s: float | None = None
-    #: Unit that it is admitted with; empty when it is alone.
+    #: Its gang; empty for a single pod.
     group: str = ""
-    #: Priority; higher goes first.
+    #: Priority; the highest is scheduled first.
     priority: int = 0
-    #: What else the trace says of it, by the trace's column names.
+    #: Further values of the trace by column name.
     extra: Mapping[str, str] = _NOTHING
 
     @property
     def gpu_milli_total(self) -> int:
-        """Milli over all GPUs that it asks for."""
+        """Sum of the requested GPU milli."""
         return self.gpus * self.gpu_milli
 
 
 class Fleet(msgspec.Struct, frozen=True):
-    """Machines and work, with where they come from."""
+    """Nodes and pods, with their origin."""
 
-    #: The machines.
+    #: The nodes.
     nodes: tuple[FleetNode, ...]
-    #: The work, in the order of the trace.
+    #: The pods, in the order of the trace.
     pods: tuple[FleetPod, ...]
-    #: Where the data comes from, in one line.
+    #: Origin of the data, in one line.
     source: str = ""
-    #: Licence of the data; empty when it is the user's own.
+    #: License of the data; empty for the user's own data.
     licence: str = ""
 
     @property

@@ -1,7 +1,7 @@
-"""Machines described in a few characters: ``64cpu-256gib:200``, ``model=G2,gpu=8``.
+"""Short descriptions of nodes: ``64cpu-256gib:200``, ``model=G2,gpu=8``.
 
-A trace of virtual machines names no hosts, and a study often wants a few nodes of a big list. Both
-are said on the command line or in a scenario in one word, which is read here.
+A trace of virtual machines has no hosts, and a study often uses a few nodes of a long list. The
+command line and scenarios describe both in this short form.
 """
 
 import re
@@ -13,11 +13,11 @@ from stretto.base.registry import Registry
 from stretto.inputs.neutral.fleet import MAX_CPU_MILLI, MAX_GPUS, MAX_MEMORY_MIB, FleetNode
 
 MAX_NODES: Final = 1_000_000
-"""Nodes that a scenario may make: fifty times the biggest cluster that we design for."""
+"""Maximum number of nodes of a scenario: fifty times the largest cluster of the design."""
 LIKE_EXAMPLE: Final = "a shape and a count such as 64cpu-256gib:200 or 96cpu-768gib-8gpu-G2:10"
-"""What ``--nodes-like`` takes."""
+"""Form of ``--nodes-like``."""
 FILTER_EXAMPLE: Final = "keys and values such as model=G2,gpu=8"
-"""What ``--node-filter`` takes."""
+"""Form of ``--node-filter``."""
 
 _LIKE: Final = re.compile(
     r"(?P<cpu>\d{1,6})cpu-(?P<memory>\d{1,8})gib"
@@ -60,7 +60,7 @@ def matching_nodes(
 ) -> tuple[FleetNode, ...]:
     """The first ``limit`` nodes that have every value of a filter such as ``model=G2,gpu=8``.
 
-    ``prefix`` stands before the names of filter and limit in messages.
+    ``prefix`` precedes the names of filter and limit in messages.
     """
     where = f"{prefix}filter"
     wanted = [_condition(part, where) for part in text.split(",")] if text else []

@@ -1,8 +1,7 @@
-"""Mappings that people write: every key known, every choice known, every value of its type.
+"""Strict mappings: known keys, known choices and values of the right type.
 
-A key that is misspelt in a scenario and silently ignored costs its author an afternoon. So before
-a mapping becomes a struct, each of its keys is looked up in the struct's fields, and a stranger is
-answered with its path and the nearest key that exists.
+An ignored misspelled key is hard to find. Therefore every key of a mapping is looked up in the
+fields of its struct, and an unknown key is refused with its path and the nearest known key.
 """
 
 import types
@@ -21,12 +20,12 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 class UnknownKeyError(InputError):
-    """A key that the schema does not have, with the nearest that it has."""
+    """A key that is not in the schema; the message suggests the nearest one."""
 
     def __init__(self, where: str, key: str, known: tuple[str, ...]) -> None:
         super().__init__(where, key, "a known key")
         self.args = (where, key, known)
-        #: The keys that the schema has at this place.
+        #: The known keys at this path.
         self.known = known
 
     def __str__(self) -> str:
@@ -37,10 +36,10 @@ class UnknownKeyError(InputError):
 
 
 def strict(kind: type[T], data: Any, where: str) -> T:
-    """The struct that a parsed mapping describes.
+    """A parsed mapping as a struct.
 
     Raises:
-        InputError: a key, a choice or a value is not as the struct has it; the path says where.
+        InputError: a key, a choice or a value does not match the struct; the message has its path.
     """
     if not isinstance(data, dict):
         raise InputError(where, data, "a mapping of keys to values", "see the documented schema")
@@ -53,7 +52,7 @@ def strict(kind: type[T], data: Any, where: str) -> T:
 
 @contextmanager
 def inside(where: str) -> Iterator[None]:
-    """Say of bad input that is found inside where it was asked for."""
+    """Prefix the location of input errors that are raised inside."""
     try:
         yield
     except InputError as error:
@@ -62,12 +61,12 @@ def inside(where: str) -> Iterator[None]:
 
 
 def keys_of(kind: type[msgspec.Struct]) -> tuple[str, ...]:
-    """The keys of a struct as they are written."""
+    """The keys of a struct in their external spelling."""
     return kind.__struct_encode_fields__
 
 
 def one_of(item: msgspec.Struct, names: tuple[str, ...], where: str) -> str:
-    """Which one of several optional keys is given; none or two are refused."""
+    """The one given key of several optional ones; none or two are refused."""
     written = dict(zip(item.__struct_encode_fields__, item.__struct_fields__, strict=True))
     given = [name for name in names if getattr(item, written[name]) is not None]
     if len(given) != 1:
@@ -108,7 +107,7 @@ def _check_struct(
 
 
 def _check_choice(value: str, choices: Any, where: str) -> None:
-    """Refuse a word that is no choice; name the nearest."""
+    """Refuse an unknown choice and suggest the nearest one."""
     if value not in choices:
         near = get_close_matches(value, choices, n=1)
         hint = f"did you mean {quoted(near[0])}?" if near else ""
@@ -125,5 +124,5 @@ def _options(annotation: Any) -> Iterator[Any]:
 
 
 def _allows_free_text(annotation: Any) -> bool:
-    """Whether a free text is allowed beside the choices."""
+    """Whether free text is allowed in addition to the choices."""
     return any(option is str for option in _options(annotation))

@@ -1,10 +1,8 @@
 """Strict CSV tables, read by columns.
 
-Published traces are CSV files, and the mistakes in them are always the same: a column that is
-missing, doubled or misspelt, a cell that is not the number it should be. A table checks its header
-against a layout and hands out whole columns: one regular expression and one ``map`` over a column
-are some thirty times faster than a check per cell, and the cell at fault is looked for only after
-a column has failed.
+A table checks its header against a layout and returns whole columns. One regular expression and
+one ``map`` per column are about thirty times faster than a check per cell; the faulty cell is
+searched only after its column has failed.
 """
 
 import csv
@@ -21,7 +19,7 @@ from stretto.base.errors import InputError
 from stretto.inputs.neutral.files import read_text
 
 FIX_ROW: Final = "fix the row or drop it"
-"""What to do about one bad row."""
+"""Advice for one bad row."""
 _INTEGERS: Final = re.compile(r"(?:\d{1,15}\n)*\d{1,15}", re.ASCII)
 _DECIMALS: Final = re.compile(r"(?:\d{1,15}(?:\.\d{1,9})?\n)*\d{1,15}(?:\.\d{1,9})?", re.ASCII)
 _NAME: Final = r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,251}[A-Za-z0-9])?"
@@ -29,16 +27,16 @@ _NAMES: Final = re.compile(rf"(?:{_NAME}\n)*{_NAME}", re.ASCII)
 
 
 class CsvLayout(msgspec.Struct, frozen=True):
-    """The columns that a kind of file has."""
+    """The columns of a format."""
 
-    #: Columns that must be there, in their usual order.
+    #: Required columns in their usual order.
     required: tuple[str, ...]
-    #: Columns that may be there.
+    #: Optional columns.
     optional: tuple[str, ...] = ()
 
     @property
     def known(self) -> tuple[str, ...]:
-        """All columns that the file may have."""
+        """All allowed columns."""
         return self.required + self.optional
 
 
@@ -46,8 +44,8 @@ class CsvTable:
     """The cells of one CSV file, by column."""
 
     def __init__(self, path: Path | str, text: str, layout: CsvLayout) -> None:
-        """Read and check the header, and that every row has as many cells."""
-        #: The file, as the user named it.
+        """Check the header and the number of cells of each row."""
+        #: The path as the user spelled it.
         self.source = str(path)
         self._text = text
         rows = self._rows()
@@ -56,31 +54,31 @@ class CsvTable:
         header = [cell.strip() for cell in rows[0]]
         _check_header(header, layout, f"{self.source}, line {self._line(-1)}")
         self._check_widths(rows, len(header))
-        #: How many rows of data there are.
+        #: Number of data rows.
         self.count = len(rows) - 1
         cells = zip(*rows[1:], strict=True) if self.count else iter([()] * len(header))
         self._columns: dict[str, tuple[str, ...]] = dict(zip(header, cells, strict=True))
 
     def has(self, column: str) -> bool:
-        """Whether the file has the (optional) column."""
+        """Whether the file has an (optional) column."""
         return column in self._columns
 
     def some(self, what: str) -> None:
-        """Refuse a table that is a header and nothing else.
+        """Refuse a table without data rows.
 
         Raises:
-            InputError: it has no row of data.
+            InputError: there is no data row.
         """
         if not self.count:
             hint = "the list was cut off, or is the wrong file"
             raise InputError(self.source, None, f"at least one {what} below the header", hint)
 
     def texts(self, column: str) -> tuple[str, ...]:
-        """The cells of a column as they are; empty strings when the file lacks the column."""
+        """The cells of a column as text; empty strings if the column is absent."""
         return self._columns.get(column) or ("",) * self.count
 
     def integers(self, column: str, low: int, high: int, expected: str = "") -> list[int]:
-        """The cells of a column as integers within bounds; ``expected`` says so in other words."""
+        """The cells of a column as integers within bounds; ``expected`` overrides the message."""
         cells = self._columns[column]
         if not cells:
             return []
@@ -117,7 +115,7 @@ class CsvTable:
         return list(map(float, cells))
 
     def names(self, column: str) -> tuple[str, ...]:
-        """The cells of a column as names, each of them used once."""
+        """The cells of a column as unique names."""
         cells = self._columns[column]
         if cells and not _NAMES.fullmatch("\n".join(cells)):
             for row, cell in enumerate(cells):
@@ -129,7 +127,7 @@ class CsvTable:
         return cells
 
     def refuse(self, row: int, column: str, expected: str, hint: str = FIX_ROW) -> NoReturn:
-        """Refuse one cell, counting rows of data from 0.
+        """Refuse one cell; data rows count from 0.
 
         Raises:
             InputError: always.
@@ -138,12 +136,12 @@ class CsvTable:
         raise InputError(self.where(row, column), cells[row] if cells else None, expected, hint)
 
     def where(self, row: int, column: str = "") -> str:
-        """Where a cell (or a row) stands, in words, counting rows of data from 0."""
+        """Location of a cell or row for messages; data rows count from 0."""
         line = f"{self.source}, line {self._line(row)}"
         return f"{line}, column {column}" if column else line
 
     def _rows(self) -> list[list[str]]:
-        """All rows that are not blank, the header first."""
+        """All non-blank rows, the header first."""
         reader = csv.reader(io.StringIO(self._text, newline=""), strict=True)
         try:
             return [row for row in reader if not _is_blank(row)]
@@ -152,24 +150,24 @@ class CsvTable:
             raise InputError(where, None, f"well-formed CSV: {error}", FIX_ROW) from error
 
     def _line(self, row: int) -> int:
-        """The line of the file on which a row of data ends; row -1 is the header."""
+        """The last line of a data row in the file; row -1 is the header."""
         reader = csv.reader(io.StringIO(self._text, newline=""), strict=True)
         lines = (reader.line_num for cells in reader if not _is_blank(cells))
         return next(line for index, line in enumerate(lines, start=-1) if index == row)
 
     def _check_widths(self, rows: Sequence[Sequence[str]], width: int) -> None:
-        """Refuse the first row that has not as many cells as the header."""
+        """Refuse the first row with another number of cells than the header."""
         for index, row in enumerate(rows):
             if len(row) != width:
                 expected = f"{width} cells, as in the header"
                 raise InputError(self.where(index - 1), len(row), expected, FIX_ROW)
 
     def _refuse_double(self, column: str, cells: Sequence[str]) -> NoReturn:
-        """Refuse the first cell that repeats an earlier one."""
+        """Refuse the first repeated cell."""
         first: dict[str, int] = {}
         row = next(row for row, cell in enumerate(cells) if first.setdefault(cell, row) != row)
         line = self._line(first[cells[row]])
-        self.refuse(row, column, f"a name of its own (line {line} has it already)", "rename one")
+        self.refuse(row, column, f"a unique name (line {line} has it already)", "rename one")
 
 
 def read_table(path: Path, layout: CsvLayout) -> CsvTable:
@@ -178,12 +176,12 @@ def read_table(path: Path, layout: CsvLayout) -> CsvTable:
 
 
 def _is_blank(cells: Sequence[str]) -> bool:
-    """Whether a line has nothing on it, or spaces alone."""
+    """Whether a line is empty or has spaces only."""
     return not cells or (len(cells) == 1 and not cells[0].strip())
 
 
 def _check_header(header: Sequence[str], layout: CsvLayout, where: str) -> None:
-    """Refuse a header with doubled, unknown or missing columns, in this order."""
+    """Refuse a header with duplicate, unknown or missing columns, in this order."""
     known = layout.known
     for index, column in enumerate(header):
         if column in header[:index]:
@@ -201,5 +199,5 @@ def _check_header(header: Sequence[str], layout: CsvLayout, where: str) -> None:
 
 
 def _expect_header(layout: CsvLayout) -> str:
-    """What a header should say, as a hint."""
+    """The expected header, as a hint."""
     return f"the first line names the columns: {','.join(layout.known)}"

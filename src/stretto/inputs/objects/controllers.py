@@ -1,9 +1,8 @@
-"""Workload objects turned into the pods that their controllers would make.
+"""Pods of workload objects, as their controllers would create them.
 
-An embedded run has no controller manager, so a Deployment there would stay a wish. Its pods are
-made here as the controllers make them: from the template, owned by the controller (a Deployment's
-by its ReplicaSet), with names that say whose they are. A controller whose pods or ReplicaSets are
-in the input already, as in a dump of a live cluster, makes none.
+An embedded run has no controller manager. This module creates the pods as the controllers do: from
+the template, owned by the controller (for a Deployment by its ReplicaSet) and named after it. A
+controller whose pods or ReplicaSets are in the input, as in a dump of a live cluster, creates none.
 """
 
 import hashlib
@@ -12,10 +11,10 @@ from typing import Any, Final
 
 import msgspec
 
-from stretto.api.checks.kinds import validate
 from stretto.api.codec import decode, decode_as, parse_object, without_nulls
 from stretto.api.types.core import Node
 from stretto.api.types.pod import PodSpec, Toleration
+from stretto.api.validation import validate
 from stretto.api.wire import kinds
 from stretto.api.wire.kinds import Kind
 from stretto.api.wire.selectors import node_terms
@@ -25,7 +24,7 @@ from stretto.inputs.objects.objects import JsonObject
 from stretto.inputs.objects.relations import InputObject, Key, owner_key
 
 MAX_REPLICAS: Final = 1_000_000
-"""Pods of one controller: as many as a whole cluster that we design for."""
+"""Maximum number of pods of one controller: the pods of a whole cluster of the design."""
 _BORNE: Final[tuple[JsonObject, ...]] = tuple(
     {"key": f"node.kubernetes.io/{name}", "operator": "Exists", "effect": effect}
     for name, effect in (
@@ -37,25 +36,25 @@ _BORNE: Final[tuple[JsonObject, ...]] = tuple(
         ("unschedulable", "NoSchedule"),
     )
 )
-"""The taints that the DaemonSet controller lets its pods tolerate."""
+"""Taints that the DaemonSet controller makes its pods tolerate."""
 
 _MadePod = tuple[str, JsonObject]
-"""Name of a pod, and what its spec has beside the template's."""
+"""Name of a pod, and the fields that its spec adds to the template's."""
 
 
 class _Controller(msgspec.Struct, frozen=True):
-    """A controller with what its pods depend on."""
+    """A controller with the inputs of its pods."""
 
     #: The controller's own object.
     item: InputObject
     #: Its spec, parsed.
     spec: JsonObject
-    #: The nodes that there are.
+    #: The nodes of the cluster.
     nodes: Sequence[Node]
 
 
 def expand(manifests: Sequence[InputObject], nodes: Sequence[Node]) -> list[InputObject]:
-    """The manifests with each controller replaced by its pods; DaemonSets get one on each node."""
+    """The manifests with controllers replaced by their pods; a DaemonSet gets one pod per node."""
     owned = _owned(manifests)
     result: list[InputObject] = []
     for each in manifests:
@@ -68,7 +67,7 @@ def expand(manifests: Sequence[InputObject], nodes: Sequence[Node]) -> list[Inpu
 
 
 def _owned(manifests: Sequence[InputObject]) -> set[Key]:
-    """The controllers that own something in the input."""
+    """Controllers that own an object of the input."""
     return {
         owner_key(each, reference)
         for each in manifests
@@ -109,7 +108,7 @@ def _pods(controller: InputObject, nodes: Sequence[Node]) -> Iterator[InputObjec
 
 
 def _owner(controller: InputObject) -> JsonObject:
-    """The reference that the pods carry; the ReplicaSet's for a Deployment."""
+    """The owner reference of the pods; the ReplicaSet's for a Deployment."""
     kind, name = controller.kind, controller.name
     uid = controller.meta().uid
     if kind is kinds.DEPLOYMENT:
@@ -125,7 +124,7 @@ def _owner(controller: InputObject) -> JsonObject:
 
 
 def _replicas(controller: _Controller) -> Iterator[_MadePod]:
-    """Deployment, ReplicaSet, ReplicationController, Job: numbered pods behind a short hash."""
+    """Deployment, ReplicaSet, ReplicationController, Job: name suffix of hash and number."""
     item = controller.item
     short = _digest(item)[: 8 if item.kind is kinds.DEPLOYMENT else 5]
     for number in range(_wanted(item)):
@@ -133,11 +132,11 @@ def _replicas(controller: _Controller) -> Iterator[_MadePod]:
 
 
 def _stateful(controller: _Controller) -> Iterator[_MadePod]:
-    """StatefulSet: the ordinal is the name."""
+    """StatefulSet: the ordinal as name suffix."""
     item, ordinals = controller.item, controller.spec.get("ordinals") or {}
     first = ordinals.get("start", 0) if isinstance(ordinals, dict) else 0
     if not isinstance(first, int) or not 0 <= first <= MAX_REPLICAS:
-        raise InputError(f"{item.title}: spec.ordinals.start", first, "a number from 0 up")
+        raise InputError(f"{item.title}: spec.ordinals.start", first, "a number of 0 or more")
     for number in range(_wanted(item)):
         yield f"{item.name}-{first + number}", {}
 
@@ -167,7 +166,7 @@ def _daemons(controller: _Controller) -> Iterator[_MadePod]:
 
 
 def _pinned(spec: JsonObject, node: str) -> JsonObject:
-    """A pod's affinity with its node as the only one, as the DaemonSet controller writes it."""
+    """A pod's affinity to its node only, as the DaemonSet controller writes it."""
     term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
     required = {"nodeSelectorTerms": [term]}
     affinity: JsonObject = dict(spec.get("affinity") or {})
@@ -179,7 +178,7 @@ def _pinned(spec: JsonObject, node: str) -> JsonObject:
 
 
 def _tolerates(toleration: Toleration, key: str, value: str, effect: str) -> bool:
-    """Whether a toleration covers a taint."""
+    """Whether a toleration matches a taint."""
     if toleration.effect not in ("", effect) or toleration.key not in ("", key):
         return False
     return toleration.operator == "Exists" or (
@@ -188,7 +187,7 @@ def _tolerates(toleration: Toleration, key: str, value: str, effect: str) -> boo
 
 
 def _wanted(controller: InputObject) -> int:
-    """How many pods a controller wants at once."""
+    """The desired number of pods of a controller."""
     item: Any = decode(controller.kind, controller.body)
     if controller.kind is kinds.JOB and item.spec.suspend:
         return 0
@@ -199,7 +198,7 @@ def _wanted(controller: InputObject) -> int:
 
 
 def _digest(controller: InputObject) -> str:
-    """A hash of a controller's identity: the same in each run, another for each controller."""
+    """A hash of a controller's identity: equal in each run, different for each controller."""
     return _hash(f"{controller.kind.kind}/{controller.namespace}/{controller.name}")
 
 
@@ -209,7 +208,7 @@ def _hash(text: str) -> str:
 
 
 def _uid(controller: InputObject) -> str:
-    """An identity for a controller that has none yet, in the shape of a UUID."""
+    """A uid, in the form of a UUID, for a controller without one."""
     text = _digest(controller)
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:32]}"
 
@@ -224,4 +223,4 @@ _MAKERS: Final[dict[Kind, _Maker]] = {
     kinds.JOB: _replicas,
     kinds.DAEMON_SET: _daemons,
 }
-"""Which controllers we stand in for."""
+"""The supported controllers."""

@@ -1,6 +1,6 @@
-"""The fields of a pod's spec, so that a misspelt one in a scenario is told and not kept in silence.
+"""The fields of a pod's spec, so that a misspelled field in a scenario is refused.
 
-What scheduling reads is checked all the way down; of the rest the names at the top.
+Fields that scheduling reads are checked completely; of the others only the top-level names.
 """
 
 from collections.abc import Mapping
@@ -29,14 +29,14 @@ _CHECKED: Final[Mapping[str, type[msgspec.Struct]]] = {
     "topologySpreadConstraints": TopologySpreadConstraint,
     "schedulingGates": SchedulingGate,
 }
-"""Fields that are checked all the way down; of a list, each entry."""
+"""Fields that are checked completely; of a list, each entry."""
 
 
 def check_spec(spec: Mapping[str, Any], where: str) -> None:
-    """Refuse fields that a pod's spec does not have.
+    """Refuse unknown fields of a pod's spec.
 
     Raises:
-        InputError: a field is not known, or its value is not of its type; the nearest is named.
+        InputError: a field is unknown (the nearest is suggested), or its value has another type.
     """
     for key, value in spec.items():
         if key not in POD_SPEC_FIELDS:

@@ -1,8 +1,8 @@
 """Kubernetes objects from files, folders or standard input, checked as a whole.
 
-What ``kubectl apply -f`` takes is taken here too: YAML or JSON, one object or many, a folder of
-files, ``-`` for a pipe. Each object is read once in its full type, so that a malformed field is
-refused with file and path before a run begins and not in the middle of it.
+The input is that of ``kubectl apply -f``: YAML or JSON, one object or many, a folder of files, or
+``-`` for standard input. Each object is decoded in its full type, so a malformed field is refused
+with file and path before a run starts.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,11 +11,11 @@ from typing import Final
 
 import msgspec
 
-from stretto.api.checks.kinds import validate
 from stretto.api.codec import decode, decode_as, set_fields
 from stretto.api.edit.manifests import load_manifests
 from stretto.api.types.core import Node
 from stretto.api.types.heads import decode_pod_head
+from stretto.api.validation import validate
 from stretto.api.wire.kinds import NODE, POD
 from stretto.base.errors import InputError
 from stretto.inputs.neutral.files import read_stdin, read_text
@@ -31,57 +31,32 @@ from stretto.inputs.objects.relations import (
 )
 
 STDIN: Final = "-"
-"""The path that means standard input."""
+"""The path of standard input."""
 SUFFIXES: Final = (".yaml", ".yml", ".json")
-"""The files of a folder that hold manifests."""
+"""Suffixes of manifest files in a folder."""
 _NOT_OURS: Final = ("", "default-scheduler")
-"""Schedulers that an embedded run stands in for: none was named, or Kubernetes' own."""
-
-
-PASSED_OVER: Final = frozenset(
-    {
-        "APIService",
-        "ClusterRole",
-        "ClusterRoleBinding",
-        "ControllerRevision",
-        "CronJob",
-        "CustomResourceDefinition",
-        "Endpoints",
-        "EndpointSlice",
-        "HorizontalPodAutoscaler",
-        "Ingress",
-        "IngressClass",
-        "MutatingWebhookConfiguration",
-        "NetworkPolicy",
-        "Role",
-        "RoleBinding",
-        "Secret",
-        "ServiceAccount",
-        "ValidatingWebhookConfiguration",
-    }
-)
-"""Kinds that stand in many a manifest and do not concern where its pods go."""
+"""Scheduler names that an embedded run replaces: none, or Kubernetes' default."""
 
 
 class ManifestOptions(msgspec.Struct, frozen=True):
-    """How manifests are taken."""
+    """Options for reading manifests."""
 
-    #: Namespace of objects that name none.
+    #: Namespace of objects without one.
     namespace: str = NAMESPACE
-    #: Whether owners may be missing from the input, as in a dump of pods alone.
+    #: Whether owners may be missing from the input, as in a dump of pods.
     keep_missing_owners: bool = False
     #: Whether controllers are replaced by their pods (an API server has controllers of its own).
     expand_controllers: bool = True
 
 
 DEFAULTS: Final = ManifestOptions()
-"""Manifests as an embedded run takes them."""
+"""Options of an embedded run."""
 
 
 def load_objects(
     paths: Iterable[Path], options: ManifestOptions = DEFAULTS, nodes: Sequence[Node] = ()
 ) -> list[InputObject]:
-    """All objects of some files, checked among themselves, controllers turned into their pods.
+    """All objects of some files, checked as a whole, with controllers replaced by their pods.
 
     ``nodes`` are nodes from elsewhere, for DaemonSets; those of the input are added.
     """
@@ -97,7 +72,7 @@ def load_objects(
 
 
 def read_manifests(path: Path, namespace: str = NAMESPACE) -> list[InputObject]:
-    """The objects of one file, of a folder's files in the order of their names, or of a pipe."""
+    """The objects of a file, of a folder's files in order of name, or of standard input."""
     if str(path) == STDIN:
         return _objects(read_stdin(), "standard input", namespace)
     if not path.is_dir():
@@ -105,19 +80,19 @@ def read_manifests(path: Path, namespace: str = NAMESPACE) -> list[InputObject]:
     files = sorted(each for each in path.iterdir() if each.suffix in SUFFIXES)
     if not files:
         expected = f"a folder with {', '.join(SUFFIXES)} files"
-        raise InputError(str(path), None, expected, "name the folder that holds the manifests")
+        raise InputError(str(path), None, expected, "name the folder of the manifests")
     return [each for file in files for each in _objects(read_text(file), str(file), namespace)]
 
 
 def nodes_of(objects: Iterable[InputObject]) -> list[Node]:
-    """The Nodes among some objects, in their full type."""
+    """The Nodes among some objects as structs."""
     return [decode_as(Node, each.body) for each in objects if each.kind is NODE]
 
 
 def _objects(text: str, where: str, namespace: str) -> list[InputObject]:
-    """The objects of one text, each with a namespace and a name of its own."""
+    """The objects of one text, each with a namespace and a unique name."""
     result = []
-    for index, (kind, body) in enumerate(load_manifests(text, where, PASSED_OVER)):
+    for index, (kind, body) in enumerate(load_manifests(text, where, skip=True)):
         with inside(where):
             validate(decode(kind, body))
         meta = decode_as(HeadedObject, body).metadata
@@ -134,7 +109,7 @@ def _objects(text: str, where: str, namespace: str) -> list[InputObject]:
 
 
 def _adopted(item: InputObject) -> InputObject:
-    """A pod that nobody else would schedule in an embedded run, made ours."""
+    """A pod with the default scheduler, assigned to Stretto for an embedded run."""
     if item.kind is not POD:
         return item
     spec = decode_pod_head(item.body).spec

@@ -1,8 +1,8 @@
-"""From the neutral fleet to Kubernetes objects, as the JSON that stores and engine take.
+"""Kubernetes objects, as JSON, from the neutral form of a fleet.
 
-The wire form of what Kubernetes has no field for is fixed here: a node names its GPU model in the
-label that NVIDIA's own discovery writes; a pod that wants a share of a GPU, or certain models, says
-so in annotations of ours beside the plain device count that everybody reads.
+This module defines the wire form of values for which Kubernetes has no field: a node has its GPU
+model in the label of NVIDIA's discovery; a pod has its GPU share and allowed models in annotations,
+in addition to the plain device count.
 """
 
 import hashlib
@@ -21,23 +21,23 @@ GPU: Final = "nvidia.com/gpu"
 GPU_MODEL_LABEL: Final = "nvidia.com/gpu.product"
 """Label of a node: the model of its GPUs."""
 GPU_MILLI: Final = "stretto.dev/gpu-milli"
-"""Annotation of a pod: milli that it wants of each GPU; absent for whole ones."""
+"""Annotation of a pod: requested milli of each GPU; absent for whole GPUs."""
 GPU_MODELS: Final = "stretto.dev/gpu-models"
-"""Annotation of a pod: models that it may use, joined by ``|``; absent for any."""
+"""Annotation of a pod: allowed GPU models, joined by ``|``; absent for any."""
 QOS_LABEL: Final = "stretto.dev/qos"
-"""Label of a pod: its quality of service in its trace's word."""
+"""Label of a pod: its quality of service as the trace spells it."""
 DURATION: Final = "stretto.dev/duration"
-"""Annotation of a pod: seconds that it runs once started, where its trace knows."""
+"""Annotation of a pod: its run time in seconds, if known."""
 GROUP: Final = "godel.bytedance.com/pod-group-name"
-"""Annotation and label of a pod: the PodGroup that it belongs to."""
+"""Annotation and label of a pod: its PodGroup."""
 ZONE_LABEL: Final = "topology.kubernetes.io/zone"
 """Label of a node: its zone."""
 HOSTNAME_LABEL: Final = "kubernetes.io/hostname"
 """Label of a node: its own name."""
 SCHEDULER_NAME: Final = "stretto"
-"""The scheduler that our pods ask for."""
+"""The ``schedulerName`` of Stretto's pods."""
 NAMESPACE: Final = "default"
-"""Where pods go that name no namespace."""
+"""Namespace of pods without one."""
 
 JsonObject = dict[str, Any]
 """A JSON object before it is encoded."""
@@ -46,9 +46,9 @@ _READY: Final = [{"type": "Ready", "status": "True", "reason": "KubeletReady"}]
 
 
 def object_name(name: str) -> str:
-    """The name that a trace's node or pod has as an object: its own wherever Kubernetes allows it.
+    """The object name of a trace's node or pod: its own name if Kubernetes allows it.
 
-    Otherwise (capitals, underscores) it is lowered and marked, so that two names stay two.
+    Otherwise (capitals, underscores) it is converted to lower case with a unique suffix.
     """
     if is_dns_subdomain(name):
         return name
@@ -57,7 +57,7 @@ def object_name(name: str) -> str:
 
 
 def node_body(node: FleetNode) -> bytes:
-    """The JSON of a Node with this machine's room, labels and taints, ready for work."""
+    """The JSON of a ready Node with these resources, labels and taints."""
     name = object_name(node.name)
     labels = {HOSTNAME_LABEL: name, **node.labels}
     if node.zone:
@@ -87,14 +87,14 @@ def node_body(node: FleetNode) -> bytes:
 def pod_body(
     pod: FleetPod, namespace: str = NAMESPACE, scheduler_name: str = SCHEDULER_NAME
 ) -> bytes:
-    """The JSON of a pending Pod that asks for what the fleet's pod asks for."""
+    """The JSON of a pending Pod with the requests of the neutral pod."""
     return msgspec.json.encode(pod_object(pod, namespace, scheduler_name))
 
 
 def pod_object(
     pod: FleetPod, namespace: str = NAMESPACE, scheduler_name: str = SCHEDULER_NAME
 ) -> JsonObject:
-    """The same Pod before it is encoded, for callers that add to it."""
+    """The same Pod before encoding, for callers that extend it."""
     metadata: JsonObject = {"name": object_name(pod.name), "namespace": namespace}
     labels = _pod_labels(pod)
     annotations = _pod_annotations(pod)
@@ -122,7 +122,7 @@ def pod_group_body(
     namespace: str = NAMESPACE,
     more: Mapping[str, Any] | None = None,
 ) -> bytes:
-    """The JSON of a PodGroup that is placed when ``min_member`` of its pods fit.
+    """The JSON of a PodGroup that needs ``min_member`` of its pods.
 
     ``more`` are further fields of its spec (``scheduleTimeoutSeconds``, ``priorityClassName``).
     """

@@ -1,8 +1,8 @@
-"""Realistic pods by the hundred thousand: one JSON text per class, cut where the names go.
+"""Fast generation of realistic pods: one JSON text per class, split at the names.
 
-A bench that feeds an engine 50,000 pods a second must make them faster than that, and as large as
-production pods are (2.8 kB): most of a pod is text that scheduling never reads. So each class is
-encoded once and cut at its names; a pod is then three pieces of text joined, in half a microsecond.
+A benchmark of 50,000 pods a second must generate pods faster than that, in the size of production
+pods (2.8 kB). Each class is encoded once and split at its names; a pod is then three joined pieces,
+which takes half a microsecond.
 """
 
 from collections.abc import Iterator
@@ -24,11 +24,11 @@ from stretto.inputs.objects.objects import (
 )
 
 MAX_CLASSES: Final = 10_000
-"""Classes that can be told apart by their requests."""
+"""Maximum number of classes with different requests."""
 MAX_UNIT: Final = 100_000
-"""Pods of one unit: more than the largest gang that was ever reported."""
+"""Maximum number of pods of a unit: more than the largest reported gang."""
 FIRST_HOST_PORT: Final = 20_000
-"""Host ports are given from here on, one per class, so that classes do not meet."""
+"""First host port; each class has its own port, so classes do not conflict."""
 DEDICATED: Final = "dedicated"
 """Key of the taint on some synthetic nodes, and of the tolerations of some classes."""
 DISK_LABEL: Final = "stretto.dev/disk"
@@ -38,35 +38,35 @@ _NAME: Final = "@name@"
 _UNIT: Final = "@unit@"
 _UID: Final = "@uid@"
 _CPU_MILLI: Final = range(100, 705, 5)
-"""121 sizes with a mean of 0.4 cores: fifty of them fit the smallest synthetic node."""
+"""121 sizes with a mean of 0.4 cores: fifty pods fit the smallest synthetic node."""
 _MEMORY_MIB: Final = range(128, 1936, 16)
 """113 sizes with a mean of 1 GiB."""
 
 
 class TemplateSpec(msgspec.Struct, frozen=True):
-    """What the pods of a workload are like."""
+    """Properties of the pods of a workload."""
 
-    #: How many classes there are.
+    #: Number of classes.
     classes: int = 200
     #: Share of the classes with host ports, node selectors, affinity or tolerations.
     constrained: float = 0.3
     #: Pods per unit; 1 makes each pod a unit of its own.
     units: int = 1
-    #: Whether units are PodGroups, all or nothing; otherwise their pods share an owner.
+    #: Whether units are PodGroups; otherwise the pods of a unit share an owner.
     gangs: bool = False
-    #: Zones that affinity may name (``zone-0``, ...): as many as the nodes have.
+    #: Number of zones that affinity may name (``zone-0``, ...).
     zones: int = 10
     #: Namespace of the pods.
     namespace: str = NAMESPACE
-    #: What pod names begin with.
+    #: Prefix of pod names.
     prefix: str = "pod"
 
 
 class PodTemplates:
-    """A source of pending pods, each with a name of its own."""
+    """A source of pending pods with unique names."""
 
     def __init__(self, spec: TemplateSpec, rng: Rng) -> None:
-        """Encode the classes; refuses counts and shares that make no sense."""
+        """Encode the classes; refuses invalid counts and shares."""
         _check(spec)
         self._spec = spec
         self._rng = rng
@@ -76,11 +76,11 @@ class PodTemplates:
         cuts = [_cut(text) for text in texts]
         self._heads = [head for head, _ in cuts]
         self._tails = [tail for _, tail in cuts]
-        #: One body per class, for rows that share it; named ``class-0000`` and so on.
+        #: One body per class, named ``class-0000`` and so on.
         self.class_bodies: list[bytes] = [
             self._body(index, b"class-%04d" % index, b"shared") for index in range(spec.classes)
         ]
-        #: Bodies of the PodGroups of all units made so far; empty without ``gangs``.
+        #: Bodies of the PodGroups of all generated units; empty without ``gangs``.
         self.group_bodies: list[bytes] = []
         self._free_classes = np.array(
             [index for index, each in enumerate(objects) if not _has_host_port(each)], np.int32
@@ -96,7 +96,7 @@ class PodTemplates:
         return list(islice(self._stream, count))
 
     def running_classes(self, count: int) -> npt.NDArray[np.int32]:
-        """A class for each of ``count`` running pods, none with host ports (they would collide)."""
+        """Classes of ``count`` running pods, without host ports (they would conflict)."""
         if not len(self._free_classes):
             expected = "a share of classes without host ports for running pods"
             raise InputError("constrained", self._spec.constrained, expected, "lower it")
@@ -113,7 +113,7 @@ class PodTemplates:
         ]
 
     def _in_units(self) -> Iterator[bytes]:
-        """Pods unit by unit, without end."""
+        """An endless sequence of pods, unit by unit."""
         spec, uids = self._spec, self._rng.child("owners")
         while True:
             unit = f"{spec.prefix}-unit-{self._units:06d}"
@@ -133,7 +133,7 @@ class PodTemplates:
 
 
 def _check(spec: TemplateSpec) -> None:
-    """Refuse counts and shares that make no sense."""
+    """Refuse invalid counts and shares."""
     if not 1 <= spec.classes <= MAX_CLASSES:
         raise InputError("classes", spec.classes, f"an integer 1..{MAX_CLASSES}")
     if not 0 <= spec.constrained <= 1:
@@ -145,23 +145,23 @@ def _check(spec: TemplateSpec) -> None:
 
 
 def _cut(text: bytes) -> tuple[bytes, bytes]:
-    """A class's text before and behind the pod's name."""
+    """The text of a class before and after the pod's name."""
     head, _, tail = text.partition(_NAME.encode())
     return head, tail
 
 
 def _filled(text: bytes, unit: bytes, uid: bytes) -> bytes:
-    """A text with the unit's name and uid put in."""
+    """A text with the unit's name and uid inserted."""
     return text.replace(_UNIT.encode(), unit).replace(_UID.encode(), uid)
 
 
 def _has_host_port(pod: dict[str, Any]) -> bool:
-    """Whether a class takes a port of its node."""
+    """Whether a class has a host port."""
     return any("hostPort" in port for port in pod["spec"]["containers"][0]["ports"])
 
 
 def _objects(spec: TemplateSpec, rng: Rng) -> Iterator[dict[str, Any]]:
-    """The pod of each class, its names left open."""
+    """The pod of each class, with placeholders for names."""
     draw = rng.child("classes")
     sizes = draw.child("sizes").numpy().permutation(len(_CPU_MILLI) * len(_MEMORY_MIB))
     chosen = draw.child("constrained").numpy().permutation(spec.classes)
@@ -177,7 +177,7 @@ def _objects(spec: TemplateSpec, rng: Rng) -> Iterator[dict[str, Any]]:
 
 
 def _constrain(pod: dict[str, Any], index: int, kind: int, zones: int) -> None:
-    """Give a class two neighbouring kinds of constraint out of four."""
+    """Add two adjacent of four kinds of constraints to a class."""
     spec = pod["spec"]
     for each in (kind % 4, (kind + 1) % 4):
         if each == 0:
@@ -199,7 +199,7 @@ def _constrain(pod: dict[str, Any], index: int, kind: int, zones: int) -> None:
 
 
 def _plain(index: int, cpu_milli: int, memory_mib: int, spec: TemplateSpec) -> dict[str, Any]:
-    """The pod of a class without constraints, with all the text that a real one carries."""
+    """The pod of a class without constraints, with the text of a production pod."""
     app = f"app-{index:04d}"
     metadata: dict[str, Any] = {
         "name": _NAME,

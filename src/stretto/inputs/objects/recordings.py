@@ -1,8 +1,8 @@
-"""Recordings: what a cluster held at one moment, and everything that changed after it.
+"""Recordings: the objects of a cluster at one moment, and all later changes.
 
-A text file of JSON lines, packed when its name ends in ``.gz``. The first line says what it is;
-then come the objects as they were at the start, then changes with their seconds, then one line for
-the end. A recording that was cut off (its process was killed) is good up to its last whole line.
+A text file of JSON lines, packed if its name ends in ``.gz``: a header, the objects at the start,
+changes with their seconds, and one line for the end. A truncated recording (its process was killed)
+is valid up to its last complete line.
 """
 
 import gzip
@@ -16,21 +16,21 @@ from typing import IO, Any, Final, Self
 
 import msgspec
 
-from stretto.api.wire.kinds import KINDS, Kind
+from stretto.api.kinds.table import kind_of, kind_with_word, word_of
+from stretto.api.wire.kinds import Kind
 from stretto.base.errors import QUOTED_CHARS, InputError
 from stretto.inputs.objects.redaction import redacted
 
 FORMAT: Final = "stretto.recording/v1"
-"""What the first line says."""
+"""Format identifier of the first line."""
 MAX_LINE: Final = 4 << 20
-"""Longest line: an API server takes no object above 1.5 MB or so."""
-DAMAGED: Final = "take the line out, or record anew"
-"""What to do about a line that makes no sense."""
-_KINDS: Final = {kind.word: kind for kind in KINDS}
+"""Maximum length of a line: an API server refuses objects above about 1.5 MB."""
+DAMAGED: Final = "take the line out, or record again"
+"""Advice for an invalid line."""
 
 
 class ChangeType(Enum):
-    """What happened to an object, spelled as watches spell it."""
+    """Type of a change, spelled as in a watch."""
 
     ADDED = "ADDED"
     MODIFIED = "MODIFIED"
@@ -47,16 +47,16 @@ class RecordingHeader(msgspec.Struct, frozen=True, omit_defaults=True):
     recording: str
     #: RFC 3339 time of second 0.
     started: str = ""
-    #: Kinds that were listened to; others may exist and are not in the file.
+    #: Recorded kinds; objects of other kinds are not in the file.
     kinds: list[str] = []
 
 
 class RecordedChange(msgspec.Struct, frozen=True, gc=False):
-    """An object at the start, or one change of one."""
+    """An object at the start, or a change."""
 
-    #: Seconds since the start; 0 for what was there.
+    #: Seconds since the start; 0 for initial objects.
     time_s: float
-    #: What happened; ``ADDED`` for what was there.
+    #: Type of the change; ``ADDED`` for initial objects.
     type: ChangeType
     #: Its kind.
     kind: Kind
@@ -64,35 +64,35 @@ class RecordedChange(msgspec.Struct, frozen=True, gc=False):
     namespace: str
     #: Name.
     name: str
-    #: Identity for life.
+    #: Its uid.
     uid: str
-    #: The object after the change, as the file has it.
+    #: The object after the change, as in the file.
     body: dict[str, Any]
 
 
 class Recording(msgspec.Struct, frozen=True):
     """A whole recording in memory."""
 
-    #: Where it was read from, for messages.
+    #: Its path, for messages.
     where: str
     #: Its first line.
     header: RecordingHeader
-    #: What was there at the start.
+    #: Initial objects.
     start: Sequence[RecordedChange]
-    #: What changed, in order.
+    #: Changes in order.
     changes: Sequence[RecordedChange]
     #: Seconds covered.
     seconds: float
-    #: Whether the end is missing: its process was killed, or is still writing.
+    #: Whether the end is missing: its process was killed or still writes.
     cut_off: bool
 
 
 class _RecordingLine(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Any line but the first."""
+    """Any line except the first."""
 
     #: Seconds since the start.
     t: float = 0.0
-    #: ``ADDED``, ``MODIFIED`` or ``DELETED``; empty for what was there.
+    #: ``ADDED``, ``MODIFIED`` or ``DELETED``; empty for initial objects.
     type: str = ""
     #: Kind of the object; empty for the last line.
     kind: str = ""
@@ -102,24 +102,29 @@ class _RecordingLine(msgspec.Struct, frozen=True, omit_defaults=True):
     end: bool = False
 
 
+def _change_line(second: float, what: ChangeType, kind: Kind, body: dict[str, Any]) -> bytes:
+    line = _RecordingLine(second, what.value, word_of(kind), redacted(kind, body))
+    return msgspec.json.encode(line)
+
+
 class RecordingWriter:
-    """Writes a recording, batch by batch; each batch is on disk before the next is asked for."""
+    """Writes a recording in batches; each batch is on disk before the next one."""
 
     def __init__(self, path: Path, header: RecordingHeader) -> None:
-        """Begin a file beside its place: it has its name from ``begun`` on.
+        """Open a temporary file next to the target; ``begun`` renames it.
 
         Raises:
             InputError: the file cannot be written.
         """
         self._path = path
-        self._beside: Path | None = None
+        self._temporary: Path | None = None
         try:
             if path.exists() and not path.is_file():
                 raw = path.open("wb")
             else:
                 target = path.resolve()
-                self._beside = target.with_name(f".{target.name[:100]}.{os.getpid()}")
-                raw = self._beside.open("wb")
+                self._temporary = target.with_name(f".{target.name[:100]}.{os.getpid()}")
+                raw = self._temporary.open("wb")
         except OSError as error:
             raise _unwritable(path, error) from error
         packed = path.suffix == ".gz"
@@ -128,47 +133,44 @@ class RecordingWriter:
         self._write([msgspec.json.encode(header)])
 
     def there(self, objects: Iterable[tuple[Kind, dict[str, Any]]]) -> None:
-        """Keep what is there at the start."""
+        """Write initial objects."""
         self._write(
-            msgspec.json.encode(_RecordingLine(kind=kind.word, object=redacted(kind, body)))
+            msgspec.json.encode(_RecordingLine(kind=word_of(kind), object=redacted(kind, body)))
             for kind, body in objects
         )
 
     def begun(self) -> None:
-        """The start is whole: the file takes its name, and one that had it is replaced.
+        """Complete the initial objects: rename the file and replace an older one.
 
-        Whoever cannot list a cluster keeps the recording of yesterday.
+        If the list of a cluster fails, an older recording is kept.
         """
-        if self._beside is None:
+        if self._temporary is None:
             return
         try:
-            self._beside.replace(self._path.resolve())
+            self._temporary.replace(self._path.resolve())
         except OSError as error:
             raise _unwritable(self._path, error) from error
-        self._beside = None
+        self._temporary = None
 
     def changed(
         self, time_s: float, changes: Iterable[tuple[ChangeType, Kind, dict[str, Any]]]
     ) -> None:
-        """Keep what changed at a second."""
+        """Write the changes of a second."""
         second = round(time_s, 3)
-        self._write(
-            msgspec.json.encode(_RecordingLine(second, what.value, kind.word, redacted(kind, body)))
-            for what, kind, body in changes
-        )
+        self._write(_change_line(second, what, kind, body) for what, kind, body in changes)
 
     def end(self, time_s: float) -> None:
-        """Say how long it was, and close the file."""
+        """Write the end and close the file."""
         self._write([msgspec.json.encode(_RecordingLine(t=round(time_s, 3), end=True))])
         self.close()
 
     def close(self) -> None:
-        """Close the file without an end; one that never began is removed."""
+        """Close the file without an end; remove it if it has no complete start."""
         self._file.close()
         self._raw.close()
-        if self._beside is not None:
-            self._beside.unlink(missing_ok=True)
-            self._beside = None
+        if self._temporary is not None:
+            self._temporary.unlink(missing_ok=True)
+            self._temporary = None
 
     def __enter__(self) -> Self:
         return self
@@ -192,7 +194,7 @@ class RecordingWriter:
 
 
 def is_recording(path: Path) -> bool:
-    """Whether a file begins as recordings do."""
+    """Whether a file starts like a recording."""
     try:
         with _opened(path) as file:
             return FORMAT.encode() in file.readline(4096)
@@ -204,7 +206,7 @@ def load_recording(path: Path) -> Recording:
     """Read a recording.
 
     Raises:
-        InputError: it is none, or a line of it makes no sense; file and line are named.
+        InputError: the file is not a recording, or a line is invalid.
     """
     start: list[RecordedChange] = []
     changes: list[RecordedChange] = []
@@ -223,7 +225,7 @@ def load_recording(path: Path) -> Recording:
             break
         change = _change(line, where)
         if line.type and changes and change.time_s < changes[-1].time_s:
-            raise InputError(where, line.t, f"a second from {changes[-1].time_s} on", DAMAGED)
+            raise InputError(where, line.t, f"a second of at least {changes[-1].time_s}", DAMAGED)
         (changes if line.type else start).append(change)
     if header is None:
         raise InputError(str(path), None, "a recording", "make one with: stretto record")
@@ -232,7 +234,7 @@ def load_recording(path: Path) -> Recording:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes, bool]]:
-    """Number and text of each line, and whether it was whole."""
+    """Number and text of each line, and whether it is complete."""
     number = 0
     try:
         with _opened(path) as file:
@@ -263,13 +265,13 @@ def _header(text: bytes, where: str) -> RecordingHeader:
         expected = f"the first line of a recording ({FORMAT})"
         raise InputError(where, _shown(text), expected, hint) from error
     if header.recording != FORMAT:
-        hint = "record anew with this version, or take the version that wrote it"
+        hint = "record again with this version, or use the version that wrote it"
         raise InputError(f"{where}: recording", header.recording, FORMAT, hint)
     return header
 
 
 def _line(text: bytes, where: str, whole: bool) -> _RecordingLine | None:
-    """A line; ``None`` where it was cut off."""
+    """A line; ``None`` if it is truncated."""
     try:
         return msgspec.json.decode(text, type=_RecordingLine)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -280,18 +282,16 @@ def _line(text: bytes, where: str, whole: bool) -> _RecordingLine | None:
 
 
 def _shown(text: bytes) -> str:
-    """The beginning of a line, as text."""
+    """The start of a line, as text."""
     return text[:QUOTED_CHARS].decode("utf-8", "replace").strip()
 
 
 def _change(line: _RecordingLine, where: str) -> RecordedChange:
-    kind = _KINDS.get(line.kind)
-    if kind is None:
-        raise InputError(f"{where}: kind", line.kind, "a kind that Stretto knows", DAMAGED)
+    kind = _kind(line, where)
     if line.type and line.type not in _TYPES:
         raise InputError(f"{where}: type", line.type, f"one of {', '.join(_TYPES)}", DAMAGED)
     if not line.t >= 0:
-        raise InputError(f"{where}: t", line.t, "seconds from 0 on", DAMAGED)
+        raise InputError(f"{where}: t", line.t, "seconds of 0 or more", DAMAGED)
     meta = line.object.get("metadata")
     name = meta.get("name") if isinstance(meta, dict) else None
     if not isinstance(meta, dict) or not isinstance(name, str) or not name:
@@ -305,6 +305,20 @@ def _change(line: _RecordingLine, where: str) -> RecordedChange:
         str(meta.get("uid") or ""),
         line.object,
     )
+
+
+def _kind(line: _RecordingLine, where: str) -> Kind:
+    """The kind of a line: one that is not registered is generic, as its object names it."""
+    known = kind_with_word(line.kind)
+    if known is not None:
+        return known
+    stated = line.object.get("apiVersion"), line.object.get("kind")
+    if not line.kind or not all(isinstance(each, str) and each for each in stated):
+        raise InputError(f"{where}: kind", line.kind, "a kind that Stretto knows", DAMAGED)
+    generic = kind_of(str(stated[0]), str(stated[1]), lenient=True)
+    if line.kind not in (word_of(generic), generic.kind):
+        raise InputError(f"{where}: kind", line.kind, "a kind that Stretto knows", DAMAGED)
+    return generic
 
 
 def _unwritable(path: Path, error: OSError) -> InputError:

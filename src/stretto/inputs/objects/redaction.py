@@ -1,28 +1,18 @@
-"""What of a cluster's objects goes into a recording: what decides where pods go, and no secrets.
+"""Redaction: the part of an object that a recording keeps, without secrets.
 
-Environment, commands, probes, mounts, configuration and secret volumes, the parameters and secrets
-of storage drivers, and annotations that are not of a scheduler's making are left out, in templates
-too. Names, labels and owners stay: rules and questions need them. Who must not share names has to
-rename before recording.
+The table of kinds lists the fields of each kind that decide where pods go (``KindEntry.kept``). A
+recording leaves out environment, commands, probes, mounts, configuration, secret volumes,
+parameters and secrets of storage drivers, and annotations that no scheduler reads, also in pod
+templates. It keeps names, labels and owners, because rules and questions need them: rename objects
+before recording where names are confidential.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import cache
 from typing import Any, Final
 
-from stretto.api.wire.kinds import (
-    CSI_DRIVER,
-    NODE,
-    PERSISTENT_VOLUME,
-    POD,
-    REPLICA_SET,
-    REPLICATION_CONTROLLER,
-    RESERVATION,
-    SERVICE,
-    STATEFUL_SET,
-    STORAGE_CLASS,
-    VOLUME_ATTACHMENT,
-    Kind,
-)
+from stretto.api.kinds.table import entry_of
+from stretto.api.wire.kinds import Kind
 
 OUR_NOTES: Final = (
     "stretto.dev/",
@@ -33,7 +23,7 @@ OUR_NOTES: Final = (
     "pv.kubernetes.io/",
     "kubernetes.io/config.mirror",
 )
-"""Beginnings of annotations that scheduling reads; the mirror mark tells static pods apart."""
+"""Prefixes of the annotations that scheduling reads; the mirror annotation marks static pods."""
 _META: Final = (
     "name",
     "namespace",
@@ -43,84 +33,33 @@ _META: Final = (
     "creationTimestamp",
     "deletionTimestamp",
 )
-_POD_SPEC: Final = (
-    "nodeName",
-    "schedulerName",
-    "priority",
-    "priorityClassName",
-    "preemptionPolicy",
-    "nodeSelector",
-    "affinity",
-    "tolerations",
-    "topologySpreadConstraints",
-    "overhead",
-    "resources",
-    "schedulingGates",
-    "schedulingGroup",
-    "resourceClaims",
-    "hostNetwork",
-    "restartPolicy",
-)
-_CONTAINER: Final = ("name", "image", "resources", "ports", "restartPolicy")
-_VOLUME: Final = (
-    "name",
-    "persistentVolumeClaim",
-    "ephemeral",
-    "gcePersistentDisk",
-    "awsElasticBlockStore",
-)
-_ISCSI: Final = ("iqn", "targetPortal", "lun", "readOnly")
-_RBD: Final = ("monitors", "image", "pool", "readOnly")
-_POD_STATUS: Final = ("phase", "startTime", "nominatedNodeName")
-_NODE_SPEC: Final = ("unschedulable", "taints")
-_NODE_STATUS: Final = ("allocatable", "capacity")
-_STORAGE_CLASS: Final = (
-    "provisioner",
-    "volumeBindingMode",
-    "reclaimPolicy",
-    "allowedTopologies",
-)
-_VOLUME_SPEC: Final = (
-    "capacity",
-    "accessModes",
-    "storageClassName",
-    "claimRef",
-    "nodeAffinity",
-    "volumeMode",
-    "volumeAttributesClassName",
-    "local",
-)
-_CSI: Final = ("driver", "volumeHandle")
-_SPECS: Final[Mapping[Kind, tuple[str, ...]]] = {
-    SERVICE: ("selector",),
-    REPLICATION_CONTROLLER: ("selector",),
-    REPLICA_SET: ("selector",),
-    STATEFUL_SET: ("selector",),
-    CSI_DRIVER: ("storageCapacity", "attachRequired"),
-}
-"""Kinds of which a few fields of the spec decide, and nothing else is kept."""
+_METADATA: Final = ":metadata"
+"""End of a path below which only what a recording keeps of any metadata stays."""
+
+_Tree = dict[str, Any]
+"""Members by name: ``None`` keeps a value, a tree keeps a part of it."""
 
 
 def redacted(kind: Kind, body: Mapping[str, Any]) -> dict[str, Any]:
-    """An object as a recording keeps it; ``body`` is its JSON as it was read."""
-    kept: dict[str, Any] = {"apiVersion": kind.api_version, "kind": kind.kind}
-    kept["metadata"] = _metadata(body.get("metadata") or {})
-    if kind is POD:
-        kept["spec"] = _pod_spec(body.get("spec") or {})
-        kept["status"] = _only(body.get("status") or {}, _POD_STATUS)
-    elif kind is NODE:
-        kept["spec"] = _only(body.get("spec") or {}, _NODE_SPEC)
-        kept["status"] = _only(body.get("status") or {}, _NODE_STATUS)
-    elif kind in _SPECS:
-        kept["spec"] = _only(body.get("spec") or {}, _SPECS[kind])
-    else:
-        rest = {k: v for k, v in body.items() if k not in ("apiVersion", "kind", "metadata")}
-        kept.update(_REST[kind](rest) if kind in _REST else rest)
-    return kept
+    """An object as a recording keeps it.
+
+    Args:
+        kind: its kind; only metadata is kept of a kind without ``KindEntry.kept``.
+        body: its decoded JSON.
+    """
+    rest = {k: v for k, v in body.items() if k not in ("apiVersion", "kind", "metadata")}
+    tree = _tree(entry_of(kind).kept)
+    return {
+        "apiVersion": kind.api_version,
+        "kind": kind.kind,
+        "metadata": _metadata(body.get("metadata") or {}),
+        **{name: {} for name in tree if isinstance(tree[name], dict)},
+        **_part(rest, tree),
+    }
 
 
 def _metadata(meta: Mapping[str, Any]) -> dict[str, Any]:
-    kept = _only(meta, _META)
+    kept = {name: meta[name] for name in _META if not _is_empty(meta.get(name))}
     notes = {
         key: value
         for key, value in (meta.get("annotations") or {}).items()
@@ -131,67 +70,47 @@ def _metadata(meta: Mapping[str, Any]) -> dict[str, Any]:
     return kept
 
 
-def _pod_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
-    kept = _only(spec, _POD_SPEC)
-    for list_of in ("containers", "initContainers"):
-        if spec.get(list_of):
-            kept[list_of] = [_only(each, _CONTAINER) for each in spec[list_of]]
-    volumes = [one for each in spec.get("volumes") or () if len(one := _volume(each)) > 1]
-    if volumes:
-        kept["volumes"] = volumes
+@cache
+def _tree(paths: tuple[str, ...]) -> _Tree:
+    """Paths as one tree; the language of paths is that of ``stretto.api.kinds.kept``."""
+    tree: _Tree = {}
+    for path in paths:
+        *above, last = path.split(".")
+        node = tree
+        for name in above:
+            node = node.setdefault(name, {})
+        node[last] = None
+    return tree
+
+
+def _part(value: Mapping[str, Any], tree: _Tree) -> dict[str, Any]:
+    """The part of an object that a tree keeps; empty members are left out."""
+    kept: dict[str, Any] = {}
+    if "*" in tree:
+        named = {_name(each) for each in tree}
+        kept = {name: each for name, each in value.items() if name not in named}
+    for each, below in tree.items():
+        name = _name(each)
+        found: Any = value.get(name)
+        if _is_empty(found):
+            continue
+        if each.endswith(_METADATA):
+            found = _metadata(found)
+        elif each.endswith("]"):
+            found = [_part(item, below) for item in found]
+            if each.endswith("[+]"):
+                found = [item for item in found if len(item) > 1]
+        elif below is not None:
+            found = _part(found, below)
+        if not _is_empty(found):
+            kept[name] = found
     return kept
 
 
-def _volume(volume: Mapping[str, Any]) -> dict[str, Any]:
-    """A pod's volume: the claim or the disk that it names, never how to log in there."""
-    kept = _only(volume, _VOLUME)
-    for source, fields in (("iscsi", _ISCSI), ("rbd", _RBD)):
-        if volume.get(source):
-            kept[source] = _only(volume[source], fields)
-    template = (kept.get("ephemeral") or {}).get("volumeClaimTemplate")
-    if template:
-        template = {**template, "metadata": _metadata(template.get("metadata") or {})}
-        kept["ephemeral"] = {"volumeClaimTemplate": template}
-    return kept
+def _name(step: str) -> str:
+    """The member that a step of a path names."""
+    return step.removesuffix(_METADATA).removesuffix("[]").removesuffix("[+]")
 
 
-def _reservation(rest: Mapping[str, Any]) -> dict[str, Any]:
-    """A reservation, whose template is a pod's."""
-    spec = dict(rest.get("spec") or {})
-    template = spec.get("template") or {}
-    spec["template"] = {
-        "metadata": _metadata(template.get("metadata") or {}),
-        "spec": _pod_spec(template.get("spec") or {}),
-    }
-    return {**rest, "spec": spec}
-
-
-def _persistent_volume(rest: Mapping[str, Any]) -> dict[str, Any]:
-    """A volume without the secrets and attributes that its driver is handed."""
-    spec = rest.get("spec") or {}
-    kept = _only(spec, _VOLUME_SPEC)
-    if spec.get("csi"):
-        kept["csi"] = _only(spec["csi"], _CSI)
-    return {"spec": kept, "status": _only(rest.get("status") or {}, ("phase",))}
-
-
-def _attachment(rest: Mapping[str, Any]) -> dict[str, Any]:
-    """Which volume is attached where; one that is spelled out inside may hold secrets."""
-    spec = rest.get("spec") or {}
-    kept = _only(spec, ("attacher", "nodeName"))
-    kept["source"] = _only(spec.get("source") or {}, ("persistentVolumeName",))
-    return {"spec": kept}
-
-
-def _only(fields: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    """Those of the fields that are named here and say something."""
-    return {name: fields[name] for name in names if fields.get(name) not in (None, {}, [])}
-
-
-_REST: Final[Mapping[Kind, Callable[[Mapping[str, Any]], dict[str, Any]]]] = {
-    RESERVATION: _reservation,
-    PERSISTENT_VOLUME: _persistent_volume,
-    VOLUME_ATTACHMENT: _attachment,
-    STORAGE_CLASS: lambda rest: _only(rest, _STORAGE_CLASS),
-}
-"""Kinds of which some is kept and some is not, beside their metadata."""
+def _is_empty(value: Any) -> bool:
+    return value is None or value in ({}, [])

@@ -1,26 +1,26 @@
-"""What objects must have among themselves: one name each, owners that exist, gangs that fit.
+"""Checks across objects: unique names, existing owners, satisfiable gangs.
 
-A store takes objects one by one and cannot see these; a scheduler would only wait for ever. So an
-input is checked as a whole, before any of it is created.
+A store accepts objects one by one and cannot check these; the scheduler would wait indefinitely.
+Therefore an input is checked as a whole before creation.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
-from typing import Final
 
 import msgspec
 
 from stretto.api.codec import decode_as
+from stretto.api.kinds.table import kind_with_word
 from stretto.api.types.godel import PodGroup
-from stretto.api.wire.kinds import KINDS, POD, POD_GROUP, Kind
+from stretto.api.wire.kinds import POD, POD_GROUP, Kind
 from stretto.api.wire.meta import ObjectMeta, OwnerReference, Wire
 from stretto.base.errors import InputError
 from stretto.inputs.objects.objects import GROUP
 
 
 class InputObject(msgspec.Struct, frozen=True):
-    """One object of an input, with where it stands."""
+    """One object of an input, with its location."""
 
     #: Its kind.
     kind: Kind
@@ -35,12 +35,12 @@ class InputObject(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> "Key":
-        """What no other object of the input may share."""
+        """Its unique key in the input."""
         return self.kind.kind, self.namespace, self.name
 
     @property
     def title(self) -> str:
-        """What messages call it: ``app.yaml: Pod default/web``."""
+        """Its name in messages: ``app.yaml: Pod default/web``."""
         return f"{self.where}: {_title(self.key)}"
 
     def meta(self) -> ObjectMeta:
@@ -59,21 +59,18 @@ class HeadedObject(Wire, frozen=True):
     metadata: ObjectMeta
 
 
-_CLUSTER_KINDS: Final = frozenset(kind.kind for kind in KINDS if not kind.namespaced)
-
-
 def check_names(manifests: Iterable[InputObject]) -> None:
-    """Refuse an object that is there twice."""
+    """Refuse duplicate objects."""
     first: dict[Key, InputObject] = {}
     for each in manifests:
         other = first.setdefault(each.key, each)
         if other is not each:
-            expected = f"a name of its own ({other.where} has it already)"
+            expected = f"a unique name ({other.where} has it already)"
             raise InputError(f"{each.title}: metadata.name", each.name, expected, "rename one")
 
 
 def check_owners(manifests: Sequence[InputObject], *, keep_missing: bool = False) -> None:
-    """Refuse owners in a circle, and missing ones unless these are to be kept."""
+    """Refuse cycles of owners, and missing owners unless they are allowed."""
     by_key = {each.key: each for each in manifests}
     owners: dict[Key, list[Key]] = {}
     for each in manifests:
@@ -89,15 +86,15 @@ def check_owners(manifests: Sequence[InputObject], *, keep_missing: bool = False
                 found = f"{reference.kind} {reference.name}"
                 hint = "add the owner, drop the reference, or keep missing owners"
                 raise InputError(where, found, "an owner that is in the input", hint)
-    circle = _circle(owners)
-    if circle:
-        found = " -> ".join(_title(key) for key in circle)
-        where = f"{by_key[circle[0]].title}: metadata.ownerReferences"
-        raise InputError(where, found, "owners without a circle", "drop one of the references")
+    cycle = _cycle(owners)
+    if cycle:
+        found = " -> ".join(_title(key) for key in cycle)
+        where = f"{by_key[cycle[0]].title}: metadata.ownerReferences"
+        raise InputError(where, found, "owners without a cycle", "drop one of the references")
 
 
 def check_groups(manifests: Sequence[InputObject]) -> None:
-    """Refuse PodGroups with too few pods, which no number of nodes could satisfy."""
+    """Refuse PodGroups with fewer pods than their minimum."""
     sizes = Counter(
         (each.namespace, group)
         for each in manifests
@@ -115,26 +112,27 @@ def check_groups(manifests: Sequence[InputObject]) -> None:
 
 
 def group_of(meta: ObjectMeta) -> str:
-    """The PodGroup that a pod belongs to; empty when it is alone."""
+    """The PodGroup of a pod; empty for a single pod."""
     return meta.annotations.get(GROUP) or meta.labels.get(GROUP, "")
 
 
 def owner_key(owned: InputObject, reference: OwnerReference) -> Key:
     """Where the owner must be: in the same namespace, unless its kind has none."""
-    namespace = "" if reference.kind in _CLUSTER_KINDS else owned.namespace
+    kind = kind_with_word(reference.kind)
+    namespace = owned.namespace if kind is None or kind.namespaced else ""
     return reference.kind, namespace, reference.name
 
 
 def _check_uid(reference: OwnerReference, owner: InputObject, where: str) -> None:
-    """Refuse a reference to a namesake."""
+    """Refuse a reference to an older object of the same name."""
     uid = owner.meta().uid
     if uid and reference.uid and uid != reference.uid:
         expected = f"the uid of {_title(owner.key)}, {uid!r}"
-        raise InputError(f"{where}.uid", reference.uid, expected, "it names an owner of old")
+        raise InputError(f"{where}.uid", reference.uid, expected, "it refers to a deleted owner")
 
 
-def _circle(owners: Mapping[Key, Sequence[Key]]) -> list[Key]:
-    """A circle of owners, its first member repeated at the end; empty if there is none."""
+def _cycle(owners: Mapping[Key, Sequence[Key]]) -> list[Key]:
+    """A cycle of owners, its first member repeated at the end; empty if there is none."""
     try:
         TopologicalSorter(owners).prepare()
     except CycleError as error:

@@ -1,1 +1,1 @@
-"""The scenario file: its schema, how it is read, and the workload it generates."""
+"""The scenario file: schema, reading, and the objects and arrivals that it generates."""

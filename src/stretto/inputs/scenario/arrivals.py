@@ -1,8 +1,7 @@
-"""What comes while a plane runs, and at which second.
+"""Arrivals: objects that are created while a plane runs, and their times.
 
-All workloads end in arrivals: a pod (or the PodGroup that goes before its gang), the second at
-which it comes, and when it leaves again: at a fixed second, or so many seconds after it started.
-A unit comes as one: times are given to gangs and owners, not to their pods.
+Every workload becomes arrivals: a pod (or the PodGroup before its gang), its second of creation,
+and its end: at a fixed second, or a run time after its start. All pods of a unit arrive together.
 """
 
 from collections.abc import Sequence
@@ -23,11 +22,11 @@ Times = npt.NDArray[np.float64]
 
 
 class ObjectArrival(msgspec.Struct, frozen=True, gc=False):
-    """An object that comes while the plane runs."""
+    """An object that is created while the plane runs."""
 
-    #: Second of the scenario at which it comes.
+    #: Second of the scenario of its creation.
     time_s: float
-    #: Its kind: a pod, or the PodGroup of pods that come with it.
+    #: Its kind: Pod, or the PodGroup of pods that arrive with it.
     kind: Kind
     #: Its namespace.
     namespace: str
@@ -35,38 +34,38 @@ class ObjectArrival(msgspec.Struct, frozen=True, gc=False):
     name: str
     #: Its JSON.
     body: bytes
-    #: Second at which it leaves, placed or not; ``None`` when it stays or ``duration_s`` rules.
+    #: Second of its deletion, placed or not; ``None`` if it stays or ``duration_s`` applies.
     departure_s: float | None = None
-    #: Seconds that it runs once started; ``None`` when it stays or ``departure_s`` rules.
+    #: Run time in seconds; ``None`` if it stays or ``departure_s`` applies.
     duration_s: float | None = None
 
 
 class WorkloadArrivals(msgspec.Struct, frozen=True):
-    """What one workload comes to."""
+    """Objects and arrivals of one workload."""
 
-    #: Objects that are there before the start.
+    #: Objects that exist before the start.
     objects: Sequence[tuple[Kind, bytes]]
-    #: What comes, in no particular order but units before and beside their pods.
+    #: Arrivals in no particular order, except that each unit precedes its pods.
     arrivals: Sequence[ObjectArrival]
 
 
 class WorkContext(msgspec.Struct, frozen=True):
-    """What a workload is made from beside its own keys."""
+    """Context of a workload apart from its own keys."""
 
     #: The whole scenario.
     scenario: Scenario
-    #: The scenario's machines, as far as they are known in the neutral form.
+    #: The scenario's nodes in the neutral form.
     nodes: tuple[FleetNode, ...]
-    #: The same machines as objects, for DaemonSets.
+    #: The same nodes as objects, for DaemonSets.
     node_objects: Sequence[Node]
-    #: Where this workload draws from.
+    #: Random numbers of this workload.
     rng: Rng
-    #: What names begin with where neither trace nor scenario give one.
+    #: Default name prefix of its objects.
     prefix: str
 
 
 def times_of(spec: ArrivalSpec | None, count: int, rng: Rng) -> Times:
-    """The seconds of ``count`` arrivals; without a specification all at the start."""
+    """Seconds of ``count`` arrivals; without a specification all at the start."""
     if spec is None or spec.at is not None:
         return np.full(count, spec.at if spec and spec.at else 0.0)
     if spec.rate is not None:
@@ -78,7 +77,7 @@ def times_of(spec: ArrivalSpec | None, count: int, rng: Rng) -> Times:
 
 
 def numbered_units(groups: Sequence[str]) -> list[tuple[bool, int]]:
-    """For each pod its unit's number, and whether it is the first of it; no group is a unit alone.
+    """(first pod of its unit?, unit number) of each pod; a pod without group is a unit.
 
     >>> numbered_units(["a", "", "a", ""])
     [(True, 0), (True, 1), (False, 0), (True, 2)]

@@ -1,7 +1,6 @@
-"""A scenario made real: what is created before the start, and what arrives when.
+"""A scenario as objects to create before the start, and arrivals by time.
 
-The one door for ``stretto run`` and ``simulate``: whatever a scenario is fed from, a run sees a
-list of objects and a list of arrivals in the order of time.
+``stretto run`` and the copies of a scenario read this one form, whatever the sources.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,29 +25,29 @@ _RENAME: Final = {
     "Node": "give shapes a name: their nodes then begin with it",
     "Queue": "rename one of the two queues",
 }
-"""What to do about two objects of one name, by kind; else they come from workloads."""
+"""Advice for two objects of one name, by kind; others come from workloads."""
 _Key = tuple[str, str, str]
 """Kind, namespace and name."""
 
 
 class Feed(msgspec.Struct, frozen=True):
-    """What a plane is fed with."""
+    """Input of a plane."""
 
     #: Objects to create before the start, in this order.
     objects: Sequence[tuple[Kind, bytes]]
-    #: Objects that come later, by time; of equal times in this order.
+    #: Later objects by time; equal times in this order.
     arrivals: Sequence[ObjectArrival]
-    #: The machines in the neutral form, for reports and for policies that read the fleet.
+    #: The nodes in the neutral form, for reports and for policies that read the fleet.
     nodes: tuple[FleetNode, ...]
 
     @property
     def pods(self) -> int:
-        """How many pods arrive."""
+        """Number of arriving pods."""
         return sum(each.kind is POD for each in self.arrivals)
 
 
 def materialise(scenario: Scenario, rng: Rng) -> Feed:
-    """Everything that a scenario feeds its plane with; the same seed gives the same bytes."""
+    """The input that a scenario generates; the same seed gives the same bytes."""
     with inside(f"{scenario.where}: fleet"):
         fleet = make_fleet(scenario, rng.child("fleet"))
     objects = [*(_queue(each, index, scenario) for index, each in enumerate(scenario.queues))]
@@ -86,14 +85,14 @@ def _queue(fields: Mapping[str, Any], index: int, scenario: Scenario) -> tuple[K
 def _check_names(
     objects: Iterable[tuple[Kind, bytes]], arrivals: Iterable[ObjectArrival], scenario: Scenario
 ) -> None:
-    """Refuse two objects of one kind and name: two workloads that need names, or a doubled file."""
+    """Refuse two objects of one kind and name (workloads without names, or a repeated file)."""
     seen: set[_Key] = set()
     for key in _keys(objects, arrivals):
         if key in seen:
             kind, namespace, name = key
             found = f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
             hint = _RENAME.get(kind, "give workloads a name: their objects then begin with it")
-            raise InputError(scenario.where, found, "a name of its own", hint)
+            raise InputError(scenario.where, found, "a unique name", hint)
         seen.add(key)
 
 

@@ -1,11 +1,11 @@
 """A trace as a workload: its pods in order, with names, gangs and times.
 
-With ``arrive_pct`` the openb pods are drawn as the published study draws them, from the scenario's
-own seed, so that ``stretto run`` is fed with what ``stretto compare`` is fed with.
+With ``arrive_pct`` the pods are drawn by the protocol of the openb study with the scenario's seed,
+so ``stretto run`` receives the same input as ``stretto compare``.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -19,12 +19,9 @@ from stretto.inputs.scenario.arrivals import (
     numbered_units,
     times_of,
 )
+from stretto.inputs.scenario.format_keys import BUNDLED, trace_of
 from stretto.inputs.scenario.schema import WorkloadSpec
-from stretto.inputs.traces.azure_vm import Lifetime, load_vms, vm_pods
-from stretto.inputs.traces.openb.figures import bundled_openb
 from stretto.inputs.traces.openb.protocol import ArrivalOrder, protocol_input
-from stretto.inputs.traces.openb.reader import load_pods
-from stretto.inputs.traces.philly import job_pods, load_jobs
 
 T = TypeVar("T")
 
@@ -55,22 +52,20 @@ def trace_arrivals(spec: WorkloadSpec, context: WorkContext) -> Iterator[ObjectA
 
 
 def _trace_pods(spec: WorkloadSpec, context: WorkContext) -> Sequence[FleetPod]:
-    """The pods of a trace in the order in which they come."""
-    scenario, limit = context.scenario, spec.limit
-    if spec.philly is not None:
-        jobs = load_jobs(scenario.path(spec.philly.jobs))
-        return job_pods(_shuffled(jobs, spec, context)[:limit])
-    if spec.azure_vm is not None:
-        vms = load_vms(scenario.path(spec.azure_vm.vms))
-        chosen = _shuffled(vms, spec, context)[:limit]
-        return vm_pods(chosen, Lifetime(spec.azure_vm.lifetime), gangs=spec.azure_vm.gangs)
-    if spec.openb is None or spec.openb == "bundled":
-        pods = bundled_openb().pods
+    """The pods of a trace in order of arrival."""
+    scenario, limit, trace = context.scenario, spec.limit, trace_of(spec)
+    assert trace is not None
+    found, keys = trace.format, trace.keys
+    bundled = found.bundled() if found.bundled is not None and keys == BUNDLED else None
+    if bundled is not None:
+        items: tuple[Any, ...] = bundled.pods
     else:
         models = {node.gpu_model for node in context.nodes if node.gpu_model}
-        pods = load_pods(scenario.path(spec.openb.pods), models or None)
-    if scenario.arrive_pct is None:
-        return _shuffled(pods, spec, context)[:limit]
+        items = found.read(scenario.path(getattr(keys, found.file)), models or None)
+    if scenario.arrive_pct is None or not found.fills:
+        chosen = _shuffled(items, spec, context)[:limit]
+        return chosen if bundled is not None else found.pods(chosen, keys)
+    pods = items if bundled is not None else found.pods(items, keys)
     order = ArrivalOrder.FILE if spec.order == "file" else ArrivalOrder.SHUFFLE
     fleet = Fleet(context.nodes, pods[:limit])
     drawn = protocol_input(fleet, scenario.seed, scenario.arrive_pct, order)
@@ -81,7 +76,7 @@ def _trace_pods(spec: WorkloadSpec, context: WorkContext) -> Sequence[FleetPod]:
 
 
 def _shuffled(items: tuple[T, ...], spec: WorkloadSpec, context: WorkContext) -> tuple[T, ...]:
-    """A trace's rows in the order that the scenario asks for."""
+    """The items of a trace in the order that the scenario selects."""
     if spec.order != "shuffle":
         return items
     rows = context.rng.child("order").numpy().permutation(len(items)).tolist()
@@ -91,7 +86,7 @@ def _shuffled(items: tuple[T, ...], spec: WorkloadSpec, context: WorkContext) ->
 def _when(
     pod: FleetPod, spec: WorkloadSpec, times: Times, unit: int
 ) -> tuple[float, float | None, float | None]:
-    """When a trace's pod comes, when it leaves, and how long it runs."""
+    """(arrival, departure, run time) of a trace's pod in seconds."""
     if spec.arrival is None and not spec.times:
         return 0.0, None, None
     if spec.arrival is None:

@@ -1,7 +1,7 @@
-"""Generators: fleets of machines, and when work arrives; all from a seed.
+"""Generators of nodes and of arrival times, from a seed.
 
-Where no trace fits the question, these make one: machines of a few shapes over a few zones, and
-arrivals that are random, regular or go up and down with the day. ``pod_templates`` makes the pods.
+Nodes have a few shapes over a few zones; arrivals are random, regular or follow a daily cycle.
+``pod_templates`` generates the pods.
 """
 
 from typing import Final
@@ -17,15 +17,15 @@ from stretto.inputs.neutral.shapes import MAX_NODES
 from stretto.inputs.objects.pod_templates import DEDICATED, DISK_LABEL
 
 DAY_S: Final = 86_400.0
-"""Seconds of a day: the period of most load."""
+"""Seconds of a day: the period of most load patterns."""
 MAX_ARRIVALS: Final = 10_000_000
-"""Arrivals of one workload: ten times the pods that we design for."""
+"""Maximum number of arrivals of a workload: ten times the pods of the design."""
 MAX_PODS_OF_A_NODE: Final = 110
-"""What a kubelet allows unless it is told otherwise."""
+"""The kubelet's default for the maximum number of pods."""
 _DEDICATED_EVERY: Final = 20
-"""One node in so many is kept for one team by a taint."""
+"""One of this number of nodes has the taint of a dedicated team."""
 _ROUNDED: Final = 6
-"""Times are whole microseconds, so that they read the same in every report."""
+"""Times are whole microseconds, so all reports print the same values."""
 
 
 class NodeKind(msgspec.Struct, frozen=True):
@@ -39,7 +39,7 @@ class NodeKind(msgspec.Struct, frozen=True):
     cpu_milli: int
     #: Memory in MiB.
     memory_mib: int
-    #: GPUs; a node with some keeps others away by a taint.
+    #: GPUs; a node with GPUs has a taint.
     gpus: int = 0
     #: Model of the GPUs.
     gpu_model: str = ""
@@ -55,20 +55,20 @@ NODE_KINDS: Final = (
 
 
 class Diurnal(msgspec.Struct, frozen=True):
-    """A rate that goes up and down."""
+    """An arrival rate with a daily cycle."""
 
-    #: Arrivals per second when it is quietest (at the start).
+    #: Minimum rate in arrivals per second (at the start).
     low: float
-    #: Arrivals per second when it is busiest (half a period later).
+    #: Maximum rate in arrivals per second (half a period later).
     high: float
-    #: Seconds from one quiet time to the next.
+    #: Seconds from one minimum to the next.
     period_s: float = DAY_S
 
 
 def synthetic_nodes(
     count: int, rng: Rng, *, zones: int = 10, kinds: tuple[NodeKind, ...] = NODE_KINDS
 ) -> tuple[FleetNode, ...]:
-    """Nodes of several shapes, mixed at random, spread evenly over ``zone-0``, ``zone-1``, ..."""
+    """Nodes of several shapes in random order, spread evenly over ``zone-0``, ``zone-1``, ..."""
     if not 1 <= count <= MAX_NODES:
         raise InputError("nodes", count, f"an integer 1..{MAX_NODES}")
     if not 1 <= zones <= min(1000, count):
@@ -83,7 +83,7 @@ def synthetic_nodes(
 
 
 def poisson_times(count: int, rate: float, rng: Rng, start: float = 0.0) -> npt.NDArray[np.float64]:
-    """Seconds of ``count`` arrivals, ``rate`` a second on average, each independent of the rest."""
+    """Seconds of ``count`` independent arrivals with an average of ``rate`` per second."""
     _check_rate("rate", rate)
     _check_count(count)
     gaps = rng.child("poisson").numpy().exponential(1.0 / rate, count)
@@ -101,9 +101,9 @@ def regular_times(count: int, every: float, start: float = 0.0) -> npt.NDArray[n
 def diurnal_times(
     count: int, rate: Diurnal, rng: Rng, start: float = 0.0
 ) -> npt.NDArray[np.float64]:
-    """Seconds of ``count`` arrivals whose rate swings like a cosine from low to high and back.
+    """Seconds of ``count`` arrivals whose rate follows a cosine from low to high and back.
 
-    Arrivals at the high rate are thinned: each stays with the chance that its moment deserves.
+    Arrivals at the high rate are thinned: each is kept with probability rate / high rate.
     """
     _check_count(count)
     _check_rate("high", rate.high)
@@ -127,7 +127,7 @@ def diurnal_times(
 
 
 def _node(name: str, kind: NodeKind, number: int, zone: int) -> FleetNode:
-    """One synthetic node; ``number`` counts the tens, and draws disk and taint evenly."""
+    """One synthetic node; ``number`` counts groups of ten and selects disk and taint evenly."""
     taints = []
     if number % _DEDICATED_EVERY == 0 and not kind.gpus:
         taints.append(FleetTaint(DEDICATED, "batch"))
@@ -147,12 +147,12 @@ def _node(name: str, kind: NodeKind, number: int, zone: int) -> FleetNode:
 
 
 def _check_rate(where: str, rate: float) -> None:
-    """Refuse a rate that no machine could follow, or none at all."""
+    """Refuse a rate of zero, or beyond any machine."""
     if not 1e-6 <= rate <= 1e7:
         raise InputError(where, rate, "arrivals per second, 0.000001..10000000")
 
 
 def _check_count(count: int) -> None:
-    """Refuse more arrivals than memory holds."""
+    """Refuse more arrivals than fit in memory."""
     if not 0 <= count <= MAX_ARRIVALS:
         raise InputError("count", count, f"an integer 0..{MAX_ARRIVALS}")

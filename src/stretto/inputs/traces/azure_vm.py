@@ -1,18 +1,18 @@
-"""The Azure VM trace: virtual machines that arrive in tenant batches, live and leave.
+"""The Azure VM trace: virtual machines that arrive in batches of tenants, with lifetimes.
 
 From the Azure Public Dataset V1 (Cortez et al., SOSP 2017) as decoded by Huawei Cloud. A lifetime
-is known up to a bin; which end of the bin is meant is the reader's choice. The trace names no
-hosts. VMs of one batch come from one tenant at one instant and may be admitted as a gang.
+is known up to a bin; the caller selects an end of the bin. The trace has no hosts. VMs of one batch
+arrive together from one tenant and may be a gang.
 """
 
 from enum import Enum
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 
 from stretto.base.errors import InputError
-from stretto.inputs.neutral.fleet import MAX_CPU_MILLI, MAX_MEMORY_MIB, Fleet, FleetPod
+from stretto.inputs.neutral.fleet import MAX_CPU_MILLI, MAX_MEMORY_MIB, FleetPod
 from stretto.inputs.neutral.tables import CsvLayout, CsvTable, read_table
 
 VM_LAYOUT: Final = CsvLayout(
@@ -29,18 +29,29 @@ VM_LAYOUT: Final = CsvLayout(
 )
 """Columns of a VM list."""
 _MAX_TIME_S: Final = 10**10
-"""Three centuries: a time beyond is in milliseconds, or worse."""
+"""Three centuries: a larger time is in milliseconds."""
 
 
 class Lifetime(Enum):
-    """Which end of a VM's lifetime bin is taken."""
+    """The selected value of a VM's lifetime bin."""
 
-    #: The lower end: the least that it lived.
+    #: The lower end.
     MIN = "min"
     #: The middle.
     MID = "mid"
     #: The upper end.
     MAX = "max"
+
+
+class AzureVms(msgspec.Struct, frozen=True, kw_only=True):
+    """A workload in azure-vm format."""
+
+    #: The CSV file (or .csv.gz) of VMs, relative to the scenario.
+    vms: str
+    #: The end of the lifetime bin that is used.
+    lifetime: Literal["min", "mid", "max"] = "min"
+    #: Whether the VMs of a batch are a gang.
+    gangs: bool = False
 
 
 class AzureVm(msgspec.Struct, frozen=True, gc=False):
@@ -50,13 +61,13 @@ class AzureVm(msgspec.Struct, frozen=True, gc=False):
     vm_id: str
     #: Second of its arrival, in bins of five minutes.
     arrival_s: float
-    #: The tenant's batch that it came in.
+    #: The batch of its tenant.
     batch_id: str
     #: Virtual cores.
     vcpu: int
     #: Memory in MiB.
     memory_mib: int
-    #: Lower end of its lifetime in seconds; 0 is less than five minutes.
+    #: Lower end of its lifetime in seconds; 0 means below five minutes.
     duration_min_s: float
     #: Upper end of its lifetime in seconds.
     duration_max_s: float
@@ -64,7 +75,7 @@ class AzureVm(msgspec.Struct, frozen=True, gc=False):
     censored: bool
 
     def duration(self, lifetime: Lifetime) -> float:
-        """How long it lives when the bin is read like this."""
+        """Its lifetime in seconds for a selected value of the bin."""
         if lifetime is Lifetime.MIN:
             return self.duration_min_s
         if lifetime is Lifetime.MAX:
@@ -98,7 +109,7 @@ def load_vms(path: Path) -> tuple[AzureVm, ...]:
 def vm_pods(
     vms: tuple[AzureVm, ...], lifetime: Lifetime = Lifetime.MIN, *, gangs: bool = False
 ) -> tuple[FleetPod, ...]:
-    """The VMs as pods; with ``gangs`` those of one batch share a group."""
+    """The VMs as pods; with ``gangs`` the VMs of a batch share a group."""
     sizes: dict[str, int] = {}
     if gangs:
         for vm in vms:
@@ -116,10 +127,9 @@ def vm_pods(
     )
 
 
-def load_azure_vm(path: Path, lifetime: Lifetime = Lifetime.MIN, *, gangs: bool = False) -> Fleet:
-    """The VMs of a list as work without machines."""
-    pods = vm_pods(load_vms(path), lifetime, gangs=gangs)
-    return Fleet((), pods, f"{path.name} (azure-vm format)")
+def vm_pods_of(vms: tuple[AzureVm, ...], keys: AzureVms) -> tuple[FleetPod, ...]:
+    """The VMs as pods, with the keys of a workload."""
+    return vm_pods(vms, Lifetime(keys.lifetime), gangs=keys.gangs)
 
 
 def _durations(table: CsvTable) -> tuple[list[float], list[float]]:

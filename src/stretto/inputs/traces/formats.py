@@ -1,64 +1,119 @@
-"""The table of trace formats: what ``--format`` and a scenario may name."""
+"""The table of trace formats, for scenarios, ``simulate`` and ``compare``.
+
+A format is one entry: the reader of its work list, the keys it has in a scenario, the options of
+``simulate`` that apply, and its virtual-time driver. A package adds a format under the entry-point
+group ``stretto.trace_formats``.
+"""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from stretto.base.errors import InputError
-from stretto.base.registry import Registry
-from stretto.inputs.neutral.fleet import Fleet
-from stretto.inputs.traces.azure_vm import Lifetime, load_azure_vm
-from stretto.inputs.traces.openb.reader import load_openb, load_pods
-from stretto.inputs.traces.philly import load_philly
+from stretto.base.extensions import OpenRegistry
+from stretto.inputs.neutral.fleet import Fleet, FleetNode, FleetPod
+from stretto.inputs.traces.azure_vm import AzureVms, load_vms, vm_pods_of
+from stretto.inputs.traces.openb.figures import bundled_openb
+from stretto.inputs.traces.openb.reader import OpenbNodes, OpenbPods, load_nodes, load_pods
+from stretto.inputs.traces.philly import PhillyJobs, job_pods, load_jobs
+
+GROUP: Final = "stretto.trace_formats"
+"""Entry-point group of installed formats; each entry is a ``TraceFormat``."""
+HOSTS: Final = frozenset({"nodes", "nodes_like", "node_filter", "node_limit"})
+"""Options of ``simulate`` that describe the nodes."""
+RUNS_ON_HOSTS: Final = HOSTS | {"policy", "on_unschedulable"}
+"""Options of ``simulate`` for a format whose pods run on nodes."""
 
 
-class TraceFiles(msgspec.Struct, frozen=True):
-    """The files of a trace, and how to read what they leave open."""
+@dataclass(frozen=True)
+class TraceFormat:
+    """One trace format."""
 
-    #: The list of work.
-    pods: Path
-    #: The list of machines, for formats that have one; ``None`` reads the work alone.
-    nodes: Path | None = None
-    #: Which end of a lifetime bin is meant.
-    lifetime: Lifetime = Lifetime.MIN
-    #: Whether work that came as one batch is admitted as one.
-    gangs: bool = False
+    #: Keys of a workload of this format in a scenario.
+    keys: type[msgspec.Struct]
+    #: The key among them that holds the path of the work list.
+    file: str
+    #: (path, GPU models of the fleet or ``None``) to the items of the list in file order.
+    read: Callable[[Path, set[str] | None], tuple[Any, ...]]
+    #: (items, keys) to pods.
+    pods: Callable[[tuple[Any, ...], Any], tuple[FleetPod, ...]]
+    #: Options of ``simulate`` that apply to this format.
+    options: frozenset[str] = RUNS_ON_HOSTS
+    #: Virtual-time driver as ``module:function``; the default runs pods on hosts.
+    driver: str = "stretto.sim.traces.hosts:prepare"
+    #: Reads a node list; ``None`` for a format without nodes.
+    nodes: Callable[[Path], tuple[FleetNode, ...]] | None = None
+    #: Keys of a fleet of this format in a scenario; required together with ``nodes``.
+    node_keys: type[msgspec.Struct] | None = None
+    #: The fleet and pods of ``FORMAT: bundled``; ``None`` if none are bundled.
+    bundled: Callable[[], Fleet] | None = None
+    #: Whether ``arrive_pct`` of a scenario draws its pods until they fill the fleet.
+    fills: bool = False
 
-
-def _openb(files: TraceFiles) -> Fleet:
-    """openb: both lists, or the pods alone."""
-    if files.nodes is None:
-        return Fleet((), load_pods(files.pods), f"{files.pods.name} (openb format)")
-    return load_openb(files.nodes, files.pods)
-
-
-def _philly(files: TraceFiles) -> Fleet:
-    """philly: jobs, no machines."""
-    _no_nodes(files, "philly")
-    return load_philly(files.pods)
-
-
-def _azure_vm(files: TraceFiles) -> Fleet:
-    """azure-vm: virtual machines, no hosts."""
-    _no_nodes(files, "azure-vm")
-    return load_azure_vm(files.pods, files.lifetime, gangs=files.gangs)
-
-
-def _no_nodes(files: TraceFiles, name: str) -> None:
-    """Refuse a node list for a format that has none."""
-    if files.nodes is not None:
-        hint = "describe the machines in another way"
-        raise InputError("nodes", str(files.nodes), f"no node list: {name} has none", hint)
+    def keys_for(self, path: Path, **keys: Any) -> Any:
+        """The keys of a work list; unknown keys are ignored."""
+        known = {name: keys[name] for name in self.keys.__struct_fields__ if name in keys}
+        return self.keys(**{self.file: str(path), **known})
 
 
-TRACES: Final[Registry[Callable[[TraceFiles], Fleet]]] = Registry(
-    "trace format", {"openb": _openb, "philly": _philly, "azure-vm": _azure_vm}
+TRACES: Final[OpenRegistry[TraceFormat]] = OpenRegistry(
+    "trace format",
+    {
+        "openb": TraceFormat(
+            keys=OpenbPods,
+            file="pods",
+            read=load_pods,
+            pods=lambda pods, _: pods,
+            driver="stretto.sim.traces.openb:prepare",
+            nodes=load_nodes,
+            node_keys=OpenbNodes,
+            bundled=bundled_openb,
+            fills=True,
+        ),
+        "philly": TraceFormat(
+            keys=PhillyJobs,
+            file="jobs",
+            read=lambda path, _: load_jobs(path),
+            pods=lambda jobs, _: job_pods(jobs),
+            options=frozenset({"gpus", "queue"}),
+            driver="stretto.sim.traces.philly:prepare",
+        ),
+        "azure-vm": TraceFormat(
+            keys=AzureVms,
+            file="vms",
+            read=lambda path, _: load_vms(path),
+            pods=vm_pods_of,
+            options=RUNS_ON_HOSTS | {"lifetime", "gangs"},
+            driver="stretto.sim.traces.azure:prepare",
+        ),
+    },
+    GROUP,
+    TraceFormat,
 )
-"""Format name to its loader."""
+"""Every format by name."""
 
 
-def load_trace(name: str, files: TraceFiles) -> Fleet:
-    """The fleet in the files of a named format; an unknown name is answered with the nearest."""
-    return TRACES.get(name)(files)
+def load_trace(name: str, path: Path, nodes: Path | None = None) -> Fleet:
+    """The fleet in the files of a named format.
+
+    Args:
+        name: the format.
+        path: the work list.
+        nodes: the node list; ``None`` reads the work list alone.
+
+    Raises:
+        UnknownNameError: there is no such format; the error lists the nearest names.
+        InputError: a file cannot be used, or the format has no node lists.
+    """
+    found = TRACES.get(name)
+    if nodes is not None and found.nodes is None:
+        hint = "describe the nodes in another way"
+        raise InputError("nodes", str(nodes), f"no node list: {name} has none", hint)
+    machines = found.nodes(nodes) if found.nodes is not None and nodes is not None else ()
+    models = {node.gpu_model for node in machines if node.gpu_model} if machines else None
+    pods = found.pods(found.read(path, models), found.keys_for(path))
+    files = f"{nodes.name}, {path.name}" if nodes is not None else path.name
+    return Fleet(machines, pods, f"{files} ({name} format)")

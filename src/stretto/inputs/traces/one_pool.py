@@ -1,7 +1,7 @@
-"""The arrivals of the one-pool scenario: a day of virtual machines and days of training jobs.
+"""Arrivals of the one-pool scenario: one day of virtual machines and days of training jobs.
 
-Real arrivals, sizes and run times, counted from the Azure VM trace of 2017 and from the Philly
-traces (``scripts/make_one_pool_figures.py``), small enough to ship with the package.
+Real arrivals, sizes and run times, counted from the Azure VM trace of 2017 and the Philly traces by
+``scripts/make_one_pool_figures.py``.
 """
 
 from importlib.resources import files
@@ -12,7 +12,7 @@ import msgspec
 from stretto.base.errors import InputError
 
 FIGURES_FILE: Final = "data/one_pool.json"
-"""The file beside this module."""
+"""The data file of the package."""
 BIN_S: Final = 300
 """Seconds of one bin of arrivals."""
 DAY_S: Final = 86_400
@@ -25,20 +25,20 @@ class VmDay(msgspec.Struct, frozen=True):
     shapes: tuple[tuple[int, int], ...]
     #: Seconds of each lifetime: the middle of its bin.
     lifetimes_s: tuple[float, ...]
-    #: By bin of five minutes: size, lifetime and count, one after another.
+    #: By bin of five minutes: size, lifetime and count, repeated.
     bins: tuple[tuple[int, ...], ...]
 
 
 class OnePoolArrivals(msgspec.Struct, frozen=True):
-    """The whole file."""
+    """The data file."""
 
-    #: Where the figures were counted.
+    #: Sources of the figures.
     source: str
-    #: Under which licences.
+    #: Licenses of the sources.
     licence: str
     #: The virtual machines.
     vms: VmDay
-    #: By cluster: busy days, the busiest first; (second of the day, GPUs, seconds) of each job.
+    #: By cluster: days, the busiest first, with (second of the day, GPUs, seconds) of each job.
     jobs: dict[str, tuple[tuple[tuple[int, int, int], ...], ...]]
 
 
@@ -46,7 +46,7 @@ def load_arrivals() -> OnePoolArrivals:
     """The figures that ship with the package.
 
     Raises:
-        InputError: the file is not what it was.
+        InputError: the file is damaged.
     """
     raw = files("stretto.inputs").joinpath(FIGURES_FILE).read_bytes()
     try:

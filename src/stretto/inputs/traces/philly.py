@@ -1,7 +1,7 @@
 """The Philly trace: gang-scheduled GPU training jobs (Jeon et al., ATC 2019).
 
-A job asks for a number of GPUs all at once and runs for a known time once started. As pods it is a
-gang: one pod per GPU, all in one group.
+A job requests a number of GPUs at once and runs for a known time. Its pods are a gang: one pod per
+GPU, all in one group.
 """
 
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from stretto.base.errors import InputError
-from stretto.inputs.neutral.fleet import WHOLE_GPU, Fleet, FleetPod
+from stretto.inputs.neutral.fleet import WHOLE_GPU, FleetPod
 from stretto.inputs.neutral.tables import CsvLayout, read_table
 
 JOB_LAYOUT: Final = CsvLayout(
@@ -18,9 +18,16 @@ JOB_LAYOUT: Final = CsvLayout(
 )
 """Columns of a job list."""
 MAX_JOB_GPUS: Final = 10_000
-"""GPUs of one job: more than the biggest training run that was ever reported as one gang."""
+"""Maximum number of GPUs of a job: more than the largest reported training gang."""
 _MAX_TIME_S: Final = 1e10
-"""Three centuries: a time beyond is in milliseconds, or worse."""
+"""Three centuries: a larger time is in milliseconds."""
+
+
+class PhillyJobs(msgspec.Struct, frozen=True, kw_only=True):
+    """A workload in philly format."""
+
+    #: The CSV file of jobs, relative to the scenario.
+    jobs: str
 
 
 class PhillyJob(msgspec.Struct, frozen=True, gc=False):
@@ -30,9 +37,9 @@ class PhillyJob(msgspec.Struct, frozen=True, gc=False):
     job_id: str
     #: Second of its submission.
     submit_s: float
-    #: GPUs that it needs, all at once.
+    #: GPUs that it requests at once.
     gpus: int
-    #: Seconds that it runs once started.
+    #: Run time in seconds.
     duration_s: float
     #: Name of the trained model, a label.
     model: str = ""
@@ -56,7 +63,7 @@ def load_jobs(path: Path) -> tuple[PhillyJob, ...]:
 
 
 def job_pods(jobs: tuple[PhillyJob, ...]) -> tuple[FleetPod, ...]:
-    """The jobs as pods of one GPU each, those of a job in one group."""
+    """The jobs as pods of one GPU each; the pods of a job share a group."""
     return tuple(
         FleetPod(
             name=f"job-{job.job_id}-{index}",
@@ -71,8 +78,3 @@ def job_pods(jobs: tuple[PhillyJob, ...]) -> tuple[FleetPod, ...]:
         for job in jobs
         for index in range(job.gpus)
     )
-
-
-def load_philly(path: Path) -> Fleet:
-    """The jobs of a list as work without machines."""
-    return Fleet((), job_pods(load_jobs(path)), f"{path.name} (philly format)")

@@ -1,68 +1,46 @@
-"""A living cluster as a state to look at: what its API server holds now, listed kind by kind.
+"""The state of a live cluster: the objects that its API server holds now, listed kind by kind.
 
-Nothing is written, and whoever schedules there goes on. The lists are made one after the other, so
-the state is not of one instant: pods come first and nodes last, so that a node which came in
-between is known when a pod names it.
+Nothing is written, and scheduling goes on. The lists follow one another, so the state is not of one
+instant: pods come first and nodes after them, so that a node created in between is known when a pod
+names it.
 """
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from stretto.api.wire import kinds
+from stretto.api.kinds.table import examined_kinds
 from stretto.api.wire.kinds import EVENT, NODE, POD, Kind
 from stretto.base.errors import NotAllowedError
 from stretto.explain.story import Story, story_of_objects
 from stretto.stores.store import ListOptions, Record, Store
 
-LOOKED_AT: Final[tuple[Kind, ...]] = (
-    POD,
-    kinds.POD_GROUP,
-    kinds.WORKLOAD_POD_GROUP,
-    kinds.QUEUE,
-    kinds.RESERVATION,
-    kinds.MOVEMENT,
-    kinds.PRIORITY_CLASS,
-    kinds.NAMESPACE,
-    kinds.POD_DISRUPTION_BUDGET,
-    kinds.SERVICE,
-    kinds.REPLICATION_CONTROLLER,
-    kinds.REPLICA_SET,
-    kinds.STATEFUL_SET,
-    kinds.PERSISTENT_VOLUME_CLAIM,
-    kinds.PERSISTENT_VOLUME,
-    kinds.STORAGE_CLASS,
-    kinds.CSI_NODE,
-    kinds.CSI_DRIVER,
-    kinds.CSI_STORAGE_CAPACITY,
-    kinds.VOLUME_ATTACHMENT,
-    kinds.CUSTOM_NODE_RESOURCE,
-    kinds.NM_NODE,
-    NODE,
-)
-"""What decides where pods go, in the order in which it is listed."""
 _NEEDED: Final = frozenset({POD, NODE})
-"""Without these there is nothing to say."""
+"""Kinds without which there is no state."""
 
 
 class ClusterListing(NamedTuple):
-    """What a cluster holds, as far as we may see it."""
+    """The objects of a cluster that the user may list."""
 
     #: Every object.
     records: list[Record]
-    #: Resources that we may not list, and that are left out.
+    #: Resources that the user may not list.
     hidden: list[str]
 
 
-def listed(store: Store, wanted: Sequence[Kind] = LOOKED_AT) -> ClusterListing:
+def listed(store: Store, wanted: Sequence[Kind] = ()) -> ClusterListing:
     """List a cluster.
 
+    Args:
+        store: the cluster.
+        wanted: kinds to list; none stands for those that the table of kinds marks as examined.
+
     Raises:
-        NotAllowedError: pods or nodes may not be listed; the message names the right.
+        NotAllowedError: pods or nodes may not be listed; the message names the missing right.
         UnreachableError: the server does not answer.
     """
     records: list[Record] = []
     hidden = []
-    for kind in wanted:
+    for kind in wanted or examined_kinds():
         try:
             records += store.list(kind).records
         except NotAllowedError:

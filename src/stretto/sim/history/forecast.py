@@ -23,12 +23,13 @@ from typing import Final, NamedTuple
 import msgspec
 
 from stretto.api.codec import set_fields
+from stretto.api.kinds.table import all_kinds
 from stretto.api.types.heads import NO_BYTES, decode_pod_head
-from stretto.api.wire.kinds import KINDS, POD, POD_GROUP
+from stretto.api.wire.kinds import POD, POD_GROUP
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.control.dispatcher.membership import DURATION, group_unit, read_duration
-from stretto.plane import Plane
+from stretto.plane.plane import Plane
 from stretto.sim.world import AT_ONCE, POLLED, require_accepted
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.work.changes import ClusterChanges
@@ -294,7 +295,7 @@ def _runner(record: Record, unit: Unit | None, ran: float) -> KnownRunTime:
 
 
 def _others(plane: Plane) -> Iterator[Record]:
-    for kind in KINDS:
+    for kind in all_kinds():
         if kind is not POD:
             yield from plane.store.list(kind).records
 

@@ -19,10 +19,9 @@ from stretto.api.types.core import Node
 from stretto.api.wire.kinds import NODE, POD
 from stretto.explain.words.reasons import Reason, ReasonCode
 from stretto.inputs.objects.relations import InputObject
-from stretto.plane import Plane
-from stretto.sim.history.sandbox import Sandbox, SandboxState
+from stretto.plane.copy import PlaneCopy, SchedulingRules, StoreState
+from stretto.plane.plane import Plane
 from stretto.sim.pending import ASKED, PendingExplainer, kinds_of
-from stretto.sim.setup import SchedulingRules
 from stretto.state.rows.devices import mask_to_text
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.rows.pods import NO_SLOT
@@ -118,7 +117,7 @@ class _PlanSnapshot(NamedTuple):
 
 
 def plan(
-    state: SandboxState, objects: Sequence[InputObject], rules: SchedulingRules | None = None
+    state: StoreState, objects: Sequence[InputObject], rules: SchedulingRules | None = None
 ) -> PlanReport:
     """Try some objects on a copy of a state.
 
@@ -130,7 +129,7 @@ def plan(
     Raises:
         InputError: the rules cannot be used.
     """
-    copy = Sandbox(state, rules)
+    copy = PlaneCopy(state, rules)
     copy.settle()
     before = _look(copy)
     refused, fresh = _submit(copy, objects)
@@ -154,12 +153,12 @@ def plan(
     )
 
 
-def nodes_of(state: SandboxState) -> list[Node]:
+def nodes_of(state: StoreState) -> list[Node]:
     """The nodes of a state, for DaemonSets among the objects."""
     return [decode_as(Node, each.body) for each in state.records if each.kind == NODE]
 
 
-def _submit(copy: Sandbox, objects: Sequence[InputObject]) -> tuple[list[str], dict[str, Record]]:
+def _submit(copy: PlaneCopy, objects: Sequence[InputObject]) -> tuple[list[str], dict[str, Record]]:
     """Create the objects; what was refused, and the pods that came, by uid."""
     refused: list[str] = []
     fresh: dict[str, Record] = {}
@@ -172,7 +171,7 @@ def _submit(copy: Sandbox, objects: Sequence[InputObject]) -> tuple[list[str], d
     return refused, fresh
 
 
-def _look(copy: Sandbox) -> _PlanSnapshot:
+def _look(copy: PlaneCopy) -> _PlanSnapshot:
     """Where every pod is, and how full the nodes are."""
     records = copy.store.list(POD).records
     return _PlanSnapshot(
@@ -180,7 +179,7 @@ def _look(copy: Sandbox) -> _PlanSnapshot:
     )
 
 
-def _use(copy: Sandbox) -> dict[str, float]:
+def _use(copy: PlaneCopy) -> dict[str, float]:
     cluster = copy.plane.cluster
     ledger, slots = cluster.ledger, cluster.nodes.live_slots()
     found = {}
@@ -205,7 +204,7 @@ def _placements(plane: Plane, uids: Sequence[str]) -> list[PlannedPlacement]:
     return found
 
 
-def _unplaced(copy: Sandbox, fresh: dict[str, Record]) -> list[UnplacedPods]:
+def _unplaced(copy: PlaneCopy, fresh: dict[str, Record]) -> list[UnplacedPods]:
     """The new pods that have no node, kind by kind; one of each kind is asked."""
     plane = copy.plane
     pods, asker = plane.cluster.pods, PendingExplainer(plane)

@@ -4,67 +4,19 @@ The store is only read. A watch that is too old (the server forgot, the network 
 good by a fresh list, and what differs is written as changes of that second.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import msgspec
 
-from stretto.api.wire.kinds import (
-    CSI_DRIVER,
-    CSI_NODE,
-    CSI_STORAGE_CAPACITY,
-    CUSTOM_NODE_RESOURCE,
-    NAMESPACE,
-    NM_NODE,
-    NODE,
-    PERSISTENT_VOLUME,
-    PERSISTENT_VOLUME_CLAIM,
-    POD,
-    POD_DISRUPTION_BUDGET,
-    POD_GROUP,
-    PRIORITY_CLASS,
-    QUEUE,
-    REPLICA_SET,
-    REPLICATION_CONTROLLER,
-    RESERVATION,
-    SERVICE,
-    STATEFUL_SET,
-    STORAGE_CLASS,
-    VOLUME_ATTACHMENT,
-    WORKLOAD_POD_GROUP,
-    Kind,
-)
+from stretto.api.kinds.table import recorded_kinds, word_of
+from stretto.api.wire.kinds import Kind
 from stretto.base.clock import Clock
 from stretto.base.errors import TooOldError
 from stretto.inputs.objects.recordings import ChangeType, RecordingWriter
 from stretto.stores.render import render
 from stretto.stores.store import EventType, Record, Store, Watch
 
-RECORDED: Final[tuple[Kind, ...]] = (
-    PRIORITY_CLASS,
-    NAMESPACE,
-    NODE,
-    CUSTOM_NODE_RESOURCE,
-    NM_NODE,
-    QUEUE,
-    POD_GROUP,
-    WORKLOAD_POD_GROUP,
-    RESERVATION,
-    POD_DISRUPTION_BUDGET,
-    SERVICE,
-    REPLICATION_CONTROLLER,
-    REPLICA_SET,
-    STATEFUL_SET,
-    STORAGE_CLASS,
-    CSI_DRIVER,
-    CSI_NODE,
-    CSI_STORAGE_CAPACITY,
-    PERSISTENT_VOLUME,
-    PERSISTENT_VOLUME_CLAIM,
-    VOLUME_ATTACHMENT,
-    POD,
-)
-"""What decides where pods go, in the order in which it is kept: what others need first."""
 NAP: Final = 0.2
 """Seconds between looks at watches that had nothing to say."""
 
@@ -87,7 +39,8 @@ class RecordingSession:
         self.objects: int = 0
         #: Changes kept so far.
         self.changes: int = 0
-        for kind in RECORDED:
+        self._kinds = recorded_kinds()
+        for kind in self._kinds:
             listing = store.list(kind)
             self._known[kind] = {record.uid: record for record in listing.records}
             writer.there((kind, _body(record)) for record in listing.records)
@@ -116,7 +69,7 @@ class RecordingSession:
 
     def look(self) -> int:
         """Keep what has changed since the last look; returns how many changes."""
-        entries = [entry for kind in RECORDED for entry in self._news(kind)]
+        entries = [entry for kind in self._kinds for entry in self._news(kind)]
         if entries:
             self._writer.changed(self.seconds, entries)
         self.changes += len(entries)
@@ -161,6 +114,6 @@ def _body(record: Record) -> dict[str, Any]:
     return body
 
 
-def kinds_of(kinds: Sequence[Kind]) -> list[str]:
-    """Names of kinds for a recording's first line."""
-    return [kind.word for kind in kinds]
+def recorded_words() -> list[str]:
+    """Names of the recorded kinds, for the first line of a recording."""
+    return [word_of(kind) for kind in recorded_kinds()]

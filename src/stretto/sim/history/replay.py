@@ -16,24 +16,18 @@ from typing import Any, Final
 
 import msgspec
 
-from stretto.api.wire.kinds import (
-    NODE,
-    POD,
-    POD_GROUP,
-    QUEUE,
-    RESERVATION,
-    WORKLOAD_POD_GROUP,
-    Kind,
-)
+from stretto.api.kinds.table import entry_of
+from stretto.api.wire.kinds import NODE, POD, Kind
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.framework.profile.profile import Profile
 from stretto.inputs.objects.recordings import ChangeType, RecordedChange
-from stretto.plane import Plane, Step
+from stretto.plane.config import Step
+from stretto.plane.copy import PlaneSettings, SchedulingRules, build_plane
+from stretto.plane.plane import Plane
 from stretto.sim.history.histories import PodHistory, ReplayHistory
 from stretto.sim.history.what_if import NodeDrain, queues_of
 from stretto.sim.occupancy import OccupancyMeter, OccupancySample
-from stretto.sim.setup import PlaneSettings, SchedulingRules, build_plane
 from stretto.sim.world import POLLED
 from stretto.state.rows.lifecycle import PodState
 from stretto.stores.embedded.memory import MemoryStore
@@ -43,9 +37,6 @@ AT_ONCE: Final = 4096
 """Objects written in one call."""
 PATIENCE: Final = 1000
 """Looks without a start after which a plane that only asks for more time is not given more."""
-
-_JUDGED: Final = (POD_GROUP, WORKLOAD_POD_GROUP, QUEUE, RESERVATION)
-"""Kinds whose status is what a scheduler makes of them: here the replay's own decides."""
 
 _Told = Callable[[float], None]
 _Action = Callable[[], None]
@@ -264,9 +255,9 @@ class Replay:
             self._check(self._store.update(change.kind, [update]))
 
     def _write_status(self, change: RecordedChange, before: Mapping[str, Any]) -> None:
-        """What an object has become, such as a node with more to give; schedulers' words aside."""
+        """The status of an object as recorded, unless the replayed scheduler computes it."""
         now = change.body.get("status") or {}
-        if change.kind not in _JUDGED and now != before:
+        if not entry_of(change.kind).status_computed and now != before:
             patch = {"status": _towards(before, now)}
             self._check(
                 self._store.patch_status(change.kind, [Patch(change.namespace, change.name, patch)])

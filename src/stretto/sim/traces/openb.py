@@ -22,6 +22,7 @@ from stretto.inputs.traces.openb.protocol import typical_pods
 from stretto.sim.engine import NEVER, Arrivals, PodWork, UnfitPolicy, WorkRecord, WorkRunner
 from stretto.sim.policies import policy_profile
 from stretto.sim.result import SimulationResult
+from stretto.sim.traces.drivers import PreparedRun, TraceRun
 from stretto.sim.usage import usage
 from stretto.sim.world import WorldConfig, build_world
 
@@ -57,6 +58,13 @@ class ReplayReport(msgspec.Struct, frozen=True, omit_defaults=True):
     gpu_milli_seconds: int
     #: Whether the run was interrupted.
     partial: bool = False
+
+
+def prepare(run: TraceRun) -> PreparedRun:
+    """The driver of the openb format."""
+    fleet = Fleet(run.hosts, run.format.read(run.path, run.models), run.path.name)
+    study = ReplayStudy(run.options.get("policy", DEFAULT_POLICY), run.unfit, run.seed)
+    return PreparedRun(len(fleet.pods), lambda told: replay_openb(fleet, study, told))
 
 
 def replay_openb(

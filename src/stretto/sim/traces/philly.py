@@ -19,14 +19,14 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from stretto.api.types.godel import QueuePolicy
 from stretto.base.errors import InputError
-from stretto.base.registry import Registry
+from stretto.control.queues.policies import policy_named
 from stretto.framework.profile.profile import load_profile
 from stretto.inputs.neutral.fleet import FleetNode
 from stretto.inputs.traces.philly import PhillyJob, job_pods
 from stretto.sim.engine import NEVER, Arrivals, PodWork, WorkRecord, WorkRunner
 from stretto.sim.result import SimulationResult
+from stretto.sim.traces.drivers import PreparedRun, TraceRun
 from stretto.sim.usage import usage
 from stretto.sim.world import World, WorldConfig, build_world
 
@@ -37,18 +37,8 @@ MAX_POOL: Final = 1_000_000
 P95: Final = 0.95
 """The percentile that the report names."""
 
-QUEUES: Final[Registry[str]] = Registry(
-    "queue order",
-    {
-        "fifo": QueuePolicy.FIFO.value,
-        "sjf": QueuePolicy.SHORTEST_FIRST.value,
-        "skip": QueuePolicy.FIFO_SKIP.value,
-        "easy": QueuePolicy.EASY.value,
-        "fifo-skip": QueuePolicy.FIFO_SKIP.value,
-        "priority": QueuePolicy.PRIORITY.value,
-    },
-)
-"""Orders of the queue as the command line spells them."""
+DEFAULT_GPUS: Final = 64
+"""GPUs of the pool by default."""
 
 
 class PhillyReport(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -72,6 +62,14 @@ class PhillyReport(msgspec.Struct, frozen=True, omit_defaults=True):
     gpu_util: float
     #: Whether the run was interrupted.
     partial: bool = False
+
+
+def prepare(run: TraceRun) -> PreparedRun:
+    """The driver of the philly format."""
+    jobs = run.format.read(run.path, None)
+    gpus, queue = run.options.get("gpus", DEFAULT_GPUS), run.options.get("queue", "fifo")
+    total = sum(job.gpus for job in jobs if job.gpus <= gpus)
+    return PreparedRun(total, lambda told: simulate_philly(jobs, gpus, queue, told))
 
 
 def simulate_philly(
@@ -111,7 +109,7 @@ def philly_world(
     """
     if not 1 <= gpus <= MAX_POOL:
         raise InputError("gpus", gpus, f"1..{MAX_POOL:,} GPUs in the pool")
-    order = QUEUES.get(queue)
+    order = policy_named(queue)
     fitting = sorted((job for job in jobs if job.gpus <= gpus), key=_order)
     config = WorldConfig(profile=load_profile("default"), queue=order, devices=False)
     world = build_world(config, [pool_node(gpus)])

@@ -1,1 +1,1 @@
-"""Inter-pod rules in numbers: which pods count in which topology domain."""
+"""Inter-pod rules in numbers: pods of each population by topology domain."""

@@ -1,7 +1,7 @@
-"""What the cluster wishes for pods that say nothing of spreading.
+"""Default topology spread for pods without constraints.
 
-The default constraints speak of the pods that a pod's services and its controller select; a pod
-that belongs to nothing gets none.
+The default constraints count the pods that a pod's services and its controller select; a pod
+without either gets none.
 """
 
 from collections.abc import Iterable
@@ -15,18 +15,24 @@ from stretto.api.wire import selectors
 from stretto.api.wire.meta import Wire
 from stretto.api.wire.selectors import EVERYTHING, Selector
 from stretto.state.affinity.tags import PodTags
-from stretto.state.classes.terms import NOBODY, DefaultSpread, SpreadConstraint, both, exactly
+from stretto.state.classes.terms import (
+    NO_POPULATION,
+    DefaultSpread,
+    SpreadConstraint,
+    both,
+    exactly,
+)
 from stretto.state.nodes.labels import BoolArray
 from stretto.state.objects import ClusterObjects
 
 _COUNTING: Final = (Service, ReplicaSet, ReplicationController, StatefulSet)
-"""Kinds whose pods defaults speak of."""
+"""Kinds that select pods for the defaults."""
 
 
 def default_spread(
     defaults: Iterable[DefaultSpread], tags: PodTags, tag: int, objects: ClusterObjects
 ) -> list[tuple[SpreadConstraint, Selector, bool]]:
-    """The default constraints of a tag's pods: each with the pods it counts, and whether hard."""
+    """Default constraints of a tag: each with the selector it counts, and whether it is hard."""
     selector = default_selector(tags, tag, objects)
     if selector == EVERYTHING:
         return []
@@ -34,7 +40,7 @@ def default_spread(
     return [
         (
             SpreadConstraint(
-                NOBODY, each.key, each.skew, own, 1, by_affinity=True, by_taints=False
+                NO_POPULATION, each.key, each.skew, own, 1, by_affinity=True, by_taints=False
             ),
             selector,
             each.hard,
@@ -44,14 +50,14 @@ def default_spread(
 
 
 def may_be_selected(tags: PodTags, tag: int, objects: ClusterObjects) -> bool:
-    """Whether there is a service or controller at all that a tag's pods could be of."""
+    """Whether any service or controller could select a tag's pods."""
     owner, namespace = tags.owners[tag], tags.namespaces[tag]
     owned = owner is not None and (owner[0], namespace, owner[1]) in objects.controllers
     return owned or bool(objects.services.get(namespace))
 
 
 def default_selector(tags: PodTags, tag: int, objects: ClusterObjects) -> Selector:
-    """What the services and the controller of a tag's pods select, together."""
+    """Combined selector of the services and the controller of a tag's pods."""
     namespace, labels = tags.namespaces[tag], tags.labels_of(tag)
     wanted: dict[str, str] = {}
     for service in objects.services.get(namespace, {}).values():
@@ -69,7 +75,7 @@ def default_selector(tags: PodTags, tag: int, objects: ClusterObjects) -> Select
 
 
 def tags_affected(tags: PodTags, before: Wire | None, after: Wire | None) -> BoolArray | None:
-    """bool[tag]: whose default constraints a service or controller changes; ``None`` for nobody."""
+    """bool[tag]: tags whose default constraints change with an object; ``None`` for none."""
     one = before if before is not None else after
     if not isinstance(one, _COUNTING):
         return None
@@ -86,7 +92,7 @@ def tags_affected(tags: PodTags, before: Wire | None, after: Wire | None) -> Boo
 
 
 def _selector_of(item: Wire) -> object:
-    """What a service or controller selects."""
+    """The selector of a service or controller."""
     if isinstance(item, Service | ReplicaSet | ReplicationController | StatefulSet):
         return item.spec.selector
     return None

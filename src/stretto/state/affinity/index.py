@@ -1,13 +1,12 @@
-"""Who counts where: the rules between pods, in numbers, kept in step with the rows.
+"""Populations and counts of inter-pod rules, kept consistent with the pods' rows.
 
-Every pod's row has a tag (namespace and labels). When a pod states a term or a constraint, the
-populations that it speaks of are numbered and counted by slot, and the rows that the news concerns
-get classes that say so: what a class wants of other pods, and where its pods count, is in its
-``Wants``. So a class is all that a shard, a waiting room or a judge must know of a pod.
+Every pod's row has a tag (namespace and labels). When a pod has a term or constraint, the
+populations it refers to are numbered and counted by slot, and the affected rows get derived
+classes: the terms of a class, and the populations that count its pods, are its ``ClassTerms``. So
+the class is all that a shard, the dispatcher or a judge must know of a pod.
 
-Counts follow the log of rows: each row remembers as what and where it was counted, so that whatever
-becomes of it is put right by looking at it again. Clusters in which no pod speaks of others pay for
-nothing but the tags.
+Counts follow the row log: each row remembers how it was counted, so any change is corrected by
+counting the row again. Clusters without inter-pod rules pay only for tags.
 """
 
 from collections.abc import Callable, Iterable
@@ -32,112 +31,115 @@ from stretto.state.rows.pods import NO_SLOT, Pods
 Rows = npt.NDArray[np.int64]
 
 SPARE: Final = 4096
-"""Populations beyond twice those of the last clearing before all are numbered anew."""
+"""Number of populations, beyond twice those after the last clearing, at which all are renumbered.
+"""
 NOWHERE: Final = 0
-"""Number of the membership of pods that count for nobody."""
+"""Number of the membership of pods that no population counts."""
 
 
 class PopulationRegistry:
     """Tags, populations and counts of one cluster."""
 
     def __init__(self, pods: Pods, classes: PodClasses, objects: ClusterObjects) -> None:
-        """Start with nothing said."""
+        """Start without populations."""
         #: Namespaces and labels of pods.
         self.tags = PodTags()
-        #: Pods of every population by slot; ``follow`` brings them up to date.
+        #: Pods of every population by slot; ``follow`` updates them.
         self.counts = PopulationCounts()
         self._pods = pods
         self._classes = classes
         self._objects = objects
-        self._wishes = TermRegistry(classes, self.tags, objects)
-        self._members = _PopulationSets(classes, self._wishes)
+        self._registry = TermRegistry(classes, self.tags, objects)
+        self._members = _PopulationSets(classes, self._registry)
         self._slots = 0
         self._clear_at = SPARE
-        #: Whether rules from outside look at other pods, nobody knows at which.
-        self.outsiders = False
-        self._came: set[int] = set()
+        #: Whether external rules with unknown inputs read other pods.
+        self.external_rules = False
+        self._placed_classes: set[int] = set()
         self._position = 0
         self._counted_as: npt.NDArray[np.int32] = np.zeros(0, np.int32)
         self._counted_at: npt.NDArray[np.int32] = np.zeros(0, np.int32)
 
-    def came(self, class_ids: npt.ArrayLike) -> None:
-        """Pods of these classes, which some rule counts, came to nodes."""
-        self._came.update(distinct(np.atleast_1d(np.asarray(class_ids, np.int32))).tolist())
+    def record_placed(self, class_ids: npt.ArrayLike) -> None:
+        """Record that pods of these classes, counted by some rule, were placed."""
+        self._placed_classes.update(
+            distinct(np.atleast_1d(np.asarray(class_ids, np.int32))).tolist()
+        )
 
     def requesters(self) -> Callable[[int], bool] | None:
-        """Whether a class wants something of the pods that came since the last call.
+        """Predicate: does a class depend on pods placed since the last call?
 
-        ``None`` where it cannot be told: rules of others count pods, or nobody noted who came.
+        ``None`` if unknown: external rules count pods, or placements were not recorded.
         """
-        came, self._came = self._came, set()
-        if self.outsiders or not came:
+        placed, self._placed_classes = self._placed_classes, set()
+        if self.external_rules or not placed:
             return None
         classes, found = self._classes, set[tuple[int, int]]()
-        for class_id in came:
+        for class_id in placed:
             if not classes.serial(class_id):
                 return None
-            wants = classes[class_id].wants
-            found.update((wants.epoch, population) for population in wants.counted)
+            terms = classes[class_id].terms
+            found.update((terms.epoch, population) for population in terms.counted)
         epochs = {epoch for epoch, _ in found}
 
         def has_terms(class_id: int) -> bool:
             if not classes.serial(class_id):
                 return True
-            wants = classes[class_id].wants
-            mine = {wants.company, *(each.population for each in wants.hard)}
-            return epochs != {wants.epoch} or any((wants.epoch, p) in found for p in mine)
+            terms = classes[class_id].terms
+            mine = {terms.affinity_population, *(each.population for each in terms.hard)}
+            return epochs != {terms.epoch} or any((terms.epoch, p) in found for p in mine)
 
         return has_terms
 
     @property
     def populations(self) -> list[Population | CarriedTerm]:
         """Populations by number."""
-        return self._wishes.populations
+        return self._registry.populations
 
     @property
     def epoch(self) -> int:
-        """Rises when populations are numbered anew."""
+        """Incremented when populations are renumbered."""
         return self.counts.epoch
 
     @property
     def defaults(self) -> tuple[DefaultSpread, ...]:
-        """How pods that state no constraint are spread; set before the first pod comes."""
-        return self._wishes.defaults
+        """Default spread constraints; set before the first pod is added."""
+        return self._registry.defaults
 
     @defaults.setter
     def defaults(self, wanted: tuple[DefaultSpread, ...]) -> None:
-        self._wishes.defaults = wanted
+        self._registry.defaults = wanted
         self.tags.with_owners = bool(wanted)
 
     @property
     def running_term_scoring(self) -> RunningTermScoring:
-        """How terms of running pods count in scores; set before the first pod comes."""
-        return self._wishes.running_term_scoring
+        """Scoring of running pods' terms; set before the first pod is added."""
+        return self._registry.running_term_scoring
 
     @running_term_scoring.setter
     def running_term_scoring(self, wanted: RunningTermScoring) -> None:
-        self._wishes.running_term_scoring = wanted
+        self._registry.running_term_scoring = wanted
 
     def grow(self, slots: int) -> None:
-        """Make room for ``slots`` slots."""
+        """Grow to ``slots`` slots."""
         self._slots = max(self._slots, slots)
         self.counts.fit(len(self.populations), self._slots)
 
     # ------------------------------------------------------------ classes
 
     def assign_populations(self, rows: Rows) -> None:
-        """New or changed rows: they and whom they concern get classes that say what is wanted."""
+        """Assign classes with current terms to new or changed rows and to the rows they affect."""
         if not len(rows) or not self._any_population_of(rows):
             return
         self._clear_if_many()
-        fresh = self._wishes.hear(self._pairs(rows))
+        fresh = self._registry.register(self._pairs(rows))
         if fresh:
-            meant = self._wishes.update_members(fresh)
+            meant = self._registry.update_members(fresh)
             self._change_classes(np.setdiff1d(self._rows_of(meant), rows))
         self._change_classes(rows)
 
     def object_changed(self, before: Wire | None, after: Wire | None) -> None:
-        """A namespace, service or controller came, changed or went."""
+        """Handle an added, changed or removed namespace, service or controller."""
         one = before if before is not None else after
         if isinstance(one, Namespace):
             labels = [
@@ -151,43 +153,43 @@ class PopulationRegistry:
                 self._reconsider(meant)
 
     def reassign_populations(self, namespaces: Iterable[str]) -> None:
-        """Labels of namespaces have changed: terms may mean other pods there."""
-        if self.populations and self._wishes.selects_other_namespaces:
+        """Handle changed namespace labels: terms may select other pods there."""
+        if self.populations and self._registry.selects_other_namespaces:
             self._reconsider(self.tags.within(namespaces))
 
     def _reconsider(self, tags: BoolArray) -> None:
-        """Give pods of some tags classes anew."""
-        self._wishes.forget(np.flatnonzero(tags).tolist())
+        """Reassign the classes of pods with these tags."""
+        self._registry.forget(np.flatnonzero(tags).tolist())
         rows = self._rows_of(tags)
-        fresh = self._wishes.hear(self._pairs(rows))
+        fresh = self._registry.register(self._pairs(rows))
         if fresh:
-            others = self._wishes.update_members(fresh)
+            others = self._registry.update_members(fresh)
             self._change_classes(np.setdiff1d(self._rows_of(others), rows))
         self._change_classes(rows)
         self.counts.invalidate_log()
 
     def retag(self, row: int, tag: int) -> None:
-        """A pod's labels are others now; its class must be admitted anew."""
+        """Set a pod's new tag; its class must be assigned again."""
         pods = self._pods
-        gone = self.tags.leave(int(pods.tag[row]))
-        if gone >= 0:
-            self._wishes.forget((gone,))
+        dropped = self.tags.release(int(pods.tag[row]))
+        if dropped >= 0:
+            self._registry.forget((dropped,))
         pods.tag[row] = tag
         self.tags.use(pods.tag[row : row + 1])
 
     def end(self, row: int) -> None:
-        """A pod has gone; its row still has its tag."""
-        gone = self.tags.leave(int(self._pods.tag[row]))
-        if gone >= 0:
-            self._wishes.forget((gone,))
+        """Remove a pod; its row still has its tag."""
+        dropped = self.tags.release(int(self._pods.tag[row]))
+        if dropped >= 0:
+            self._registry.forget((dropped,))
 
     def _any_population_of(self, rows: Rows) -> bool:
         if self.populations or (self.defaults and self._objects.may_select):
             return True
-        return bool(self._classes.social[self._pods.class_id[rows]].any())
+        return bool(self._classes.with_terms[self._pods.class_id[rows]].any())
 
     def _rows_of(self, tags: npt.NDArray[np.bool_]) -> Rows:
-        """Rows in use of some tags."""
+        """Rows in use that have these tags."""
         pods = self._pods
         rows = np.flatnonzero(tags[pods.tag[: pods.length]])
         return rows[pods.serial[rows] > 0]
@@ -199,13 +201,13 @@ class PopulationRegistry:
         return list(zip((keys >> 32).tolist(), (keys & 0xFFFFFFFF).tolist(), strict=True))
 
     def _change_classes(self, rows: Rows) -> None:
-        """Give rows the classes that are right now."""
+        """Assign the current classes to rows."""
         pods = self._pods
         if not len(rows):
             return
         keys = pods.class_id[rows].astype(np.int64) << 32 | pods.tag[rows]
         pairs, inverse = np.unique(keys, return_inverse=True)
-        classed = self._wishes.classes_for([(k >> 32, k & 0xFFFFFFFF) for k in pairs.tolist()])
+        classed = self._registry.classes_for([(k >> 32, k & 0xFFFFFFFF) for k in pairs.tolist()])
         after = np.array(classed, np.int32)[inverse]
         moved = after != pods.class_id[rows]
         if not moved.any():
@@ -217,15 +219,15 @@ class PopulationRegistry:
         pods.log.extend(rows)
 
     def _clear_if_many(self) -> None:
-        """Number populations anew when most are likely to be nobody's any more."""
+        """Renumber the populations if most are probably unused."""
         if len(self.populations) <= self._clear_at:
             return
         self.counts.clear()
-        self._wishes.clear(self.counts.epoch)
-        self._members = _PopulationSets(self._classes, self._wishes)
+        self._registry.clear(self.counts.epoch)
+        self._members = _PopulationSets(self._classes, self._registry)
         self._counted_as[:] = NOWHERE
         rows = self._pods.rows()
-        self._wishes.update_members(self._wishes.hear(self._pairs(rows)))
+        self._registry.update_members(self._registry.register(self._pairs(rows)))
         self._change_classes(rows)
         self._position = -1
         self._clear_at = 2 * len(self.populations) + SPARE
@@ -233,18 +235,18 @@ class PopulationRegistry:
     # ------------------------------------------------------------ counts
 
     def counted(self, rows: Rows) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-        """(population, slot) of every count that some rows make, as ``follow`` left them."""
+        """(population, slot) of every count of some rows, as of the last ``follow``."""
         rows = rows[rows < len(self._counted_as)]
         return self._members.spread(self._counted_as[rows], self._counted_at[rows])
 
     def counted_in(self, population: int, rows: Rows) -> BoolArray:
-        """bool[k]: which of some rows a population counts, as ``follow`` left them."""
+        """bool[k]: which of some rows a population counts, as of the last ``follow``."""
         found, known = np.zeros(len(rows), np.bool_), rows < len(self._counted_as)
         found[known] = self._members.having(population)[self._counted_as[rows[known]]]
         return found
 
     def follow(self) -> None:
-        """Bring the counts up to date with the rows."""
+        """Update the counts from the row log."""
         pods = self._pods
         if not self.populations:
             self._position = pods.log.head
@@ -261,13 +263,13 @@ class PopulationRegistry:
             self._recount(rows)
 
     def _recount(self, rows: Rows) -> None:
-        """Count some rows as what and where they are now."""
+        """Count rows by their current class and slot."""
         pods = self._pods
         slots = pods.slot[rows]
         placed = slots != NO_SLOT
         after = np.zeros(len(rows), np.int32)
-        leaving = pods.leaving[rows[placed]] > 0
-        after[placed] = self._members.of(pods.class_id[rows[placed]], leaving)
+        terminating = pods.eviction_state[rows[placed]] > 0
+        after[placed] = self._members.of(pods.class_id[rows[placed]], terminating)
         before, at = self._counted_as[rows], self._counted_at[rows]
         moved = (before != after) | ((after != NOWHERE) & (at != slots))
         if not moved.any():
@@ -279,11 +281,11 @@ class PopulationRegistry:
 
 
 class _PopulationSets:
-    """The populations that pods belong to, as numbered lists that classes share."""
+    """Sets of populations that count a pod, numbered and shared between classes."""
 
-    def __init__(self, classes: PodClasses, wishes: TermRegistry) -> None:
+    def __init__(self, classes: PodClasses, registry: TermRegistry) -> None:
         self._classes = classes
-        self._wishes = wishes
+        self._registry = registry
         self._serial: npt.NDArray[np.int64] = np.zeros(64, np.int64)
         self._of_class: npt.NDArray[np.int32] = np.zeros((64, 2), np.int32)
         self._numbers: dict[tuple[int, ...], int] = {(): NOWHERE}
@@ -293,19 +295,19 @@ class _PopulationSets:
         self._used = 0
 
     def of(
-        self, class_ids: npt.NDArray[np.int32], leaving: npt.NDArray[np.bool_]
+        self, class_ids: npt.NDArray[np.int32], terminating: npt.NDArray[np.bool_]
     ) -> npt.NDArray[np.int32]:
-        """int32[k]: number of the list of each pod."""
+        """int32[k]: number of each pod's set."""
         if not len(class_ids):
             return np.zeros(0, np.int32)
         self._ensure(class_ids)
-        found: npt.NDArray[np.int32] = self._of_class[class_ids, leaving.astype(np.int64)]
+        found: npt.NDArray[np.int32] = self._of_class[class_ids, terminating.astype(np.int64)]
         return found
 
     def spread(
         self, lists: npt.NDArray[np.int32], slots: npt.NDArray[np.int32]
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-        """One (population, slot) for each entry of each list."""
+        """One (population, slot) pair for each member of each set."""
         lengths = self._length[lists]
         total = int(lengths.sum())
         ends = np.cumsum(lengths)
@@ -313,10 +315,10 @@ class _PopulationSets:
         return self._entries[index], np.repeat(slots, lengths)
 
     def having(self, population: int) -> BoolArray:
-        """bool[list]: the lists that a population is on."""
-        whose = np.repeat(np.arange(len(self._length)), self._length)
+        """bool[set]: the sets that have a population."""
+        owners = np.repeat(np.arange(len(self._length)), self._length)
         found = np.zeros(len(self._length), np.bool_)
-        found[whose[self._entries[: self._used] == population]] = True
+        found[owners[self._entries[: self._used] == population]] = True
         return found
 
     def _ensure(self, class_ids: npt.NDArray[np.int32]) -> None:
@@ -327,10 +329,10 @@ class _PopulationSets:
             self._of_class = np.concatenate([self._of_class, np.zeros((more, 2), np.int32)])
         serials = self._classes.serials[class_ids]
         for class_id in distinct(class_ids[self._serial[class_ids] != serials]).tolist():
-            pod, wishes = self._classes[class_id], self._wishes
-            counted = pod.wants.counted if pod.wants.epoch == wishes.epoch else ()
-            leaving = tuple(each for each in counted if not wishes.excludes_terminating(each))
-            self._of_class[class_id] = self._number(counted), self._number(leaving)
+            pod, registry = self._classes[class_id], self._registry
+            counted = pod.terms.counted if pod.terms.epoch == registry.epoch else ()
+            terminating = tuple(each for each in counted if not registry.excludes_terminating(each))
+            self._of_class[class_id] = self._number(counted), self._number(terminating)
             self._serial[class_id] = pod.serial
 
     def _number(self, populations: tuple[int, ...]) -> int:

@@ -1,9 +1,9 @@
-"""Numbers for what pods speak of: which populations there are, and what each class wants of them.
+"""Registry of populations and of the terms of each class.
 
-A population gets its number when somebody first speaks of it. Whom it means is answered by tag: all
-tags at once for a population that is new, all populations for a tag that is new (found by the
-labels that selectors insist on). What a class wants is put together from its own terms and from
-the terms that mean its tag, and kept until either changes.
+A population gets its number when a term first refers to it. Membership is computed by tag: all tags
+at once for a new population, all populations for a new tag (found by labels that their selectors
+require). The terms of a class combine its own terms with those that select its tag, and are cached
+until either changes.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,8 +19,8 @@ from stretto.state.affinity.tags import PodTags
 from stretto.state.classes.table import PodClasses
 from stretto.state.classes.terms import (
     HARD,
-    NO_WANTS,
-    NOBODY,
+    NO_CLASS_TERMS,
+    NO_POPULATION,
     SOFT,
     CarriedTerm,
     ClassTerms,
@@ -38,50 +38,50 @@ from stretto.state.nodes.labels import BoolArray
 from stretto.state.objects import ClusterObjects
 
 CACHED: Final = 100_000
-"""Answers kept before all are forgotten and made again when asked for."""
+"""Maximum number of cached results; the cache is cleared when full."""
 
 Pair = tuple[int, int]
 """Class id and tag."""
 
 
 class _OwnTerms(NamedTuple):
-    """What a class and a tag want by their own terms."""
+    """Own terms of a class and tag."""
 
     #: Serial of the class.
     serial: int
-    #: The wants, without what others say.
-    wants: ClassTerms
-    #: Populations of the terms that its pods state.
+    #: The terms, without those of other pods.
+    terms: ClassTerms
+    #: Populations of the terms that its pods have.
     carried: tuple[int, ...]
 
 
 class _TagPopulations(NamedTuple):
-    """What populations say of a tag."""
+    """Populations that refer to a tag."""
 
-    #: Rises with each change.
+    #: Incremented on each change.
     version: int
-    #: Populations that its pods belong to by their labels.
+    #: Populations that count its pods by their labels.
     counted: tuple[int, ...]
-    #: Stated terms that mean its pods.
+    #: Terms of running pods that select its pods.
     meant: tuple[int, ...]
 
 
 _UNCONCERNED: Final = _TagPopulations(0, (), ())
-"""Nobody speaks of anybody."""
+"""No population refers to the tag."""
 
 
 class TermRegistry:
-    """Populations by number, and wants by class."""
+    """Populations by number, and terms by class."""
 
     def __init__(self, classes: PodClasses, tags: PodTags, objects: ClusterObjects) -> None:
-        """Start with nothing said."""
+        """Start without populations."""
         #: Populations by number.
         self.populations: list[Population | CarriedTerm] = []
-        #: Constraints of pods that state none.
+        #: Constraints of pods without their own.
         self.defaults: tuple[DefaultSpread, ...] = ()
-        #: How terms of running pods count.
+        #: Scoring of running pods' terms.
         self.running_term_scoring = RunningTermScoring()
-        #: Numbering that is valid now.
+        #: Current numbering.
         self.epoch: int = 0
         self._classes = classes
         self._tags = tags
@@ -92,13 +92,13 @@ class TermRegistry:
         self._populations_by_tag: dict[int, _TagPopulations] = {}
         self._own: dict[Pair, _OwnTerms] = {}
         self._classed: dict[Pair, tuple[int, int, int]] = {}
-        # Classes by pair while nothing changes, and of what time that is.
+        # Classes by pair, and the state of the registry that they are valid for.
         self._settled: dict[Pair, int] = {}
         self._stamp = (0, 0)
         self._version = 0
 
     def clear(self, epoch: int) -> None:
-        """Forget all populations; a new numbering begins."""
+        """Remove all populations; a new numbering starts."""
         self.epoch = epoch
         self.populations.clear()
         for table in (
@@ -113,19 +113,19 @@ class TermRegistry:
         self._settled.clear()
 
     def forget(self, tags: Iterable[int]) -> None:
-        """What is known of some tags is void: their namespace changed, or they are others now."""
-        gone = set(tags)
+        """Drop cached results of tags: their namespace changed, or their numbers were reused."""
+        dropped = set(tags)
         self._settled.clear()
-        for tag in gone:
+        for tag in dropped:
             self._populations_by_tag.pop(tag, None)
-        for pair in [pair for pair in self._own if pair[1] in gone]:
+        for pair in [pair for pair in self._own if pair[1] in dropped]:
             del self._own[pair]
-        for pair in [pair for pair in self._classed if pair[1] in gone]:
+        for pair in [pair for pair in self._classed if pair[1] in dropped]:
             del self._classed[pair]
 
     @property
     def selects_other_namespaces(self) -> bool:
-        """Whether some term means namespaces by their labels."""
+        """Whether some term selects namespaces by labels."""
         return any(
             reach.namespaces is None or reach.beyond != NOTHING
             for each in self.populations
@@ -133,14 +133,14 @@ class TermRegistry:
         )
 
     def excludes_terminating(self, population: int) -> bool:
-        """Whether a population does not count pods whose deletion was asked for."""
+        """Whether a population excludes terminating pods."""
         found = self.populations[population]
         return isinstance(found, Population) and not found.include_terminating
 
-    # ------------------------------------------------------------ hearing
+    # ------------------------------------------------------------ registration
 
-    def hear(self, pairs: Iterable[Pair]) -> list[int]:
-        """Number what these classes speak of in their namespaces; returns what is new."""
+    def register(self, pairs: Iterable[Pair]) -> list[int]:
+        """Number the populations that these classes refer to; returns the new ones."""
         first = len(self.populations)
         if len(self._own) > CACHED:
             self._own.clear()
@@ -151,7 +151,7 @@ class TermRegistry:
         return list(range(first, len(self.populations)))
 
     def update_members(self, fresh: Iterable[int]) -> BoolArray:
-        """bool[tag]: tags that some new population means; what is known of them follows."""
+        """bool[tag]: tags that new populations select; their membership is updated."""
         concerned = np.zeros(len(self._tags), np.bool_)
         for number in fresh:
             meant = self._selected_tags(self.populations[number])
@@ -167,7 +167,7 @@ class TermRegistry:
         return list(map(self._settled.__getitem__, pairs))
 
     def _unassigned(self, pairs: Iterable[Pair]) -> list[Pair]:
-        """Pairs of which something may have changed since their class was last told."""
+        """Pairs whose class may have changed since it was last computed."""
         stamp = (self._version, self._classes.forgotten)
         if stamp != self._stamp or len(self._settled) > CACHED:
             self._stamp = stamp
@@ -183,9 +183,9 @@ class TermRegistry:
             else self._register_one((class_id, tag))
         )
         tag_populations = self.tag_populations(tag)
-        kept = self._classed.get((class_id, tag))
-        if kept is not None and kept[:2] == (own.serial, tag_populations.version):
-            return kept[2]
+        cached = self._classed.get((class_id, tag))
+        if cached is not None and cached[:2] == (own.serial, tag_populations.version):
+            return cached[2]
         if len(self._classed) > CACHED:
             self._classed.clear()
         derived = self._classes.derive(class_id, self._joined(own, tag_populations))
@@ -193,42 +193,46 @@ class TermRegistry:
         return derived
 
     def tag_populations(self, tag: int) -> _TagPopulations:
-        """What populations say of a tag."""
+        """The populations that refer to a tag."""
         found = self._populations_by_tag.get(tag)
         if found is not None:
             return found
         if not self.populations:
             return _UNCONCERNED
         labels, namespace = self._tags.labels_of(tag), self._tags.namespaces[tag]
-        at_hand = set(self._others)
+        candidates = set(self._others)
         for pair in labels.items():
-            at_hand.update(self._by_pair.get(pair, ()))
+            candidates.update(self._by_pair.get(pair, ()))
         meant = [
-            n for n in sorted(at_hand) if self._selects(self.populations[n], namespace, labels)
+            n for n in sorted(candidates) if self._selects(self.populations[n], namespace, labels)
         ]
-        return self._note(tag, meant)
+        return self._set_members(tag, meant)
 
     # ------------------------------------------------------------ own terms
 
     def _register_one(self, pair: Pair) -> _OwnTerms:
         pod = self._classes[pair[0]]
-        self._own[pair] = found = self._heard(pod.serial, pod.spec, pair[1])
+        self._own[pair] = found = self._own_terms(pod.serial, pod.spec, pair[1])
         return found
 
-    def _heard(self, serial: int, spec: PodSpec, tag: int) -> _OwnTerms:
+    def _own_terms(self, serial: int, spec: PodSpec, tag: int) -> _OwnTerms:
         from_defaults = bool(self.defaults) and not spec.topology_spread_constraints
         from_defaults = from_defaults and may_be_selected(self._tags, tag, self._objects)
         if not from_defaults and not _has_terms(spec):
             return _OwnTerms(serial, ClassTerms(self.epoch), ())
         namespace, labels = self._tags.namespaces[tag], self._tags.labels_of(tag)
         try:
-            terms = pod_terms(spec, namespace)
+            stated = pod_terms(spec, namespace)
             constraints = spec.topology_spread_constraints
             compiled = [(each, spread_selector(each, labels)) for each in constraints]
         except InputError as error:
             return _OwnTerms(serial, ClassTerms(self.epoch, malformed=str(error)), ())
-        reaches = tuple(dict.fromkeys(reach for _, reach in terms.affinity))
-        company = self._number(Population(reaches, include_terminating=True)) if reaches else NOBODY
+        reaches = tuple(dict.fromkeys(reach for _, reach in stated.affinity))
+        affinity_population = (
+            self._number(Population(reaches, include_terminating=True))
+            if reaches
+            else NO_POPULATION
+        )
         hard = [self._spread(*each, tag) for each in compiled if each[0].when_unsatisfiable == HARD]
         soft = [self._spread(*each, tag) for each in compiled if each[0].when_unsatisfiable == SOFT]
         if from_defaults:
@@ -237,18 +241,20 @@ class TermRegistry:
             ):
                 number = self._spread_number(selector, tag)
                 (hard if must else soft).append(each._replace(population=number))
-        wants = ClassTerms(
+        terms = ClassTerms(
             epoch=self.epoch,
-            near=tuple(key for key, _ in terms.affinity),
-            company=company,
+            affinity_keys=tuple(key for key, _ in stated.affinity),
+            affinity_population=affinity_population,
             selects_itself=bool(reaches) and self._all_select(reaches, namespace, labels),
-            far=tuple((key, self._alone(reach)) for key, reach in terms.anti),
+            anti_affinity=tuple((key, self._alone(reach)) for key, reach in stated.anti),
             hard=tuple(hard),
-            wishes=tuple((key, self._alone(reach), weight) for key, reach, weight in terms.wishes),
+            preferences=tuple(
+                (key, self._alone(reach), weight) for key, reach, weight in stated.preferences
+            ),
             soft=tuple(soft),
             from_defaults=from_defaults and bool(soft),
         )
-        return _OwnTerms(serial, wants, tuple(self._number(each) for each in terms.carried))
+        return _OwnTerms(serial, terms, tuple(self._number(each) for each in stated.carried))
 
     def _spread(
         self, constraint: TopologySpreadConstraint, selector: Selector, tag: int
@@ -266,13 +272,13 @@ class TermRegistry:
 
     def _spread_number(self, selector: Selector, tag: int) -> int:
         population = spread_population(selector, self._tags.namespaces[tag])
-        return NOBODY if population is None else self._number(population)
+        return NO_POPULATION if population is None else self._number(population)
 
     def _alone(self, reach: PodReach) -> int:
         return self._number(Population((reach,), include_terminating=True))
 
     def _number(self, population: Population | CarriedTerm) -> int:
-        """The number of a population, made on first sight."""
+        """The number of a population, assigned at first use."""
         found = self._numbers.get(population)
         if found is not None:
             return found
@@ -286,27 +292,31 @@ class TermRegistry:
         return found
 
     def _joined(self, own: _OwnTerms, tag_populations: _TagPopulations) -> ClassTerms:
-        """What a class wants by its own terms and by those that mean it."""
-        if own.wants.malformed:
+        """Combine a class's own terms with those that select it."""
+        if own.terms.malformed:
             counted = (*tag_populations.counted, *own.carried)
-            return own.wants._replace(counted=counted)
-        shut: list[tuple[str, int]] = []
-        wishes = list(own.wants.wishes)
-        heard = bool(wishes) or not self.running_term_scoring.mutual
+            return own.terms._replace(counted=counted)
+        running_anti_affinity: list[tuple[str, int]] = []
+        preferences = list(own.terms.preferences)
+        counts_preferences = bool(preferences) or not self.running_term_scoring.mutual
         for number in tag_populations.meant:
             term = self.populations[number]
             assert isinstance(term, CarriedTerm)
             required = term.stated is TermEffect.AFFINITY
             weight = self.running_term_scoring.required if required else term.weight
             if term.stated is TermEffect.ANTI:
-                shut.append((term.key, number))
-            elif heard and weight:
-                wishes.append((term.key, number, weight))
+                running_anti_affinity.append((term.key, number))
+            elif counts_preferences and weight:
+                preferences.append((term.key, number, weight))
         counted = (*tag_populations.counted, *own.carried)
-        wants = own.wants._replace(shut=tuple(shut), wishes=tuple(wishes), counted=counted)
-        return wants if wants.judged or counted else NO_WANTS
+        terms = own.terms._replace(
+            running_anti_affinity=tuple(running_anti_affinity),
+            preferences=tuple(preferences),
+            counted=counted,
+        )
+        return terms if terms.judged or counted else NO_CLASS_TERMS
 
-    # ------------------------------------------------------------ whom populations mean
+    # ------------------------------------------------------------ membership
 
     def _selects(
         self, population: Population | CarriedTerm, namespace: str, labels: Mapping[str, str]
@@ -322,7 +332,7 @@ class TermRegistry:
         )
 
     def _selected_tags(self, population: Population | CarriedTerm) -> BoolArray:
-        """bool[tag]: tags whose pods a population's terms mean."""
+        """bool[tag]: tags whose pods a population's terms select."""
         mask = np.ones(len(self._tags), np.bool_)
         for reach in _reaches(population):
             mask &= self._tags.matching(reach.selector)
@@ -338,16 +348,16 @@ class TermRegistry:
         return [name for name in set(self._tags.namespaces) if reach.covers(name, labels(name))]
 
     def _extend(self, tag: int, number: int) -> None:
-        """A new population means a tag."""
+        """Add a tag to a new population."""
         known = self._populations_by_tag.get(tag)
         if known is None:
             return
-        self._note(tag, [*known.counted, *known.meant, number])
+        self._set_members(tag, [*known.counted, *known.meant, number])
 
-    def _note(self, tag: int, numbers: Iterable[int]) -> _TagPopulations:
+    def _set_members(self, tag: int, numbers: Iterable[int]) -> _TagPopulations:
         self._version += 1
-        stated = [isinstance(self.populations[n], CarriedTerm) for n in numbers]
-        pairs = list(zip(numbers, stated, strict=True))
+        carried = [isinstance(self.populations[n], CarriedTerm) for n in numbers]
+        pairs = list(zip(numbers, carried, strict=True))
         found = _TagPopulations(
             self._version,
             tuple(n for n, is_stated in pairs if not is_stated),
@@ -358,7 +368,7 @@ class TermRegistry:
 
 
 def _has_terms(spec: PodSpec) -> bool:
-    """Whether a pod speaks of other pods; most do not."""
+    """Whether a pod has terms about other pods; most do not."""
     affinity = spec.affinity
     return bool(spec.topology_spread_constraints) or (
         affinity is not None and bool(affinity.pod_affinity or affinity.pod_anti_affinity)
@@ -366,12 +376,12 @@ def _has_terms(spec: PodSpec) -> bool:
 
 
 def _reaches(population: Population | CarriedTerm) -> tuple[PodReach, ...]:
-    """The terms that say whom a population, or a stated term, means."""
+    """The terms that define a population."""
     return (population.reach,) if isinstance(population, CarriedTerm) else population.reaches
 
 
 def _required_keys(rules: tuple[SelectorRule, ...]) -> tuple[str, str] | None:
-    """A label that every pod must have whom these rules mean; ``None`` where there is none."""
+    """A label required by all rules, or ``None``."""
     for rule in rules:
         if rule.operator is Operator.IN and len(rule.values) == 1:
             return rule.key, rule.values[0]

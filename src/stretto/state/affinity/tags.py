@@ -1,10 +1,10 @@
-"""Tags: the namespaces, labels and controllers of pods, interned.
+"""Tags: interned namespaces, labels and controllers of pods.
 
-Selectors of affinity, spreading and budgets ask which pods have which labels. A million pods have
-a few thousand distinct sets of labels, so each set (with its namespace) is a number, and a selector
-is answered once a set, by the same label columns that answer for nodes. Labels are found by their
-raw bytes as they came; another order of the same labels finds the same number. The controller is
-part of a tag only where somebody asks for it: the cluster's default spreading does.
+Selectors of affinity, spread and budgets match pods by labels. A million pods have a few thousand
+distinct label sets, so each set (with its namespace) is a number, and a selector is evaluated once
+per set, with the same label columns as nodes. Labels are found by their raw bytes; another order of
+the same labels finds the same number. The controller is part of a tag only if the cluster's default
+spread needs it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,9 +22,9 @@ from stretto.state.classes.template_key import SHARED_BODIES
 from stretto.state.nodes.labels import BoolArray, LabelColumns
 
 TAG_LIMIT: Final = 50_000
-"""Tags kept without a pod before the one that lost its last pod first is forgotten."""
+"""Maximum number of unused tags; beyond it the one unused longest is dropped."""
 FIRST_TAGS: Final = 64
-"""Tags to begin with; columns double when they are full."""
+"""Initial number of tags; columns double when they are full."""
 
 Owner = tuple[str, str]
 """Kind and name of a controller."""
@@ -39,16 +39,16 @@ class PodTags:
     """The table of tags."""
 
     def __init__(self) -> None:
-        """Start with tag 0: no namespace, no labels, for rows that nobody tagged."""
-        #: Whether controllers matter.
+        """Start with tag 0: no namespace, no labels, for rows without a tag."""
+        #: Whether controllers are part of tags.
         self.with_owners: bool = False
         #: Label columns, by tag.
         self.labels = LabelColumns()
         #: Namespaces by tag.
         self.namespaces: list[str] = []
-        #: Controllers by tag, where they were given.
+        #: Controllers by tag, if recorded.
         self.owners: list[Owner | None] = []
-        #: int32[tag]: pods that have it.
+        #: int32[tag]: number of its pods.
         self.users: npt.NDArray[np.int32] = np.zeros(FIRST_TAGS, np.int32)
         self._namespace: npt.NDArray[np.int32] = np.zeros(FIRST_TAGS, np.int32)
         self._numbers: dict[str, int] = {}
@@ -57,7 +57,7 @@ class PodTags:
         self._forms: list[Form] = []
         self._shared: dict[bytes, tuple[msgspec.Raw, ...]] = {}
         self._spellings: list[list[bytes]] = []
-        #: How many tags were forgotten so far; their numbers may mean others since.
+        #: Number of dropped tags so far; their numbers may have been reused.
         self.forgotten: int = 0
         self._unused: dict[int, None] = {}
         self._free: list[int] = []
@@ -65,16 +65,16 @@ class PodTags:
         self.intern("", b"")
 
     def __len__(self) -> int:
-        """Numbers ever given; some may be free now."""
+        """Numbers ever assigned; some may be free now."""
         return len(self.namespaces)
 
     def intern(
         self, namespace: str, raw: bytes | msgspec.Raw, owners: bytes | msgspec.Raw = b""
     ) -> int:
-        """The tag of a pod, from its namespace, its labels and its owners as they came.
+        """The tag of a pod, from its namespace and its raw labels and owners.
 
         Raises:
-            InputError: the labels are no texts by name.
+            InputError: the labels are not a map of strings.
         """
         spelt = b"" if raw is NO_BYTES else bytes(raw)
         if owners:
@@ -91,10 +91,10 @@ class PodTags:
         return found
 
     def intern_head(self, namespace: str, head: PodHead) -> int:
-        """The tag of a pod by its head.
+        """The tag of a pod, from its head.
 
         Raises:
-            InputError: the labels are no texts by name.
+            InputError: the labels are not a map of strings.
         """
         meta = head.metadata
         if self.with_owners and meta.owner_references is not NO_BYTES:
@@ -102,7 +102,7 @@ class PodTags:
         return self.intern(namespace, meta.labels)
 
     def intern_shared(self, namespace: str, body: bytes) -> tuple[int, PodHead | None]:
-        """The tag of a pod whose body many pods share; its head where it had to be decoded."""
+        """The tag of a pod whose body many pods share; its head if it had to be decoded."""
         known = self._shared.get(body)
         if known is not None:
             return self.intern(namespace, *known), None
@@ -116,17 +116,17 @@ class PodTags:
         return self.intern_head(namespace, head), head
 
     def labels_of(self, tag: int) -> dict[str, str]:
-        """The labels, made anew."""
+        """The labels as a new dictionary."""
         return self.labels.of(tag)
 
     def use(self, tags: npt.NDArray[np.int32]) -> None:
-        """Count pods that came."""
+        """Count new pods."""
         np.add.at(self.users, tags, 1)
         for tag in self._unused.keys() & tags.tolist():
             del self._unused[tag]
 
-    def leave(self, tag: int) -> int:
-        """Count a pod that went; returns a tag that is forgotten thereby, or -1."""
+    def release(self, tag: int) -> int:
+        """Count a removed pod; returns a tag that is dropped thereby, or -1."""
         self.users[tag] -= 1
         if self.users[tag] == 0 and tag:
             self._unused[tag] = None
@@ -135,7 +135,7 @@ class PodTags:
         return -1
 
     def matching(self, selector: Selector) -> BoolArray:
-        """bool[tag]: tags whose labels meet a selector."""
+        """bool[tag]: tags whose labels match a selector."""
         everyone = np.arange(len(self), dtype=np.int64)
         if selector.nothing:
             return np.zeros(len(self), np.bool_)
@@ -195,7 +195,7 @@ def _labels(raw: bytes | msgspec.Raw) -> Mapping[str, str]:
 
 
 def _controller(raw: bytes | msgspec.Raw) -> Owner | None:
-    """The one owner that is the controller; none where the owners cannot be read."""
+    """The owner that is the controller; ``None`` if the owners are unreadable."""
     try:
         owners = (_OWNERS.decode(raw) or ()) if raw else ()
     except msgspec.DecodeError:

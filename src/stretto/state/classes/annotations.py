@@ -1,9 +1,9 @@
-"""What a pod's annotations ask of topology and rules, and the micro-topology note on a bound pod.
+"""Placement annotations of pods, and the micro-topology annotation of a bound pod.
 
-The keys are Katalyst's (quality of service, memory and CPU enhancement) and Gödel's (aligned
-resources, constraints, reservation, micro-topology). Pods of one template repeat them byte for
-byte, so they are part of a class: ``placing_notes`` gives the bytes to intern by, and
-``read_annotations`` what they mean. What is spelt wrong is an error of that pod alone.
+The keys are Katalyst's (QoS, memory and CPU enhancement) and Gödel's (aligned resources,
+constraints, reservation, micro-topology). Pods of one template repeat them byte for byte, so they
+are part of a class: ``own_annotations`` returns the bytes to intern by, and ``read_annotations``
+parses them. An invalid annotation is an error of that pod alone.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,29 +31,30 @@ MEMORY_ENHANCEMENT: Final = "katalyst.kubewharf.io/memory_enhancement"
 CPU_ENHANCEMENT: Final = "katalyst.kubewharf.io/cpu_enhancement"
 """Annotation: JSON with ``align_by_socket``."""
 ALIGNED_RESOURCES: Final = "godel.bytedance.com/aligned-resources"
-"""Annotation: resources that count when NUMA nodes are, joined by commas; GPUs by default."""
+"""Annotation: comma-separated resources that count for the number of NUMA nodes; GPUs by default.
+"""
 MICRO_TOPOLOGY: Final = "godel.bytedance.com/micro-topology"
 """Annotation written with the bind: ``0:cpu=4,memory=8Gi;1:cpu=4,memory=8Gi``."""
 HARD_CONSTRAINTS: Final = "godel.bytedance.com/hard-constraints"
-"""Annotation: further filters of this pod, joined by commas."""
+"""Annotation: comma-separated additional filters of this pod."""
 SOFT_CONSTRAINTS: Final = "godel.bytedance.com/soft-constraints"
-"""Annotation: further scores of this pod, ``name:weight``, joined by commas."""
+"""Annotation: comma-separated additional scores of this pod, as ``name:weight``."""
 RESERVATION: Final = "godel.bytedance.com/reservation"
-"""Annotation: ``true`` keeps the place of the pod for its successor when it goes."""
+"""Annotation: ``true`` turns the pod's charge into a reservation when the pod ends."""
 RESERVATION_TTL: Final = "godel.bytedance.com/reservation-ttl"
-"""Annotation: seconds for which the place is kept."""
+"""Annotation: time to live of the reservation in seconds."""
 RESERVATION_INDEX: Final = "godel.bytedance.com/reservation-index"
-"""Annotation: which successor the place is for; the pods of one owner share it without."""
+"""Annotation: reservation index of the successor; without it, all pods of the owner qualify."""
 DOMAIN_CAPS: Final = "stretto.dev/domain-caps"
-"""Annotation: node label to the largest part (``25%``) or number of the unit's pods a value of it
-may hold, such as ``example.com/switch=25%,kubernetes.io/hostname=1``."""
+"""Annotation: node label to the largest share (``25%``) or number of the unit's pods on one value
+of it, such as ``example.com/switch=25%,kubernetes.io/hostname=1``."""
 
 DEDICATED: Final = "dedicated_cores"
 RECLAIMED_CORES: Final = "reclaimed_cores"
 QOS_LEVELS: Final = (DEDICATED, "shared_cores", RECLAIMED_CORES, "system_cores")
 GPU: Final = "nvidia.com/gpu"
 DEFAULT_TTL: Final = 60
-"""Seconds for which a place is kept where the pod does not say (Gödel's default)."""
+"""Time to live of a reservation without TTL annotation, in seconds (Gödel's default)."""
 
 _KEYS: Final = (
     QOS_LEVEL,
@@ -92,93 +93,97 @@ _ENHANCEMENT: Final = msgspec.json.Decoder(dict[str, str | bool])
 
 
 class NumaBinding(Enum):
-    """How tightly a pod is held to NUMA nodes."""
+    """How a pod is bound to NUMA nodes."""
 
-    #: Everything from one NUMA node, which others may share.
+    #: Everything from one NUMA node, which other pods may share.
     ONE = "one"
-    #: Whole NUMA nodes, as few sockets as can be, shared with nobody.
+    #: Whole NUMA nodes on as few sockets as possible, not shared.
     WHOLE = "whole"
-    #: Everything from the NUMA nodes of one socket, which others may share.
+    #: Everything from the NUMA nodes of one socket, which other pods may share.
     SOCKET = "socket"
 
 
 class NumaRequest(msgspec.Struct, frozen=True, gc=False):
-    """What a pod asks of NUMA nodes; the amounts are those of its class."""
+    """A pod's request for NUMA nodes; the amounts are those of its class."""
 
-    #: How tightly it is held.
+    #: The binding.
     binding: NumaBinding
-    #: Resources that count when the number of whole NUMA nodes is worked out.
+    #: Resources that count when the number of whole NUMA nodes is computed.
     aligned: tuple[str, ...] = (GPU,)
 
 
 class ReservationRequest(msgspec.Struct, frozen=True, gc=False):
-    """A place that is kept for a successor."""
+    """A request for a reservation."""
 
-    #: Seconds; 0 for a pod that may take a kept place by its index, and keeps none itself.
+    #: Seconds; 0 for a pod that may take a reservation by index and leaves none itself.
     ttl: int = DEFAULT_TTL
-    #: Which successor; empty for any of the same owner.
+    #: Reservation index of the successor; empty for any pod of the same owner.
     index: str = ""
 
 
 class DomainCap(msgspec.Struct, frozen=True, gc=False):
-    """The largest number of a unit's pods that one value of a node label may hold."""
+    """Maximum number of a unit's pods on one value of a node label."""
 
     #: The label.
     key: str
-    #: Hundredths of the unit's size; 0 where a number is given instead.
+    #: Percentage of the unit's size; 0 if a number is given instead.
     percent: int = 0
     #: The number.
     most: int = 0
 
     def limit(self, size: int) -> int:
-        """The number for a unit of so many pods: at least one, a part rounded down."""
+        """The cap for a unit of this size: at least one, percentages rounded down."""
         return self.most or max(1, size * self.percent // 100)
 
 
 class PodAnnotations(msgspec.Struct, frozen=True, gc=False):
-    """What the annotations of a class ask for."""
+    """Parsed placement annotations of a class."""
 
-    #: NUMA nodes; ``None`` where the pod leaves that to its node.
-    zones: NumaRequest | None = None
-    #: Quality of service; empty where it is not said.
+    #: NUMA request; ``None`` if the pod does not need NUMA nodes.
+    numa: NumaRequest | None = None
+    #: QoS; empty if there is none.
     qos: str = ""
-    #: Further filters, with the weights they were written with.
+    #: Additional filters, with the weights they were written with.
     hard: tuple[tuple[str, int], ...] = ()
-    #: Further scores with their weights.
+    #: Additional scores with their weights.
     soft: tuple[tuple[str, int], ...] = ()
-    #: Whether and how its place is kept when it goes.
-    keep: ReservationRequest | None = None
-    #: How its unit must be spread.
+    #: Reservation request; ``None`` for none.
+    reservation: ReservationRequest | None = None
+    #: Domain caps of its unit.
     caps: tuple[DomainCap, ...] = ()
-    #: Which agent of a node starts its pods.
+    #: The node agent that starts its pods.
     launcher: str = LAUNCHERS[0]
-    #: Whether they take from the pools of nodes instead of from the nodes themselves.
+    #: Whether its pods take from the nodes' pools instead of from the nodes themselves.
     best_effort: bool = False
 
     @property
-    def keeps(self) -> bool:
-        """Whether the place of a pod is kept when it goes."""
-        return self.keep is not None and self.keep.ttl > 0
+    def reserves(self) -> bool:
+        """Whether a pod leaves a reservation when it ends."""
+        return self.reservation is not None and self.reservation.ttl > 0
 
     @property
     def staged(self) -> bool:
-        """Whether more than filters and scores says where its pods go."""
+        """Whether placement depends on more than filters and scores."""
         return bool(
-            self.zones is not None or self.keep is not None or self.caps or self.hard or self.soft
+            self.numa is not None
+            or self.reservation is not None
+            or self.caps
+            or self.hard
+            or self.soft
         )
 
 
-NO_ASKS: Final = PodAnnotations()
-"""The asks of most pods: none."""
+NO_ANNOTATIONS: Final = PodAnnotations()
+"""The annotations of most pods: none."""
 
 
 def has_annotations(annotations: bytes) -> bool:
-    """Whether raw annotations may hold a key of ours: a quick look before they are parsed."""
+    """Whether raw annotations may have a key of ours: a quick check before parsing."""
     return any(mark in annotations for mark in _MARKS)
 
 
 def own_annotations(annotations: bytes) -> bytes:
-    """What of raw annotations is ours, to intern by: other tools write times and names there."""
+    """Our own keys of raw annotations, to intern by: other tools write times and names there."""
     try:
         return msgspec.json.encode(_PICKED.decode(annotations))
     except (msgspec.DecodeError, RecursionError):
@@ -186,33 +191,33 @@ def own_annotations(annotations: bytes) -> bytes:
 
 
 def annotations_of(meta: MetaHead) -> PodAnnotations:
-    """What a pod's annotations ask, from its head; errors as ``read_annotations``."""
+    """A pod's placement annotations from its head; errors as in ``read_annotations``."""
     if meta.annotations is NO_BYTES or not has_annotations(bytes(meta.annotations)):
-        return NO_ASKS
-    notes = _ANNOTATIONS.decode(meta.annotations) or {}
-    return read_annotations(notes, f"pod {meta.namespace}/{meta.name}")
+        return NO_ANNOTATIONS
+    annotations = _ANNOTATIONS.decode(meta.annotations) or {}
+    return read_annotations(annotations, f"pod {meta.namespace}/{meta.name}")
 
 
-def read_annotations(notes: Mapping[str, str], pod: str) -> PodAnnotations:
-    """What a pod's annotations ask; ``pod`` names it in messages.
+def read_annotations(annotations: Mapping[str, str], pod: str) -> PodAnnotations:
+    """Parse a pod's placement annotations; ``pod`` names it in messages.
 
     Raises:
-        InputError: an annotation cannot be read; says which and what was expected.
+        InputError: an annotation is invalid; the message has its key and the expected form.
     """
-    if not any(key in notes for key in _KEYS):
-        return NO_ASKS
-    qos = notes.get(QOS_LEVEL, "")
+    if not any(key in annotations for key in _KEYS):
+        return NO_ANNOTATIONS
+    qos = annotations.get(QOS_LEVEL, "")
     if qos and qos not in QOS_LEVELS:
         raise InputError(_at(pod, QOS_LEVEL), qos, f"one of {', '.join(QOS_LEVELS)}")
     return PodAnnotations(
-        zones=_numa_request(notes, qos, pod),
+        numa=_numa_request(annotations, qos, pod),
         qos=qos,
-        hard=_constraints(notes.get(HARD_CONSTRAINTS, ""), _at(pod, HARD_CONSTRAINTS)),
-        soft=_constraints(notes.get(SOFT_CONSTRAINTS, ""), _at(pod, SOFT_CONSTRAINTS)),
-        keep=_keep(notes, pod),
-        caps=read_caps(notes.get(DOMAIN_CAPS, ""), _at(pod, DOMAIN_CAPS)),
-        launcher=_word(notes, LAUNCHER, LAUNCHERS, pod),
-        best_effort=_is_best_effort(notes, qos, pod),
+        hard=_constraints(annotations.get(HARD_CONSTRAINTS, ""), _at(pod, HARD_CONSTRAINTS)),
+        soft=_constraints(annotations.get(SOFT_CONSTRAINTS, ""), _at(pod, SOFT_CONSTRAINTS)),
+        reservation=_reservation_request(annotations, pod),
+        caps=read_caps(annotations.get(DOMAIN_CAPS, ""), _at(pod, DOMAIN_CAPS)),
+        launcher=_one_of(annotations, LAUNCHER, LAUNCHERS, pod),
+        best_effort=_is_best_effort(annotations, qos, pod),
     )
 
 
@@ -220,39 +225,39 @@ def _at(pod: str, key: str) -> str:
     return f"{pod}, annotation {key}"
 
 
-def _word(notes: Mapping[str, str], key: str, words: Sequence[str], pod: str) -> str:
-    """One of the words that an annotation may be; the first where it is not there."""
-    text = notes.get(key, "") or words[0]
-    if text not in words:
-        raise InputError(_at(pod, key), text, f"one of {', '.join(words)}")
+def _one_of(annotations: Mapping[str, str], key: str, values: Sequence[str], pod: str) -> str:
+    """The annotation's value, which must be one of ``values``; the first one if it is absent."""
+    text = annotations.get(key, "") or values[0]
+    if text not in values:
+        raise InputError(_at(pod, key), text, f"one of {', '.join(values)}")
     return text
 
 
-def _is_best_effort(notes: Mapping[str, str], qos: str, pod: str) -> bool:
-    """Gödel's reading: the quality of service says it; where there is none, the resource type."""
-    resource_type = _word(notes, RESOURCE_TYPE, RESOURCE_TYPES, pod)
+def _is_best_effort(annotations: Mapping[str, str], qos: str, pod: str) -> bool:
+    """Gödel's rule: the QoS decides; without QoS, the resource type."""
+    resource_type = _one_of(annotations, RESOURCE_TYPE, RESOURCE_TYPES, pod)
     return qos == RECLAIMED_CORES if qos else resource_type == BEST_EFFORT
 
 
-def _numa_request(notes: Mapping[str, str], qos: str, pod: str) -> NumaRequest | None:
-    """Gödel's reading: binding asks for one NUMA node, exclusive for whole ones."""
-    memory = _enhancement(notes, MEMORY_ENHANCEMENT, pod)
+def _numa_request(annotations: Mapping[str, str], qos: str, pod: str) -> NumaRequest | None:
+    """Gödel's rule: ``numa_binding`` requests one NUMA node, ``numa_exclusive`` whole ones."""
+    memory = _enhancement(annotations, MEMORY_ENHANCEMENT, pod)
     if not _flag(memory, "numa_binding", _at(pod, MEMORY_ENHANCEMENT)):
         return None
     exclusive = _flag(memory, "numa_exclusive", _at(pod, MEMORY_ENHANCEMENT))
     if exclusive and qos != DEDICATED:
         where = f"{_at(pod, MEMORY_ENHANCEMENT)}: numa_exclusive"
         raise InputError(where, "true", f"false, unless {QOS_LEVEL} is {DEDICATED}")
-    aligned = tuple(sorted(_names(notes.get(ALIGNED_RESOURCES, GPU))))
+    aligned = tuple(sorted(_names(annotations.get(ALIGNED_RESOURCES, GPU))))
     if exclusive:
         return NumaRequest(NumaBinding.WHOLE, aligned)
-    cpu = _enhancement(notes, CPU_ENHANCEMENT, pod)
+    cpu = _enhancement(annotations, CPU_ENHANCEMENT, pod)
     by_socket = _flag(cpu, "align_by_socket", _at(pod, CPU_ENHANCEMENT))
     return NumaRequest(NumaBinding.SOCKET if by_socket else NumaBinding.ONE, aligned)
 
 
-def _enhancement(notes: Mapping[str, str], key: str, pod: str) -> Mapping[str, str | bool]:
-    text = notes.get(key, "")
+def _enhancement(annotations: Mapping[str, str], key: str, pod: str) -> Mapping[str, str | bool]:
+    text = annotations.get(key, "")
     if not text:
         return {}
     try:
@@ -275,7 +280,7 @@ def _names(text: str) -> list[str]:
 
 
 def _constraints(text: str, where: str) -> tuple[tuple[str, int], ...]:
-    """``a:2,b``: names with weights from 1, which is the default; of a name twice, the last."""
+    """Parse ``a:2,b``: names with weights from 1, the default; the last duplicate counts."""
     if not text:
         return ()
     found: dict[str, int] = {}
@@ -287,21 +292,21 @@ def _constraints(text: str, where: str) -> tuple[tuple[str, int], ...]:
     return tuple(found.items())
 
 
-def _keep(notes: Mapping[str, str], pod: str) -> ReservationRequest | None:
-    if notes.get(RESERVATION, "") != "true":
-        index = notes.get(RESERVATION_INDEX, "")
+def _reservation_request(annotations: Mapping[str, str], pod: str) -> ReservationRequest | None:
+    if annotations.get(RESERVATION, "") != "true":
+        index = annotations.get(RESERVATION_INDEX, "")
         return ReservationRequest(0, index) if index else None
-    text = notes.get(RESERVATION_TTL, str(DEFAULT_TTL))
+    text = annotations.get(RESERVATION_TTL, str(DEFAULT_TTL))
     if not text.isdecimal() or int(text) < 1:
         raise InputError(_at(pod, RESERVATION_TTL), text, "a number of seconds from 1 on")
-    return ReservationRequest(int(text), notes.get(RESERVATION_INDEX, ""))
+    return ReservationRequest(int(text), annotations.get(RESERVATION_INDEX, ""))
 
 
 def read_caps(text: str, where: str) -> tuple[DomainCap, ...]:
-    """``label=25%,label=3``: caps by node label.
+    """Parse ``label=25%,label=3``: caps by node label.
 
     Raises:
-        InputError: a cap cannot be read.
+        InputError: a cap is invalid.
     """
     found = []
     for part in _names(text):
@@ -321,14 +326,14 @@ def read_caps(text: str, where: str) -> tuple[DomainCap, ...]:
     return tuple(found)
 
 
-# ---------------------------------------------------------------- the note on a bound pod
+# ---------------------------------------------------------------- micro-topology
 
-ZoneAmounts = dict[int, dict[str, int]]
-"""By NUMA number, amounts by resource name, as the engine counts them."""
+NumaAmounts = dict[int, dict[str, int]]
+"""NUMA number to amounts by resource name, as the engine counts them."""
 
 
 def format_micro_topology(allocation: Mapping[int, Mapping[str, int]]) -> str:
-    """The note of an allocation, NUMA nodes and resources in order: ``0:cpu=4,memory=8Gi``."""
+    """Format an allocation in NUMA and resource order: ``0:cpu=4,memory=8Gi``."""
     return ";".join(
         f"{numa}:" + ",".join(f"{name}={format_amount(name, held[name])}" for name in sorted(held))
         for numa, held in sorted(allocation.items())
@@ -339,29 +344,29 @@ def format_micro_topology(allocation: Mapping[int, Mapping[str, int]]) -> str:
 def micro_topology(
     numbers: tuple[int, ...], parts: tuple[tuple[int, int, int], ...], names: tuple[str, ...]
 ) -> str:
-    """The note of what a pod holds, which the pods of a class mostly have in common.
+    """Format a pod's holding; cached, because most pods of a class share it.
 
     Args:
         numbers: numbers of the NUMA nodes of its machine.
-        parts: (index of the NUMA node, column, amount) each; what is there no more is left out.
+        parts: (index of the NUMA node, column, amount); parts of removed NUMA nodes are skipped.
         names: resources by column.
     """
-    found = ZoneAmounts()
+    found = NumaAmounts()
     for z, k, held in parts:
         if z < len(numbers):
             found.setdefault(numbers[z], {})[names[k]] = held
     return format_micro_topology(found)
 
 
-def read_micro_topology(text: str, pod: str) -> ZoneAmounts:
-    """The allocation that a note states.
+def read_micro_topology(text: str, pod: str) -> NumaAmounts:
+    """Parse a micro-topology annotation.
 
     Raises:
-        InputError: the note cannot be read, or names a NUMA node twice.
+        InputError: it is unreadable, or names a NUMA node twice.
     """
     where = _at(pod, MICRO_TOPOLOGY)
     expected = "NUMA numbers with amounts, such as 0:cpu=4,memory=8Gi;1:cpu=4"
-    found: ZoneAmounts = {}
+    found: NumaAmounts = {}
     for part in filter(None, (piece.strip() for piece in text.split(";"))):
         numa, colon, listed = part.partition(":")
         if not colon or not numa.isdecimal() or int(numa) in found:

@@ -1,10 +1,9 @@
-"""Pods on nodes whose containers' resources are told by their status, as they are when resized.
+"""Resource requests of resized pods, from the container statuses that a kubelet reports.
 
-Such a pod takes the largest of what its spec wants, what is set aside and what is in force
-(``api.types.effective_requests``), and that is its class too. What its node says is brought into
-few bytes, the same for all pods of a template that are in the same state, by which the class is
-known without decoding anything in full. Pods that wait, and those of which nothing is told, are not
-read.
+Such a pod counts with the maximum of its spec's requests, the allocated and the actual resources
+(``api.types.effective_requests``), which is also part of its class. The reported resources are
+reduced to a few bytes, equal for all pods of a template in the same state, by which the class is
+found without full decoding. Pending pods and pods without reported resources are not read.
 """
 
 from typing import Final
@@ -14,13 +13,13 @@ import msgspec
 from stretto.api.types.heads import NO_BYTES, PodHead, unreadable
 from stretto.stores.store import Record
 
-_TOLD: Final = b'ontainerStatuses"'
+_REPORTED: Final = b'ontainerStatuses"'
 _PENDING: Final = b'"PodResizePending"'
 _NOTHING: Final = (b"", b"null")
 
 
 class _NamedContainer(msgspec.Struct, frozen=True, gc=False):
-    """A container of the spec: statuses are told by name."""
+    """A container of the spec: statuses refer to it by name."""
 
     name: msgspec.Raw = NO_BYTES
 
@@ -31,7 +30,7 @@ class _ResizedSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 
 class _ResizedContainer(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """What is told of one container."""
+    """Reported status of one container."""
 
     name: msgspec.Raw = NO_BYTES
     resources: msgspec.Raw = NO_BYTES
@@ -55,17 +54,17 @@ _POD: Final = msgspec.json.Decoder(_ResizedPod)
 
 
 def may_report_resources(body: bytes) -> bool:
-    """Whether a pod's status says anything of its containers; no decoding, and may err on yes."""
-    return _TOLD in body
+    """Whether a status may report container resources; a byte search with false positives."""
+    return _REPORTED in body
 
 
 def reported_resources(record: Record, head: PodHead) -> bytes:
-    """What a pod's node says of its resources: the key of what stands beside its spec.
+    """Key of the resources that a pod's node reports, as a supplement of the spec.
 
-    Empty for a pod that is on no node, or of which nothing is told: its spec alone counts.
+    Empty for a pod without a node or without reported resources: its spec alone counts.
 
     Raises:
-        InputError: the status makes no sense.
+        InputError: the status is invalid.
     """
     if not (record.node or head.spec.node_name):
         return b""
@@ -73,7 +72,7 @@ def reported_resources(record: Record, head: PodHead) -> bytes:
 
 
 def spec_as_reported(body: bytes, head: PodHead) -> bytes:
-    """The same of a body whose pod is on a node."""
+    """The same for the body of a pod on a node."""
     if not may_report_resources(body) and head.spec.resources is NO_BYTES:
         return b""
     try:
@@ -83,13 +82,13 @@ def spec_as_reported(body: bytes, head: PodHead) -> bytes:
     status, spec = pod.status, pod.spec
     if status is None:
         return b""
-    told = (*(status.container_statuses or ()), *(status.init_container_statuses or ()))
-    in_force = (status.resources, *[each.resources for each in told])
+    reported = (*(status.container_statuses or ()), *(status.init_container_statuses or ()))
+    in_force = (status.resources, *[each.resources for each in reported])
     if all(bytes(each) in _NOTHING for each in in_force):
         return b""
     names = (*(spec.containers or ()), *(spec.init_containers or ()))
     key = [b",".join([each.name for each in names])]
-    for each in told:
+    for each in reported:
         key += (each.name, each.resources, each.allocated_resources)
     key += (b"", status.resources, status.allocated_resources)
     if _PENDING in bytes(status.conditions):

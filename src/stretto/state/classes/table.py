@@ -1,14 +1,14 @@
-"""Classes: all pods whose scheduling-relevant spec is the same.
+"""Classes: all pods with the same scheduling-relevant spec.
 
-Interning has two steps. The raw bytes of the scheduling sub-trees, as they came, are looked up
-first: pods of one template hit here for the price of one hash. On a miss the spec is decoded in
-full and brought into a canonical form (sorted, quantities as integers), so that a different order
-of fields or a differently spelt quantity still finds the same class. Pins (node name) and what is
-the pod's own (name, labels, volumes' claims) are no part of a class; what labels mean to other
-pods' rules is, as ``ClassTerms`` (``state.affinity.index`` derives such classes).
+Interning has two steps. First the raw bytes of the scheduling sub-trees are looked up: pods of one
+template hit here at the cost of one hash. On a miss the spec is decoded in full and brought into a
+canonical form (sorted, quantities as integers), so that a different order of fields or spelling of
+a quantity still finds the same class. Pins (node name) and the pod's own data (name, labels, PVCs)
+are not part of a class; the effect of labels on inter-pod rules is, as ``ClassTerms``
+(``state.affinity.index`` derives such classes).
 
-Ids are small integers that columns hold; one whose last pod has gone may be given again, and the
-class's serial tells the users apart.
+Ids are small integers for columns. An id may be reused after its last pod was removed; the class's
+serial distinguishes its uses.
 """
 
 import re
@@ -32,7 +32,7 @@ from stretto.api.types.heads import (
 from stretto.api.types.pod import Pod, PodResourceClaim, PodSpec
 from stretto.base.errors import InputError
 from stretto.state.classes.annotations import (
-    NO_ASKS,
+    NO_ANNOTATIONS,
     PodAnnotations,
     annotations_of,
     has_annotations,
@@ -40,7 +40,7 @@ from stretto.state.classes.annotations import (
 )
 from stretto.state.classes.resizing import spec_as_reported
 from stretto.state.classes.template_key import SHARED_BODIES
-from stretto.state.classes.terms import NO_WANTS, ClassTerms, has_pod_terms
+from stretto.state.classes.terms import NO_CLASS_TERMS, ClassTerms, has_pod_terms
 from stretto.state.rows.devices import MAX_DEVICES, WHOLE, DeviceRequest
 from stretto.state.rows.resources import (
     FIRST_NAMES,
@@ -51,59 +51,59 @@ from stretto.state.rows.resources import (
 )
 
 GPU: Final = "nvidia.com/gpu"
-"""Resource whose pieces are managed as devices by default."""
+"""Resource managed device by device by default."""
 GPU_MILLI: Final = "stretto.dev/gpu-milli"
-"""Annotation: milli of each GPU asked for (default 1000, whole)."""
+"""Annotation: milli of each requested GPU (default 1000, whole)."""
 GPU_MODELS: Final = "stretto.dev/gpu-models"
-"""Annotation: allowed GPU models, joined by ``|``."""
+"""Annotation: allowed GPU models, separated by ``|``."""
 GPU_DEVICES: Final = "stretto.dev/gpu-devices"
 """Annotation written with the bind: the chosen devices, such as ``0,3``."""
 
 CLASS_LIMIT: Final = 50_000
-"""Classes kept with no pod left before the least recently used are forgotten."""
+"""Maximum number of unused classes; beyond it the least recently used is dropped."""
 STAGED: Final = 2
-"""Bit of ``PodClasses.special``: NUMA nodes, kept places or caps have a say in where a pod goes."""
-PORTS_ALONE: Final = 4
-"""Bit of ``PodClasses.special``: beside amounts a claim needs host ports and nothing else."""
-ZONES_ALONE: Final = 8
-"""Bit of ``PodClasses.special``: beside amounts a claim takes NUMA nodes and nothing else."""
+"""Bit of ``PodClasses.special``: NUMA nodes, reservations or caps affect placement."""
+PORTS_ONLY: Final = 4
+"""Bit of ``PodClasses.special``: besides amounts a claim needs host ports only."""
+NUMA_ONLY: Final = 8
+"""Bit of ``PodClasses.special``: besides amounts a claim takes NUMA nodes only."""
 BYTES_LIMIT: Final = 100_000
-"""Entries of the cache from raw bytes to classes; it is emptied when full."""
+"""Maximum entries of the cache from raw bytes to classes; it is cleared when full."""
 
 _OWN_ANNOTATIONS: Final = b"stretto.dev/gpu-m"
 _SEPARATOR: Final = b"\x00"
 _ANNOTATIONS: Final = msgspec.json.Decoder(dict[str, str] | None)
 _MILLI: Final = re.compile("[1-9][0-9]{0,3}")
 _CLAIMED: Final = (PodResourceClaim("any"),)
-"""What a class keeps of claims of devices: that there are some."""
+"""Stand-in for a class's device claims: records only that there are some."""
 
 
 Form = tuple[bytes, ClassTerms]
-"""What tells classes apart: the canonical spec, and what is wanted of other pods."""
+"""Identity of a class: the canonical spec, and its terms about other pods."""
 
 
 class PodClass(msgspec.Struct, frozen=True, eq=False):
-    """What all pods of a class ask for."""
+    """Requirements shared by all pods of a class."""
 
-    #: Small integer that columns hold.
+    #: Small integer for columns.
     id: int
-    #: Number of this class; never given twice, while ids are.
+    #: Serial of this class; never reused, unlike ids.
     serial: int
     #: The scheduling-relevant spec, decoded in full.
     spec: PodSpec
-    #: Exact amounts asked for, as (resource column, amount), devices left out.
+    #: Exact requests as (resource column, amount), without devices.
     requests: tuple[tuple[int, int], ...]
-    #: Host ports asked for.
+    #: Requested host ports.
     ports: tuple[HostPort, ...]
-    #: Devices asked for.
+    #: Requested devices.
     devices: tuple[DeviceRequest, ...]
-    #: What its annotations ask of NUMA nodes, rules and places.
-    asks: PodAnnotations = NO_ASKS
-    #: What it wants of other pods, and where its pods count.
-    wants: ClassTerms = NO_WANTS
-    #: Full names of its containers' images, sorted; empty while no node reports any.
+    #: Placement annotations.
+    annotations: PodAnnotations = NO_ANNOTATIONS
+    #: Terms about other pods, and the populations that count its pods.
+    terms: ClassTerms = NO_CLASS_TERMS
+    #: Full names of its containers' images, sorted; empty until a node reports images.
     images: tuple[str, ...] = ()
-    #: Full names of the images that are its volumes, sorted; empty likewise.
+    #: Full names of the images that are its volumes, sorted; empty until a node reports images.
     mounts: tuple[str, ...] = ()
 
 
@@ -111,7 +111,7 @@ class PodClasses:
     """The table of classes."""
 
     def __init__(self, resources: ResourceColumns, device_kinds: tuple[str, ...] = (GPU,)) -> None:
-        """Start empty, over the resource names of a ledger."""
+        """Start empty, with the resource names of a ledger."""
         #: Names of resources that are managed device by device.
         self.device_kinds: frozenset[str] = frozenset(device_kinds)
         #: Live pods by class id.
@@ -119,7 +119,7 @@ class PodClasses:
         self._resources = resources
         self._by_id: list[PodClass | None] = []
         self._by_bytes: dict[bytes, int] = {}
-        #: How many classes were forgotten so far; their ids may mean others since.
+        #: Number of dropped classes so far; their ids may have been reused.
         self.forgotten: int = 0
         self._by_form: dict[Form, int] = {}
         self._forms: list[Form] = []
@@ -127,23 +127,23 @@ class PodClasses:
         self._free_ids: list[int] = []
         self._next_serial = 1
         self._by_body: dict[bytes, int] = {}
-        #: Whether the images of pods are part of their classes.
+        #: Whether images are part of the classes.
         self.by_image = False
-        self._asks: npt.NDArray[np.int64] = np.zeros((64, 8), np.int64)
-        #: uint8[class]: not 0 where a claim needs more than amounts; ``STAGED`` is set where it is
-        #: not placed by score alone.
+        self._requests: npt.NDArray[np.int64] = np.zeros((64, 8), np.int64)
+        #: uint8[class]: not 0 if a claim needs more than amounts; ``STAGED`` is set if placement
+        #: depends on more than scores.
         self.special: npt.NDArray[np.uint8] = np.zeros(64, np.uint8)
-        #: uint8[class]: 1 where the spec says anything of other pods.
-        self.social: npt.NDArray[np.uint8] = np.zeros(64, np.uint8)
-        #: uint8[class]: 1 where some rule counts its pods.
+        #: uint8[class]: 1 if the spec has terms about other pods.
+        self.with_terms: npt.NDArray[np.uint8] = np.zeros(64, np.uint8)
+        #: uint8[class]: 1 if some rule counts its pods.
         self.counted: npt.NDArray[np.uint8] = np.zeros(64, np.uint8)
-        #: uint8[class]: 1 where other pods matter to where its pods may go.
+        #: uint8[class]: 1 if placement of its pods depends on other pods.
         self.judged: npt.NDArray[np.uint8] = np.zeros(64, np.uint8)
-        #: int64[class]: serial of the class that uses an id now; 0 when none does.
+        #: int64[class]: serial of the class that uses an id now; 0 for none.
         self.serials: npt.NDArray[np.int64] = np.zeros(64, np.int64)
 
     def __len__(self) -> int:
-        """Ids ever given; some may be free now."""
+        """Number of ids ever assigned; some may be free now."""
         return len(self._by_id)
 
     def __getitem__(self, class_id: int) -> PodClass:
@@ -154,21 +154,21 @@ class PodClasses:
         return found
 
     def serial(self, class_id: int) -> int:
-        """Serial of the class that uses an id now; 0 when none does."""
+        """Serial of the class that uses an id now; 0 for none."""
         found = self._by_id[class_id]
         return found.serial if found is not None else 0
 
-    def intern(self, head: PodHead, body: bytes, told: bytes = b"") -> int:
+    def intern(self, head: PodHead, body: bytes, reported: bytes = b"") -> int:
         """The class id of a pod.
 
         Args:
             head: the decoded head.
-            body: the JSON the head was decoded from (decoded in full on a miss).
-            told: what its node says of its resources (``state.classes.resizing``); empty: the spec
-            counts.
+            body: the JSON of the head (decoded in full on a miss).
+            told: the resources reported by its node (``state.classes.resizing``); if empty, the
+                spec counts.
 
         Raises:
-            InputError: the spec cannot be read; nothing is kept.
+            InputError: the spec is unreadable; nothing is stored.
         """
         spec, meta = head.spec, head.metadata
         key = [
@@ -192,25 +192,25 @@ class PodClasses:
             key.append(b"c" + bytes(spec.resource_claims))
         if self.by_image:
             key.append(images_key(head))
-        if told:
-            key.append(told)
+        if reported:
+            key.append(reported)
         raw = _SEPARATOR.join(key)
         found = self._by_bytes.get(raw)
         if found is None:
-            found = self._intern_form(head, body, running=bool(told))
+            found = self._intern_form(head, body, running=bool(reported))
             if len(self._by_bytes) >= BYTES_LIMIT:
                 self._by_bytes.clear()
             self._by_bytes[raw] = found
         return found
 
     def include_images(self) -> None:
-        """From now on the images of pods are part of their classes."""
+        """Make images part of the classes from now on."""
         self.by_image = True
         self._by_bytes.clear()
         self._by_body.clear()
 
     def intern_shared(self, head: PodHead | None, body: bytes) -> int:
-        """The class of a running pod whose body many share: Python keeps the hash of ``body``."""
+        """The class of a running pod whose body many share: Python caches the hash of ``body``."""
         found = self._by_body.get(body)
         if found is None:
             head = head if head is not None else decode_pod_head(body)
@@ -221,41 +221,41 @@ class PodClasses:
         return found
 
     def asks(self, class_ids: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-        """int64[k, resource]: exact amounts of each class, the pod's own place included."""
-        return self._asks[class_ids]
+        """int64[k, resource]: exact requests of each class, including the pod slot."""
+        return self._requests[class_ids]
 
     def use(self, class_id: int, count: int = 1) -> None:
-        """Count pods of a class that came."""
+        """Count new pods of a class."""
         self.users[class_id] += count
         self._unused.pop(class_id, None)
 
-    def leave(self, class_id: int) -> None:
-        """Count a pod of a class that went; beyond the limit the oldest unused is forgotten."""
+    def release(self, class_id: int) -> None:
+        """Count a removed pod of a class; beyond the limit the oldest unused class is dropped."""
         self.users[class_id] -= 1
         if self.users[class_id] == 0:
             self._unused[class_id] = None
             if len(self._unused) > CLASS_LIMIT:
                 self._forget(next(iter(self._unused)))
 
-    def derive(self, class_id: int, wants: ClassTerms) -> int:
-        """The class of the same spec with other wants."""
+    def derive(self, class_id: int, terms: ClassTerms) -> int:
+        """The class of the same spec with other terms."""
         form = self._forms[class_id][0]
-        found = self._by_form.get((form, wants))
+        found = self._by_form.get((form, terms))
         if found is not None:
             return found
-        return self._add(msgspec.structs.replace(self[class_id], wants=wants), form)
+        return self._add(msgspec.structs.replace(self[class_id], terms=terms), form)
 
     def is_of(self, class_id: int, spec_class: int) -> bool:
-        """Whether a class has the same spec as another, whatever it wants of other pods."""
+        """Whether a class has the same spec as another, independent of its terms."""
         return self._forms[class_id][0] == self._forms[spec_class][0]
 
     def move(self, before: npt.NDArray[np.int32], after: npt.NDArray[np.int32]) -> None:
-        """Count pods that changed their classes."""
+        """Count pods whose class changed."""
         for class_id, count in zip(*np.unique(after, return_counts=True), strict=True):
             self.use(int(class_id), int(count))
         for class_id, count in zip(*np.unique(before, return_counts=True), strict=True):
             self.users[class_id] -= int(count) - 1
-            self.leave(int(class_id))
+            self.release(int(class_id))
 
     def scaled_requests(self, class_id: int) -> list[tuple[int, int]]:
         """Requests in scan steps, rounded up."""
@@ -265,72 +265,72 @@ class PodClasses:
     def _intern_form(self, head: PodHead, body: bytes, *, running: bool) -> int:
         made = self._build(head, body, running=running)
         images = made.images, made.mounts
-        parts = [made.requests, made.ports, made.devices, made.spec, made.asks, images]
+        parts = [made.requests, made.ports, made.devices, made.spec, made.annotations, images]
         form = msgspec.json.encode(parts, order="sorted")
-        found = self._by_form.get((form, NO_WANTS))
+        found = self._by_form.get((form, NO_CLASS_TERMS))
         if found is not None:
             return found
         return self._add(made, form)
 
     def _add(self, made: PodClass, form: bytes) -> int:
-        """Give a class an id."""
+        """Assign an id to a class."""
         class_id = self._free_ids.pop() if self._free_ids else len(self._by_id)
         made = msgspec.structs.replace(made, id=class_id, serial=self._next_serial)
         self._next_serial += 1
         if class_id == len(self._by_id):
             self._by_id.append(made)
-            self._forms.append((form, made.wants))
+            self._forms.append((form, made.terms))
             self.users.append(0)
         else:
             self._by_id[class_id] = made
-            self._forms[class_id] = (form, made.wants)
-        self._by_form[form, made.wants] = class_id
+            self._forms[class_id] = (form, made.terms)
+        self._by_form[form, made.terms] = class_id
         self._unused[class_id] = None
         self._note_amounts(made)
         return class_id
 
     def _note_amounts(self, pod: PodClass) -> None:
-        rows, width = self._asks.shape
+        rows, width = self._requests.shape
         if pod.id >= rows or len(self._resources) > width:
             length = rows if pod.id < rows else 2 * (pod.id + 1)
             wide = width if len(self._resources) <= width else len(self._resources) + 8
             more = np.zeros((length, wide), np.int64)
-            more[:rows, :width] = self._asks
-            self._asks = more
+            more[:rows, :width] = self._requests
+            self._requests = more
             longer = np.zeros(length - rows, np.uint8)
             self.special = np.concatenate([self.special, longer])
-            self.social = np.concatenate([self.social, longer])
+            self.with_terms = np.concatenate([self.with_terms, longer])
             self.counted = np.concatenate([self.counted, longer])
             self.judged = np.concatenate([self.judged, longer])
             self.serials = np.concatenate([self.serials, longer.astype(np.int64)])
-        self._asks[pod.id] = 0
+        self._requests[pod.id] = 0
         for column, amount in pod.requests:
-            self._asks[pod.id, column] = amount
-        self._asks[pod.id, PODS] = 1
+            self._requests[pod.id, column] = amount
+        self._requests[pod.id, PODS] = 1
         self.serials[pod.id] = pod.serial
-        self.social[pod.id] = has_pod_terms(pod.spec)
-        self.counted[pod.id] = bool(pod.wants.counted)
-        self.judged[pod.id] = pod.wants.judged
-        self.special[pod.id] = bool(pod.ports or pod.devices) | STAGED * pod.asks.staged
+        self.with_terms[pod.id] = has_pod_terms(pod.spec)
+        self.counted[pod.id] = bool(pod.terms.counted)
+        self.judged[pod.id] = pod.terms.judged
+        self.special[pod.id] = bool(pod.ports or pod.devices) | STAGED * pod.annotations.staged
         if pod.ports and self.special[pod.id] == 1 and not pod.devices:
-            self.special[pod.id] |= PORTS_ALONE
-        if pod.asks.zones is not None and not (pod.ports or pod.devices):
-            self.special[pod.id] |= ZONES_ALONE
+            self.special[pod.id] |= PORTS_ONLY
+        if pod.annotations.numa is not None and not (pod.ports or pod.devices):
+            self.special[pod.id] |= NUMA_ONLY
 
     def _build(self, head: PodHead, body: bytes, *, running: bool) -> PodClass:
         pod = decode_as(Pod, body, "pod")
         spec, ports = pod.spec, host_ports(pod.spec)
         amounts = running_requests(pod) if running else requests(spec)
-        amounts.pop(FIRST_NAMES[PODS], None)  # its own place is counted anyway
+        amounts.pop(FIRST_NAMES[PODS], None)  # the pod slot is counted separately
         check_amounts(amounts, f"{_name(head.metadata)}, requests")
         devices = tuple(
             _device_request(kind, amounts.pop(kind), head.metadata)
             for kind in sorted(self.device_kinds & amounts.keys())
         )
-        asks = annotations_of(head.metadata)
-        if asks.best_effort and self._resources.pools:
+        annotations = annotations_of(head.metadata)
+        if annotations.best_effort and self._resources.pools:
             amounts = from_pool(amounts)
-        column, where = self._resources.asked, f"{_name(head.metadata)}, requests"
+        column, where = self._resources.requested, f"{_name(head.metadata)}, requests"
         asked = tuple(sorted((column(name, where), n) for name, n in amounts.items() if n))
         return PodClass(
             id=-1,
@@ -339,7 +339,7 @@ class PodClasses:
             requests=asked,
             ports=tuple(sorted(ports)),
             devices=tuple(request for request in devices if request.count),
-            asks=asks,
+            annotations=annotations,
             images=image_names(head) if self.by_image else (),
             mounts=mounted_images(head) if self.by_image else (),
         )
@@ -349,7 +349,7 @@ class PodClasses:
         self.forgotten += 1
         self._by_form.pop(self._forms[class_id], None)
         self._by_id[class_id] = None
-        self._forms[class_id] = (b"", NO_WANTS)
+        self._forms[class_id] = (b"", NO_CLASS_TERMS)
         self.serials[class_id] = 0
         self._by_bytes.clear()
         self._by_body.clear()
@@ -357,16 +357,16 @@ class PodClasses:
 
 
 def decode_spec(body: bytes) -> PodSpec:
-    """The scheduling-relevant spec of a pod's JSON.
+    """Decode the scheduling-relevant spec of a pod's JSON.
 
     Raises:
-        InputError: a field cannot be read; says which.
+        InputError: a field is unreadable; the message has its path.
     """
     return decode_as(Pod, body, "pod").spec
 
 
 def _placement_spec(spec: PodSpec) -> PodSpec:
-    """What rules read of a spec: nothing that is the pod's own or counted already."""
+    """The part of a spec that rules read, without the pod's own data and amounts."""
     return PodSpec(
         node_selector=spec.node_selector,
         affinity=spec.affinity,
@@ -377,12 +377,12 @@ def _placement_spec(spec: PodSpec) -> PodSpec:
 
 
 def _name(meta: MetaHead) -> str:
-    """A pod in messages."""
+    """Name of a pod in messages."""
     return f"pod {meta.namespace}/{meta.name}"
 
 
 def _placement_annotations(meta: MetaHead) -> bytes:
-    """The annotations that change what a pod asks, as they came; mostly nothing."""
+    """The raw annotations that affect requests; mostly none."""
     if meta.annotations is NO_BYTES:
         return b""
     raw = bytes(meta.annotations)
@@ -392,7 +392,7 @@ def _placement_annotations(meta: MetaHead) -> bytes:
 
 
 def _device_request(kind: str, count: int, meta: MetaHead) -> DeviceRequest:
-    """What a pod asks of one device kind; shares and models come from its annotations."""
+    """A pod's request for one device kind; shares and models come from its annotations."""
     notes = _ANNOTATIONS.decode(meta.annotations) or {} if meta.annotations is not NO_BYTES else {}
     pod = _name(meta)
     if not 0 <= count <= MAX_DEVICES:

@@ -1,7 +1,7 @@
-"""What pods of one template have in common: all that their class, rank and tag are made from.
+"""Template keys: everything that a pod's class, priority and tag are computed from.
 
-To say that two pods agree in it costs an eighth of making these things anew, and pods of one
-template come together.
+Comparing keys takes an eighth of the time of computing these values, and pods of one template
+arrive together.
 """
 
 from typing import Final
@@ -9,15 +9,15 @@ from typing import Final
 from stretto.api.types.heads import NO_BYTES, PodHead, images_key
 
 Made = tuple[int, int, int, int, int]
-"""Class id, priority, number of traits and tag of a pod, and the number of its template."""
+"""Class id, priority, number of preemption attributes, tag, and template number of a pod."""
 _SEPARATOR: Final = b"\0"
 SHARED_BODIES: Final = 8192
-"""Bodies that many pods share of which something is kept, so that it need not be read again. Each
-table that keeps them is emptied when full: bodies that are one pod's own must not stay for it."""
+"""Maximum number of bodies shared by many pods in each cache. A cache is cleared when full, because
+it keeps bodies of single pods alive."""
 
 
 def template_key(namespace: str, head: PodHead) -> bytes:
-    """What a pod's class, priority, traits and tag are made from, as it came."""
+    """Raw inputs of a pod's class, priority, preemption attributes and tag."""
     spec, meta = head.spec, head.metadata
     host = b"1" if spec.host_network else b"0"
     if spec.resource_claims is not NO_BYTES:
@@ -55,5 +55,5 @@ def template_key(namespace: str, head: PodHead) -> bytes:
 
 
 def template_key_with_images(namespace: str, head: PodHead) -> bytes:
-    """The same where classes tell images."""
+    """The same if images are part of the classes."""
     return _SEPARATOR.join((template_key(namespace, head), images_key(head)))

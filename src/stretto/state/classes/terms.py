@@ -1,12 +1,12 @@
-"""What pods want of other pods: terms of affinity and constraints of spreading, compiled.
+"""Compiled terms about other pods: affinity, anti-affinity and topology spread.
 
-Two directions. A pod's own terms mean running pods; the terms that running pods state mean the pod.
-Both speak of *populations*, sets of pods that are counted by slot (``state.affinity.index``): pods
-that a selector means, or pods that state a term. What all pods of a class want, and where they
-count themselves, is its ``ClassTerms``, in numbers of populations.
+There are two directions: a pod's own terms select running pods, and the terms of running pods
+select the pod. Both refer to *populations*, sets of pods that are counted by slot
+(``state.affinity.index``): pods that a selector matches, or pods that have a term. The terms of a
+class, and the populations that count its pods, are its ``ClassTerms``, in population numbers.
 
-Kept as kube-scheduler has it: a namespace selector of the pod's own that an empty label set meets
-means every namespace, and an empty selector of a spread constraint counts nobody but the pod.
+As in kube-scheduler, a namespace selector of the pod itself that matches an empty label set selects
+every namespace, and an empty selector of a spread constraint counts only the pod itself.
 """
 
 from collections.abc import Mapping
@@ -21,158 +21,164 @@ HARD: Final = "DoNotSchedule"
 SOFT: Final = "ScheduleAnyway"
 HOSTNAME: Final = "kubernetes.io/hostname"
 ZONE: Final = "topology.kubernetes.io/zone"
-NOBODY: Final = -1
-"""In place of a population: no pod counts."""
+NO_POPULATION: Final = -1
+"""Population number for "no pods count"."""
 
 
 class PodReach(NamedTuple):
-    """The pods that one term means."""
+    """The pods that one term selects."""
 
-    #: Namespaces named; ``None`` for every one.
+    #: Named namespaces; ``None`` for all.
     namespaces: frozenset[str] | None
-    #: Labels of further namespaces.
+    #: Selector of additional namespaces.
     beyond: Selector
-    #: Labels of the pods.
+    #: Selector of the pods.
     selector: Selector
 
     def covers(self, namespace: str, namespace_labels: Mapping[str, str]) -> bool:
-        """Whether pods of a namespace may be meant."""
+        """Whether pods of a namespace may be selected."""
         if self.namespaces is None or namespace in self.namespaces:
             return True
         return self.beyond.matches(namespace_labels)
 
 
 class Population(NamedTuple):
-    """Pods that all of some terms mean."""
+    """Pods that all of some terms select."""
 
     #: The terms.
     reaches: tuple[PodReach, ...]
-    #: Whether pods count whose deletion was asked for.
+    #: Whether terminating pods count.
     include_terminating: bool
 
 
 class TermEffect(IntEnum):
-    """How a running pod's term speaks."""
+    """Effect of a running pod's term on new pods."""
 
-    #: Required affinity; counts in the score of who is meant.
+    #: Required affinity; adds to the score of selected pods.
     AFFINITY = 0
-    #: Required anti-affinity: who is meant must stay away.
+    #: Required anti-affinity: excludes selected pods.
     ANTI = 1
     #: Preferred affinity.
     PREFERRED = 2
     #: Preferred anti-affinity.
-    SHUNNED = 3
+    PREFERRED_ANTI = 3
 
 
 class CarriedTerm(NamedTuple):
-    """A term, and with it the population of the pods that state it."""
+    """A term, and with it the population of the pods that have it."""
 
-    #: How it speaks.
+    #: Its effect.
     stated: TermEffect
-    #: Whom it means.
+    #: The pods it selects.
     reach: PodReach
-    #: The node label whose value is the neighbourhood.
+    #: The node label that defines the topology domain.
     key: str
-    #: How much it counts, negative against.
+    #: Weight; negative for anti-affinity.
     weight: int
 
 
 class SpreadConstraint(NamedTuple):
-    """One constraint of spreading."""
+    """One topology spread constraint."""
 
-    #: The pods that count, or ``NOBODY``.
+    #: The pods that count, or ``NO_POPULATION``.
     population: int
     #: The node label.
     key: str
-    #: By how many pods two values may differ.
+    #: Maximum skew between two domains.
     skew: int
-    #: 1 where the pod counts itself.
+    #: 1 if the pod counts itself.
     own: int
-    #: With fewer values than this the least count is taken as 0.
+    #: Minimum number of domains; with fewer, the minimum count is 0.
     least: int
-    #: Whether only nodes within the pod's node affinity count.
+    #: Whether only nodes that match the pod's node affinity count.
     by_affinity: bool
     #: Whether only nodes whose taints the pod tolerates count.
     by_taints: bool
 
 
 class DefaultSpread(NamedTuple):
-    """A constraint of the cluster, for pods that state none."""
+    """A default constraint of the cluster, for pods without constraints."""
 
     #: The node label.
     key: str
-    #: By how many pods two values may differ.
+    #: Maximum skew between two domains.
     skew: int
-    #: Whether it must hold; otherwise it should.
+    #: Whether it is hard (DoNotSchedule); otherwise soft (ScheduleAnyway).
     hard: bool = False
 
 
 class RunningTermScoring(NamedTuple):
-    """How the terms that running pods state count in the score of a pod that they mean."""
+    """How the terms of running pods affect the score of a pod that they select."""
 
-    #: What required affinity counts; 0 for nothing.
+    #: Weight of required affinity; 0 for none.
     required: int = 1
-    #: Whether they count only for pods that have preferences of their own.
+    #: Whether they count only for pods with preferences of their own.
     mutual: bool = False
 
 
 SYSTEM_DEFAULTS: Final = (DefaultSpread(HOSTNAME, 3), DefaultSpread(ZONE, 5))
-"""Kubernetes' own: a skew of 3 over hosts and of 5 over zones, both wishes."""
+"""Kubernetes' system defaults: a skew of 3 over hosts and of 5 over zones, both soft."""
 
 
 class ClassTerms(NamedTuple):
-    """What the pods of a class want of others, and where they count."""
+    """Terms of a class about other pods, and the populations that count its pods."""
 
-    #: Numbering of populations that it speaks in.
+    #: Population numbering that it refers to.
     epoch: int = 0
-    #: Keys of required affinity; each must have a pod of ``company``.
-    near: tuple[str, ...] = ()
-    #: Pods that meet all required terms.
-    company: int = NOBODY
-    #: Whether the pod meets its own required terms, so that it may be the first.
+    #: Topology keys of required affinity; each domain needs a pod of ``affinity_population``.
+    affinity_keys: tuple[str, ...] = ()
+    #: Population of the pods that match all required affinity terms.
+    affinity_population: int = NO_POPULATION
+    #: Whether the pod matches its own required affinity terms, so that it may be the first.
     selects_itself: bool = False
-    #: Required anti-affinity: (key, population that must not be there).
-    far: tuple[tuple[str, int], ...] = ()
-    #: Required anti-affinity of running pods that means the pod, likewise.
-    shut: tuple[tuple[str, int], ...] = ()
-    #: Hard spreading.
+    #: Required anti-affinity: (key, excluded population).
+    anti_affinity: tuple[tuple[str, int], ...] = ()
+    #: Required anti-affinity of running pods that selects the pod: (key, excluded population).
+    running_anti_affinity: tuple[tuple[str, int], ...] = ()
+    #: Hard spread constraints.
     hard: tuple[SpreadConstraint, ...] = ()
-    #: Preferences of either side: (key, population, weight, negative against).
-    wishes: tuple[tuple[str, int, int], ...] = ()
-    #: Soft spreading.
+    #: Preferences of both directions: (key, population, weight; negative for anti-affinity).
+    preferences: tuple[tuple[str, int, int], ...] = ()
+    #: Soft spread constraints.
     soft: tuple[SpreadConstraint, ...] = ()
-    #: Whether ``soft`` are the cluster's defaults, which bind nobody to labels that nodes lack.
+    #: Whether ``soft`` are the cluster's defaults, which ignore nodes that lack the labels.
     from_defaults: bool = False
-    #: Populations that a pod of the class belongs to.
+    #: Populations that count pods of the class.
     counted: tuple[int, ...] = ()
-    #: What is wrong with the terms; empty where nothing is.
+    #: Error in the terms; empty if there is none.
     malformed: str = ""
 
     @property
     def strict(self) -> bool:
-        """Whether other pods may keep its pods from nodes, or must be there."""
-        return bool(self.near or self.far or self.shut or self.hard or self.malformed)
+        """Whether other pods can make nodes ineligible for its pods."""
+        return bool(
+            self.affinity_keys
+            or self.anti_affinity
+            or self.running_anti_affinity
+            or self.hard
+            or self.malformed
+        )
 
     @property
     def judged(self) -> bool:
-        """Whether anything is asked of nodes for other pods' sake."""
-        return self.strict or bool(self.wishes or self.soft)
+        """Whether its placement depends on other pods."""
+        return self.strict or bool(self.preferences or self.soft)
 
 
-NO_WANTS: Final = ClassTerms()
-"""What most classes want: nothing of others."""
+NO_CLASS_TERMS: Final = ClassTerms()
+"""Terms of most classes: none."""
 
 
 class PodTerms(NamedTuple):
-    """The terms that a pod states, in one namespace."""
+    """Terms of a pod in its namespace."""
 
-    #: Required affinity: (key, pods meant).
+    #: Required affinity: (key, selected pods).
     affinity: tuple[tuple[str, PodReach], ...] = ()
-    #: Required anti-affinity, likewise.
+    #: Required anti-affinity: (key, selected pods).
     anti: tuple[tuple[str, PodReach], ...] = ()
-    #: Preferences: (key, pods meant, weight, negative against).
-    wishes: tuple[tuple[str, PodReach, int], ...] = ()
-    #: What it says to others.
+    #: Preferences: (key, selected pods, weight; negative for anti-affinity).
+    preferences: tuple[tuple[str, PodReach, int], ...] = ()
+    #: Terms with effect on other pods.
     carried: tuple[CarriedTerm, ...] = ()
 
 
@@ -180,7 +186,7 @@ NO_TERMS: Final = PodTerms()
 
 
 def has_pod_terms(spec: PodSpec) -> bool:
-    """Whether a spec says anything of other pods."""
+    """Whether a spec has terms about other pods."""
     affinity = spec.affinity
     return bool(spec.topology_spread_constraints) or (
         affinity is not None
@@ -192,39 +198,41 @@ def pod_terms(spec: PodSpec, namespace: str) -> PodTerms:
     """The terms of a spec.
 
     Raises:
-        InputError: a selector cannot be read; its path is named.
+        InputError: a selector is invalid; the message has its path.
     """
     affinity = spec.affinity
     if affinity is None or (affinity.pod_affinity is None and affinity.pod_anti_affinity is None):
         return NO_TERMS
-    near = affinity.pod_affinity or PodAffinity()
+    affinity_keys = affinity.pod_affinity or PodAffinity()
     against = affinity.pod_anti_affinity or PodAffinity()
     carried = [
-        *(_carried(TermEffect.AFFINITY, each, namespace, 1) for each in near.required),
+        *(_carried(TermEffect.AFFINITY, each, namespace, 1) for each in affinity_keys.required),
         *(_carried(TermEffect.ANTI, each, namespace, 1) for each in against.required),
         *(
             _carried(TermEffect.PREFERRED, each.pod_affinity_term, namespace, each.weight)
-            for each in near.preferred
+            for each in affinity_keys.preferred
         ),
         *(
-            _carried(TermEffect.SHUNNED, each.pod_affinity_term, namespace, -each.weight)
+            _carried(TermEffect.PREFERRED_ANTI, each.pod_affinity_term, namespace, -each.weight)
             for each in against.preferred
         ),
     ]
-    wishes = [each for each in carried if each.stated in (TermEffect.PREFERRED, TermEffect.SHUNNED)]
+    preferences = [
+        each for each in carried if each.stated in (TermEffect.PREFERRED, TermEffect.PREFERRED_ANTI)
+    ]
     return PodTerms(
         tuple((each.key, _own(each)) for each in carried if each.stated is TermEffect.AFFINITY),
         tuple((each.key, _own(each)) for each in carried if each.stated is TermEffect.ANTI),
-        tuple((each.key, _own(each), each.weight) for each in wishes),
+        tuple((each.key, _own(each), each.weight) for each in preferences),
         tuple(dict.fromkeys(carried)),
     )
 
 
 def spread_selector(constraint: TopologySpreadConstraint, labels: Mapping[str, str]) -> Selector:
-    """The pods that a constraint of a pod with these labels counts.
+    """Selector of the pods that a constraint counts, for a pod with these labels.
 
     Raises:
-        InputError: its selector cannot be read; its path is named.
+        InputError: the selector is invalid; the message has its path.
     """
     selector = selectors.label_selector(constraint.label_selector, "labelSelector")
     keys = [key for key in constraint.match_label_keys if key in labels]
@@ -234,7 +242,7 @@ def spread_selector(constraint: TopologySpreadConstraint, labels: Mapping[str, s
 
 
 def spread_population(selector: Selector, namespace: str) -> Population | None:
-    """Who counts for a constraint with this selector; ``None`` for nobody."""
+    """The population that a constraint with this selector counts; ``None`` for none."""
     if selector == EVERYTHING or selector.nothing:
         return None
     reach = PodReach(frozenset((namespace,)), selectors.NOTHING, selector)
@@ -242,13 +250,13 @@ def spread_population(selector: Selector, namespace: str) -> Population | None:
 
 
 def exactly(labels: Mapping[str, str]) -> Selector:
-    """The selector of objects that have all these labels."""
+    """Selector of objects that have all these labels."""
     rules = (SelectorRule(key, Operator.IN, (value,)) for key, value in labels.items())
     return Selector(tuple(sorted(rules, key=str)))
 
 
 def both(one: Selector, other: Selector) -> Selector:
-    """The selector of objects that meet two others."""
+    """Selector of objects that match two others."""
     return Selector(tuple(sorted({*one.rules, *other.rules}, key=str)))
 
 
@@ -265,6 +273,6 @@ def _carried(stated: TermEffect, term: PodAffinityTerm, namespace: str, weight: 
 
 
 def _own(term: CarriedTerm) -> PodReach:
-    """Whom a term means when its own pod asks."""
+    """The pods that a term selects, from its own pod's view."""
     reach = term.reach
     return reach._replace(namespaces=None) if reach.beyond.matches({}) else reach

@@ -1,1 +1,1 @@
-"""Watch events into columns: what each added, changed or deleted object means for the cluster."""
+"""Translation of watch events into changes of the cluster columns."""

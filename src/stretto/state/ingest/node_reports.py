@@ -1,4 +1,4 @@
-"""Reports of node agents into the cluster: CustomNodeResources as they come, change and go."""
+"""Application of CustomNodeResource and Movement events, and of reported placements."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -20,19 +20,19 @@ from stretto.state.work.units import Cure
 from stretto.stores.store import EventType, Record, WatchEvent
 
 OWN_MOVES: Final = "stretto-rescheduler"
-"""Creator of the Movements that our own rescheduler writes, and knows of already."""
-MOST_HINTS: Final = 1000
-"""Pods for which one Movement may recommend one node."""
+"""Creator of the Movements that Stretto's own rescheduler writes; these are ignored."""
+MAX_RECOMMENDED: Final = 1000
+"""Maximum number of pods for which one Movement may recommend one node."""
 _MOVEMENT: Final = msgspec.json.Decoder(Movement)
 _REPORT: Final = msgspec.json.Decoder(CustomNodeResource)
 _OWNERS: Final = msgspec.json.Decoder(tuple[OwnerReference, ...])
-_NOTES: Final = msgspec.json.Decoder(dict[str, str])
+_ANNOTATIONS: Final = msgspec.json.Decoder(dict[str, str])
 _DEVICES: Final = GPU_DEVICES.encode()
 _MARK: Final = MICRO_TOPOLOGY.encode()
 
 
 def apply_reports(cluster: Cluster, events: Iterable[WatchEvent]) -> None:
-    """Apply events of CustomNodeResources; one that cannot be read fails alone."""
+    """Apply events of CustomNodeResources; an unreadable one fails alone."""
     for event in events:
         name = event.record.name
         key = f"customnoderesource {name}"
@@ -51,7 +51,7 @@ def apply_reports(cluster: Cluster, events: Iterable[WatchEvent]) -> None:
 
 
 def apply_movements(cluster: Cluster, events: Iterable[WatchEvent]) -> None:
-    """Apply events of Movements: the nodes that somebody else's rescheduler recommends."""
+    """Apply events of Movements: nodes recommended by an external rescheduler."""
     for event in events:
         key = f"movement {event.record.name}"
         cluster.abnormal.pop(key, None)
@@ -72,7 +72,7 @@ def apply_movements(cluster: Cluster, events: Iterable[WatchEvent]) -> None:
 
 
 def _recommended(movement: Movement) -> dict[str, list[str]]:
-    """Nodes by unit, as often as they still want a pod of it."""
+    """Nodes by unit, repeated once per pod still wanted there."""
     found: dict[str, list[str]] = {}
     for each in movement.status.owners:
         if each.owner is None:
@@ -80,12 +80,12 @@ def _recommended(movement: Movement) -> dict[str, list[str]]:
         unit = f"OwnerUnit/{each.owner.type}/{each.owner.namespace}/{each.owner.name}"
         for node in each.recommended_nodes:
             left = node.desired_pod_count - len(node.actual_pods)
-            found.setdefault(unit, []).extend([node.node] * max(0, min(left, MOST_HINTS)))
+            found.setdefault(unit, []).extend([node.node] * max(0, min(left, MAX_RECOMMENDED)))
     return {unit: nodes for unit, nodes in found.items() if nodes}
 
 
 def _take_back(cluster: Cluster, unit: str, nodes: list[str]) -> None:
-    """Recommend some nodes to a unit no longer."""
+    """Withdraw recommended nodes from a unit."""
     hints = cluster.recommended.get(unit, [])
     for node in nodes:
         if node in hints:
@@ -97,12 +97,12 @@ def _take_back(cluster: Cluster, unit: str, nodes: list[str]) -> None:
 def record_owners(
     cluster: Cluster, rows: npt.NDArray[np.int64], events: Sequence[WatchEvent]
 ) -> None:
-    """Remember the owners of new pods whose places are kept, or that are spread by caps."""
+    """Record the owners of new pods with reservations or domain caps."""
     staged = cluster.classes.special[cluster.pods.class_id[rows]] & STAGED
     for i in np.flatnonzero(staged).tolist():
         row = int(rows[i])
-        asks = cluster.classes[int(cluster.pods.class_id[row])].asks
-        if asks.keep is None and not asks.caps:
+        annotations = cluster.classes[int(cluster.pods.class_id[row])].annotations
+        if annotations.reservation is None and not annotations.caps:
             continue
         record, head = events[i].record, events[i].head
         text = (head or decode_pod_head(record.body)).metadata.owner_references
@@ -111,20 +111,22 @@ def record_owners(
         except msgspec.DecodeError:
             owners = ()
         owner = next((each for each in owners if each.controller), None)
-        cluster.keeps.belongs(row, f"{owner.kind}/{owner.name}" if owner is not None else "")
+        cluster.reservations.set_owner(
+            row, f"{owner.kind}/{owner.name}" if owner is not None else ""
+        )
 
 
-def charge_seen_pod(cluster: Cluster, row: int, slot: int, mask: int, note: str) -> None:
-    """Charge a pod that is seen on a slot; the place that is kept there for it is taken."""
+def charge_seen_pod(cluster: Cluster, row: int, slot: int, mask: int, annotation: str) -> None:
+    """Charge a pod that is seen on a slot; a reservation there for it is consumed."""
     pod = cluster.classes[int(cluster.pods.class_id[row])]
-    place = cluster.keeps.open(row, slot, pod) if cluster.keeps else None
-    cluster.charge(row, slot, mask, note)
+    place = cluster.reservations.open(row, slot, pod) if cluster.reservations else None
+    cluster.charge(row, slot, mask, annotation)
     if place is not None:
-        cluster.keeps.close(place, row, taken=True)
+        cluster.reservations.close(place, row, taken=True)
 
 
 def record_placement_rules(cluster: Cluster, key: str, group: PodGroup) -> None:
-    """Note whether a PodGroup says where it goes as a whole, or how it is spread."""
+    """Record whether a PodGroup has placement rules or domain caps."""
     if group.spec.affinity is not None or DOMAIN_CAPS in group.metadata.annotations:
         cluster.directed.add(key)
     else:
@@ -132,7 +134,7 @@ def record_placement_rules(cluster: Cluster, key: str, group: PodGroup) -> None:
 
 
 def micro_topology(record: Record, head: PodHead | None) -> str:
-    """The micro-topology note of a bound pod; empty where it has none."""
+    """The micro-topology annotation of a bound pod; empty if there is none."""
     if record.annotations and MICRO_TOPOLOGY in record.annotations:
         return record.annotations[MICRO_TOPOLOGY]
     if _MARK not in record.body:
@@ -141,13 +143,13 @@ def micro_topology(record: Record, head: PodHead | None) -> str:
     if meta.annotations is NO_BYTES:
         return ""
     try:
-        return _NOTES.decode(meta.annotations).get(MICRO_TOPOLOGY, "")
+        return _ANNOTATIONS.decode(meta.annotations).get(MICRO_TOPOLOGY, "")
     except msgspec.DecodeError:
         return ""
 
 
 def device_mask(record: Record, head: PodHead | None) -> int:
-    """The devices that a bound pod's note names; 0 when there is none."""
+    """The devices in a bound pod's annotation; 0 if there is none."""
     if record.annotations and GPU_DEVICES in record.annotations:
         return text_to_mask(record.annotations[GPU_DEVICES])
     if _DEVICES not in record.body:
@@ -156,6 +158,6 @@ def device_mask(record: Record, head: PodHead | None) -> int:
     if meta.annotations is NO_BYTES:
         return 0
     try:
-        return text_to_mask(_NOTES.decode(meta.annotations).get(GPU_DEVICES, ""))
+        return text_to_mask(_ANNOTATIONS.decode(meta.annotations).get(GPU_DEVICES, ""))
     except msgspec.DecodeError:
         return 0

@@ -1,6 +1,6 @@
-"""Watch events of nodes and PodGroups into the cluster; ``ingest`` is about pods.
+"""Application of node and PodGroup events.
 
-An object that cannot be read is noted in ``cluster.abnormal`` and fails alone.
+An unreadable object is recorded in ``cluster.abnormal`` and fails alone.
 """
 
 from collections.abc import Iterable
@@ -28,12 +28,12 @@ from stretto.state.work.units import Cure
 from stretto.stores.store import EventType, WatchEvent
 
 _NODE: Final = msgspec.json.Decoder(Node)
-FOR_EVER: Final = (1 << 31) - 1
-"""Seconds after which a group has failed that states no time: 68 years."""
+NO_TIMEOUT: Final = (1 << 31) - 1
+"""Schedule timeout in seconds of a group that states none: 68 years."""
 
 
 def apply_nodes(cluster: Cluster, events: Iterable[WatchEvent], managers: NodeManagers) -> None:
-    """Apply node events; a node manager may have a say in what its node gives."""
+    """Apply node events; a node manager may change the allocatable amounts."""
     for event in events:
         record = event.record
         key = f"node {record.name}"
@@ -41,7 +41,7 @@ def apply_nodes(cluster: Cluster, events: Iterable[WatchEvent], managers: NodeMa
             cluster.abnormal.pop(key, None)
             cluster.remove_node(record.name)
             whole_objects.forget_node(cluster, record.name)
-            managers.left(record.name)
+            managers.node_removed(record.name)
             continue
         try:
             node = _NODE.decode(record.body)
@@ -54,7 +54,7 @@ def apply_nodes(cluster: Cluster, events: Iterable[WatchEvent], managers: NodeMa
             node = msgspec.structs.replace(node, metadata=meta)
             node = managers.adjusted(node)
             cluster.put_node(node)
-            managers.came(record.name)
+            managers.node_added(record.name)
             if cluster.config.whole:
                 whole_objects.store_node(cluster, node)
             cluster.abnormal.pop(key, None)
@@ -65,9 +65,9 @@ def apply_nodes(cluster: Cluster, events: Iterable[WatchEvent], managers: NodeMa
 
 
 def apply_workload_groups(cluster: Cluster, events: Iterable[WatchEvent]) -> None:
-    """Apply events of Kubernetes' own PodGroups: from here on they are groups like Gödel's.
+    """Apply events of Kubernetes' own PodGroups, translated to Gödel's.
 
-    They state no time after which they have failed.
+    They have no schedule timeout.
     """
     for event in events:
         key = f"{event.record.namespace}/{event.record.name}{MARK}"
@@ -91,7 +91,7 @@ def apply_workload_groups(cluster: Cluster, events: Iterable[WatchEvent]) -> Non
 
 
 def _translated(group: WorkloadPodGroup, uid: str) -> PodGroup:
-    """One of Kubernetes' groups in Gödel's words."""
+    """Translate a Kubernetes PodGroup to Gödel's."""
     spec = group.spec
     gang, places = spec.scheduling_policy.gang, spec.scheduling_constraints
     topology = places.topology if places is not None else ()
@@ -102,7 +102,7 @@ def _translated(group: WorkloadPodGroup, uid: str) -> PodGroup:
         spec=PodGroupSpec(
             min_member=gang.min_count if gang is not None else 1,
             priority_class_name=spec.priority_class_name,
-            schedule_timeout_seconds=FOR_EVER,
+            schedule_timeout_seconds=NO_TIMEOUT,
             affinity=affinity,
         ),
     )
@@ -134,10 +134,10 @@ def apply_groups(cluster: Cluster, events: Iterable[WatchEvent]) -> None:
 
 
 def _refuse_group(cluster: Cluster, key: str, error: InputError) -> None:
-    """A group cannot be read: it is as it was read last; where it never was, its pods are told."""
+    """Keep the last readable version of a group; if there is none, report to its pods."""
     name = key.removesuffix(MARK)
-    said = str(error).removeprefix(f"podgroup {name}: ").removeprefix("podgroup: ")
-    cluster.abnormal[f"podgroup {key}"] = said
+    message = str(error).removeprefix(f"podgroup {name}: ").removeprefix("podgroup: ")
+    cluster.abnormal[f"podgroup {key}"] = message
     if key not in cluster.groups:
-        fault = f"PodGroup {name} cannot be read: {said}"
+        fault = f"PodGroup {name} cannot be read: {message}"
         cluster.changes.groups.append(GroupChange(key, None, fault))

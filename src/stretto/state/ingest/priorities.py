@@ -1,6 +1,6 @@
-"""What preemption must know of a pod as it comes and changes: priority, traits, start, leaving.
+"""Preemption data of pods: priority, preemption attributes, start time, eviction state.
 
-Running pods often share their body, so what is read from one is kept by it.
+Running pods often share a body, so results are cached by body.
 """
 
 from collections.abc import Iterable
@@ -13,12 +13,12 @@ from stretto.api.types.core import PriorityClass
 from stretto.api.types.heads import PodHead, decode_pod_head
 from stretto.base.clock import parse_timestamp
 from stretto.base.errors import InputError
-from stretto.state.classes.template_key import SHARED_BODIES
-from stretto.state.classes.traits import (
-    NO_TRAITS,
+from stretto.state.classes.preemption_attributes import (
+    DEFAULT_ATTRIBUTES,
     PriorityClassAnnotations,
     priority_class_annotations,
 )
+from stretto.state.classes.template_key import SHARED_BODIES
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.work.evictions import EvictionState, PendingEviction
 from stretto.state.work.units import Cure
@@ -28,14 +28,14 @@ _CLASS: Final = msgspec.json.Decoder(PriorityClass)
 
 
 class PodPriorities:
-    """Reads priorities and traits of pods."""
+    """Reads priorities and preemption attributes of pods."""
 
     def __init__(self, cluster: Cluster) -> None:
         """Read for one cluster."""
         self._cluster = cluster
-        #: How many changes of PriorityClasses were read so far.
+        #: Number of PriorityClass changes so far.
         self.changes: int = 0
-        self._kept: dict[tuple[str, bytes], int] = {}
+        self._by_body: dict[tuple[str, bytes], int] = {}
 
     def priority(self, record: Record, head: PodHead) -> int:
         """A pod's resolved priority.
@@ -52,19 +52,19 @@ class PodPriorities:
         return checked_priority(priority, where)
 
     def running_priority(self, record: Record) -> tuple[int, int]:
-        """Priority and traits of a running pod that was not decoded otherwise."""
+        """Priority and preemption attributes of a running pod whose head is not decoded."""
         key = (record.namespace, record.body)
-        kept = self._kept.get(key)
-        if kept is not None:
-            return kept, NO_TRAITS
+        cached = self._by_body.get(key)
+        if cached is not None:
+            return cached, DEFAULT_ATTRIBUTES
         head = decode_pod_head(record.body)
         priority = self.priority(record, head)
-        traits = self._cluster.traits.number_of(head)
-        if traits == NO_TRAITS:
-            if len(self._kept) >= SHARED_BODIES:
-                self._kept.clear()
-            self._kept[key] = priority
-        return priority, traits
+        attributes = self._cluster.preemption_attributes.number_of(head)
+        if attributes == DEFAULT_ATTRIBUTES:
+            if len(self._by_body) >= SHARED_BODIES:
+                self._by_body.clear()
+            self._by_body[key] = priority
+        return priority, attributes
 
     def classes(self, events: Iterable[WatchEvent]) -> None:
         """Apply PriorityClass events."""
@@ -74,9 +74,9 @@ class PodPriorities:
             name = event.record.name
             key = f"priorityclass {name}"
             cluster.abnormal.pop(key, None)
-            if event.type is EventType.DELETED:  # pods that name it keep what they have
+            if event.type is EventType.DELETED:  # pods that name it keep their priority
                 cluster.priorities.pop(name, None)
-                cluster.traits.classes.pop(name, None)
+                cluster.preemption_attributes.classes.pop(name, None)
                 continue
             try:
                 self._put_class(name, _CLASS.decode(event.record.body), key)
@@ -84,54 +84,56 @@ class PodPriorities:
                 cluster.abnormal[key] = str(error)
 
     def _put_class(self, name: str, found: PriorityClass, where: str) -> None:
-        """A PriorityClass came or changed; what is kept of pods that name it may be wrong."""
+        """Store a PriorityClass and invalidate the caches of pods that name it."""
         self._cluster.priorities[name] = checked_priority(found.value, where)
-        notes = priority_class_annotations(found.preemption_policy, found.metadata.annotations)
-        known = self._cluster.traits.classes
-        if notes != known.get(name, PriorityClassAnnotations()):
-            known[name] = notes
-            self._kept.clear()
+        annotations = priority_class_annotations(
+            found.preemption_policy, found.metadata.annotations
+        )
+        known = self._cluster.preemption_attributes.classes
+        if annotations != known.get(name, PriorityClassAnnotations()):
+            known[name] = annotations
+            self._by_body.clear()
 
 
 def checked_priority(value: int, where: str) -> int:
-    """A priority that fits its column, as Kubernetes bounds it too."""
+    """A priority that fits its column; Kubernetes has the same limit."""
     if not -(1 << 31) <= value < 1 << 31:
         raise InputError(where, value, "a number of 32 bits")
     return value
 
 
 def record_eviction_state(cluster: Cluster, row: int, record: Record, head: PodHead | None) -> None:
-    """A pod was seen on a node: since when it runs, and whether it is leaving."""
+    """Record the start time and eviction state of a pod on a node."""
     pods = cluster.pods
     if head is not None and head.status.start_time:
         pods.started[row] = _clock_time(cluster, head.status.start_time)
-    if record.deleting and pods.leaving[row] == EvictionState.STAYS:
-        leaving = PendingEviction(
+    if record.deleting and pods.eviction_state[row] == EvictionState.NONE:
+        eviction = PendingEviction(
             int(pods.serial[row]), int(pods.slot[row]), None, "", acknowledged=True
         )
-        cluster.evictions.leave(row, leaving)
+        cluster.evictions.begin(row, eviction)
         pods.log.add(row)
         if cluster.classes.counted[pods.class_id[row]]:
             cluster.changes.cures |= Cure.POD_LABELS
     elif record.deleting:
-        cluster.evictions.leaving[row].acknowledged = True
+        cluster.evictions.in_progress[row].acknowledged = True
 
 
 def record_preemption_attributes(cluster: Cluster, row: int, head: PodHead) -> None:
-    """Labels or notes of a known pod may be others now."""
-    pods, table = cluster.pods, cluster.traits
-    number, before = table.number_of(head), int(pods.traits[row])
+    """Update the preemption attributes of a pod whose labels or annotations may have changed."""
+    pods, table = cluster.pods, cluster.preemption_attributes
+    number, before = table.number_of(head), int(pods.preemption_attributes[row])
     if number == before:
         return
     table.use(number)
-    pods.traits[row] = number
-    table.leave(before)
+    pods.preemption_attributes[row] = number
+    table.release(before)
     pods.log.add(row)
     cluster.changes.cures |= Cure.POD_LABELS
 
 
 def _clock_time(cluster: Cluster, text: str) -> float:
-    """A wall time as the engine's clock would have shown it; unreadable ones say nothing."""
+    """Convert a wall time to the engine's clock; an unreadable one is ignored."""
     try:
         return parse_timestamp(text) - cluster.wall_offset
     except InputError:

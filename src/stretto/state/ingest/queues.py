@@ -1,4 +1,4 @@
-"""Queues into the cluster as they come, change and go; one that cannot be read fails alone."""
+"""Application of Queue events; an unreadable Queue fails alone."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -17,19 +17,19 @@ from stretto.stores.store import EventType, Record, WatchEvent
 
 _ON_NODES: Final = (int(PodState.ASSUMED), int(PodState.BOUND))
 UNIT_MARKS: Final = (GROUP_NOTE.encode(), b"stretto.dev/queue", b'"schedulingGroup"')
-"""In the JSON of pods that say what group or queue they belong to."""
+"""Marks in the JSON of pods that name a group or queue."""
 _QUEUE: Final = msgspec.json.Decoder(Queue)
 
 
 def census(cluster: Cluster, records: Iterable[Record]) -> list[int]:
-    """Tell the dispatcher of all pods on nodes that count for a queue.
+    """Announce all pods on nodes that count for a queue to the dispatcher.
 
-    Ours count for the queue that they name, else for the default one; those of others only for
-    one that they name. Who is on a node is known from the rows: a list may be older than they are.
+    Our pods count for the queue that they name, else for the default one; pods of other schedulers
+    only for one that they name. The rows decide which pods are on nodes: a list may be older.
 
     Returns:
-        Rows of pods on nodes of which no record is as new as what is known of them: those have to
-        be read by themselves.
+        Rows of pods on nodes without a sufficiently recent record; the caller must read those
+        individually.
     """
     pods, arrivals = cluster.pods, cluster.changes.arrivals
     ours = tuple(f'"{name}"'.encode() for name in cluster.config.scheduler_names)
@@ -51,7 +51,7 @@ def census(cluster: Cluster, records: Iterable[Record]) -> list[int]:
 
 
 def apply_queues(cluster: Cluster, events: Iterable[WatchEvent]) -> None:
-    """Apply events of Queues; what was known of one that cannot be read is kept."""
+    """Apply events of Queues; an unreadable one keeps its last readable version."""
     for event in events:
         record = event.record
         name, key = record.name, f"queue {record.name}"

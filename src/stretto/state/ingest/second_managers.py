@@ -1,8 +1,8 @@
-"""Gödel's second manager of a node (NMNode), and what a node gives once both are counted.
+"""Gödel's node manager (NMNode), and the allocatable amounts of a node with both agents.
 
-Two agents may manage one machine: the kubelet tells what the node gives to pods, the node manager
-what it keeps of its own capacity for others. What the second keeps, the first cannot give. A
-machine that only a node manager tells of is a node for the pods that it starts, and for no others.
+Two agents may manage one machine: the kubelet reports what the node offers to pods, the node
+manager what it reserves of its own capacity. The node manager's reservation reduces the kubelet's
+allocatable. A machine with a node manager only is a node for the pods that this agent starts.
 """
 
 from collections.abc import Iterable, Mapping
@@ -26,54 +26,54 @@ _DECODER: Final = msgspec.json.Decoder(NmNode)
 def allocatable_of(
     node: Mapping[str, int], capacity: Mapping[str, int], allocatable: Mapping[str, int]
 ) -> dict[str, int]:
-    """What a node gives to pods where a node manager has a say, too.
+    """Allocatable amounts of a node that also has a node manager.
 
-    Of each resource: what the node gives, less what the manager keeps (its capacity less its
-    allocatable), and not less than nothing; what the manager alone knows is added.
+    For each resource: the node's allocatable minus what the manager reserves (its capacity minus
+    its allocatable), at least 0; resources that only the manager reports are added.
     """
     found = dict(node)
     for name in {*capacity, *allocatable}:
         if name in node:
-            kept = max(0, capacity.get(name, 0) - allocatable.get(name, 0))
-            found[name] = max(0, node[name] - kept)
+            reserved = max(0, capacity.get(name, 0) - allocatable.get(name, 0))
+            found[name] = max(0, node[name] - reserved)
         elif name in allocatable:
             found[name] = allocatable[name]
     return found
 
 
 class NodeManagers:
-    """The node managers of all nodes, over a cluster."""
+    """The node managers of a cluster."""
 
     def __init__(self, cluster: Cluster) -> None:
-        """None is known."""
+        """Start without node managers."""
         self._cluster = cluster
         self._managers: dict[str, NmNode] = {}
-        #: Names of nodes that have a kubelet: a Node object.
+        #: Names of nodes with a kubelet: those with a Node object.
         self._kubelets: set[str] = set()
-        #: What each of their nodes gives by itself.
+        #: Allocatable amounts from each Node object alone.
         self._own: dict[str, dict[str, int]] = {}
 
     # ------------------------------------------------------------ nodes
 
     def adjusted(self, node: Node) -> Node:
-        """A node that comes or changes, as it is with its manager."""
+        """A new or changed node, adjusted by its node manager."""
         name = node.metadata.name
         manager = self._managers.get(name)
         if manager is None:
             return node
         own = amounts(node.status.allocatable, f"node {name}: status.allocatable")
         self._own[name] = own
-        told = {n: format_amount(n, amount) for n, amount in _with(own, manager).items()}
-        status = msgspec.structs.replace(node.status, allocatable=told)
+        adjusted = {n: format_amount(n, amount) for n, amount in _with(own, manager).items()}
+        status = msgspec.structs.replace(node.status, allocatable=adjusted)
         return msgspec.structs.replace(node, status=status)
 
-    def came(self, name: str) -> None:
-        """A Node came or changed: the kubelet is there."""
+    def node_added(self, name: str) -> None:
+        """Record that a Node exists, so its kubelet does."""
         self._kubelets.add(name)
         self._manage(name)
 
-    def left(self, name: str) -> None:
-        """A Node has gone: where its machine has a node manager, that is left."""
+    def node_removed(self, name: str) -> None:
+        """Handle the deletion of a Node: a machine with a node manager remains a node."""
         self._kubelets.discard(name)
         self._own.pop(name, None)
         self._settle(name)
@@ -81,7 +81,7 @@ class NodeManagers:
     # ------------------------------------------------------------ managers
 
     def apply(self, events: Iterable[WatchEvent]) -> None:
-        """Apply events of NMNodes; one that cannot be read fails alone."""
+        """Apply events of NMNodes; an unreadable one fails alone."""
         cluster = self._cluster
         for event in events:
             record, key = event.record, f"nmnode {event.record.name}"
@@ -97,12 +97,12 @@ class NodeManagers:
                 self._settle(record.name)
 
     def _settle(self, name: str) -> None:
-        """A node is there for those who manage it, and gives what it should now."""
+        """Create, update or remove the node that results from its agents."""
         if name in self._kubelets:
             self._apply_amounts(name)
         elif name in self._managers and not self._cluster.config.whole:
             self._cluster.put_node(_alone(self._managers[name]))
-        else:  # kube-scheduler's own rules know nodes that have a kubelet
+        else:  # kube-scheduler's rules require a kubelet
             self._cluster.remove_node(name)
         self._manage(name)
 
@@ -121,7 +121,7 @@ class NodeManagers:
             del self._own[name]
 
     def _manage(self, name: str) -> None:
-        """Say which agents a node has."""
+        """Record the agents of a node."""
         cluster, slot = self._cluster, self._cluster.nodes.by_name.get(name)
         if slot is None:
             return
@@ -134,13 +134,13 @@ class NodeManagers:
 
 
 def _named(manager: NmNode, record: Record) -> NmNode:
-    """A node manager with the identity that its store gives it."""
+    """A node manager with name and uid from its record."""
     meta = msgspec.structs.replace(manager.metadata, name=record.name, uid=record.uid)
     return msgspec.structs.replace(manager, metadata=meta)
 
 
 def _alone(manager: NmNode) -> Node:
-    """A machine that only a node manager tells of, as a node."""
+    """A node for a machine that only has a node manager."""
     status = NodeStatus(allocatable=manager.status.resource_allocatable)
     return Node(metadata=manager.metadata, status=status)
 

@@ -1,4 +1,4 @@
-"""Pods that name claims or disks: their records are kept, for volumes are no part of a class."""
+"""Records of pods with PVCs or disks, kept because volumes are not part of a class."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -16,14 +16,14 @@ class VolumePods:
     """Keeps the records of pods with volumes."""
 
     def __init__(self, cluster: Cluster) -> None:
-        """Keep them for one cluster."""
+        """Keep the records of one cluster."""
         self._cluster = cluster
         self._shared: dict[bytes, bool] = {}
-        # Heads that many pods share and that name none, by identity; kept, so that it stays theirs.
+        # Shared heads without volumes, by identity; kept alive so that the identity stays unique.
         self._innocent: dict[int, PodHead] = {}
 
     def keep(self, events: Sequence[WatchEvent]) -> None:
-        """Remember what these events say of such pods; call it once they were applied."""
+        """Store the records of pods with volumes; call it after the events were applied."""
         cluster, records = self._cluster, self._cluster.records
         if not records and not any(map(self._names_volumes, self._unread(events))):
             return
@@ -44,12 +44,12 @@ class VolumePods:
                 pods.log.add(row)
 
     def _unread(self, events: Sequence[WatchEvent]) -> Iterable[WatchEvent]:
-        """One event of those that share a head which is not known to name none, and all others."""
+        """One event per unchecked shared head, and all events without a shared head."""
         by_head = {id(event.head): event for event in events if not event.bind}
         bare, innocent = by_head.pop(id(None), None), self._innocent
         for key in [key for key in by_head if key not in innocent]:
             event = by_head[key]
-            yield event  # whoever asks goes no further than to the first that names some
+            yield event  # the caller stops at the first event with volumes
             if event.head is not None and not event.head.metadata.name:
                 if len(self._innocent) >= SHARED_BODIES:
                     self._innocent.clear()
@@ -58,7 +58,7 @@ class VolumePods:
             yield from (event for event in events if event.head is None and not event.bind)
 
     def _names_volumes(self, event: WatchEvent) -> bool:
-        """Whether a pod names a claim or a disk."""
+        """Whether a pod names a PVC or a disk."""
         if event.head is not None:
             raw = event.head.spec.volumes
             return raw is not NO_BYTES and _names_disk(bytes(raw))
@@ -72,7 +72,7 @@ class VolumePods:
 
 
 def _names_disk(text: bytes) -> bool:
-    """Whether a text names a source of volumes that rules look at; no loop, for every pod asks."""
+    """Whether a body names a volume source that rules read; loop-free, as it runs per pod."""
     return (
         b'"persistentVolumeClaim"' in text
         or b'"ephemeral"' in text

@@ -1,9 +1,9 @@
-"""Whole objects from events: what rows and columns leave out, kept where a profile asks for it.
+"""Storage of whole objects, for profiles that need more than rows and columns hold.
 
-Kinds that are no pods and no nodes go to ``cluster.objects``. Under ``ClusterConfig.whole`` nodes
-stand there too, in full, and each pod that has a row keeps its last record: the body is the
-store's, shared, so that a record costs a reference. An object that cannot be read is noted in
-``cluster.abnormal``, counts as absent and fails alone.
+CRDs and other objects that are neither pods nor nodes go to ``cluster.objects``. With
+``ClusterConfig.whole``, whole nodes are stored there too, and each pod with a row keeps its last
+record: the body is shared with the store, so a record costs a reference. An unreadable object is
+recorded in ``cluster.abnormal``, counts as absent and fails alone.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -39,29 +39,29 @@ CURES: Final[Mapping[Kind, Cure]] = {
     kinds.STATEFUL_SET: Cure.NONE,
     kinds.POD_DISRUPTION_BUDGET: Cure.POD_LEFT,
 }
-"""Kinds that rules read, with what a change of one may cure (services and owners only score)."""
+"""Kinds that rules read, with the cures of a change (services and owners affect only scores)."""
 VOLUME_KINDS: Final = tuple(kind for kind, cure in CURES.items() if cure is Cure.VOLUME_CHANGED)
-"""Those that rules about volumes read."""
+"""Kinds that volume rules read."""
 OWNER_KINDS: Final = (
     kinds.SERVICE,
     kinds.REPLICA_SET,
     kinds.REPLICATION_CONTROLLER,
     kinds.STATEFUL_SET,
 )
-"""Those over whose pods the default spreading is."""
+"""Kinds whose pods the default topology spread counts."""
 
 
 def apply_objects(cluster: Cluster, kind: Kind, events: Iterable[WatchEvent]) -> None:
-    """Apply events of a kind of ``CURES``, in order."""
+    """Apply events of one of the kinds in ``CURES``, in order."""
     for event in events:
         if event.type is not EventType.BOOKMARK:
             _apply(cluster, kind, event)
 
 
 def referenced_kinds(objects: ClusterObjects, kind: Kind) -> dict[str, Record]:
-    """What is believed to exist of a kind, by uid, for a comparison with a fresh list."""
+    """Known records of a kind by uid, for a comparison with a fresh list."""
     found = {}
-    for item in objects.of(codec.STRUCTS[kind]):
+    for item in objects.of(codec.struct_of(kind)):
         meta = meta_of(item)
         version = int(meta.resource_version or 0)
         found[meta.uid] = Record(kind, meta.namespace, meta.name, meta.uid, version, b"")
@@ -69,24 +69,24 @@ def referenced_kinds(objects: ClusterObjects, kind: Kind) -> dict[str, Record]:
 
 
 def store_node(cluster: Cluster, node: Node) -> None:
-    """Remember a node in full; what no rule reads (conditions, addresses) is left out."""
+    """Store a whole node, without the fields that no rule reads (conditions, addresses)."""
     meta, status = node.metadata, node.status
-    kept = Node(
+    stored = Node(
         msgspec.structs.replace(meta, resource_version="", managed_fields=msgspec.UNSET),
         msgspec.structs.replace(node.spec, provider_id="", pod_cidr=""),
         msgspec.structs.replace(status, conditions=(), addresses=(), capacity={}),
     )
-    if cluster.objects.nodes.get(meta.name) != kept:
-        cluster.objects.put(kept)
+    if cluster.objects.nodes.get(meta.name) != stored:
+        cluster.objects.put(stored)
 
 
 def forget_node(cluster: Cluster, name: str) -> None:
-    """Forget a node in full."""
+    """Remove a whole node."""
     cluster.objects.drop((Node.__name__, "", name))
 
 
 def store_bodies(cluster: Cluster, events: Sequence[WatchEvent]) -> None:
-    """Remember the records of pods that have rows; call it once the events were applied."""
+    """Store the records of pods that have rows; call it after the events were applied."""
     pods, records = cluster.pods, cluster.records
     for event in events:
         record = event.record
@@ -107,13 +107,13 @@ def store_bodies(cluster: Cluster, events: Sequence[WatchEvent]) -> None:
 
 def _apply(cluster: Cluster, kind: Kind, event: WatchEvent) -> None:
     record, objects = event.record, cluster.objects
-    identity = (codec.STRUCTS[kind].__name__, record.namespace, record.name)
+    identity = (codec.struct_of(kind).__name__, record.namespace, record.name)
     known = objects.find(identity)
     if known is not None and event.type is EventType.DELETED:
         if meta_of(known).uid not in ("", record.uid):
             return
     elif known is not None and int(meta_of(known).resource_version or 0) >= record.version:
-        return  # our own write is known before its echo comes
+        return  # our own write was applied before its echo
     cluster.changes.cures |= CURES[kind]
     place = f"{record.namespace}/{record.name}".lstrip("/")
     key = f"{kind.kind.lower()} {place}"
@@ -130,10 +130,10 @@ def _apply(cluster: Cluster, kind: Kind, event: WatchEvent) -> None:
 
 
 def read_object(kind: Kind, record: Record) -> Wire:
-    """An object of a record, with what the record knows better than the body.
+    """Decode an object of a record; the record's metadata overrides the body's.
 
     Raises:
-        InputError: it cannot be read; says which field.
+        InputError: it is unreadable; the message has the field.
     """
     item = codec.decode(kind, record.body)
     meta = msgspec.structs.replace(
@@ -148,14 +148,14 @@ def read_object(kind: Kind, record: Record) -> Wire:
 
 
 def _has_changed(before: Record, after: Record) -> bool:
-    """Whether more has changed than what a bind writes."""
+    """Whether anything other than the fields of a bind changed."""
     return before.deleting != after.deleting or (
         before.body is not after.body and before.body != after.body
     )
 
 
 def _cures(before: Record, after: Record) -> Cure:
-    """What a change of a pod on a node may cure for others; one that takes less was told before."""
+    """Cures of a change of a running pod; a smaller request was already reported."""
     try:
         old, new = decode_pod_head(before.body).metadata, decode_pod_head(after.body).metadata
     except InputError:

@@ -1,1 +1,1 @@
-"""Static facts of nodes: names, labels, taints, images, reports of node agents, eligibility."""
+"""Static facts of nodes: names, labels, taints, images, node-agent reports, eligibility."""

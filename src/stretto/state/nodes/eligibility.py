@@ -1,13 +1,13 @@
-"""Eligibility: what depends on the node object alone, kept as rows over slots.
+"""Eligibility: results of rules that depend on the node object alone, cached as rows over slots.
 
-A static rule (selector, affinity, taints) answers the same for every pod with the same signature
-until a node changes. So each distinct tuple of signatures has one byte row that says where such
-pods may go, and one row of weighted static scores. Node changes are noted by slot and patched into
-every row, as one batch, when somebody next looks. Rules come in as objects: this room knows their
-shape, not their names.
+A static rule (selector, affinity, taints) gives the same result for every pod with the same
+signature until a node changes. So each distinct tuple of signatures has one byte row that marks the
+eligible slots, and one row of weighted static scores. Node changes are recorded by slot and patched
+into every row, as one batch, at the next read. Rules are passed in as objects: this module depends
+on their protocol only.
 
-Rows are bounded by memory, and the one used longest ago is given to the next signature. A row
-number is therefore good only while its serial is the one that was read with it.
+Memory bounds the number of rows; a new signature takes the least recently used row. A row number is
+therefore valid only while the row's serial is the one that was read with it.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -25,31 +25,31 @@ from stretto.state.nodes.table import NodeFacts
 ScoreArray = npt.NDArray[np.int32]
 
 ROW_BYTES: Final = 64 << 20
-"""Memory for the rows of either kind: 3,200 filter rows at 20,000 nodes."""
+"""Memory for the rows of each kind: 3,200 filter rows at 20,000 nodes."""
 SCORE_LIMIT: Final = np.iinfo(np.int16).max
-"""Largest sum of weighted scores that a row holds."""
+"""Largest sum of weighted scores that fits a row."""
 
 V = TypeVar("V")
 V_contra = TypeVar("V_contra", contravariant=True)
 
 
 class StaticRule(Protocol):
-    """What a filter and a score have in common.
+    """Common protocol of static filters and scores.
 
-    A rule that is both may also have ``filter_signature`` and ``score_signature``, which name what
-    either half depends on: pods that differ in the other half then share a row.
+    A rule that is both may also define ``filter_signature`` and ``score_signature``, which name
+    what each half depends on: pods that differ only in the other half then share a row.
     """
 
     def signature(self, pod: PodClass) -> Hashable | None:
-        """What of the class the answer depends on; ``None`` when the rule has no say."""
+        """The part of the class that the result depends on; ``None`` if the rule does not apply."""
         ...
 
 
 class StaticFilter(StaticRule, Protocol[V_contra]):
-    """A filter whose answer depends on the class and the node object alone."""
+    """A filter whose result depends on the class and the node object alone."""
 
     def filter(self, pod: PodClass, view: V_contra, slots: SlotArray) -> BoolArray:
-        """bool[k]: True where the pod may go."""
+        """bool[k]: True where the pod may run."""
         ...
 
 
@@ -72,17 +72,17 @@ class Eligibility(Generic[V]):
         view: Callable[[], V],
         row_bytes: int = ROW_BYTES,
     ) -> None:
-        """Rows for these rules.
+        """Create the rows of these rules.
 
         Args:
             filters: static filters in the profile's order.
             scores: static scores with their weights.
             nodes: the nodes whose slots the rows cover.
-            view: what rules are shown, as it is now.
-            row_bytes: memory for the rows of either kind.
+            view: returns the current view that rules read.
+            row_bytes: memory for the rows of each kind.
 
         Raises:
-            InputError: the weights are negative or their scores could pass int16.
+            InputError: a weight is negative, or the weighted scores could exceed int16.
         """
         weights = [weight for _, weight in scores]
         if any(weight < 0 for weight in weights) or 100 * sum(weights) > SCORE_LIMIT:
@@ -110,94 +110,94 @@ class Eligibility(Generic[V]):
 
     @property
     def rows(self) -> npt.NDArray[np.uint8]:
-        """uint8[row, slot]: 1 where pods of the row may go; 0 where no node lives.
+        """uint8[row, slot]: 1 where pods of the row may run; 0 where the slot has no node.
 
-        Wider and longer than what is in use, and another array after a row or node came: read it
-        anew each time.
+        Larger than the part in use, and reallocated when rows or nodes are added: read it again for
+        each use.
         """
         self._catch_up()
         return self._filters.array
 
     @property
     def scores(self) -> npt.NDArray[np.int16]:
-        """int16[row, slot]: weighted sums of static scores; read it anew each time."""
+        """int16[row, slot]: weighted sums of static scores; read it again for each use."""
         self._catch_up()
         return self._scores.array
 
     @property
     def uniform(self) -> npt.NDArray[np.int32]:
-        """int32[row]: the score that a row of ``scores`` has wherever a node lives; -1 for none."""
+        """int32[row]: the score of a row of ``scores`` on every live slot; -1 if it varies."""
         self._catch_up()
         return self._scores.uniform
 
     @property
     def epoch(self) -> int:
-        """Rises when a row was given to another signature: kept row numbers must be checked.
+        """Incremented when a row is reassigned to another signature: check cached row numbers.
 
-        To keep row numbers: ``keep`` those of a batch, ask for the missing ones, and where the
-        epoch rose meanwhile forget every number whose serial is not the one read with it.
+        To cache row numbers: ``mark_used`` those of a batch, request the missing ones, and if the
+        epoch has risen meanwhile, drop every number whose serial is not the one read with it.
         """
         return self._filters.reassigned_rows + self._scores.reassigned_rows
 
     @property
     def row_serials(self) -> npt.NDArray[np.int64]:
-        """int64[row]: changes when a row of ``rows`` is given to another signature."""
+        """int64[row]: changes when a row of ``rows`` is reassigned to another signature."""
         return self._filters.serials
 
     @property
     def score_serials(self) -> npt.NDArray[np.int64]:
-        """int64[row]: changes when a row of ``scores`` is given to another signature."""
+        """int64[row]: changes when a row of ``scores`` is reassigned to another signature."""
         return self._scores.serials
 
     def filter_row(self, pod: PodClass) -> int:
-        """The row of ``rows`` that says where pods of a class may go; 0 is "on every node"."""
+        """The row of ``rows`` with the eligible slots of a class; 0 means "every node"."""
         self._catch_up()
         return self._filters.row(pod)
 
     def score_row(self, pod: PodClass) -> int:
-        """The row of ``scores`` of a class; 0 is "no rule has a say"."""
+        """The row of ``scores`` of a class; 0 means "no rule applies"."""
         self._catch_up()
         return self._scores.row(pod)
 
     def filter_on(self, pod: PodClass, slots: SlotArray) -> BoolArray:
-        """bool[k]: where a pod may go, of some live slots: for pinned pods, which need no row."""
+        """bool[k]: eligibility of some live slots, for pinned pods, which need no row."""
         return self._filters.answer(pod, slots).astype(np.bool_)
 
     def score_on(self, pod: PodClass, slots: SlotArray) -> npt.NDArray[np.int16]:
-        """int16[k]: weighted static scores on some live slots, without a row."""
+        """int16[k]: weighted static scores of some live slots, without a row."""
         return self._scores.answer(pod, slots).astype(np.int16)
 
-    def keep(
+    def mark_used(
         self, filter_rows: npt.NDArray[np.integer], score_rows: npt.NDArray[np.integer]
     ) -> None:
-        """Count rows as used now, so that they are the last to be given away."""
-        self._filters.keep(filter_rows)
-        self._scores.keep(score_rows)
+        """Mark rows as just used, so that they are reassigned last."""
+        self._filters.mark_used(filter_rows)
+        self._scores.mark_used(score_rows)
 
     def renew_score(self, rule: int) -> SlotArray:
-        """Ask one score anew wherever it has a say; int64[k]: slots that have another value.
+        """Recompute one score in every row where it applies; int64[k]: slots whose value changed.
 
-        For scores that depend on what other nodes are too.
+        For scores that also depend on other nodes.
         """
         self._catch_up()
         return self._scores.renew(rule)
 
     def grow(self, size: int) -> None:
-        """Make the rows at least ``size`` slots long."""
+        """Grow the rows to at least ``size`` slots."""
         self._filters.widen(size)
         self._scores.widen(size)
         missing = self._filters.array.shape[1] - len(self._stale)
         self._stale = np.concatenate([self._stale, np.zeros(missing, np.uint8)])
 
     def refresh(self, slots: Sequence[int] | npt.NDArray[np.integer]) -> None:
-        """Note that the nodes of these slots came, went or changed; cheap, one by one too."""
+        """Record that the nodes of these slots were added, removed or changed; cheap."""
         if self._nodes.size > len(self._stale):
             self.grow(self._nodes.size)
         self._stale[slots] = 1
         self._any_stale = True
 
     def _catch_up(self) -> None:
-        """Patch what was noted into every row."""
+        """Patch the recorded changes into every row."""
         if not self._any_stale:
             return
         asked = np.flatnonzero(self._stale[: self._nodes.size])
@@ -209,13 +209,13 @@ class Eligibility(Generic[V]):
 
 
 def _signer(rule: StaticRule, name: str) -> Signer:
-    """The rule's own word for one half of it, or its signature as a whole."""
+    """The rule's own signature for one half, or its common signature."""
     signer: Signer = getattr(rule, name, rule.signature)
     return signer
 
 
 def _all_pass(answers: list[Values], count: int) -> Values:
-    """1 where every answer is True."""
+    """1 where every result is True."""
     mask = np.ones(count, np.bool_)
     for answer in answers:
         mask &= answer
@@ -223,7 +223,7 @@ def _all_pass(answers: list[Values], count: int) -> Values:
 
 
 def _sum(answers: list[Values], count: int) -> Values:
-    """The sum of the answers."""
+    """Sum of the results."""
     total = np.zeros(count, np.int32)
     for answer in answers:
         total += answer

@@ -1,7 +1,7 @@
-"""Which nodes have which images, as nodes report them: for the score of pods that use them.
+"""Images present on nodes, for the image-locality score.
 
-Kept only where a profile asks. A pod's class tells its images from the first report on, so that
-clusters whose nodes report none pay nothing for it.
+Kept only if a profile uses it. Pod classes include images only from the first report on, so that
+clusters whose nodes report no images pay nothing.
 """
 
 from collections.abc import Sequence
@@ -13,22 +13,22 @@ from stretto.api.types.core import ContainerImage
 
 
 class NodeImages:
-    """Images by name: how large, and on which slots."""
+    """Images by name: size, and the slots that have them."""
 
     def __init__(self, *, wanted: bool) -> None:
-        """Start with no image."""
-        #: Whether anybody asks.
+        """Start without images."""
+        #: Whether any profile reads images.
         self.wanted = wanted
         #: Whether a node has ever reported an image.
         self.active = False
-        #: Rises with every change by which a score may change.
+        #: Incremented on every change that may change a score.
         self.version = 0
         self._sizes: dict[str, int] = {}
         self._holders: dict[str, set[int]] = {}
         self._on: dict[int, tuple[ContainerImage, ...]] = {}
 
     def put(self, slot: int, images: Sequence[ContainerImage]) -> None:
-        """What the node of a slot reports now."""
+        """Set the images that the node of a slot reports."""
         if not self.wanted or (not images and slot not in self._on):
             return
         reported = tuple(images)
@@ -46,10 +46,10 @@ class NodeImages:
                 self._holders.setdefault(name, set()).add(slot)
 
     def remove(self, slot: int) -> None:
-        """The node of a slot is gone."""
-        gone = self._on.pop(slot, ())
-        self.version += bool(gone)
-        for name in (name for image in gone for name in image.names):
+        """Remove the images of a slot."""
+        dropped = self._on.pop(slot, ())
+        self.version += bool(dropped)
+        for name in (name for image in dropped for name in image.names):
             holders = self._holders.get(name)
             if holders is None:
                 continue
@@ -58,7 +58,7 @@ class NodeImages:
                 del self._holders[name], self._sizes[name]
 
     def recount(self) -> None:
-        """There are more or fewer nodes: every share of nodes is another."""
+        """Invalidate the scores: the number of nodes, and so every image's share, changed."""
         self.version += self.active
 
     def holders(self, name: str) -> npt.NDArray[np.int64]:
@@ -67,5 +67,5 @@ class NodeImages:
         return np.fromiter(found, np.int64, len(found))
 
     def size(self, name: str) -> int:
-        """Bytes of an image, as the first node told; 0 where no node has it."""
+        """Bytes of an image, as reported by the first node; 0 if no node has it."""
         return self._sizes.get(name, 0)

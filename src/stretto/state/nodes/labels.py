@@ -1,10 +1,10 @@
-"""Labels of all nodes, small to keep and quick to ask.
+"""Labels of all nodes, stored compactly and fast to query.
 
-Each distinct (key, value) pair is interned to a number, its pair id. A node keeps the sorted ids of
-its labels and nothing else: 20,000 nodes with 15 labels take a few MB. A column of a key (the pair
-id by slot, 0 where the node lacks the key) is made when some selector first asks for the key and
-patched from then on, so keys that nobody selects by cost nothing. Pair ids differ between keys, so
-a column's entries also serve as domain numbers.
+Each distinct (key, value) pair is interned to a number, its pair id. A node keeps only the sorted
+ids of its labels: 20,000 nodes with 15 labels take a few MB. The column of a key (the pair id by
+slot, 0 where the node lacks the key) is created when a selector first uses the key and patched from
+then on, so keys that no selector uses cost nothing. Pair ids differ between keys, so a column's
+entries also serve as domain numbers.
 """
 
 from array import array
@@ -21,18 +21,18 @@ BoolArray = npt.NDArray[np.bool_]
 IdArray = npt.NDArray[np.int32]
 
 COLUMN_LIMIT: Final = 1024
-"""Columns kept at once; beyond it the one asked for longest ago goes (and can be made again)."""
+"""Maximum number of columns; the least recently used is dropped (and can be rebuilt)."""
 SWEEP_FLOOR: Final = 1 << 16
-"""Pairs known before those of vanished nodes are looked for: a fleet's own names stay below."""
+"""Number of pairs below which pairs of removed nodes are not swept: a fleet's own host names."""
 FEW: Final = 8
-"""Values up to which comparing one by one beats a set lookup."""
+"""Number of values up to which pairwise comparison is faster than a set lookup."""
 INT64: Final = np.iinfo(np.int64)
 
 _NO_LABELS: Final = array("i")
 
 
 class _LabelPairs(dict[tuple[str, str], int]):
-    """Ids of pairs, given on first sight; 0 is kept for "no label"."""
+    """Ids of pairs, assigned at first use; 0 means "no label"."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -54,8 +54,8 @@ class LabelColumns:
     """Label columns of all slots."""
 
     def __init__(self) -> None:
-        """Start with no slot."""
-        #: Rises when pair ids are given anew: numbers read from a column before are void.
+        """Start without slots."""
+        #: Incremented when pair ids are renumbered: ids read from a column before are invalid.
         self.epoch: int = 0
         self._pairs = _LabelPairs()
         self._cells: list[array[int]] = []
@@ -71,11 +71,11 @@ class LabelColumns:
 
     @property
     def keys(self) -> frozenset[str]:
-        """Keys that some node has had."""
+        """Keys that any node has ever had."""
         return frozenset(self._pairs.keys_seen)
 
     def grow(self, size: int) -> None:
-        """Make room for ``size`` slots."""
+        """Grow to ``size`` slots."""
         missing = size - self.size
         if missing <= 0:
             return
@@ -85,7 +85,7 @@ class LabelColumns:
             self._columns[key] = np.concatenate([column, more])
 
     def put(self, slot: int, labels: Mapping[str, str]) -> bool:
-        """Set a slot's labels; whether they differ from before."""
+        """Set a slot's labels; return whether they changed."""
         if len(self._pairs.names) > self._sweep_at:
             self._sweep()
         cells = array("i", sorted(map(self._pairs.__getitem__, labels.items())))
@@ -98,31 +98,31 @@ class LabelColumns:
         return True
 
     def remove(self, slot: int) -> None:
-        """Forget a slot's labels."""
+        """Remove a slot's labels."""
         self._cells[slot] = _NO_LABELS
         for column in self._columns.values():
             column[slot] = 0
 
     def of(self, slot: int) -> dict[str, str]:
-        """A slot's labels as a dictionary, made anew."""
+        """A slot's labels as a new dictionary."""
         names = self._pairs.names
         return dict(names[pair] for pair in self._cells[slot])
 
     def value(self, slot: int, key: str) -> str | None:
-        """One label of a slot; ``None`` when the node lacks it."""
+        """One label of a slot; ``None`` if the node lacks it."""
         names = self._pairs.names
         return next((names[p][1] for p in self._cells[slot] if names[p][0] == key), None)
 
     def pair_id(self, key: str, value: str) -> int:
-        """The id of a pair, as columns hold it; -1 when no node has had it."""
+        """The id of a pair as stored in columns; -1 if no node has had it."""
         return self._pairs.get((key, value), -1)
 
     def pair_value(self, pair: int) -> str:
-        """The value of a pair that a column holds."""
+        """The value of a pair id."""
         return self._pairs.names[pair][1]
 
     def column(self, key: str) -> IdArray:
-        """int32[slot]: the pair id of a key, 0 where the node lacks it. Read-only by agreement."""
+        """int32[slot]: the pair id of a key, 0 where the node lacks it. Read-only."""
         found = self._columns.pop(key, None)
         if found is None:
             number = self._pairs.keys_seen.get(key)
@@ -140,7 +140,7 @@ class LabelColumns:
         return mask
 
     def holds(self, rule: SelectorRule, slots: SlotArray) -> BoolArray:
-        """bool[k]: slots that meet a rule; a missing key meets the two negations only."""
+        """bool[k]: slots that match a rule; a missing key matches the two negations only."""
         ids = self.column(rule.key)[slots]
         present: BoolArray = ids != 0
         if rule.operator is Operator.EXISTS:
@@ -154,14 +154,14 @@ class LabelColumns:
         return self._compared(ids, rule)
 
     def all_match(self, rules: Iterable[SelectorRule], slots: SlotArray) -> BoolArray:
-        """bool[k]: slots that meet every rule."""
+        """bool[k]: slots that match every rule."""
         mask = np.ones(len(slots), np.bool_)
         for rule in rules:
             mask &= self.holds(rule, slots)
         return mask
 
     def _among(self, ids: IdArray, rule: SelectorRule) -> BoolArray:
-        """Where the value is one of the rule's."""
+        """Where the value is one of the rule's values."""
         known = [p for value in rule.values if (p := self.pair_id(rule.key, value)) > 0]
         if len(known) > FEW:
             return np.isin(ids, np.array(known, np.int32))
@@ -171,7 +171,7 @@ class LabelColumns:
         return mask
 
     def _compared(self, ids: IdArray, rule: SelectorRule) -> BoolArray:
-        """Where the value is an integer on the right side of the rule's."""
+        """Where the value is an integer that satisfies Gt or Lt."""
         self._read_integers()
         limit = integer(rule.values[0])
         if limit is None:
@@ -181,10 +181,9 @@ class LabelColumns:
         return mask
 
     def _read_integers(self) -> None:
-        """Read the pairs that came since the last time as integers.
+        """Parse the pairs added since the last call as integers.
 
-        Those that are none count as lower than all where "greater" is asked, and as higher than
-        all where "less" is.
+        Non-integers sort below everything for Gt and above everything for Lt.
         """
         names, known = self._pairs.names, len(self._low)
         if known == len(names):
@@ -196,11 +195,11 @@ class LabelColumns:
         self._high = np.concatenate([self._high, high])
 
     def _flat(self) -> IdArray:
-        """Every slot's pair ids, one slot after the other."""
+        """The pair ids of all slots, concatenated in slot order."""
         return np.frombuffer(b"".join(self._cells), np.int32)
 
     def _gather(self, key_number: int) -> IdArray:
-        """The column of a key, from the nodes' labels."""
+        """Build the column of a key from the nodes' labels."""
         flat = self._flat()
         lengths = np.fromiter(map(len, self._cells), np.int64, self.size)
         mine = np.frombuffer(self._pairs.key_of, np.int32)[flat] == key_number
@@ -209,14 +208,14 @@ class LabelColumns:
         return column
 
     def _sweep(self) -> None:
-        """Forget pairs that no node has any more, when those are most: host names of the gone."""
+        """Drop pairs that no node has any more, if most are unused: names of removed nodes."""
         live = np.unique(self._flat())
         if 2 * len(live) < len(self._pairs.names):
             self._renumber(live)
         self._sweep_at = max(SWEEP_FLOOR, 2 * len(self._pairs.names))
 
     def _renumber(self, live: IdArray) -> None:
-        """Give the live pairs new ids, in the old order."""
+        """Assign new ids to the live pairs, in the old order."""
         old = self._pairs.names
         self._pairs = _LabelPairs()
         new_ids = np.zeros(len(old), np.int32)

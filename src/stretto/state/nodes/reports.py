@@ -1,8 +1,8 @@
-"""What node agents report, by node: the layout of NUMA nodes, and what is really used.
+"""Node-agent reports by node: the NUMA layout and measured usage.
 
-A CustomNodeResource bears the name of its node and may come before it, after it, or outlive it.
-The last one of each name is kept, so that a node that comes back finds its report, and the
-measurements stand in columns by slot, where rules on load read them.
+A CustomNodeResource has the name of its node and may exist before it, after it, or outlive it. The
+last report of each name is kept, so that a re-created node finds its report. Measurements are
+stored in columns by slot, where load-aware rules read them.
 """
 
 from collections.abc import Callable
@@ -16,84 +16,84 @@ from stretto.api.wire.quantity import amount
 from stretto.state.numa.layout import NO_LAYOUT, NumaLayout, read_layout
 
 NEVER_MEASURED: Final = ""
-"""Time of the measurement of a node that has none."""
+"""Measurement time of a node without measurement."""
 MEASURED: Final = ("cpu", "memory")
-"""What is measured, in the order of the columns."""
+"""The measured resources, in column order."""
 
 
 class NodeReports:
     """The reports of all nodes."""
 
     def __init__(self) -> None:
-        """Nothing has been reported."""
+        """Start without reports."""
         #: The last report by node name.
         self.by_name: dict[str, CustomNodeResource] = {}
-        #: RFC 3339 time of creation by node name.
-        self.born: dict[str, str] = {}
-        #: int64[slot, 2]: CPU in milli and memory in bytes that are really used; -1 unmeasured.
+        #: Creation time (RFC 3339) by node name.
+        self.created_at: dict[str, str] = {}
+        #: int64[slot, 2]: measured usage, CPU in milli and memory in bytes; -1 if unmeasured.
         self.used: npt.NDArray[np.int64] = np.zeros((0, 2), np.int64)
-        #: int64[slot, 2]: what the measured pods had asked for then.
-        self.asked: npt.NDArray[np.int64] = np.zeros((0, 2), np.int64)
-        #: RFC 3339 time of the newest measurement of any node.
+        #: int64[slot, 2]: requests of the measured pods at the time of the measurement.
+        self.requested: npt.NDArray[np.int64] = np.zeros((0, 2), np.int64)
+        #: Time (RFC 3339) of the newest measurement of any node.
         self.newest: str = NEVER_MEASURED
-        #: RFC 3339 time of the measurement by slot; empty where there is none.
+        #: Measurement time (RFC 3339) by slot; empty if there is none.
         self.measured_at: list[str] = []
-        #: Taints for pods of one quality of service, by slot.
+        #: Taints that apply to pods of one QoS, by slot.
         self.taints: dict[int, tuple[CnrTaint, ...]] = {}
-        #: Rises whenever anything is reported.
+        #: Incremented on every report.
         self.version: int = 0
         self._settled: set[int] = set()
         self._listed: dict[int, frozenset[str]] = {}
 
     def grow(self, size: int) -> None:
-        """Have room for so many slots."""
+        """Grow to ``size`` slots."""
         missing = size - len(self.used)
         if missing > 0:
             self.used = np.concatenate([self.used, np.full((missing, 2), -1, np.int64)])
-            self.asked = np.concatenate([self.asked, np.zeros((missing, 2), np.int64)])
+            self.requested = np.concatenate([self.requested, np.zeros((missing, 2), np.int64)])
             self.measured_at.extend([NEVER_MEASURED] * missing)
 
     def used_on(self, slots: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """int64[k, 2]: what is really used on some slots; -1 where nobody has measured."""
+        """int64[k, 2]: measured usage of some slots; -1 if unmeasured."""
         self.grow(int(slots.max(initial=-1)) + 1)
         return self.used[slots]
 
     def requested_on(self, slots: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """int64[k, 2]: what the measured pods of some slots had asked for."""
+        """int64[k, 2]: requests of the measured pods of some slots."""
         self.grow(int(slots.max(initial=-1)) + 1)
-        return self.asked[slots]
+        return self.requested[slots]
 
     def is_measured(self, slot: int, pod: str) -> bool:
-        """Whether a pod (``namespace/name``) is in the measurement of its node."""
+        """Whether the measurement of a node includes a pod (``namespace/name``)."""
         listed = self._listed.get(slot)
         return listed is None or pod in listed
 
-    def keep(self, report: CustomNodeResource) -> None:
-        """A report came."""
+    def put(self, report: CustomNodeResource) -> None:
+        """Store a report."""
         self.by_name[report.metadata.name] = report
         self.version += 1
 
     def drop(self, name: str) -> None:
-        """A report is gone."""
+        """Remove a report."""
         self.by_name.pop(name, None)
         self.version += 1
 
     def knows(self, name: str, slot: int) -> bool:
-        """Whether there is a report of a node, or was one until now."""
+        """Whether a report of a node exists or is still applied."""
         return name in self.by_name or slot in self._settled
 
     def settle(self, name: str, slot: int) -> tuple[NumaLayout, list[str]]:
-        """Take over the report of a node that lives on a slot.
+        """Apply the report of a node to its slot.
 
         Returns:
-            Its NUMA nodes, and what is wrong with the report.
+            The NUMA layout, and the problems of the report.
         """
         self.grow(slot + 1)
         self.clear(slot)
         report = self.by_name.get(name)
         if report is None:
             return NO_LAYOUT, []
-        layout = read_layout(report, self.born.get(name, ""))
+        layout = read_layout(report, self.created_at.get(name, ""))
         problems = list(layout.problems)
         self._settled.add(slot)
         self._measure(report, slot, layout, problems.append)
@@ -101,14 +101,14 @@ class NodeReports:
             self.taints[slot] = report.spec.taints
         return layout, problems
 
-    def leave(self, name: str, slot: int) -> None:
-        """A node has gone; its report may stay, as that of a node to come."""
-        self.born.pop(name, None)
+    def node_removed(self, name: str, slot: int) -> None:
+        """Handle the removal of a node; its report is kept for a node of the same name."""
+        self.created_at.pop(name, None)
         if slot < len(self.used):
             self.clear(slot)
 
     def clear(self, slot: int) -> None:
-        """Nothing is known of a slot any more."""
+        """Clear everything reported for a slot."""
         self.used[slot] = -1
         self.measured_at[slot] = NEVER_MEASURED
         self.taints.pop(slot, None)
@@ -136,12 +136,12 @@ class NodeReports:
             if layout.numbers and each.numa_id not in layout.numbers:
                 complain(
                     f"nodeMetricStatus: NUMA {each.numa_id} does not exist (there are "
-                    f"{', '.join(map(str, layout.numbers))}); what is used there is left out"
+                    f"{', '.join(map(str, layout.numbers))}); its usage is ignored"
                 )
 
 
 def _usage(used: Usage) -> tuple[int, int]:
-    """Amounts that are really used; less than nothing is nothing."""
+    """Measured usage as (milli-CPU, bytes); negative values count as 0."""
     cpu = 0 if used.cpu is None else amount("cpu", used.cpu, "usage.cpu")
     memory = 0 if used.memory is None else amount("memory", used.memory, "usage.memory")
     return max(0, cpu), max(0, memory)

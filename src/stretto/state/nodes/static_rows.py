@@ -1,9 +1,9 @@
-"""Rows of a static table: one per distinct signature, shared by all classes that have it.
+"""Rows of a static table: one per distinct signature, shared by all classes with that signature.
 
-The machinery under ``eligibility``: which row belongs to which signature, what it is made of, which
-is given away when memory is short, and how a batch of slots is made right in all of them. Rules
-are asked once per distinct signature of their own and the answers joined, so that classes that
-differ in one rule do not pay for the others again.
+The implementation of ``eligibility``: maps signatures to rows, fills rows, reassigns the least
+recently used when memory is short, and patches a batch of slots in all of them. Each rule runs once
+per distinct signature of its own and the results are combined, so that classes that differ in one
+rule do not recompute the others.
 """
 
 from collections.abc import Callable, Hashable
@@ -18,43 +18,44 @@ from stretto.state.nodes.table import NodeFacts
 from stretto.state.rows.slots import BLOCK
 
 Values = npt.NDArray[Any]
-"""Answers of one rule or one row for some slots."""
+"""Results of one rule or one row for some slots."""
 Signer = Callable[[PodClass], Hashable | None]
-"""Names what of a class a rule's answer depends on; ``None`` when the rule has no say."""
+"""Returns the part of a class that a rule's result depends on; ``None`` if the rule does not apply.
+"""
 Judge = Callable[[int, PodClass, SlotArray], Values]
-"""Asks a rule, by position, about a class and some slots."""
+"""Evaluates a rule, given by position, for a class and some slots."""
 Join = Callable[[list[Values], int], Values]
-"""Joins the answers of several rules for k slots."""
+"""Combines the results of several rules for k slots."""
 
-LEAST_ROWS: Final = 256
-"""Rows kept however many nodes there are: more than the classes of one batch in practice."""
+MIN_ROWS: Final = 256
+"""Minimum number of rows at any cluster size: more than the classes of one batch in practice."""
 SERIAL_LIMIT: Final = 100_000
-"""Classes whose row is remembered by serial; the memory is emptied when full."""
+"""Maximum number of cached rows by class serial; the cache is cleared when full."""
 MEMO_LIMIT: Final = 16
-"""Answers of rules kept while rows are filled: cordons and taints have a handful."""
+"""Maximum number of cached rule results while rows are filled: few distinct cordons and taints."""
 PATCH_VALUES: Final = 1 << 22
-"""Answers held at once while rows are patched: 16 MB of scores."""
+"""Values held at once while rows are patched: 16 MB of scores."""
 
 
 class _RulePart(NamedTuple):
-    """One rule's say for one signature; rows are made of parts."""
+    """One rule with one signature; rows are combinations of parts."""
 
     #: Position of the rule.
     rule: int
-    #: What the rule's answer depends on.
+    #: What the rule's result depends on.
     signature: Hashable
-    #: A class with this signature, to ask the rule with.
+    #: A class with this signature, for evaluation.
     pod: PodClass
 
 
 class RowKind(NamedTuple):
-    """How a table of rows gets its values."""
+    """How the rows of a table are computed."""
 
     #: One signature function per rule.
     signers: tuple[Signer, ...]
-    #: Asks a rule, by position, about a class and some slots.
+    #: Evaluates a rule, given by position, for a class and some slots.
     judge: Judge
-    #: Joins the answers of a row's parts.
+    #: Combines the results of a row's parts.
     join: Join
     #: Element type of the rows.
     dtype: npt.DTypeLike
@@ -64,18 +65,19 @@ class StaticRows:
     """Rows of one kind, found by signature."""
 
     def __init__(self, kind: RowKind, nodes: NodeFacts, row_bytes: int) -> None:
-        """Start with row 0 alone, in which no rule has a say."""
+        """Start with row 0 only, to which no rule applies."""
         self._kind = kind
         self._nodes = nodes
         self._row_bytes = row_bytes
-        #: [row, slot], larger than what is in use by some room to grow, which is 0.
+        #: [row, slot]: larger than the part in use, to leave capacity for growth; the spare part is
+        #: 0.
         self.array: Values = np.zeros((8, 0), kind.dtype)
-        #: int64[row]: number of the row's filling; 0 where it never was filled.
+        #: int64[row]: serial of the row's content; 0 if it was never filled.
         self.serials: npt.NDArray[np.int64] = np.zeros(8, np.int64)
-        #: int32[row]: the value of a row in every live slot; -1 where they are not (or may not be)
-        #: the same.
+        #: int32[row]: the value of a row on every live slot; -1 if the values differ (or may
+        #: differ).
         self.uniform: npt.NDArray[np.int32] = np.zeros(8, np.int32)
-        #: Rows given away so far.
+        #: Number of reassigned rows so far.
         self.reassigned_rows: int = 0
         self._used_at: npt.NDArray[np.int64] = np.zeros(8, np.int64)
         self._clock = 1
@@ -83,19 +85,19 @@ class StaticRows:
         self._rule_part_users: list[int] = []
         self._rule_part_ids: dict[tuple[int, Hashable], int] = {}
         self._free_rule_parts: list[int] = []
-        #: Part ids of each row; row 0 has none and stays.
+        #: Part ids of each row; row 0 has none and is permanent.
         self._rows: list[tuple[int, ...]] = [()]
-        #: Answers for all live slots, of the parts asked last, while no node changes.
+        #: Results for all live slots of the most recent parts; valid until a node changes.
         self._memo: dict[tuple[int, Hashable], Values] = {}
         self._memo_version = -1
         self._live: SlotArray = nodes.live_slots()
         self._row_of: dict[tuple[int, ...], int] = {(): 0}
-        #: Row and its filling by serial of the class; serial 0 is no interned class's.
+        #: (row, serial of its content) by class serial; serial 0 belongs to no interned class.
         self._row_of_serial: dict[int, tuple[int, int]] = {}
         self.serials[0] = 1
 
     def row(self, pod: PodClass) -> int:
-        """The row of a class, computed on first sight."""
+        """The row of a class, computed at first use."""
         self._clock += 1
         row, filling = self._row_of_serial.get(pod.serial, (0, -1))
         if self.serials[row] != filling:
@@ -107,22 +109,22 @@ class StaticRows:
         self._used_at[row] = self._clock
         return row
 
-    def keep(self, rows: npt.NDArray[np.integer]) -> None:
-        """Count these rows as used now."""
+    def mark_used(self, rows: npt.NDArray[np.integer]) -> None:
+        """Mark these rows as just used."""
         self._clock += 1
         self._used_at[rows] = self._clock
 
     def answer(self, pod: PodClass, slots: SlotArray) -> Values:
-        """What a row would hold for some live slots, computed without one."""
-        said = [
+        """Compute a row's values for some live slots, without allocating a row."""
+        results = [
             self._kind.judge(rule, pod, slots)
             for rule, sign in enumerate(self._kind.signers)
             if sign(pod) is not None
         ]
-        return self._kind.join(said, len(slots))
+        return self._kind.join(results, len(slots))
 
     def widen(self, size: int) -> None:
-        """Make the rows at least ``size`` slots long, with room for more."""
+        """Grow the rows to at least ``size`` slots, with spare capacity."""
         if size > self.array.shape[1]:
             width = -(-(size + size // 4) // BLOCK) * BLOCK
             wider = np.zeros((len(self.array), width), self._kind.dtype)
@@ -130,36 +132,36 @@ class StaticRows:
             self.array = wider
 
     def patch(self, dead: SlotArray, live: SlotArray) -> None:
-        """Make these slots right in every row."""
+        """Update these slots in every row."""
         self.array[:, dead] = 0
         step = max(BLOCK, PATCH_VALUES // max(1, len(self._parts)))
         for start in range(0, len(live), step):
             self._patch_live(live[start : start + step])
 
     def renew(self, rule: int) -> SlotArray:
-        """Ask one rule again in every row in which it has a say; int64[k]: slots that differ."""
-        self._memo = {key: kept for key, kept in self._memo.items() if key[0] != rule}
+        """Re-evaluate one rule in every row that uses it; int64[k]: slots whose value changed."""
+        self._memo = {key: cached for key, cached in self._memo.items() if key[0] != rule}
         live = self._nodes.live_slots()
         changed = np.zeros(len(live), np.bool_)
         for row, ids in enumerate(self._rows):
             parts = [part for i in ids if (part := self._parts[i]) is not None]
             if all(part.rule != rule for part in parts):
                 continue
-            said = [self._kind.judge(part.rule, part.pod, live) for part in parts]
-            values = self._kind.join(said, len(live))
+            results = [self._kind.judge(part.rule, part.pod, live) for part in parts]
+            values = self._kind.join(results, len(live))
             changed |= values != self.array[row, live]
             self.array[row, live] = values
             self.uniform[row] = _common(values)
         return live[changed]
 
     def _patch_live(self, live: SlotArray) -> None:
-        """Ask each part once about these slots, and join the answers row by row."""
-        said = [
+        """Evaluate each part once for these slots, and combine the results row by row."""
+        results = [
             self._kind.judge(part.rule, part.pod, live) if part is not None else None
             for part in self._parts
         ]
         for row, parts in enumerate(self._rows):
-            answers = [answer for part in parts if (answer := said[part]) is not None]
+            answers = [answer for part in parts if (answer := results[part]) is not None]
             values = self._kind.join(answers, len(live))
             self.array[row, live] = values
             if self.uniform[row] >= 0 and (values != self.uniform[row]).any():
@@ -175,7 +177,7 @@ class StaticRows:
         found = self._row_of.get(ids)
         if found is not None:
             return found
-        answers = [self._ask(rule, signature, pod) for rule, signature in signatures]
+        answers = [self._evaluate(rule, signature, pod) for rule, signature in signatures]
         values = self._kind.join(answers, len(self._live))
         parts = [_RulePart(rule, signature, pod) for rule, signature in signatures]
         row = self._allot_row(parts)
@@ -184,8 +186,8 @@ class StaticRows:
         self.uniform[row] = _common(values)
         return row
 
-    def _ask(self, rule: int, signature: Hashable, pod: PodClass) -> Values:
-        """A rule's answer for all live slots; most rules have few signatures, so it is kept."""
+    def _evaluate(self, rule: int, signature: Hashable, pod: PodClass) -> Values:
+        """A rule's result for all live slots, cached because most rules have few signatures."""
         if self._memo_version != self._nodes.version:
             self._memo.clear()
             self._memo_version = self._nodes.version
@@ -201,7 +203,7 @@ class StaticRows:
     def _allot_row(self, parts: list[_RulePart]) -> int:
         """A row for these parts: a new one while memory allows, else the least recently used."""
         width = max(1, self.array.shape[1]) * self.array.itemsize
-        limit = max(LEAST_ROWS, self._row_bytes // width)
+        limit = max(MIN_ROWS, self._row_bytes // width)
         if len(self._rows) < limit:
             row = len(self._rows)
             self._rows.append(())
@@ -217,28 +219,28 @@ class StaticRows:
         return row
 
     def _grow_rows_to(self, count: int) -> None:
-        """Make room for ``count`` rows."""
+        """Grow to ``count`` rows."""
         missing = count - len(self.array)
         if missing > 0:
             more = max(missing, len(self.array) // 2)
-            room = np.zeros((more, self.array.shape[1]), self._kind.dtype)
-            self.array = np.concatenate([self.array, room])
+            spare = np.zeros((more, self.array.shape[1]), self._kind.dtype)
+            self.array = np.concatenate([self.array, spare])
             zeros = np.zeros(more, np.int64)
             self.serials = np.concatenate([self.serials, zeros])
             self._used_at = np.concatenate([self._used_at, zeros])
             self.uniform = np.concatenate([self.uniform, zeros.astype(np.int32)])
 
     def _release(self, row: int) -> None:
-        """Forget what a row is for."""
+        """Release the parts of a row."""
         self.reassigned_rows += 1
         ids = self._rows[row]
         del self._row_of[ids]
         for part in ids:
             self._rule_part_users[part] -= 1
             if self._rule_part_users[part] == 0:
-                gone = self._parts[part]
-                if gone is not None:
-                    del self._rule_part_ids[gone.rule, gone.signature]
+                released = self._parts[part]
+                if released is not None:
+                    del self._rule_part_ids[released.rule, released.signature]
                 self._parts[part] = None
                 self._free_rule_parts.append(part)
 
@@ -259,6 +261,6 @@ class StaticRows:
 
 
 def _common(values: Values) -> int:
-    """The value that all have, where it is one from 0; -1 for none."""
+    """The value shared by all entries, if it is not negative; -1 if they differ."""
     first = int(values[0]) if len(values) else 0
     return first if first >= 0 and (values == first).all() else -1

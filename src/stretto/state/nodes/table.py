@@ -1,9 +1,9 @@
 """Static facts of nodes, by slot: names, labels, taints, cordons.
 
-What a node *is*, as against what is taken on it (``ledger``). Lists of taints are interned: a
-fleet has thousands of nodes and a handful of distinct lists, so a rule on taints is answered once
-a list and gathered. ``put`` says what changed, so that the caller marks the slot dirty and wakes
-only the pods that the change may help.
+These are properties of the node object, unlike the usage in the ``ledger``. Lists of taints are
+interned: a fleet has thousands of nodes and a handful of distinct lists, so a taint rule is
+evaluated once per list and gathered. ``put`` returns what changed, so that the caller marks the
+slot dirty and wakes only the pods that the change may help.
 """
 
 from collections.abc import Sequence
@@ -23,49 +23,49 @@ from stretto.state.numa.ledger import NumaTopology
 from stretto.state.work.units import Cure
 
 ZONE_KEYS: Final = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
-"""Labels that name a node's zone: today's and the one it replaced."""
+"""Labels with a node's zone: the current one and its deprecated predecessor."""
 MANAGED_BY: Final = {KUBELET: 1, NODE_MANAGER: 2}
 """Bits of the agents that may manage a node."""
 NO_RANK: Final = np.iinfo(np.int32).max
-"""Name rank where no node lives: after every node."""
+"""Name rank of slots without a node: after every node."""
 
 
 class NodeFacts:
     """Names, labels, taints and cordons of all slots."""
 
     def __init__(self, *, images: bool = False) -> None:
-        """Start with no slot; ``images`` keeps those that nodes report."""
-        #: Rises with every change of any node; equal versions mean equal answers.
+        """Start without slots; ``images`` stores the images that nodes report."""
+        #: Incremented on every change of any node; equal versions imply equal results.
         self.version: int = 0
-        #: uint8[slot]: 1 where a node lives.
+        #: uint8[slot]: 1 where the slot has a node.
         self.live: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
-        #: Names by slot; empty where no node lives.
+        #: Names by slot; empty where the slot has no node.
         self.names: list[str] = []
         #: Slots by name.
         self.by_name: dict[str, int] = {}
-        #: Identities by slot.
+        #: Uids by slot.
         self.uids: list[str] = []
-        #: Versions of the stored objects by slot.
+        #: resourceVersions by slot.
         self.versions: list[str] = []
-        #: Zone label values by slot; empty without one.
+        #: Zone label values by slot; empty if the node has none.
         self.zones: list[str] = []
         #: Labels of every slot.
         self.labels = LabelColumns()
         #: Images that nodes report.
         self.images = NodeImages(wanted=images)
-        #: What node agents report.
+        #: Reports of node agents.
         self.reports = NodeReports()
-        #: NUMA nodes of machines; ``None`` where nobody keeps them.
+        #: NUMA ledger; ``None`` if NUMA nodes are not tracked.
         self.topology: NumaTopology | None = None
         #: int32[slot]: index into ``taint_sets``; 0 is "no taints".
         self.taint_set: npt.NDArray[np.int32] = np.zeros(0, np.int32)
-        #: Distinct lists of taints; one that no node has any more is empty and given again.
+        #: Distinct lists of taints; an unused entry is empty and is reused.
         self.taint_sets: list[tuple[Taint, ...]] = [()]
         #: uint8[slot]: 1 where the node is cordoned.
         self.unschedulable: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
-        #: uint8[slot]: ``MANAGED_BY`` bits of the agents that the node has.
+        #: uint8[slot]: ``MANAGED_BY`` bits of the node's agents.
         self.managers: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
-        #: int32[slot]: as ``taint_set``, for pods that a node manager starts.
+        #: int32[slot]: like ``taint_set``, for pods that a node manager starts.
         self.manager_taints: npt.NDArray[np.int32] = np.zeros(0, np.int32)
         self._taint_ids: dict[tuple[tuple[str, str, str], ...], int] = {(): 0}
         self._taint_keys: list[tuple[tuple[str, str, str], ...]] = [()]
@@ -75,7 +75,7 @@ class NodeFacts:
         self._rank_is_stale = False
 
     def __len__(self) -> int:
-        """How many nodes live."""
+        """Number of live nodes."""
         return len(self.by_name)
 
     @property
@@ -85,9 +85,9 @@ class NodeFacts:
 
     @property
     def name_rank(self) -> npt.NDArray[np.int32]:
-        """int32[slot]: position in the order of names, made anew after nodes came.
+        """int32[slot]: position in the order of names, recomputed after nodes were added.
 
-        Gaps may remain where nodes went; slots without a node come last.
+        Removed nodes may leave gaps; slots without a node come last.
         """
         if self._rank_is_stale:
             slots = [self.by_name[name] for name in sorted(self.by_name)]
@@ -97,11 +97,11 @@ class NodeFacts:
         return self._rank
 
     def live_slots(self) -> SlotArray:
-        """int64[k]: slots with a node, in order."""
+        """int64[k]: slots with a node, ascending."""
         return np.flatnonzero(self.live)
 
     def grow(self, size: int) -> None:
-        """Make room for ``size`` slots."""
+        """Grow to ``size`` slots."""
         missing = size - self.size
         if missing <= 0:
             return
@@ -117,10 +117,10 @@ class NodeFacts:
         self.labels.grow(size)
 
     def put(self, slot: int, node: Node) -> Cure:
-        """Set what a slot's node is, and say what changed; nothing but the version is ``NONE``.
+        """Set a slot's node and return what changed; ``NONE`` if only the resourceVersion did.
 
         Raises:
-            ValueError: the name lives on another slot: a bug of the caller.
+            ValueError: another slot has a node of this name: a bug in the caller.
         """
         meta, spec = node.metadata, node.spec
         self.grow(slot + 1)
@@ -145,7 +145,7 @@ class NodeFacts:
         return changed
 
     def manage(self, slot: int, managers: int, taints: Sequence[Taint]) -> bool:
-        """Say which agents a node has, and the taints of its node manager; whether that is new."""
+        """Set the agents of a node and its node manager's taints; return whether they changed."""
         changed = self._set_taints(self.manager_taints, slot, taints)
         changed = changed or bool(self.managers[slot] != managers)
         self.managers[slot] = managers
@@ -153,7 +153,7 @@ class NodeFacts:
         return changed
 
     def remove(self, slot: int) -> None:
-        """Forget a slot's node."""
+        """Remove a slot's node."""
         if not self.live[slot]:
             return
         del self.by_name[self.names[slot]]
@@ -170,19 +170,19 @@ class NodeFacts:
         self.version += 1
 
     def slots_named(self, names: Sequence[str] | frozenset[str]) -> SlotArray:
-        """int64[k]: the slots of those nodes that live, in order."""
+        """int64[k]: the slots of the named nodes that exist, ascending."""
         found = sorted(self.by_name[name] for name in names if name in self.by_name)
         return np.array(found, np.int64)
 
     def matches(self, terms: Sequence[NodeTerm], slots: SlotArray) -> BoolArray:
-        """bool[k]: slots that meet any one of the terms; no terms are met by none."""
+        """bool[k]: slots that match any of the terms; an empty list matches no slot."""
         mask = np.zeros(len(slots), np.bool_)
         for term in terms:
             mask |= self.matches_term(term, slots)
         return mask
 
     def matches_term(self, term: NodeTerm, slots: SlotArray) -> BoolArray:
-        """bool[k]: slots that meet one term; a term without rules is met by none."""
+        """bool[k]: slots that match one term; a term without rules matches no slot."""
         if not term.labels.rules and not term.fields.rules:
             return np.zeros(len(slots), np.bool_)
         mask = self.labels.all_match(term.labels.rules, slots)
@@ -195,7 +195,7 @@ class NodeFacts:
         return self.manager_taints if launcher == NODE_MANAGER else self.taint_set
 
     def taint_ids_in(self, numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-        """The distinct ones of some slots' indices into ``taint_sets``."""
+        """The distinct values among some indices into ``taint_sets``."""
         if len(numbers) == 1:
             return numbers
         used = np.zeros(len(self.taint_sets), np.bool_)
@@ -203,7 +203,7 @@ class NodeFacts:
         return np.flatnonzero(used).astype(np.int32)
 
     def _field_matches(self, rule: SelectorRule, slots: SlotArray) -> BoolArray:
-        """A rule on a node's name."""
+        """bool[k]: slots that match a rule on the node's name."""
         if rule.key != NODE_NAME:
             return np.zeros(len(slots), np.bool_)
         is_named = np.zeros(self.size, np.bool_)
@@ -212,9 +212,9 @@ class NodeFacts:
         return named if rule.operator is Operator.IN else ~named
 
     def _settle(self, slot: int, name: str) -> None:
-        """Let a node of this name live on a slot."""
+        """Assign a node name to a slot."""
         if self.by_name.get(name, slot) != slot:
-            raise ValueError(f"node {name!r} lives on slot {self.by_name[name]}, not {slot}")
+            raise ValueError(f"node {name!r} is on slot {self.by_name[name]}, not {slot}")
         if self.live[slot]:
             del self.by_name[self.names[slot]]
         self.by_name[name] = slot
@@ -225,7 +225,7 @@ class NodeFacts:
     def _set_taints(
         self, column: npt.NDArray[np.int32], slot: int, taints: Sequence[Taint]
     ) -> bool:
-        """Give a slot its list of taints; whether it differs from before."""
+        """Set a slot's list of taints; return whether it changed."""
         key = tuple([(taint.key, taint.value, taint.effect) for taint in taints])
         before = int(column[slot])
         if key == self._taint_keys[before]:
@@ -254,7 +254,7 @@ class NodeFacts:
         return number
 
     def _release_taint_set(self, number: int) -> None:
-        """One slot fewer has this list; the last one gives its number back."""
+        """Drop one reference to a list of taints; the last one frees its number."""
         self._taint_users[number] -= 1
         if self._taint_users[number] == 0:
             del self._taint_ids[self._taint_keys[number]]
@@ -263,10 +263,10 @@ class NodeFacts:
 
 
 def lane_of(meta: ObjectMeta, shard: str) -> int:
-    """The lane of a node for one shard: 1 for a node of its share, otherwise 0."""
+    """The lane of a node for one shard: 1 if the shard owns it, otherwise 0."""
     return int(bool(shard) and meta.annotations.get(OWNER) == shard)
 
 
 def zone_name(labels: dict[str, str]) -> str:
-    """The zone that a node's labels name; empty when they name none."""
+    """The zone in a node's labels; empty if there is none."""
     return next((labels[key] for key in ZONE_KEYS if key in labels), "")

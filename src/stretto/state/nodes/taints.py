@@ -1,7 +1,7 @@
-"""Which taints a pod bears: Kubernetes' rule for a toleration and a taint, and a canonical form.
+"""Toleration of taints: Kubernetes' matching rule, and a canonical form of tolerations.
 
-Here, because several rules ask: taints themselves, cordons (a cordon counts as a taint), and the
-spreading that leaves tainted nodes out.
+Several rules share it: taints themselves, cordons (a cordon counts as a taint), and topology spread
+that excludes tainted nodes.
 """
 
 from collections.abc import Collection, Iterable
@@ -14,18 +14,18 @@ from stretto.api.wire.selectors import integer
 NO_SCHEDULE: Final = "NoSchedule"
 """Effect: no new pods."""
 PREFER_NO_SCHEDULE: Final = "PreferNoSchedule"
-"""Effect: new pods only where there is no better place."""
+"""Effect: new pods only if no better node exists."""
 NO_EXECUTE: Final = "NoExecute"
-"""Effect: no new pods, and running ones leave."""
+"""Effect: no new pods, and running ones are evicted."""
 
 TolerationKey = tuple[str, str, str, str]
-"""(key, operator, value, effect) of a toleration, defaults filled in."""
+"""(key, operator, value, effect) of a toleration, with defaults filled in."""
 
 
 def tolerates(toleration: Toleration, taint: Taint, *, compares: bool = True) -> bool:
-    """Whether one toleration bears one taint; empty key or effect stand for every one.
+    """Whether a toleration matches a taint; an empty key or effect matches every key or effect.
 
-    ``compares`` says whether Gt and Lt are known.
+    ``compares`` enables Gt and Lt.
     """
     if toleration.effect and toleration.effect != taint.effect:
         return False
@@ -41,14 +41,14 @@ def tolerates(toleration: Toleration, taint: Taint, *, compares: bool = True) ->
 def all_tolerated(
     taints: Iterable[Taint], tolerations: Collection[Toleration], effects: Collection[str]
 ) -> bool:
-    """Whether every taint with one of these effects is borne."""
+    """Whether every taint with one of these effects is tolerated."""
     return untolerated(taints, tolerations, effects) == 0
 
 
 def untolerated(
     taints: Iterable[Taint], tolerations: Collection[Toleration], effects: Collection[str]
 ) -> int:
-    """How many taints with one of these effects are not borne."""
+    """Number of taints with one of these effects that are not tolerated."""
     return sum(
         taint.effect in effects and not any(tolerates(each, taint) for each in tolerations)
         for taint in taints
@@ -58,7 +58,7 @@ def untolerated(
 def toleration_keys(
     tolerations: Iterable[Toleration], effects: Collection[str]
 ) -> tuple[TolerationKey, ...]:
-    """What matters of tolerations for taints with these effects: sorted, doubles removed."""
+    """The tolerations relevant to taints with these effects: sorted, without duplicates."""
     keys = {
         (each.key, each.operator or "Equal", each.value, each.effect)
         for each in tolerations
@@ -68,7 +68,7 @@ def toleration_keys(
 
 
 def _compares(toleration: Toleration, taint: Taint) -> bool:
-    """Gt and Lt: whether the taint's integer lies on the borne side of the toleration's."""
+    """Gt and Lt: whether the taint's integer satisfies the toleration's comparison."""
     mine, limit = _plain_integer(taint.value), _plain_integer(toleration.value)
     if mine is None or limit is None:
         return False
@@ -78,6 +78,6 @@ def _compares(toleration: Toleration, taint: Taint) -> bool:
 
 
 def _plain_integer(text: str) -> int | None:
-    """An integer in its plain form: Kubernetes takes neither ``007`` nor ``+7`` here."""
+    """An integer in its canonical form: Kubernetes accepts neither ``007`` nor ``+7`` here."""
     number = integer(text)
     return number if number is not None and str(number) == text else None

@@ -1,14 +1,14 @@
-"""Which NUMA nodes of one machine a pod gets: the plain form, one machine at a time.
+"""Choice of NUMA nodes for a pod on one machine: the plain reference implementation.
 
-The compiled form is in ``framework.kernels.groups.numa``; a property test holds the two equal. What
-counts for a pod is what the machine reports: a resource (or device kind) that no NUMA node names
-is left to the node as a whole.
+The compiled form is in ``framework.kernels.groups.numa``; a property test compares the two. Only
+resources that the machine reports by NUMA node count: a resource (or device kind) that no NUMA node
+reports is checked on the node as a whole.
 
 * ``ONE``: the NUMA node with the least free CPU that has everything, the lowest number first.
 * ``SOCKET``: the socket with the least free CPU whose NUMA nodes together have everything.
-* ``WHOLE``: as many untouched NUMA nodes as the scarcest of CPU, memory and aligned resources
-  asks for, in as few sockets as can be, sockets that are in use first. Other resources lie inside
-  them where they need fewer NUMA nodes, and around them where they need more.
+* ``WHOLE``: as many unused NUMA nodes as the scarcest of CPU, memory and aligned resources
+  requires, on as few sockets as possible, sockets in use first. Other resources are taken inside
+  these NUMA nodes if they need fewer, and beyond them if they need more.
 """
 
 from collections.abc import Sequence
@@ -18,45 +18,45 @@ from typing import NamedTuple
 from stretto.state.classes.annotations import NumaBinding
 
 CONFLICTING = (0, 1)
-"""Zone columns of CPU and memory: what pods of different quality of service compete for."""
+"""NUMA columns of CPU and memory, for which pods of different QoS compete."""
 
 
-class NumaDeviceAsk(NamedTuple):
-    """Devices that a pod asks of a machine, seen from its NUMA nodes."""
+class NumaDeviceRequest(NamedTuple):
+    """Devices that a pod requests on a machine, by NUMA node."""
 
-    #: How many.
+    #: Number of devices.
     need: int
-    #: By NUMA node, the devices there that would do; empty where nobody knows where devices are.
+    #: Number of suitable devices by NUMA node; empty if device locations are unknown.
     fitting: tuple[int, ...]
-    #: By NUMA node, all devices of the kind there.
+    #: Number of all devices of the kind by NUMA node.
     installed: tuple[int, ...]
-    #: Whether they count when the number of whole NUMA nodes is worked out.
+    #: Whether they count when the number of whole NUMA nodes is computed.
     aligned: bool
 
 
 class NumaMachine(NamedTuple):
-    """One machine and what a pod asks of it."""
+    """One machine and a pod's requests on it."""
 
     #: Socket of each NUMA node.
     sockets: Sequence[int]
-    #: By NUMA node and zone column: what there is.
+    #: Allocatable by NUMA node and NUMA column.
     alloc: Sequence[Sequence[int]]
-    #: By NUMA node and zone column: what is free.
+    #: Free by NUMA node and NUMA column.
     free: Sequence[Sequence[int]]
-    #: By zone column: what the pod asks.
+    #: Requests by NUMA column.
     amounts: Sequence[int]
-    #: By zone column: whether it counts when the number of whole NUMA nodes is worked out.
+    #: By NUMA column: whether it counts when the number of whole NUMA nodes is computed.
     aligned: Sequence[bool]
-    #: Devices that the pod asks.
-    devices: Sequence[NumaDeviceAsk] = ()
-    #: What whole NUMA nodes take of the node as a whole, by NUMA node, for CPU and memory.
+    #: Devices that the pod requests.
+    devices: Sequence[NumaDeviceRequest] = ()
+    #: CPU and memory that a whole NUMA node takes of the machine, by NUMA node.
     share: Sequence[Sequence[int]] = ()
-    #: What the node as a whole has free of CPU and memory.
-    room: Sequence[int] = ()
+    #: Free CPU and memory of the machine as a whole.
+    node_free: Sequence[int] = ()
 
 
 def choose(machine: NumaMachine, binding: NumaBinding) -> int:
-    """Bit mask of the NUMA nodes; 0 where the pod does not fit."""
+    """Bit mask of the NUMA nodes; 0 if the pod does not fit."""
     if not machine.sockets:
         return 0
     if binding is NumaBinding.ONE:
@@ -65,19 +65,19 @@ def choose(machine: NumaMachine, binding: NumaBinding) -> int:
 
 
 def relevant_columns(machine: NumaMachine) -> list[int]:
-    """Zone columns that matter: asked for, and reported by some NUMA node."""
+    """NUMA columns that are requested and reported by some NUMA node."""
     return [
         k
         for k, amount in enumerate(machine.amounts)
-        if amount > 0 and any(zone[k] > 0 for zone in machine.alloc)
+        if amount > 0 and any(numa_node[k] > 0 for numa_node in machine.alloc)
     ]
 
 
 def numa_nodes_for(order: Sequence[int], inside: Sequence[int], most: int) -> list[int]:
-    """The NUMA nodes one resource may use: of ``inside`` the fullest, or all and more around.
+    """NUMA nodes that one resource may use: the fullest of ``inside``, or all of it and more.
 
     Args:
-        order: what each NUMA node has to offer of the resource.
+        order: what each NUMA node offers of the resource.
         inside: the NUMA nodes of the pod.
         most: how many the resource needs.
     """
@@ -88,7 +88,7 @@ def numa_nodes_for(order: Sequence[int], inside: Sequence[int], most: int) -> li
 
 
 def needed(amount: int, per_numa_node: Sequence[int]) -> int:
-    """How many NUMA nodes of average size an amount needs."""
+    """Number of NUMA nodes of average size that an amount needs."""
     total, count = sum(per_numa_node), len(per_numa_node)
     average = -(-total // count)
     return -(-amount // average) if average else count + 1
@@ -111,23 +111,27 @@ def _socket(machine: NumaMachine) -> int:
     best, least = 0, -1
     columns = relevant_columns(machine)
     for socket in sorted(set(machine.sockets)):
-        zones = [z for z, where in enumerate(machine.sockets) if where == socket]
-        free = [sum(machine.free[z][k] for z in zones) for k in range(len(machine.amounts))]
+        numa_nodes = [z for z, where in enumerate(machine.sockets) if where == socket]
+        free = [sum(machine.free[z][k] for z in numa_nodes) for k in range(len(machine.amounts))]
         if any(free[k] < machine.amounts[k] for k in columns):
             continue
-        if any(a.fitting and sum(a.fitting[z] for z in zones) < a.need for a in machine.devices):
+        if any(
+            a.fitting and sum(a.fitting[z] for z in numa_nodes) < a.need for a in machine.devices
+        ):
             continue
         if best == 0 or free[0] < least:
-            best, least = sum(1 << z for z in zones), free[0]
+            best, least = sum(1 << z for z in numa_nodes), free[0]
     return best
 
 
 def whole_numa_nodes(machine: NumaMachine) -> int:
-    """How many whole NUMA nodes a pod needs."""
+    """Number of whole NUMA nodes that a pod needs."""
     number = 1
     for k in relevant_columns(machine):
         if k in CONFLICTING or machine.aligned[k]:
-            number = max(number, needed(machine.amounts[k], [zone[k] for zone in machine.alloc]))
+            number = max(
+                number, needed(machine.amounts[k], [numa_node[k] for numa_node in machine.alloc])
+            )
     for ask in machine.devices:
         if ask.aligned and ask.fitting:
             number = max(number, needed(ask.need, ask.installed))
@@ -145,32 +149,32 @@ def _whole(machine: NumaMachine) -> int:
     ]
     spare = [sum(1 for z in empty if machine.sockets[z] == s) for s in machine.sockets]
     best, least = 0, -1
-    for zones in combinations(empty, number):
-        sockets = {machine.sockets[z]: spare[z] for z in zones}
-        if len(sockets) > most_sockets or not _holds(machine, zones):
+    for numa_nodes in combinations(empty, number):
+        sockets = {machine.sockets[z]: spare[z] for z in numa_nodes}
+        if len(sockets) > most_sockets or not _holds(machine, numa_nodes):
             continue
-        mask, cost = sum(1 << z for z in zones), sum(sockets.values())
+        mask, cost = sum(1 << z for z in numa_nodes), sum(sockets.values())
         if best == 0 or (cost, mask) < (least, best):
             best, least = mask, cost
     return best
 
 
-def _holds(machine: NumaMachine, zones: Sequence[int]) -> bool:
-    """Whether whole NUMA nodes hold a pod, and the node as a whole can spare them."""
-    for r, room in enumerate(machine.room):
-        if sum(machine.share[z][r] for z in zones) > room:
+def _holds(machine: NumaMachine, numa_nodes: Sequence[int]) -> bool:
+    """Whether whole NUMA nodes have a pod's requests, and the machine has their share free."""
+    for r, node_free in enumerate(machine.node_free):
+        if sum(machine.share[z][r] for z in numa_nodes) > node_free:
             return False
     for k in relevant_columns(machine):
-        free = [zone[k] for zone in machine.free]
-        allowed = list(zones)
+        free = [numa_node[k] for numa_node in machine.free]
+        allowed = list(numa_nodes)
         if k not in CONFLICTING:
-            per_numa_node = [zone[k] for zone in machine.alloc]
-            allowed = numa_nodes_for(free, zones, needed(machine.amounts[k], per_numa_node))
+            per_numa_node = [numa_node[k] for numa_node in machine.alloc]
+            allowed = numa_nodes_for(free, numa_nodes, needed(machine.amounts[k], per_numa_node))
         if sum(free[z] for z in allowed) < machine.amounts[k]:
             return False
     for ask in machine.devices:
         if ask.fitting:
-            allowed = numa_nodes_for(ask.fitting, zones, needed(ask.need, ask.installed))
+            allowed = numa_nodes_for(ask.fitting, numa_nodes, needed(ask.need, ask.installed))
             if sum(ask.fitting[z] for z in allowed) < ask.need:
                 return False
     return True
@@ -179,11 +183,11 @@ def _holds(machine: NumaMachine, zones: Sequence[int]) -> bool:
 def spread(
     machine: NumaMachine, k: int, inside: Sequence[int], whole: bool
 ) -> list[tuple[int, int, int]] | None:
-    """Take an amount from the NUMA nodes it may come from, one after another."""
-    free, left = [zone[k] for zone in machine.free], machine.amounts[k]
+    """Take an amount from the allowed NUMA nodes, one after another."""
+    free, left = [numa_node[k] for numa_node in machine.free], machine.amounts[k]
     order = list(inside)
     if whole:
-        per_numa_node = [zone[k] for zone in machine.alloc]
+        per_numa_node = [numa_node[k] for numa_node in machine.alloc]
         order = sorted(numa_nodes_for(free, inside, needed(left, per_numa_node)))
     parts = []
     for z in order:
@@ -195,5 +199,5 @@ def spread(
 
 
 def bits(mask: int) -> list[int]:
-    """Numbers of the bits that are set, ascending."""
+    """Numbers of the set bits, ascending."""
     return [z for z in range(mask.bit_length()) if mask >> z & 1]

@@ -1,9 +1,9 @@
-"""A node's NUMA layout and pool, read from its CustomNodeResource; forgiving of single faults.
+"""Parsing of a node's NUMA layout and pool from its CustomNodeResource; tolerates single faults.
 
-The zone tree is socket → NUMA node → devices; the pool is what best-effort pods may take. What
-cannot be right (a zone named twice, a negative amount, a neighbour that does not exist) is left out
-and told in a sentence each; the rest of the object still counts. Only a report that is older than
-its node says nothing at all.
+The topology tree is socket → NUMA node → devices; the pool is what best-effort pods may take.
+Invalid parts (a duplicate NUMA node, a negative amount, an unknown sibling) are skipped and
+reported in a sentence each; the rest of the object counts. Only a report older than its node is
+ignored as a whole.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,17 +16,17 @@ from stretto.state.rows.resources import LARGEST, RECLAIMED
 
 SOCKET: Final = "Socket"
 NUMA: Final = "Numa"
-MAX_ZONES: Final = 15
-"""NUMA nodes of a machine that are told apart: as many bits ride with a claim's device mask."""
-DEVICE_ZONES: Final = frozenset({"GPU", "NIC"})
-"""Types of the zones inside a NUMA node that stand for one device each."""
+MAX_NUMA_NODES: Final = 15
+"""Maximum number of NUMA nodes per machine: as many bits fit beside a claim's device mask."""
+DEVICE_ZONE_TYPES: Final = frozenset({"GPU", "NIC"})
+"""Topology zone types inside a NUMA node that stand for one device each."""
 
 
 class ReportedNumaUse(NamedTuple):
-    """What the node's agent says a pod holds in one NUMA node."""
+    """A pod's usage of one NUMA node, as reported by the node agent."""
 
     #: Index of the NUMA node in the layout.
-    zone: int
+    numa_node: int
     #: Uid of the pod.
     uid: str
     #: ``namespace/name`` of the pod.
@@ -38,28 +38,28 @@ class ReportedNumaUse(NamedTuple):
 class NumaLayout(NamedTuple):
     """The NUMA nodes of one machine, by ascending number."""
 
-    #: Their numbers, as the node's agent knows them.
+    #: Their numbers, as reported by the node agent.
     numbers: tuple[int, ...] = ()
-    #: Index of each one's socket.
+    #: Socket index of each.
     sockets: tuple[int, ...] = ()
-    #: What pods may have of each, by resource name.
+    #: Allocatable of each, by resource name.
     amounts: tuple[Mapping[str, int], ...] = ()
-    #: Numbers of the GPUs in each, where the report names them.
+    #: GPU numbers of each, if the report has them.
     gpus: tuple[tuple[int, ...], ...] = ()
-    #: What pods hold.
+    #: Reported usage of pods.
     reported: tuple[ReportedNumaUse, ...] = ()
-    #: What the node's pool gives to best-effort pods, by the ledger's names.
+    #: Amounts of the node's pool for best-effort pods, by the ledger's names.
     pool: Mapping[str, int] = {}
-    #: What is wrong with the report, a sentence each.
+    #: Problems of the report, a sentence each.
     problems: tuple[str, ...] = ()
 
 
 NO_LAYOUT: Final = NumaLayout()
-"""A node that reports nothing."""
+"""Layout of a node without report."""
 
 
 def reported_at(cnr: CustomNodeResource) -> str:
-    """RFC 3339 time of the latest thing that a report says of itself; empty where nothing does."""
+    """Time (RFC 3339) of the latest update in a report; empty if it has none."""
     measured = cnr.status.node_metric_status
     times = [cnr.metadata.creation_timestamp or ""]
     times += [each.last_heartbeat_time or "" for each in cnr.status.conditions]
@@ -67,20 +67,20 @@ def reported_at(cnr: CustomNodeResource) -> str:
     return max(times)
 
 
-def read_layout(cnr: CustomNodeResource, born: str = "") -> NumaLayout:
-    """The layout that a report describes.
+def read_layout(cnr: CustomNodeResource, created_at: str = "") -> NumaLayout:
+    """The layout of a report.
 
     Args:
         cnr: the report.
-        born: RFC 3339 time at which its node was created; empty where nobody knows.
+        created_at: RFC 3339 creation time of its node; empty if unknown.
     """
     last = reported_at(cnr)
-    if born and last and last < born:
-        told = (
-            f"status: last written {last}, before the node was created ({born}); its NUMA nodes "
-            "and its pool do not count until the node's agent reports again"
+    if created_at and last and last < created_at:
+        problem = (
+            f"status: last written {last}, before the node was created ({created_at}); its NUMA "
+            "nodes and its pool are ignored until the node's agent reports again"
         )
-        return NO_LAYOUT._replace(problems=(told,))
+        return NO_LAYOUT._replace(problems=(problem,))
     reader = _NumaLayoutReader()
     for index, zone in enumerate(cnr.status.topology_zone):
         reader.top(zone, index)
@@ -88,14 +88,14 @@ def read_layout(cnr: CustomNodeResource, born: str = "") -> NumaLayout:
 
 
 class _NumaLayoutReader:
-    """Walks one tree."""
+    """Reads one topology tree."""
 
     def __init__(self) -> None:
         self.problems: list[str] = []
         self._found: dict[int, tuple[int, TopologyZone]] = {}
 
     def top(self, zone: TopologyZone, socket: int) -> None:
-        """A zone at the root: a socket, or a NUMA node of a machine that names no sockets."""
+        """Read a zone at the root: a socket, or a NUMA node of a machine without sockets."""
         if zone.type == SOCKET:
             for child in zone.children:
                 self._numa(child, socket)
@@ -105,13 +105,13 @@ class _NumaLayoutReader:
             self.problems.append(f"zone {zone.type} {zone.name}: expected a {SOCKET} at the root")
 
     def layout(self, pool: Mapping[str, str | int | float]) -> NumaLayout:
-        """What was found, in order; ``pool`` as the report says it."""
+        """The layout found, in order; ``pool`` as reported."""
         numbers = sorted(self._found)
-        if len(numbers) > MAX_ZONES:
+        if len(numbers) > MAX_NUMA_NODES:
             self.problems.append(
-                f"{len(numbers)} NUMA nodes: expected at most {MAX_ZONES}; the others do not count"
+                f"{len(numbers)} NUMA nodes: expected at most {MAX_NUMA_NODES}; the rest is ignored"
             )
-            numbers = numbers[:MAX_ZONES]
+            numbers = numbers[:MAX_NUMA_NODES]
         zones = [self._found[number][1] for number in numbers]
         for number, zone in zip(numbers, zones, strict=True):
             self._check_siblings(number, zone)
@@ -133,7 +133,7 @@ class _NumaLayoutReader:
         return layout._replace(problems=tuple(self.problems))
 
     def amounts(self, resources: Mapping[str, str | int | float], where: str) -> dict[str, int]:
-        """Amounts that can be; the others are told and left out."""
+        """The valid amounts; invalid ones are reported and skipped."""
         found: dict[str, int] = {}
         for name, quantity in resources.items():
             try:
@@ -155,7 +155,7 @@ class _NumaLayoutReader:
         elif not zone.name.isdecimal() or int(zone.name) > 1 << 16:
             self.problems.append(f"NUMA {zone.name!r}: expected its number as name")
         elif int(zone.name) in self._found:
-            self.problems.append(f"NUMA {zone.name} is there twice; the second does not count")
+            self.problems.append(f"NUMA {zone.name} appears twice; the second is ignored")
         else:
             self._found[int(zone.name)] = socket, zone
 
@@ -166,14 +166,14 @@ class _NumaLayoutReader:
             )
             if not known:
                 self.problems.append(
-                    f"NUMA {number}: its sibling {other.name} does not exist; it is left out"
+                    f"NUMA {number}: its sibling {other.name} does not exist; it is ignored"
                 )
 
     def _gpus(self, zone: TopologyZone) -> Iterable[int]:
         for child in zone.children:
             if child.type == "GPU" and child.name.isdecimal():
                 yield int(child.name)
-            elif child.type not in DEVICE_ZONES:
+            elif child.type not in DEVICE_ZONE_TYPES:
                 yield from self._gpus(child)
 
     def _reported(self, zones: list[TopologyZone]) -> Iterable[ReportedNumaUse]:
@@ -183,7 +183,7 @@ class _NumaLayoutReader:
                 if len(parts) != 3:
                     self.problems.append(
                         f"NUMA {zone.name}: consumer {held.consumer!r}: expected "
-                        "namespace/name/uid; it is left out"
+                        "namespace/name/uid; it is ignored"
                     )
                     continue
                 where = f"NUMA {zone.name}: consumer {held.consumer}"

@@ -1,11 +1,11 @@
-"""NUMA nodes of every machine: what each has, and what pods hold of it, exactly.
+"""The NUMA ledger: exact allocatable and used amounts of the NUMA nodes of every machine.
 
-A second ledger under the first. A pod that is bound to NUMA nodes is charged on its node as any
-other, and here on the NUMA nodes of its claim. Whole NUMA nodes are taken with everything that CPU
-and memory have there, and what that is more than the pod asked for is charged on the node too: so
-what other pods may use of the node is right without their looking at NUMA nodes at all.
+It complements the main ledger. A pod bound to NUMA nodes is charged to its node like any other, and
+here to the NUMA nodes of its claim. Whole NUMA nodes are taken with all their CPU and memory; the
+excess over the pod's requests is charged to the node too, so the node's free amounts are correct
+for other pods, which need not read NUMA nodes at all.
 
-The chosen NUMA nodes ride in the high half of a claim's device mask (bits 16 to 30).
+The chosen NUMA nodes are the high half of a claim's device mask (bits 16 to 30).
 """
 
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ from stretto.state.classes.annotations import (
 from stretto.state.classes.table import PodClass
 from stretto.state.numa.choice import (
     CONFLICTING,
-    NumaDeviceAsk,
+    NumaDeviceRequest,
     NumaMachine,
     bits,
     choose,
@@ -32,41 +32,41 @@ from stretto.state.numa.choice import (
     spread,
     whole_numa_nodes,
 )
-from stretto.state.numa.layout import MAX_ZONES, NO_LAYOUT, NumaLayout
+from stretto.state.numa.layout import MAX_NUMA_NODES, NO_LAYOUT, NumaLayout
 from stretto.state.rows.devices import MAX_DEVICES, DeviceRequest
 from stretto.state.rows.ledger import Ledger
 from stretto.state.rows.resources import CPU, MEMORY
 
-ZONE_WIDTH: Final = 6
-"""Resources that are counted by NUMA node: CPU, memory and the next four that machines report."""
-ZONE_SHIFT: Final = MAX_DEVICES
-"""First bit of the NUMA nodes in a claim's device mask."""
-DEVICE_BITS: Final = (1 << ZONE_SHIFT) - 1
-"""The devices in a claim's mask."""
-KEPT: Final = 10_000
-"""Classes whose asks are kept; all are forgotten when there are more."""
+NUMA_COLUMNS: Final = 6
+"""Number of resources counted by NUMA node: CPU, memory and the next four reported."""
+NUMA_SHIFT: Final = MAX_DEVICES
+"""First bit of the NUMA nodes in a claim's mask."""
+DEVICE_BITS: Final = (1 << NUMA_SHIFT) - 1
+"""Bits of the devices in a claim's mask."""
+CACHE_LIMIT: Final = 10_000
+"""Maximum number of cached classes; the cache is cleared when full."""
 UNKNOWN: Final = -1
-"""NUMA node of a device of which nobody says where it is."""
+"""NUMA node of a device with unknown location."""
 
 
 def numa_nodes_of(mask: int) -> int:
     """Bit mask of the NUMA nodes in a claim's mask."""
-    return mask >> ZONE_SHIFT
+    return mask >> NUMA_SHIFT
 
 
-def with_numa_nodes(devices: int, zones: int) -> int:
-    """A claim's mask of devices and NUMA nodes."""
-    return devices & DEVICE_BITS | zones << ZONE_SHIFT
+def with_numa_nodes(devices: int, numa_nodes: int) -> int:
+    """Combine devices and NUMA nodes into a claim's mask."""
+    return devices & DEVICE_BITS | numa_nodes << NUMA_SHIFT
 
 
 class NumaHolding(NamedTuple):
-    """What one pod holds."""
+    """What one pod holds of NUMA nodes."""
 
     #: Slot of its node.
     slot: int
-    #: (NUMA node, zone column, amount), each.
+    #: (NUMA node, NUMA column, amount) triples.
     parts: tuple[tuple[int, int, int], ...]
-    #: What the node as a whole was charged beyond the pod's own requests: (column, amount).
+    #: Charge on the whole node beyond the pod's own requests: (column, amount).
     extra: tuple[tuple[int, int], ...]
 
 
@@ -74,30 +74,30 @@ class NumaTopology:
     """NUMA nodes of all slots, over a ledger."""
 
     def __init__(self, ledger: Ledger) -> None:
-        """No machine has reported NUMA nodes yet."""
+        """Start without NUMA nodes."""
         #: uint8[slot]: number of NUMA nodes; 0 where none are reported.
         self.count: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
-        #: int8[slot, zone]: index of the socket.
-        self.socket: npt.NDArray[np.int8] = np.zeros((0, MAX_ZONES), np.int8)
-        #: int64[slot, zone, column]: what pods may have.
-        self.alloc: npt.NDArray[np.int64] = np.zeros((0, MAX_ZONES, ZONE_WIDTH), np.int64)
-        #: int64[slot, zone, column]: what pods hold.
-        self.taken: npt.NDArray[np.int64] = np.zeros((0, MAX_ZONES, ZONE_WIDTH), np.int64)
-        #: int64[slot, zone, 2]: CPU and memory that a whole NUMA node takes of its node.
-        self.share: npt.NDArray[np.int64] = np.zeros((0, MAX_ZONES, 2), np.int64)
+        #: int8[slot, NUMA node]: index of the socket.
+        self.socket: npt.NDArray[np.int8] = np.zeros((0, MAX_NUMA_NODES), np.int8)
+        #: int64[slot, NUMA node, column]: allocatable amounts.
+        self.alloc: npt.NDArray[np.int64] = np.zeros((0, MAX_NUMA_NODES, NUMA_COLUMNS), np.int64)
+        #: int64[slot, NUMA node, column]: used amounts.
+        self.taken: npt.NDArray[np.int64] = np.zeros((0, MAX_NUMA_NODES, NUMA_COLUMNS), np.int64)
+        #: int64[slot, NUMA node, 2]: CPU and memory that a whole NUMA node takes of its machine.
+        self.share: npt.NDArray[np.int64] = np.zeros((0, MAX_NUMA_NODES, 2), np.int64)
         #: int8[slot, device]: NUMA node of each device.
-        self.device_zone: npt.NDArray[np.int8] = np.zeros((0, MAX_DEVICES), np.int8)
-        #: Names of the zone columns.
+        self.device_numa_node: npt.NDArray[np.int8] = np.zeros((0, MAX_DEVICES), np.int8)
+        #: Names of the NUMA columns.
         self.names: list[str] = ["cpu", "memory"]
-        #: What each bound pod holds, by row.
-        self.holds: dict[int, NumaHolding] = {}
-        #: Numbers of the NUMA nodes, as their machine knows them, by slot.
+        #: Holdings of bound pods, by row.
+        self.holdings: dict[int, NumaHolding] = {}
+        #: Numbers of the NUMA nodes, as reported, by slot.
         self.numbers: dict[int, tuple[int, ...]] = {}
-        #: int64[slot]: rises with every change of how the slot's machine is built.
+        #: int64[slot]: incremented on every change of the slot's layout.
         self.changed: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._ledger = ledger
-        self._asks: dict[int, tuple[int, tuple[tuple[int, int], ...]]] = {}
-        self._known: npt.NDArray[np.bool_] = np.zeros((0, ZONE_WIDTH), np.bool_)
+        self._requests_by_class: dict[int, tuple[int, tuple[tuple[int, int], ...]]] = {}
+        self._known: npt.NDArray[np.bool_] = np.zeros((0, NUMA_COLUMNS), np.bool_)
         self._foreign: dict[int, list[tuple[int, int, int]]] = {}
 
     def __bool__(self) -> bool:
@@ -109,15 +109,15 @@ class NumaTopology:
     def install(
         self, slot: int, layout: NumaLayout, row_of: Callable[[str], int | None]
     ) -> list[str]:
-        """Put a machine's NUMA nodes on its slot; pods keep what they hold.
+        """Set a machine's NUMA nodes; pods keep their holdings.
 
         Args:
             slot: the slot.
-            layout: what was reported.
-            row_of: uid to the row of a pod, for what the report says pods hold.
+            layout: the reported layout.
+            row_of: uid to row of a pod, for reported usage.
 
         Returns:
-            What could not be taken over, a sentence each.
+            What could not be applied, a sentence each.
         """
         self._grow(self._ledger.slots.size)
         self.count[slot] = len(layout.numbers)
@@ -131,7 +131,7 @@ class NumaTopology:
                 if column is not None:
                     self.alloc[slot, z, column] = amount
                 else:
-                    problems.append(f"{name}: more than {ZONE_WIDTH} resources by NUMA node")
+                    problems.append(f"{name}: more than {NUMA_COLUMNS} resources by NUMA node")
         self._known[slot] = self.alloc[slot].any(axis=0)
         if layout.numbers:
             self.numbers[slot] = layout.numbers
@@ -144,17 +144,17 @@ class NumaTopology:
         return sorted(set(problems))
 
     def clear(self, slot: int) -> None:
-        """A node has gone: its NUMA nodes go with it."""
-        for row in [row for row, hold in self.holds.items() if hold.slot == slot]:
-            del self.holds[row]
+        """Remove the NUMA nodes of a removed node."""
+        for row in [row for row, holding in self.holdings.items() if holding.slot == slot]:
+            del self.holdings[row]
         if slot in self.numbers:
             self.install(slot, NO_LAYOUT, lambda _: None)
 
     def resize(self, slot: int) -> None:
-        """Work out anew what whole NUMA nodes take of a node whose amounts have changed.
+        """Recompute what whole NUMA nodes take of a node whose allocatable amounts changed.
 
-        The NUMA nodes of a machine may report more than its node gives to pods: then each takes
-        its part of what the node gives.
+        The NUMA nodes of a machine may report more than its node's allocatable: then each takes its
+        proportional part of it.
         """
         if slot >= len(self.count):
             return
@@ -168,18 +168,18 @@ class NumaTopology:
                 self.share[slot, :, r] = whole
 
     def column(self, name: str) -> int | None:
-        """Zone column of a resource, made on first sight; ``None`` when all are given away."""
+        """NUMA column of a resource, assigned at first use; ``None`` if all columns are in use."""
         if name in self.names:
             return self.names.index(name)
-        if len(self.names) == ZONE_WIDTH:
+        if len(self.names) == NUMA_COLUMNS:
             return None
         self.names.append(name)
         return len(self.names) - 1
 
     def _place_devices(self, slot: int, layout: NumaLayout) -> None:
-        """Say where devices are: by their numbers where these are reported, else in order."""
+        """Locate the devices: by number if reported, else in order."""
         devices = self._ledger.devices
-        self.device_zone[slot] = UNKNOWN
+        self.device_numa_node[slot] = UNKNOWN
         named = {gpu: z for z, gpus in enumerate(layout.gpus) for gpu in gpus}
         for kind in devices.inventory(slot):
             here = np.flatnonzero(devices.kind[slot] == devices.kind_number(kind)).tolist()
@@ -188,15 +188,15 @@ class NumaTopology:
             ]
             for i, device in enumerate(here):
                 fallback = counted[i] if i < len(counted) else UNKNOWN
-                self.device_zone[slot, device] = named.get(i, fallback)
+                self.device_numa_node[slot, device] = named.get(i, fallback)
 
     def _reapply_claims(
         self, slot: int, layout: NumaLayout, row_of: Callable[[str], int | None]
     ) -> None:
-        """Charge what pods hold: ours as we placed them, all others as the agent reports them."""
-        mine = {row for row, hold in self.holds.items() if hold.slot == slot}
+        """Charge the pods: ours as placed, all others as reported by the node agent."""
+        mine = {row for row, holding in self.holdings.items() if holding.slot == slot}
         for row in mine:
-            for z, k, amount in self.holds[row].parts:
+            for z, k, amount in self.holdings[row].parts:
                 self.taken[slot, z, k] += amount
         foreign = self._foreign[slot] = []
         for held in layout.reported:
@@ -205,137 +205,149 @@ class NumaTopology:
             for name, amount in held.amounts.items():
                 column = self.column(name)
                 if column is not None:
-                    foreign.append((held.zone, column, amount))
-                    self.taken[slot, held.zone, column] += amount
+                    foreign.append((held.numa_node, column, amount))
+                    self.taken[slot, held.numa_node, column] += amount
 
     def _grow(self, size: int) -> None:
         missing = size - len(self.count)
         if missing <= 0:
             return
         self.count = np.concatenate([self.count, np.zeros(missing, np.uint8)])
-        for name in ("socket", "alloc", "taken", "share", "device_zone", "_known", "changed"):
+        for name in ("socket", "alloc", "taken", "share", "device_numa_node", "_known", "changed"):
             column = getattr(self, name)
-            fill = np.full((missing, *column.shape[1:]), UNKNOWN if name == "device_zone" else 0)
+            fill = np.full(
+                (missing, *column.shape[1:]), UNKNOWN if name == "device_numa_node" else 0
+            )
             setattr(self, name, np.concatenate([column, fill.astype(column.dtype)]))
 
     # ------------------------------------------------------------ pods
 
     def choose(self, slot: int, pod: PodClass) -> int:
-        """Bit mask of the NUMA nodes that a pod gets on a slot; 0 where it does not fit."""
-        zones = pod.asks.zones
-        if zones is None or slot >= len(self.count) or not self.count[slot]:
+        """Bit mask of the NUMA nodes for a pod on a slot; 0 if it does not fit."""
+        request = pod.annotations.numa
+        if request is None or slot >= len(self.count) or not self.count[slot]:
             return 0
-        return choose(self.machine(slot, pod), zones.binding)
+        return choose(self.machine(slot, pod), request.binding)
 
     def covers(self, slot: int, mask: int, pod: PodClass) -> bool:
-        """Whether a claim's NUMA nodes still hold what its pod asks."""
-        zones = numa_nodes_of(mask)
-        hold = self.numa_holding_of(slot, zones, pod) if zones and slot < len(self.count) else None
-        if hold is None:
+        """Whether a claim's NUMA nodes still have the pod's requests free."""
+        numa_nodes = numa_nodes_of(mask)
+        holding = (
+            self.numa_holding_of(slot, numa_nodes, pod)
+            if numa_nodes and slot < len(self.count)
+            else None
+        )
+        if holding is None:
             return False
         alloc, taken, ledger = self.alloc[slot], self.taken[slot], self._ledger
-        if not all(alloc[z, k] - taken[z, k] >= amount for z, k, amount in hold.parts):
+        if not all(alloc[z, k] - taken[z, k] >= amount for z, k, amount in holding.parts):
             return False
-        asked = dict(pod.requests) if hold.extra else {}
+        requested = dict(pod.requests) if holding.extra else {}
         return all(
-            ledger.used[slot, c] + asked.get(c, 0) + more <= ledger.alloc[slot, c]
-            for c, more in hold.extra
+            ledger.used[slot, c] + requested.get(c, 0) + more <= ledger.alloc[slot, c]
+            for c, more in holding.extra
         )
 
     def take(self, row: int, slot: int, mask: int, pod: PodClass) -> int:
-        """Charge a pod on its NUMA nodes, chosen now where its claim names none.
+        """Charge a pod to its NUMA nodes, which are chosen now if its claim names none.
 
-        Returns the mask with the NUMA nodes; the caller charges the pod on its node.
+        Returns the mask with the NUMA nodes; the caller charges the pod to its node.
         """
-        zones = numa_nodes_of(mask) or self.choose(slot, pod)
-        hold = self.numa_holding_of(slot, zones, pod) if zones and slot < len(self.count) else None
-        self.restore_claims(row, hold if hold is not None else NumaHolding(slot, (), ()))
-        return with_numa_nodes(mask, zones if hold is not None else 0)
+        numa_nodes = numa_nodes_of(mask) or self.choose(slot, pod)
+        holding = (
+            self.numa_holding_of(slot, numa_nodes, pod)
+            if numa_nodes and slot < len(self.count)
+            else None
+        )
+        self.restore_claims(row, holding if holding is not None else NumaHolding(slot, (), ()))
+        return with_numa_nodes(mask, numa_nodes if holding is not None else 0)
 
-    def numa_holding_of(self, slot: int, zones: int, pod: PodClass) -> NumaHolding | None:
-        """What a class would hold of the NUMA nodes of a mask; ``None`` where they lack it."""
-        parts = self._parts(slot, zones, pod)
+    def numa_holding_of(self, slot: int, numa_nodes: int, pod: PodClass) -> NumaHolding | None:
+        """Holding of a class on the NUMA nodes of a mask; ``None`` if they have too little."""
+        parts = self._parts(slot, numa_nodes, pod)
         return (
-            NumaHolding(slot, parts, self._extra(slot, zones, pod)) if parts is not None else None
+            NumaHolding(slot, parts, self._extra(slot, numa_nodes, pod))
+            if parts is not None
+            else None
         )
 
-    def mask_of(self, slot: int, note: str, pod: str) -> int:
-        """The claim's mask of the NUMA nodes that a micro-topology note names.
+    def mask_of(self, slot: int, annotation: str, pod: str) -> int:
+        """The claim mask of the NUMA nodes in a micro-topology annotation.
 
         Raises:
-            InputError: it cannot be read, or names a NUMA node that does not exist.
+            InputError: it is unreadable, or names a NUMA node that does not exist.
         """
         numbers = self.numbers.get(slot, ())
         if not numbers:
             return 0
         mask = 0
-        for number in read_micro_topology(note, pod):
+        for number in read_micro_topology(annotation, pod):
             if number not in numbers:
                 where, there = f"{pod}, annotation {MICRO_TOPOLOGY}", ", ".join(map(str, numbers))
                 raise InputError(where, number, f"NUMA nodes that its node has: {there}")
             mask |= 1 << numbers.index(number)
         return with_numa_nodes(0, mask)
 
-    def unsettled(self, rows: Sequence[int]) -> list[int]:
-        """Those of some pods that ask for NUMA nodes and hold none."""
-        return [row for row in rows if row in self.holds and not self.holds[row].parts]
+    def without_numa_nodes(self, rows: Sequence[int]) -> list[int]:
+        """The pods that request NUMA nodes and hold none."""
+        return [row for row in rows if row in self.holdings and not self.holdings[row].parts]
 
     def give_back(self, row: int) -> None:
-        """Take a pod off its NUMA nodes; the caller takes it off its node."""
-        hold = self.holds.pop(row, None)
-        if hold is None:
+        """Release a pod's NUMA nodes; the caller releases its charge on the node."""
+        holding = self.holdings.pop(row, None)
+        if holding is None:
             return
-        for z, k, amount in hold.parts:
-            self.taken[hold.slot, z, k] -= amount
-        for column, amount in hold.extra:
-            self._ledger.used[hold.slot, column] -= amount
+        for z, k, amount in holding.parts:
+            self.taken[holding.slot, z, k] -= amount
+        for column, amount in holding.extra:
+            self._ledger.used[holding.slot, column] -= amount
 
-    def note(self, row: int) -> str:
-        """What is written on a pod of what it holds; empty where that is nothing."""
-        hold = self.holds.get(row)
-        if hold is None or not hold.parts:
+    def annotation_of(self, row: int) -> str:
+        """The micro-topology annotation of a pod's holding; empty if there is none."""
+        holding = self.holdings.get(row)
+        if holding is None or not holding.parts:
             return ""
-        return micro_topology(self.numbers.get(hold.slot, ()), hold.parts, tuple(self.names))
+        return micro_topology(self.numbers.get(holding.slot, ()), holding.parts, tuple(self.names))
 
     def foreign(self) -> npt.NDArray[np.int64]:
-        """int64[slot, zone, column]: what agents say that pods hold which we did not place."""
+        """int64[slot, NUMA node, column]: reported usage of pods that we did not place."""
         found = np.zeros_like(self.taken)
         for slot, parts in self._foreign.items():
             for z, k, amount in parts:
                 found[slot, z, k] += amount
         return found
 
-    def restore_claims(self, row: int, hold: NumaHolding) -> None:
-        """Let a pod hold this."""
-        self.holds[row] = hold
-        for z, k, amount in hold.parts:
-            self.taken[hold.slot, z, k] += amount
-        for column, amount in hold.extra:
-            self._ledger.used[hold.slot, column] += amount
+    def restore_claims(self, row: int, holding: NumaHolding) -> None:
+        """Set a pod's holding."""
+        self.holdings[row] = holding
+        for z, k, amount in holding.parts:
+            self.taken[holding.slot, z, k] += amount
+        for column, amount in holding.extra:
+            self._ledger.used[holding.slot, column] += amount
 
     # ------------------------------------------------------------ one machine and one pod
 
-    def _asked(self, pod: PodClass) -> tuple[tuple[int, int], ...]:
-        """(zone column, amount) of what a class asks of NUMA nodes; kept by class."""
-        kept = self._asks.get(pod.serial)
-        if kept is None or kept[0] != len(self.names):
-            if len(self._asks) > KEPT:
-                self._asks.clear()
-            asked = tuple((k, n) for k, n in enumerate(self.amounts(pod)) if n)
-            self._asks[pod.serial] = kept = len(self.names), asked
-        return kept[1]
+    def _requested(self, pod: PodClass) -> tuple[tuple[int, int], ...]:
+        """(NUMA column, amount) requested by a class on NUMA nodes; cached by class."""
+        cached = self._requests_by_class.get(pod.serial)
+        if cached is None or cached[0] != len(self.names):
+            if len(self._requests_by_class) > CACHE_LIMIT:
+                self._requests_by_class.clear()
+            requested = tuple((k, n) for k, n in enumerate(self.amounts(pod)) if n)
+            self._requests_by_class[pod.serial] = cached = len(self.names), requested
+        return cached[1]
 
     def amounts(self, pod: PodClass) -> list[int]:
-        """What a class asks by zone column; devices that are managed one by one are left out."""
-        asked = {self._ledger.resources.names[column]: n for column, n in pod.requests}
-        return [asked.get(name, 0) for name in self.names]
+        """Requests of a class by NUMA column, without individually managed devices."""
+        requested = {self._ledger.resources.names[column]: n for column, n in pod.requests}
+        return [requested.get(name, 0) for name in self.names]
 
     def machine(self, slot: int, pod: PodClass) -> NumaMachine:
-        """A slot's machine as ``topology_choice`` reads it."""
+        """A slot's machine as input of ``choice``."""
         count, aligned = int(self.count[slot]), aligned_of(pod)
         free = self.alloc[slot, :count] - self.taken[slot, :count]
         ledger = self._ledger
-        room = [int(ledger.alloc[slot, c] - ledger.used[slot, c]) for c in (CPU, MEMORY)]
+        node_free = [int(ledger.alloc[slot, c] - ledger.used[slot, c]) for c in (CPU, MEMORY)]
         width = len(self.names)
         return NumaMachine(
             sockets=self.socket[slot, :count].tolist(),
@@ -343,49 +355,58 @@ class NumaTopology:
             free=free[:, :width].tolist(),
             amounts=self.amounts(pod),
             aligned=[name in aligned for name in self.names],
-            devices=[self._device_ask(slot, ask, ask.kind in aligned) for ask in pod.devices],
+            devices=[
+                self._device_request(slot, request, request.kind in aligned)
+                for request in pod.devices
+            ],
             share=self.share[slot, :count].tolist(),
-            room=room,
+            node_free=node_free,
         )
 
-    def _device_ask(self, slot: int, ask: DeviceRequest, aligned: bool) -> NumaDeviceAsk:
+    def _device_request(
+        self, slot: int, request: DeviceRequest, aligned: bool
+    ) -> NumaDeviceRequest:
         devices, count = self._ledger.devices, int(self.count[slot])
-        kind, models = devices.kind_number(ask.kind), devices.model_mask(ask.models)
+        kind, models = devices.kind_number(request.kind), devices.model_mask(request.models)
         fitting, installed = [0] * count, [0] * count
         for device in range(MAX_DEVICES):
-            z = int(self.device_zone[slot, device])
+            z = int(self.device_numa_node[slot, device])
             if devices.kind[slot, device] != kind or not 0 <= z < count:
                 continue
             installed[z] += 1
             allowed = models >> int(devices.model[slot, device]) & 1
-            fitting[z] += bool(allowed and devices.free[slot, device] >= ask.milli)
+            fitting[z] += bool(allowed and devices.free[slot, device] >= request.milli)
         known = any(installed)
-        return NumaDeviceAsk(ask.count, tuple(fitting) if known else (), tuple(installed), aligned)
+        return NumaDeviceRequest(
+            request.count, tuple(fitting) if known else (), tuple(installed), aligned
+        )
 
-    def _extra(self, slot: int, zones: int, pod: PodClass) -> tuple[tuple[int, int], ...]:
-        """What whole NUMA nodes take of the node beyond the pod's own requests."""
-        if pod.asks.zones is None or pod.asks.zones.binding is not NumaBinding.WHOLE:
+    def _extra(self, slot: int, numa_nodes: int, pod: PodClass) -> tuple[tuple[int, int], ...]:
+        """Amounts that whole NUMA nodes take of the node beyond the pod's own requests."""
+        if pod.annotations.numa is None or pod.annotations.numa.binding is not NumaBinding.WHOLE:
             return ()
-        asked = dict(pod.requests)
+        requested = dict(pod.requests)
         found = []
         for r, column in enumerate((CPU, MEMORY)):
-            whole = sum(int(self.share[slot, z, r]) for z in bits(zones))
-            found.append((column, max(0, whole - asked.get(column, 0))))
+            whole = sum(int(self.share[slot, z, r]) for z in bits(numa_nodes))
+            found.append((column, max(0, whole - requested.get(column, 0))))
         return tuple(found)
 
     def _parts(
-        self, slot: int, zones: int, pod: PodClass
+        self, slot: int, numa_nodes: int, pod: PodClass
     ) -> tuple[tuple[int, int, int], ...] | None:
-        """What a pod takes of each NUMA node; ``None`` where they do not hold it."""
-        inside = bits(zones)
+        """Amounts that a pod takes of each NUMA node; ``None`` if they have too little."""
+        inside = bits(numa_nodes)
         if not inside or inside[-1] >= self.count[slot]:
             return None
-        if pod.asks.zones is not None and pod.asks.zones.binding is NumaBinding.ONE:
+        if pod.annotations.numa is not None and pod.annotations.numa.binding is NumaBinding.ONE:
             known = self._known[slot]
-            parts = tuple((inside[0], k, amount) for k, amount in self._asked(pod) if known[k])
+            parts = tuple((inside[0], k, amount) for k, amount in self._requested(pod) if known[k])
             return parts if len(inside) == 1 else None
         machine = self.machine(slot, pod)
-        whole = pod.asks.zones is not None and pod.asks.zones.binding is NumaBinding.WHOLE
+        whole = (
+            pod.annotations.numa is not None and pod.annotations.numa.binding is NumaBinding.WHOLE
+        )
         if whole and len(inside) != whole_numa_nodes(machine):
             return None
         found: list[tuple[int, int, int]] = []
@@ -401,5 +422,5 @@ class NumaTopology:
 
 
 def aligned_of(pod: PodClass) -> tuple[str, ...]:
-    """Resources that count when the number of whole NUMA nodes is worked out."""
-    return pod.asks.zones.aligned if pod.asks.zones is not None else ()
+    """Resources that count when the number of whole NUMA nodes is computed."""
+    return pod.annotations.numa.aligned if pod.annotations.numa is not None else ()

@@ -1,1 +1,1 @@
-"""Questions about the state: what fits after evictions, domain caps, totals, invariants."""
+"""Queries on the state: capacity after evictions, domain caps, totals, invariants."""

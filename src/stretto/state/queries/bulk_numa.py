@@ -1,11 +1,11 @@
-"""What claims take of NUMA nodes, many at once.
+"""Bulk charging of NUMA nodes.
 
-What a class takes of given NUMA nodes follows from the class and from how the machine is built, as
-long as it asks for one NUMA node, or for whole ones of CPU and memory alone: what others hold there
-decides whether it fits, not what it takes. There are few such portions (sizes times kinds of
-machines times NUMA nodes), so each is worked out once, by ``Topology`` itself, and claims are
-checked and charged in columns. What depends on others (a socket, devices near whole NUMA nodes)
-is left to ``Topology.covers`` and ``take``, claim by claim.
+What a class takes of given NUMA nodes depends only on the class and the machine's layout, if it
+requests one NUMA node, or whole ones for CPU and memory alone: the usage of others decides whether
+it fits, not what it takes. There are few such portions (sizes × layouts × NUMA nodes), so each is
+computed once, by ``NumaTopology`` itself, and claims are checked and charged in columns. Portions
+that depend on usage (a socket, devices near whole NUMA nodes) are left to ``NumaTopology.covers``
+and ``take``, claim by claim.
 """
 
 from collections.abc import Sequence
@@ -19,26 +19,26 @@ from stretto.state.classes.annotations import NumaBinding
 from stretto.state.classes.table import PodClass
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.numa.choice import CONFLICTING
-from stretto.state.numa.layout import MAX_ZONES
-from stretto.state.numa.ledger import ZONE_SHIFT, ZONE_WIDTH, NumaHolding
+from stretto.state.numa.layout import MAX_NUMA_NODES
+from stretto.state.numa.ledger import NUMA_COLUMNS, NUMA_SHIFT, NumaHolding
 from stretto.state.rows.resources import CPU, MEMORY
 
-KEPT: Final = 20_000
-"""Portions that are kept; all are forgotten when there are more."""
+CACHE_LIMIT: Final = 20_000
+"""Maximum number of cached portions; the cache is cleared when full."""
 NONE: Final = -1
-"""Number of a portion that does not exist: such NUMA nodes do not hold the class."""
+"""Number for "no portion": these NUMA nodes are too small for the class."""
 OWN: Final = -2
-"""Number of a portion that depends on what others hold."""
-_CELLS: Final = MAX_ZONES * ZONE_WIDTH
+"""Number for "depends on the usage of others"."""
+_CELLS: Final = MAX_NUMA_NODES * NUMA_COLUMNS
 _Key = tuple[int, int, int]
-"""Serial of the class, kind of the machine, NUMA nodes."""
+"""Serial of the class, layout number of the machine, NUMA nodes."""
 
 
 class NumaBulkClaims:
-    """What classes take of NUMA nodes, by number, and the claims that take them."""
+    """Portions of NUMA nodes by number, and the claims that take them."""
 
     def __init__(self, cluster: Cluster) -> None:
-        """Nothing is known yet."""
+        """Start without portions."""
         self._cluster = cluster
         self._kinds: dict[bytes, int] = {}
         self._kind_of: npt.NDArray[np.int64] = np.zeros(0, np.int64)
@@ -47,7 +47,7 @@ class NumaBulkClaims:
 
     def _forget(self) -> None:
         self._numbers: dict[_Key, int] = {}
-        self._holds: list[NumaHolding] = []
+        self._holdings: list[NumaHolding] = []
         self._where: npt.NDArray[np.int64] = np.zeros((0, 2), np.int64)
         self._amount: npt.NDArray[np.int64] = np.zeros((0, 2), np.int64)
         self._extra: npt.NDArray[np.int64] = np.zeros((0, 2), np.int64)
@@ -58,16 +58,16 @@ class NumaBulkClaims:
         slots: npt.NDArray[np.int32],
         masks: npt.NDArray[np.int32],
     ) -> npt.NDArray[np.int64]:
-        """int64[k]: numbers of what claims take; ``NONE`` and ``OWN`` are not among these.
+        """int64[k]: portion numbers of claims, or ``NONE`` or ``OWN``.
 
-        They hold until the next call.
+        They are valid until the next call.
         """
-        if len(self._holds) > KEPT:
+        if len(self._holdings) > CACHE_LIMIT:
             self._forget()
         known, found = self._numbers, []
         serials = self._cluster.classes.serials[class_ids].tolist()
         keys = zip(
-            serials, self._kinds_of(slots).tolist(), (masks >> ZONE_SHIFT).tolist(), strict=True
+            serials, self._kinds_of(slots).tolist(), (masks >> NUMA_SHIFT).tolist(), strict=True
         )
         for i, key in enumerate(keys):
             number = known.get(key)
@@ -83,10 +83,10 @@ class NumaBulkClaims:
         slots: npt.NDArray[np.int32],
         numbers: npt.NDArray[np.int64],
     ) -> bool:
-        """Charge claims that have numbers on their NUMA nodes; all of them, or none.
+        """Charge claims with portion numbers to their NUMA nodes; all of them, or none.
 
-        What whole NUMA nodes take of their nodes beyond the pods' own requests is charged on the
-        nodes too; whether these have it is for the caller to see.
+        The excess of whole NUMA nodes over the pods' own requests is charged to the nodes too; the
+        caller checks that the nodes have it free.
         """
         if not len(rows):
             return True
@@ -96,30 +96,34 @@ class NumaBulkClaims:
         if (over & (self._amount[numbers] > 0)).any():
             self._sign(slots, numbers, -1)
             return False
-        holds = self._holds
+        holdings = self._holdings
         for row, slot, number in zip(rows.tolist(), slots.tolist(), numbers.tolist(), strict=True):
-            _, parts, extra = holds[number]
-            topology.holds[row] = NumaHolding(slot, parts, extra)
+            _, parts, extra = holdings[number]
+            topology.holdings[row] = NumaHolding(slot, parts, extra)
         return True
 
     def give_back(self, rows: Sequence[int]) -> None:
-        """Take pods off their NUMA nodes, whatever they hold there; many at once."""
+        """Release the NUMA nodes of pods, whatever they hold; many at once."""
         if not rows:
             return
         topology, ledger = self._cluster.topology, self._cluster.ledger
-        holds = [hold for row in rows if (hold := topology.holds.pop(row, None)) is not None]
-        parts = chain.from_iterable(chain.from_iterable(hold.parts for hold in holds))
-        zones, columns, amounts = np.fromiter(parts, np.int64).reshape(-1, 3).T
-        slots = np.repeat([hold.slot for hold in holds], [len(hold.parts) for hold in holds])
-        np.subtract.at(topology.taken, (slots, zones, columns), amounts)
-        for hold in holds:
-            for column, amount in hold.extra:
-                ledger.used[hold.slot, column] -= amount
+        holdings = [
+            holding for row in rows if (holding := topology.holdings.pop(row, None)) is not None
+        ]
+        parts = chain.from_iterable(chain.from_iterable(holding.parts for holding in holdings))
+        numa_nodes, columns, amounts = np.fromiter(parts, np.int64).reshape(-1, 3).T
+        slots = np.repeat(
+            [holding.slot for holding in holdings], [len(holding.parts) for holding in holdings]
+        )
+        np.subtract.at(topology.taken, (slots, numa_nodes, columns), amounts)
+        for holding in holdings:
+            for column, amount in holding.extra:
+                ledger.used[holding.slot, column] -= amount
 
     # ------------------------------------------------------------ numbers
 
     def _kinds_of(self, slots: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-        """int64[k]: how the machines of slots are built; equal numbers are built alike."""
+        """int64[k]: layout numbers of slots; equal numbers mean equal layouts."""
         changed = self._cluster.topology.changed
         if len(self._kind_of) < len(changed):
             more = np.full(len(changed) - len(self._kind_of), NONE, np.int64)
@@ -133,7 +137,7 @@ class NumaBulkClaims:
 
     def _kind(self, slot: int) -> int:
         topology = self._cluster.topology
-        if len(self._kinds) > KEPT:  # numbers are never given twice while portions are kept
+        if len(self._kinds) > CACHE_LIMIT:  # numbers are not reused while portions are cached
             self._kinds.clear()
             self._as_of[:] = NONE
             self._forget()
@@ -146,26 +150,26 @@ class NumaBulkClaims:
         )
         return self._kinds.setdefault(form, len(self._kinds))
 
-    def _compute_claims(self, slot: int, zones: int, pod: PodClass) -> int:
-        """The number of what a class takes of the NUMA nodes of a mask on a machine."""
+    def _compute_claims(self, slot: int, numa_nodes: int, pod: PodClass) -> int:
+        """The portion number of a class on the NUMA nodes of a mask on a machine."""
         topology = self._cluster.topology
-        if pod.asks.zones is None or not zones or slot >= len(topology.count):
+        if pod.annotations.numa is None or not numa_nodes or slot >= len(topology.count):
             return NONE
-        binding = pod.asks.zones.binding
+        binding = pod.annotations.numa.binding
         whole = binding is NumaBinding.WHOLE
-        near = whole and any(topology.amounts(pod)[len(CONFLICTING) :])
-        if pod.devices or near or binding is NumaBinding.SOCKET:
+        needs_local = whole and any(topology.amounts(pod)[len(CONFLICTING) :])
+        if pod.devices or needs_local or binding is NumaBinding.SOCKET:
             return OWN
-        hold = topology.numa_holding_of(slot, zones, pod)
-        if hold is None:
+        holding = topology.numa_holding_of(slot, numa_nodes, pod)
+        if holding is None:
             return NONE
-        self._holds.append(hold)
-        self._record_claims(hold)
-        return len(self._holds) - 1
+        self._holdings.append(holding)
+        self._record_claims(holding)
+        return len(self._holdings) - 1
 
-    def _record_claims(self, hold: NumaHolding) -> None:
-        """Give a portion its line in the columns."""
-        number, width = len(self._holds) - 1, max(self._where.shape[1], len(hold.parts))
+    def _record_claims(self, holding: NumaHolding) -> None:
+        """Add a portion to the columns."""
+        number, width = len(self._holdings) - 1, max(self._where.shape[1], len(holding.parts))
         if number >= len(self._where) or width > self._where.shape[1]:
             rows = max(64, 2 * number) if number >= len(self._where) else len(self._where)
             for name, wide in (("_where", width), ("_amount", width), ("_extra", 2)):
@@ -173,24 +177,24 @@ class NumaBulkClaims:
                 after = np.zeros((rows, wide), np.int64)
                 after[: before.shape[0], : before.shape[1]] = before
                 setattr(self, name, after)
-        for at, (zone, column, amount) in enumerate(hold.parts):
-            self._where[number, at] = zone * ZONE_WIDTH + column
+        for at, (numa_node, column, amount) in enumerate(holding.parts):
+            self._where[number, at] = numa_node * NUMA_COLUMNS + column
             self._amount[number, at] = amount
-        beyond = dict(hold.extra)
-        self._extra[number] = [beyond.get(CPU, 0), beyond.get(MEMORY, 0)]
+        extra = dict(holding.extra)
+        self._extra[number] = [extra.get(CPU, 0), extra.get(MEMORY, 0)]
 
     # ------------------------------------------------------------ columns
 
     def _cells(
         self, slots: npt.NDArray[np.int32], numbers: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.int64]:
-        """int64[k, part]: where in the flat columns of NUMA nodes a claim's parts are."""
+        """int64[k, part]: indices of a claim's parts in the flattened NUMA columns."""
         return slots.astype(np.int64)[:, None] * _CELLS + self._where[numbers]
 
     def _sign(
         self, slots: npt.NDArray[np.int32], numbers: npt.NDArray[np.int64], sign: int
     ) -> None:
-        """Add (or take away) what claims take."""
+        """Add (or subtract) what claims take."""
         topology, ledger = self._cluster.topology, self._cluster.ledger
         parts = sign * self._amount[numbers]
         np.add.at(topology.taken.reshape(-1), self._cells(slots, numbers), parts)

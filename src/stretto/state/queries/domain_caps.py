@@ -1,11 +1,11 @@
-"""Caps: the largest part of an application that one value of a node label may hold.
+"""Domain caps: the largest part of an application on one value of a node label.
 
-A unit (a PodGroup, or the pods of one owner) is the application. Its caps stand in the annotation
-``stretto.dev/domain-caps`` of its pods or of its PodGroup; of its size counts what it is meant to
-be: the size that its PodGroup states, else the pods that it has, at least ``min_member``. A cap of
-25 % of eight pods is two, of six one: a part is rounded down, and one pod is always allowed.
+A unit (a PodGroup, or the pods of one owner) is the application. Its caps are in the annotation
+``stretto.dev/domain-caps`` of its pods or of its PodGroup. Its size is the size that its PodGroup
+states, otherwise the number of its pods, at least ``min_member``. A cap of 25 % of eight pods is
+two, of six pods one: percentages are rounded down, and one pod is always allowed.
 
-A shard looks at caps when it places, and the binder when it grants: no interleaving breaks them.
+A shard checks caps when it places, and the binder when it grants: no interleaving violates them.
 """
 
 from collections.abc import Iterable
@@ -23,19 +23,19 @@ from stretto.state.work.claims import Plan
 from stretto.state.work.units import NO_GROUP, Unit
 
 GROUP_SIZE: Final = "stretto.dev/group-size"
-"""Annotation on a PodGroup: how many pods it will have."""
+"""Annotation on a PodGroup: its intended number of pods."""
 _PREFIX: Final = "PodGroupUnit/"
 
 
 def group_of(cluster: Cluster, unit: Unit | None) -> PodGroup | None:
-    """The PodGroup of a unit; ``None`` where it has none."""
+    """The PodGroup of a unit; ``None`` if it has none."""
     if unit is None or not unit.key.startswith(_PREFIX):
         return None
     return cluster.groups.get(unit.key.removeprefix(_PREFIX))
 
 
 def caps_of(cluster: Cluster, unit: Unit | None, class_id: int) -> tuple[DomainCap, ...]:
-    """The caps of a unit: those of its PodGroup, else those of the pod's class."""
+    """The caps of a unit: those of its PodGroup, otherwise those of the pod's class."""
     group = group_of(cluster, unit)
     text = group.metadata.annotations.get(DOMAIN_CAPS, "") if group is not None else ""
     if text and group is not None:
@@ -44,46 +44,46 @@ def caps_of(cluster: Cluster, unit: Unit | None, class_id: int) -> tuple[DomainC
             return read_caps(text, f"{key}, annotation {DOMAIN_CAPS}")
         except InputError as error:
             cluster.abnormal[key] = str(error)
-    return cluster.classes[class_id].asks.caps
+    return cluster.classes[class_id].annotations.caps
 
 
 def members(cluster: Cluster, unit: Unit, row: int) -> set[int]:
-    """Rows of the pods of an application that may be on nodes: its unit's, and its owner's."""
-    return {*unit.bound, *cluster.keeps.members(row)}
+    """Rows of an application's pods that may be on nodes: its unit's and its owner's."""
+    return {*unit.bound, *cluster.reservations.members(row)}
 
 
 def slots_of(cluster: Cluster, rows: Iterable[int]) -> npt.NDArray[np.int64]:
-    """int64[k]: slots of those of some pods that are on nodes."""
+    """int64[k]: slots of the pods that are on nodes."""
     slots = cluster.pods.slot[np.array(sorted(rows), np.int64)]
     return np.asarray(slots[slots != NO_SLOT], np.int64)
 
 
 def unit_size(cluster: Cluster, unit: Unit, row: int) -> int:
-    """How many pods an application is meant to have; ``row`` is one of them."""
+    """Intended number of pods of an application; ``row`` is one of them."""
     group = group_of(cluster, unit)
     stated = group.metadata.annotations.get(GROUP_SIZE, "") if group is not None else ""
     if stated.isdecimal():
         return max(1, int(stated))
     least = unit.min_member if unit.min_member < NO_GROUP else 1
-    return max(unit.size, least, len(cluster.keeps.members(row)), 1)
+    return max(unit.size, least, len(cluster.reservations.members(row)), 1)
 
 
 def count_by_domain(
     column: npt.NDArray[np.int32], slots: npt.NDArray[np.int64], width: int
 ) -> npt.NDArray[np.int64]:
-    """int64[value]: how many of some pods each value of a label column holds."""
+    """int64[value]: number of the pods on each value of a label column."""
     return np.bincount(column[slots], minlength=width).astype(np.int64)
 
 
 def exceeds_cap(
     cluster: Cluster, unit: Unit, granted: Iterable[int], claim: tuple[int, int]
 ) -> bool:
-    """Whether a claim would break a cap of its unit.
+    """Whether a claim would violate a cap of its unit.
 
     Args:
-        cluster: the cluster as it is now.
+        cluster: the current cluster.
         unit: the unit.
-        granted: rows of the unit that were granted in the same plan and are charged already.
+        granted: rows of the unit granted in the same plan, already charged.
         claim: row and slot.
     """
     row, slot = claim
@@ -102,7 +102,7 @@ def exceeds_cap(
 
 
 def respects_caps(cluster: Cluster, plan: Plan) -> bool:
-    """Whether the claims of a plan, all granted, would keep every cap of their units."""
+    """Whether the claims of a plan, all granted, respect every cap of their units."""
     pods, labels = cluster.pods, cluster.nodes.labels
     for claims in plan.units:
         unit, rows = claims.unit, plan.rows[claims.start : claims.stop]

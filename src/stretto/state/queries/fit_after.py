@@ -1,7 +1,7 @@
-"""Whether pods would fit a node once others have left it: exact, from the ledger and the rows.
+"""Exact check whether pods fit a node after evictions, from the ledger and the rows.
 
-The judge of preemptions asks it before anybody is asked to leave, the binder again when they have
-gone, and the search for victims is held equal to it by tests.
+Preemption checks it before evicting, and the binder again after the evictions; tests compare the
+search for victims with it.
 """
 
 from collections.abc import Collection, Sequence
@@ -24,13 +24,13 @@ def fits_after_eviction(
     wanted: Sequence[tuple[int, int]],
     going: Collection[int] = _NOTHING,
 ) -> bool:
-    """Whether pods fit a slot once others have gone from it.
+    """Whether pods fit a slot after the removal of other pods.
 
     Args:
         cluster: the cluster.
-        slot: the slot; whether its node lives and admits the pods is the caller's business.
-        wanted: (class id, device mask) of the pods, not charged there or among ``going``.
-        going: rows that are charged there and leave.
+        slot: the slot; the caller checks that its node is live and eligible.
+        wanted: (class id, device mask) of the pods, neither charged there nor in ``going``.
+        going: rows charged there that are removed.
     """
     ledger, classes = cluster.ledger, cluster.classes
     ledger.widen()
@@ -39,9 +39,9 @@ def fits_after_eviction(
     asked = used > 0
     used += ledger.used[slot]
     used -= amounts_of(cluster, [int(cluster.pods.class_id[row]) for row in going])
-    for row in going:  # whole NUMA nodes take more of the node than was asked for
-        hold = cluster.topology.holds.get(row)
-        for column, amount in hold.extra if hold is not None and hold.slot == slot else ():
+    for row in going:  # whole NUMA nodes take more of the node than requested
+        holding = cluster.topology.holdings.get(row)
+        for column, amount in holding.extra if holding is not None and holding.slot == slot else ():
             used[column] -= amount
     asked[PODS] = True
     if (used > ledger.alloc[slot])[asked].any():
@@ -51,14 +51,14 @@ def fits_after_eviction(
     masks = [mask for _, mask in wanted]
     if any(pod.devices for pod in pods) and not _devices_fit(cluster, slot, pods, masks, going):
         return False
-    if all(pod.asks.zones is None for pod in pods):
+    if all(pod.annotations.numa is None for pod in pods):
         return True
     with without_rows(cluster, slot, going):
         return numa_nodes_fit(cluster, slot, list(zip(pods, masks, strict=True)))
 
 
 def amounts_of(cluster: Cluster, class_ids: Sequence[int]) -> npt.NDArray[np.int64]:
-    """int64[resource]: what pods of these classes take together, their places included."""
+    """int64[resource]: total requests of pods of these classes, including pod slots."""
     total = np.zeros(cluster.ledger.used.shape[1], np.int64)
     if class_ids:
         asks = cluster.classes.asks(np.array(class_ids, np.int32)).sum(axis=0)
@@ -70,7 +70,7 @@ def amounts_of(cluster: Cluster, class_ids: Sequence[int]) -> npt.NDArray[np.int
 def devices_after_eviction(
     cluster: Cluster, slot: int, going: Collection[int]
 ) -> npt.NDArray[np.int32]:
-    """int32[device]: free milli of a slot's devices once these rows have gone."""
+    """int32[device]: free milli of a slot's devices after the removal of these rows."""
     table, pods = cluster.ledger.devices, cluster.pods
     free: npt.NDArray[np.int32] = table.free[slot].copy()
     for row in going:
@@ -83,8 +83,8 @@ def devices_after_eviction(
 def charge_after_eviction(
     cluster: Cluster, row: int, slot: int, mask: int, going: Collection[int]
 ) -> None:
-    """Charge a claim on a slot on which the room for it is still held by pods that leave."""
-    if cluster.classes[int(cluster.pods.class_id[row])].asks.zones is None:
+    """Charge a claim to a slot whose capacity for it is still held by pods being evicted."""
+    if cluster.classes[int(cluster.pods.class_id[row])].annotations.numa is None:
         cluster.charge(row, slot, mask)
         return
     with without_rows(cluster, slot, going):
@@ -92,10 +92,10 @@ def charge_after_eviction(
 
 
 def settle_numa_nodes(cluster: Cluster, row: int) -> None:
-    """Those for whom a pod waited have gone: it takes its NUMA nodes as they are now."""
+    """Assign NUMA nodes to a pod whose victims have all ended."""
     pods = cluster.pods
     pod = cluster.classes[int(pods.class_id[row])]
-    if pod.asks.zones is not None:
+    if pod.annotations.numa is not None:
         cluster.topology.give_back(row)
         slot, mask = int(pods.slot[row]), int(pods.devices[row])
         pods.devices[row] = cluster.topology.take(row, slot, mask, pod)
@@ -111,7 +111,7 @@ def _ports_fit(
     for row in pods.on_slot(slot).tolist():
         if row not in going:
             taken |= table.own_mask(cluster.classes[int(pods.class_id[row])].ports)
-    for place in cluster.keeps.places.values():
+    for place in cluster.reservations.places.values():
         if place.slot == slot:
             taken |= table.own_mask(place.pod.ports)
     for pod in wanted:

@@ -1,8 +1,8 @@
-"""The laws as checks on live state: what must hold whatever has happened.
+"""Invariants as checks on live state.
 
-Each check returns what it found wrong, in words; an empty list is good news. They recompute from
-the rows what the engine keeps up to date step by step, so a bug in the upkeep shows. They are run
-after every step of the fault simulator, and by whoever wants to know in production.
+Each check returns the breaches it found, in words; an empty list means none. The checks recompute
+from the rows what the engine maintains incrementally, so they reveal bugs in the incremental code.
+They run after every step of the fault simulator, and on demand in production.
 """
 
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stretto.state.cluster.cluster import Cluster
-from stretto.state.cluster.reservations import charged
+from stretto.state.cluster.reservations import add_reserved
 from stretto.state.rows.devices import MAX_DEVICES
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.rows.pods import NO_SLOT
@@ -21,16 +21,16 @@ PLACED = (PodState.NOMINATED, PodState.ASSUMED, PodState.BOUND)
 
 
 class InvariantBreach(NamedTuple):
-    """One law, broken."""
+    """One broken invariant."""
 
-    #: Number of the law in the design.
+    #: Number of the invariant in the design.
     law: int
-    #: What is wrong, with names and amounts.
+    #: The breach, with names and amounts.
     what: str
 
 
 def check_all(cluster: Cluster) -> list[InvariantBreach]:
-    """Every check of one cluster's own books."""
+    """All checks of one cluster's own data."""
     return [
         *ledger_equals_rows(cluster),
         *devices_equal_rows(cluster),
@@ -41,17 +41,17 @@ def check_all(cluster: Cluster) -> list[InvariantBreach]:
 
 
 def ledger_equals_rows(cluster: Cluster) -> list[InvariantBreach]:
-    """Used amounts are the sum over the pods on each slot, neither more nor less."""
+    """Used amounts equal the sum over the pods on each slot."""
     ledger, pods = cluster.ledger, cluster.pods
     rows = _placed_rows(cluster)
     width = len(ledger.resources)
     expected = np.zeros_like(ledger.used)
     asks = cluster.classes.asks(pods.class_id[rows])[:, : expected.shape[1]]
     np.add.at(expected[:, : asks.shape[1]], pods.slot[rows], asks)
-    charged(cluster.keeps, expected)
-    for hold in cluster.topology.holds.values():
-        for column, amount in hold.extra:
-            expected[hold.slot, column] += amount
+    add_reserved(cluster.reservations, expected)
+    for holding in cluster.topology.holdings.values():
+        for column, amount in holding.extra:
+            expected[holding.slot, column] += amount
     wrong = np.argwhere(expected[:, :width] != ledger.used[:, :width])
     return [
         InvariantBreach(
@@ -64,7 +64,7 @@ def ledger_equals_rows(cluster: Cluster) -> list[InvariantBreach]:
 
 
 def devices_equal_rows(cluster: Cluster) -> list[InvariantBreach]:
-    """Free milli of every device is what its pods leave."""
+    """Free milli of every device equals its total minus its pods' shares."""
     table, pods = cluster.ledger.devices, cluster.pods
     taken = np.zeros_like(table.free)
     for row in _placed_rows(cluster).tolist():
@@ -74,7 +74,7 @@ def devices_equal_rows(cluster: Cluster) -> list[InvariantBreach]:
             for d in range(MAX_DEVICES):
                 if mask >> d & 1 and table.kind[slot, d] == kind:
                     taken[slot, d] += request.milli
-    for place in cluster.keeps.places.values():
+    for place in cluster.reservations.places.values():
         for request in place.pod.devices:
             for d in range(MAX_DEVICES):
                 taken[place.slot, d] += request.milli * (place.mask >> d & 1)
@@ -97,7 +97,7 @@ def ports_equal_rows(cluster: Cluster) -> list[InvariantBreach]:
     for row in rows[cluster.classes.special[pods.class_id[rows]] > 0].tolist():
         ports = cluster.classes[int(pods.class_id[row])].ports
         expected[pods.slot[row]] |= table.own_mask(ports)
-    for place in cluster.keeps.places.values():
+    for place in cluster.reservations.places.values():
         if place.pod.ports:
             expected[place.slot] |= table.own_mask(place.pod.ports)
     wrong = np.flatnonzero((expected != table.used).any(axis=1))
@@ -110,17 +110,17 @@ def ports_equal_rows(cluster: Cluster) -> list[InvariantBreach]:
 
 
 def numa_nodes_equal_rows(cluster: Cluster) -> list[InvariantBreach]:
-    """What is taken of every NUMA node is what its pods hold, and what agents say others hold."""
+    """Usage of every NUMA node equals its pods' holdings plus reported usage."""
     topology, pods = cluster.topology, cluster.pods
     expected = topology.foreign()
     found = []
-    for row, hold in topology.holds.items():
-        if row >= 0 and pods.slot[row] != hold.slot:
+    for row, holding in topology.holdings.items():
+        if row >= 0 and pods.slot[row] != holding.slot:
             found.append(
                 InvariantBreach(1, f"pod {pods.key(row)} holds NUMA nodes of a node it is not on")
             )
-        for zone, column, amount in hold.parts:
-            expected[hold.slot, zone, column] += amount
+        for zone, column, amount in holding.parts:
+            expected[holding.slot, zone, column] += amount
     for slot in np.unique(np.argwhere(expected != topology.taken)[:, 0]).tolist():
         name = cluster.nodes.names[slot] or slot
         found.append(
@@ -130,7 +130,7 @@ def numa_nodes_equal_rows(cluster: Cluster) -> list[InvariantBreach]:
 
 
 def overcommitted(cluster: Cluster) -> list[InvariantBreach]:
-    """Nodes whose pods take more than they may give (lawful only where others caused it)."""
+    """Nodes whose pods take more than allocatable (allowed only if other components caused it)."""
     ledger = cluster.ledger
     over = np.argwhere(ledger.used > ledger.alloc)
     found = [
@@ -156,7 +156,7 @@ def overcommitted(cluster: Cluster) -> list[InvariantBreach]:
 
 
 def rows_are_in_order(cluster: Cluster) -> list[InvariantBreach]:
-    """A pod that waits holds no slot, one that is placed holds a live one or is a stray."""
+    """A pending pod holds no slot; a placed one holds a live slot or is a stray."""
     pods, slots = cluster.pods, cluster.ledger.slots
     found = []
     for row in pods.rows().tolist():
@@ -181,7 +181,7 @@ def rows_are_in_order(cluster: Cluster) -> list[InvariantBreach]:
 
 
 def gangs_are_complete(plan: Plan, verdict: Verdict) -> list[InvariantBreach]:
-    """Of every unit of a plan, enough claims were granted for it to stand, or none."""
+    """Of every unit of a plan, at least the required number of claims was granted, or none."""
     granted = {*verdict.granted.tolist(), *verdict.nominated.tolist()}
     found = []
     for unit in plan.units:

@@ -1,7 +1,8 @@
-"""One node as it will be once some pods have left it, for questions of devices and NUMA nodes.
+"""One node as it will be after evictions, for queries about devices and NUMA nodes.
 
-What leaves is taken off the books for as long as a question is asked, and put back: so the one form
-that chooses and judges NUMA nodes (``state.numa.ledger``) answers here too.
+The removed pods are released for the duration of the query and charged again afterwards, so that
+the single implementation that chooses and checks NUMA nodes (``state.numa.ledger``) also answers
+these queries.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -20,7 +21,7 @@ from stretto.state.rows.devices import MAX_DEVICES, DeviceRequest
 from stretto.state.rows.resources import CPU, MEMORY
 
 ASIDE: Final = -(1 << 40)
-"""Rows from here down stand for pods that are asked about and are not charged."""
+"""Rows from here down stand for pods of a query, which are not charged otherwise."""
 
 Claimed = tuple[PodClass, int]
 """A pod's class and its mask of devices and NUMA nodes."""
@@ -28,7 +29,7 @@ Claimed = tuple[PodClass, int]
 
 @contextmanager
 def without_rows(cluster: Cluster, slot: int, going: Collection[int]) -> Iterator[None]:
-    """While it lasts, some rows that are charged on a slot hold nothing of it."""
+    """Context manager: some rows charged to a slot hold nothing of it."""
     topology, ledger, devices = cluster.topology, cluster.ledger, cluster.ledger.devices
     ledger.widen()
     used: npt.NDArray[np.int64] = np.zeros(ledger.used.shape[1], np.int64)
@@ -42,9 +43,9 @@ def without_rows(cluster: Cluster, slot: int, going: Collection[int]) -> Iterato
             freed[numa_choice_of(cluster, slot, int(cluster.pods.devices[row]), request)] += (
                 request.milli
             )
-        hold = topology.holds.get(row)
-        if hold is not None and hold.slot == slot:
-            held[row] = hold
+        holding = topology.holdings.get(row)
+        if holding is not None and holding.slot == slot:
+            held[row] = holding
             topology.give_back(row)
     ledger.used[slot] -= used
     devices.free[slot] += freed
@@ -53,24 +54,24 @@ def without_rows(cluster: Cluster, slot: int, going: Collection[int]) -> Iterato
     finally:
         devices.free[slot] -= freed
         ledger.used[slot] += used
-        for row, hold in held.items():
-            topology.restore_claims(row, hold)
+        for row, holding in held.items():
+            topology.restore_claims(row, holding)
 
 
 @contextmanager
 def with_claims(
     cluster: Cluster, slot: int, claims: Sequence[Claimed]
 ) -> Iterator[Sequence[Claimed]]:
-    """While it lasts, some claims hold their amounts, devices and NUMA nodes of a slot.
+    """Context manager: some claims hold their amounts, devices and NUMA nodes of a slot.
 
-    Yields those that hold them: all of them, or the first of them up to one that does not fit.
+    Yields the charged claims: all of them, or those before the first that does not fit.
     """
     topology, free = cluster.topology, cluster.ledger.devices.free[slot]
     before, rows, taken = free.copy(), count(ASIDE, -1), list[int]()
     used, held = cluster.ledger.used[slot], list[Claimed]()
     try:
         for pod, mask in claims:
-            if pod.asks.zones is not None:
+            if pod.annotations.numa is not None:
                 if not topology.covers(slot, mask, pod):
                     break
                 taken.append(next(rows))
@@ -97,22 +98,22 @@ def numa_claims_for(
     going: Collection[int] = frozenset(),
     others: Sequence[Claimed] = (),
 ) -> list[int] | None:
-    """Masks of devices and NUMA nodes that pods could have one beside the other.
+    """Masks of devices and NUMA nodes that pods could hold together.
 
-    Shares of devices go to the fullest device that has room, whole ones to the first free.
+    Shares go to the fullest device with enough capacity, whole devices to the first free ones.
 
     Args:
         cluster: the cluster.
         slot: the slot.
         class_ids: the pods' classes.
-        going: rows that leave the slot.
-        others: claims beside which they would stand.
+        going: rows that are removed from the slot.
+        others: claims that hold their part at the same time.
 
     Returns:
-        A mask each, or ``None`` where there is no room for all of them.
+        One mask per pod, or ``None`` if they do not all fit.
     """
     pods = [cluster.classes[class_id] for class_id in class_ids]
-    if not any(pod.devices or pod.asks.zones is not None for pod in pods):
+    if not any(pod.devices or pod.annotations.numa is not None for pod in pods):
         return [0] * len(pods)
     masks: list[int] = []
     with without_rows(cluster, slot, going):
@@ -129,13 +130,13 @@ def numa_claims_for(
 
 
 def numa_nodes_fit(cluster: Cluster, slot: int, wanted: Sequence[Claimed]) -> bool:
-    """Whether the NUMA nodes of some claims hold them together, as the books are now.
+    """Whether the NUMA nodes of some claims have enough for all of them, in the current state.
 
-    Whole NUMA nodes take more of the node than their pods ask for: that must be there, too.
+    Whole NUMA nodes take more of the node than their pods request: that must be free, too.
     """
     ledger, amounts = cluster.ledger, [CPU, MEMORY]
     whole = any(
-        pod.asks.zones is not None and pod.asks.zones.binding is NumaBinding.WHOLE
+        pod.annotations.numa is not None and pod.annotations.numa.binding is NumaBinding.WHOLE
         for pod, _ in wanted
     )
     with with_claims(cluster, slot, wanted) as held:
@@ -146,18 +147,18 @@ def numa_nodes_fit(cluster: Cluster, slot: int, wanted: Sequence[Claimed]) -> bo
 
 
 def numa_choice_of(cluster: Cluster, slot: int, mask: int, request: DeviceRequest) -> list[int]:
-    """Devices of a request's kind that a mask names."""
+    """Devices of a request's kind in a mask."""
     table = cluster.ledger.devices
     kind = table.kind_number(request.kind)
     return [d for d in range(MAX_DEVICES) if mask >> d & 1 and table.kind[slot, d] == kind]
 
 
 def _mask_for(cluster: Cluster, slot: int, pod: PodClass) -> int | None:
-    """Devices and NUMA nodes for one more pod, as the books are now."""
-    table, topology, zones, mask = cluster.ledger.devices, cluster.topology, 0, 0
-    if pod.asks.zones is not None:
-        zones = topology.choose(slot, pod)
-        if not zones:
+    """Devices and NUMA nodes for one more pod, in the current state."""
+    table, topology, numa_nodes, mask = cluster.ledger.devices, cluster.topology, 0, 0
+    if pod.annotations.numa is not None:
+        numa_nodes = topology.choose(slot, pod)
+        if not numa_nodes:
             return None
     free = table.free[slot].copy()
     for request in pod.devices:
@@ -168,7 +169,7 @@ def _mask_for(cluster: Cluster, slot: int, pod: PodClass) -> int | None:
             if table.kind[slot, d] == kind
             and models >> int(table.model[slot, d]) & 1
             and free[d] >= request.milli
-            and (not zones or _is_inside(cluster, slot, d, zones))
+            and (not numa_nodes or _is_inside(cluster, slot, d, numa_nodes))
         ]
         if len(right) < request.count:
             return None
@@ -176,10 +177,10 @@ def _mask_for(cluster: Cluster, slot: int, pod: PodClass) -> int | None:
         for d in right[: request.count]:
             mask |= 1 << d
             free[d] -= request.milli
-    return with_numa_nodes(mask, zones)
+    return with_numa_nodes(mask, numa_nodes)
 
 
-def _is_inside(cluster: Cluster, slot: int, device: int, zones: int) -> bool:
-    """Whether a device is in one of some NUMA nodes, or nobody says where it is."""
-    where = int(cluster.topology.device_zone[slot, device])
-    return where == UNKNOWN or bool(zones >> where & 1)
+def _is_inside(cluster: Cluster, slot: int, device: int, numa_nodes: int) -> bool:
+    """Whether a device is in one of some NUMA nodes, or its location is unknown."""
+    where = int(cluster.topology.device_numa_node[slot, device])
+    return where == UNKNOWN or bool(numa_nodes >> where & 1)

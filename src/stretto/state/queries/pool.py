@@ -1,8 +1,8 @@
-"""The cluster as one pool: what all nodes have together, and what of it is free.
+"""The cluster as one pool: total capacity of all nodes, and what is free.
 
-For shares of queues and for estimates of when something will fit. Sums over nodes are exact on one
-node; on many they say nothing of how the free amounts are spread, so what fits the pool may fit no
-node. Devices count in milli, in columns of their own behind those of resources.
+Used for queue shares and for estimates of when a pod will fit. Totals are exact for one node; for
+many they ignore fragmentation, so a pod that fits the pool may fit no node. Devices count in milli,
+in columns of their own after those of resources.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -17,56 +17,56 @@ from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.resources import PODS
 
 DEVICES: Final = 1 << 16
-"""First column of device kinds: far above those of resources, which may still become more."""
+"""First column of device kinds: far above those of resources, whose number may grow."""
 
 Amounts = tuple[tuple[int, int], ...]
 """(column, exact amount), each column once."""
 
 
 class PoolView(Protocol):
-    """What the dispatcher may see of the cluster."""
+    """The dispatcher's view of the cluster."""
 
     def asks(self, class_id: int) -> Amounts:
-        """What one pod of a class takes, its place included."""
+        """Requests of one pod of a class, including the pod slot."""
 
     def requesters(self) -> Callable[[int], bool] | None:
-        """Whether a class wants something of pods that came since the last call."""
+        """Predicate: does a class depend on pods placed since the last call?"""
 
     def capacity(self) -> Mapping[int, int]:
-        """What all nodes have together, by column."""
+        """Total capacity of all nodes, by column."""
 
     def free(self) -> Mapping[int, int]:
-        """What nodes that take pods have free, by column."""
+        """Free amounts of schedulable nodes, by column."""
 
     def column(self, name: str) -> int:
         """The column of a resource or device kind."""
 
     def count(self, name: str, amount: int) -> tuple[int, int]:
-        """The column of a resource, and so much of it as that column counts."""
+        """The column of a resource, and an amount in the unit of that column."""
 
     def names(self, column: int, amount: int) -> tuple[str, int]:
-        """The inverse of ``count``: a resource, and so much of it in its own unit."""
+        """The inverse of ``count``: a resource, and an amount in its own unit."""
 
 
 class Pool:
-    """Reads a cluster."""
+    """Reads the pool from a cluster."""
 
     def __init__(self, cluster: Cluster) -> None:
-        """Read this one."""
+        """Read a cluster."""
         self._cluster = cluster
         self._asks: dict[int, tuple[PodClass, Amounts]] = {}
         self._capacity: dict[int, int] = {}
         self._seen = -1
 
     def requesters(self) -> Callable[[int], bool] | None:
-        """Whether a class wants something of pods that came since the last call.
+        """Predicate: does a class depend on pods placed since the last call?
 
-        ``None`` where it cannot be told: any class may.
+        ``None`` if unknown: any class may.
         """
         return self._cluster.domains.requesters()
 
     def asks(self, class_id: int) -> Amounts:
-        """What one pod of a class takes, its place included."""
+        """Requests of one pod of a class, including the pod slot."""
         pod = self._cluster.classes[class_id]
         known = self._asks.get(class_id)
         if known is not None and known[0] is pod:
@@ -81,7 +81,7 @@ class Pool:
         return made
 
     def capacity(self) -> Mapping[int, int]:
-        """What all nodes have together, by column; summed anew after a node has changed."""
+        """Total capacity of all nodes, by column; summed again after a node has changed."""
         ledger = self._cluster.ledger
         ledger.widen()
         changed = int(ledger.static_version.max(initial=0))
@@ -95,7 +95,7 @@ class Pool:
         return self._capacity
 
     def free(self) -> Mapping[int, int]:
-        """What nodes that take pods have free, by column; a node that has shrunk counts as full."""
+        """Free amounts of schedulable nodes, by column; an over-committed node counts as full."""
         ledger, nodes = self._cluster.ledger, self._cluster.nodes
         ledger.widen()
         size = min(len(ledger.alloc), nodes.size)
@@ -112,7 +112,7 @@ class Pool:
         """The column of a resource or device kind.
 
         Raises:
-            InputError: it has no name.
+            InputError: there is no such column.
         """
         if not name:
             raise InputError("fair share: resource", name, "the name of a resource", "such as cpu")
@@ -121,7 +121,7 @@ class Pool:
         return self._cluster.ledger.resources.column(name)
 
     def count(self, name: str, amount: int) -> tuple[int, int]:
-        """The column of a resource, and so much of it as that column counts."""
+        """The column of a resource, and an amount in the unit of that column."""
         column = self.column(name)
         return column, amount * 1000 if column >= DEVICES else amount
 
@@ -135,10 +135,10 @@ class Pool:
 
 
 def _sums(amounts: npt.NDArray[np.int64]) -> dict[int, int]:
-    """Columns that have something, with their sums."""
+    """Non-zero columns with their totals."""
     return {column: int(n) for column, n in enumerate(amounts.sum(axis=0).tolist()) if n}
 
 
 def _numbers(kinds: npt.NDArray[np.uint8]) -> Iterable[int]:
-    """Numbers of the device kinds that occur."""
+    """Numbers of the device kinds present."""
     return (int(kind) for kind in np.unique(kinds) if kind)

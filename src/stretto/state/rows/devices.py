@@ -1,9 +1,9 @@
-"""Devices of nodes: GPUs and NICs as small columns in milli.
+"""Devices of nodes: GPUs and NICs as columns in milli.
 
-Each slot has up to 16 devices; of each we keep kind, model and the free part in milli (1000 =
-whole). A pod asks ``count × milli`` of a kind, of some models or any; which devices it got is a bit
-mask in its claim and a note on the pod. Beside them a census of the GPU pods of a slot by form
-(share, 1, 2, ... 8 GPUs) is kept for policies that keep forms together.
+Each slot has up to 16 devices, each with a kind, a model and its free part in milli (1000 = whole).
+A pod requests ``count × milli`` of a kind, of some models or any. Its devices are a bit mask in its
+claim and an annotation on the pod. A census counts the GPU pods of each slot by form (share, 1, 2,
+... 8 GPUs) for policies that keep equal forms together.
 """
 
 from typing import Final
@@ -15,23 +15,24 @@ import numpy.typing as npt
 from stretto.base.errors import InputError
 
 MAX_DEVICES: Final = 16
-"""Devices a node may have; more are not managed one by one."""
+"""Maximum number of devices per node; further ones are not managed individually."""
 WHOLE: Final = 1000
 """Milli of a whole device."""
 FORMS: Final = 17
 """Forms of a GPU pod: 0 = a share, n = n whole devices."""
 MAX_MODELS: Final = 62
-"""Device models told apart: one bit each in a class's mask, one bit spare."""
-ASKED_MODELS: Final = MAX_MODELS // 2
-"""Models that pods may name before a node has them; the others are kept for nodes."""
+"""Maximum number of device models: one bit each in a class's mask, one bit spare."""
+MAX_REQUESTED_MODELS: Final = MAX_MODELS // 2
+"""Number of models that pods may register before a node has them; the rest is reserved for nodes.
+"""
 
 
 class DeviceRequest(msgspec.Struct, frozen=True, gc=False):
-    """What a pod asks of the devices of one node."""
+    """Devices that a pod requests on one node."""
 
     #: Resource name of the kind, such as ``nvidia.com/gpu``.
     kind: str
-    #: How many distinct devices.
+    #: Number of distinct devices.
     count: int
     #: Milli of each (1..1000; less than 1000 only with one device).
     milli: int
@@ -43,7 +44,7 @@ class DeviceColumns:
     """Device columns of all slots."""
 
     def __init__(self) -> None:
-        """Start with no slot."""
+        """Start without slots."""
         #: int32[slot, device]: free milli.
         self.free: npt.NDArray[np.int32] = np.zeros((0, MAX_DEVICES), np.int32)
         #: uint8[slot, device]: kind number; 0 where there is no device.
@@ -52,13 +53,14 @@ class DeviceColumns:
         self.model: npt.NDArray[np.uint8] = np.zeros((0, MAX_DEVICES), np.uint8)
         #: int16[slot, form]: GPU pods by form.
         self.census: npt.NDArray[np.int16] = np.zeros((0, FORMS), np.int16)
-        #: bool[slot]: whether it ever had a device, or a pod of devices: else its rows are zeros.
+        #: bool[slot]: whether it ever had a device or a pod with devices; otherwise its rows are
+        #: zeros.
         self.ever: npt.NDArray[np.bool_] = np.zeros(0, np.bool_)
         self._kinds: dict[str, int] = {}
         self._models: dict[str, int] = {"": 0}
 
     def grow(self, size: int) -> None:
-        """Make the columns ``size`` slots long."""
+        """Grow the columns to ``size`` slots."""
         missing = size - len(self.free)
         if missing > 0:
             devices = np.zeros((missing, MAX_DEVICES), np.int32)
@@ -69,11 +71,11 @@ class DeviceColumns:
             self.ever = np.concatenate([self.ever, np.zeros(missing, np.bool_)])
 
     def kind_number(self, name: str) -> int:
-        """Number of a device kind (from 1), made on first sight."""
+        """Number of a device kind (from 1), assigned at first use."""
         return self._kinds.setdefault(name, len(self._kinds) + 1)
 
     def model_number(self, name: str) -> int:
-        """Number of a model, made on first sight; 0 is "no model named"."""
+        """Number of a model, assigned at first use; 0 means "no model"."""
         found = self._models.get(name)
         if found is None:
             if len(self._models) > MAX_MODELS:
@@ -89,21 +91,21 @@ class DeviceColumns:
         return list(self._models)
 
     def model_mask(self, models: tuple[str, ...]) -> int:
-        """Bit mask of allowed models; all bits set when any will do.
+        """Bit mask of allowed models; all bits are set if any model is allowed.
 
         A model that no node has may have no bit (names in pods must not use up the numbers), so a
-        mask that is kept is made anew when ``model_names`` has grown.
+        cached mask must be recomputed when ``model_names`` has grown.
         """
         if not models:
             return (1 << (MAX_MODELS + 1)) - 1
         mask = 0
         for name in models:
-            if name in self._models or len(self._models) <= ASKED_MODELS:
+            if name in self._models or len(self._models) <= MAX_REQUESTED_MODELS:
                 mask |= 1 << self.model_number(name)
         return mask
 
     def install(self, slot: int, kind: str, count: int, model: str) -> None:
-        """Put ``count`` whole devices of a kind on a slot, after those it has."""
+        """Add ``count`` whole devices of a kind to a slot, after the existing ones."""
         self.ever[slot] = True
         number, model_number = self.kind_number(kind), self.model_number(model)
         empty = np.flatnonzero(self.kind[slot] == 0)[:count]
@@ -112,7 +114,7 @@ class DeviceColumns:
         self.free[slot, empty] = WHOLE
 
     def inventory(self, slot: int) -> dict[str, tuple[int, str]]:
-        """What is installed on a slot: kind to (count, model of the first)."""
+        """Installed devices of a slot: kind to (count, model of the first)."""
         found: dict[str, tuple[int, str]] = {}
         models = self.model_names
         for kind, number in self._kinds.items():
@@ -127,7 +129,7 @@ class DeviceColumns:
             column[slot] = 0
 
     def take(self, slot: int, mask: int, request: DeviceRequest, sign: int = 1) -> None:
-        """Take (or give back with ``sign`` -1) the devices of a request that a mask names."""
+        """Take (or release with ``sign`` -1) the devices of a mask for a request."""
         self.ever[slot] = True
         kind = self.kind_number(request.kind)
         for device in range(MAX_DEVICES):
@@ -137,7 +139,7 @@ class DeviceColumns:
         self.census[slot, form] += sign
 
     def guess(self, slot: int, request: DeviceRequest) -> int:
-        """The devices that a pod placed by somebody else most likely has: the fullest that fit."""
+        """The most likely devices of a pod placed by another scheduler: the fullest that fit."""
         kind, models = self.kind_number(request.kind), self.model_mask(request.models)
         right = [
             d
@@ -150,7 +152,7 @@ class DeviceColumns:
         return sum(1 << d for d in by_fullness[: request.count])
 
     def covers(self, slot: int, mask: int, request: DeviceRequest) -> bool:
-        """Whether a mask names as many free devices of the right kind and model as asked."""
+        """Whether a mask selects as many free devices of the right kind and model as requested."""
         kind, models = self.kind_number(request.kind), self.model_mask(request.models)
         chosen = [d for d in range(MAX_DEVICES) if mask >> d & 1 and self.kind[slot, d] == kind]
         return len(chosen) == request.count and all(
@@ -160,11 +162,11 @@ class DeviceColumns:
 
 
 def mask_to_text(mask: int) -> str:
-    """A device mask as written on a pod: ``0,3``."""
+    """A device mask in its annotation form: ``0,3``."""
     return ",".join(str(d) for d in range(MAX_DEVICES) if mask >> d & 1)
 
 
 def text_to_mask(text: str) -> int:
-    """The device mask that a pod's note names; unreadable parts are ignored."""
+    """Parse a device annotation into a mask; unreadable parts are ignored."""
     parts = {part.strip() for part in text.split(",")}
     return sum(1 << d for d in range(MAX_DEVICES) if str(d) in parts)

@@ -1,9 +1,9 @@
-"""The ledger: what every node has and what has been taken, exactly.
+"""The ledger: exact allocatable and used amounts of every node.
 
-One writer owns it. Amounts are int64 in exact units (milli-CPU, bytes, pieces). Every change of a
-slot raises the slot's version and appends the slot to a change log; snapshots read the log from
-where they last stood, so keeping up costs as much as what has changed. Free may be negative: a
-node may shrink under its pods, and then nothing more fits.
+It has a single writer. Amounts are int64 in exact units (milli-CPU, bytes, pieces). Every change of
+a slot increments the slot's version and appends the slot to a change log. Snapshots read the log
+from their last position, so the cost of synchronizing is proportional to the changes. Free amounts
+may be negative: a node may shrink below its usage, and then nothing more fits.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from stretto.state.rows.resources import PODS, RECLAIMED, ResourceColumns
 from stretto.state.rows.slots import SlotMap
 
 LOG_LIMIT: Final = 1 << 16
-"""Longest log kept; a snapshot that is further behind copies everything."""
+"""Maximum log length; a snapshot that is further behind copies everything."""
 
 SlotsLike = Sequence[int] | npt.NDArray[np.int64] | npt.NDArray[np.int32]
 """Slots in any form that indexes a column."""
@@ -29,21 +29,21 @@ class Ledger:
 
     def __init__(self, fan_out: int = 1, *, pools: bool = True) -> None:
         """Start without nodes; see ``SlotMap`` and ``ResourceColumns`` for the arguments."""
-        #: Names and steps of resources.
+        #: Names and scan steps of resources.
         self.resources = ResourceColumns(pools=pools)
-        #: Which slots live, in which zone.
+        #: Live slots and their zones.
         self.slots = SlotMap(fan_out)
         #: Devices of every slot.
         self.devices = DeviceColumns()
         #: Host ports in use on every slot.
         self.ports = HostPorts()
-        #: int64[slot, resource]: what the node may give to pods.
+        #: int64[slot, resource]: allocatable amounts.
         self.alloc: npt.NDArray[np.int64] = np.zeros((0, 8), np.int64)
-        #: int64[slot, resource]: what claims and bound pods take.
+        #: int64[slot, resource]: amounts of claims and bound pods.
         self.used: npt.NDArray[np.int64] = np.zeros((0, 8), np.int64)
-        #: int64[slot]: rises with every change of the slot.
+        #: int64[slot]: incremented on every change of the slot.
         self.version: npt.NDArray[np.int64] = np.zeros(0, np.int64)
-        #: int64[slot]: rises when something static (labels, taints, capacity) changes.
+        #: int64[slot]: incremented on static changes (labels, taints, capacity).
         self.static_version: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._log: npt.NDArray[np.int32] = np.zeros(LOG_LIMIT, np.int32)
         self._log_length = 0
@@ -56,7 +56,7 @@ class Ledger:
         return self._log_base + self._log_length
 
     def changes_since(self, position: int) -> npt.NDArray[np.int32] | None:
-        """Slots changed since a position (with repeats), or ``None`` when that is forgotten."""
+        """Slots changed since a position (with repeats), or ``None`` if no longer logged."""
         if position < self._log_base:
             return None
         return self._log[position - self._log_base : self._log_length]
@@ -69,9 +69,9 @@ class Ledger:
             self.mark_changed(slots)
 
     def mark_changed(self, slots: SlotsLike) -> None:
-        """Have every snapshot read these slots again, although nothing has changed there.
+        """Make every snapshot read these slots again, although the ledger did not change.
 
-        One of them shows what was tried out and came to nothing; claims of others stand as before.
+        One snapshot shows a trial placement that was dropped; claims of other shards stay valid.
         """
         count = len(slots)
         if count == 0:
@@ -86,12 +86,12 @@ class Ledger:
         self._log_length += count
 
     def touch_static(self, slots: SlotsLike) -> None:
-        """Record that something else than usage changed on these slots."""
+        """Record a change of something other than usage on these slots."""
         self.touch(slots)
         self.static_version[slots] = self._clock
 
     def add_node(self, zone: str, allocatable: dict[str, int], lane: int = 0) -> int:
-        """Give a new node a slot; amounts in exact units."""
+        """Assign a slot to a new node; amounts in exact units."""
         slot = self.slots.add(zone, lane)
         self._grow()
         self.alloc[slot] = 0
@@ -102,11 +102,11 @@ class Ledger:
         return slot
 
     def set_allocatable(self, slot: int, allocatable: Mapping[str, int]) -> None:
-        """Change what a node itself may give; its pool stays."""
+        """Set a node's own allocatable amounts; its pool stays."""
         self._set_amounts(slot, {**allocatable, **self.pool(slot)})
 
     def set_pool(self, slot: int, pool: Mapping[str, int]) -> None:
-        """Change what the pool of a node may give, by the names of ``RECLAIMED``'s values."""
+        """Set the amounts of a node's pool, by the names of ``RECLAIMED``'s values."""
         if not self.resources.pools:
             return
         if self.pool(slot) != {name: amount for name, amount in pool.items() if amount}:
@@ -122,7 +122,7 @@ class Ledger:
         self.touch_static([slot])
 
     def offers(self, slot: int) -> dict[str, int]:
-        """What a node itself may give, by resource; what it has nothing of is left out."""
+        """A node's own allocatable amounts by resource, without zeros."""
         names, row = self.resources.names, self.alloc[slot].tolist()
         given = {name: amount for name, amount in zip(names, row, strict=False) if amount}
         for name in RECLAIMED.values():
@@ -130,7 +130,7 @@ class Ledger:
         return given
 
     def pool(self, slot: int) -> dict[str, int]:
-        """What its pool may give, likewise."""
+        """The amounts of a node's pool by resource, without zeros."""
         columns = ((name, self.resources.known(name)) for name in RECLAIMED.values())
         width = self.alloc.shape[1]
         return {
@@ -140,7 +140,7 @@ class Ledger:
         }
 
     def remove_node(self, slot: int) -> None:
-        """Take a node's slot back; what was charged there is forgotten with it."""
+        """Release a node's slot and everything charged there."""
         self.slots.remove(slot)
         self.alloc[slot] = 0
         self.used[slot] = 0
@@ -149,7 +149,7 @@ class Ledger:
         self.touch_static([slot])
 
     def charge(self, slot: int, amounts: Sequence[tuple[int, int]], sign: int = 1) -> None:
-        """Take (or with ``sign`` -1 give back) exact amounts and one pod place."""
+        """Take (or with ``sign`` -1 release) exact amounts and one pod slot."""
         self.widen()
         row = self.used[slot]
         for column, amount in amounts:
@@ -158,7 +158,7 @@ class Ledger:
         self.touch([slot])
 
     def fits(self, slot: int, amounts: Sequence[tuple[int, int]]) -> bool:
-        """Whether these exact amounts and one pod place are free."""
+        """Whether these exact amounts and one pod slot are free."""
         self.widen()
         alloc, used = self.alloc[slot], self.used[slot]
         if not self.slots.live[slot] or used[PODS] + 1 > alloc[PODS]:
@@ -166,7 +166,7 @@ class Ledger:
         return all(used[column] + amount <= alloc[column] for column, amount in amounts)
 
     def widen(self) -> None:
-        """Make the arrays as wide as the resources known."""
+        """Grow the arrays to the number of known resources."""
         width = self.alloc.shape[1]
         if len(self.resources) > width:
             more = np.zeros((len(self.alloc), len(self.resources) + 8 - width), np.int64)
@@ -174,7 +174,7 @@ class Ledger:
             self.used = np.hstack([self.used, more])
 
     def _grow(self) -> None:
-        """Make the arrays as long as the slots."""
+        """Grow the arrays to the number of slots."""
         missing = self.slots.size - len(self.version)
         if missing <= 0:
             return

@@ -1,8 +1,8 @@
-"""The one table of a pod's life, with its companions for units and PodGroups.
+"""The lifecycle table of pods, with those of units and PodGroups.
 
-States and their order are Gödel's (``pending → dispatched → assumed → bound``), with what stands
-beside them. Everything that moves a pod looks its move up here; columns of states are stepped in
-bulk through ``POD_MATRIX``.
+States and their order are Gödel's (``pending → dispatched → assumed → bound``), plus the waiting
+and terminal states. Every transition of a pod is looked up here; ``POD_MATRIX`` steps columns of
+states in bulk.
 """
 
 from enum import IntEnum
@@ -16,32 +16,33 @@ from stretto.base.fsm import TransitionTable
 
 
 class PodState(IntEnum):
-    """Where a pod is on its walk."""
+    """Scheduling state of a pod."""
 
-    #: Waits for a scheduling gate to be removed.
+    #: Has a scheduling gate.
     GATED = 0
     #: In a queue of the dispatcher.
     PENDING = 1
     #: Handed to a shard.
     DISPATCHED = 2
-    #: Claimed by a plan and charged to a node; the bind is on its way.
+    #: Claimed by a plan and charged to a node; the bind is in flight.
     ASSUMED = 3
-    #: On its node.
+    #: Bound to its node.
     BOUND = 4
-    #: Waits out a delay after a failed attempt.
+    #: In back-off after a failed attempt.
     BACKOFF = 5
-    #: Fits nowhere now; sleeps until an event may cure that.
+    #: Fits on no node now; sleeps until an event may change that.
     UNSCHEDULABLE = 6
-    #: Claimed and charged to a node like an assumed pod; its bind waits for its victims to leave.
+    #: Claimed and charged to a node like an assumed pod; its bind waits for the eviction of its
+    #: victims.
     NOMINATED = 7
-    #: Cannot be read or contradicts itself; waits for its owner to mend it.
+    #: Invalid or contradictory; waits for its owner to fix it.
     ABNORMAL = 8
-    #: Finished or removed.
+    #: Finished or deleted.
     GONE = 9
 
 
 class PodEvent(IntEnum):
-    """What moves a pod."""
+    """Events that change the state of a pod."""
 
     UNGATE = 0
     GATE = 1
@@ -110,22 +111,22 @@ POD_LIFE: Final = TransitionTable(
         (_S.ABNORMAL, _E.END): _S.GONE,
     },
 )
-"""Every lawful move of a pod; ``BIND`` from waiting states is somebody else's bind seen by us."""
+"""Every valid transition of a pod; ``BIND`` from a waiting state is a bind by another scheduler."""
 
 POD_MATRIX: Final[npt.NDArray[np.int8]] = np.array(POD_LIFE.matrix(), dtype=np.int8)
-"""int8[state, event]: the next state, or -1 where the move is not allowed."""
+"""int8[state, event]: the next state, or -1 if the transition is not allowed."""
 
 
 def step_pods(states: npt.NDArray[np.uint8], rows: npt.NDArray[np.int64], event: PodEvent) -> None:
-    """Move many pods by one event, in place.
+    """Apply one event to many pods, in place.
 
     Args:
         states: uint8[row], the states of all pods.
         rows: the rows to move.
-        event: what happened to each of them.
+        event: the event.
 
     Raises:
-        InvalidTransitionError: at least one of them may not make this move; none has moved.
+        InvalidTransitionError: at least one row does not allow the event; no row has changed.
     """
     after = POD_MATRIX[states[rows], event]
     if after.size and after.min() < 0:
@@ -136,7 +137,7 @@ def step_pods(states: npt.NDArray[np.uint8], rows: npt.NDArray[np.int64], event:
 
 
 class UnitState(IntEnum):
-    """Where a unit is: the dispatcher's view of what is admitted as a whole."""
+    """Scheduling state of a unit, which the dispatcher admits as a whole."""
 
     #: Fewer than ``min_member`` of its pods exist, or its PodGroup is unknown.
     FORMING = 0
@@ -144,20 +145,20 @@ class UnitState(IntEnum):
     QUEUED = 1
     #: Handed to a shard.
     DISPATCHED = 2
-    #: Waits out a delay after a failed attempt.
+    #: In back-off after a failed attempt.
     BACKOFF = 3
-    #: Fits nowhere now; sleeps until an event may cure that.
+    #: Fits on no node now; sleeps until an event may change that.
     UNSCHEDULABLE = 4
-    #: Every pod it has is claimed or bound.
+    #: Every pod is claimed or bound.
     PLACED = 5
-    #: Timed out, or given up on by the profile.
+    #: Timed out, or abandoned by the profile's rules.
     FAILED = 6
-    #: None of its pods is left.
+    #: It has no pods left.
     GONE = 7
 
 
 class UnitEvent(IntEnum):
-    """What moves a unit."""
+    """Events that change the state of a unit."""
 
     COMPLETE = 0
     SHRINK = 1
@@ -216,28 +217,28 @@ UNIT_LIFE: Final = TransitionTable(
         (_U.FAILED, _V.END): _U.GONE,
     },
 )
-"""Every lawful move of a unit."""
+"""Every valid transition of a unit."""
 
 
 class GroupState(IntEnum):
-    """How far a PodGroup is."""
+    """Phase of a PodGroup."""
 
-    #: Nobody has looked yet.
+    #: Not processed yet.
     NEW = 0
     #: Fewer than ``min_member`` of its pods exist.
     PENDING = 1
-    #: Enough of its pods exist, and not enough have nodes.
+    #: Enough of its pods exist, but too few have nodes.
     PRE_SCHEDULING = 2
-    #: Enough of its pods have had nodes, or one has run; whatever comes later.
+    #: Enough of its pods have had nodes, or one has run; permanent.
     SCHEDULED = 3
-    #: It was not scheduled in time; only another group of its name is.
+    #: It was not scheduled in time; permanent for this PodGroup.
     TIMEOUT = 4
 
 
 class GroupEvent(IntEnum):
-    """What moves a PodGroup."""
+    """Events that change the phase of a PodGroup."""
 
-    #: It is looked at for the first time.
+    #: It is processed for the first time.
     SEE = 0
     #: Enough of its pods exist.
     GATHER = 1
@@ -245,7 +246,7 @@ class GroupEvent(IntEnum):
     LOSE = 2
     #: Enough of its pods have nodes, or one runs or has ended.
     PLACE = 3
-    #: Its time is over.
+    #: Its schedule timeout has passed.
     EXPIRE = 4
 
 
@@ -267,4 +268,4 @@ GROUP_LIFE: Final = TransitionTable(
         (_G.PRE_SCHEDULING, _W.EXPIRE): _G.TIMEOUT,
     },
 )
-"""Every lawful move of a PodGroup: Gödel's, which the conditions of its status tell one by one."""
+"""Every valid transition of a PodGroup: Gödel's, one condition of its status per transition."""

@@ -1,8 +1,8 @@
 """Pods as rows.
 
-A pod is a row of a few numbers and three strings, not an object: a million of them cost some
-200 MB and no garbage collection. The row is found by uid, which is the pod's identity; a row is
-used again only after its pod has gone, and its serial tells the users apart.
+A pod is a row of a few numbers and three strings, not an object: a million pods take some 200 MB
+and cause no garbage collection. The uid identifies the pod and finds the row; a row is reused only
+after its pod was removed, and its serial distinguishes the pods that have used it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,15 +14,15 @@ import numpy.typing as npt
 from stretto.state.rows.lifecycle import PodState
 
 NO_SLOT: Final = -1
-"""Slot of a pod that is on no node."""
+"""Slot of a pod without a node."""
 FIRST_ROWS: Final = 1024
-"""Rows to begin with."""
+"""Initial number of rows."""
 MANY_ROWS: Final = 1 << 17
-"""Rows from which columns grow by a quarter: a hundred bytes a row add up."""
+"""Number of rows from which columns grow by a quarter: each row takes about a hundred bytes."""
 
 
 ROW_LOG: Final = 1 << 17
-"""Longest log of rows; who is further behind counts all rows anew."""
+"""Maximum length of the row log; a reader that is further behind recounts all rows."""
 _ZEROED: Final = (
     "volumes",
     "class_id",
@@ -32,15 +32,15 @@ _ZEROED: Final = (
     "version",
     "since",
     "serial",
-    "traits",
-    "leaving",
+    "preemption_attributes",
+    "eviction_state",
     "tag",
 )
-"""Columns of rows that begin with 0."""
+"""Columns whose new rows start with 0."""
 
 
 class RowLog:
-    """Rows that changed, for readers that follow from a position of their own."""
+    """Changed rows, for readers that follow from a position of their own."""
 
     def __init__(self) -> None:
         """Start empty."""
@@ -54,18 +54,18 @@ class RowLog:
         return self._base + self._length
 
     def add(self, row: int) -> None:
-        """One row changed."""
+        """Record the change of one row."""
         if self._length == ROW_LOG:
             self._drop()
         self._rows[self._length] = row
         self._length += 1
 
     def extend(self, rows: npt.NDArray[np.int64]) -> None:
-        """Rows changed."""
+        """Record changes of rows."""
         count = len(rows)
         if self._length + count > ROW_LOG:
             self._drop()
-        if self._length + count > ROW_LOG:  # more at once than are kept: everybody is behind
+        if self._length + count > ROW_LOG:  # more than the log holds: every reader is behind
             self._base += self._length + count
             self._length = 0
             return
@@ -73,13 +73,13 @@ class RowLog:
         self._length += count
 
     def since(self, position: int) -> npt.NDArray[np.int64] | None:
-        """Rows changed since a position (with repeats), or ``None`` when that is forgotten."""
+        """Rows changed since a position (with repeats), or ``None`` if no longer logged."""
         if position < self._base:
             return None
         return self._rows[position - self._base : self._length]
 
     def _drop(self) -> None:
-        """Forget the older half."""
+        """Drop the older half."""
         keep = self._length // 2
         self._rows[:keep] = self._rows[self._length - keep : self._length]
         self._base += self._length - keep
@@ -87,9 +87,9 @@ class RowLog:
 
 
 class NewPod(NamedTuple):
-    """What a row is made from."""
+    """Fields of one new row."""
 
-    #: Identity for life.
+    #: Uid.
     uid: str
     #: Namespace.
     namespace: str
@@ -99,22 +99,22 @@ class NewPod(NamedTuple):
     class_id: int
     #: Resolved priority.
     priority: int
-    #: Store version at which it was seen.
+    #: resourceVersion at which it was seen.
     version: int
     #: Clock time at which it was first seen, in seconds.
     since: float
-    #: First state.
+    #: Initial state.
     state: PodState = PodState.PENDING
-    #: Number of its traits.
-    traits: int = 0
+    #: Number of its preemption attributes.
+    preemption_attributes: int = 0
     #: Tag of its namespace and labels.
     tag: int = 0
 
 
 class NewRows(NamedTuple):
-    """What many rows are made from, by columns in the order of ``NewPod``."""
+    """Fields of many new rows, as columns in the order of ``NewPod``."""
 
-    #: Identities for life.
+    #: Uids.
     uids: Sequence[str]
     #: Namespaces.
     namespaces: Sequence[str]
@@ -124,14 +124,14 @@ class NewRows(NamedTuple):
     classes: Sequence[int]
     #: Resolved priorities.
     priorities: Sequence[int]
-    #: Store versions at which they were seen.
+    #: resourceVersions at which they were seen.
     versions: Sequence[int]
     #: Clock time at which they were first seen, in seconds; one for all, or one each.
     since: float | Sequence[float]
-    #: First state; one for all, or one each.
+    #: Initial state; one for all, or one each.
     states: int | Sequence[int]
-    #: Numbers of their traits.
-    traits: Sequence[int]
+    #: Numbers of their preemption attributes.
+    preemption_attributes: Sequence[int]
     #: Tags of their namespaces and labels.
     tags: Sequence[int]
 
@@ -140,39 +140,39 @@ class Pods:
     """All pods, as columns over rows."""
 
     def __init__(self) -> None:
-        """Start with no pod."""
+        """Start without pods."""
         #: uint8[row]: ``PodState``.
         self.state: npt.NDArray[np.uint8] = np.full(FIRST_ROWS, PodState.GONE, np.uint8)
         #: int32[row]: class id.
         self.class_id: npt.NDArray[np.int32] = np.zeros(FIRST_ROWS, np.int32)
         #: int32[row]: slot of the node it is claimed for or bound to; -1 for none.
         self.slot: npt.NDArray[np.int32] = np.full(FIRST_ROWS, NO_SLOT, np.int32)
-        #: int64[row]: generation of that slot when the claim was made.
+        #: int64[row]: generation of that slot at the time of the claim.
         self.generation: npt.NDArray[np.int64] = np.zeros(FIRST_ROWS, np.int64)
-        #: int32[row]: bit mask of the devices it has.
+        #: int32[row]: bit mask of its devices.
         self.devices: npt.NDArray[np.int32] = np.zeros(FIRST_ROWS, np.int32)
         #: int32[row]: resolved priority.
         self.priority: npt.NDArray[np.int32] = np.zeros(FIRST_ROWS, np.int32)
-        #: int64[row]: store version last seen.
+        #: int64[row]: last seen resourceVersion.
         self.version: npt.NDArray[np.int64] = np.zeros(FIRST_ROWS, np.int64)
         #: float64[row]: clock time at which the pod was first seen, in seconds.
         self.since: npt.NDArray[np.float64] = np.zeros(FIRST_ROWS, np.float64)
-        #: int64[row]: number of the pod that uses the row now; never given twice.
+        #: int64[row]: serial of the pod that uses the row now; never reused.
         self.serial: npt.NDArray[np.int64] = np.zeros(FIRST_ROWS, np.int64)
-        #: int32[row]: number of the pod's traits (``state.classes.traits``); 0 where nobody asks.
-        self.traits: npt.NDArray[np.int32] = np.zeros(FIRST_ROWS, np.int32)
+        #: int32[row]: number of its ``PreemptionAttributes``; 0 for the default.
+        self.preemption_attributes: npt.NDArray[np.int32] = np.zeros(FIRST_ROWS, np.int32)
         #: int32[row]: tag of its namespace and labels (``state.affinity.tags``).
         self.tag: npt.NDArray[np.int32] = np.zeros(FIRST_ROWS, np.int32)
-        #: uint8[row]: 1 where the pod names claims or disks and its record is kept for that.
+        #: uint8[row]: 1 if the pod has PVCs or disks, so that its record is kept.
         self.volumes: npt.NDArray[np.uint8] = np.zeros(FIRST_ROWS, np.uint8)
-        #: uint8[row]: ``evictions.Stay``: whether the pod is leaving its node.
-        self.leaving: npt.NDArray[np.uint8] = np.zeros(FIRST_ROWS, np.uint8)
+        #: uint8[row]: ``evictions.EvictionState``: whether the pod is being evicted.
+        self.eviction_state: npt.NDArray[np.uint8] = np.zeros(FIRST_ROWS, np.uint8)
         #: float64[row]: clock time at which its node started it, or it was seen bound; infinity
         #: before that.
         self.started: npt.NDArray[np.float64] = np.full(FIRST_ROWS, np.inf)
-        #: No pod ever had a lower priority.
+        #: Lowest priority of any pod so far.
         self.lowest: int = 1 << 31
-        #: Rows whose slot, class, traits or staying changed: for those who count by node.
+        #: Rows whose slot, class, preemption attributes or eviction state changed.
         self.log = RowLog()
         #: Uids by row.
         self.uid: list[str] = [""] * FIRST_ROWS
@@ -181,19 +181,19 @@ class Pods:
         #: Names by row.
         self.name: list[str] = [""] * FIRST_ROWS
         self._rows: dict[str, int] = {}
-        #: The row of a pod by its uid, or ``None``.
+        #: Row of a pod by uid, or ``None``.
         self.row = self._rows.get
         self._free: list[int] = []
         self._length = 0
         self._next_serial = 1
 
     def __len__(self) -> int:
-        """How many pods there are."""
+        """Number of pods."""
         return len(self._rows)
 
     @property
     def length(self) -> int:
-        """Rows ever used: scans of a column need look no further."""
+        """Number of rows ever used: the upper bound of column scans."""
         return self._length
 
     def rows(self) -> npt.NDArray[np.int64]:
@@ -201,20 +201,20 @@ class Pods:
         return np.flatnonzero(self.state[: self._length] != PodState.GONE)
 
     def rows_of(self, uids: Iterable[str]) -> list[int | None]:
-        """The row of each pod, ``None`` where there is none."""
+        """The row of each pod, ``None`` for unknown uids."""
         return list(map(self._rows.get, uids))
 
     def are_new(self, uids: Sequence[str]) -> bool:
-        """Whether no row is of such a pod, and no two of the uids are the same."""
+        """Whether the uids are distinct and none is known."""
         return self._rows.keys().isdisjoint(uids) and len(set(uids)) == len(uids)
 
     def add(self, pods: Sequence[NewPod]) -> npt.NDArray[np.int64]:
-        """Give rows to new pods (uids not seen before); returns them in order."""
+        """Add new pods (unknown uids); returns their rows in order."""
         columns = [list(column) for column in zip(*pods, strict=True)]
         return self.add_rows(NewRows(*columns))
 
     def add_rows(self, new: NewRows) -> npt.NDArray[np.int64]:
-        """Give rows to new pods (uids not seen before), told by columns; returns them in order."""
+        """Add new pods (unknown uids) from columns; returns their rows in order."""
         count = len(new.uids)
         reused = [self._free.pop() for _ in range(min(count, len(self._free)))]
         fresh = count - len(reused)
@@ -230,9 +230,9 @@ class Pods:
         self.state[index] = new.states
         self.slot[index] = NO_SLOT
         self.devices[index] = 0
-        self.traits[index] = new.traits
+        self.preemption_attributes[index] = new.preemption_attributes
         self.tag[index] = new.tags
-        self.leaving[index] = 0
+        self.eviction_state[index] = 0
         self.volumes[index] = 0
         self.started[index] = np.inf
         self.serial[index] = np.arange(self._next_serial, self._next_serial + count)
@@ -252,7 +252,7 @@ class Pods:
         return index
 
     def remove(self, row: int) -> None:
-        """Forget a pod; its row may be used again, its serial never."""
+        """Remove a pod; its row may be reused, its serial never."""
         del self._rows[self.uid[row]]
         self.state[row] = PodState.GONE
         self.slot[row] = NO_SLOT

@@ -1,8 +1,8 @@
 """Host ports in use, as bits.
 
-Each distinct (host IP, protocol, port) that some pod asks for gets a bit; a slot's used bits are a
-row of 64-bit words. What a pod conflicts with is a mask: its own bits, every bit of the same port
-when it asks for all addresses, and the all-addresses bit of the same port otherwise.
+Each distinct (host IP, protocol, port) that a pod requests has a bit; a slot's used bits are a row
+of 64-bit words. The conflict mask of a pod has its own bits, every bit of the same port if the pod
+requests all addresses, and otherwise the all-addresses bit of the same port.
 """
 
 from collections.abc import Iterable
@@ -14,10 +14,10 @@ from stretto.api.types.effective_requests import HostPort
 
 
 class HostPorts:
-    """Used host ports of all slots, with counts where several pods share one."""
+    """Used host ports of all slots, with counts for ports that several pods share."""
 
     def __init__(self) -> None:
-        """Start with no slot and no port."""
+        """Start without slots and ports."""
         #: uint64[slot, word]: bits of the ports in use.
         self.used: npt.NDArray[np.uint64] = np.zeros((0, 1), np.uint64)
         self._bits: dict[HostPort, int] = {}
@@ -26,28 +26,28 @@ class HostPorts:
 
     @property
     def words(self) -> int:
-        """Words in a slot's row."""
+        """Number of words per slot."""
         return int(self.used.shape[1])
 
     @property
     def known(self) -> int:
-        """Distinct ports seen: rises when masks made earlier may be too narrow."""
+        """Number of distinct ports seen; when it rises, existing masks may be too narrow."""
         return len(self._bits)
 
     def grow(self, size: int) -> None:
-        """Make the column ``size`` slots long."""
+        """Grow the column to ``size`` slots."""
         missing = size - len(self.used)
         if missing > 0:
             self.used = np.vstack([self.used, np.zeros((missing, self.words), np.uint64)])
 
     def clear(self, slot: int) -> None:
-        """Forget the ports in use on a slot."""
+        """Clear the ports of a slot."""
         self.used[slot] = 0
         for key in [key for key in self._shared if key[0] == slot]:
             del self._shared[key]
 
     def learn(self, ports: Iterable[HostPort]) -> None:
-        """Give each port a bit."""
+        """Assign a bit to each new port."""
         for port in ports:
             if port not in self._bits:
                 self._bits[port] = len(self._bits)
@@ -76,7 +76,7 @@ class HostPorts:
         return mask
 
     def take(self, slot: int, ports: Iterable[HostPort]) -> None:
-        """Mark ports as used; ports that others already hold are counted."""
+        """Mark ports as used; a port that other pods already use is counted."""
         for port in ports:
             word, bit = divmod(self._bits[port], 64)
             used, flag = int(self.used.item(slot, word)), 1 << bit
@@ -87,7 +87,7 @@ class HostPorts:
                 self.used[slot, word] = used | flag
 
     def release(self, slot: int, ports: Iterable[HostPort]) -> None:
-        """Give ports back; one that several pods hold stays used until the last."""
+        """Release ports; a port that several pods use stays in use until the last release."""
         for port in ports:
             word, bit = divmod(self._bits[port], 64)
             key = (slot, self._bits[port])

@@ -1,8 +1,8 @@
-"""Sets of rows that take little room: the members of a gang that have nodes.
+"""Compact sets of rows: the members of a gang that have nodes.
 
-A million running pods may be members, and one entry of Python's own sets costs a hundred bytes with
-its number. Here most rows stand in a sorted array of four bytes each; what has come and gone since
-is kept beside it, until that is a part of the whole that is worth sorting in.
+A million running pods may be members, and an entry of Python's own set takes a hundred bytes with
+its number. Here most rows are in a sorted array of four bytes each; recent additions and removals
+are kept beside it and merged once they are a sizable part of the whole.
 """
 
 from array import array
@@ -12,84 +12,84 @@ from collections.abc import Set as AbstractSet
 from typing import Final
 
 SPARED: Final = 16
-"""Rows that may always stand beside the array."""
+"""Number of unmerged rows that is always accepted."""
 
 
 class RowSet(Collection[int]):
     """A set of rows."""
 
-    __slots__ = ("_came", "_length", "_sorted", "_went")
+    __slots__ = ("_added", "_length", "_removed", "_sorted")
 
     def __init__(self) -> None:
         """Start empty."""
         self._sorted = array("i")
-        #: Rows that are not in the array though they belong to the set; ``None`` for none.
-        self._came: set[int] | None = None
-        #: Rows that are in the array though they do not; ``None`` for none.
-        self._went: set[int] | None = None
+        #: Rows of the set that are not in the array; ``None`` for none.
+        self._added: set[int] | None = None
+        #: Rows of the array that were removed from the set; ``None`` for none.
+        self._removed: set[int] | None = None
         self._length = 0
 
     def __len__(self) -> int:
-        """How many rows."""
+        """Number of rows."""
         return self._length
 
     def __contains__(self, row: object) -> bool:
-        """Whether a row is one of them."""
-        if self._came is not None and row in self._came:
+        """Whether a row is in the set."""
+        if self._added is not None and row in self._added:
             return True
-        if not isinstance(row, int) or (self._went is not None and row in self._went):
+        if not isinstance(row, int) or (self._removed is not None and row in self._removed):
             return False
         at = bisect_left(self._sorted, row)
         return at < len(self._sorted) and self._sorted[at] == row
 
     def __iter__(self) -> Iterator[int]:
-        """The rows, those last that came last."""
-        yield from self._sorted if self._went is None else self._remaining(self._went)
-        if self._came is not None:
-            yield from self._came
+        """The rows; recently added ones come last."""
+        yield from self._sorted if self._removed is None else self._remaining(self._removed)
+        if self._added is not None:
+            yield from self._added
 
     def add_all(self, rows: AbstractSet[int]) -> None:
-        """Rows join, as far as they have not."""
+        """Add rows."""
         if not self._length:
-            self._keep(rows)
+            self._replace(rows)
             return
         fresh = {row for row in rows if row not in self}
         self._length += len(fresh)
-        if self._went is not None:
-            back = fresh & self._went
-            self._went -= back
+        if self._removed is not None:
+            back = fresh & self._removed
+            self._removed -= back
             fresh -= back
-        self._came = _with(self._came, fresh)
+        self._added = _with(self._added, fresh)
         self._settle()
 
     def remove_all(self, rows: AbstractSet[int]) -> None:
-        """Rows leave, as far as they are here."""
-        gone = {row for row in rows if row in self}
-        self._length -= len(gone)
-        if self._came is not None:
-            came = gone & self._came
-            self._came -= came
-            gone -= came
-        self._went = _with(self._went, gone)
+        """Remove rows."""
+        removed = {row for row in rows if row in self}
+        self._length -= len(removed)
+        if self._added is not None:
+            added = removed & self._added
+            self._added -= added
+            removed -= added
+        self._removed = _with(self._removed, removed)
         self._settle()
 
-    def _remaining(self, went: set[int]) -> Iterator[int]:
-        return (row for row in self._sorted if row not in went)
+    def _remaining(self, removed: set[int]) -> Iterator[int]:
+        return (row for row in self._sorted if row not in removed)
 
     def _settle(self) -> None:
-        """Sort in what stands beside the array, if that is much."""
-        beside = len(self._came or ()) + len(self._went or ())
+        """Merge additions and removals into the array once there are many."""
+        beside = len(self._added or ()) + len(self._removed or ())
         if beside > SPARED + (len(self._sorted) >> 2):
-            self._keep(list(self))
+            self._replace(list(self))
 
-    def _keep(self, rows: Collection[int]) -> None:
-        """These are the rows, and nothing stands beside the array."""
+    def _replace(self, rows: Collection[int]) -> None:
+        """Replace the content by these rows, all in the array."""
         self._sorted, self._length = array("i", sorted(rows)), len(rows)
-        self._came = self._went = None
+        self._added = self._removed = None
 
 
 def _with(some: set[int] | None, more: set[int]) -> set[int] | None:
-    """A set that more rows join; nothing is kept of an empty one."""
+    """The union with more rows; ``None`` if it is empty."""
     if some is None:
         return more or None
     some |= more

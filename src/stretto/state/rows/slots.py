@@ -1,11 +1,11 @@
-"""Slots: where a node's row lies in the columns.
+"""Slots: the position of a node's row in the columns.
 
-Slots are grouped by zone in blocks of 64, so that a zone-level rule acts on whole blocks and the
-maximum of a block stands for 64 nodes. A live slot never moves; adding and removing a node looks
-at no other slot; every use of a slot has a generation of its own, so a claim on a node that has
-gone and come back is recognised. A zone keeps several blocks open and fills the emptiest first:
-blocks are also what partitions are cut from, and a small zone must be divisible too. Where one
-shard knows which nodes are its own, they lie on a lane of their own: in blocks with no other's.
+Slots are grouped by zone in blocks of 64, so that a zone-level rule works on whole blocks and the
+maximum of a block stands for 64 nodes. A live slot never moves. Adding or removing a node touches
+no other slot. Every use of a slot has its own generation, so a claim on a node that was deleted and
+re-created is detected. A zone keeps several blocks open and fills the emptiest first: blocks are
+also the unit of partitions, and a small zone must be divisible too. If one shard owns nodes, they
+have a lane of their own: blocks without other nodes.
 """
 
 from heapq import heappop, heappush
@@ -15,21 +15,21 @@ import numpy as np
 import numpy.typing as npt
 
 BLOCK: Final = 64
-"""Slots in a block: the unit of maxima, of zones and of partitions."""
+"""Slots per block: the unit of maxima, zones and partitions."""
 LANES: Final = 2
-"""Sorts of nodes that never share a block: any, and those of one shard."""
+"""Number of node categories that never share a block: any node, and nodes of one shard."""
 
 
 class SlotMap:
-    """The map of slots: live nodes, their zones, blocks and generations."""
+    """Slot allocation: live nodes, their zones, blocks and generations."""
 
     def __init__(self, fan_out: int = 1) -> None:
-        """Start empty; ``fan_out`` blocks of each zone are kept open at once."""
-        #: Blocks of a zone that are filled side by side.
+        """Start empty; ``fan_out`` blocks of each zone are filled in parallel."""
+        #: Blocks of a zone that are filled in parallel.
         self.fan_out: int = max(1, fan_out)
-        #: uint8[slot]: 1 where a node lives.
+        #: uint8[slot]: 1 where the slot has a node.
         self.live: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
-        #: int64[slot]: number of the node's incarnation; 0 where none ever lived.
+        #: int64[slot]: generation of the node; 0 where there never was one.
         self.generation: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         #: int32[block]: zone number of the block.
         self.block_zone: npt.NDArray[np.int32] = np.zeros(0, np.int32)
@@ -39,16 +39,16 @@ class SlotMap:
         self.zone_names: list[str] = []
         #: Live nodes by zone number.
         self.zone_live: list[int] = []
-        #: Rises whenever a block is added or a node comes or goes.
+        #: Incremented when a block, a node is added or a node is removed.
         self.version: int = 0
         #: Lane of each block.
         self.block_lane: list[int] = []
         self._zone_numbers: dict[str, int] = {}
-        #: Blocks by track, which is a lane of a zone.
+        #: Number of blocks by track; a track is a lane of a zone.
         self._blocks_on: list[int] = []
-        #: Heaps of (live slots, block) by track; entries that no longer hold are skipped.
+        #: Heaps of (live slots, block) by track; outdated entries are skipped.
         self._open: list[list[tuple[int, int]]] = []
-        #: What the heaps hold, so that no entry stands in one twice.
+        #: Entries of the heaps, so that no entry is pushed twice.
         self._queued: set[tuple[int, int]] = set()
         #: Free slots by block.
         self._free: list[list[int]] = []
@@ -70,7 +70,7 @@ class SlotMap:
         return len(self.zone_names)
 
     def zone_number(self, name: str) -> int:
-        """The number of a zone, made on first sight."""
+        """The number of a zone, assigned at first use."""
         found = self._zone_numbers.get(name)
         if found is not None:
             return found
@@ -86,7 +86,7 @@ class SlotMap:
         return int(self.block_zone[slot // BLOCK])
 
     def add(self, zone: str, lane: int = 0) -> int:
-        """Take a slot in a zone and give it a fresh generation."""
+        """Allocate a slot in a zone, with a new generation."""
         number = self.zone_number(zone)
         block = self._emptiest(number, lane)
         slot = self._free[block].pop()
@@ -100,7 +100,7 @@ class SlotMap:
         return slot
 
     def remove(self, slot: int) -> None:
-        """Give a slot back; its generation is never used again."""
+        """Release a slot; its generation is never used again."""
         block = slot // BLOCK
         self.live[slot] = 0
         self.block_live[block] -= 1
@@ -114,7 +114,7 @@ class SlotMap:
         return self.block_lane[slot // BLOCK]
 
     def _emptiest(self, zone: int, lane: int) -> int:
-        """The open block of a lane with the fewest nodes, of at least ``fan_out`` blocks."""
+        """The open block of a lane with the fewest nodes, once ``fan_out`` blocks exist."""
         track = LANES * zone + lane
         heap = self._open[track]
         while heap and self._blocks_on[track] >= self.fan_out:
@@ -125,7 +125,7 @@ class SlotMap:
         return self._new_block(zone, lane)
 
     def _offer(self, block: int) -> None:
-        """Let a block that has free slots be found."""
+        """Push a block that has free slots."""
         entry = (int(self.block_live[block]), block)
         if self._free[block] and entry not in self._queued:
             self._queued.add(entry)

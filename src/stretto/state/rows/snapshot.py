@@ -1,10 +1,9 @@
-"""Scan columns: a shard's own copy of the ledger, in the form that scans want.
+"""Scan columns: a shard's own copy of the ledger, laid out for scans.
 
-Amounts are int32 in scan steps, one contiguous column per resource, rounded against the pod. The
-copy is kept by the ledger's change log: only slots that changed since the last look are copied,
-and only those that really differ are written to this copy's own log, which is what the class
-cache replays. A shard's own placements are applied here at once, so seeing them come back from the
-ledger changes nothing.
+Amounts are int32 in scan steps, one contiguous column per resource, rounded conservatively. The
+copy follows the ledger's change log: only slots changed since the last sync are copied, and only
+real differences are written to the copy's own log, which the class cache replays. A shard applies
+its own placements here at once, so the echo from the ledger changes nothing.
 """
 
 from typing import Final
@@ -31,13 +30,13 @@ class Columns:
         self.free: npt.NDArray[np.int32] = np.zeros((4, 0), np.int32)
         #: int32[resource, slot]: allocatable amount in scan steps.
         self.alloc: npt.NDArray[np.int32] = np.zeros((4, 0), np.int32)
-        #: float32[resource, slot]: 100 / alloc, 0 where there is nothing: percent per step.
+        #: float32[resource, slot]: 100 / alloc (percent per step), 0 where alloc is 0.
         self.percent: npt.NDArray[np.float32] = np.zeros((4, 0), np.float32)
-        #: uint8[slot]: 1 where a node lives.
+        #: uint8[slot]: 1 where the slot has a node.
         self.live: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
         #: int64[slot]: generation of the node.
         self.generation: npt.NDArray[np.int64] = np.zeros(0, np.int64)
-        #: int64[slot]: version of the slot in the ledger when it was copied.
+        #: int64[slot]: ledger version of the slot at the time of the copy.
         self.version: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         #: uint64[word, slot]: host ports in use.
         self.ports: npt.NDArray[np.uint64] = np.zeros((1, 0), np.uint64)
@@ -53,7 +52,7 @@ class Columns:
         self.log: npt.NDArray[np.int32] = np.zeros(OWN_LOG, np.int32)
         #: int64[2]: position of the log's first entry, and number of entries.
         self.log_state: npt.NDArray[np.int64] = np.zeros(2, np.int64)
-        #: Rises when arrays were made anew (more slots, resources or port words).
+        #: Incremented when arrays are reallocated (more slots, resources or port words).
         self.shape_version: int = 0
         self._static: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._position = -1
@@ -62,7 +61,7 @@ class Columns:
 
     @property
     def ledger(self) -> Ledger:
-        """The ledger this is a copy of."""
+        """The copied ledger."""
         return self._ledger
 
     @property
@@ -72,11 +71,11 @@ class Columns:
 
     @property
     def head(self) -> int:
-        """Position after the last entry of the own log."""
+        """Position after the last entry of the copy's own log."""
         return int(self.log_state[0] + self.log_state[1])
 
     def sync(self) -> bool:
-        """Copy what changed in the ledger; True when arrays were made anew."""
+        """Copy the changes of the ledger; True if arrays were reallocated."""
         ledger = self._ledger
         fresh = self._fit_shape()
         changed = None if fresh or self._position < 0 else ledger.changes_since(self._position)
@@ -89,7 +88,7 @@ class Columns:
         return fresh
 
     def has_log_capacity(self, entries: int) -> None:
-        """Make sure that so many entries can be appended, dropping the oldest if need be."""
+        """Make sure that so many entries can be appended; drops the oldest if needed."""
         base, length = int(self.log_state[0]), int(self.log_state[1])
         if length + entries <= len(self.log):
             return
@@ -102,19 +101,19 @@ class Columns:
         self.log_state[1] = keep
 
     def void(self) -> None:
-        """Begin the log anew: whoever follows it starts afresh."""
+        """Restart the log: every follower must start anew."""
         self.log_state[0] += self.log_state[1] + 1
         self.log_state[1] = 0
 
     def append(self, slots: npt.NDArray[np.int64]) -> None:
-        """Record that these slots changed in this copy."""
+        """Record changes of these slots in this copy."""
         self.has_log_capacity(len(slots))
         length = int(self.log_state[1])
         self.log[length : length + len(slots)] = slots
         self.log_state[1] = length + len(slots)
 
     def _fit_shape(self) -> bool:
-        """Make arrays of the ledger's shape; True when they are new and must be filled."""
+        """Allocate arrays of the ledger's shape; True if they are new and must be filled."""
         ledger = self._ledger
         ledger.widen()
         size, resources = ledger.slots.size, len(ledger.resources)
@@ -179,14 +178,14 @@ class Columns:
             self.append(slots)
 
     def _devices_differ(self, slots: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        """bool[k]: slots whose devices are used otherwise in the ledger."""
+        """bool[k]: slots whose device usage differs from the ledger."""
         devices = self._ledger.devices
         differ: npt.NDArray[np.bool_] = (self.device_free[slots] != devices.free[slots]).any(axis=1)
         differ |= (self.census[slots] != devices.census[slots]).any(axis=1)
         return differ
 
     def _renew(self, slots: npt.NDArray[np.int64], steps: npt.NDArray[np.int64]) -> None:
-        """Copy what changes with a node and not with its pods; ``steps`` it may give."""
+        """Copy what depends on the node alone; ``steps``: allocatable in scan steps."""
         ledger = self._ledger
         new_alloc = steps.clip(0, SCAN_LIMIT).astype(np.int32).T
         self.alloc[:, slots] = new_alloc

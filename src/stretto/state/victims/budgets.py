@@ -1,8 +1,8 @@
-"""The ledger of disruption budgets: which pods they cover, and how many more may leave.
+"""The ledger of PodDisruptionBudgets: the pods they cover, and the remaining disruptions.
 
-The store says how many disruptions a budget allows: an API server in the budget's status, an
-embedded store by counting live pods. What we have asked to leave and the store does not count yet
-is taken off here, so that two preemptors never spend the same allowance.
+The store reports the disruptions that a budget allows: an API server in the budget's status, an
+embedded store by counting live pods. Our own evictions that the store does not count yet are
+subtracted here, so that two preemptors never spend the same allowance.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -17,10 +17,10 @@ from stretto.base.errors import StrettoError
 from stretto.state.cluster.cluster import Cluster
 
 Allowances = Callable[[], Mapping[str, int]]
-"""Disruptions that each budget allows now, by uid: what embedded stores count themselves."""
+"""Currently allowed disruptions by budget uid, as computed by embedded stores."""
 
 NO_BUDGETS: Final[tuple[int, ...]] = ()
-"""The budgets of most pods."""
+"""Budgets of most pods: none."""
 
 
 class BudgetFacts(NamedTuple):
@@ -32,24 +32,24 @@ class BudgetFacts(NamedTuple):
     name: str
     #: Its uid.
     uid: str
-    #: The pods that it covers; ``None`` where the selector cannot be read: then it covers nobody.
+    #: Selector of the covered pods; ``None`` if it is unreadable: then it covers none.
     selector: Selector | None
-    #: What its status allowed when it was last seen.
+    #: ``disruptionsAllowed`` of its last seen status.
     allowed: int
-    #: Names of pods that the status counts as leaving already.
+    #: Names of pods that the status already counts as disrupted.
     disrupted: frozenset[str]
 
 
 class BudgetLedger:
-    """Budgets by number, and what is left of each."""
+    """Budgets by number, and their remaining disruptions."""
 
     def __init__(self, cluster: Cluster, allowances: Allowances | None = None) -> None:
         """Follow the budgets of a cluster."""
         #: Budgets by number; numbers change with ``epoch``.
         self.budgets: list[BudgetFacts] = []
-        #: int64[budget]: how many more pods may leave, as of the last ``sync``.
-        self.left: npt.NDArray[np.int64] = np.zeros(0, np.int64)
-        #: Rises when budgets, or the pods they cover, are numbered anew.
+        #: int64[budget]: remaining disruptions as of the last ``sync``.
+        self.remaining: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        #: Incremented when budgets, or the pods they cover, are renumbered.
         self.epoch = 0
         self._cluster = cluster
         self._allowances = allowances
@@ -58,11 +58,11 @@ class BudgetLedger:
         self._by_namespace: dict[str, list[tuple[int, Selector]]] = {}
 
     def __bool__(self) -> bool:
-        """Whether there is any budget."""
+        """Whether any budget exists."""
         return bool(self._cluster.objects.budgets)
 
     def follow(self) -> None:
-        """Compile the budgets again where one has changed."""
+        """Recompile the budgets if one has changed."""
         objects = self._cluster.objects
         changes = None if self._seen < 0 else objects.changes_since(self._seen)
         self._seen = objects.head
@@ -81,17 +81,17 @@ class BudgetLedger:
                 near.append((number, each.selector))
 
     def sync(self) -> None:
-        """Bring what is left up to date with the store and with who is leaving."""
+        """Update the remaining disruptions from the store and the evictions in progress."""
         self.follow()
         if not self.budgets:
-            self.left = np.zeros(0, np.int64)
+            self.remaining = np.zeros(0, np.int64)
             return
         told = self._allowances() if self._allowances is not None else None
-        self.left = np.array(
+        self.remaining = np.array(
             [each.allowed if told is None else told.get(each.uid, 0) for each in self.budgets],
             np.int64,
         )
-        self._charge_promised(counted_by_store=told is not None)
+        self._subtract_pending(counted_by_store=told is not None)
 
     def of_row(self, row: int) -> tuple[int, ...]:
         """Numbers of the budgets that cover a pod."""
@@ -112,40 +112,40 @@ class BudgetLedger:
         return found
 
     def violating(self, rows: Iterable[int]) -> set[int]:
-        """Which of these pods, leaving in this order, break a budget (as kube-scheduler counts)."""
+        """The pods whose eviction, in this order, violates a budget (as kube-scheduler counts)."""
         if not self.budgets:
             return set()
-        left = self.left.copy()
+        remaining = self.remaining.copy()
         found = set()
         for row in rows:
             numbers = self.of_row(row)
             for number in numbers:
-                left[number] -= 1
-            if any(left[number] < 0 for number in numbers):
+                remaining[number] -= 1
+            if any(remaining[number] < 0 for number in numbers):
                 found.add(row)
         return found
 
     def spend(self, rows: Iterable[int], sign: int = 1) -> None:
-        """These pods are asked to leave, or (with ``sign`` -1) not after all."""
+        """Count these pods as evicted, or (with ``sign`` -1) revert that."""
         for row in rows if self.budgets else ():
             for number in self.of_row(row):
-                self.left[number] -= sign
+                self.remaining[number] -= sign
 
     def names(self, row: int) -> list[str]:
-        """Names of the budgets that cover a pod, with their namespaces."""
+        """``namespace/name`` of the budgets that cover a pod."""
         return [f"{b.namespace}/{b.name}" for b in (self.budgets[n] for n in self.of_row(row))]
 
-    def _charge_promised(self, *, counted_by_store: bool) -> None:
-        """Take off who was asked to leave and is not counted by the store yet."""
+    def _subtract_pending(self, *, counted_by_store: bool) -> None:
+        """Subtract evictions that the store does not count yet."""
         pods = self._cluster.pods
-        for row, leaving in self._cluster.evictions.leaving.items():
-            if pods.serial[row] != leaving.serial or leaving.cause is None:
+        for row, eviction in self._cluster.evictions.in_progress.items():
+            if pods.serial[row] != eviction.serial or eviction.cause is None:
                 continue
-            if counted_by_store and leaving.acknowledged:
+            if counted_by_store and eviction.acknowledged:
                 continue
             for number in self.of_row(row):
                 if pods.name[row] not in self.budgets[number].disrupted:
-                    self.left[number] -= 1
+                    self.remaining[number] -= 1
 
 
 def _compile(budget: PodDisruptionBudget) -> BudgetFacts:

@@ -1,6 +1,6 @@
-"""The columns of the index of victims: entries by importance, and sums by band.
+"""Columns of the victim index: entries by importance, and sums by band.
 
-Made here in one go from the rows of all pods; ``state.victims.index`` keeps them from then on.
+Built here in one pass from the rows of all pods; ``state.victims.index`` updates them afterwards.
 """
 
 from collections.abc import Sequence
@@ -9,25 +9,25 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from stretto.state.victims.rules import NOBODY
+from stretto.state.victims.rules import UNPROTECTED
 
-MOST_BANDS: Final = 64
-"""Priorities told apart in the sums; kube-scheduler's users have a handful."""
+MAX_BANDS: Final = 64
+"""Maximum number of priority bands; kube-scheduler users have a handful of priorities."""
 FIRST_WIDTH: Final = 16
-"""Pods of a slot that there is room for at first."""
-MAY_BE_ASKED, NOMINEE, LEAVING, KEPT = 0, 1, 2, 3
-"""Kinds of entries: a running pod, a claim that waits for its own victims, a pod that leaves,
-and (never entered) a pod that may not be asked."""
+"""Initial capacity of entries per slot."""
+EVICTABLE, NOMINEE, TERMINATING, NOT_EVICTABLE = 0, 1, 2, 3
+"""Kinds of entries: a running pod, a claim that waits for its own victims, a terminating pod, and
+(never entered) a protected pod."""
 NO_BUDGET: Final = 0
 """Number of the empty set of budgets."""
 
 
 class VictimEntries(NamedTuple):
-    """Who could leave, slot by slot, the most important first."""
+    """Potential victims by slot, the most important first."""
 
-    #: int32[slot]: entries of the slot.
+    #: int32[slot]: number of entries.
     length: npt.NDArray[np.int32]
-    #: int32[slot]: how many of them are claims that wait or pods that leave.
+    #: int32[slot]: how many of them are waiting claims or terminating pods.
     odd: npt.NDArray[np.int32]
     #: int32[slot, k]: rows.
     row: npt.NDArray[np.int32]
@@ -35,30 +35,30 @@ class VictimEntries(NamedTuple):
     priority: npt.NDArray[np.int32]
     #: float64[slot, k]: starts, ascending within a priority.
     start: npt.NDArray[np.float64]
-    #: int32[slot, k]: numbers of what they take (``Victims.asks``).
+    #: int32[slot, k]: numbers of their requests (``Victims.asks``).
     ask: npt.NDArray[np.int32]
-    #: uint8[slot, k]: ``MAY_BE_ASKED``, ``NOMINEE`` or ``LEAVING``.
+    #: uint8[slot, k]: ``EVICTABLE``, ``NOMINEE`` or ``TERMINATING``.
     kind: npt.NDArray[np.uint8]
-    #: int32[slot, k]: numbers of sets of budgets; 0 for none.
+    #: int32[slot, k]: numbers of budget sets; 0 for none.
     budget: npt.NDArray[np.int32]
 
 
 class VictimSums(NamedTuple):
-    """What is free, and what would be."""
+    """Free amounts, and those that evictions would add."""
 
     #: int64[resource, slot]: free now; negative where claims wait for victims.
     free: npt.NDArray[np.int64]
-    #: int64[band, resource, slot]: what entries up to a band take together; claims that wait and
-    #: pods that leave cost nothing and count from the lowest band on.
+    #: int64[band, resource, slot]: total amounts of the entries up to a band; waiting claims and
+    #: terminating pods need no eviction and count from the lowest band on.
     below: npt.NDArray[np.int64]
-    #: The same without those that a budget surely protects; the same array without budgets.
+    #: The same without entries that a budget certainly protects; the same array without budgets.
     safe: npt.NDArray[np.int64]
     #: int64[band]: highest priority of each band, ascending.
     edges: npt.NDArray[np.int64]
 
 
 class VictimRows(NamedTuple):
-    """Rows that are to be entered, with what an entry says of each; all of one length."""
+    """Rows to enter, with the fields of their entries; all of one length."""
 
     #: int32[row]: slots.
     slot: npt.NDArray[np.int32]
@@ -68,11 +68,11 @@ class VictimRows(NamedTuple):
     priority: npt.NDArray[np.int32]
     #: float64[row]: starts.
     start: npt.NDArray[np.float64]
-    #: int32[row]: numbers of what they take.
+    #: int32[row]: numbers of their requests.
     ask: npt.NDArray[np.int32]
     #: uint8[row]: kinds.
     kind: npt.NDArray[np.uint8]
-    #: int32[row]: numbers of sets of budgets.
+    #: int32[row]: numbers of budget sets.
     budget: npt.NDArray[np.int32]
 
     @staticmethod
@@ -83,12 +83,12 @@ class VictimRows(NamedTuple):
 
 
 def fill_entries(counted: VictimRows, size: int) -> VictimEntries:
-    """Entries of so many slots."""
+    """Entries of ``size`` slots."""
     length = np.bincount(counted.slot, minlength=size).astype(np.int32)
     width = FIRST_WIDTH
     while width < int(length.max(initial=0)):
         width *= 2
-    special = counted.kind != MAY_BE_ASKED
+    special = counted.kind != EVICTABLE
     made = VictimEntries(
         length,
         np.bincount(counted.slot[special], minlength=size).astype(np.int32),
@@ -110,7 +110,7 @@ def fill_entries(counted: VictimRows, size: int) -> VictimEntries:
 
 
 def widened_entries(old: VictimEntries) -> VictimEntries:
-    """The same entries with room for twice as many a slot."""
+    """The same entries with twice the capacity per slot."""
     wide = [np.concatenate([each, np.zeros_like(each)], axis=1) for each in old[2:]]
     return VictimEntries(old.length, old.odd, *wide)
 
@@ -121,19 +121,19 @@ def fill_sums(
     safe: npt.NDArray[np.bool_] | None,
     size: int,
 ) -> VictimSums:
-    """Sums of so many slots, nothing free yet.
+    """Sums of ``size`` slots, with free amounts of 0.
 
     Args:
         counted: the rows.
         asks: int64[ask, resource].
-        safe: bool[set]: whether each budget of a set would let somebody go; ``None`` where there
-            is no budget.
+        safe: bool[set]: whether every budget of a set allows a disruption; ``None`` if there is
+            no budget.
         size: number of slots.
     """
     edges = edges_of(counted.priority)
     resources = asks.shape[1]
     bands = np.searchsorted(edges, counted.priority)
-    bands[counted.kind != MAY_BE_ASKED] = 0
+    bands[counted.kind != EVICTABLE] = 0
     below = np.zeros((len(edges), resources, size), np.int64)
     kept = below.copy() if safe is not None else below
     for resource in range(resources):
@@ -151,7 +151,7 @@ def fill_sums(
 def most_of(
     counted: VictimRows, sets: Sequence[tuple[int, ...]], budgets: int
 ) -> npt.NDArray[np.int64]:
-    """int64[budget]: how many pods of a budget one slot has at most."""
+    """int64[budget]: maximum number of a budget's pods on one slot."""
     found = np.zeros(budgets, np.int64)
     for budget in range(budgets):
         numbers = [number for number, each in enumerate(sets) if budget in each]
@@ -162,12 +162,12 @@ def most_of(
 
 
 def edges_of(priorities: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-    """The highest priority of each band: every priority, or neighbours together.
+    """The highest priority of each band: one priority, or several neighbours.
 
-    Where neighbours share a band, the last one has no end, so that new priorities have a place.
+    If neighbours share a band, the last band has no upper limit, so that new priorities fit.
     """
     found = np.unique(priorities).astype(np.int64)
-    if len(found) <= MOST_BANDS:
+    if len(found) <= MAX_BANDS:
         return found
-    kept = found[np.linspace(0, len(found) - 1, MOST_BANDS).astype(np.int64)]
-    return np.append(kept[:-1], NOBODY)
+    kept = found[np.linspace(0, len(found) - 1, MAX_BANDS).astype(np.int64)]
+    return np.append(kept[:-1], UNPROTECTED)

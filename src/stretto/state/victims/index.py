@@ -1,13 +1,13 @@
-"""Who could leave each node, by importance, with sums that say at once what that would free.
+"""The victim index: evictable pods of each node by importance, with sums of what they would free.
 
-For every slot the pods that may be asked to leave stand in the order of their importance (priority,
-then start), and ``below[band][resource][slot]`` is what all of them up to a priority band take
-together. So the lowest band at which a node would do is found by comparing columns, and only nodes
-that could win are looked at pod by pod (``framework.kernels.victims.search``, ``victims_numpy``).
+For every slot the evictable pods are sorted by importance (priority, then start), and
+``below[band][resource][slot]`` is the total of all of them up to a priority band. So the lowest
+band at which a node has enough capacity is found by comparing columns, and only nodes that could
+win are examined pod by pod (``framework.kernels.victims.search``, ``victims_numpy``).
 
-A band is one priority; where there are more than ``MOST_BANDS``, neighbours share one, and the sums
-are bounds. The index follows the cluster by the log of rows: each row that changed is taken out as
-it was counted and put back as it is, which costs the same however many pods there are.
+A band is one priority; with more than ``MAX_BANDS`` priorities, neighbours share a band and the
+sums are bounds. The index follows the row log: each changed row is removed as it was counted and
+inserted as it is, at a cost independent of the number of pods.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,9 +19,9 @@ from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.pods import NO_SLOT
 from stretto.state.victims.budgets import BudgetLedger
 from stretto.state.victims.columns import (
-    KEPT,
-    MAY_BE_ASKED,
+    EVICTABLE,
     NO_BUDGET,
+    NOT_EVICTABLE,
     VictimEntries,
     VictimRows,
     VictimSums,
@@ -30,8 +30,8 @@ from stretto.state.victims.columns import (
     most_of,
     widened_entries,
 )
-from stretto.state.victims.rules import NOBODY, PreemptionRules
-from stretto.state.victims.standing import VictimKinds
+from stretto.state.victims.kinds import VictimKinds
+from stretto.state.victims.rules import UNPROTECTED, PreemptionRules
 
 
 class Victims:
@@ -39,20 +39,20 @@ class Victims:
 
     def __init__(self, cluster: Cluster, rules: PreemptionRules, budgets: BudgetLedger) -> None:
         """An empty index; the first ``sync`` fills it."""
-        #: int64[ask, resource]: what one pod takes, by number.
+        #: int64[ask, resource]: requests of one pod, by number.
         self.asks: npt.NDArray[np.int64] = np.zeros((64, 8), np.int64)
         #: Sets of budgets by number.
         self.sets: list[tuple[int, ...]] = [()]
-        #: Slots that changed, for those who keep what they computed: see ``head``.
+        #: Changed slots, for caches of derived results: see ``head``.
         self.log: list[int] = []
-        #: Rises when everything was counted anew: nothing that was kept holds.
+        #: Incremented when everything was recounted: all caches are invalid.
         self.epoch = 0
-        #: int64[resource]: no pod that may be asked takes more.
+        #: int64[resource]: maximum request of an evictable pod.
         self.largest: npt.NDArray[np.int64] = np.zeros(0, np.int64)
-        #: int64[budget]: no slot has more pods of it.
+        #: int64[budget]: maximum number of its pods on one slot.
         self.most: npt.NDArray[np.int64] = np.zeros(0, np.int64)
-        #: Budgets left, as the entries' sums know it.
-        self.left: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        #: Remaining disruptions, as used in the sums.
+        self.remaining: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._cluster = cluster
         self._kinds = VictimKinds(cluster, rules)
         self._budgets = budgets
@@ -67,15 +67,15 @@ class Victims:
         self._dirty_rows: set[int] = set()
         self._dirty_slots: set[int] = set()
         nothing = VictimRows.none()
-        #: Who could leave.
+        #: Evictable pods.
         self.entries: VictimEntries = fill_entries(nothing, 0)
-        #: What that would free.
+        #: What their evictions would free.
         self.sums: VictimSums = fill_sums(nothing, self.asks[:, :0], None, 0)
 
-    # ------------------------------------------------------------ keeping step
+    # ------------------------------------------------------------ synchronization
 
     def sync(self, now: float) -> None:
-        """Bring the index up to date; what was tried out since the last time is forgotten."""
+        """Update the index; trial changes since the last call are discarded."""
         cluster = self._cluster
         self._budgets.sync()
         changed = cluster.pods.log.since(self._position) if self._position >= 0 else None
@@ -102,7 +102,7 @@ class Victims:
         self._follow_ledger()
 
     def take(self, rows: Sequence[int], slot: int, ask: int) -> None:
-        """Try out: these leave their nodes, and a pod that takes ``ask`` gets room on a slot."""
+        """Trial: evict these rows, and place a pod with request ``ask`` on a slot."""
         for row in rows:
             self._release_entries(int(self._at[row]), self.asks_of(row), 1)
             self._remove_entries(row)
@@ -110,27 +110,27 @@ class Victims:
         self._dirty_rows.update(rows)
 
     def undo_take(self, rows: Sequence[int], slot: int, ask: int, now: float) -> None:
-        """Take back what was tried out."""
+        """Revert a trial."""
         self._release_entries(slot, ask, 1)
         for row in rows:
             self._insert_entries(row, now)
             self._release_entries(int(self._at[row]), self.asks_of(row), -1)
 
     def taken(self, rows: Sequence[int], slots: Sequence[int]) -> None:
-        """What ``take`` does was done to the columns by a kernel: these are out of them."""
+        """Record a trial that a kernel applied to the columns: these rows are removed."""
         self._at[np.array(rows, np.int64)] = NO_SLOT
         self._dirty_rows.update(rows)
         self._dirty_slots.update(slots)
         self.log.extend(slots)
 
     def spare(self, rows: Iterable[int]) -> None:
-        """Try out: these may not be asked."""
+        """Trial: exclude these rows from eviction."""
         for row in rows:
             self._remove_entries(row)
             self._dirty_rows.add(row)
 
     def claim(self, slots: npt.NDArray[np.int32], class_ids: npt.NDArray[np.int32]) -> None:
-        """Try out: pods are placed without anybody leaving."""
+        """Trial: place pods without evictions."""
         if len(slots):
             amounts = self.asks[self._request_numbers_of(class_ids), : len(self.sums.free)]
             np.subtract.at(self.sums.free.T, slots, amounts)
@@ -138,7 +138,7 @@ class Victims:
             self.log.extend(slots.tolist())
 
     def _release_entries(self, slot: int, ask: int, sign: int) -> None:
-        """More (or with ``sign`` -1 less) is free on a slot, until the next ``sync``."""
+        """Add to (``sign`` -1: subtract from) a slot's free amounts until the next ``sync``."""
         self.sums.free[:, slot] += sign * self.asks[ask, : len(self.sums.free)]
         self._dirty_slots.add(slot)
         self.log.append(slot)
@@ -146,11 +146,11 @@ class Victims:
     # ------------------------------------------------------------ numbers
 
     def asks_of(self, row: int) -> int:
-        """The number of what a pod takes."""
+        """The number of a pod's request."""
         return self.request_number(int(self._cluster.pods.class_id[row]))
 
     def request_number(self, class_id: int) -> int:
-        """The number of what pods of a class take: never given to something else."""
+        """The number of the request of a class; never reused."""
         serial = self._cluster.classes.serial(class_id)
         known = self._class_request_numbers.get(class_id)
         if known is not None and known[0] == serial:
@@ -167,11 +167,11 @@ class Victims:
         return number
 
     def band_of(self, priority: int) -> int:
-        """The band that a priority belongs to."""
+        """The band of a priority."""
         return int(np.searchsorted(self.sums.edges, priority))
 
     def bands_below(self, priority: int) -> int:
-        """How many bands may hold something below a priority."""
+        """Number of bands that may have pods below a priority."""
         edges = self.sums.edges
         found = int(np.searchsorted(edges, priority))
         return min(found + 1, len(edges)) if _is_merged(edges) else found
@@ -179,7 +179,7 @@ class Victims:
     # ------------------------------------------------------------ one row
 
     def _remove_entries(self, row: int) -> None:
-        """Take a row out as it was counted."""
+        """Remove a row as it was counted."""
         slot = int(self._at[row]) if row < len(self._at) else NO_SLOT
         if slot == NO_SLOT:
             return
@@ -194,7 +194,7 @@ class Victims:
         self.log.append(slot)
 
     def _insert_entries(self, row: int, now: float) -> None:
-        """Put a row in as it is."""
+        """Insert a row with its current state."""
         pods = self._cluster.pods
         kind = self._kinds.of(row, now)
         if kind is None:
@@ -213,18 +213,18 @@ class Victims:
         entries.start[slot, at] = pods.started[row]
         entries.ask[slot, at] = self.asks_of(row)
         entries.kind[slot, at] = kind
-        entries.budget[slot, at] = self._set_of(row) if kind == MAY_BE_ASKED else NO_BUDGET
+        entries.budget[slot, at] = self._set_of(row) if kind == EVICTABLE else NO_BUDGET
         entries.length[slot] = count + 1
         self._at[row] = slot
         self._add(slot, at, 1)
         self._count_budgets(slot, at)
-        if kind == MAY_BE_ASKED:
+        if kind == EVICTABLE:
             amounts = self.asks[entries.ask[slot, at], : len(self.largest)]
             np.maximum(self.largest, amounts, out=self.largest)
         self.log.append(slot)
 
     def _place(self, slot: int, count: int, place: tuple[int, float, int]) -> int:
-        """Where a row belongs among the entries of a slot."""
+        """The position of a row among the entries of a slot."""
         entries, low, high = self.entries, 0, count
         while low < high:
             middle = (low + high) // 2
@@ -237,9 +237,9 @@ class Victims:
         return low
 
     def _add(self, slot: int, at: int, sign: int) -> None:
-        """Count an entry in the sums, or no more."""
+        """Add an entry to the sums, or subtract it."""
         entries, sums = self.entries, self.sums
-        costs = entries.kind[slot, at] == MAY_BE_ASKED
+        costs = entries.kind[slot, at] == EVICTABLE
         band = self.band_of(int(entries.priority[slot, at])) if costs else 0
         if not costs:
             entries.odd[slot] += sign
@@ -249,13 +249,13 @@ class Victims:
             sums.safe[band:, :, slot] += amounts
 
     def budgets_in_safe_sums(self) -> npt.NDArray[np.uint8]:
-        """uint8[set]: sets that the safe sums count; empty where these are all sums."""
+        """uint8[set]: sets counted in the safe sums; empty if these are the full sums."""
         if self.sums.safe is self.sums.below:
             return np.zeros(0, np.uint8)
         return np.array([self._is_safe(n) for n in range(len(self.sets))], np.uint8)
 
     def _count_budgets(self, slot: int, at: int) -> None:
-        """Follow how many pods of one budget a slot has at most."""
+        """Update the maximum number of one budget's pods on a slot."""
         number = int(self.entries.budget[slot, at])
         if number == NO_BUDGET:
             return
@@ -265,8 +265,8 @@ class Victims:
             self.most[budget] = max(int(self.most[budget]), count)
 
     def _is_safe(self, number: int) -> bool:
-        """Whether each budget of a set would let somebody go."""
-        return all(self.left[budget] > 0 for budget in self.sets[number])
+        """Whether every budget of a set allows a disruption."""
+        return all(self.remaining[budget] > 0 for budget in self.sets[number])
 
     def _set_of(self, row: int) -> int:
         numbers = self._budgets.of_row(row)
@@ -276,13 +276,13 @@ class Victims:
             self.sets.append(numbers)
         return found
 
-    # ------------------------------------------------------------ what changed by itself
+    # ------------------------------------------------------------ changes without row events
 
     def _flipped(self) -> Iterable[int]:
-        """Rows whose budgets have come to let nobody go, or somebody again."""
-        before, after = self.left > 0, self._budgets.left > 0
+        """Rows whose budgets became exhausted, or available again."""
+        before, after = self.remaining > 0, self._budgets.remaining > 0
         rows: list[int] = []
-        changed = np.flatnonzero(self.left != self._budgets.left)
+        changed = np.flatnonzero(self.remaining != self._budgets.remaining)
         if len(changed):
             wanted = {n for n, each in enumerate(self.sets) if set(each) & set(changed.tolist())}
             held = np.isin(self.entries.budget, list(wanted))
@@ -290,9 +290,9 @@ class Victims:
             self.log.extend(np.flatnonzero(held.any(axis=1)).tolist())
             if (before != after).any():
                 rows = self.entries.row[held].tolist()
-                for row in rows:  # as they were counted, while the old allowances stand
+                for row in rows:  # as they were counted: the old allowances are still set
                     self._remove_entries(row)
-        self.left = self._budgets.left.copy()
+        self.remaining = self._budgets.remaining.copy()
         return rows
 
     def _follow_ledger(self) -> None:
@@ -309,7 +309,7 @@ class Victims:
         self.log.extend(slots.tolist())
 
     def _ensure_bands(self, rows: Iterable[int]) -> bool:
-        """Whether the bands there are will do for these rows."""
+        """Whether the existing bands suffice for these rows."""
         edges = self.sums.edges
         if _is_merged(edges):
             return True
@@ -319,7 +319,7 @@ class Victims:
         return bool(np.isin(pods.priority[placed], edges).all())
 
     def _rebuild(self, now: float) -> None:
-        """Count everything anew."""
+        """Recount everything."""
         cluster = self._cluster
         pods, ledger = cluster.pods, cluster.ledger
         size, resources = ledger.slots.size, len(ledger.resources)
@@ -330,25 +330,25 @@ class Victims:
         self._kinds.clear()
         self._dirty_rows.clear()
         self._dirty_slots.clear()
-        self.left = self._budgets.left.copy()
+        self.remaining = self._budgets.remaining.copy()
         self.epoch += 1
         self.log.clear()
         rows = np.flatnonzero(pods.slot[: pods.length] != NO_SLOT)
         kinds = self._kinds.of_many(rows, now)
-        rows, kinds = rows[kinds != KEPT], kinds[kinds != KEPT]
+        rows, kinds = rows[kinds != NOT_EVICTABLE], kinds[kinds != NOT_EVICTABLE]
         self._grow_rows()
         self._at[:] = NO_SLOT
         self._at[rows] = pods.slot[rows]
         numbers = self._request_numbers_of(pods.class_id[rows])
         sets = np.zeros(len(rows), np.int32)
         if self._budgets.budgets:
-            asked = kinds == MAY_BE_ASKED
+            asked = kinds == EVICTABLE
             sets[asked] = self._sets_of(rows[asked])
         counted = VictimRows(
             pods.slot[rows], rows, pods.priority[rows], pods.started[rows], numbers, kinds, sets
         )
         self.entries = fill_entries(counted, size)
-        asked = np.unique(numbers[kinds == MAY_BE_ASKED])
+        asked = np.unique(numbers[kinds == EVICTABLE])
         self.largest = self.asks[asked, :resources].max(axis=0, initial=0)
         self.most = most_of(counted, self.sets, len(self._budgets.budgets))
         safe = np.array([self._is_safe(number) for number in range(len(self.sets))], np.bool_)
@@ -380,4 +380,4 @@ class Victims:
 
 def _is_merged(edges: npt.NDArray[np.int64]) -> bool:
     """Whether neighbouring priorities share bands."""
-    return len(edges) > 0 and int(edges[-1]) >= NOBODY
+    return len(edges) > 0 and int(edges[-1]) >= UNPROTECTED

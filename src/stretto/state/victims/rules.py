@@ -1,7 +1,7 @@
-"""Who may be asked to leave, and by whom: the rules of preemption that a profile sets.
+"""Preemption rules of a profile: which pods may be evicted, and for which preemptors.
 
-The search for victims counts by these rules, and the binder asks them again before anybody is
-asked to leave: what has changed between the two must not matter.
+The search for victims applies these rules, and the binder checks them again before an eviction,
+because the state may have changed in between.
 """
 
 from enum import Enum
@@ -14,83 +14,83 @@ from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.work.evictions import EvictionState
 
-NOBODY: Final = 1 << 31
-"""A priority above all: from here on nobody is protected."""
+UNPROTECTED: Final = 1 << 31
+"""Priority above all others: no pod is protected by priority."""
 
 
 class CandidateSelection(Enum):
-    """How a gang's candidates are chosen (Gödel's ``candidatesSelectPolicy``)."""
+    """How a gang's candidate nodes are chosen (Gödel's ``candidatesSelectPolicy``)."""
 
-    #: The best node of all.
+    #: The best of all nodes.
     BEST = "best"
-    #: The best of a number of nodes at the lowest priority that will do.
+    #: The best of a number of nodes at the lowest sufficient priority.
     BETTER = "better"
-    #: The best of the first nodes that will do, from a drawn start.
+    #: The best of the first sufficient nodes, from a random start.
     RANDOM = "random"
 
 
 class EvictionGuard(Enum):
-    """Why a pod may not be asked to leave."""
+    """Why a pod may not be evicted."""
 
     #: It is not running.
     NOT_RUNNING = "is not running"
     #: Its priority is not below the preemptor's.
     PRIORITY = "has no lower priority"
-    #: It leaves already, or does not go.
-    LEAVING = "is leaving already"
+    #: It is being evicted already, or its eviction is stuck.
+    EVICTING = "is being evicted already"
     #: The profile protects its priority.
     PROTECTED = "is protected by its priority"
-    #: It, or its PriorityClass, forbids it.
+    #: It, or its PriorityClass, forbids its preemption.
     FORBIDDEN = "forbids its preemption"
-    #: The profile wants pods to allow it, and it does not.
-    NOT_OPTED_IN = "has not agreed to be preempted"
-    #: Another scheduler's pods are none of ours to move.
-    OTHERS = "is another scheduler's"
-    #: It has started a short while ago.
-    RECENT = "started a short while ago"
+    #: The profile requires an opt-in, and the pod has none.
+    NOT_OPTED_IN = "has not opted in to preemption"
+    #: It belongs to another scheduler.
+    OTHER_SCHEDULER = "belongs to another scheduler"
+    #: It started recently.
+    RECENT = "started recently"
 
 
 class PreemptionRules(msgspec.Struct, frozen=True):
-    """What a profile says of preemption."""
+    """Preemption settings of a profile."""
 
-    #: Whether pods may push others out at all.
+    #: Whether pods may preempt others at all.
     enabled: bool = True
-    #: Whether a disruption budget is never broken; otherwise as rarely as possible.
+    #: Whether a PodDisruptionBudget is never violated; otherwise as rarely as possible.
     hard_budgets: bool = False
-    #: Whether only pods that agree may be preempted.
+    #: Whether only pods that opt in may be preempted.
     opt_in: bool = False
-    #: Whether pods that ask for another scheduler stay.
+    #: Whether pods of other schedulers are not preempted.
     spares_others: bool = True
     #: Pods of this priority and above are never preempted.
-    protected_from: int = NOBODY
-    #: Seconds after its start in which a pod is not preempted, whatever it says itself.
+    protected_from: int = UNPROTECTED
+    #: Seconds after its start in which a pod is not preempted, whatever its annotation.
     protected_for: float = 0.0
-    #: Seconds after which a preemptor no longer waits for its victims.
+    #: Seconds that a preemptor waits for its victims.
     patience: float = 120.0
-    #: How candidates are chosen.
+    #: How candidate nodes are chosen.
     select: CandidateSelection = CandidateSelection.BEST
-    #: Nodes that are looked at closely where not all are.
+    #: Number of nodes examined closely if not all are.
     candidates: int = 100
 
 
 OFF: Final = PreemptionRules(enabled=False)
-"""Nobody pushes anybody out."""
+"""Preemption is disabled."""
 
 
 def guard_of(
     cluster: Cluster, rules: PreemptionRules, row: int, now: float
 ) -> EvictionGuard | None:
-    """What keeps a pod from being asked to leave, priorities and budgets aside."""
+    """Why a pod may not be evicted, apart from priorities and budgets; ``None`` if it may."""
     pods = cluster.pods
-    if int(pods.state[row]) != PodState.BOUND:  # NumPy's own number asks the enum's class each time
+    if int(pods.state[row]) != PodState.BOUND:  # int: faster than comparing a NumPy scalar
         return EvictionGuard.NOT_RUNNING
-    if int(pods.leaving[row]) != EvictionState.STAYS:
-        return EvictionGuard.LEAVING
+    if int(pods.eviction_state[row]) != EvictionState.NONE:
+        return EvictionGuard.EVICTING
     if pods.priority[row] >= rules.protected_from:
         return EvictionGuard.PROTECTED
-    traits = cluster.traits[int(pods.traits[row])]
-    if traits.is_others:
-        return EvictionGuard.OTHERS
+    traits = cluster.preemption_attributes[int(pods.preemption_attributes[row])]
+    if traits.of_other_scheduler:
+        return EvictionGuard.OTHER_SCHEDULER
     if traits.can_be_preempted is False:
         return EvictionGuard.FORBIDDEN
     if rules.opt_in and not traits.can_be_preempted:
@@ -99,21 +99,24 @@ def guard_of(
 
 
 def protected_until(cluster: Cluster, rules: PreemptionRules, row: int) -> float:
-    """Clock time until which a pod is protected because it started a short while ago."""
+    """Clock time until which a pod is protected because it started recently."""
     pods = cluster.pods
-    window = max(rules.protected_for, cluster.traits[int(pods.traits[row])].protected_for)
+    window = max(
+        rules.protected_for,
+        cluster.preemption_attributes[int(pods.preemption_attributes[row])].protected_for,
+    )
     return float(pods.started[row]) + window if window > 0 else -inf
 
 
 def guard_against(
     cluster: Cluster, rules: PreemptionRules, row: int, priority: int, now: float
 ) -> EvictionGuard | None:
-    """What keeps a pod from being preempted by one of this priority, budgets aside."""
+    """Why a preemptor of this priority may not evict a pod, budgets aside; ``None`` if it may."""
     if cluster.pods.priority[row] >= priority:
         return EvictionGuard.PRIORITY
     return guard_of(cluster, rules, row, now)
 
 
 def may_preempt(cluster: Cluster, row: int) -> bool:
-    """Whether a pod's own policy lets it push others out."""
-    return cluster.traits[int(cluster.pods.traits[row])].preempts
+    """Whether a pod's own policy allows it to preempt others."""
+    return cluster.preemption_attributes[int(cluster.pods.preemption_attributes[row])].preempts

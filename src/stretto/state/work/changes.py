@@ -1,8 +1,8 @@
-"""Changes: what a batch of watch events meant, in the words of the dispatcher.
+"""Effects of a batch of watch events, as input of the dispatcher.
 
-The cluster model applies events to columns and notes here what they mean for those who order and
-place pods: rows that came, went or were seen on a node, PodGroups, and the events that may cure a
-"no". One object is filled by a batch, absorbed, cleared and used again.
+The cluster state applies events to columns and records here what they mean for scheduling: rows
+added, removed or seen on a node, PodGroups, and the events that may cure a failure. One object is
+filled by a batch, absorbed, cleared and reused.
 """
 
 from typing import NamedTuple
@@ -13,56 +13,56 @@ from stretto.state.work.units import Cure
 
 
 class PodArrival(NamedTuple):
-    """A pod of ours that wants a node."""
+    """A pod of this scheduler that needs a node."""
 
     #: Its row; the row's state is ``GATED`` or ``PENDING``.
     row: int
     #: Identity, labels, annotations and owners, from which its unit is made.
     meta: MetaHead
-    #: A scheduling gate holds it.
+    #: Whether it has a scheduling gate.
     gated: bool
-    #: Its identity; the metadata may be older than the store's and name none.
+    #: Its uid; the metadata may be older than the store's and have none.
     uid: str
-    #: Number of the template whose pods agree in labels, annotations, owners and namespace; -1
-    #: where nobody has compared.
+    #: Template number: pods of a template agree in labels, annotations, owners and namespace; -1 if
+    #: unknown.
     template: int = -1
 
 
 class PodDeparture(NamedTuple):
-    """A pod, in whatever state, that ended or was deleted; its row may be in use again."""
+    """A pod in any state that ended or was deleted; its row may be in use again."""
 
     #: The row it had.
     row: int
     #: The serial it had there.
     serial: int
-    #: Its identity.
+    #: Its uid.
     uid: str
-    #: Whether it left because we asked it to.
+    #: Whether we evicted it.
     evicted: bool = False
 
 
 class GroupChange(NamedTuple):
-    """A PodGroup that came, changed or went."""
+    """A PodGroup that was added, changed or deleted."""
 
     #: ``namespace/name``.
     key: str
-    #: The group as it is now; ``None`` once it is deleted, and where it could never be read.
+    #: The current group; ``None`` if it is deleted or was never readable.
     group: PodGroup | None
-    #: What is wrong with a group that could never be read; empty otherwise.
+    #: Error of a group that was never readable; empty otherwise.
     fault: str = ""
 
 
 class QueueChange(NamedTuple):
-    """A Queue that came, changed or went."""
+    """A Queue that was added, changed or deleted."""
 
     #: Its name.
     name: str
-    #: The queue as it is now; ``None`` once it is deleted.
+    #: The current queue; ``None`` if it is deleted.
     queue: Queue | None
 
 
 class ClusterChanges:
-    """What one batch of events meant; absorbed in the order of the fields."""
+    """Effects of one batch of events; absorbed in the order of the fields."""
 
     __slots__ = (
         "arrivals",
@@ -77,24 +77,24 @@ class ClusterChanges:
     )
 
     def __init__(self) -> None:
-        """Start with no change."""
-        #: Pods that ended; first, because an arrival of the batch may use such a row again.
+        """Start without changes."""
+        #: Ended pods; first, because an arrival of the batch may reuse such a row.
         self.departures: list[PodDeparture] = []
-        #: Queues that came, changed or went, in order; before all that lies in them.
+        #: Queues added, changed or deleted, in order; before their contents.
         self.queues: list[QueueChange] = []
-        #: PodGroups that came, changed or went, in order.
+        #: PodGroups added, changed or deleted, in order.
         self.groups: list[GroupChange] = []
-        #: Pods that want a node, in order of arrival.
+        #: Pods that need a node, in order of arrival.
         self.arrivals: list[PodArrival] = []
-        #: Waiting pods seen again with other gates, labels, annotations, owners or priority.
+        #: Pending pods with changed gates, labels, annotations, owners or priority.
         self.regrouped: list[PodArrival] = []
-        #: Rows seen bound, by us or by somebody else.
+        #: Rows seen bound, by us or by another scheduler.
         self.bound: list[int] = []
-        #: Rows that were assumed or bound and want a node again.
+        #: Rows that were assumed or bound and need a node again.
         self.released: list[int] = []
-        #: Rows on nodes that ask for something else now.
+        #: Rows on nodes whose requests changed.
         self.resized: list[int] = []
-        #: Every event of the batch that may cure a "no", OR-ed.
+        #: Cures of all events of the batch, OR-ed.
         self.cures: Cure = Cure.NONE
 
     def __bool__(self) -> bool:
@@ -112,7 +112,7 @@ class ClusterChanges:
         )
 
     def clear(self) -> None:
-        """Forget everything, to be filled again."""
+        """Reset for reuse."""
         self.departures.clear()
         self.groups.clear()
         self.queues.clear()

@@ -1,8 +1,8 @@
 """Claims, plans and verdicts: how placements are proposed and judged (Omega's transactions).
 
 A shard never changes the ledger. It proposes a ``Plan`` made on a snapshot; the binder checks every
-claim against the ledger as it is now and answers with a ``Verdict``. Both are columns: a plan of a
-thousand pods is a handful of arrays.
+claim against the current ledger and returns a ``Verdict``. Both are columns: a plan of a thousand
+pods is a handful of arrays.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,24 +15,24 @@ import numpy.typing as npt
 from stretto.state.work.units import Cure, Setback, Unit
 
 NO_ROWS: Final[npt.NDArray[np.int64]] = np.zeros(0, np.int64)
-"""No row at all."""
+"""No rows."""
 
 
 class ConflictMode(Enum):
     """When a claim conflicts (Omega, section 3.4)."""
 
-    #: Only when the pod does not fit any more.
+    #: Only if the pod does not fit any more.
     FIT = "fit"
-    #: As soon as its node has changed since the snapshot.
+    #: If its node has changed since the snapshot.
     VERSION = "version"
 
 
 class CommitMode(Enum):
-    """What a conflict does to the other claims of the same unit (Omega, section 3.4)."""
+    """Effect of a conflict on the other claims of the unit (Omega, section 3.4)."""
 
-    #: They are granted, as far as ``at_least`` allows.
+    #: The others are granted, as far as ``at_least`` allows.
     INCREMENTAL = "incremental"
-    #: They are refused with it.
+    #: The others are refused too.
     ALL_OR_NOTHING = "all-or-nothing"
 
 
@@ -45,30 +45,30 @@ class UnitClaims(NamedTuple):
     start: int
     #: After the last claim.
     stop: int
-    #: Claims that must be granted together, or none is.
+    #: Number of claims that must be granted together; otherwise none is.
     at_least: int
 
 
 class PlacementFailure(NamedTuple):
-    """Why one pod found no place."""
+    """Why one pod could not be placed."""
 
     #: Events that may cure it.
     cures: Cure
-    #: What the pod's FailedScheduling event says.
+    #: Message of the pod's FailedScheduling event.
     message: str
 
 
 class VolumeChoice(NamedTuple):
-    """What is to be done about one pod's volumes before it is bound."""
+    """Volume operations before a pod can be bound."""
 
-    #: Volumes to keep for claims: (volume, namespace of the claim, claim).
+    #: PVs to bind: (PV, namespace of the PVC, PVC).
     taken: tuple[tuple[str, str, str], ...] = ()
-    #: Claims to be told the pod's node, where their volumes will be made: (namespace, claim).
+    #: PVCs that need the selected-node annotation, for provisioning: (namespace, PVC).
     made: tuple[tuple[str, str], ...] = ()
 
 
 class SnapshotBasis(NamedTuple):
-    """How far a snapshot had come; equal to the cluster's own, nothing has changed since."""
+    """Position of a snapshot; equal to the cluster's own if nothing has changed since."""
 
     #: Position in the ledger's log.
     ledger: int
@@ -77,30 +77,30 @@ class SnapshotBasis(NamedTuple):
 
 
 class AwaitedNode(NamedTuple):
-    """A node that takes a pod once those who leave it already have left."""
+    """A node that has capacity for a pod once pods already being evicted from it have ended."""
 
     #: Its slot.
     slot: int
-    #: Devices and NUMA nodes that the pod is to get.
+    #: Devices and NUMA nodes for the pod.
     mask: int
-    #: (row, serial) of those who leave.
+    #: (row, serial) of the pods being evicted.
     awaited: tuple[tuple[int, int], ...]
 
 
 class UnitPreemption(NamedTuple):
-    """What must leave before the claims of one unit can be bound."""
+    """Evictions that must complete before the claims of one unit can be bound."""
 
     #: Position in ``Plan.units`` of the claims that wait for it.
     claims: int
-    #: Rows of the pods that must leave.
+    #: Rows of the victims.
     victims: tuple[int, ...]
     #: Their serials.
     serials: tuple[int, ...]
-    #: Those of them whose leaving breaks a disruption budget.
+    #: Victims whose eviction violates a PodDisruptionBudget.
     beyond: frozenset[int] = frozenset()
-    #: Rows of claims of lower priority that wait for their own victims and lose their room.
+    #: Rows of lower-priority nominations that lose their capacity.
     displaced: tuple[int, ...] = ()
-    #: (row, serial) of pods that leave anyway, on whose room the claims count.
+    #: (row, serial) of pods already being evicted whose capacity the claims count on.
     awaited: tuple[tuple[int, int], ...] = ()
 
 
@@ -111,31 +111,31 @@ class Plan(NamedTuple):
     shard: int
     #: int64[claim]: rows of the pods.
     rows: npt.NDArray[np.int64]
-    #: int64[claim]: serials of the pods, so that a row used again is not mistaken.
+    #: int64[claim]: serials of the pods, to detect reused rows.
     serials: npt.NDArray[np.int64]
-    #: int32[claim]: wanted slots.
+    #: int32[claim]: target slots.
     slots: npt.NDArray[np.int32]
     #: int64[claim]: generations of those slots in the snapshot.
     generations: npt.NDArray[np.int64]
     #: int64[claim]: versions of those slots in the snapshot.
     versions: npt.NDArray[np.int64]
-    #: int32[claim]: bit masks of the wanted devices.
+    #: int32[claim]: bit masks of the requested devices.
     devices: npt.NDArray[np.int32]
     #: Claims by unit, in order.
     units: list[UnitClaims]
-    #: Units (or parts of them) that found no place.
+    #: Units (or parts of them) that could not be placed.
     setbacks: list[Setback]
-    #: Volumes that pods get with their places, by claim.
+    #: Volume operations by claim.
     volumes: Mapping[int, VolumeChoice] = {}
-    #: What the snapshot reflected; ``None`` where claims are judged by amounts anyway.
+    #: Position of the snapshot; ``None`` if claims are judged by amounts anyway.
     basis: SnapshotBasis | None = None
-    #: Counts and nodes that other pods' part in it follows from; ``None`` where they had none.
+    #: Counts and nodes that inter-pod decisions depended on; ``None`` if there were none.
     others: tuple[int, int, int] | None = None
-    #: What must leave for some of the units' claims.
+    #: Evictions needed for some units' claims.
     preemptions: Sequence[UnitPreemption] = ()
 
     def plain(self) -> "Plan":
-        """The plan without the units for which somebody must leave first."""
+        """The plan without the units that need evictions."""
         if not self.preemptions:
             return self
         waiting = {each.claims for each in self.preemptions}
@@ -158,36 +158,36 @@ class Plan(NamedTuple):
 class ConflictCause(Enum):
     """Why the binder did not grant a claim."""
 
-    POD_GONE = "pod gone or changed"
-    NODE_GONE = "node gone"
+    POD_DELETED = "pod deleted or changed"
+    NODE_DELETED = "node deleted"
     NODE_CHANGED = "node changed"
     NOT_ELIGIBLE = "node no longer eligible"
     DOES_NOT_FIT = "no longer fits"
-    OTHERS_FIRST = "other pods came first: a rule between pods no longer holds"
-    DOMAIN_FULL = "its unit may not have more pods there"
-    VOLUME_GONE = "a volume or claim was taken or changed"
-    #: Nobody has bound or made a volume that the pod has a claim to.
-    VOLUME_LATE = "its volumes were not there in time"
-    GANG_SHORT = "too few of the gang left"
-    VICTIM_GONE = "a victim has gone or changed"
-    VICTIM_TAKEN = "a victim leaves for somebody else"
+    INTER_POD_RULE_BROKEN = "an inter-pod rule no longer holds"
+    DOMAIN_FULL = "domain cap of the unit reached"
+    VOLUME_TAKEN = "a PV or PVC was taken or changed"
+    #: A PVC of the pod was not bound or provisioned in time.
+    VOLUME_TIMED_OUT = "volumes not bound or provisioned in time"
+    GANG_SHORT = "too few pods of the gang remain"
+    VICTIM_DELETED = "a victim was deleted or changed"
+    VICTIM_TAKEN = "a victim is evicted for another pod"
     VICTIM_PROTECTED = "a victim is protected"
-    BUDGET_SPENT = "a disruption budget is used up"
-    VICTIM_REFUSED = "the store does not let a victim go"
-    VICTIM_STAYS = "a victim does not leave"
-    DISPLACED = "its room went to a pod of higher priority"
+    BUDGET_EXHAUSTED = "a PodDisruptionBudget is exhausted"
+    VICTIM_REFUSED = "the store refuses to evict a victim"
+    VICTIM_STUCK = "the eviction of a victim is stuck"
+    DISPLACED = "its capacity went to a pod of higher priority"
     STORE_REFUSED = "store refused"
     STORE_CONFLICT = "store conflict"
 
 
 class Verdict(NamedTuple):
-    """What became of a plan."""
+    """The binder's answer to a plan."""
 
     #: Number of the shard.
     shard: int
-    #: Rows that are claimed now and go to the store.
+    #: Rows that are claimed and will be bound.
     granted: npt.NDArray[np.int64]
-    #: Units with rows that were not granted, and why.
+    #: Units with refused rows, and the causes.
     refused: list[tuple[Unit, tuple[int, ...], ConflictCause]]
-    #: Rows that are claimed now and wait for their victims.
+    #: Rows that are claimed and wait for their victims.
     nominated: npt.NDArray[np.int64] = NO_ROWS

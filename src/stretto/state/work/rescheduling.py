@@ -1,4 +1,4 @@
-"""When pods are moved so that room comes free in whole pieces: what a profile says of it."""
+"""Configuration of the rescheduler, which moves pods to free whole GPUs or nodes."""
 
 from enum import StrEnum
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class ReschedulingGoal(StrEnum):
-    """What is to come free."""
+    """What the rescheduler frees."""
 
     #: Whole GPUs.
     GPUS = "gpus"
@@ -15,13 +15,13 @@ class ReschedulingGoal(StrEnum):
 
 
 class ReschedulingRules(msgspec.Struct, frozen=True):
-    """A plane that moves pods by itself, now and then."""
+    """Parameters of periodic rescheduling."""
 
-    #: Seconds between two looks.
+    #: Seconds between two runs.
     every: float
-    #: What is to come free.
+    #: What is freed.
     goal: ReschedulingGoal = ReschedulingGoal.GPUS
-    #: Moves at most that one look begins.
+    #: Maximum number of moves per run.
     moves: int = 10
-    #: Whether it only works out what it would do, and counts it.
+    #: Whether moves are only computed and counted.
     dry_run: bool = False

@@ -1,11 +1,11 @@
 """Units: what is admitted as a whole.
 
-A unit is a PodGroup, the pods of one owner, or one pod. The dispatcher forms and orders units,
-a shard places their pods, the binder commits them; all three meet here and only here. A
-``Dispatch`` is what a shard gets, a ``Setback`` what comes back when pods could not be placed.
+A unit is a PodGroup, the pods of one owner, or one pod. The dispatcher forms and orders units, a
+shard places their pods, the binder commits them; these messages are their only interface. A
+``Dispatch`` is a shard's input, a ``Setback`` its report of pods that could not be placed.
 
-A million single pods may wait, so a unit is a compact struct without garbage-collector header,
-empty fields share one object, and the rows of a single pod are one tuple that travels.
+A million single pods may be pending, so a unit is a compact struct without garbage-collector
+header, empty fields share one object, and the rows of a single pod are one shared tuple.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -24,7 +24,7 @@ from stretto.state.rows.row_sets import RowSet
 DEFAULT_QUEUE: Final = "default"
 """Queue of units that name none."""
 NO_GROUP: Final = 1 << 30
-"""``min_member`` of a unit whose PodGroup is not known yet: no number of pods is enough."""
+"""``min_member`` of a unit with an unknown PodGroup: no number of pods is enough."""
 
 _MOVES: Final = tuple(
     tuple(UNIT_LIFE.transitions.get((state, event)) for event in UnitEvent) for state in UnitState
@@ -32,7 +32,7 @@ _MOVES: Final = tuple(
 
 
 class UnitKind(Enum):
-    """What made the unit."""
+    """Origin of a unit."""
 
     POD_GROUP = "PodGroup"
     OWNER = "Owner"
@@ -40,103 +40,103 @@ class UnitKind(Enum):
 
 
 class Cure(IntFlag):
-    """Cluster events that may cure a "no": what a waiting unit is woken by."""
+    """Cluster events that may cure a scheduling failure; they wake waiting units."""
 
     NONE = 0
-    #: A node came.
+    #: A node was added.
     NODE_ADDED = 1
-    #: A node may give more than before.
+    #: A node's allocatable amounts increased.
     NODE_GREW = 2
     #: Labels of a node changed.
     NODE_LABELS = 4
     #: Taints of a node changed, or it was uncordoned.
     NODE_TAINTS = 8
-    #: A pod left its node (ended, deleted, evicted, or a claim was given back).
+    #: A pod left its node (ended, deleted, evicted, or its claim was dropped).
     POD_LEFT = 16
-    #: A pod came to a node.
+    #: A pod was placed on a node.
     POD_PLACED = 32
-    #: A pod on a node counts otherwise: its labels changed, or its deletion was asked for.
+    #: Labels of a pod on a node changed, or it is terminating: it counts differently.
     POD_LABELS = 64
-    #: The pod itself changed (gate removed, resized, spec mended).
+    #: The pod itself changed (gate removed, resized, spec fixed).
     POD_CHANGED = 128
-    #: A PodGroup came or changed.
+    #: A PodGroup was added or changed.
     GROUP_CHANGED = 256
-    #: A volume, claim, class or driver object came or changed.
+    #: A PV, PVC, StorageClass or CSI object was added or changed.
     VOLUME_CHANGED = 512
-    #: A queue came or changed, or usage of a queue fell.
+    #: A queue was added or changed, or usage of a queue fell.
     QUEUE_CHANGED = 1024
-    #: A node went, and with it what its pods and labels counted for elsewhere.
+    #: A node was removed, and with it the pods and labels that counted elsewhere.
     NODE_LEFT = 2048
-    #: A namespace came or its labels changed.
+    #: A namespace was added or its labels changed.
     NAMESPACE_CHANGED = 4096
     ANY = 8191
 
 
 class UnitOutcome(IntEnum):
-    """What a shard's answers so far mean for a unit once the last one is in; later ones win."""
+    """Combined outcome of a shard's answers for a unit; higher values take precedence."""
 
     #: No answer yet, or every pod was placed.
     NONE = 0
-    #: Given back untried: queue again.
+    #: Returned without an attempt: queue again.
     GIVEN_BACK = 1
-    #: No place for some of its pods: sleep.
+    #: Some pods fit on no node: sleep.
     NO_PLACE = 2
-    #: A claim was refused: try again at once.
+    #: A claim was refused: retry at once.
     RETRY = 3
-    #: The store refused, or too many retries: wait first.
+    #: The store refused, or too many retries: back off.
     BACK_OFF = 4
 
 
 class Unit(msgspec.Struct, gc=False, eq=False):
-    """One unit and the rows of its pods. Mutable, changed by the dispatcher alone."""
+    """One unit and the rows of its pods. Mutable; only the dispatcher changes it."""
 
     #: ``Kind/namespace/name`` as Gödel writes it, or the pod's uid for a single pod.
     key: str
-    #: What made it.
+    #: Its origin.
     kind: UnitKind
-    #: Pods that must fit together; 1 admits them one by one.
+    #: Number of pods that must fit together; 1 admits them one by one.
     min_member: int
-    #: Queue it waits in.
+    #: Its queue.
     queue: str
-    #: Order of arrival: never given twice.
+    #: Order of arrival: never reused.
     sequence: int
-    #: Rows that want a node and have none, those at a shard among them.
+    #: Rows that need a node, including those at a shard.
     pending: Sequence[int] = ()
-    #: Rows claimed or bound.
+    #: Claimed or bound rows.
     bound: Collection[int] = ()
     #: Highest priority of its pods.
     priority: int = 0
     #: Clock time of creation, in seconds.
     created: float = 0.0
-    #: Clock time after which a gang that is not scheduled has failed; infinity for none.
+    #: Clock time at which a gang that is not scheduled fails; infinity for none.
     deadline: float = inf
-    #: Clock time before which it is not tried again.
+    #: Clock time of the earliest next attempt.
     not_before: float = 0.0
-    #: Attempts that failed since the last success.
+    #: Failed attempts since the last success.
     attempts: int = 0
-    #: Shard that has it or had it last; -1 for none.
+    #: Shard of the current or last attempt; -1 for none.
     shard: int = -1
-    #: Where it is.
+    #: State.
     state: UnitState = UnitState.FORMING
-    #: Place in its queue's order: the smaller goes first; made by the queue's policy.
+    #: Sort key in its queue, set by the queue's policy: smaller goes first.
     rank: int = 0
-    #: Rows at the shard that have not been answered yet.
+    #: Rows at the shard without an answer.
     away: Sequence[int] = ()
-    #: What the answers so far mean.
+    #: Combined outcome of the answers so far.
     outcome: UnitOutcome = UnitOutcome.NONE
-    #: Class to blame for the last "no"; -1 for none.
+    #: Class that caused the last failure; -1 for none.
     blame: int = -1
-    #: ``Cure`` bits of that "no".
+    #: ``Cure`` bits of that failure.
     cures: int = 0
-    #: Ward of the waiting room in which it sleeps; -1 for none.
+    #: Group of unschedulable units in which it sleeps; -1 for none.
     ward: int = -1
-    #: Count of cluster events when it was dispatched, to see what it has missed.
+    #: Count of cluster events when it was dispatched, to detect missed events.
     tick: int = 0
-    #: The whole of it has been on nodes once: members that come later are admitted one by one.
+    #: Whether it was completely placed once: later members are admitted one by one.
     scheduled: bool = False
-    #: All pods that exist must fit together: ``min_member`` follows the number of pods.
+    #: Whether all existing pods must fit together: ``min_member`` follows the number of pods.
     whole: bool = False
-    #: Seconds that it is expected to run once placed; infinity where nobody says.
+    #: Expected run time in seconds; infinity if unknown.
     duration: float = inf
 
     @property
@@ -146,49 +146,49 @@ class Unit(msgspec.Struct, gc=False, eq=False):
 
     @property
     def still_needed(self) -> int:
-        """How many more pods must be placed together for the unit to stand."""
+        """How many more pods must be placed together for the unit to start."""
         return 0 if self.scheduled else max(0, self.min_member - len(self.bound))
 
     @property
     def size(self) -> int:
-        """How many pods it has that are wanted or placed."""
+        """Number of its pods, pending or placed."""
         return len(self.pending) + len(self.bound)
 
     @property
     def is_complete(self) -> bool:
-        """Whether it has the pods without which it must not start."""
+        """Whether it has the minimum number of pods."""
         return self.scheduled or self.size >= self.min_member
 
-    def want(self, rows: Iterable[int]) -> None:
-        """Pods that want a node join."""
+    def add_pending(self, rows: Iterable[int]) -> None:
+        """Add pending pods."""
         if isinstance(self.pending, list):
             self.pending.extend(rows)
         else:
             self.pending = (*self.pending, *rows)
 
-    def lose(self, rows: AbstractSet[int]) -> None:
-        """Pods leave, whether they want a node or have one."""
+    def remove(self, rows: AbstractSet[int]) -> None:
+        """Remove pods, pending or placed."""
         self._drop_pending(rows)
         if isinstance(self.bound, RowSet):
             self.bound.remove_all(rows)
         elif self.bound:
             self.bound = tuple(row for row in self.bound if row not in rows)
 
-    def hold(self, rows: AbstractSet[int]) -> None:
-        """Pods get a node."""
+    def mark_placed(self, rows: AbstractSet[int]) -> None:
+        """Mark pods as placed."""
         self._drop_pending(rows)
         if isinstance(self.bound, RowSet):
             self.bound.add_all(rows)
         else:
             self.bound = tuple({*self.bound, *rows})
 
-    def let_go(self, rows: AbstractSet[int]) -> None:
-        """Pods that had a node, or nearly, want one again."""
-        self.lose(rows)
-        self.want(sorted(rows))
+    def mark_pending(self, rows: AbstractSet[int]) -> None:
+        """Mark placed or assumed pods as pending again."""
+        self.remove(rows)
+        self.add_pending(sorted(rows))
 
     def answered(self, rows: AbstractSet[int]) -> int:
-        """Pods are at the shard no longer; returns how many of them were."""
+        """Remove rows from those at the shard; returns how many were there."""
         before = len(self.away)
         if before and rows >= set(self.away):
             self.away = ()
@@ -203,68 +203,68 @@ class Unit(msgspec.Struct, gc=False, eq=False):
         self.pending = kept if isinstance(self.pending, list) else tuple(kept)
 
     def run_for(self, duration: float) -> None:
-        """One more pod says how long it runs: the longest that is said counts for its unit."""
+        """Record the expected run time of one pod; the unit's is the longest."""
         if duration < inf:
             self.duration = max(self.duration, duration) if self.duration < inf else duration
 
     def step(self, event: UnitEvent) -> None:
-        """Move by the table of units."""
+        """Apply an event to the state."""
         after = _MOVES[self.state][event]
         self.state = after if after is not None else UNIT_LIFE.next(self.state, event)
 
 
 class Dispatch(msgspec.Struct, frozen=True, gc=False):
-    """Work for a shard: these pods of this unit. Every row is answered by claim or setback."""
+    """Work for a shard: pods of a unit. The shard answers every row by claim or setback."""
 
     #: The unit.
     unit: Unit
     #: Rows to place, in order.
     rows: tuple[int, ...]
-    #: How many of them must be placed or none is.
+    #: Minimum number to place; if fewer fit, none is placed.
     at_least: int
-    #: Nothing of the same queue that comes later may be placed once this one failed.
+    #: Whether a failure blocks later units of the same queue.
     blocking: bool = False
 
 
 class SetbackReason(Enum):
-    """Why a shard sends pods back."""
+    """Why a shard returns pods."""
 
-    #: They fit nowhere now: the unit sleeps.
+    #: They fit on no node now: the unit sleeps.
     NO_PLACE = "no place"
     #: They were not tried (an earlier unit of a blocking queue failed, or the shard is full or
-    #: stops): queue again at once, no attempt counted.
+    #: stops): queue again at once, without counting an attempt.
     GIVEN_BACK = "given back"
 
 
 class Setback(msgspec.Struct, frozen=True, gc=False):
-    """Pods of a unit that a shard could not place, and what could change that."""
+    """Pods of a unit that a shard could not place, and the events that could cure it."""
 
     #: The unit.
     unit: Unit
-    #: Rows without a place.
+    #: Rows that could not be placed.
     rows: tuple[int, ...]
-    #: Class of the first pod that did not fit; -1 when no class is to blame.
+    #: Class of the first pod that did not fit; -1 if no class caused it.
     class_id: int
-    #: Events that may cure it; ``NONE`` sends it to back-off instead of sleep.
+    #: Events that may cure it; ``NONE`` means back-off instead of sleep.
     cures: Cure
     #: Whether they were tried at all.
     why: SetbackReason = SetbackReason.NO_PLACE
-    #: What the FailedScheduling event of each row says, in their order; empty where not known.
+    #: Message of the FailedScheduling event of each row, in order; empty if unknown.
     messages: tuple[str, ...] = ()
 
 
 class Units:
-    """Every unit that has a pod, found by row and by what made it."""
+    """All units that have pods, by row and by identity."""
 
     def __init__(self) -> None:
-        """Start with no unit."""
-        #: Units by row; ``None`` where no pod of ours is known.
+        """Start without units."""
+        #: Units by row; ``None`` if the row has no pod of ours.
         self.by_row: list[Unit | None] = []
-        #: Units of several pods by identity: ``PodGroupUnit/ns/name``, or the owner's uid.
+        #: Multi-pod units by identity: ``PodGroupUnit/ns/name``, or the owner's uid.
         self.by_identity: dict[str, Unit] = {}
-        #: The identity of each unit of several pods.
+        #: The identity of each multi-pod unit.
         self.identity: dict[Unit, str] = {}
-        #: int64[row]: serial of the pod that the row stood for when it came.
+        #: int64[row]: serial of the pod that had the row at its arrival.
         self.serial: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         #: The next order of arrival.
         self.next_sequence: int = 1
@@ -274,30 +274,30 @@ class Units:
         return self.by_row[row] if row < len(self.by_row) else None
 
     def find(self, key: str) -> Unit | None:
-        """The unit with a key, or ``None``; single pods are found by their row instead."""
+        """The unit with a key, or ``None``; single pods are found by row instead."""
         found = self.by_identity.get(key)
         if found is not None:
             return found
         return next((unit for unit in self.by_identity.values() if unit.key == key), None)
 
     def add(self, identity: str, unit: Unit) -> None:
-        """Keep a unit of several pods."""
+        """Add a multi-pod unit."""
         self.by_identity[identity] = unit
         self.identity[unit] = identity
 
     def drop(self, unit: Unit) -> None:
-        """Forget a unit of several pods."""
+        """Remove a multi-pod unit."""
         identity = self.identity.pop(unit, None)
         if identity is not None:
             del self.by_identity[identity]
 
     def sequence(self) -> int:
-        """A new order of arrival."""
+        """The next order of arrival."""
         self.next_sequence += 1
         return self.next_sequence - 1
 
     def grow(self, length: int) -> None:
-        """Have room for so many rows."""
+        """Grow to so many rows."""
         missing = length - len(self.by_row)
         if missing > 0:
             self.by_row.extend([None] * missing)
@@ -306,7 +306,7 @@ class Units:
             self.serial = np.concatenate([self.serial, np.zeros(more, np.int64)])
 
     def __iter__(self) -> Iterator[Unit]:
-        """Every unit once, in the order of their first rows; units without pods are left out."""
+        """All units that have pods, in the order of their first rows."""
         seen: set[Unit] = set()
         for unit in self.by_row:
             if unit is not None and unit not in seen:

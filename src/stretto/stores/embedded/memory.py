@@ -9,7 +9,8 @@ from typing import Final
 
 import msgspec
 
-from stretto.api.wire.kinds import KINDS, NM_NODE, NODE, POD, POD_DISRUPTION_BUDGET, Kind
+from stretto.api.kinds.table import kind_with_word
+from stretto.api.wire.kinds import NM_NODE, NODE, POD, POD_DISRUPTION_BUDGET, Kind
 from stretto.base.clock import Clock, timestamp
 from stretto.base.errors import InputError
 from stretto.base.rng import Rng
@@ -42,8 +43,6 @@ from stretto.stores.store import (
     Update,
     Watch,
 )
-
-_KIND_BY_WORD: Final = {kind.kind: kind for kind in KINDS}
 
 
 class StoreOrigin(msgspec.Struct, frozen=True, gc=False):
@@ -255,7 +254,7 @@ class MemoryStore:
 
     def _scale(self, namespace: str, owner: OwnerFacts) -> int | None:
         """How many pods an owner wants, where the store knows the owner."""
-        kind = _KIND_BY_WORD.get(owner.kind)
+        kind = kind_with_word(owner.kind)
         record = self.get(kind, namespace, owner.name) if kind is not None else None
         if record is None:
             return None

@@ -27,7 +27,8 @@ from stretto.framework.profile.profile import load_profile
 from stretto.inputs.objects.objects import node_body
 from stretto.inputs.objects.pod_templates import PodTemplates, TemplateSpec
 from stretto.inputs.scenario.workloads import synthetic_nodes
-from stretto.plane import Plane, PlaneConfig
+from stretto.plane.config import PlaneConfig
+from stretto.plane.plane import Plane
 from stretto.state.rows.slots import SlotMap
 from stretto.state.rows.snapshot import Columns
 from stretto.state.work.claims import Plan

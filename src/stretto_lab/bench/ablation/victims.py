@@ -39,7 +39,9 @@ def preemption(scene: AblationScene) -> list[Ablation]:
     hopeless = _row(scene, HOPELESS)
     welcome = _row(scene, msgspec.structs.replace(WELCOME, cpu_milli=most * 9 // 10))
     plane = scene.plane
-    finder = plane.placers.finder(plane.shards[0].default.runtime, plane.budgets, plane.clock)
+    finder = plane.factory.placers.finder(
+        plane.shards[0].default.runtime, plane.budgets, plane.clock
+    )
     found = []
     for row, what in ((hopeless, "rejection"), (welcome, "victims found")):
         plain = _walk(scene, row)

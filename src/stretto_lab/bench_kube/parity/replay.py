@@ -19,7 +19,8 @@ from stretto.base.errors import StrettoError, TimeoutExpiredError
 from stretto.base.rng import Rng
 from stretto.framework.parity.runtime import ParityRuntime
 from stretto.framework.profile.profile import load_profile
-from stretto.plane import Plane, PlaneConfig
+from stretto.plane.config import PlaneConfig
+from stretto.plane.plane import Plane
 from stretto.stores.kube.login.access import KubeconfigAccess
 from stretto.stores.kube.store import KubeStore
 from stretto.stores.store import Deletion, Record, WriteOutcome

@@ -15,7 +15,7 @@ from stretto.api.types.godel import QueueSpec
 from stretto.api.wire.kinds import QUEUE
 from stretto.api.wire.quantity import amount
 from stretto.base.rng import Rng
-from stretto.plane import Plane
+from stretto.plane.plane import Plane
 from stretto.state.queries.invariants import InvariantBreach
 from stretto.state.rows.lifecycle import PodState, UnitState
 from stretto.stores.store import Deletion, EmbeddedStore, Patch, StatusReason, WriteOutcome

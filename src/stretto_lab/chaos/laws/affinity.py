@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from stretto.plane import Plane, Step
+from stretto.plane.config import Step
+from stretto.plane.plane import Plane
 from stretto.state.queries.invariants import InvariantBreach
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.rows.pods import NO_SLOT
@@ -102,7 +103,11 @@ class AffinityLaw:
         counts = Counter({nodes.zones[s]: 0 for s in allowed})
         for row in pods.rows().tolist():
             at = int(pods.slot[row])
-            if at == NO_SLOT or at not in allowed or (pods.leaving[row] and not counted.leaving):
+            if (
+                at == NO_SLOT
+                or at not in allowed
+                or (pods.eviction_state[row] and not counted.leaving)
+            ):
                 continue
             if int(pods.state[row]) == PodState.NOMINATED and not counted.nominated:
                 continue

@@ -11,7 +11,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from stretto.plane import Plane, Step
+from stretto.plane.config import Step
+from stretto.plane.plane import Plane
 from stretto.state.queries.invariants import InvariantBreach, check_all, gangs_are_complete
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.rows.pods import NO_SLOT
@@ -163,7 +164,7 @@ class Laws:
         if not said and ask.gpus:
             said = _device_trouble(shape, ask, claim.mask, others)
         if not said:
-            kept = [p for p in plane.cluster.keeps.places.values() if p.slot == slot]
+            kept = [p for p in plane.cluster.reservations.places.values() if p.slot == slot]
             asks = [*(other.ask for other, _ in others), ask]
             said = self._reservation_draw.crowded(shape, asks, ask, kept, plane)
         found = []
@@ -302,7 +303,7 @@ class Laws:
             rows = pods.on_slot(slot)
             self.checked["1 books equal rows"] += 1
             expected = cluster.classes.asks(pods.class_id[rows]).sum(axis=0)
-            for place in cluster.keeps.places.values():
+            for place in cluster.reservations.places.values():
                 if place.slot == slot:
                     expected = (
                         expected + cluster.classes.asks(np.array([place.pod.id], np.int32))[0]

@@ -8,7 +8,7 @@ its single pods are asked for.
 from collections import defaultdict
 from typing import Final
 
-from stretto.plane import Plane
+from stretto.plane.plane import Plane
 from stretto.state.queries.invariants import InvariantBreach, check_all
 from stretto.state.rows.lifecycle import PodState, UnitState
 from stretto.state.rows.pods import NO_SLOT

@@ -31,8 +31,8 @@ from stretto.api.types.core import Node
 from stretto.api.types.heads import decode_pod_head
 from stretto.base.errors import InputError, InvariantBrokenError
 from stretto.base.rng import Rng
-from stretto.control.binder.conflicts import PlanJudge
-from stretto.control.scheduler.loop import SchedulingLoop
+from stretto.control.binder.conflicts import ClaimChecks, PlanJudge
+from stretto.control.scheduler.loop import LoopId, SchedulingLoop
 from stretto.framework.engine.runtime import CompiledProfile, Runtime
 from stretto.framework.profile.profile import load_profile
 from stretto.inputs.neutral.fleet import FleetNode, FleetPod
@@ -217,7 +217,7 @@ class _Omega:
             self._cluster.put_node(decode_as(Node, node_body(node)))
         self._engine = CompiledProfile(load_profile(cell.policy), self._cluster)
         self._judge = PlanJudge(
-            self._cluster, self._engine.is_eligible, cell.conflicts, cell.commit
+            self._cluster, ClaimChecks(self._engine.is_eligible), cell.conflicts, cell.commit
         )
         self._fill()
         self._schedulers = [self._scheduler(number) for number in range(cell.schedulers)]
@@ -309,7 +309,7 @@ class _Omega:
         pods = self._cluster.pods
         self._cluster.uncharge_plain(rows, pods.slot[rows])
         for row in rows.tolist():
-            self._cluster.classes.leave(int(pods.class_id[row]))
+            self._cluster.classes.release(int(pods.class_id[row]))
             pods.remove(row)
 
     # ------------------------------------------------------------ what is there
@@ -317,7 +317,7 @@ class _Omega:
     def _scheduler(self, number: int) -> _OmegaScheduler:
         rng = self._rng.child("scheduler", number)
         runtime = Runtime(self._engine, rng, self._cell.tier)
-        loop = SchedulingLoop(number, runtime, self._cluster.pods, self._engine.cures_of)
+        loop = SchedulingLoop(LoopId(number), runtime, self._cluster.pods, self._engine.cures_of)
         return _OmegaScheduler(loop, deque())
 
     def _fill(self) -> None:

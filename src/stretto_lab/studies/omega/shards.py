@@ -23,7 +23,8 @@ from stretto.control.scheduler.loop import SchedulingLoop
 from stretto.framework.profile.profile import load_profile
 from stretto.inputs.neutral.fleet import FleetNode, FleetPod
 from stretto.inputs.objects.objects import node_body
-from stretto.plane import Plane, PlaneConfig, Step
+from stretto.plane.config import PlaneConfig, Step
+from stretto.plane.plane import Plane
 from stretto.sim.bodies import PodEncoder
 from stretto.sim.plots import PlotLine, PlotTexts, curves_png
 from stretto.sim.world import AT_ONCE, require_accepted

@@ -29,7 +29,8 @@ from stretto.inputs.objects.objects import (
     pod_group_body,
     pod_object,
 )
-from stretto.plane import Plane, PlaneConfig
+from stretto.plane.config import PlaneConfig
+from stretto.plane.plane import Plane
 from stretto.sim.world import AT_ONCE, POLLED, require_accepted
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.store import Deletion, EventType, Patch, WatchEvent

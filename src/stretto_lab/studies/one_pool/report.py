@@ -23,12 +23,13 @@ import numpy.typing as npt
 from stretto.api.types.godel import QueuePolicy
 from stretto.base.errors import InputError
 from stretto.base.rng import Rng
-from stretto.control.queues.config import DispatcherConfig, QueueConfig, SiblingPolicy
+from stretto.control.queues.config import DispatcherConfig, QueueConfig
 from stretto.framework.profile.profile import load_profile
 from stretto.inputs.neutral.fleet import FleetNode, FleetPod
 from stretto.inputs.traces.one_pool import BIN_S, DAY_S, OnePoolArrivals, load_arrivals
-from stretto.plane import PlaneConfig
+from stretto.plane.config import PlaneConfig
 from stretto.sim.plots import PlotLine, PlotTexts, curves_png
+from stretto.state.queues.shape import SiblingPolicy
 from stretto_lab.studies.one_pool.day import run_one_pool_day
 from stretto_lab.studies.one_pool.ledger import (
     TICK_S,

@@ -4,10 +4,10 @@ from math import inf
 
 import pytest
 
-from stretto.control.queues.backfill import BackfillReservation, EndTimes
-from stretto.control.queues.by_request import UnitDemand
+from stretto.control.queues.backfill import BackfillReservation
 from stretto.control.queues.config import QueueConfig
-from stretto.control.queues.orders import NEVER, micros
+from stretto.state.queues.demand import UnitDemand
+from stretto.state.queues.end_times import NEVER, EndTimes, micros
 from stretto.state.rows.lifecycle import UnitState
 from tests.unit.control.dispatcher.fake_cluster import Desk
 

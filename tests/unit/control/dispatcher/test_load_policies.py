@@ -9,7 +9,7 @@ from stretto.control import load_policies
 from stretto.control.dispatcher.shards import DispatchRound, Shards
 from stretto.control.load_policies import ShardLoad, load_policy
 from stretto.framework.profile.profile import load_profile
-from stretto.plane import dispatcher_config
+from stretto.plane.plane import dispatcher_config
 from stretto.testing import Harness, make_node, make_pod
 
 

@@ -63,7 +63,7 @@ def test_a_lowered_limit_evicts_nobody_and_is_seen() -> None:
     put(desk, "q", limit={"cpu": "1m"})
     usage = desk.dispatcher._places.usage
     assert usage is not None
-    assert (usage.tree.over(), desk.sent()) == ({"q": {0: 1}}, [])
+    assert (usage.tree.over_limits(), desk.sent()) == ({"q": {0: 1}}, [])
 
 
 @pytest.mark.parametrize("policy", ["FifoSkip", "Priority", "Easy"])
@@ -193,7 +193,7 @@ def test_a_circle_is_said_and_both_go_on() -> None:
     assert usage is not None
     desk.arrive("a1", queue="a")
     desk.arrive("b1", queue="b")
-    assert "is a circle" in usage.tree.faults["a"][0]
+    assert "is a cycle" in usage.tree.faults["a"][0]
     assert sorted(desk.sent()) == ["a1", "b1"]
 
 

@@ -1,6 +1,7 @@
 import pytest
 
-from stretto.control.queues.config import QueueConfig, SiblingPolicy
+from stretto.control.queues.config import QueueConfig
+from stretto.state.queues.shape import SiblingPolicy
 from stretto.state.rows.lifecycle import UnitState
 from tests.unit.control.dispatcher.fake_cluster import Desk, owned_by
 

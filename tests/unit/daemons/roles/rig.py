@@ -9,13 +9,14 @@ from stretto.api.wire.kinds import NODE, POD, POD_GROUP, SCHEDULER, Kind
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.control.reporting.reporter import ReportConfig
-from stretto.daemons.roles.binder import BinderPlane
-from stretto.daemons.roles.controller import ControllerPlane
-from stretto.daemons.roles.dispatcher import DispatcherPlane, DispatcherRoleConfig
-from stretto.daemons.roles.shard import ShardConfig, ShardPlane
+from stretto.daemons.roles.binder import binder_plane
+from stretto.daemons.roles.controller import controller_plane
+from stretto.daemons.roles.dispatcher import DispatcherRoleConfig, dispatcher_plane
+from stretto.daemons.roles.shard import ShardConfig, shard_plane
 from stretto.daemons.scheduler import plane_config
 from stretto.framework.profile.profile import load_profile
-from stretto.plane import Plane, PlaneConfig
+from stretto.plane.config import PlaneConfig
+from stretto.plane.plane import Plane
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.render import render
 from stretto.stores.store import Deletion, Patch, Store, WriteOutcome
@@ -50,13 +51,13 @@ class Rig:
         store, clock = self.door(self.store, self.clock), self.clock
         if role == "dispatcher":
             wire = DispatcherRoleConfig(self.dead_after, self.shares_nodes)
-            self.roles[role] = DispatcherPlane(self.config, store, clock, wire)
+            self.roles[role] = dispatcher_plane(self.config, store, clock, wire)
         elif role == "binder":
-            self.roles[role] = BinderPlane(self.config, store, clock)
+            self.roles[role] = binder_plane(self.config, store, clock)
         elif role == "controller":
-            self.roles[role] = ControllerPlane(self.config, store, clock)
+            self.roles[role] = controller_plane(self.config, store, clock)
         else:
-            self.roles[role] = ShardPlane(self.config, store, clock, ShardConfig(role))
+            self.roles[role] = shard_plane(self.config, store, clock, ShardConfig(role))
 
     def stop(self, role: str) -> None:
         """Stop a role in the middle of whatever it does."""

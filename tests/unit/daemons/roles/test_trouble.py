@@ -6,7 +6,7 @@ import pytest
 
 from stretto.api.wire.kinds import NODE, POD, POD_GROUP, SCHEDULER, Kind
 from stretto.base.clock import Clock
-from stretto.daemons.roles.binder import BinderPlane
+from stretto.daemons.roles.binder import binder_plane
 from stretto.stores.store import Bind, Patch, Replies, Store
 from stretto.stores.wrapper import StoreWrapper
 from stretto.testing import make_group, make_node, make_pod
@@ -102,7 +102,7 @@ def test_a_shard_whose_object_is_removed_registers_again_under_its_name() -> Non
 
 def test_two_binders_bind_nothing_twice_and_no_gang_in_part() -> None:
     rig = Rig("a")
-    rig.roles["second"] = BinderPlane(rig.config, rig.store, rig.clock)
+    rig.roles["second"] = binder_plane(rig.config, rig.store, rig.clock)
     rig.nodes(make_node("n1", cpu="4"), make_node("n2", cpu="4"))
     rig.groups(make_group("g", 3))
     rig.pods(*(make_pod(name, cpu="1", group="g") for name in names("g", 3)))

@@ -14,7 +14,13 @@ import numpy.typing as npt
 from stretto.framework.compiled import affinity as domains
 from stretto.framework.compiled import devices as gpu
 from stretto.framework.compiled.domain_tables import InterPodProgram
-from stretto.framework.compiled.tables import DevicePick, PodBatch, ScoreCache, SlotChoice, TieBreak
+from stretto.framework.compiled.tables import (
+    DevicePick,
+    PodBatch,
+    ScoreCache,
+    SlotChoice,
+    TieBreak,
+)
 from stretto.framework.kernels.numpy.slot_value import (
     IntArray,
     PointProgram,

@@ -1,8 +1,7 @@
-"""The openb fleet as figures: what a study that ignores order and times needs of the trace.
+"""The openb fleet as counts of node shapes and pod kinds, for studies that ignore order and times.
 
-The upstream lists are a megabyte of rows, most of them equal but for the name. Node shapes and pod
-kinds with their counts carry all that such a study reads, in a few kilobytes that can ship with
-the package. ``scripts/make_openb_figures.py`` makes the file from the upstream lists.
+The upstream lists have a megabyte of rows that mostly differ in names only. The counts take a few
+kilobytes, so they ship with the package; ``scripts/make_openb_figures.py`` makes the file.
 """
 
 from collections import Counter
@@ -16,13 +15,13 @@ from stretto.inputs.neutral.fleet import Fleet, FleetNode, FleetPod
 from stretto.inputs.traces.openb.reader import MODEL_SEPARATOR
 
 FIGURES_FILE: Final = "data/openb.json"
-"""The file beside this module."""
+"""The data file of the package."""
 
 
 class NodeShape(msgspec.Struct, frozen=True, array_like=True, order=True):
-    """Nodes that are equal but for their name."""
+    """Nodes that differ in their names only."""
 
-    #: How many there are.
+    #: Their number.
     count: int
     #: CPU of each, in thousandths of a core.
     cpu_milli: int
@@ -35,9 +34,9 @@ class NodeShape(msgspec.Struct, frozen=True, array_like=True, order=True):
 
 
 class OpenbPodKind(msgspec.Struct, frozen=True, array_like=True, order=True):
-    """Pods that are equal but for their name and times."""
+    """Pods that differ in names and times only."""
 
-    #: How many there are.
+    #: Their number.
     count: int
     #: CPU of each, in thousandths of a core.
     cpu_milli: int
@@ -47,16 +46,16 @@ class OpenbPodKind(msgspec.Struct, frozen=True, array_like=True, order=True):
     gpus: int
     #: Milli of each of these GPUs.
     gpu_milli: int
-    #: Allowed models, joined as upstream joins them; empty for any.
+    #: Allowed models, joined as in the upstream list; empty for any.
     gpu_spec: str
     #: Quality of service.
     qos: str
 
 
 class OpenbFigures(msgspec.Struct, frozen=True):
-    """The whole file: figures with where they come from."""
+    """The data file: figures and their origin."""
 
-    #: Repository and files that the figures were counted in.
+    #: Repository and files of the source.
     source: str
     #: Commit of that repository.
     commit: str
@@ -64,7 +63,7 @@ class OpenbFigures(msgspec.Struct, frozen=True):
     licence: str
     #: The paper to cite.
     citation: str
-    #: What was changed, as the licence asks to say.
+    #: Changes, as the license requires.
     changes: str
     #: Node shapes, the most frequent first.
     nodes: tuple[NodeShape, ...]
@@ -79,7 +78,7 @@ def read_figures() -> OpenbFigures:
 
 
 def bundled_openb() -> Fleet:
-    """The openb GPU fleet and its default pods, ordered by shape and kind, names made up."""
+    """The openb GPU fleet and its default pods, ordered by shape and kind, with generated names."""
     figures = read_figures()
     shapes = [shape for shape in figures.nodes for _ in range(shape.count)]
     kinds = [kind for kind in figures.pods for _ in range(kind.count)]
@@ -104,14 +103,14 @@ def bundled_openb() -> Fleet:
 
 
 def count_nodes(nodes: Sequence[FleetNode]) -> tuple[NodeShape, ...]:
-    """The shapes of a fleet's nodes, the most frequent first, equal counts by size."""
+    """The shapes of a fleet's nodes, the most frequent first, ties by size."""
     counts = Counter((n.cpu_milli, n.memory_mib, n.gpus, n.gpu_model) for n in nodes)
     shapes = [NodeShape(count, *shape) for shape, count in counts.items()]
     return tuple(sorted(shapes, key=lambda s: (-s.count, s)))
 
 
 def count_pods(pods: Sequence[FleetPod]) -> tuple[OpenbPodKind, ...]:
-    """The kinds of a fleet's pods, the most frequent first, equal counts by size."""
+    """The kinds of a fleet's pods, the most frequent first, ties by size."""
     counts = Counter(
         (
             pod.cpu_milli,

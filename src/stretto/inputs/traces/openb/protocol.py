@@ -1,9 +1,8 @@
-"""The input side of the published openb study: which node comes first, which pods arrive, and how.
+"""The input of the published openb study: order of nodes, arriving pods and their order.
 
-The study puts the nodes in one random order per seed, shuffles the pods, and tunes their number
-until the GPU milli asked for are a given share of the cluster's. All of that is drawn from the
-seed here; the placing is the plane's. Pods are named by their row in the list, so that an arrival
-is one integer and a pod that arrives twice is one row.
+The study shuffles nodes and pods per seed, and tunes the number of pods until the requested GPU
+milli are a given share of the cluster's. This module draws all of that from the seed; the plane
+places the pods. An arrival is the row of its pod, so a pod that arrives twice is one row.
 """
 
 from collections import Counter
@@ -22,55 +21,55 @@ from stretto.inputs.neutral.fleet import Fleet, FleetPod
 PUBLISHED_SEEDS: Final = tuple(range(42, 52))
 """The ten seeds of the published runs."""
 PUBLISHED_ARRIVE_PCT: Final = 130.0
-"""How far the published runs fill the cluster."""
+"""Fill level of the published runs in percent."""
 MAX_ARRIVE_PCT: Final = 1000.0
-"""Ten times the cluster: far beyond saturation, and still a run of a minute."""
+"""Ten times the cluster: far beyond saturation, and still a run of one minute."""
 MAX_ARRIVALS: Final = 5_000_000
-"""A list with hardly any GPU pod would be drawn on for ever; five million rows are 40 MB."""
+"""Limit for a list with few GPU pods; five million rows take 40 MB."""
 TYPICAL_SHARE: Final = 0.95
-"""The typical pods cover this share of the list."""
+"""Share of the list that the typical pods cover."""
 _DRAWN_AT_ONCE: Final = 4096
-"""Draws per call: about as many as the default list needs in all."""
+"""Draws per call: about the number that the default list needs."""
 
 
 class ArrivalOrder(Enum):
-    """In which order nodes stand and pods arrive."""
+    """Order of nodes and of arrivals."""
 
-    #: Both at random, by seed.
+    #: Both random, from the seed.
     SHUFFLE = "shuffle"
     #: Nodes by name, pods as in the list.
     FILE = "file"
 
 
 class ProtocolInput(msgspec.Struct, frozen=True):
-    """One run of the study, before any placing."""
+    """Input of one run of the study."""
 
-    #: Rows of the fleet's nodes, the first to win a tie first.
+    #: Rows of the fleet's nodes; earlier nodes win ties.
     node_order: npt.NDArray[np.int64]
-    #: Rows of the fleet's pods in order of arrival; a row may come more than once.
+    #: Rows of the fleet's pods in order of arrival; a row may occur repeatedly.
     arrivals: npt.NDArray[np.int64]
-    #: Name of each arrival, its own even where the row comes again.
+    #: Unique name of each arrival.
     names: tuple[str, ...]
-    #: GPU milli that have arrived, as a share of the fleet's in percent, after each arrival.
+    #: Arrived GPU milli in percent of the fleet's, after each arrival.
     arrived_pct: npt.NDArray[np.float64]
 
 
 class TypicalPodKinds(msgspec.Struct, frozen=True):
-    """The kinds of pod that fragmentation is measured by: one row per kind, the commonest first."""
+    """Pod kinds for the measure of fragmentation: one row per kind, the most frequent first."""
 
     #: CPU in thousandths of a core.
     cpu_milli: npt.NDArray[np.int64]
     #: Milli of each GPU.
     gpu_milli: npt.NDArray[np.int64]
-    #: How many GPUs.
+    #: Number of GPUs.
     num_gpu: npt.NDArray[np.int64]
     #: Allowed models; empty for any.
     models: tuple[tuple[str, ...], ...]
-    #: Share of the kind among the typical pods; all together 1.
+    #: Share of the kind among the typical pods; the sum is 1.
     frequency: npt.NDArray[np.float64]
 
     def __len__(self) -> int:
-        """How many kinds there are."""
+        """Number of kinds."""
         return len(self.models)
 
 
@@ -80,7 +79,7 @@ def protocol_input(
     arrive_pct: float | None = PUBLISHED_ARRIVE_PCT,
     order: ArrivalOrder = ArrivalOrder.SHUFFLE,
 ) -> ProtocolInput:
-    """What one run of the study is fed with; ``arrive_pct`` ``None`` takes the list as it is."""
+    """Input of one run of the study; ``arrive_pct`` ``None`` takes the list unchanged."""
     rng = Rng(seed).child("openb")
     if order is ArrivalOrder.SHUFFLE:
         nodes = rng.child("nodes").numpy().permutation(len(fleet.nodes))
@@ -98,10 +97,9 @@ def protocol_input(
 
 
 def typical_pods(pods: Sequence[FleetPod], share: float = TYPICAL_SHARE) -> TypicalPodKinds:
-    """The commonest kinds of the (untuned) list until they cover ``share`` of its pods.
+    """The most frequent kinds of the (untuned) list that cover ``share`` of its pods.
 
-    A kind is (CPU, GPU milli, number of GPUs, models). Kinds that are equally common come in the
-    order in which the list has them.
+    A kind is (CPU, GPU milli, number of GPUs, models). Ties are in the order of the list.
     """
     counts = Counter((p.cpu_milli, p.gpu_milli, p.gpus, p.gpu_models) for p in pods)
     kinds = counts.most_common()
@@ -119,12 +117,12 @@ def typical_pods(pods: Sequence[FleetPod], share: float = TYPICAL_SHARE) -> Typi
 
 
 def _target(fleet: Fleet, asked: npt.NDArray[np.int64], arrive_pct: float) -> float:
-    """The GPU milli that shall arrive; refuses percentages and fleets for which there is none."""
+    """The target of arriving GPU milli; refuses invalid percentages and fleets without GPUs."""
     if not 0 < arrive_pct <= MAX_ARRIVE_PCT:
         raise InputError("arrive", arrive_pct, f"a percentage above 0, at most {MAX_ARRIVE_PCT:g}")
     if not fleet.gpu_milli or not asked.sum():
         lacking = "nodes have no GPU" if not fleet.gpu_milli else "pods ask for no GPU"
-        hint = "take the list as it is (arrive: file)"
+        hint = "take the list unchanged (arrive: file)"
         raise InputError("arrive", arrive_pct, f"GPUs to fill, but the {lacking}", hint)
     return arrive_pct / 100 * fleet.gpu_milli
 
@@ -132,7 +130,7 @@ def _target(fleet: Fleet, asked: npt.NDArray[np.int64], arrive_pct: float) -> fl
 def _tuned(
     pods: npt.NDArray[np.int64], asked: npt.NDArray[np.int64], target: float, rng: Rng
 ) -> npt.NDArray[np.int64]:
-    """The pods cut at random, or drawn on with replacement, until they ask for the target."""
+    """The shuffled pods, cut or extended by draws with replacement to the target."""
     generator = rng.numpy()
     surplus = float(asked[pods].sum()) - target
     if surplus > 0:
@@ -150,12 +148,12 @@ def _tuned(
         if fitting < len(drawn):
             return np.concatenate(parts)
         room -= float(used[-1])
-    expected = f"a list that asks for {target:.0f} GPU milli within {MAX_ARRIVALS:,} pods"
+    expected = f"a list that requests {target:.0f} GPU milli within {MAX_ARRIVALS:,} pods"
     raise InputError("arrive", None, expected, "lower the percentage or add GPU pods")
 
 
 def _names(pods: Sequence[FleetPod], arrivals: npt.NDArray[np.int64]) -> tuple[str, ...]:
-    """A name for each arrival: the pod's own the first time, numbered from then on."""
+    """A name for each arrival: the pod's own at first, numbered for repetitions."""
     taken = {pod.name for pod in pods}
     seen: set[int] = set()
     copies: Counter[int] = Counter()

@@ -1,14 +1,15 @@
 """The openb trace: node and pod lists of a production GPU cluster (Weng et al., ATC 2023).
 
 A node list has five columns; a pod list has eleven, or the first five only, in any order. Every
-value is checked, because a study on a list with one misread row is worse than no study: bounds,
-the rules of GPU shares, times, names used twice, and models that no node has.
+value is checked: bounds, rules of GPU shares, times, duplicate names, models that no node has.
 """
 
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
+
+import msgspec
 
 from stretto.base.errors import InputError, UnknownNameError
 from stretto.inputs.neutral.fleet import (
@@ -30,12 +31,26 @@ POD_LAYOUT: Final = CsvLayout(
 )
 """Columns of a pod list; the short form has the required ones only."""
 MODEL_SEPARATOR: Final = "|"
-"""What stands between the models that a pod may use."""
+"""Separator of the models that a pod may use."""
 _MAX_TIME_S: Final = 10**10
-"""Three centuries: a time beyond is in milliseconds, or worse."""
+"""Three centuries: a larger time is in milliseconds."""
 _MILLI: Final = f"an integer 1..{WHOLE_GPU}"
 _WORD: Final = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?", re.ASCII)
 _NO_EXTRA: Final[dict[str, str]] = {}
+
+
+class OpenbNodes(msgspec.Struct, frozen=True, kw_only=True):
+    """A fleet in openb format."""
+
+    #: The CSV file of nodes, relative to the scenario.
+    nodes: str
+
+
+class OpenbPods(msgspec.Struct, frozen=True, kw_only=True):
+    """A workload in openb format."""
+
+    #: The CSV file of pods, relative to the scenario.
+    pods: str
 
 
 def load_openb(nodes: Path, pods: Path) -> Fleet:
@@ -46,7 +61,7 @@ def load_openb(nodes: Path, pods: Path) -> Fleet:
 
 
 def load_nodes(path: Path) -> tuple[FleetNode, ...]:
-    """The machines of a node list, in its order; an empty list is refused."""
+    """The nodes of a node list, in its order; an empty list is refused."""
     table = read_table(path, NODE_LAYOUT)
     names = table.names("sn")
     cpus = table.integers("cpu_milli", 1, MAX_CPU_MILLI)
@@ -65,10 +80,10 @@ def load_nodes(path: Path) -> tuple[FleetNode, ...]:
 
 
 def load_pods(path: Path, models: set[str] | None = None) -> tuple[FleetPod, ...]:
-    """The work of a pod list, in its order.
+    """The pods of a pod list, in its order.
 
-    ``models`` are the GPU models that the fleet has; a pod may name no other. ``None`` leaves that
-    unchecked.
+    ``models`` are the GPU models of the fleet; a pod with another model is refused. ``None`` skips
+    this check.
     """
     table = read_table(path, POD_LAYOUT)
     table.some("pod")
@@ -95,7 +110,7 @@ def load_pods(path: Path, models: set[str] | None = None) -> tuple[FleetPod, ...
 
 
 def _check_gpus(table: CsvTable, row: int, gpus: tuple[int, int], spec: tuple[str, ...]) -> None:
-    """Refuse a GPU request that contradicts itself."""
+    """Refuse an inconsistent GPU request."""
     count, milli = gpus
     if count == 0 and milli:
         table.refuse(row, "gpu_milli", "0, since num_gpu is 0")
@@ -108,7 +123,7 @@ def _check_gpus(table: CsvTable, row: int, gpus: tuple[int, int], spec: tuple[st
 
 
 def _models(table: CsvTable, spec: str, models: set[str] | None) -> tuple[str, ...]:
-    """The models of a ``gpu_spec`` as they stand (lists in use name one twice), each known."""
+    """The models of a ``gpu_spec`` (real lists repeat some), all of them known."""
     if not spec:
         return ()
     names = tuple(spec.split(MODEL_SEPARATOR))
@@ -125,7 +140,7 @@ def _models(table: CsvTable, spec: str, models: set[str] | None) -> tuple[str, .
 
 
 def _classes(table: CsvTable) -> Sequence[str]:
-    """The quality of service of each pod: words that can stand in a label."""
+    """The quality of service of each pod: values that are valid in a label."""
     cells = table.texts("qos")
     for word in dict.fromkeys(cells):
         if word and not _WORD.fullmatch(word):
@@ -134,12 +149,12 @@ def _classes(table: CsvTable) -> Sequence[str]:
 
 
 def _is_model(name: str) -> bool:
-    """Whether a GPU model can stand in a label."""
+    """Whether a GPU model is a valid label value."""
     return _WORD.fullmatch(name) is not None
 
 
 def _times(table: CsvTable) -> Iterator[tuple[float | None, float | None]]:
-    """When each pod comes and goes; nothing for a list without times."""
+    """(creation, deletion) time of each pod; ``None`` for a list without times."""
     if not table.has("creation_time") and not table.has("deletion_time"):
         yield from [(None, None)] * table.count
         return
@@ -156,7 +171,7 @@ def _times(table: CsvTable) -> Iterator[tuple[float | None, float | None]]:
 
 
 def _extras(table: CsvTable) -> Sequence[dict[str, str]]:
-    """What else the list says of each pod."""
+    """Further values of each pod."""
     columns = [name for name in ("pod_phase", "scheduled_time") if table.has(name)]
     if not columns:
         return [_NO_EXTRA] * table.count

@@ -1,0 +1,71 @@
+"""Count the functions, calls and file-to-file hops of a step: idle, and with one pod.
+
+    python bench/walk.py
+
+The in-process plane runs on the NumPy tier over a memory store. A hop is a call from a function of
+one source file to a function of another.
+"""
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+from stretto.testing import Harness, make_node, make_pod
+
+
+class Walk:
+    """What was called while it listened."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.hops = 0
+        self.functions: set[tuple[str, str]] = set()
+
+    def __call__(self, frame: FrameType, event: str, argument: Any) -> None:
+        """A profile event of the interpreter."""
+        code = frame.f_code
+        if event != "call" or "stretto" not in code.co_filename:
+            return
+        self.calls += 1
+        self.functions.add((code.co_filename, code.co_qualname))
+        back = frame.f_back
+        self.hops += back is not None and back.f_code.co_filename != code.co_filename
+
+    def row(self) -> str:
+        """The figures of one line."""
+        files = {name for name, _ in self.functions}
+        sizes = f"{len(self.functions):5} functions {len(files):4} files"
+        return f"{self.calls:6} calls {sizes} {self.hops:6} hops"
+
+
+def walk(act: Callable[[], object]) -> Walk:
+    """Listen to one act."""
+    found = Walk()
+    sys.setprofile(found)
+    try:
+        act()
+    finally:
+        sys.setprofile(None)
+    return found
+
+
+def main() -> None:
+    """Print a line for each act."""
+    harness = Harness(
+        [make_node(f"n{i}", cpu="16", memory="64Gi") for i in range(8)], config={"tier": "numpy"}
+    )
+    harness.submit(*(make_pod(f"warm-{i}", cpu="1") for i in range(3)))
+    harness.settle()
+    plane = harness.plane
+    print("idle step      ", walk(plane.step).row())
+
+    def one_pod() -> None:
+        harness.submit(make_pod("one", cpu="1"))
+        plane.run_until_idle()
+
+    print("pod, known class", walk(one_pod).row())
+
+
+if __name__ == "__main__":
+    main()

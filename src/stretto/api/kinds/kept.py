@@ -1,0 +1,88 @@
+"""Paths of the fields that a recording keeps, where only a part of an object may be kept.
+
+A path names members with dots. ``[]`` after a member goes into each item of a list; ``[+]`` does so
+and drops items of which one field or none is left. The last member may be ``*``, which keeps every
+other member, or end in ``:metadata``, which keeps what a recording keeps of any metadata.
+"""
+
+from typing import Final
+
+_CONTAINER: Final = ("name", "image", "resources", "ports", "restartPolicy")
+_POD_SPEC: Final = (
+    "nodeName",
+    "schedulerName",
+    "priority",
+    "priorityClassName",
+    "preemptionPolicy",
+    "nodeSelector",
+    "affinity",
+    "tolerations",
+    "topologySpreadConstraints",
+    "overhead",
+    "resources",
+    "schedulingGates",
+    "schedulingGroup",
+    "resourceClaims",
+    "hostNetwork",
+    "restartPolicy",
+    *(f"containers[].{name}" for name in _CONTAINER),
+    *(f"initContainers[].{name}" for name in _CONTAINER),
+    "volumes[+].name",
+    "volumes[+].persistentVolumeClaim",
+    "volumes[+].ephemeral.volumeClaimTemplate.*",
+    "volumes[+].ephemeral.volumeClaimTemplate.metadata:metadata",
+    "volumes[+].gcePersistentDisk",
+    "volumes[+].awsElasticBlockStore",
+    *(f"volumes[+].iscsi.{name}" for name in ("iqn", "targetPortal", "lun", "readOnly")),
+    *(f"volumes[+].rbd.{name}" for name in ("monitors", "image", "pool", "readOnly")),
+)
+
+
+def under(path: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Paths below another path."""
+    return tuple(f"{path}.{name}" for name in names)
+
+
+POD: Final = (
+    *under("spec", _POD_SPEC),
+    *under("status", ("phase", "startTime", "nominatedNodeName")),
+)
+NODE: Final = (
+    *under("spec", ("unschedulable", "taints")),
+    *under("status", ("allocatable", "capacity")),
+)
+SELECTOR: Final = ("spec.selector",)
+"""For Services and owners of pods."""
+CSI_DRIVER: Final = under("spec", ("storageCapacity", "attachRequired"))
+STORAGE_CLASS: Final = (
+    "provisioner",
+    "volumeBindingMode",
+    "reclaimPolicy",
+    "allowedTopologies",
+)
+PERSISTENT_VOLUME: Final = (
+    "spec.capacity",
+    "spec.accessModes",
+    "spec.storageClassName",
+    "spec.claimRef",
+    "spec.nodeAffinity",
+    "spec.volumeMode",
+    "spec.volumeAttributesClassName",
+    "spec.local",
+    "spec.csi.driver",
+    "spec.csi.volumeHandle",
+    "status.phase",
+)
+"""Without the secrets and attributes that the driver gets."""
+VOLUME_ATTACHMENT: Final = (
+    "spec.attacher",
+    "spec.nodeName",
+    "spec.source.persistentVolumeName",
+)
+"""Without an inline volume, which may hold secrets."""
+RESERVATION: Final = (
+    "*",
+    "spec.*",
+    "spec.template.metadata:metadata",
+    *under("spec.template.spec", _POD_SPEC),
+)

@@ -1,0 +1,178 @@
+"""Entries of the kinds of Stretto, Gödel and Katalyst: those with a CRD in ``deploy/crds``."""
+
+from typing import Final
+
+from stretto.api.checks import objects
+from stretto.api.kinds import kept
+from stretto.api.kinds.entry import AGE, KEEP_ALL, Column, KindEntry, grant
+from stretto.api.types import cnr, godel
+from stretto.api.wire import kinds
+
+_CATEGORIES: Final = ("stretto",)
+_STATUS: Final = ("status",)
+
+POD_GROUP: Final = KindEntry(
+    kind=kinds.POD_GROUP,
+    short_names=("pg",),
+    categories=_CATEGORIES,
+    subresources=_STATUS,
+    columns=(
+        Column("Phase", ".status.phase"),
+        Column("MinMember", ".spec.minMember", "integer"),
+        Column("Pending", ".status.pending", "integer"),
+        Column("Running", ".status.running", "integer"),
+        Column("Succeeded", ".status.succeeded", "integer", 1),
+        Column("Failed", ".status.failed", "integer", 1),
+        Column("Owner", ".status.occupiedBy", priority=1),
+        AGE,
+    ),
+    struct=godel.PodGroup,
+    check=objects.check_pod_group,
+    rank=28,
+    watched=True,
+    warned=True,
+    status_computed=True,
+    examined=True,
+    recorded=True,
+    kept=KEEP_ALL,
+    grants=(*grant("binder", "patch"), *grant("scheduler controller", "patch", "status")),
+)
+SCHEDULER: Final = KindEntry(
+    kind=kinds.SCHEDULER,
+    categories=_CATEGORIES,
+    subresources=_STATUS,
+    columns=(
+        Column("Phase", ".status.phase"),
+        Column("Heartbeat", ".status.lastUpdateTime", "date"),
+        Column("Pending", ".status.metricsStatus.pendingPods", "integer"),
+        Column("Host", ".status.currentHost", priority=1),
+        AGE,
+    ),
+    struct=godel.Scheduler,
+    grants=(
+        *grant("dispatcher", "list watch delete"),
+        *grant("shard", "get create"),
+        *grant("shard", "patch", "status"),
+    ),
+)
+MOVEMENT: Final = KindEntry(
+    kind=kinds.MOVEMENT,
+    categories=_CATEGORIES,
+    subresources=_STATUS,
+    columns=(
+        Column("Creator", ".spec.creator"),
+        Column("Generation", ".spec.generation", "integer"),
+        AGE,
+    ),
+    struct=godel.Movement,
+    rank=26,
+    watched=True,
+    warned=True,
+    controller_only=True,
+    examined=True,
+    kept=KEEP_ALL,
+    grants=(
+        *grant("scheduler controller", "get create"),
+        *grant("scheduler controller", "patch", "status"),
+    ),
+)
+RESERVATION: Final = KindEntry(
+    kind=kinds.RESERVATION,
+    categories=_CATEGORIES,
+    subresources=_STATUS,
+    columns=(
+        Column("Phase", ".status.phase"),
+        Column("Node", ".spec.nodename"),
+        Column("TTL", ".spec.ttl", "integer"),
+        Column("Owner", ".status.currentOwners.name", priority=1),
+        AGE,
+    ),
+    struct=godel.Reservation,
+    rank=30,
+    warned=True,
+    controller_only=True,
+    status_computed=True,
+    examined=True,
+    recorded=True,
+    kept=kept.RESERVATION,
+    grants=(
+        *grant("scheduler controller", "create delete"),
+        *grant("scheduler controller", "patch", "status"),
+    ),
+)
+QUEUE: Final = KindEntry(
+    kind=kinds.QUEUE,
+    short_names=("sq",),
+    categories=_CATEGORIES,
+    subresources=_STATUS,
+    columns=(
+        Column("Parent", ".spec.parent"),
+        Column("Policy", ".spec.policy"),
+        Column("Weight", ".spec.weight", "integer"),
+        Column("Guarantee", ".spec.guarantee"),
+        Column("Used", ".status.used"),
+        Column("Pending", ".status.pending", "integer"),
+        Column("Running", ".status.running", "integer"),
+        Column("Limit", ".spec.limit", priority=1),
+        Column("Borrowed", ".status.borrowed", priority=1),
+        Column("Share", ".status.shareMilli", "integer", 1),
+        Column("State", ".status.state", priority=1),
+        AGE,
+    ),
+    struct=godel.Queue,
+    check=objects.check_queue,
+    rank=22,
+    watched=True,
+    warned=True,
+    status_computed=True,
+    examined=True,
+    recorded=True,
+    kept=KEEP_ALL,
+    grants=grant("scheduler controller", "patch", "status"),
+)
+CUSTOM_NODE_RESOURCE: Final = KindEntry(
+    kind=kinds.CUSTOM_NODE_RESOURCE,
+    short_names=("kcnr",),
+    categories=_CATEGORIES,
+    subresources=_STATUS,
+    columns=(
+        Column("Policy", ".status.topologyPolicy"),
+        Column("Reclaimed", ".status.resources.allocatable"),
+        AGE,
+    ),
+    struct=cnr.CustomNodeResource,
+    rank=14,
+    watched=True,
+    warned=True,
+    examined=True,
+    recorded=True,
+    kept=KEEP_ALL,
+)
+NM_NODE: Final = KindEntry(
+    kind=kinds.NM_NODE,
+    categories=_CATEGORIES,
+    subresources=_STATUS,
+    columns=(
+        Column("Status", ".status.nodeStatus"),
+        Column("Allocatable", ".status.resourceAllocatable"),
+        AGE,
+    ),
+    struct=cnr.NmNode,
+    rank=12,
+    watched=True,
+    warned=True,
+    examined=True,
+    recorded=True,
+    kept=KEEP_ALL,
+)
+
+OURS: Final = (
+    POD_GROUP,
+    SCHEDULER,
+    MOVEMENT,
+    RESERVATION,
+    QUEUE,
+    CUSTOM_NODE_RESOURCE,
+    NM_NODE,
+)
+"""All of them."""

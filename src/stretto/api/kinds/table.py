@@ -1,0 +1,122 @@
+"""The table of all known kinds, with the selections that other layers need."""
+
+from typing import Any, Final
+
+from stretto.api.kinds.crds import entry_of_crd
+from stretto.api.kinds.entry import KindEntry, ManifestUse
+from stretto.api.kinds.kubernetes import KUBERNETES
+from stretto.api.kinds.ours import OURS
+from stretto.api.kinds.raw import RAW
+from stretto.api.kinds.registry import KindTable
+from stretto.api.wire.kinds import Kind
+
+TABLE: Final = KindTable((*KUBERNETES, *OURS, *RAW))
+"""The table of this process."""
+
+
+def register(entry: KindEntry) -> Kind:
+    """Add a kind at run time, or replace its entry.
+
+    Raises:
+        InputError: another kind has the same name.
+    """
+    return TABLE.register(entry)
+
+
+def register_crd(definition: Any, *, recorded: bool = False) -> Kind:
+    """Add the kind of a CustomResourceDefinition, given as decoded JSON or YAML.
+
+    An entry that Stretto already has for the kind stays, because it knows more than the CRD.
+
+    Raises:
+        InputError: the CRD lacks a name or a storage version, or another kind has the same name.
+    """
+    entry = entry_of_crd(definition, recorded=recorded)
+    known = TABLE.of(entry.kind.api_version, entry.kind.kind, lenient=True)
+    if TABLE.struct(known) is not None:
+        return known
+    return TABLE.register(entry)
+
+
+def unregister(kind: Kind) -> None:
+    """Remove a kind that was added at run time."""
+    TABLE.unregister(kind)
+
+
+def all_kinds() -> tuple[Kind, ...]:
+    """Every registered kind; those of Kubernetes that Stretto reads come first."""
+    return TABLE.kinds()
+
+
+def typed_kinds() -> tuple[Kind, ...]:
+    """The kinds that a struct decodes."""
+    return tuple(entry.kind for entry in TABLE.entries() if entry.struct is not None)
+
+
+def custom_kinds() -> tuple[Kind, ...]:
+    """The kinds whose CRDs Stretto ships in ``deploy/crds``."""
+    return tuple(entry.kind for entry in OURS)
+
+
+def entry_of(kind: Kind) -> KindEntry:
+    """All facts about a kind; an entry without facts for one that is not registered."""
+    return TABLE.entry(kind)
+
+
+def kind_of(api_version: str, kind: str, *, lenient: bool = False) -> Kind:
+    """The kind that ``apiVersion`` and ``kind`` name; ``lenient`` guesses an unknown one.
+
+    Raises:
+        UnknownNameError: no such kind is registered, and ``lenient`` is not set.
+    """
+    return TABLE.of(api_version, kind, lenient=lenient)
+
+
+def kind_named(name: str) -> Kind:
+    """The kind that a user names: ``pod``, ``Pods``, ``po`` or ``podgroups.<group>``.
+
+    Raises:
+        UnknownNameError: no kind has the name.
+    """
+    return TABLE.named(name)
+
+
+def word_of(kind: Kind) -> str:
+    """The unique name of a kind in files: ``Pod``, ``PodGroup.scheduling.k8s.io``."""
+    return TABLE.entry(kind).word
+
+
+def kind_with_word(word: str) -> Kind | None:
+    """The kind that a file names by its word, or ``None``."""
+    return TABLE.with_word(word)
+
+
+def watched_kinds() -> tuple[Kind, ...]:
+    """The kinds that the pump always watches, in the order in which it reads them."""
+    return TABLE.where(lambda entry: entry.watched)
+
+
+def referenced_by_rules() -> tuple[Kind, ...]:
+    """The kinds that the pump watches where the rules of a profile read them."""
+    return TABLE.where(lambda entry: entry.referenced)
+
+
+def recorded_kinds() -> tuple[Kind, ...]:
+    """The kinds that a recording holds, those that others need first."""
+    return TABLE.where(lambda entry: entry.recorded)
+
+
+def examined_kinds() -> tuple[Kind, ...]:
+    """The kinds that explain and what-if list in a live cluster, pods first and nodes last."""
+    return TABLE.where(lambda entry: entry.examined)[::-1]
+
+
+def manifest_use(kind: Kind) -> ManifestUse:
+    """What the readers of manifests do with objects of a kind; an unknown kind is refused."""
+    return TABLE.entry(kind).manifests if kind in TABLE else ManifestUse.REFUSED
+
+
+def skipped_in_manifests() -> frozenset[str]:
+    """Names of kinds that manifests may contain and that have no effect on scheduling."""
+    skipped = TABLE.where(lambda entry: entry.manifests is ManifestUse.SKIPPED)
+    return frozenset(kind.kind for kind in skipped)

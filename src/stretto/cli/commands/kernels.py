@@ -1,0 +1,101 @@
+"""``stretto kernels``: compile the kernels ahead of the first run."""
+
+import os
+from dataclasses import dataclass
+
+import click
+
+from stretto.base.errors import CheckFailedError, InputError, MissingExtraError
+from stretto.cli import options
+from stretto.cli.console import Console
+from stretto.cli.options import CommandContext
+from stretto.framework.kernels import tiers
+from stretto.framework.kernels.cache import KernelCache, KernelSet
+
+SCHEMA = "stretto.kernels/v1"
+_LOW_PRIORITY = 10
+
+
+@dataclass(frozen=True)
+class KernelsOptions:
+    """Options of ``kernels``."""
+
+    #: Whether only the kernels of a first run are compiled.
+    first: bool
+    #: Whether nothing is compiled, and the exit code states whether the kernels are compiled.
+    check: bool
+    #: Whether the process runs at low priority and ends where another one compiles.
+    background: bool
+
+
+@options.command(
+    "kernels",
+    KernelsOptions,
+    example="""
+        stretto kernels
+        stretto kernels --check
+    """,
+)
+@click.option("--first", is_flag=True, help="Compile only what a first run needs.")
+@click.option("--check", is_flag=True, help="Compile nothing; exit 9 if kernels are missing.")
+@click.option("--background", is_flag=True, hidden=True)
+def kernels(common: CommandContext, asked: KernelsOptions) -> None:
+    """Compile the kernels for this machine.
+
+    Without it, the first command that decides compiles them in a background process and decides on
+    the NumPy tier meanwhile; STRETTO_BACKGROUND_COMPILE=0 prevents that. The compiled code is kept
+    in NUMBA_CACHE_DIR, else next to the package, else in the user's cache folder.
+    """
+    if not tiers.has_numba():
+        raise MissingExtraError("stretto kernels", "kernels", "the NumPy tier needs no compiler")
+    cache = KernelCache()
+    wanted = KernelSet.FIRST if asked.first else KernelSet.ALL
+    if not asked.check and not cache.is_compiled(wanted):
+        if asked.background:
+            os.nice(_LOW_PRIORITY)
+        with cache.compiling(wait=not asked.background) as holds_lock:
+            if holds_lock and not cache.is_compiled(wanted):
+                _compile(common.console, cache, wanted)
+    _report(common.console, cache, wanted)
+
+
+def _compile(console: Console, cache: KernelCache, wanted: KernelSet) -> None:
+    """Play every scene that is not compiled yet.
+
+    Raises:
+        InputError: the environment switches the compiler off.
+    """
+    switch = os.environ.get("NUMBA_DISABLE_JIT", "0")
+    if switch not in ("", "0"):
+        raise InputError("NUMBA_DISABLE_JIT", switch, "0, so that the kernels compile")
+    from stretto.cli.kernels.scenes import SCENES
+
+    cache.forget_stale()
+    sets = [each for each in SCENES if each in (KernelSet.FIRST, wanted)]
+    sets = [each for each in sets if not cache.is_compiled(each)]
+    scenes = [(each, name) for each in sets for name in SCENES[each]]
+    started = console.clock.monotonic()
+    with console.progress("compiling kernels", len(scenes)) as progress:
+        for number, (each, name) in enumerate(scenes):
+            progress.update(number, name)
+            SCENES[each][name]()
+            if name == list(SCENES[each])[-1]:
+                cache.mark_compiled(each)
+        progress.update(len(scenes))
+    seconds = console.clock.monotonic() - started
+    console.note(f"compiled in {seconds:.0f} s")
+
+
+def _report(console: Console, cache: KernelCache, wanted: KernelSet) -> None:
+    """State what is compiled.
+
+    Raises:
+        CheckFailedError: the wanted kernels are not compiled.
+    """
+    found = {each.value: cache.is_compiled(each) for each in KernelSet}
+    console.json(SCHEMA, {"compiled": found, "folder": str(cache.folder)})
+    names = "the kernels of a first run" if wanted is KernelSet.FIRST else "all kernels"
+    if not found[wanted.value]:
+        reason = f"{names} are not compiled"
+        raise CheckFailedError("the check of the kernels", reason, "run stretto kernels")
+    console.data(f"{names} are compiled, in {cache.folder}")

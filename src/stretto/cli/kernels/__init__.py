@@ -1,0 +1,1 @@
+"""Compiling the kernels: ahead, in the background of a first run, or before a measurement."""

@@ -1,0 +1,106 @@
+"""Small clusters in virtual time, one for each group of kernels: playing a scene compiles them.
+
+numba compiles a kernel when it is first called. The scenes call every kernel with the types of
+real runs, so that afterwards no decision waits for the compiler.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+from unittest.mock import patch
+
+from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE
+from stretto.framework.groups import calls
+from stretto.framework.kernels.cache import KernelSet
+from stretto.framework.preemption.finder import ALIKE
+from stretto.testing import Harness, make_node, make_pod, make_report, numa_notes
+
+HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
+POLICIES = ("fgd", "best-fit", "dot-prod", "gpu-packing", "gpu-clustering", "random", "packing")
+
+
+def nodes(**more: Any) -> list[bytes]:
+    """Four nodes in two zones."""
+    return [make_node(f"n{i}", zone=f"z{i % 2}", **more) for i in range(4)]
+
+
+def site_of(hosts: list[bytes], profile: str = "default", **config: Any) -> Harness:
+    """A cluster of these nodes that uses the compiled kernels."""
+    return Harness(hosts, profile=profile, config={"tier": "numba", **config})
+
+
+def plain() -> None:
+    """Amounts, host ports and gangs; two shards, so that the binder checks claims again."""
+    site = site_of(nodes(), shards=2, partition=False)
+    site.group("gang", 3)
+    site.submit(*(make_pod(f"g{i}", group="gang") for i in range(3)))
+    site.submit(*(make_pod(f"p{i}", cpu="1", ports=[80]) for i in range(6)))
+    site.settle()
+    site.plane.shards[0].default.runtime.room(0)
+
+
+def inter_pod() -> None:
+    """Affinity, anti-affinity and topology spread, with one shard and with two."""
+    match = {"matchLabels": {"app": "web"}}
+    term = {"topologyKey": HOST, "labelSelector": match}
+    near = {"weight": 5, "podAffinityTerm": {"topologyKey": ZONE, "labelSelector": match}}
+    spread = {"topologyKey": ZONE, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}
+    spec = {
+        "affinity": {
+            "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]},
+            "podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [near]},
+        },
+        "topologySpreadConstraints": [{**spread, "labelSelector": match}],
+    }
+    for shards in (1, 2):
+        site = site_of(nodes(), shards=shards, partition=False)
+        site.submit(*(make_pod(f"w{i}", labels={"app": "web"}, spec=spec) for i in range(5)))
+        site.settle()
+
+
+def preemption() -> None:
+    """Victims of single pods and of a gang."""
+    site = site_of(nodes(cpu="4"))
+    site.submit(*(make_pod(f"low{i}", cpu="1", priority=0) for i in range(16)))
+    site.settle()
+    site.submit(*(make_pod(f"high{i}", cpu="1", priority=9) for i in range(ALIKE + 1)))
+    site.settle()
+    site.submit(make_pod("alone", cpu="2", priority=9))
+    site.settle()
+    site.group("urgent", 2)
+    site.submit(*(make_pod(f"u{i}", cpu="2", priority=9, group="urgent") for i in range(2)))
+    site.settle()
+
+
+def numa() -> None:
+    """NUMA nodes; their kernels are used from the first pod on here."""
+    numas = [{"cpu": "8", "memory": "8Gi"}] * 4
+    with patch.object(calls, "COMPILE_FROM", 0):
+        site = site_of(nodes(cpu="32"))
+        site.create(CUSTOM_NODE_RESOURCE, *(make_report(f"n{i}", numas) for i in range(4)))
+        site.settle()
+        site.submit(*(make_pod(f"n{i}", cpu="2", annotations=numa_notes()) for i in range(3)))
+        site.settle()
+        site.plane.shards[0].default.runtime.room(0)
+
+
+def policies() -> None:
+    """Scores that are computed slot by slot, and every tie rule."""
+    for policy in POLICIES:
+        site = site_of(nodes(gpus=4, model="T4", cpu="32"), policy)
+        site.submit(make_pod("a", gpus=1, gpu_milli=500), make_pod("b", gpus=2), make_pod("c"))
+        site.settle()
+        site.plane.shards[0].default.runtime.room(0)
+
+
+Scene = Callable[[], None]
+"""Calls a group of kernels."""
+
+SCENES: Final[Mapping[KernelSet, Mapping[str, Scene]]] = {
+    KernelSet.FIRST: {
+        "placement": plain,
+        "rules between pods": inter_pod,
+        "policies": policies,
+    },
+    KernelSet.ALL: {"preemption": preemption, "NUMA nodes": numa},
+}
+"""The scenes by name: those of a first run, and those that complete the set."""

@@ -1,0 +1,79 @@
+"""Queue policies: the one table of orders that a queue may name.
+
+A policy is an order over the units of one queue (``orders``) with two properties: whether the head
+blocks, and whether units may be backfilled past it. A package adds a policy under the entry-point
+group ``stretto.queue_policies``, with a name of the form ``example.com/Name``.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from stretto.api.types.godel import QueuePolicy
+from stretto.base.errors import UnknownNameError
+from stretto.base.extensions import OpenRegistry
+from stretto.control.queues.backfill import EasyOrder
+from stretto.control.queues.fading_priority import DecayingPriorityOrder
+from stretto.control.queues.orders import (
+    RankOrder,
+    UnitOrder,
+    by_priority,
+    first_come,
+    shortest_first,
+)
+
+GROUP: Final = "stretto.queue_policies"
+"""Entry-point group of installed policies; each entry is an ``OrderPolicy``."""
+
+
+_WORD_BREAK: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+@dataclass(frozen=True)
+class OrderPolicy:
+    """One queue policy."""
+
+    #: Creates the empty order of one queue.
+    order: Callable[[], UnitOrder]
+    #: No unit passes a failed head, unless the queue's settings override this.
+    blocking: bool = False
+    #: Units that do not delay a blocked head may pass it; the head blocks.
+    backfills: bool = False
+    #: Second name on the command line; empty for none.
+    short: str = ""
+
+
+POLICIES: Final[OpenRegistry[OrderPolicy]] = OpenRegistry(
+    "queue policy",
+    {
+        QueuePolicy.FIFO: OrderPolicy(lambda: RankOrder(first_come), blocking=True),
+        QueuePolicy.FIFO_SKIP: OrderPolicy(lambda: RankOrder(first_come), short="skip"),
+        QueuePolicy.PRIORITY: OrderPolicy(lambda: RankOrder(by_priority)),
+        QueuePolicy.FADING_PRIORITY: OrderPolicy(DecayingPriorityOrder),
+        QueuePolicy.SHORTEST_FIRST: OrderPolicy(
+            lambda: RankOrder(shortest_first), blocking=True, short="sjf"
+        ),
+        QueuePolicy.EASY: OrderPolicy(EasyOrder, blocking=True, backfills=True),
+        QueuePolicy.DRF: OrderPolicy(lambda: RankOrder(first_come)),
+        QueuePolicy.FAIR_SHARE: OrderPolicy(lambda: RankOrder(first_come)),
+    },
+    GROUP,
+    OrderPolicy,
+)
+"""Every policy by name. DRF and FairShare order child queues; their own units go first come."""
+
+
+def policy_named(word: str) -> str:
+    """The name of a policy from a word of the command line: ``FifoSkip``, ``fifo-skip``, ``skip``.
+
+    Raises:
+        UnknownNameError: there is no such policy.
+    """
+    words: dict[str, str] = {}
+    for name in POLICIES.names() if word not in POLICIES.built_in() else POLICIES.built_in():
+        words[name] = words[_WORD_BREAK.sub("-", name).lower()] = str(name)
+    words |= {policy.short: str(name) for name, policy in POLICIES.items() if policy.short}
+    if word not in words:
+        raise UnknownNameError(POLICIES.kind, word, words)
+    return words[word]

@@ -1,0 +1,62 @@
+"""What a plane is built from, and what it reports about each step."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from stretto.control.binder.binder import Refusals
+from stretto.control.dispatcher.waiting.failures import UnitFailure
+from stretto.control.queues.config import DispatcherConfig
+from stretto.control.reporting.reporter import ReportConfig
+from stretto.control.scheduler.loop import BATCH
+from stretto.framework.profile.profile import Profile
+from stretto.state.cluster.cluster import ClusterConfig
+from stretto.state.work.changes import ClusterChanges
+from stretto.state.work.claims import Plan, Verdict
+
+
+class PlaneConfig(msgspec.Struct, frozen=True):
+    """What a plane is built from."""
+
+    #: The rules, the tie rule, the conflict modes and the delays.
+    profile: Profile
+    #: Number of scheduler shards.
+    shards: int = 1
+    #: How the cluster is modelled.
+    cluster: ClusterConfig = ClusterConfig()
+    #: Queues and how units form; ``None`` takes the profile's retry and gang settings.
+    dispatcher: DispatcherConfig | None = None
+    #: Seed of every draw that the plane makes.
+    seed: int = 0
+    #: Kernel tier: ``auto``, ``numba`` or ``numpy``.
+    tier: str = "auto"
+    #: Pods that a shard places in one cycle.
+    batch: int = BATCH
+    #: Whether shards try their own nodes first.
+    partition: bool = True
+    #: Seconds between comparisons with a fresh list; infinity for a store that loses no events.
+    compare_every: float = float("inf")
+    #: Which conditions, events and statuses are written; ``None`` writes none.
+    report: ReportConfig | None = None
+
+
+class Step(NamedTuple):
+    """What one step did, for observers."""
+
+    #: Clock time of the step, in seconds.
+    now: float
+    #: The plans of the shards.
+    plans: Sequence[Plan]
+    #: The binder's answers, one verdict per plan.
+    verdicts: Sequence[Verdict]
+    #: Claims that the store refused, or that a read-back found void.
+    refusals: Refusals
+    #: Units that failed for good, with the reason.
+    failed: Sequence[UnitFailure]
+
+
+Observer = Callable[[Step], None]
+"""Called after each step that did something."""
+Witness = Callable[[ClusterChanges, float], None]
+"""Called with each batch of changes and its clock time, before the batch is cleared."""

@@ -1,0 +1,167 @@
+"""A plane over an in-memory copy of a state, in virtual time: what-if trials without side effects.
+
+A state is what a store held, with the profile it was scheduled by. ``plan``, ``explain`` and
+capacity trials use such copies; ``sim.history`` obtains the states.
+"""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from stretto.api.codec import decode_as
+from stretto.api.types.godel import Queue
+from stretto.api.types.heads import decode_object_head
+from stretto.api.wire.kinds import POD_GROUP, QUEUE, Kind
+from stretto.base.clock import Clock, ManualClock, parse_timestamp
+from stretto.base.errors import InputError
+from stretto.base.rng import Rng
+from stretto.control.dispatcher.membership import group_unit
+from stretto.control.queues.config import dispatcher_config, queue_config
+from stretto.control.reporting.reporter import ReportConfig
+from stretto.framework.profile.load import known_rules
+from stretto.framework.profile.profile import Profile, load_profile
+from stretto.plane.config import PlaneConfig
+from stretto.plane.plane import Plane
+from stretto.state.cluster.cluster import SCHEDULER_NAME, ClusterConfig
+from stretto.state.rows.lifecycle import PodState, UnitState
+from stretto.stores.embedded.memory import MemoryStore
+from stretto.stores.store import Record, Store
+
+_PATIENCE: Final = 60.0
+"""Seconds of virtual time for which a copy waits for delays before it counts as settled."""
+
+ProfileSource = str | dict[str, Any]
+"""The source of a profile: a name, or a mapping."""
+
+
+class SchedulingRules(NamedTuple):
+    """The rules of a plane."""
+
+    #: Source of the profile.
+    source: ProfileSource
+    #: Kernel tier: ``auto``, ``numba`` or ``numpy``.
+    tier: str = "auto"
+    #: Whether conditions and events of pending pods are written to the store.
+    events: bool = False
+    #: Files with rules that the profile may name.
+    plugins: tuple[Path, ...] = ()
+
+
+class PlaneSettings(NamedTuple):
+    """Settings of a plane apart from its rules."""
+
+    #: Scheduler shards.
+    shards: int = 1
+    #: Seed of every draw of the plane.
+    seed: int = 0
+    #: Values of a pod's ``schedulerName`` that it schedules, in addition to its profile's.
+    scheduler_names: frozenset[str] = frozenset({SCHEDULER_NAME})
+
+
+def build_plane(
+    rules: SchedulingRules,
+    settings: PlaneSettings,
+    queues: Sequence[Queue],
+    store: Store,
+    clock: Clock,
+) -> Plane:
+    """A plane over a store, from named rules and Queue objects."""
+    profile: Profile = load_profile(rules.source, known_rules(rules.plugins))
+    dispatcher = dispatcher_config(profile).having(map(queue_config, queues))
+    config = PlaneConfig(
+        profile=profile,
+        shards=settings.shards,
+        cluster=ClusterConfig(scheduler_names=settings.scheduler_names),
+        dispatcher=dispatcher,
+        seed=settings.seed,
+        tier=rules.tier,
+        report=ReportConfig() if rules.events else None,
+    )
+    return Plane(config, store, clock)
+
+
+class StoreState(NamedTuple):
+    """The objects of a store, and the rules they were scheduled by."""
+
+    #: Origin for display, such as ``run 2024...-quickstart``.
+    title: str
+    #: Every object.
+    records: list[Record]
+    #: Source of its profile.
+    profile: ProfileSource = "default"
+    #: Shards and seed of its plane.
+    settings: PlaneSettings = PlaneSettings()
+    #: Wall time of the state in seconds; ``None`` if unknown.
+    at: float | None = None
+
+
+class PlaneCopy:
+    """A plane over a copy of a state, in virtual time."""
+
+    def __init__(self, state: StoreState, rules: SchedulingRules | None = None) -> None:
+        """Copy a state; nothing is scheduled yet.
+
+        Args:
+            state: the objects to copy.
+            rules: rules that replace those of the state.
+        """
+        #: The copied state.
+        self.state = state
+        #: Virtual time.
+        self.clock = ManualClock()
+        #: The in-memory copy.
+        self.store = MemoryStore(self.clock, Rng(state.settings.seed).child("copy"))
+        self.store.seed(state.records)
+        queues = [decode_as(Queue, each.body) for each in state.records if each.kind == QUEUE]
+        chosen = rules or SchedulingRules(state.profile)
+        #: The scheduler over the copy.
+        self.plane: Plane = build_plane(chosen, state.settings, queues, self.store, self.clock)
+
+    def look(self) -> None:
+        """Read the copy into the plane without scheduling."""
+        self.plane.look()
+
+    def settle(self, patience: float = _PATIENCE) -> None:
+        """Schedule until idle, including delays of up to ``patience`` seconds of virtual time."""
+        end = self.clock.monotonic() + patience
+        self.plane.run_until_idle()
+        while (due := self.plane.next_due()) <= end and self.clock.monotonic() < end:
+            self.clock.advance(max(due - self.clock.monotonic(), 0.1))
+            self.plane.run_until_idle()
+
+    def drop_backoff(self) -> None:
+        """Mark units in back-off as unschedulable: the delays belong to the trial, not the state.
+
+        Nothing can be scheduled on this copy afterwards.
+        """
+        pods = self.plane.cluster.pods
+        states = pods.state[: pods.length]
+        states[states == PodState.BACKOFF] = PodState.UNSCHEDULABLE
+        for unit in self.plane.units:
+            if unit.state is UnitState.BACKOFF:
+                unit.state = UnitState.UNSCHEDULABLE
+
+    def backdate_groups(self) -> None:
+        """Count the waiting time of PodGroups from their creation, if the state has a time."""
+        if self.state.at is None:
+            return
+        for record in self.state.records:
+            if record.kind != POD_GROUP:
+                continue
+            unit = self.plane.units.by_identity.get(group_unit(f"{record.namespace}/{record.name}"))
+            created = decode_object_head(record.body).metadata.creation_timestamp
+            if unit is None or not created:
+                continue
+            try:
+                unit.deadline -= max(0.0, self.state.at - parse_timestamp(created))
+            except InputError:
+                continue  # without a valid time, the group counts as created now
+
+    def create(self, objects: Iterable[tuple[Kind, bytes]]) -> list[str]:
+        """Create objects in the copy; returns the messages of refused ones."""
+        refused = []
+        for kind, body in objects:
+            (reply,) = self.store.create(kind, [body])
+            if reply.record is None:
+                refused.append(reply.message or reply.code.value)
+        return refused

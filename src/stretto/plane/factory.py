@@ -1,0 +1,103 @@
+"""Builds the parts of a plane that a restart or a role replaces: loops, binder, evictor."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from stretto.base.clock import Clock
+from stretto.base.failpoints import Failpoint
+from stretto.base.rng import Rng
+from stretto.control.binder.binder import Binder, BinderOptions
+from stretto.control.binder.conflicts import ClaimChecks, PlanJudge
+from stretto.control.binder.volumes import LateVolumes
+from stretto.control.eviction.evictor import Evictor, EvictorOptions
+from stretto.control.eviction.judge import EvictionChecks, PreemptionJudge
+from stretto.control.eviction.parity_judge import ParityJudge, ParityPreemptionJudge
+from stretto.control.scheduler.loop import LoopId, SchedulingLoop
+from stretto.control.scheduler.preemption import ShardPreemption
+from stretto.framework.affinity.recheck import ClaimRecheck
+from stretto.framework.engine.runtime import CompiledProfile
+from stretto.framework.kernels.tiers import kernel
+from stretto.framework.placers import PlacerFactory
+from stretto.plane.config import PlaneConfig
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.victims.budgets import BudgetLedger
+from stretto.state.work.units import Units
+from stretto.stores.store import Store
+
+
+@dataclass(frozen=True)
+class PartFactory:
+    """Makes parts over one cluster and one store."""
+
+    #: What the plane is built from.
+    config: PlaneConfig
+    #: The cluster state.
+    cluster: Cluster
+    #: Every unit.
+    units: Units
+    #: The compiled profile.
+    engine: CompiledProfile
+    #: What is left of the disruption budgets.
+    budgets: BudgetLedger
+    #: The store that parts write to.
+    store: Store
+    #: The plane's clock.
+    clock: Clock
+    #: Where the fault simulator may stop a part.
+    failpoint: Failpoint
+    #: Whether the evictor evicts pods; otherwise another process does.
+    evicts: bool = True
+
+    @cached_property
+    def placers(self) -> PlacerFactory:
+        """Makes the runtimes of the loops."""
+        return PlacerFactory(self.engine, self.config.tier, self.units)
+
+    @cached_property
+    def rng(self) -> Rng:
+        """The plane's draws."""
+        return Rng(self.config.seed)
+
+    def loop(self, number: int, sub_cluster: str) -> SchedulingLoop:
+        """A scheduling loop of a shard, for one sub-cluster or for every node."""
+        path = ("loop", sub_cluster) if sub_cluster else ()
+        runtime = self.placers.new(self.rng.child("shard", number, *path))
+        preempting = None
+        if self.config.profile.preemption.enabled:
+            finder = self.placers.finder(runtime, self.budgets, self.clock)
+            preempting = ShardPreemption(self.cluster, self.units, finder, self.clock)
+        identity = LoopId(number, sub_cluster)
+        pods, cures_of = self.cluster.pods, self.engine.cures_of
+        return SchedulingLoop(identity, runtime, pods, cures_of, preempting)
+
+    def binder(self) -> Binder:
+        """A binder; it adopts every claim that is assumed now."""
+        profile, rules, volumes = self.config.profile, self.placers.law(), self.placers.volumes()
+        if rules is not None:
+            judge: PlanJudge = ParityJudge(self.cluster, rules, profile.commit)
+            late: LateVolumes | None = rules.volumes_of
+        else:
+            checks = ClaimChecks(self.engine.is_eligible, self._recheck(), volumes)
+            judge = PlanJudge(self.cluster, checks, profile.conflicts, profile.commit)
+            late = volumes.choice if volumes is not None else None
+        options = BinderOptions(self.failpoint, late, profile.volume_patience)
+        return Binder(self.cluster, self.units, self.store, judge, options)
+
+    def evictor(self) -> Evictor:
+        """An evictor; it adopts every eviction that is under way now."""
+        preemption, rules = self.config.profile.preemption, self.placers.law()
+        if rules is not None:
+            judge: PreemptionJudge = ParityPreemptionJudge(
+                self.cluster, self.units, rules, preemption, self.budgets
+            )
+        else:
+            checks = EvictionChecks(
+                self.engine.is_eligible, self._recheck(), self.placers.volumes()
+            )
+            judge = PreemptionJudge(self.cluster, self.units, checks, preemption, self.budgets)
+        options = EvictorOptions(self.failpoint, self.evicts)
+        return Evictor(self.cluster, self.units, self.store, judge, options)
+
+    def _recheck(self) -> ClaimRecheck:
+        compiled = kernel(self.config.tier).recheck
+        return ClaimRecheck(self.engine.between, self.cluster, compiled)

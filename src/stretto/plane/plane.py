@@ -1,0 +1,480 @@
+"""The plane: a whole scheduler over one store.
+
+    store.watch → pump → cluster → dispatcher → shards → binder → store.bind
+
+``STEP`` lists the stages of a step in order. A role that runs only a part of the scheduler chooses
+its parts and its stages by a ``Wiring``. The same plane runs in real time, in virtual time and
+under the fault simulator: clock, randomness, store and failpoints are arguments.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from enum import Enum, auto
+from typing import Final, NamedTuple
+
+import msgspec
+
+from stretto.base.clock import Clock
+from stretto.base.failpoints import Failpoint, no_failpoint
+from stretto.control.binder.binder import Refusals
+from stretto.control.controllers.overcommit_relief import OvercommitEviction
+from stretto.control.controllers.rescheduler import Rescheduler
+from stretto.control.controllers.reservations import Reservations
+from stretto.control.dispatcher.dispatcher import Dispatcher
+from stretto.control.dispatcher.waiting.failures import UnitFailure
+from stretto.control.pump import Pump
+from stretto.control.queues.config import dispatcher_config
+from stretto.control.reporting.held_back import LimitedPods
+from stretto.control.reporting.reporter import Reporter, ReportSources
+from stretto.control.reporting.statuses import StatusWriter
+from stretto.control.reporting.verdicts import ClassVerdicts
+from stretto.control.scheduler.loop import SchedulingLoop
+from stretto.control.scheduler.partition import Partitions
+from stretto.control.scheduler.shard import Shard
+from stretto.control.scheduler.sub_clusters import sub_clusters_of
+from stretto.framework.engine.runtime import CompiledProfile
+from stretto.framework.preemption.explain import MessageSuffixes
+from stretto.plane.config import Observer, PlaneConfig, Step, Witness
+from stretto.plane.factory import PartFactory
+from stretto.state.cluster.cluster import Cluster, ClusterConfig
+from stretto.state.queries.pool import Pool
+from stretto.state.victims.budgets import BudgetLedger
+from stretto.state.victims.reclaim_view import FitQuestions, ReclaimView
+from stretto.state.work.claims import Plan, Verdict
+from stretto.state.work.units import Units
+from stretto.stores.store import Store
+
+
+class Part(Enum):
+    """Parts that a role may leave to another process."""
+
+    RESCHEDULER = auto()
+    OVERCOMMIT_EVICTION = auto()
+    REPORTER = auto()
+    STATUSES = auto()
+
+
+ALL_PARTS: Final = frozenset(Part)
+"""What the scheduler in one process runs."""
+
+
+class StepWork:
+    """What the stages of one step pass on."""
+
+    __slots__ = ("failed", "moved", "now", "plans", "refusals", "verdicts")
+
+    def __init__(self, now: float, *, moved: bool) -> None:
+        """Start a step at a clock time."""
+        #: Clock time of the step, in seconds.
+        self.now = now
+        #: Whether anything moved.
+        self.moved = moved
+        #: Claims that the store refused, or that a read-back found void.
+        self.refusals: Refusals = []
+        #: The plans of the shards.
+        self.plans: list[Plan] = []
+        #: The binder's answers, one verdict per plan.
+        self.verdicts: list[Verdict] = []
+        #: Units that failed for good.
+        self.failed: Sequence[UnitFailure] = ()
+
+    def note(self, *, moved: bool) -> None:
+        """Record that something moved."""
+        self.moved = self.moved or moved
+
+
+class Stage(NamedTuple):
+    """One stage of a step."""
+
+    #: Its name, for the diagram in ARCHITECTURE.md.
+    name: str
+    #: Does the stage's work.
+    run: Callable[["Plane", StepWork], None]
+    #: Whether it runs before the store is read, and also before the first list is complete.
+    before_sync: bool = False
+
+
+class Wiring(NamedTuple):
+    """How the plane of a role differs from the scheduler in one process."""
+
+    #: The optional parts that it has.
+    parts: frozenset[Part] = ALL_PARTS
+    #: The stages of its step; empty for ``STEP``.
+    stages: tuple[Stage, ...] = ()
+    #: Whether it evicts pods itself.
+    evicts: bool = True
+    #: Makes the loop of a shard for a sub-cluster; ``None`` for the plane's own.
+    make_loop: Callable[["Plane", int, str], SchedulingLoop] | None = None
+    #: Clock times at which the role has work although no event comes.
+    timers: tuple[Callable[[], float], ...] = ()
+
+
+WHOLE: Final = Wiring()
+"""Every part: the scheduler in one process."""
+
+
+class Plane:
+    """One scheduler: pump, dispatcher, shards and binder over one store."""
+
+    def __init__(
+        self,
+        config: PlaneConfig,
+        store: Store,
+        clock: Clock,
+        failpoint: Failpoint = no_failpoint,
+        wiring: Wiring = WHOLE,
+    ) -> None:
+        """Build the parts; the store is not read before the first step."""
+        #: What the plane is built from.
+        self.config = config
+        #: The store that it reads and writes.
+        self.store = store
+        #: Its clock.
+        self.clock = clock
+        profile = config.profile
+        for rule in profile.outside:
+            rule.use_clock(clock)
+        #: The cluster state.
+        self.cluster = Cluster(profile.shape(_shape(config)))
+        #: Every unit.
+        self.units = Units()
+        #: The compiled profile, shared by the shards.
+        self.engine = CompiledProfile(profile, self.cluster)
+        self._wiring = wiring
+        self._failpoint = failpoint
+        #: The stages of a step, in order.
+        self.stages = wiring.stages or STEP
+        self._begin_dispatching()
+        self._begin_placing()
+        self._begin_controllers()
+        self._begin_reports()
+        #: The shards.
+        self.shards: list[Shard] = []
+        for _ in range(config.shards):
+            self.add_shard()
+
+    def _begin_dispatching(self) -> None:
+        """The pump and the dispatcher."""
+        config, profile, store = self.config, self.config.profile, self.store
+        #: Maps classes to sub-clusters; ``None`` without sub-clusters.
+        self.sub_clusters = sub_clusters_of(profile, self.cluster)
+        #: Reads the store.
+        self.pump = Pump(store, self.cluster, self._failpoint, config.compare_every, profile.kinds)
+        #: Orders units and dispatches them.
+        self.dispatcher = Dispatcher(
+            self.cluster.pods,
+            self.units,
+            config.dispatcher or dispatcher_config(profile),
+            Pool(self.cluster),
+        )
+        self._partitions = Partitions(self.dispatcher.shares)
+
+    def _begin_placing(self) -> None:
+        """The binder, the evictor and what replaces them after a restart."""
+        #: What is left of the disruption budgets.
+        self.budgets = BudgetLedger(self.cluster, getattr(self.store, "allowances", None))
+        #: Makes the parts that a restart replaces.
+        self.factory = PartFactory(
+            config=self.config,
+            cluster=self.cluster,
+            units=self.units,
+            engine=self.engine,
+            budgets=self.budgets,
+            store=self.store,
+            clock=self.clock,
+            failpoint=self._failpoint,
+            evicts=self._wiring.evicts,
+        )
+        #: Checks plans and binds pods.
+        self.binder = self.factory.binder()
+        #: Evicts pods, and holds their capacity for the claims that wait for it.
+        self.evictor = self.factory.evictor()
+        preemption = self.config.profile.preemption
+        #: What reclaim asks about nodes.
+        self.floor = ReclaimView(self.cluster, preemption, self.fit_questions(), self.budgets)
+
+    def _begin_controllers(self) -> None:
+        """The controllers that look after placed pods."""
+        cluster, profile, parts = self.cluster, self.config.profile, self._wiring.parts
+        #: Ends reservations that are out of time.
+        self.reservations = Reservations(cluster, self.store)
+        #: Moves pods so that whole GPUs or nodes become free.
+        self.rescheduler = Rescheduler(cluster, self.units, self.store, self.budgets)
+        moves = profile.rescheduling if Part.RESCHEDULER in parts else None
+        self.rescheduler.run(moves, lambda: self.evictor, self.clock, self.config.tier)
+        #: Evicts pods that do not run yet from over-committed nodes.
+        self.relief = OvercommitEviction(cluster, self.store, self.clock, lambda: self.evictor)
+        relief = profile.relief if Part.OVERCOMMIT_EVICTION in parts else None
+        self.relief.run(relief, self.clock.monotonic())
+        self._controllers = (self.reservations, self.rescheduler, self.relief)
+
+    def _begin_reports(self) -> None:
+        """Observers, and the parts that write events, conditions and statuses."""
+        #: Called after each step that did something.
+        self.observers: list[Observer] = []
+        #: Called with each batch of changes.
+        self.witnesses: list[Witness] = [self.reservations.witness, self.rescheduler.witness]
+        #: The answers of all nodes to pending classes: for events, metrics and stories.
+        self.verdicts = ClassVerdicts(self.engine)
+        #: Writes conditions and events of pending pods; ``None`` when the plane reports nothing.
+        self.reporter: Reporter | None = None
+        #: Writes statuses of Queues and PodGroups; ``None`` when the plane reports nothing.
+        self.statuses: StatusWriter | None = None
+        report, parts = self.config.report, self._wiring.parts
+        if report is None:
+            return
+        if Part.REPORTER in parts:
+            sources = ReportSources(
+                self.verdicts,
+                MessageSuffixes(self.engine, self.budgets).of,
+                LimitedPods(self.cluster.pods, self.units, self.dispatcher.views),
+            )
+            self.reporter = Reporter(self.cluster, self.units, sources, self.store, report)
+        if Part.STATUSES in parts:
+            self.statuses = StatusWriter(
+                self.cluster,
+                self.units,
+                self.dispatcher,
+                self.store,
+                lambda: self.binder.unanswered_rows(),  # noqa: PLW0108  (a restart replaces it)
+            )
+
+    def fit_questions(self) -> FitQuestions:
+        """What the engine answers about fits; it survives restarts of evictor and shards."""
+        return FitQuestions(
+            self.engine.is_eligible,
+            self._probe,
+            lambda *of: self.evictor.would_fit(*of),  # noqa: PLW0108  (a restart replaces it)
+        )
+
+    # ------------------------------------------------------------ replaceable parts
+
+    def add_shard(self) -> Shard:
+        """Start one more shard."""
+        number = max((shard.number for shard in self.shards), default=-1) + 1
+        shard = self._new_shard(number)
+        self.shards.append(shard)
+        self.dispatcher.add_shard(number)
+        return shard
+
+    def restart_shard(self, number: int, now: float) -> None:
+        """Replace a dead shard; the dispatcher dispatches its work again."""
+        self.dispatcher.remove_shard(number, now)
+        self.shards = [s if s.number != number else self._new_shard(number) for s in self.shards]
+        self.dispatcher.add_shard(number)
+
+    def restart_binder(self, now: float) -> None:
+        """Replace a dead binder; the new one reads back every assumed claim.
+
+        Plans in transit and unread verdicts are lost, so the dispatcher dispatches again everything
+        that the shards had.
+        """
+        self.binder = self.factory.binder()
+        self.evictor = self.factory.evictor()
+        self.dispatcher.binder_lost(now)
+        for number in [shard.number for shard in self.shards]:
+            self.restart_shard(number, now)
+
+    def _new_shard(self, number: int) -> Shard:
+        make = self._wiring.make_loop
+        if make is None:
+            return Shard(
+                number,
+                lambda sub_cluster: self.factory.loop(number, sub_cluster),
+                self.sub_clusters,
+                self.clock,
+            )
+        return Shard(number, lambda sub_cluster: make(self, number, sub_cluster), None, self.clock)
+
+    # ------------------------------------------------------------ a step
+
+    def step(self) -> bool:
+        """Run every stage once; False when nothing moved."""
+        work = StepWork(self.clock.monotonic(), moved=False)
+        for stage in self.stages:
+            if stage.before_sync:
+                stage.run(self, work)
+        work.note(moved=self.pump.poll(work.now) > 0)
+        if not self.pump.synced:
+            return work.moved
+        for stage in self.stages:
+            if not stage.before_sync:
+                stage.run(self, work)
+        return work.moved
+
+    def look(self) -> None:
+        """Read everything that the store has, and decide nothing."""
+        now = self.clock.monotonic()
+        while self.pump.poll(now):
+            self.absorb(StepWork(now, moved=True))
+
+    def run_until_idle(self, most_steps: int = 1_000_000) -> int:
+        """Step until nothing moves at this instant; returns the number of steps."""
+        for steps in range(most_steps):
+            if not self.step():
+                return steps
+        return most_steps
+
+    def next_due(self) -> float:
+        """Clock time at which there is work although no event comes."""
+        due = [writer.next_due() for writer in (self.reporter, self.statuses) if writer is not None]
+        due += [self.dispatcher.next_due(), self.binder.next_due(), self.pump.next_due()]
+        due += [part.next_due() for part in (self.evictor, *self._controllers)]
+        due += [timer() for timer in self._wiring.timers]
+        return min(due)
+
+    def close(self) -> None:
+        """Read the answers of binds in flight and stop watching; the caller closes the store."""
+        with closing(self.pump):
+            self.binder.land(self.clock.monotonic())
+
+    # ------------------------------------------------------------ stages
+
+    def settle_answers(self, work: StepWork) -> None:
+        """Read late answers of binds and evictions; bind ripe claims, requeue void ones."""
+        refusals = list(self.binder.resolve_unanswered(work.now))
+        settled = self.evictor.settle(work.now)
+        refusals += [*settled.refused, *self.binder.bind_ready(settled.ripe, work.now)]
+        self.dispatcher.settle(refusals, work.now)
+        work.refusals = refusals
+        work.note(moved=bool(refusals))
+
+    def run_controllers(self, work: StepWork) -> None:
+        """Run reservations, the rescheduler and the eviction from over-committed nodes."""
+        for controller in self._controllers:
+            controller.step(work.now)
+
+    def absorb(self, work: StepWork) -> None:
+        """Pass changes to the dispatcher; units that an event may cure return to their queue."""
+        changes, now = self.cluster.changes, work.now
+        cures = changes.cures
+        if changes:
+            for witness in self.witnesses:
+                witness(changes, now)
+        self.dispatcher.absorb(changes, now)
+        changes.clear()
+        if self.dispatcher.needs_census():
+            self.pump.census()
+            self.dispatcher.absorb(changes, now)
+            changes.clear()
+        self.dispatcher.wake(cures, self._probe, now)
+        self._failpoint("dispatcher.absorbed")
+
+    def run_timers(self, work: StepWork) -> None:
+        """End back-offs, fail late gangs, retry units that have waited long."""
+        self.dispatcher.due(work.now)
+
+    def partition(self, work: StepWork) -> None:
+        """Assign blocks of nodes to the shards."""
+        del work
+        if not self.config.partition or len(self.shards) < 2:
+            return
+        ledger, numbers = self.cluster.ledger, [shard.number for shard in self.shards]
+        owners = self._partitions.update(ledger.slots, numbers, ledger)
+        for shard in self.shards:
+            shard.follow(owners == shard.number)
+
+    def schedule(self, work: StepWork) -> None:
+        """Dispatch units; each loop of each shard makes a plan on its own snapshot."""
+        self.engine.learn()
+        waiting = [(shard.number, shard.waiting) for shard in self.shards]
+        capacity = self.dispatcher.room(self.config.batch, waiting)
+        dispatched = self.dispatcher.dispatch(work.now, capacity)
+        for shard, units in zip(self.shards, dispatched, strict=True):
+            shard.accept(units)
+        self._failpoint("dispatcher.handed-out")
+        work.plans = [plan for shard in self.shards for plan in shard.cycle(self.config.batch)]
+        work.note(moved=bool(work.plans))
+        self._failpoint("shard.planned")
+
+    def bind(self, work: StepWork) -> None:
+        """Commit every plan at the binder; the dispatcher gets the verdicts."""
+        work.verdicts = [self._commit(plan, work.now) for plan in work.plans]
+
+    def _commit(self, plan: Plan, now: float) -> Verdict:
+        verdict = self.binder.commit(plan.plain(), now)
+        if plan.preemptions:
+            verdict = self.evictor.commit(plan, verdict, now)
+        self._failpoint("binder.answered")
+        self.dispatcher.set_back(plan.setbacks, now)
+        self.dispatcher.placed_rows(verdict.granted, now)
+        if len(verdict.nominated):
+            self.dispatcher.placed_rows(verdict.nominated, now)
+        self.dispatcher.settle(verdict.refused, now)
+        return verdict
+
+    def reclaim(self, work: StepWork) -> None:
+        """Order evictions for queues below their guarantee and for broken gangs."""
+        for order in self.dispatcher.reclaim(self.floor, work.now):
+            self.evictor.order(order, work.now)
+
+    def evict(self, work: StepWork) -> None:
+        """Send the evictions that are due."""
+        work.note(moved=bool(self.evictor.send(work.now)))
+
+    def observe(self, work: StepWork) -> None:
+        """Collect failed units and call the observers."""
+        work.failed = self.dispatcher.drain_failures()
+        work.note(moved=bool(work.failed))
+        if work.plans or work.refusals or work.failed:
+            step = Step(work.now, work.plans, work.verdicts, work.refusals, work.failed)
+            for observer in self.observers:
+                observer(step)
+
+    def report(self, work: StepWork) -> None:
+        """Write the next batch of conditions and events."""
+        if self.reporter is None:
+            return
+        self.reporter.given_up(work.failed)
+        for plan in work.plans:
+            self.reporter.set_back(plan.setbacks)
+        for verdict in work.verdicts:
+            self.reporter.placed(verdict.granted)
+        self.reporter.report(work.now, self.clock)
+
+    def write_statuses(self, work: StepWork) -> None:
+        """Write the next batch of statuses."""
+        if self.statuses is not None:
+            self.statuses.report(work.now, self.clock)
+
+    def _probe(self, class_id: int) -> int:
+        """How many pods of a class fit at most, on the first shard's current snapshot."""
+        return self.shards[0].room(class_id)
+
+
+STEP: Final[tuple[Stage, ...]] = (
+    Stage("answers", Plane.settle_answers),
+    Stage("controllers", Plane.run_controllers),
+    Stage("absorb", Plane.absorb),
+    Stage("timers", Plane.run_timers),
+    Stage("partition", Plane.partition),
+    Stage("schedule", Plane.schedule),
+    Stage("bind", Plane.bind),
+    Stage("reclaim", Plane.reclaim),
+    Stage("evict", Plane.evict),
+    Stage("observe", Plane.observe),
+    Stage("report", Plane.report),
+    Stage("statuses", Plane.write_statuses),
+)
+"""The stages of a step of the scheduler in one process, in order."""
+
+
+def with_stage(stages: tuple[Stage, ...], stage: Stage) -> tuple[Stage, ...]:
+    """The stages with the one of the same name replaced."""
+    return tuple(stage if each.name == stage.name else each for each in stages)
+
+
+def insert_after(stages: tuple[Stage, ...], name: str, stage: Stage) -> tuple[Stage, ...]:
+    """The stages with one more behind the one of this name."""
+    at = next(i for i, each in enumerate(stages) if each.name == name) + 1
+    return (*stages[:at], stage, *stages[at:])
+
+
+def _shape(config: PlaneConfig) -> ClusterConfig:
+    """The model of the cluster that a configuration needs."""
+    profile = config.profile
+    names = config.cluster.scheduler_names.union(profile.scheduler_names)
+    preemptible = names if profile.preemption.spares_others else None
+    return msgspec.structs.replace(
+        config.cluster, fan_out=config.shards, scheduler_names=names, preemptible=preemptible
+    )

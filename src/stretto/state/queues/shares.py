@@ -1,0 +1,91 @@
+"""Shares: the amounts that the pods of each queue hold, by resource.
+
+The exact sums over live claims are updated with each claim, so fairness and quota read one number
+and never iterate over pods. Charge when a claim is made; refund the same amounts when it ends.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+Amounts = Iterable[tuple[int, int]]
+"""(resource column, exact amount) of a pod."""
+
+
+class DominantShare(NamedTuple):
+    """The resource of which a queue holds the largest part."""
+
+    #: Part of the capacity, 0 to 1 (above 1 after the cluster has shrunk).
+    share: float
+    #: Column of the resource; -1 when the queue holds nothing.
+    column: int
+
+
+NOTHING = DominantShare(0.0, -1)
+
+
+def dominant(amounts: Amounts, capacity: Mapping[int, int]) -> DominantShare:
+    """The largest share over all resources (dominant share; DRF, Ghodsi et al., NSDI 2011).
+
+    Args:
+        amounts: held amounts, each column once.
+        capacity: capacity of the cluster by column; a column without capacity does not count.
+    """
+    best = NOTHING
+    for column, amount in amounts:
+        whole = capacity.get(column, 0)
+        if amount and whole > 0:
+            share = amount / whole
+            if share > best.share or (share == best.share and column < best.column):
+                best = DominantShare(share, column)
+    return best
+
+
+class QueueShares:
+    """Held amounts by queue."""
+
+    def __init__(self) -> None:
+        """Start with nothing held."""
+        self._used: dict[str, dict[int, int]] = {}
+        self._pods: dict[str, int] = {}
+
+    def charge(self, queue: str, amounts: Amounts, pods: int = 1) -> None:
+        """Add the claims of so many pods of a queue, each with these amounts."""
+        used = self._used.setdefault(queue, {})
+        for column, amount in amounts:
+            used[column] = used.get(column, 0) + amount * pods
+        self._pods[queue] = self._pods.get(queue, 0) + pods
+
+    def refund(self, queue: str, amounts: Amounts, pods: int = 1) -> None:
+        """Remove the claims of so many pods of a queue, each with these amounts.
+
+        Raises:
+            ValueError: the refund exceeds the charges; the state is unchanged.
+        """
+        used, given = self._used.get(queue, {}), list(amounts)
+        if self._pods.get(queue, 0) < pods or any(
+            used.get(column, 0) < amount * pods for column, amount in given
+        ):
+            raise ValueError(f"queue {queue}: the refund exceeds the charges")
+        for column, amount in given:
+            used[column] -= amount * pods
+        self._pods[queue] -= pods
+
+    def used(self, queue: str, column: int) -> int:
+        """The exact amount of a resource that a queue's pods hold."""
+        return self._used.get(queue, {}).get(column, 0)
+
+    def pods(self, queue: str) -> int:
+        """The number of pods of a queue with a claim."""
+        return self._pods.get(queue, 0)
+
+    def usage(self, queue: str) -> Mapping[int, int]:
+        """All amounts that a queue's pods hold, by column; zeros are omitted."""
+        return {column: amount for column, amount in self._used.get(queue, {}).items() if amount}
+
+    def queues(self) -> list[str]:
+        """Queues that hold or have held something."""
+        return list(self._used)
+
+    def dominant(self, queue: str, capacity: Mapping[int, int]) -> DominantShare:
+        """The dominant share of a queue."""
+        return dominant(self._used.get(queue, {}).items(), capacity)

@@ -1,0 +1,381 @@
+"""The tree of queues: usage of each subtree, and the capacity that its limits leave.
+
+A charge is added to a queue and to all its ancestors, so a limit or a share is a lookup and never
+a sum. Claims and promises (pods at a shard) count alike, so no order of grants and ends exceeds a
+limit.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from enum import Enum
+from math import inf
+from typing import Final, NamedTuple
+
+from stretto.state.queries.pool import Amounts, PoolView
+from stretto.state.queues.hierarchy import QueueHierarchy, build_hierarchy
+from stretto.state.queues.shape import ROOT, QueueShape, SiblingPolicy
+
+NO_WEIGHTS: Final[Mapping[int, float]] = {}
+NO_AMOUNTS: Final[Mapping[int, int]] = {}
+
+
+class QueueState(Enum):
+    """Whether units of a queue start."""
+
+    #: Units start.
+    OPEN = "Open"
+    #: Its object is deleted: running pods continue, pending ones wait for a new object.
+    DRAINING = "Draining"
+
+
+class Headroom(NamedTuple):
+    """Capacity that the limits on the path of a queue leave."""
+
+    #: Remaining amounts by column; an absent column has no limit.
+    left: Mapping[int, int]
+    #: Number of further units that may start; infinity for no limit.
+    units: float
+    #: No unit may start, whatever its size.
+    closed: bool = False
+
+    def admits(self, least: Amounts, fresh: bool) -> bool:
+        """Whether these amounts may start, as a new unit (``fresh``) or in a running one."""
+        if self.closed or (fresh and self.units < 1):
+            return False
+        left = self.left
+        return all(left.get(column, inf) >= amount for column, amount in least)
+
+
+class QueueBranch:
+    """One queue in the tree, with the usage of its subtree."""
+
+    __slots__ = (
+        "between",
+        "children",
+        "freed",
+        "guarantee",
+        "is_limited",
+        "limit",
+        "most_units",
+        "name",
+        "number",
+        "own",
+        "parent",
+        "path",
+        "position",
+        "reclaims",
+        "resource",
+        "running",
+        "state",
+        "used",
+        "weight",
+        "weights",
+    )
+
+    def __init__(self, name: str, number: int, parent: "QueueBranch | None") -> None:
+        """Start with no usage, no guarantee and no limit."""
+        #: Name of the queue.
+        self.name: str = name
+        #: Creation order; breaks ties.
+        self.number: int = number
+        #: Its parent; ``None`` for the root.
+        self.parent: QueueBranch | None = parent
+        #: The queue and its ancestors, the root last.
+        self.path: tuple[QueueBranch, ...] = (self,) if parent is None else (self, *parent.path)
+        #: Its child queues.
+        self.children: list[QueueBranch] = []
+        #: Leaf for its own units, created when a queue with children has some; else ``None``.
+        self.own: QueueBranch | None = None
+        #: Its share relative to its siblings.
+        self.weight: float = 1.0
+        #: Its weight for single resources, by column, where it differs from ``weight``.
+        self.weights: Mapping[int, float] = NO_WEIGHTS
+        #: Policy between its children.
+        self.between: SiblingPolicy = SiblingPolicy.WEIGHT
+        #: Column that ``SiblingPolicy.FAIR_SHARE`` measures; -1 for none.
+        self.resource: int = -1
+        #: Reclaimable amounts by column, without zeros.
+        self.guarantee: Mapping[int, int] = NO_AMOUNTS
+        #: Maximum amounts by column.
+        self.limit: Mapping[int, int] = NO_AMOUNTS
+        #: Maximum number of running units.
+        self.most_units: float = inf
+        #: Claims and promises in its subtree, by column.
+        self.used: dict[int, int] = {}
+        #: Whether it can refuse a unit.
+        self.is_limited: bool = False
+        #: Units with a claim or promise in its subtree.
+        self.running: int = 0
+        #: Reclaims that evict its pods: until they end it starts only guaranteed work.
+        self.reclaims: int = 0
+        #: Number of refunds while it is limited: a change lets refused units retry.
+        self.freed: int = 0
+        #: Whether its units start.
+        self.state: QueueState = QueueState.OPEN
+        #: Position in the turns; owned by the turns.
+        self.position: object = None
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether none of its own units may start; its children are judged separately."""
+        if self.reclaims and not self.is_below_guarantee:
+            return True
+        return self.state is QueueState.DRAINING and not self.children
+
+    @property
+    def is_below_guarantee(self) -> bool:
+        """Whether its usage is below its guarantee in every guaranteed resource."""
+        guarantee = self.guarantee
+        if not guarantee:
+            return False
+        used = self.used
+        return all(used.get(column, 0) < amount for column, amount in guarantee.items())
+
+    def note_limits(self) -> bool:
+        """Recompute ``is_limited``."""
+        drains = self.state is QueueState.DRAINING and not self.children
+        counts = bool(self.limit) or self.most_units < inf
+        self.is_limited = counts or drains or self.reclaims > 0
+        return self.is_limited
+
+    def narrow(self, headroom: Headroom | None) -> Headroom | None:
+        """Headroom here, from the headroom of its ancestors (``None`` for no limit)."""
+        if not self.is_limited:
+            return headroom
+        used = self.used
+        left = dict(headroom.left) if headroom is not None else {}
+        for column, amount in self.limit.items():
+            mine = amount - used.get(column, 0)
+            left[column] = min(left.get(column, mine), mine)
+        units, closed = self.most_units - self.running, self.is_closed
+        if headroom is None:
+            return Headroom(left, units, closed)
+        return Headroom(left, min(units, headroom.units), closed or headroom.closed)
+
+
+class QueueTree:
+    """All queues with their usage."""
+
+    def __init__(self, pool: PoolView, queues: Iterable[QueueShape] = ()) -> None:
+        """Build a tree of these queues without usage; ``pool`` maps names to columns."""
+        #: The root: the sum of all queues.
+        self.root: QueueBranch = QueueBranch(ROOT, 0, None)
+        self._made = 0
+        #: Queues whose usage has changed; the turns clear it.
+        self.changed: set[QueueBranch] = set()
+        #: Queues with a refund or a changed limit; the turns clear it.
+        self.freed: set[QueueBranch] = set()
+        #: Rejected settings as messages, by queue.
+        self.faults: Mapping[str, tuple[str, ...]] = {}
+        #: Whether any queue is limited.
+        self.any_limits: bool = False
+        #: Whether any queue has a guarantee.
+        self.any_guarantees: bool = False
+        #: Number of rebuilds.
+        self.epoch: int = 0
+        self._pool = pool
+        self._branches: dict[str, QueueBranch] = {ROOT: self.root}
+        self._leaves: dict[str, QueueBranch] = {}
+        #: Number of claims and promises, by queue and unit.
+        self._pieces: dict[str, dict[str, int]] = {}
+        #: Claims and promises by queue; a rebuilt tree starts from them.
+        self._held: dict[str, dict[int, int]] = {}
+        self._reclaims: dict[str, int] = {}
+        #: Number of limited queues.
+        self._limiting = 0
+        self.arrange(queues)
+
+    # ------------------------------------------------------------ structure
+
+    def arrange(
+        self,
+        queues: Iterable[QueueShape],
+        between: SiblingPolicy = SiblingPolicy.WEIGHT,
+        resource: str = "cpu",
+    ) -> None:
+        """Rebuild the tree from new settings; usage is preserved.
+
+        Args:
+            queues: settings of all configured queues.
+            between: policy between the top-level queues.
+            resource: the resource that fair share measures between them.
+        """
+        by_name = {queue.name: queue for queue in queues}
+        layout = build_hierarchy(by_name.values())
+        self.root = QueueBranch(ROOT, 0, None)
+        self._made = 0
+        self.root.between = between
+        self.root.resource = (
+            self._pool.column(resource) if between is SiblingPolicy.FAIR_SHARE else -1
+        )
+        self._branches, self._leaves = {ROOT: self.root}, {}
+        self._limiting = 0
+        self.faults = layout.faults
+        for name, parent in layout.parents.items():
+            self._branches[name] = branch = self._make(name, self._branches[parent])
+            self._branches[parent].children.append(branch)
+        for name, branch in self._branches.items():
+            if name in by_name:
+                self._configure(branch, by_name[name], layout)
+        for name, count in self._reclaims.items():
+            self.leaf(name).reclaims = count
+        self._note_limits()
+        self.any_guarantees = any(branch.guarantee for branch in self._branches.values())
+        self.changed, self.freed = set(), set()
+        self.epoch += 1
+        for name, amounts in self._held.items():
+            self._add(self.leaf(name), tuple(amounts.items()), 1)
+        for name, units in self._pieces.items():
+            for branch in self.leaf(name).path:
+                branch.running += len(units)
+
+    def _configure(self, branch: QueueBranch, config: QueueShape, layout: QueueHierarchy) -> None:
+        """Apply settings to a branch."""
+        branch.weight = config.weight
+        if config.weights:
+            branch.weights = {self._pool.column(n): w for n, w in config.weights.items()}
+        if branch is not self.root or config.siblings is not SiblingPolicy.WEIGHT:
+            branch.between = config.siblings
+            counts = branch.between is SiblingPolicy.FAIR_SHARE
+            branch.resource = self._pool.column(config.resource) if counts else -1
+        branch.limit = self._columns(config.limit)
+        guarantee = layout.guarantees.get(config.name, {})
+        branch.guarantee = {c: n for c, n in self._columns(guarantee).items() if n}
+        if config.max_running_units is not None:
+            branch.most_units = config.max_running_units
+        if config.draining:
+            branch.state = QueueState.DRAINING
+
+    def _columns(self, amounts: Mapping[str, int]) -> dict[int, int]:
+        return dict(self._pool.count(name, amount) for name, amount in amounts.items())
+
+    def leaf(self, name: str) -> QueueBranch:
+        """The branch of a queue's own units; an unknown queue becomes a top-level queue."""
+        found = self._leaves.get(name)
+        if found is None:
+            found = self._leaves[name] = self._find_leaf(name)
+        return found
+
+    def _find_leaf(self, name: str) -> QueueBranch:
+        branch = self._branches.get(name)
+        if branch is None:
+            branch = self._branches[name] = self._make(name, self.root)
+            self.root.children.append(branch)
+        if not branch.children and branch is not self.root:
+            return branch
+        if branch.own is None:
+            branch.own = self._make(name, branch)
+            branch.own.state = branch.state
+            self._limiting += branch.own.note_limits()
+            self.any_limits = self._limiting > 0
+        return branch.own
+
+    def count_reclaim(self, queue: str, sign: int) -> None:
+        """Record the start (+1) or end (-1) of a reclaim that evicts pods of a queue."""
+        leaf = self.leaf(queue)
+        was = leaf.is_limited
+        leaf.reclaims += sign
+        self._reclaims[queue] = leaf.reclaims
+        leaf.note_limits()
+        self._limiting += leaf.is_limited - was
+        self.any_limits = self._limiting > 0
+        self.freed.add(leaf)
+
+    def _note_limits(self) -> None:
+        self._limiting = sum(branch.note_limits() for branch in self._every())
+        self.any_limits = self._limiting > 0
+
+    def _every(self) -> Iterator[QueueBranch]:
+        """All branches, including leaves for own units."""
+        for branch in self._branches.values():
+            yield branch
+            if branch.own is not None:
+                yield branch.own
+
+    def _make(self, name: str, parent: QueueBranch) -> QueueBranch:
+        self._made += 1
+        return QueueBranch(name, self._made, parent)
+
+    def find(self, name: str) -> QueueBranch | None:
+        """The branch of a queue, or ``None``."""
+        return self._branches.get(name)
+
+    def __iter__(self) -> Iterator[QueueBranch]:
+        """All known queues, the root first, parents before children."""
+        return iter(self._branches.values())
+
+    # ------------------------------------------------------------ usage
+
+    def charge(self, queue: str, unit: str, amounts: Amounts) -> None:
+        """Add a claim or promise of a unit to its queue and all ancestors."""
+        held = self._held.setdefault(queue, {})
+        for column, amount in amounts:
+            held[column] = held.get(column, 0) + amount
+        leaf = self.leaf(queue)
+        self._add(leaf, amounts, 1)
+        pieces = self._pieces.setdefault(queue, {})
+        pieces[unit] = before = pieces.get(unit, 0) + 1
+        if before == 1:
+            for branch in leaf.path:
+                branch.running += 1
+            self.freed.add(leaf)
+
+    def refund(self, queue: str, unit: str, amounts: Amounts) -> None:
+        """Remove a claim or promise with the amounts of its charge."""
+        held = self._held[queue]
+        for column, amount in amounts:
+            held[column] -= amount
+        leaf = self.leaf(queue)
+        self._add(leaf, amounts, -1)
+        pieces = self._pieces[queue]
+        pieces[unit] -= 1
+        if not pieces[unit]:
+            del pieces[unit]
+            for branch in leaf.path:
+                branch.running -= 1
+        if self.any_limits:
+            for branch in leaf.path:
+                if branch.is_limited:
+                    branch.freed += 1
+                self.freed.add(branch)
+
+    def _add(self, leaf: QueueBranch, amounts: Amounts, sign: int) -> None:
+        path = leaf.path
+        self.changed.update(path)
+        for column, amount in amounts:
+            more = sign * amount
+            for branch in path:
+                used = branch.used
+                used[column] = used.get(column, 0) + more
+
+    # ------------------------------------------------------------ reading
+
+    def runs(self, queue: str, unit: str) -> bool:
+        """Whether a unit has a claim or promise."""
+        return unit in self._pieces.get(queue, ())
+
+    def runs_any(self, queue: str) -> bool:
+        """Whether a unit of the queue itself has a claim or promise."""
+        return bool(self._pieces.get(queue))
+
+    def held(self, queue: str) -> Mapping[int, int]:
+        """Claims and promises of the queue's own units, by column."""
+        return self._held.get(queue, NO_AMOUNTS)
+
+    def headroom(self, queue: str) -> Headroom | None:
+        """Capacity that the limits on a queue's path leave; ``None`` without limits."""
+        if not self.any_limits:
+            return None
+        found: Headroom | None = None
+        for branch in self.leaf(queue).path:
+            found = branch.narrow(found)
+        return found
+
+    def over_limits(self) -> dict[str, dict[int, int]]:
+        """Excess over limits by queue and column, after a limit was lowered or others bound."""
+        found: dict[str, dict[int, int]] = {}
+        for name, branch in self._branches.items():
+            over = {c: branch.used.get(c, 0) - most for c, most in branch.limit.items()}
+            above = {column: amount for column, amount in over.items() if amount > 0}
+            if above:
+                found[name] = above
+        return found

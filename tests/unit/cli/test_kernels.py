@@ -1,0 +1,205 @@
+"""Kernels are compiled ahead, in the background, or on request; a decision never waits for them."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from stretto.base.errors import StrettoError
+from stretto.cli.kernels import scenes, tier
+from stretto.cli.kernels.tier import measured_tier, tier_of
+from stretto.cli.main import cli
+from stretto.framework.kernels import tiers
+from stretto.framework.kernels.cache import KernelCache, KernelSet
+
+
+class Desk:
+    """A machine whose scenes only note that they were played."""
+
+    def __init__(self) -> None:
+        self.played: list[str] = []
+        self.processes: list[Sequence[str]] = []
+        self.notes: list[str] = []
+        self.exit_code = 0
+
+    def run(self, words: Sequence[str], **_: Any) -> subprocess.CompletedProcess[bytes]:
+        self.processes.append(words)
+        return subprocess.CompletedProcess(words, self.exit_code)
+
+    def start(self, words: Sequence[str], **_: Any) -> None:
+        self.processes.append(words)
+
+    def kernels(self, *words: str) -> Result:
+        return CliRunner().invoke(cli, ["kernels", *words])
+
+    def tier(self, asked: str) -> str:
+        return tier_of(asked, self.notes.append)
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    """A machine with numba and without compiled kernels."""
+    desk = Desk()
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.delenv(tier.BACKGROUND, raising=False)
+    monkeypatch.setattr(tiers, "has_numba", lambda: True)
+    played = {
+        KernelSet.FIRST: {name: lambda name=name: desk.played.append(name) for name in "ab"},
+        KernelSet.ALL: {"c": lambda: desk.played.append("c")},
+    }
+    monkeypatch.setattr(scenes, "SCENES", played)
+    monkeypatch.setattr(tier.subprocess, "run", desk.run)
+    monkeypatch.setattr(tier.subprocess, "Popen", desk.start)
+    return desk
+
+
+# ---------------------------------------------------------------- stretto kernels
+
+
+def test_every_scene_is_played_once(desk: Desk) -> None:
+    assert "all kernels are compiled" in desk.kernels().output
+    assert "all kernels are compiled" in desk.kernels().output
+    assert desk.played == ["a", "b", "c"]
+
+
+def test_first_compiles_what_a_first_run_needs_and_the_rest_follows(desk: Desk) -> None:
+    assert "the kernels of a first run are compiled" in desk.kernels("--first").output
+    assert desk.played == ["a", "b"]
+    desk.kernels()
+    assert desk.played == ["a", "b", "c"]
+
+
+def test_check_compiles_nothing_and_exits_9_without_kernels(desk: Desk) -> None:
+    result = desk.kernels("--check")
+    assert (result.exit_code, desk.played) == (9, [])
+    assert "all kernels are not compiled; run stretto kernels" in result.output
+    desk.kernels()
+    assert desk.kernels("--check").exit_code == 0
+
+
+def test_check_of_a_first_run_asks_for_less(desk: Desk) -> None:
+    desk.kernels("--first")
+    assert desk.kernels("--check", "--first").exit_code == 0
+    assert desk.kernels("--check").exit_code == 9
+
+
+def test_a_scene_that_fails_leaves_its_set_uncompiled(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise RuntimeError("the compiler crashed")
+
+    monkeypatch.setitem(scenes.SCENES, KernelSet.ALL, {"c": fail})  # type: ignore[misc]
+    assert desk.kernels().exit_code == 1
+    assert KernelCache().is_compiled(KernelSet.FIRST)
+    assert not KernelCache().is_compiled(KernelSet.ALL)
+
+
+def test_the_background_compiler_ends_where_another_process_compiles(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.nice", lambda _: 0)
+    with KernelCache().compiling(wait=False):
+        desk.kernels("--background")
+    assert desk.played == []
+    desk.kernels("--background")
+    assert desk.played == ["a", "b", "c"]
+
+
+def test_a_compiler_that_is_switched_off_marks_nothing(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    assert desk.kernels().exit_code == 2
+    assert not KernelCache().is_compiled(KernelSet.FIRST)
+
+
+def test_the_result_is_json_too(desk: Desk) -> None:
+    told = json.loads(desk.kernels("--first", "--json", "-", "-q").stdout)
+    assert told["schema"] == "stretto.kernels/v1"
+    assert told["compiled"] == {"first": True, "all": False}
+
+
+def test_without_numba_the_extra_is_named(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiers, "has_numba", lambda: False)
+    result = desk.kernels()
+    assert result.exit_code == 2
+    assert "needs the extra kernels: pip install 'stretto[kernels]'" in result.output
+
+
+# ---------------------------------------------------------------- the tier of a command
+
+
+def test_auto_starts_on_numpy_and_compiles_in_the_background(desk: Desk) -> None:
+    assert desk.tier("auto") == "numpy"
+    (words,) = desk.processes
+    assert words[:2] == [sys.executable, "-P"]
+    assert "--background" in words
+    (note,) = desk.notes
+    assert note.startswith("Compiling kernels in the background (once per machine, about ")
+    assert note.endswith("decisions use the NumPy tier until then.")
+
+
+def test_auto_uses_compiled_kernels_in_silence(desk: Desk) -> None:
+    KernelCache().mark_compiled(KernelSet.ALL)
+    assert desk.tier("auto") == "numba"
+    assert (desk.processes, desk.notes) == ([], [])
+
+
+def test_numba_waits_for_the_compiler(desk: Desk) -> None:
+    assert desk.tier("numba") == "numba"
+    assert "--background" not in desk.processes[0]
+    assert desk.notes[0].startswith("Compiling kernels (once per machine")
+
+
+def test_a_measurement_waits_for_the_compiler(desk: Desk) -> None:
+    assert measured_tier("auto", desk.notes.append) == "numba"
+    assert "--background" not in desk.processes[0]
+    assert measured_tier("numpy", desk.notes.append) == "numpy"
+
+
+def test_numba_fails_where_the_compiler_fails(desk: Desk) -> None:
+    desk.exit_code = 1
+    with pytest.raises(StrettoError, match="the kernels do not compile"):
+        desk.tier("numba")
+
+
+def test_numpy_compiles_nothing(desk: Desk) -> None:
+    assert desk.tier("numpy") == "numpy"
+    assert desk.processes == []
+
+
+def test_the_environment_prevents_a_background_compiler(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(tier.BACKGROUND, "0")
+    assert desk.tier("auto") == "numpy"
+    assert (desk.processes, desk.notes) == ([], [])
+
+
+def test_a_cache_that_is_read_only_starts_no_compiler(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file"))
+    assert desk.tier("auto") == "numpy"
+    assert desk.processes == []
+
+
+def test_without_numba_auto_is_numpy(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiers, "has_numba", lambda: False)
+    assert desk.tier("auto") == "numpy"
+    assert desk.processes == []
+
+
+def test_the_scenes_run_on_the_numpy_tier_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are valid clusters; the kernels themselves are compiled by ``make kernels``."""
+    monkeypatch.setattr(tiers, "resolve", lambda _: "numpy")
+    for group in scenes.SCENES.values():
+        for scene in group.values():
+            scene()
