@@ -288,7 +288,7 @@ def test_a_high_priority_asks_nobody_of_the_other_scheduler_to_leave(yard: Yard)
     yard.pod("theirs", yard.template("theirs", "3", schedulerName="default-scheduler"))
     yard.until(lambda: set(yard.places()) == {"theirs"})
     yard.pod("high", yard.template("high", "2", priorityClassName=top))
-    yard.until(lambda: "pods of other schedulers, which are left alone" in yard.why("high"))
+    yard.until(lambda: "pods of other schedulers, which are never evicted" in yard.why("high"))
     assert set(yard.places()) == {"theirs"}
     yard.pod("low", yard.template("low", "1"))
     yard.until(lambda: set(yard.places()) == {"theirs", "low"})

@@ -11,7 +11,12 @@ from stretto.base.errors import InputError
 from stretto.cli import options
 
 if TYPE_CHECKING:
+    from stretto.base.clock import Clock
+    from stretto.daemons.logs import Log
     from stretto.daemons.probes import ServingCertificate
+    from stretto.daemons.profiles import ProfileFile
+    from stretto.framework.profile.profile import Profile
+    from stretto.plane.config import PlaneConfig
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -51,6 +56,29 @@ class DaemonOptions:
     log_format: str
     #: Kernels: ``auto``, ``numba`` or ``numpy``.
     tier: str
+
+    def log(self, clock: "Clock") -> "Log":
+        """The log of the daemon."""
+        from stretto.daemons.logs import Log, LogFormat
+
+        return Log(clock, LogFormat(self.log_format))
+
+    def profile_file(self, clock: "Clock", log: "Log") -> "ProfileFile":
+        """The profile, which is reloaded when its file changes.
+
+        Raises:
+            InputError: the profile is invalid.
+        """
+        from stretto.daemons.profiles import ProfileFile
+        from stretto.framework.profile.profile import load_profile
+
+        return ProfileFile(self.profile, load_profile, clock, log)
+
+    def plane_config(self, profile: "Profile", shards: int, tier: str) -> "PlaneConfig":
+        """Configuration of the plane for a profile."""
+        from stretto.daemons.scheduler import plane_config
+
+        return plane_config(profile, self.scheduler_name, shards, tier, report=self.report)
 
     def lease_name(self) -> tuple[str, str]:
         """Namespace and name of the lease.

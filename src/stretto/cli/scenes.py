@@ -85,3 +85,14 @@ def _report_fit(console: "Console", scene: "Scene", state: "StoreState", pod: st
             "The pod fits but is unbound in the cluster: its scheduler has not processed it yet. "
             "Check that the scheduler runs and holds its lease: kubectl get leases -A"
         )
+
+
+def run_state(run: str) -> "StoreState":
+    """The final state of a recorded run; an empty name is the latest run.
+
+    Raises:
+        NotFoundError: no such record.
+    """
+    from stretto.sim.history.state_source import state_of
+
+    return state_of(run)

@@ -144,3 +144,18 @@ def test_an_output_folder_that_cannot_be_is_refused(tmp_path: Path, name: str) -
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="--out"):
         sinks.check_folder("--out", tmp_path / name)
+
+
+def test_no_line_of_a_table_ends_with_blanks(capsys: pytest.CaptureFixture[str]) -> None:
+    Console().table(["name", "text"], [["a", "long enough"], ["b", "x"]], title="T")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == [line.rstrip() for line in lines]
+    assert "long enough" in "".join(lines)
+
+
+def test_times_in_json_are_rounded_and_nothing_else_is(capsys: pytest.CaptureFixture[str]) -> None:
+    steps = [{"time_s": 0.7940061799999967, "score": 0.7940061799999967}]
+    Console(json="-").json("stretto.x/v1", {"seconds": 1.00000012, "steps": steps})
+    found = json.loads(capsys.readouterr().out)
+    assert found["seconds"] == 1.0
+    assert found["steps"] == [{"time_s": 0.794006, "score": 0.7940061799999967}]

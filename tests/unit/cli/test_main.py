@@ -198,3 +198,38 @@ def test_a_mistyped_verb_names_the_nearest(invoke: Invoke) -> None:
 
 def test_a_usage_error_before_parsing_is_json_too(invoke: Invoke) -> None:
     assert json.loads(invoke("probe", "--json=-", "--nope").stderr)["error"]["exit_code"] == 2
+
+
+@pytest.mark.parametrize("words", [("version",), ("-V",), ("--version",)])
+def test_the_version_has_three_spellings(invoke: Invoke, words: tuple[str, ...]) -> None:
+    result = invoke(*words)
+    assert (result.exit_code, result.output) == (0, f"stretto {__version__}\n")
+
+
+@pytest.mark.parametrize("words", [("help",), ("help", "probe")])
+def test_help_is_a_command_too(invoke: Invoke, words: tuple[str, ...]) -> None:
+    result = invoke(*words)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.output == invoke(*words[1:], "--help").output
+
+
+def test_help_for_an_unknown_command_names_the_nearest(invoke: Invoke) -> None:
+    result = invoke("help", "prob")
+    assert result.exit_code == 2
+    assert "did you mean probe?" in result.stderr
+
+
+def test_commands_are_listed_by_group() -> None:
+    output = CliRunner().invoke(main.cli, ["--help"]).output
+    headings = [line for line in output.splitlines() if line.endswith(":") and line[0] != " "]
+    assert headings[-4:] == [
+        "Offline commands:",
+        "Cluster commands:",
+        "Daemons:",
+        "Research commands:",
+    ]
+    assert all(f"  {name} " in output for name in verbs.known())
+
+
+def test_verbose_is_a_flag(invoke: Invoke) -> None:
+    assert json.loads(invoke("probe", "-v", "-v", "--json", "-").stdout)["verbose"] is True

@@ -271,8 +271,8 @@ def limit(at: Harness, **spec: Any) -> None:
 
 
 LIMITS: list[tuple[dict[str, Any], str]] = [
-    ({"limit": {"cpu": "5"}}, "queue research has reached its limit: cpu 4 of 5 used, 2 asked"),
-    ({"maxRunningUnits": 2}, "queue research has reached its limit: 2 of 2 units run"),
+    ({"limit": {"cpu": "5"}}, "queue research has reached its limit: cpu 4 of 5 used, 2 requested"),
+    ({"maxRunningUnits": 2}, "queue research has reached its limit: 2 of 2 units running"),
 ]
 
 
@@ -305,7 +305,7 @@ def test_a_limit_that_gives_way_while_the_queue_blocks_leaves_the_turn() -> None
     limit(at, policy="FIFO", limit={"cpu": "5"})
     at.settle(30)
     assert conditions(at, "q")[0]["message"] == "waits for its turn in queue research"
-    assert "cpu 4 of 5 used, 2 asked" in conditions(at, "p2")[0]["message"]
+    assert "cpu 4 of 5 used, 2 requested" in conditions(at, "p2")[0]["message"]
 
 
 def test_pods_of_a_gang_under_a_limit_all_say_so() -> None:
@@ -316,4 +316,4 @@ def test_pods_of_a_gang_under_a_limit_all_say_so() -> None:
     at.submit(*(make_pod(f"g{i}", cpu="2", group="g", annotations=notes) for i in range(2)))
     at.settle(2)
     said = {conditions(at, f"g{i}")[0]["message"] for i in range(2)}
-    assert said == {"queue research has reached its limit: cpu 0 of 3 used, 4 asked"}
+    assert said == {"queue research has reached its limit: cpu 0 of 3 used, 4 requested"}

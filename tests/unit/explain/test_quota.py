@@ -45,7 +45,7 @@ def test_the_limit_that_keeps_a_pod_waiting_is_the_reason() -> None:
     said = told(at, waiting(at))
     assert said.dominant is not None
     assert (said.dominant.code, said.dominant.tier) == (ReasonCode.QUEUE_LIMIT, ReasonTier.QUOTA)
-    words = "queue team has reached its limit: cpu 4 of 5 used, 2 asked"
+    words = "queue team has reached its limit: cpu 4 of 5 used, 2 requested"
     assert words in said.dominant.sentence
 
 
@@ -64,7 +64,7 @@ def test_units_that_may_run_are_a_limit_too() -> None:
     at = harness(maxRunningUnits=1)
     said = told(at, waiting(at))
     assert said.dominant is not None
-    assert "queue team has reached its limit: 1 of 1 units run" in said.dominant.sentence
+    assert "queue team has reached its limit: 1 of 1 units running" in said.dominant.sentence
 
 
 def test_pods_under_a_limit_are_counted_under_its_code() -> None:

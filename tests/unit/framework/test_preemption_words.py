@@ -71,7 +71,7 @@ def test_a_profile_without_preemption_says_so() -> None:
 @pytest.mark.parametrize(
     ("rules", "more", "text"),
     [
-        ({"optIn": True}, {}, "pods that have not agreed to be preempted"),
+        ({"optIn": True}, {}, "pods that did not opt in to preemption"),
         ({"protect": {"fromPriority": 0}}, {}, "pods that the profile protects by priority"),
         ({"protect": {"startedWithinSeconds": 60}}, {}, "pods that started recently"),
         (

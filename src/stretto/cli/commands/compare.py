@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from stretto.base.errors import InputError
-from stretto.cli import options, sinks
+from stretto.cli import options
 from stretto.cli.commands.replaying import (
     VARYING,
     WhatIfOptions,
@@ -18,6 +18,7 @@ from stretto.cli.commands.replaying import (
 )
 from stretto.cli.kernels.tier import tier_of
 from stretto.cli.options import INPUT_FILE, CommandContext
+from stretto.cli.views.study import plot_study
 
 if TYPE_CHECKING:
     from stretto.sim.comparison.published import Curves
@@ -171,7 +172,7 @@ def _study(common: CommandContext, opts: CompareOptions) -> None:
     _show(common, found, curves)
     common.console.json("stretto.compare/v1", msgspec.to_builtins(found))
     if common.out is not None:
-        _plot(common, found, curves)
+        plot_study(common.console, common.out, found, curves)
     if found.partial:
         raise KeyboardInterrupt
 
@@ -237,17 +238,6 @@ def _show(common: CommandContext, found: "Comparison", curves: "Curves | None") 
             row += [reference, None if reference is None else mean - reference]
         rows.append(row)
     common.console.table(columns, rows)
-
-
-def _plot(common: CommandContext, found: "Comparison", curves: "Curves | None") -> None:
-    """Plot the curves into the output folder."""
-    from stretto.sim.comparison.plots import study_plots
-
-    assert common.out is not None
-    for name, content in study_plots(found.summary, curves).items():
-        target = common.out / name
-        sinks.write_whole(target, content)
-        common.console.note(f"plot: {target}")
 
 
 command = compare

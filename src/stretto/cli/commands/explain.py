@@ -89,8 +89,8 @@ def explain(common: CommandContext, opts: ExplainOptions) -> None:
 
 def _explain_run(common: CommandContext, opts: ExplainOptions, path: Path) -> None:
     """Explain from a run record."""
+    from stretto.cli.scenes import run_state
     from stretto.explain.why.sources.loaded import LoadedRun
-    from stretto.sim.history.state_source import state_of
 
     run, pod = LoadedRun(path, opts.plugin), named(opts.pod, opts.namespace)
     try:
@@ -98,7 +98,7 @@ def _explain_run(common: CommandContext, opts: ExplainOptions, path: Path) -> No
         common.console.detail(f"record {facts.name}: {facts.source}, {facts.started}")
         answer = _answer(common, run.scene, pod, opts.node)
         if opts.when:
-            answer |= _expected_start(common, pod, state_of(opts.run), opts)
+            answer |= _expected_start(common, pod, run_state(opts.run), opts)
     finally:
         run.close()
     _write_json(common, facts.name, answer)

@@ -20,11 +20,11 @@ _LOW_PRIORITY = 10
 class KernelsOptions:
     """Options of ``kernels``."""
 
-    #: Whether only the kernels of a first run are compiled.
+    #: Whether to compile only the kernels of a first run.
     first: bool
-    #: Whether nothing is compiled, and the exit code states whether the kernels are compiled.
+    #: Whether to compile nothing and only report by exit code whether the kernels are compiled.
     check: bool
-    #: Whether the process runs at low priority and ends where another one compiles.
+    #: Whether to run at low priority and exit if another process is compiling.
     background: bool
 
 
@@ -39,31 +39,31 @@ class KernelsOptions:
 @click.option("--first", is_flag=True, help="Compile only what a first run needs.")
 @click.option("--check", is_flag=True, help="Compile nothing; exit 9 if kernels are missing.")
 @click.option("--background", is_flag=True, hidden=True)
-def kernels(common: CommandContext, asked: KernelsOptions) -> None:
+def kernels(common: CommandContext, opts: KernelsOptions) -> None:
     """Compile the kernels for this machine.
 
-    Without it, the first command that decides compiles them in a background process and decides on
-    the NumPy tier meanwhile; STRETTO_BACKGROUND_COMPILE=0 prevents that. The compiled code is kept
-    in NUMBA_CACHE_DIR, else next to the package, else in the user's cache folder.
+    Without it, the first scheduling command compiles them in a background process and uses the
+    NumPy tier until then; STRETTO_BACKGROUND_COMPILE=0 disables that. The compiled code is in
+    NUMBA_CACHE_DIR, else next to the package, else in the user's cache folder.
     """
     if not tiers.has_numba():
         raise MissingExtraError("stretto kernels", "kernels", "the NumPy tier needs no compiler")
     cache = KernelCache()
-    wanted = KernelSet.FIRST if asked.first else KernelSet.ALL
-    if not asked.check and not cache.is_compiled(wanted):
-        if asked.background:
+    wanted = KernelSet.FIRST if opts.first else KernelSet.ALL
+    if not opts.check and not cache.is_compiled(wanted):
+        if opts.background:
             os.nice(_LOW_PRIORITY)
-        with cache.compiling(wait=not asked.background) as holds_lock:
+        with cache.compiling(wait=not opts.background) as holds_lock:
             if holds_lock and not cache.is_compiled(wanted):
                 _compile(common.console, cache, wanted)
     _report(common.console, cache, wanted)
 
 
 def _compile(console: Console, cache: KernelCache, wanted: KernelSet) -> None:
-    """Play every scene that is not compiled yet.
+    """Compile by playing every scene that is not compiled yet.
 
     Raises:
-        InputError: the environment switches the compiler off.
+        InputError: the environment disables the compiler.
     """
     switch = os.environ.get("NUMBA_DISABLE_JIT", "0")
     if switch not in ("", "0"):
@@ -87,7 +87,7 @@ def _compile(console: Console, cache: KernelCache, wanted: KernelSet) -> None:
 
 
 def _report(console: Console, cache: KernelCache, wanted: KernelSet) -> None:
-    """State what is compiled.
+    """Write what is compiled.
 
     Raises:
         CheckFailedError: the wanted kernels are not compiled.

@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from stretto.base.errors import InputError
 from stretto.cli.options import PLUGIN, CommandContext
-from stretto.cli.views.replays import outcome_figures, plot_sides, show_sides
+from stretto.cli.views.replays import outcome_figures, plot_sides, require_plots, show_sides
 from stretto.explain.words.amounts import format_count
 
 if TYPE_CHECKING:
@@ -172,9 +172,7 @@ def _histories(
     from stretto.sim.policies import check_policies
 
     if common.out is not None:
-        from stretto.sim.plots import check_plots
-
-        check_plots()
+        require_plots()
     check_policies(opts.policies)
     recording = load_recording(opts.recording)
     if recording.cut_off:

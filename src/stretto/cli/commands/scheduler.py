@@ -10,14 +10,12 @@ import click
 from stretto.cli import options
 from stretto.cli.daemon_options import DaemonOptions, daemon_options
 from stretto.cli.interrupts import DeferredInterrupt, on_hangup
-from stretto.cli.kernels.tier import tier_of
+from stretto.cli.kernels.tier import kernels_are_ready, tier_of
 from stretto.cli.options import CommandContext
 from stretto.cli.stores import scheduler_store
 
 if TYPE_CHECKING:
     from stretto.daemons.scheduler import Make
-    from stretto.framework.profile.profile import Profile
-    from stretto.plane.config import PlaneConfig
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,21 +54,17 @@ def serve(
     """Run a daemon until it is stopped: the complete plane, or what ``make`` makes of it."""
     from stretto.base.clock import WallClock
     from stretto.base.rng import Rng
-    from stretto.daemons.logs import Log, LogFormat
-    from stretto.daemons.profiles import ProfileFile
     from stretto.daemons.scheduler import SchedulerConfig, SchedulerDaemon
-    from stretto.framework.kernels.tiers import resolve
-    from stretto.framework.profile.profile import load_profile
     from stretto.plane.plane import Plane
     from stretto.stores.lease import LeaderElector, LeaseConfig
 
     clock = WallClock()
-    log = Log(clock, LogFormat(opts.log_format))
-    profiles = ProfileFile(opts.profile, load_profile, clock, log)
+    log = opts.log(clock)
+    profiles = opts.profile_file(clock, log)
     identity = f"{socket.gethostname()}_{os.getpid()}_{clock.now():.6f}"
     rng = Rng(common.seed).child(identity)
     tier = tier_of(opts.tier, log.info)
-    plane = _plane(opts, shards, profiles.good, tier)
+    plane = opts.plane_config(profiles.good, shards, tier)
     certificate = opts.certificate()
     config = SchedulerConfig(plane, opts.bind_address, certificate, make or Plane)
     namespace, name = opts.lease_name()
@@ -81,9 +75,9 @@ def serve(
             lease = LeaseConfig.of_duration(opts.lease_duration, namespace, name, identity)
             elector = LeaderElector(store, lease, clock)
         daemon = SchedulerDaemon(config, store, elector, clock, log)
-        daemon.follow(profiles, lambda profile: _plane(opts, shards, profile, tier))
+        daemon.follow(profiles, lambda profile: opts.plane_config(profile, shards, tier))
         if opts.tier == "auto":
-            daemon.use_kernels_when(lambda: resolve("auto") == "numba")
+            daemon.use_kernels_when(kernels_are_ready)
         names = ",".join(sorted(plane.cluster.scheduler_names))
         log.info("scheduling", names=names, profile=profiles.good.name, identity=identity)
         with DeferredInterrupt() as interrupt, on_hangup(profiles.ask):
@@ -91,10 +85,3 @@ def serve(
     finally:
         store.close()
     log.info("stopped")
-
-
-def _plane(opts: DaemonOptions, shards: int, profile: "Profile", tier: str) -> "PlaneConfig":
-    """Configuration of a plane for a profile."""
-    from stretto.daemons.scheduler import plane_config
-
-    return plane_config(profile, opts.scheduler_name, shards, tier, report=opts.report)

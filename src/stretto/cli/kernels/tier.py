@@ -1,7 +1,7 @@
-"""The tier that a command uses, and the compiler process that it starts where kernels are missing.
+"""The kernel tier of a command, and the compiler process that it starts if kernels are missing.
 
-The tier ``auto`` never waits: without compiled kernels the command decides on the NumPy tier while
-a second process compiles. The tier ``numba`` waits for that process.
+The tier ``auto`` never waits: without compiled kernels it uses the NumPy tier while a second
+process compiles. The tier ``numba`` waits for that process.
 """
 
 import os
@@ -17,32 +17,32 @@ from stretto.framework.kernels.cache import KernelCache
 BACKGROUND: Final = "STRETTO_BACKGROUND_COMPILE"
 """Environment variable: ``0`` starts no compiler process."""
 SECONDS: Final = 180
-"""How long a compilation of all kernels takes on one core, for messages."""
+"""Approximate compile time of all kernels on one core, for messages."""
 _COMPILER: Final = (sys.executable, "-P", "-m", "stretto.cli.main", "kernels")
 
 Note = Callable[[str], object]
-"""Writes a line on what the command does."""
+"""Writes a progress note."""
 
 _started: list[subprocess.Popen[bytes]] = []
 
 
-def tier_of(asked: str, note: Note) -> str:
-    """The tier of a command, resolved once; starts the compiler where kernels are missing.
+def tier_of(requested: str, note: Note) -> str:
+    """Resolve the tier of a command once; starts the compiler if kernels are missing.
 
     Args:
-        asked: ``auto``, ``numba`` or ``numpy``.
-        note: writes the message on the compilation.
+        requested: ``auto``, ``numba`` or ``numpy``.
+        note: writes the message about the compilation.
 
     Raises:
-        MissingExtraError: ``numba`` was asked for and is not installed.
+        MissingExtraError: ``numba`` is requested but not installed.
         StrettoError: the kernels do not compile.
     """
-    tier = tiers.resolve(asked)
-    if tier == "numpy" and asked == "numpy":
+    tier = tiers.resolve(requested)
+    if tier == "numpy" and requested == "numpy":
         return tier
     if not tiers.has_numba() or KernelCache().is_compiled():
         return tier
-    if asked == "numba":
+    if requested == "numba":
         compile_now(note)
     elif compile_in_background():
         note(
@@ -52,14 +52,19 @@ def tier_of(asked: str, note: Note) -> str:
     return tier
 
 
-def measured_tier(asked: str, note: Note) -> str:
+def measured_tier(requested: str, note: Note) -> str:
     """The tier of a measurement: ``auto`` waits for the compiler instead of measuring NumPy.
 
     Raises:
-        MissingExtraError: ``numba`` was asked for and is not installed.
+        MissingExtraError: ``numba`` is requested but not installed.
         StrettoError: the kernels do not compile.
     """
-    return tier_of("numba" if asked == "auto" and tiers.has_numba() else asked, note)
+    return tier_of("numba" if requested == "auto" and tiers.has_numba() else requested, note)
+
+
+def kernels_are_ready() -> bool:
+    """Whether the tier ``auto`` uses compiled kernels now."""
+    return tiers.resolve("auto") == "numba"
 
 
 def compile_now(note: Note) -> None:
@@ -77,9 +82,9 @@ def compile_now(note: Note) -> None:
 
 
 def compile_in_background() -> bool:
-    """Start a compiler process that outlives this one; False where none is wanted or possible.
+    """Start a compiler process that outlives this one; False if disabled or impossible.
 
-    The process has a low priority, and ends at once where another one compiles already.
+    The process has a low priority, and exits at once if another one is compiling.
     """
     cache = KernelCache()
     if os.environ.get(BACKGROUND) == "0" or not cache.is_writable():

@@ -38,6 +38,17 @@ def show_sides(console: Console, sides: Sequence[tuple[str, dict[str, Any]]]) ->
     console.table(["", *(name for name, _ in sides)], rows)
 
 
+def require_plots() -> None:
+    """Check that plots can be drawn, before any work.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+    """
+    from stretto.sim.plots import check_plots
+
+    check_plots()
+
+
 def plot_sides(console: Console, out: Path, sides: "Sequence[tuple[str, ReplayResult]]") -> None:
     """Plot usage and pending pods over time into the output folder."""
     from stretto.sim.occupancy import NAMES

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from stretto.sim.real_time import RunSample
     from stretto.sim.report import RunReport
 
-NO_PLOTS: Final = "plots skipped: matplotlib is not installed (pip install 'stretto[reports]')."
+NO_PLOTS: Final = "Plots skipped: matplotlib is not installed (pip install 'stretto[reports]')."
 """Warning without matplotlib."""
 
 

@@ -81,10 +81,12 @@ def limit_message(limits: Sequence[ReachedLimit]) -> str:
 def _words(limit: ReachedLimit) -> str:
     queue = f"queue {limit.queue}"
     if limit.most < 0:
-        return f"{queue} starts nothing now: it drains, or gives back what it borrowed"
+        return f"{queue} starts nothing now: it is draining or returning borrowed capacity"
     if not limit.resource:
-        return f"{queue} has reached its limit: {limit.held} of {limit.most} units run"
+        return f"{queue} has reached its limit: {limit.held} of {limit.most} units running"
     held, most, asked = (
         format_amount(limit.resource, amount) for amount in (limit.held, limit.most, limit.asked)
     )
-    return f"{queue} has reached its limit: {limit.resource} {held} of {most} used, {asked} asked"
+    return (
+        f"{queue} has reached its limit: {limit.resource} {held} of {most} used, {asked} requested"
+    )

@@ -23,16 +23,16 @@ from stretto.state.victims.kinds import VictimKinds
 from stretto.state.victims.rules import EvictionGuard, guard_of
 
 NEVER: Final = "preemption: not eligible due to preemptionPolicy=Never."
-OFF: Final = "preemption: not tried, because the profile turns it off."
+OFF: Final = "preemption: disabled by the profile."
 NO_HELP: Final = "Preemption is not helpful for scheduling"
 NO_VICTIMS: Final = "No preemption victims found for incoming pod"
 PROTECTED: Final[dict[EvictionGuard, str]] = {
     EvictionGuard.NOT_RUNNING: "node(s) had pods that are not running yet",
-    EvictionGuard.EVICTING: "node(s) had pods that are leaving already",
+    EvictionGuard.EVICTING: "node(s) had pods that are already terminating",
     EvictionGuard.PROTECTED: "node(s) had pods that the profile protects by priority",
     EvictionGuard.FORBIDDEN: "node(s) had pods that forbid their preemption",
-    EvictionGuard.NOT_OPTED_IN: "node(s) had pods that have not agreed to be preempted",
-    EvictionGuard.OTHER_SCHEDULER: "node(s) had pods of other schedulers, which are left alone",
+    EvictionGuard.NOT_OPTED_IN: "node(s) had pods that did not opt in to preemption",
+    EvictionGuard.OTHER_SCHEDULER: "node(s) had pods of other schedulers, which are never evicted",
     EvictionGuard.RECENT: "node(s) had pods that started recently",
 }
 BUDGET: Final = "node(s) had pods that a disruption budget protects"

@@ -1,25 +1,17 @@
-"""The scene at the end of a recorded run.
-
-A record is applied to the cluster state in the same way as a store's events.
-"""
+"""The scene at the end of a recorded run."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
 from stretto.base.errors import InputError, UnknownNameError
 from stretto.explain.records.record_file import PodStanding, RecordFile, RunFacts
-from stretto.explain.records.rereading import added_events, read_into
 from stretto.explain.records.steps import StepFact, step_facts
 from stretto.explain.why.scene import Scene
+from stretto.explain.why.sources.restored import restored_cluster
 from stretto.explain.why.sources.unhandled import FACT_KINDS, read_objects
 from stretto.explain.words.standing import UnitFacts
 from stretto.framework.profile.load import known_rules
 from stretto.framework.profile.profile import Profile, load_profile
-from stretto.state.cluster.cluster import Cluster
-from stretto.state.cluster.config import ClusterConfig
-from stretto.state.ingest.whole_objects import apply_objects
 from stretto.state.rows.lifecycle import PodState
 
 
@@ -89,10 +81,7 @@ class LoadedRun:
         self.facts: RunFacts = self.file.facts()
         names = frozenset(self.facts.scheduler_names)
         profile = self._profile(plugins)
-        cluster = Cluster(profile.shape(ClusterConfig(scheduler_names=names)))
-        for kind in profile.kinds:
-            apply_objects(cluster, kind, added_events(self.file.objects(kind)))
-        pod_standings = _fill(cluster, self.file)
+        cluster, pod_standings = restored_cluster(self.file, profile, names)
         #: The cluster at the end of the run.
         self.scene = Scene(cluster, profile, RecordNotes(self.file, pod_standings))
         self.scene.when = "the final state of the run"
@@ -118,24 +107,3 @@ class LoadedRun:
     def close(self) -> None:
         """Close the file."""
         self.file.close()
-
-
-def _fill(cluster: Cluster, file: RecordFile) -> dict[int, PodStanding]:
-    """Apply a record's objects to a cluster; returns the state of each pod by row."""
-    read_into(cluster, file.objects)
-    found = {}
-    pods = cluster.pods
-    for uid, standing in file.pod_standings().items():
-        row = pods.row(uid)
-        if row is None:
-            continue
-        found[row] = standing
-        if pods.slot[row] < 0 and pods.state[row] != PodState.BOUND:
-            pods.state[row] = _pending_state(standing.state)
-    pods.since[list(found)] = np.array([each.since for each in found.values()], np.float64)
-    return found
-
-
-def _pending_state(state: int) -> int:
-    """The recorded state of a pod without a node; an unconfirmed bind counts as pending."""
-    return state if state not in (PodState.BOUND, PodState.ASSUMED) else int(PodState.PENDING)

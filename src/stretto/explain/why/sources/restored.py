@@ -1,0 +1,61 @@
+"""The cluster state at the end of a recorded run.
+
+A record is applied to the state in the same way as a store's events.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from stretto.explain.records.record_file import PodStanding, RecordFile
+from stretto.explain.records.rereading import added_events, read_into
+from stretto.framework.profile.profile import Profile
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.cluster.config import ClusterConfig
+from stretto.state.ingest.whole_objects import apply_objects
+from stretto.state.rows.lifecycle import PodState
+from stretto.state.rows.pods import NO_SLOT
+
+
+class RestoredCluster(NamedTuple):
+    """A cluster restored from a record."""
+
+    #: Nodes, pods and classes.
+    cluster: Cluster
+    #: Recorded state of each pod by row.
+    pod_standings: dict[int, PodStanding]
+
+
+def restored_cluster(file: RecordFile, profile: Profile, names: frozenset[str]) -> RestoredCluster:
+    """Restore the cluster at the end of a run.
+
+    Args:
+        file: the record.
+        profile: the run's profile, which determines the kinds that are kept whole.
+        names: values of ``schedulerName`` that the scheduler handles.
+    """
+    cluster = Cluster(profile.shape(ClusterConfig(scheduler_names=names)))
+    for kind in profile.kinds:
+        apply_objects(cluster, kind, added_events(file.objects(kind)))
+    return RestoredCluster(cluster, _fill(cluster, file))
+
+
+def _fill(cluster: Cluster, file: RecordFile) -> dict[int, PodStanding]:
+    """Apply a record's objects to a cluster; returns the state of each pod by row."""
+    read_into(cluster, file.objects)
+    found = {}
+    pods = cluster.pods
+    for uid, standing in file.pod_standings().items():
+        row = pods.row(uid)
+        if row is None:
+            continue
+        found[row] = standing
+        if pods.slot[row] == NO_SLOT and pods.state[row] != PodState.BOUND:
+            pods.state[row] = _pending_state(standing.state)
+    pods.since[list(found)] = np.array([each.since for each in found.values()], np.float64)
+    return found
+
+
+def _pending_state(state: int) -> int:
+    """The recorded state of a pod without a node; an unconfirmed bind counts as pending."""
+    return state if state not in (PodState.BOUND, PodState.ASSUMED) else int(PodState.PENDING)
