@@ -11,10 +11,10 @@ from stretto.stores.store import (
     EventType,
     ListOptions,
     Update,
-    Verb,
     Watch,
     Write,
     WriteOutcome,
+    WriteVerb,
 )
 from stretto.testing import make_group
 from tests.contract import bodies
@@ -157,10 +157,10 @@ def test_a_write_that_changes_nothing_notifies_nobody(desk: Desk) -> None:
 def test_each_verb_can_be_sent(desk: Desk) -> None:
     desk.node("n1")
     body = bodies.typed(POD, bodies.pod("web", namespace=SPACE))
-    created = desk.store.begin(Write(Verb.CREATE, POD, [body])).result()
+    created = desk.store.begin(Write(WriteVerb.CREATE, POD, [body])).result()
     pod = written(created[0])
     bind = Bind(SPACE, "web", pod.uid, "n1")
-    bound = desk.store.begin(Write(Verb.BIND, POD, [bind])).result()
+    bound = desk.store.begin(Write(WriteVerb.BIND, POD, [bind])).result()
     assert [reply.outcome for reply in bound] == [WriteOutcome.OK]
     now = desk.store.get(POD, SPACE, "web")
     assert now is not None
@@ -171,7 +171,7 @@ def test_an_embedded_store_answers_at_once(desk: Desk) -> None:
     if desk.store.capabilities.answers_later:
         pytest.skip("this store answers later")
     body = bodies.typed(POD, bodies.pod("web", namespace=SPACE))
-    assert desk.store.begin(Write(Verb.CREATE, POD, [body])).done()
+    assert desk.store.begin(Write(WriteVerb.CREATE, POD, [body])).done()
 
 
 def test_units_are_answered_in_their_order(desk: Desk) -> None:

@@ -12,8 +12,8 @@ from stretto.stores.store import (
     Replies,
     Store,
     Update,
-    Verb,
     Write,
+    WriteVerb,
 )
 
 
@@ -21,19 +21,19 @@ def perform(store: Store, write: Write) -> Replies:
     """Call the method of a write's verb and wait for its answers."""
     items = write.items
     match write.verb:
-        case Verb.BIND:
+        case WriteVerb.BIND:
             return store.bind(cast("Sequence[Bind]", items))
-        case Verb.EVICT:
+        case WriteVerb.EVICT:
             return store.evict(cast("Sequence[Eviction]", items))
-        case Verb.PATCH_STATUS:
+        case WriteVerb.PATCH_STATUS:
             return store.patch_status(write.kind, cast("Sequence[Patch]", items))
-        case Verb.PATCH:
+        case WriteVerb.PATCH:
             return store.patch(write.kind, cast("Sequence[Patch]", items))
-        case Verb.CREATE:
+        case WriteVerb.CREATE:
             return store.create(write.kind, cast("Sequence[bytes]", items))
-        case Verb.UPDATE:
+        case WriteVerb.UPDATE:
             return store.update(write.kind, cast("Sequence[Update]", items))
-        case Verb.DELETE:
+        case WriteVerb.DELETE:
             return store.delete(write.kind, cast("Sequence[Deletion]", items))
     assert_never(write.verb)
 

@@ -194,7 +194,7 @@ class Eviction(msgspec.Struct, frozen=True, gc=False):
     reason: str = ""
 
 
-class Verb(Enum):
+class WriteVerb(Enum):
     """What a write does."""
 
     CREATE = "create"
@@ -214,7 +214,7 @@ class Write(msgspec.Struct, frozen=True, gc=False):
     """A batch of writes of one verb, to be sent without waiting for the answers."""
 
     #: What the batch does; it determines the type of the items.
-    verb: Verb
+    verb: WriteVerb
     #: Kind of the objects.
     kind: Kind
     #: One item for each answer.

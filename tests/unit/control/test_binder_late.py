@@ -17,9 +17,9 @@ from stretto.stores.store import (
     Replies,
     Reply,
     StatusReason,
-    Verb,
     Write,
     WriteOutcome,
+    WriteVerb,
 )
 from stretto.testing import make_pod
 from tests.unit.control.test_binder import LOST, Desk
@@ -50,7 +50,7 @@ class Late(Desk):
         self.store.capabilities = Capabilities(binds_units=False, answers_later=True)
 
     def begin(self, write: Write) -> Future[Replies]:
-        assert write.verb is Verb.BIND
+        assert write.verb is WriteVerb.BIND
         self.way.append((cast("list[Bind]", list(write.items)), NotWaited()))
         return self.way[-1][1]
 

@@ -18,9 +18,9 @@ from stretto.stores.store import (
     Replies,
     Reply,
     StatusReason,
-    Verb,
     Write,
     WriteOutcome,
+    WriteVerb,
 )
 from stretto.testing import make_pod
 from tests.unit.control.test_evictor import BUDGET, BUSY, LOST, Desk
@@ -40,10 +40,10 @@ class Late(Desk):
         self.settle()
 
     def begin(self, write: Write) -> Future[Replies]:
-        if write.verb is Verb.EVICT:
+        if write.verb is WriteVerb.EVICT:
             self.way.append((cast("list[Eviction]", list(write.items)), Future()))
             return self.way[-1][1]
-        if write.verb is Verb.PATCH_STATUS:
+        if write.verb is WriteVerb.PATCH_STATUS:
             self.told.append((cast("list[Patch]", list(write.items)), Future()))
             return self.told[-1][1]
         return self._begin(write)

@@ -16,9 +16,9 @@ from stretto.stores.store import (
     Replies,
     Reply,
     StatusReason,
-    Verb,
     Write,
     WriteOutcome,
+    WriteVerb,
 )
 from stretto.testing import Harness, make_group, make_node, make_pod
 
@@ -237,7 +237,7 @@ def test_a_store_that_answers_later_is_not_waited_for() -> None:
     direct = harness.store.begin
 
     def begin(write: Write) -> Future[Replies]:
-        if write.verb is not Verb.PATCH_STATUS:
+        if write.verb is not WriteVerb.PATCH_STATUS:
             return direct(write)
         sent.append((write.kind, cast("Sequence[Patch]", write.items), Future()))
         return sent[-1][2]

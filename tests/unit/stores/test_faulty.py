@@ -15,11 +15,11 @@ from stretto.stores.store import (
     EventType,
     Patch,
     Replies,
-    Verb,
     Watch,
     WatchEvent,
     Write,
     WriteOutcome,
+    WriteVerb,
 )
 from tests.contract import bodies
 from tests.unit.stores.contents import SPACE, add_nodes, add_pods, memory, to
@@ -197,7 +197,7 @@ def sent(bench: Bench) -> Future[Replies]:
     add_nodes(bench.inner, "n1")
     pod = add_pods(bench.inner, "web")[0]
     bench.store.delay_answers(bench.clock.set)
-    return bench.store.begin(Write(Verb.BIND, POD, [to(pod, "n1")]))
+    return bench.store.begin(Write(WriteVerb.BIND, POD, [to(pod, "n1")]))
 
 
 def test_a_bind_lands_and_is_answered_while_its_sender_goes_on() -> None:

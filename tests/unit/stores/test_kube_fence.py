@@ -19,9 +19,9 @@ from stretto.stores.store import (
     Patch,
     StatusReason,
     Update,
-    Verb,
     Write,
     WriteOutcome,
+    WriteVerb,
 )
 from tests.unit.stores.kube_server import QUICK, Server, at, once, pod, status
 
@@ -61,11 +61,11 @@ def test_a_write_whose_turn_comes_after_the_lead_was_lost_is_not_sent(server: Se
     server.rules = [at("POST", "binding", turn_away)]
     store = server.store(msgspec.structs.replace(QUICK, longest_wait=1.0, write_patience=5.0))
     store.fence(lambda: leads[0])
-    first = store.begin(Write(Verb.BIND, POD, [BIND]))
+    first = store.begin(Write(WriteVerb.BIND, POD, [BIND]))
     assert turned_away.wait(30)
     while not store.is_quiet():  # until the answer has come, and the way in is closed by it
         time.sleep(0.001)
-    second = store.begin(Write(Verb.BIND, POD, [Bind("default", "other", "uid-other", "n1")]))
+    second = store.begin(Write(WriteVerb.BIND, POD, [Bind("default", "other", "uid-other", "n1")]))
     leads[0] = False
     replies = [*first.result(30), *second.result(30)]
     assert [reply.code for reply in replies] == [StatusReason.UNAVAILABLE, StatusReason.UNAVAILABLE]
@@ -76,11 +76,11 @@ def test_a_write_of_one_who_has_gone_is_not_sent_when_we_lead_again(server: Serv
     """The lease may be lost and won again while a write waits; who leads then lists afresh."""
     server.rules = [once(status(429, "TooManyRequests", after=1))]
     store = server.store(msgspec.structs.replace(QUICK, longest_wait=1.0, write_patience=5.0))
-    waits = store.begin(Write(Verb.BIND, POD, [BIND]))
+    waits = store.begin(Write(WriteVerb.BIND, POD, [BIND]))
     while not server.asked or not store.is_quiet():
         time.sleep(0.001)
     queue = store.begin(
-        Write(Verb.BIND, POD, [Bind("default", f"web-{n}", "uid", "n1") for n in range(200)])
+        Write(WriteVerb.BIND, POD, [Bind("default", f"web-{n}", "uid", "n1") for n in range(200)])
     )
     store.abandon()
     replies = [*waits.result(30), *queue.result(30)]
@@ -116,7 +116,7 @@ def test_a_store_is_quiet_once_its_writes_have_been_answered(server: Server) -> 
     server.rules = [at("POST", "binding", late)]
     store = server.store(msgspec.structs.replace(QUICK, answer=5.0))
     assert store.is_quiet()
-    sent = store.begin(Write(Verb.BIND, POD, [BIND]))
+    sent = store.begin(Write(WriteVerb.BIND, POD, [BIND]))
     while not server.asked:
         time.sleep(0.01)
     assert not store.is_quiet()

@@ -18,9 +18,9 @@ from stretto.stores.store import (
     Reply,
     StatusReason,
     Store,
-    Verb,
     Write,
     WriteOutcome,
+    WriteVerb,
     is_temporary,
 )
 
@@ -54,7 +54,7 @@ def lane_of(store: object, **limits: object) -> Lane[str, str]:
 
 
 def deletions(*names: str) -> Write:
-    return Write(Verb.DELETE, POD, [Deletion("default", name) for name in names])
+    return Write(WriteVerb.DELETE, POD, [Deletion("default", name) for name in names])
 
 
 def test_an_embedded_store_answers_what_is_sent_at_once() -> None:

@@ -33,9 +33,9 @@ from stretto.stores.store import (
     Reply,
     StatusReason,
     Store,
-    Verb,
     Write,
     WriteOutcome,
+    WriteVerb,
 )
 
 READ_BACK_AFTER: Final = 1.0
@@ -310,7 +310,9 @@ class Binder:
         binds = self._binds(rows)
         self._failpoint("binder.before-write")
         untils = [again.get(row, -inf) for row in rows] if again else repeat(-inf)
-        self._lane.send(Write(Verb.BIND, POD, binds), list(map(SentBind, rows, serials, untils)))
+        self._lane.send(
+            Write(WriteVerb.BIND, POD, binds), list(map(SentBind, rows, serials, untils))
+        )
         if self._answers_later:
             return []
         self._land(now, most=0)

@@ -20,7 +20,7 @@ from stretto.state.rows.lifecycle import PodState
 from stretto.state.rows.pods import NO_SLOT
 from stretto.state.work.evictions import Nomination
 from stretto.stores.lane import Lane, LaneLimits
-from stretto.stores.store import Patch, Reply, StatusReason, Store, Verb, Write, is_temporary
+from stretto.stores.store import Patch, Reply, StatusReason, Store, Write, WriteVerb, is_temporary
 
 RETRY_AFTER: Final = 1.0
 """Seconds before a patch without a final answer is sent again."""
@@ -95,7 +95,7 @@ class NominatedNodeWriter:
                 sent.append(entry._replace(was_written=True))
                 patches.append(patch)
         if patches:
-            self._lane.send(Write(Verb.PATCH_STATUS, POD, patches), sent)
+            self._lane.send(Write(WriteVerb.PATCH_STATUS, POD, patches), sent)
             self._collect(now)
 
     def next_due(self) -> float:

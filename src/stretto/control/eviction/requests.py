@@ -21,9 +21,9 @@ from stretto.stores.store import (
     Reply,
     StatusReason,
     Store,
-    Verb,
     Write,
     WriteOutcome,
+    WriteVerb,
     is_temporary,
 )
 
@@ -128,10 +128,10 @@ class EvictionRequests:
                 Eviction(pods.namespace[row], pods.name[row], pods.uid[row], why.reason)
                 for row, why in within
             ]
-            lane.send(Write(Verb.EVICT, POD, evictions), within)
+            lane.send(Write(WriteVerb.EVICT, POD, evictions), within)
         if beyond:
             deletions = [Deletion(pods.namespace[r], pods.name[r], pods.uid[r]) for r, _ in beyond]
-            lane.send(Write(Verb.DELETE, POD, deletions), beyond)
+            lane.send(Write(WriteVerb.DELETE, POD, deletions), beyond)
 
     def _collect(self, now: float) -> bool:
         """Process the answers that have arrived; whether there were any."""

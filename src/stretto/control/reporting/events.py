@@ -1,7 +1,8 @@
-"""Events about pods: created, counted up, and deleted after a while, without waiting for answers.
+"""Writes about pods: conditions, and events that are created, counted up and deleted.
 
-Events share one lane. While too many are unanswered further ones are shed: an event is the first
-write to drop under load. Pods that got a node wait in the lane's queue, which drops the oldest.
+Events share one lane, and nothing waits for their answers. While too many are unanswered further
+ones are shed: an event is the first write to drop under load. Pods that got a node wait in a queue
+that drops the oldest.
 """
 
 from collections import Counter, deque
@@ -9,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
-from stretto.api.wire.kinds import EVENT
+from stretto.api.wire.kinds import EVENT, POD
 from stretto.control.reporting.wording import PodReport, event_again, event_body
 from stretto.stores.lane import NEVER, Lane, LaneLimits, ShedPolicy
 from stretto.stores.store import (
@@ -19,13 +20,15 @@ from stretto.stores.store import (
     Reply,
     StatusReason,
     Store,
-    Verb,
     Write,
     WriteOutcome,
+    WriteVerb,
 )
 
 LANE: Final = LaneLimits(window=1024)
 """Events under way at once."""
+CONDITIONS: Final = LaneLimits(window=256)
+"""Conditions under way."""
 PLACED: Final = LaneLimits(window=0, queued=10_000, shed=ShedPolicy.OLDEST)
 """Pods that wait for their ``Scheduled`` event."""
 
@@ -43,13 +46,34 @@ class _EventWrite(NamedTuple):
     """A write of one event under way."""
 
     #: Create, patch (counts a repetition up) or delete.
-    verb: Verb
+    verb: WriteVerb
     #: Clock time at which it was sent.
     now: float
     #: Wall-clock time in seconds.
     wall: float
     #: The pod, and what its event says; ``None`` for a deletion and for a repetition.
     about: tuple[Record, PodReport] | None = None
+
+
+class ConditionWriter:
+    """Writes conditions of pods and waits for the answers.
+
+    The versions of own writes must be known before the next events are read, so that the scheduler
+    does not take its own condition for a change of the pod.
+    """
+
+    def __init__(self, store: Store) -> None:
+        """Nothing is under way."""
+        self._lane: Lane[int, int] = Lane(store, CONDITIONS)
+
+    def write(self, rows: Sequence[int], patches: Sequence[Patch]) -> list[tuple[int, Reply]]:
+        """Patch the conditions of pods; returns the answer for each row."""
+        self._lane.send(Write(WriteVerb.PATCH_STATUS, POD, patches), rows)
+        return [
+            pair
+            for batch in self._lane.answers(0)
+            for pair in zip(batch.entries, batch.replies, strict=True)
+        ]
 
 
 class EventWriter:
@@ -94,16 +118,16 @@ class EventWriter:
         if self._shed(len(about)):
             return
         bodies = [event_body(record, report, self._component, wall) for record, report in about]
-        entries = [_EventWrite(Verb.CREATE, now, wall, each) for each in about]
-        self._lane.send(Write(Verb.CREATE, EVENT, bodies), entries)
+        entries = [_EventWrite(WriteVerb.CREATE, now, wall, each) for each in about]
+        self._lane.send(Write(WriteVerb.CREATE, EVENT, bodies), entries)
         self.collect()
 
     def count_up(self, patches: Sequence[Patch], now: float, wall: float) -> None:
         """Count existing events up."""
         if self._shed(len(patches)):
             return
-        entries = [_EventWrite(Verb.PATCH, now, wall)] * len(patches)
-        self._lane.send(Write(Verb.PATCH, EVENT, patches), entries)
+        entries = [_EventWrite(WriteVerb.PATCH, now, wall)] * len(patches)
+        self._lane.send(Write(WriteVerb.PATCH, EVENT, patches), entries)
         self.collect()
 
     def expire(self, now: float, most: int) -> None:
@@ -113,8 +137,8 @@ class EventWriter:
             _, namespace, name = self._written.popleft()
             gone.append(Deletion(namespace, name))
         if gone:
-            entries = [_EventWrite(Verb.DELETE, now, 0.0)] * len(gone)
-            self._lane.send(Write(Verb.DELETE, EVENT, gone), entries)
+            entries = [_EventWrite(WriteVerb.DELETE, now, 0.0)] * len(gone)
+            self._lane.send(Write(WriteVerb.DELETE, EVENT, gone), entries)
             self.collect()
 
     def collect(self, *, wait: bool = False) -> None:
@@ -126,14 +150,14 @@ class EventWriter:
                 if patch is not None:
                     again.append(patch)
         if again:  # they exist from before a restart: their answers do not count
-            entries = [_EventWrite(Verb.DELETE, 0.0, 0.0)] * len(again)
-            self._lane.send(Write(Verb.PATCH, EVENT, again), entries)
+            entries = [_EventWrite(WriteVerb.DELETE, 0.0, 0.0)] * len(again)
+            self._lane.send(Write(WriteVerb.PATCH, EVENT, again), entries)
 
     def _take(self, entry: _EventWrite, reply: Reply) -> Patch | None:
         """Process one answer; a patch if the event exists already."""
-        if entry.verb is Verb.DELETE:
+        if entry.verb is WriteVerb.DELETE:
             return None
-        if entry.verb is Verb.PATCH:
+        if entry.verb is WriteVerb.PATCH:
             self._counts["event"] += reply.outcome is WriteOutcome.OK
         elif reply.outcome is WriteOutcome.OK and reply.record is not None and entry.about:
             self._counts["event"] += 1

@@ -19,7 +19,7 @@ from stretto.api.wire.kinds import POD
 from stretto.base.clock import Clock
 from stretto.control.dispatcher.waiting.failures import UnitFailure
 from stretto.control.reporting.complaints import ObjectWarnings
-from stretto.control.reporting.events import EventWriter
+from stretto.control.reporting.events import ConditionWriter, EventWriter
 from stretto.control.reporting.held_back import LimitedPods
 from stretto.control.reporting.verdicts import ClassVerdicts
 from stretto.control.reporting.wording import (
@@ -38,11 +38,8 @@ from stretto.control.reporting.wording import (
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.lifecycle import PodState, UnitState
 from stretto.state.work.units import Setback, Units
-from stretto.stores.lane import AnsweredBatch, Lane, LaneLimits
-from stretto.stores.store import Patch, Record, Store, Verb, Write, WriteOutcome
+from stretto.stores.store import Patch, Record, Store, WriteOutcome
 
-LANE: Final = LaneLimits(window=256)
-"""Conditions under way."""
 OWN_WRITES: Final = 100_000
 """Maximum number of own versions kept until their events arrive; beyond it all are dropped."""
 _TELLING: Final = np.zeros(len(PodState), np.bool_)
@@ -122,7 +119,7 @@ class Reporter:
         self._complaints = ObjectWarnings(cluster, store)
         self._given_up: dict[int, tuple[int, str]] = {}
         self._own_messages: dict[int, tuple[int, str]] = {}
-        self._conditions: Lane[int, int] = Lane(store, LANE)
+        self._conditions = ConditionWriter(store)
         self._writer = EventWriter(store, self._component, config.keep_events, self.counts)
         self._next = float("-inf")
         self._more = False
@@ -342,14 +339,7 @@ class Reporter:
                 patches.append(patch)
         if not patches:
             return
-        # The versions of own writes must be known before the next events are read, so that the
-        # scheduler does not take its own condition for a change of the pod.
-        self._conditions.send(Write(Verb.PATCH_STATUS, POD, patches), rows)
-        for batch in self._conditions.answers(0):
-            self._take_conditions(batch, now)
-
-    def _take_conditions(self, batch: AnsweredBatch[int], now: float) -> None:
-        for row, reply in zip(batch.entries, batch.replies, strict=True):
+        for row, reply in self._conditions.write(rows, patches):
             if reply.outcome is WriteOutcome.OK and reply.record is not None:
                 self.counts["condition"] += 1
                 self._own(reply.record.version)

@@ -6,27 +6,19 @@ processes them. What does not fit into a batch, or fails, is written with a late
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from typing import Any, Final, NamedTuple
 
-import msgspec
-from msgspec.structs import replace
-
-from stretto.api.types.godel import PodGroup, PodGroupPhase
-from stretto.api.types.workload_groups import MARK
-from stretto.api.wire.kinds import POD, POD_GROUP, QUEUE, WORKLOAD_POD_GROUP, Kind
+from stretto.api.wire.kinds import Kind
 from stretto.base.clock import Clock, timestamp
-from stretto.base.errors import UnreachableError
 from stretto.control.dispatcher.dispatcher import Dispatcher
-from stretto.control.dispatcher.membership import group_unit
-from stretto.control.dispatcher.usage_report import QueueFacts
-from stretto.control.dispatcher.waiting.phases import PHASE_OF, GroupFacts, moves, state_of
+from stretto.control.reporting.group_status import GroupStatuses, is_passing
+from stretto.control.reporting.queue_status import WrittenStatuses, queue_patches
 from stretto.state.cluster.cluster import Cluster
-from stretto.state.rows.lifecycle import GroupState
-from stretto.state.work.units import Unit, Units
+from stretto.state.work.units import Units
 from stretto.stores.lane import NEVER, Lane, LaneLimits
-from stretto.stores.store import Patch, StatusReason, Store, Verb, Write, WriteOutcome
+from stretto.stores.store import StatusReason, Store, Write, WriteOutcome, WriteVerb
 
 EVERY: Final = 1.0
 """Seconds between two batches: statuses are for people and slow controllers."""
@@ -40,12 +32,8 @@ second.
 
 A namespace may be deleted before its groups, or a webhook may refuse the status.
 """
-LOCK: Final = "podgroup-final-op-lock"
-"""Annotation (after Gödel's prefix) by which Gödel's binder locks a group before it finishes it."""
-_PASSING: Final = frozenset({PodGroupPhase.PENDING.value, PodGroupPhase.PRE_SCHEDULING.value})
 _FOR_GOOD: Final = frozenset({StatusReason.NOT_FOUND, StatusReason.INVALID, StatusReason.FORBIDDEN})
 """Refusals that depend on the content and not on the time."""
-_RAN: Final = (b'"Running"', b'"Succeeded"', b'"Failed"')
 
 
 class _StatusWrite(NamedTuple):
@@ -78,17 +66,14 @@ class StatusWriter:
         #: Answers by kind and outcome.
         self.counts: Counter[str] = Counter()
         self._cluster = cluster
-        self._units = units
         self._dispatcher = dispatcher
-        self._store = store
         self._unanswered_rows = unanswered_rows
         #: Status written last, by uid.
-        self._told: dict[str, dict[str, Any]] = {}
+        self._told: WrittenStatuses = {}
         #: Refused statuses: clock time of the next attempt, and the wait, by uid.
         self._refused: dict[str, tuple[float, float]] = {}
         self._lane: Lane[str, _StatusWrite] = Lane(store, LANE)
-        #: ``minMember`` with which each group was scheduled, by uid.
-        self._settled: dict[str, int] = {}
+        self._groups = GroupStatuses(cluster, units, dispatcher, store, self._told)
         self._next = float("-inf")
         self._more = False
 
@@ -105,13 +90,15 @@ class StatusWriter:
         self._next = now + EVERY
         stamp = timestamp(clock.now())
         self._forget()
-        news = [*self._queues(stamp), *sorted(self._groups(now, stamp), key=_goes_on)]
+        queues = queue_patches(self._cluster, self._dispatcher, self._told, stamp)
+        groups = self._groups.patches(now, stamp, self._unanswered_rows())
+        news = [*queues, *sorted(groups, key=is_passing)]
         wanted = [each for each in news if self._may_write(each[1].uid, now)][:AT_ONCE]
         for kind in dict.fromkeys(kind for kind, _, _ in wanted):
             batch = [(patch, said) for each, patch, said in wanted if each is kind]
             entries = [_StatusWrite(kind, patch.uid, said) for patch, said in batch]
             patches = [patch for patch, _ in batch]
-            self._lane.send(Write(Verb.PATCH_STATUS, kind, patches), entries)
+            self._lane.send(Write(WriteVerb.PATCH_STATUS, kind, patches), entries)
             self._collect(now, wait=at_once)
         self._more = bool(news)
         return len(wanted)
@@ -140,160 +127,7 @@ class StatusWriter:
             return
         there = {queue.metadata.uid for queue in cluster.queues.values()}
         there.update(group.metadata.uid for group in cluster.groups.values())
-        self._told = {uid: said for uid, said in self._told.items() if uid in there}
-        self._refused = {uid: until for uid, until in self._refused.items() if uid in there}
-        self._settled = {uid: least for uid, least in self._settled.items() if uid in there}
-
-    # ------------------------------------------------------------ queues
-
-    def _queues(self, stamp: str) -> Iterator[tuple[Kind, Patch, dict[str, Any]]]:
-        """Queues whose status has changed."""
-        if not self._cluster.queues:
-            return
-        for facts in self._dispatcher.views.queues():
-            queue = self._cluster.queues.get(facts.name)
-            if queue is None:
-                continue
-            said = _queue_status(facts)
-            if self._told.get(queue.metadata.uid) != said:
-                sound = {"type": "Sound", "status": "False" if facts.faults else "True"}
-                sound |= {"reason": "NotAsWritten" if facts.faults else "AsWritten"}
-                sound |= {"message": "; ".join(facts.faults), "lastTransitionTime": stamp}
-                patch = {"status": {**said, "conditions": [sound]}}
-                yield QUEUE, Patch("", facts.name, patch, uid=queue.metadata.uid), said
-
-    # ------------------------------------------------------------ groups
-
-    def _groups(self, now: float, stamp: str) -> Iterator[tuple[Kind, Patch, dict[str, Any]]]:
-        """PodGroups whose status has changed."""
-        still_open = self._unanswered_rows()
-        for key, group in self._cluster.groups.items():
-            unit = self._units.by_identity.get(group_unit(key))
-            if unit is not None and not still_open.isdisjoint(unit.bound):
-                continue
-            facts = self._facts(key, group, unit, now)
-            namespace, _, name = key.partition("/")
-            if name.endswith(MARK):
-                yield from self._workload(group, facts, stamp)
-                continue
-            state = state_of(group.status.phase)
-            path = list(moves(state, facts))
-            state = path[-1] if path else state
-            said = self._group_status(group, unit, facts, state)
-            remarks = list(self._owner_warnings(key, group, state))
-            news = {**said, "remarks": remarks}
-            uid = group.metadata.uid
-            if self._told.get(uid) == news:
-                continue
-            if not path and not remarks and said == _written_status(group):
-                self._told[uid] = news
-                continue
-            conditions = list(msgspec.to_builtins(group.status.conditions))
-            conditions += [_condition(PHASE_OF[each].value, "Moved", "", stamp) for each in path]
-            for reason, message in remarks:
-                conditions = [each for each in conditions if each.get("reason") != reason]
-                conditions.append(_condition(PHASE_OF[state].value, reason, message, stamp))
-            status = {**said, "conditions": conditions}
-            if GroupState.PRE_SCHEDULING in path and not group.status.schedule_start_time:
-                status["scheduleStartTime"] = stamp
-            patch = Patch(namespace, name, {"status": status}, uid=uid)
-            if state is GroupState.TIMEOUT:  # not if a binder has locked the group in the meantime
-                patch = replace(patch, version=int(group.metadata.resource_version))
-            yield POD_GROUP, patch, news
-
-    def _facts(self, key: str, group: PodGroup, unit: Unit | None, now: float) -> GroupFacts:
-        least, notes = group.spec.min_member, group.metadata.annotations
-        late = now >= self._dispatcher.views.group_deadline(key)
-        locked = notes.get(f"godel.bytedance.com/{LOCK}") == "binder"
-        if unit is None:
-            return GroupFacts(least, 0, 0, late=late, locked=locked)
-        ran = unit.scheduled or (0 < len(unit.bound) < least and self._runs(unit))
-        return GroupFacts(least, unit.size, len(unit.bound), ran, late, locked)
-
-    def _runs(self, unit: Unit) -> bool:
-        """Whether a pod of a unit runs or has ended; called for few units."""
-        pods = self._cluster.pods
-        for row in unit.bound:
-            try:
-                record = self._store.get_at_once(POD, pods.namespace[row], pods.name[row])
-            except UnreachableError:
-                return False  # the status could not be written either
-            if record is not None and any(word in record.body for word in _RAN):
-                return True
-        return False
-
-    def _group_status(
-        self, group: PodGroup, unit: Unit | None, facts: GroupFacts, state: GroupState
-    ) -> dict[str, Any]:
-        """The status of a group without conditions and times."""
-        uid = group.metadata.uid
-        if state is GroupState.SCHEDULED:
-            self._settled.setdefault(uid, facts.min_member)
-        said: dict[str, Any] = {"phase": PHASE_OF[state].value}
-        said["pending"] = len(unit.pending) if unit is not None else 0
-        said["running"] = facts.bound
-        return said
-
-    def _owner_warnings(
-        self, key: str, group: PodGroup, state: GroupState
-    ) -> Iterator[tuple[str, str]]:
-        """(reason, message) of warnings to the owner."""
-        fault = self._dispatcher.views.group_fault(key)
-        if fault:
-            yield "Contradiction", fault
-        settled = self._settled.get(group.metadata.uid)
-        least = group.spec.min_member
-        if state is GroupState.SCHEDULED and settled is not None and settled != least:
-            said = f"spec.minMember: {settled} when the group was scheduled, {least} now; "
-            said += "what runs stays, and pods that are still to come are admitted one by one. "
-            yield "MinMemberChanged", said + "It counts again once the group is evicted"
-
-    def _workload(
-        self, group: PodGroup, facts: GroupFacts, stamp: str
-    ) -> Iterator[tuple[Kind, Patch, dict[str, Any]]]:
-        """A Kubernetes PodGroup: one condition reports whether it is scheduled."""
-        meta = group.metadata
-        done = facts.ran or facts.bound >= facts.min_member
-        said = {"scheduled": done, "bound": facts.bound, "created": facts.created}
-        if self._told.get(meta.uid) != said:
-            message = f"{facts.bound} of {facts.min_member} pods that must run together have nodes"
-            scheduled = {
-                "type": "PodGroupScheduled",
-                "status": "True" if done else "False",
-                "reason": "Scheduled" if done else "Unschedulable",
-                "message": message,
-                "lastTransitionTime": stamp,
-            }
-            patch = {"status": {"conditions": [scheduled]}}
-            found = Patch(meta.namespace, meta.name, patch, uid=meta.uid)
-            yield WORKLOAD_POD_GROUP, found, said
-
-
-def _goes_on(news: tuple[Kind, Patch, dict[str, Any]]) -> bool:
-    """Whether a group may change again soon: its status is written after the others."""
-    return news[2].get("phase") in _PASSING
-
-
-def _written_status(group: PodGroup) -> dict[str, Any]:
-    """The status that a group has already."""
-    status = group.status
-    return {"phase": status.phase, "pending": status.pending, "running": status.running}
-
-
-def _condition(phase: str, reason: str, message: str, stamp: str) -> dict[str, str]:
-    said = {"phase": phase, "status": "True", "lastTransitionTime": stamp, "reason": reason}
-    return {**said, "message": message} if message else said
-
-
-def _queue_status(facts: QueueFacts) -> dict[str, Any]:
-    """The status of a queue without its condition."""
-    texts: Mapping[str, Any] = {
-        "state": facts.state,
-        "used": facts.used or None,
-        "borrowed": facts.borrowed or None,
-        "counted": facts.counted or None,
-        "shareMilli": round(facts.share * 1000),
-        "pending": facts.pending,
-        "running": facts.running,
-    }
-    return {**texts, "conditions": list(facts.faults)}
+        for kept_by_uid in (self._told, self._refused):
+            for uid in kept_by_uid.keys() - there:
+                del kept_by_uid[uid]
+        self._groups.forget(there)

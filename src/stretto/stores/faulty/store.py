@@ -35,10 +35,10 @@ from stretto.stores.store import (
     Store,
     UnitReplies,
     Update,
-    Verb,
     Watch,
     Write,
     WriteOutcome,
+    WriteVerb,
 )
 
 T = TypeVar("T")
@@ -227,7 +227,7 @@ class FaultyStore:
 
     def begin(self, write: Write) -> Future[Replies]:
         """Send a batch; binds land some time before they are answered, most of them soon."""
-        if self._wait is None or write.verb is not Verb.BIND:
+        if self._wait is None or write.verb is not WriteVerb.BIND:
             return answered(self, write)
         binds = cast("Sequence[Bind]", write.items)
         now = self._clock.monotonic()

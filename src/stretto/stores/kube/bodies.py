@@ -75,6 +75,16 @@ def eviction_body(eviction: Eviction) -> bytes:
     return _ENCODE({**named, "metadata": meta, "deleteOptions": options})
 
 
+def update_body(update: Update, version: int | None) -> bytes:
+    """The new JSON of an object with the version that it must have.
+
+    Raises:
+        InputError: the body is too large or malformed.
+    """
+    shown = None if version is None else str(version)
+    return set_fields(measured(update.body, "object"), {("metadata", "resourceVersion"): shown})
+
+
 def patch_body(kind: Kind, patch: Patch, *, status: bool) -> bytes:
     """The JSON of a patch of an object or of its status; empty if it changes nothing.
 

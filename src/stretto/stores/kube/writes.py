@@ -4,9 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final, assert_never, cast
 
-from stretto.api.codec import set_fields
 from stretto.api.wire.kinds import POD, Kind
-from stretto.api.wire.limits import measured
 from stretto.base.errors import InputError, NotAllowedError, StrettoError, UnreachableError
 from stretto.stores.kube.bodies import (
     CreateBody,
@@ -19,6 +17,7 @@ from stretto.stores.kube.bodies import (
     item_key,
     not_found_reply,
     patch_body,
+    update_body,
 )
 from stretto.stores.kube.login.messages import HttpRequest, HttpResponse
 from stretto.stores.kube.paths import collection_path, object_path
@@ -36,9 +35,9 @@ from stretto.stores.store import (
     Reply,
     StatusReason,
     Update,
-    Verb,
     Write,
     WriteOutcome,
+    WriteVerb,
 )
 
 _UPDATE_TRIES: Final = 3
@@ -64,18 +63,18 @@ class WriteCalls:
         """Send a batch of any verb."""
         items, kind = write.items, write.kind
         match write.verb:
-            case Verb.BIND:
+            case WriteVerb.BIND:
                 return await self.bind(cast("Sequence[Bind]", items))
-            case Verb.EVICT:
+            case WriteVerb.EVICT:
                 return await self.evict(cast("Sequence[Eviction]", items))
-            case Verb.PATCH | Verb.PATCH_STATUS:
-                status = write.verb is Verb.PATCH_STATUS
+            case WriteVerb.PATCH | WriteVerb.PATCH_STATUS:
+                status = write.verb is WriteVerb.PATCH_STATUS
                 return await self.patch(kind, cast("Sequence[Patch]", items), status=status)
-            case Verb.CREATE:
+            case WriteVerb.CREATE:
                 return await self.create(kind, cast("Sequence[bytes]", items))
-            case Verb.UPDATE:
+            case WriteVerb.UPDATE:
                 return await self.update(kind, cast("Sequence[Update]", items))
-            case Verb.DELETE:
+            case WriteVerb.DELETE:
                 return await self.delete(kind, cast("Sequence[Deletion]", items))
         assert_never(write.verb)
 
@@ -232,8 +231,7 @@ class WriteCalls:
     async def _put(
         self, kind: Kind, update: Update, version: int | None, batch: WriteBatch
     ) -> Reply:
-        shown = None if version is None else str(version)
-        body = set_fields(measured(update.body, "object"), {("metadata", "resourceVersion"): shown})
+        body = update_body(update, version)
         path = self._timed(object_path(kind, update.namespace, update.name))
         purpose = purpose_of(kind, RequestPurpose.WRITE)
         write = WriteInFlight(purpose, HttpRequest("PUT", path, body), f"update {kind.resource}")

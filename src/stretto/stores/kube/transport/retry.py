@@ -85,7 +85,7 @@ class WriteInFlight(msgspec.Struct, frozen=True):
     purpose: RequestPurpose
     #: The request.
     request: HttpRequest
-    #: Verb and resource for messages, such as ``create pods/binding``.
+    #: WriteVerb and resource for messages, such as ``create pods/binding``.
     what: str
     #: Whether it is idempotent, so that a lost answer may be requested again.
     repeatable: bool = False

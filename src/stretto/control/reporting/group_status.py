@@ -1,0 +1,169 @@
+"""Statuses of PodGroups: Gödel's, and Kubernetes' own."""
+
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from typing import Any, Final
+
+import msgspec
+from msgspec.structs import replace
+
+from stretto.api.types.godel import PodGroup, PodGroupPhase
+from stretto.api.types.workload_groups import MARK
+from stretto.api.wire.kinds import POD, POD_GROUP, WORKLOAD_POD_GROUP
+from stretto.base.errors import UnreachableError
+from stretto.control.dispatcher.dispatcher import Dispatcher
+from stretto.control.dispatcher.membership import group_unit
+from stretto.control.dispatcher.waiting.phases import PHASE_OF, GroupFacts, moves, state_of
+from stretto.control.reporting.queue_status import StatusNews, WrittenStatuses
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.rows.lifecycle import GroupState
+from stretto.state.work.units import Unit, Units
+from stretto.stores.store import Patch, Store
+
+LOCK: Final = "podgroup-final-op-lock"
+"""Annotation (after Gödel's prefix) by which Gödel's binder locks a group before it finishes it."""
+_PASSING: Final = frozenset({PodGroupPhase.PENDING.value, PodGroupPhase.PRE_SCHEDULING.value})
+_RAN: Final = (b'"Running"', b'"Succeeded"', b'"Failed"')
+
+
+class GroupStatuses:
+    """Computes the statuses of PodGroups."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        units: Units,
+        dispatcher: Dispatcher,
+        store: Store,
+        written: WrittenStatuses,
+    ) -> None:
+        """Compare with the statuses in ``written``; those found in the store are added to it."""
+        self._cluster = cluster
+        self._units = units
+        self._dispatcher = dispatcher
+        self._store = store
+        self._written = written
+        #: ``minMember`` with which each group was scheduled, by uid.
+        self._settled: dict[str, int] = {}
+
+    def forget(self, existing: AbstractSet[str]) -> None:
+        """Drop entries of groups whose uids no longer exist."""
+        for uid in self._settled.keys() - existing:
+            del self._settled[uid]
+
+    def patches(self, now: float, stamp: str, unanswered: AbstractSet[int]) -> Iterator[StatusNews]:
+        """PodGroups whose status has changed."""
+        for key, group in self._cluster.groups.items():
+            unit = self._units.by_identity.get(group_unit(key))
+            if unit is not None and not unanswered.isdisjoint(unit.bound):
+                continue
+            facts = self._facts(key, group, unit, now)
+            namespace, _, name = key.partition("/")
+            if name.endswith(MARK):
+                yield from self._workload(group, facts, stamp)
+                continue
+            state = state_of(group.status.phase)
+            path = list(moves(state, facts))
+            state = path[-1] if path else state
+            said = self._group_status(group, unit, facts, state)
+            remarks = list(self._owner_warnings(key, group, state))
+            news = {**said, "remarks": remarks}
+            uid = group.metadata.uid
+            if self._written.get(uid) == news:
+                continue
+            if not path and not remarks and said == _written_status(group):
+                self._written[uid] = news
+                continue
+            conditions = list(msgspec.to_builtins(group.status.conditions))
+            conditions += [_condition(PHASE_OF[each].value, "Moved", "", stamp) for each in path]
+            for reason, message in remarks:
+                conditions = [each for each in conditions if each.get("reason") != reason]
+                conditions.append(_condition(PHASE_OF[state].value, reason, message, stamp))
+            status = {**said, "conditions": conditions}
+            if GroupState.PRE_SCHEDULING in path and not group.status.schedule_start_time:
+                status["scheduleStartTime"] = stamp
+            patch = Patch(namespace, name, {"status": status}, uid=uid)
+            if state is GroupState.TIMEOUT:  # not if a binder has locked the group in the meantime
+                patch = replace(patch, version=int(group.metadata.resource_version))
+            yield POD_GROUP, patch, news
+
+    def _facts(self, key: str, group: PodGroup, unit: Unit | None, now: float) -> GroupFacts:
+        least, notes = group.spec.min_member, group.metadata.annotations
+        late = now >= self._dispatcher.views.group_deadline(key)
+        locked = notes.get(f"godel.bytedance.com/{LOCK}") == "binder"
+        if unit is None:
+            return GroupFacts(least, 0, 0, late=late, locked=locked)
+        ran = unit.scheduled or (0 < len(unit.bound) < least and self._runs(unit))
+        return GroupFacts(least, unit.size, len(unit.bound), ran, late, locked)
+
+    def _runs(self, unit: Unit) -> bool:
+        """Whether a pod of a unit runs or has ended; called for few units."""
+        pods = self._cluster.pods
+        for row in unit.bound:
+            try:
+                record = self._store.get_at_once(POD, pods.namespace[row], pods.name[row])
+            except UnreachableError:
+                return False  # the status could not be written either
+            if record is not None and any(word in record.body for word in _RAN):
+                return True
+        return False
+
+    def _group_status(
+        self, group: PodGroup, unit: Unit | None, facts: GroupFacts, state: GroupState
+    ) -> dict[str, Any]:
+        """The status of a group without conditions and times."""
+        uid = group.metadata.uid
+        if state is GroupState.SCHEDULED:
+            self._settled.setdefault(uid, facts.min_member)
+        said: dict[str, Any] = {"phase": PHASE_OF[state].value}
+        said["pending"] = len(unit.pending) if unit is not None else 0
+        said["running"] = facts.bound
+        return said
+
+    def _owner_warnings(
+        self, key: str, group: PodGroup, state: GroupState
+    ) -> Iterator[tuple[str, str]]:
+        """(reason, message) of warnings to the owner."""
+        fault = self._dispatcher.views.group_fault(key)
+        if fault:
+            yield "Contradiction", fault
+        settled = self._settled.get(group.metadata.uid)
+        least = group.spec.min_member
+        if state is GroupState.SCHEDULED and settled is not None and settled != least:
+            said = f"spec.minMember: {settled} when the group was scheduled, {least} now; "
+            said += "what runs stays, and pods that are still to come are admitted one by one. "
+            yield "MinMemberChanged", said + "It counts again once the group is evicted"
+
+    def _workload(self, group: PodGroup, facts: GroupFacts, stamp: str) -> Iterator[StatusNews]:
+        """A Kubernetes PodGroup: one condition reports whether it is scheduled."""
+        meta = group.metadata
+        done = facts.ran or facts.bound >= facts.min_member
+        said = {"scheduled": done, "bound": facts.bound, "created": facts.created}
+        if self._written.get(meta.uid) != said:
+            message = f"{facts.bound} of {facts.min_member} pods that must run together have nodes"
+            scheduled = {
+                "type": "PodGroupScheduled",
+                "status": "True" if done else "False",
+                "reason": "Scheduled" if done else "Unschedulable",
+                "message": message,
+                "lastTransitionTime": stamp,
+            }
+            patch = {"status": {"conditions": [scheduled]}}
+            found = Patch(meta.namespace, meta.name, patch, uid=meta.uid)
+            yield WORKLOAD_POD_GROUP, found, said
+
+
+def is_passing(news: StatusNews) -> bool:
+    """Whether a group may change again soon: its status is written after the others."""
+    return news[2].get("phase") in _PASSING
+
+
+def _written_status(group: PodGroup) -> dict[str, Any]:
+    """The status that a group has already."""
+    status = group.status
+    return {"phase": status.phase, "pending": status.pending, "running": status.running}
+
+
+def _condition(phase: str, reason: str, message: str, stamp: str) -> dict[str, str]:
+    said = {"phase": phase, "status": "True", "lastTransitionTime": stamp, "reason": reason}
+    return {**said, "message": message} if message else said
