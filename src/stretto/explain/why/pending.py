@@ -4,18 +4,17 @@ from typing import Final, NamedTuple
 
 from stretto.explain.records.steps import StepFact
 from stretto.explain.why.gangs import GangFacts
-from stretto.explain.why.inquiry import BETWEEN, VOLUMES, Inquiry
+from stretto.explain.why.inquiry import Inquiry
 from stretto.explain.why.wanted import unmatched_terms
 from stretto.explain.words.amounts import format_amount, format_count
 from stretto.explain.words.reasons import Reason, ReasonCode, reason, sort_reasons
 from stretto.explain.words.standing import UnitFacts
-from stretto.framework.contract.rule import BoolArray
+from stretto.framework.contract.rule import BoolArray, Subject
 from stretto.state.rows.lifecycle import PodState
 
-_CLAIMS: Final = "DynamicResources"
 _NARROWING: Final = (
-    (ReasonCode.VOLUMES, VOLUMES, "Its volumes"),
-    (ReasonCode.OTHER_PODS, BETWEEN, "Rules between pods"),
+    (ReasonCode.VOLUMES, Subject.VOLUMES, "Its volumes"),
+    (ReasonCode.OTHER_PODS, Subject.OTHER_PODS, "Rules between pods"),
 )
 """Codes of rules that are about more than a node, and what they are called."""
 _IN_HAND: Final = (PodState.DISPATCHED, PodState.ASSUMED, PodState.NOMINATED)
@@ -96,8 +95,9 @@ def of_nodes(inquiry: Inquiry) -> list[Reason]:
     large = inquiry.fits_when_empty()
     if not large.any():
         return [reason(ReasonCode.TOO_BIG, _too_big(inquiry, allowed))]
-    for code, names, what in _NARROWING:
-        if not (large & ~inquiry.refused_by(names)).any():
+    for code, subject, what in _NARROWING:
+        if not (large & ~inquiry.refused_for(subject)).any():
+            names = {each.rule.NAME for each in inquiry.refused if each.rule.SUBJECT is subject}
             texts = [each.reason for each in inquiry.reasons() if each.plugin in names]
             sentence = (
                 f"{what} leave none of the {format_count(int(large.sum()), 'node')} that could"
@@ -118,9 +118,8 @@ def _no_capacity(inquiry: Inquiry, large: BoolArray) -> str:
 
 def _own_claims(inquiry: Inquiry) -> list[Reason]:
     """Claims of the pod that end the search, whatever the nodes are."""
-    names = {each.rule.NAME for each in inquiry.refused}
     found = []
-    if _CLAIMS in names:
+    if any(each.rule.SUBJECT is Subject.RESOURCE_CLAIMS for each in inquiry.refused):
         sentence = (
             "It asks for dynamic resource claims, and devices are not allocated to claims here: "
             "no node takes it while it names any."
@@ -129,7 +128,7 @@ def _own_claims(inquiry: Inquiry) -> list[Reason]:
     found.extend(
         reason(ReasonCode.VOLUME_CLAIMS, f"Its claims cannot be used: {each.reason}.")
         for each in inquiry.refused
-        if each.nowhere and each.rule.NAME in VOLUMES
+        if each.nowhere and each.rule.SUBJECT is Subject.VOLUMES
     )
     return found
 

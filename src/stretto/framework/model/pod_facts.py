@@ -1,8 +1,7 @@
-"""A pod as the plugins read it: the wire object and what is worked out from it once.
+"""A pod as the plugins read it: the wire object and what is compiled from it once.
 
-What follows from the spec alone (and the namespace) is a ``SpecFacts``, shared by all pods of the
-same
-spec: a controller's thousand pods are compiled once.
+What follows from the spec and the namespace alone is a ``SpecFacts``, shared by all pods of the
+same spec: a controller's thousand pods are compiled once.
 """
 
 from datetime import datetime
@@ -19,6 +18,7 @@ from stretto.base.errors import InputError
 from stretto.framework.model import requests
 from stretto.framework.model.requests import Amounts
 from stretto.framework.model.terms import NO_TERMS, AffinityTerms, terms_of
+from stretto.state.classes.table import PodClass
 
 NEVER_STARTED: Final = 2**63 - 1
 """Start of a pod that has not started: later than all others, as upstream takes the present."""
@@ -35,6 +35,20 @@ class SpecFacts:
     def __init__(self, pod: Pod) -> None:
         """Note the pod; parts are worked out when first asked for."""
         self._pod = pod
+
+    @cached_property
+    def as_class(self) -> PodClass:
+        """The pod as shared rules read it, with what these rules read and nothing else."""
+        return PodClass(
+            id=-1,
+            serial=0,
+            spec=self._pod.spec,
+            requests=(),
+            ports=self.ports,
+            devices=(),
+            images=self.images,
+            mounts=self.mounts,
+        )
 
     @cached_property
     def filter_requests(self) -> Amounts:
@@ -153,6 +167,14 @@ class SchedulingFacts:
         self.start = started(pod.status.start_time)
         #: Whether its deletion was asked for.
         self.terminating = meta.deletion_timestamp is not None
+
+    @property
+    def as_class(self) -> PodClass:
+        """The pod as shared rules read it; pods of one spec share it unless they name a node."""
+        found, spec = self.shape.as_class, self.pod.spec
+        if found.spec.node_name == spec.node_name:
+            return found
+        return msgspec.structs.replace(found, spec=spec)
 
     def pvc_names(self) -> list[tuple[str, bool]]:
         """Claims of the pod, and whether each was made for it."""

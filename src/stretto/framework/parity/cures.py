@@ -5,10 +5,14 @@ an event that concerns another plugin cannot help. Where a plugin ended the cycl
 count.
 """
 
+from typing import Final
+
 from stretto.framework.model.status import StatusCode
 from stretto.framework.parity.decision import Decision
-from stretto.framework.plugins.parity.cures import CURES, VOLUMES
+from stretto.framework.plugins.table import PARITY_FILTERS
 from stretto.state.work.units import Cure
+
+_PLUGINS: Final = {plugin.NAME: plugin for plugin in PARITY_FILTERS}
 
 
 def cures_of(decision: Decision) -> Cure:
@@ -19,12 +23,12 @@ def cures_of(decision: Decision) -> Cure:
     if filtered is None:
         return Cure.NODE_ADDED | Cure.POD_CHANGED
     if filtered.ended_by:
-        ended = filtered.ended_by
-        return Cure.POD_CHANGED | (Cure.VOLUME_CHANGED if ended in VOLUMES else CURES[ended])
+        ended = _PLUGINS[filtered.ended_by]
+        return Cure.POD_CHANGED | (ended.CURES if ended.CYCLE_CURES is None else ended.CYCLE_CURES)
     found = Cure.POD_CHANGED
     if not filtered.inside.all():
         for name in filtered.narrowed_by:
-            found |= CURES[name]
+            found |= _PLUGINS[name].CURES
     for name, _, _ in filtered.refusals():
-        found |= CURES[name]
+        found |= _PLUGINS[name].CURES
     return found

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stretto.framework.model.plugin import NodeCheck
+from stretto.framework.contract.rule import NodeCheck
 from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.model.status import (
     BoolArray,

@@ -12,6 +12,7 @@ import numpy as np
 
 from stretto.framework.contract.rule import (
     BoolArray,
+    Declaration,
     Fail,
     FilterRule,
     IntArray,
@@ -27,17 +28,14 @@ from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import StatusCode
 from stretto.framework.parity.decision import Decision, FilterResult
 from stretto.framework.parity.runtime import ParityRuntime, template_key_of
-from stretto.framework.plugins.parity.cures import CURES
-from stretto.framework.plugins.parity.table import FILTERS, SCORES
+from stretto.framework.plugins.fit import NodeResourcesFitRule
+from stretto.framework.plugins.table import PARITY_FILTERS, PARITY_SCORES
 from stretto.state.classes.table import PodClass
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.pods import NO_SLOT
-from stretto.state.work.units import Cure
 
 Judges = tuple[tuple[FilterRule, ...], tuple[tuple[ScoreRule, int], ...]]
 """Filters, and scores with their weights."""
-_STATIC: Final = {"NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity"}
-_SLOT: Final = {"NodeResourcesFit", "NodePorts", "NodeVolumeLimits"}
 
 
 class ParityRules:
@@ -74,7 +72,6 @@ class FilterAdapter(FilterRule):
 
     NAME = ""
     SCOPE = Scope.DOMAIN
-    CURES = Cure.NONE
 
     def __init__(self, said: FilterResult, at: SlotArray, decision: Decision) -> None:
         """Say what was said; ``at`` is the node's number by slot, -1 for none."""
@@ -122,7 +119,7 @@ class FilterAdapter(FilterRule):
 class FitAdapter(FilterAdapter):
     """What NodeResourcesFit says, and by how much a node falls short."""
 
-    NAME = "NodeResourcesFit"
+    NAME = NodeResourcesFitRule.NAME
 
     def __init__(
         self, said: FilterResult, at: SlotArray, decision: Decision, snapshot: ParitySnapshot
@@ -158,18 +155,17 @@ class ScoreAdapter(ScoreRule):
         return self._values[slots]
 
 
-def _kind(base: type[Any], name: str) -> type[Any]:
-    """A rule's type under a plugin's name."""
-    scope = Scope.STATIC if name in _STATIC else Scope.SLOT if name in _SLOT else Scope.DOMAIN
-    return type(name, (base,), {"NAME": name, "SCOPE": scope, "CURES": CURES.get(name, Cure.NONE)})
+def _adapter(base: type[Any], plugin: Declaration) -> type[Any]:
+    """The adapter's type with a plugin's declarations."""
+    return type(plugin.NAME, (base,), {}, declares=type(plugin))
 
 
 _FILTERS: Final[Mapping[str, type[Any]]] = {
-    plugin.NAME: _kind(FitAdapter if plugin.NAME == FitAdapter.NAME else FilterAdapter, plugin.NAME)
-    for plugin in FILTERS
+    plugin.NAME: _adapter(FitAdapter if plugin.NAME == FitAdapter.NAME else FilterAdapter, plugin)
+    for plugin in PARITY_FILTERS
 }
 _SCORES: Final[Mapping[str, type[Any]]] = {
-    plugin.NAME: _kind(ScoreAdapter, plugin.NAME) for plugin in SCORES
+    plugin.NAME: _adapter(ScoreAdapter, plugin) for plugin in PARITY_SCORES
 }
 
 
@@ -187,7 +183,7 @@ def _scores(decision: Decision, at: SlotArray) -> tuple[tuple[ScoreRule, int], .
     slot_of = np.flatnonzero(at >= 0)
     slot_of = slot_of[np.argsort(at[slot_of])]
     found: list[tuple[ScoreRule, int]] = []
-    for plugin in SCORES:
+    for plugin in PARITY_SCORES:
         score = decision.scores.get(plugin.NAME)
         if score is not None:
             values = np.zeros(len(at), np.int32)

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from stretto.framework.model.plugin import NodeCheck
+from stretto.framework.contract.rule import NodeCheck
 from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import BoolArray, NodeStatuses, PluginStatus, StatusCode
 from stretto.framework.parity.decision import FilterResult
-from stretto.framework.plugins.parity.table import FILTERS
+from stretto.framework.plugins.table import PARITY_FILTERS
 
 
 def run_filters(
@@ -26,8 +26,8 @@ def run_filters(
     checks: dict[str, NodeCheck] = {}
     ended_by = ""
     # Plugins without a say before the nodes come first in order; they run only if none ends it.
-    for plugin in FILTERS:
-        if ended_by and not thorough and plugin.HAS_PREFILTER:
+    for plugin in PARITY_FILTERS:
+        if ended_by and not thorough and plugin.PREFILTERS:
             break
         said = plugin.prefilter(pod, snapshot)
         if isinstance(said, NodeCheck):

@@ -14,8 +14,8 @@ from stretto.api.types.core import PodDisruptionBudget
 from stretto.api.wire import selectors
 from stretto.api.wire.selectors import Selector
 from stretto.base.errors import InputError
+from stretto.framework.contract.rule import NodeDryRun
 from stretto.framework.model.messages import fit_error
-from stretto.framework.model.plugin import NodeDryRun
 from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import (

@@ -16,13 +16,14 @@ from stretto.framework.model.status import SUCCESS, IntArray, PluginStatus, Stat
 from stretto.framework.parity.decision import Decision, FilterResult, PostFilterResult
 from stretto.framework.parity.filtering import run_filters
 from stretto.framework.parity.preemption import ANYBODY, preempt
+from stretto.framework.plugins.dynamic_resources import DynamicResourcesRule
 from stretto.framework.plugins.parity import dynamic_resources, scheduling_gates
-from stretto.framework.plugins.parity.table import FILTERS, SCORES
+from stretto.framework.plugins.table import PARITY_FILTERS, PARITY_SCORES
 from stretto.framework.volume_binder import volumes
 from stretto.framework.volume_binder.claims import pvcs_of
 from stretto.framework.volume_binder.volumes import VolumeDecision
 
-WEIGHTS: Final = {plugin.NAME: plugin.WEIGHT for plugin in SCORES}
+WEIGHTS: Final = {plugin.NAME: plugin.WEIGHT for plugin in PARITY_SCORES}
 """How much each score counts."""
 _NOTHING: Final[IntArray] = np.zeros(0, np.int64)
 
@@ -84,7 +85,7 @@ class ExactScheduler:
         scores: dict[str, IntArray] = {}
         skipped = []
         total = np.zeros(len(feasible), np.int64)
-        for plugin in SCORES:
+        for plugin in PARITY_SCORES:
             score = plugin.score(pod, self.snapshot, feasible)
             if score is None:
                 skipped.append(plugin.NAME)
@@ -151,5 +152,5 @@ class ExactScheduler:
 
 def _precedes_resources(name: str) -> bool:
     """Whether a plugin is asked before DynamicResources."""
-    order = [plugin.NAME for plugin in FILTERS]
-    return order.index(name) < order.index(dynamic_resources.NAME)
+    order = [plugin.NAME for plugin in PARITY_FILTERS]
+    return order.index(name) < order.index(DynamicResourcesRule.NAME)

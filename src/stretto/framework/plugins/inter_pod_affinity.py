@@ -27,6 +27,7 @@ from stretto.framework.contract.rule import (
     Scope,
     ScoreRule,
     SlotArray,
+    Subject,
     View,
 )
 from stretto.state.classes.table import PodClass
@@ -57,6 +58,8 @@ class InterPodAffinityRule(FilterRule, ScoreRule):
     NAME: ClassVar[str] = NAME
     SCOPE: ClassVar[Scope] = Scope.DOMAIN
     FUSED: ClassVar[bool] = True
+    SUBJECT: ClassVar[Subject] = Subject.OTHER_PODS
+    WEIGHT: ClassVar[int] = 2
     CURES: ClassVar[Cure] = _ALWAYS | Cure.POD_LEFT | Cure.POD_PLACED | Cure.NODE_LEFT
 
     def __init__(self, args: Mapping[str, Any]) -> None:

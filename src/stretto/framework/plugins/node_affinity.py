@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from stretto.api.types.pod import NodeAffinity as NodeAffinitySpec
 from stretto.api.types.pod import PodSpec
@@ -32,6 +33,7 @@ from stretto.framework.contract.rule import (
     Scope,
     ScoreRule,
     SlotArray,
+    Subject,
     View,
 )
 from stretto.state.classes.table import PodClass
@@ -68,6 +70,8 @@ class NodeAffinityRule(FilterRule, ScoreRule):
     NAME: ClassVar[str] = NAME
     SCOPE: ClassVar[Scope] = Scope.STATIC
     CURES: ClassVar[Cure] = Cure.NODE_ADDED | Cure.NODE_LABELS | Cure.POD_CHANGED
+    SUBJECT: ClassVar[Subject] = Subject.NODE_CHOICE
+    WEIGHT: ClassVar[int] = 2
 
     def __init__(self, args: Mapping[str, Any]) -> None:
         """Read ``addedAffinity``, in the form of a pod's ``nodeAffinity``."""
@@ -82,28 +86,28 @@ class NodeAffinityRule(FilterRule, ScoreRule):
 
     def filter_signature(self, pod: PodClass) -> Hashable | None:
         """Selector and required terms, sorted."""
-        wishes = self._wishes(pod)
-        if not wishes.selector and wishes.required is None and self._added.required is None:
+        asked = self._compiled_of(pod)
+        if not asked.selector and asked.required is None and self._added.required is None:
             return None
-        required = None if wishes.required is None else frozenset(wishes.required)
-        return (wishes.selector, required)
+        required = None if asked.required is None else frozenset(asked.required)
+        return (asked.selector, required)
 
     def score_signature(self, pod: PodClass) -> Hashable | None:
         """Preferred terms with their weights, sorted."""
-        wishes = self._wishes(pod)
-        if not wishes.preferred and not self._added.preferred:
+        asked = self._compiled_of(pod)
+        if not asked.preferred and not self._added.preferred:
             return None
-        return tuple(sorted(wishes.preferred, key=repr))
+        return tuple(sorted(asked.preferred, key=repr))
 
     def prepare(self, pod: PodClass, view: View) -> Restrict | Fail | None:
         """The named nodes, when every required term names some (DaemonSets' pods do)."""
-        wishes = self._wishes(pod)
-        if wishes.complaint:
-            return Fail(wishes.complaint)
-        if not wishes.required:
+        asked = self._compiled_of(pod)
+        if asked.complaint:
+            return Fail(asked.complaint)
+        if not asked.required:
             return None
         names: set[str] = set()
-        for term in wishes.required:
+        for term in asked.required:
             pinned = term.names()
             if pinned is None:
                 return None
@@ -125,12 +129,18 @@ class NodeAffinityRule(FilterRule, ScoreRule):
 
     def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
         """int32[k]: percentage of the preferred weights that the node meets."""
-        preferred = self._added.preferred + self._wishes(pod).preferred
+        total = max(1, sum(weight for _, weight in self._preferred(pod)))
+        return (TOP_SCORE * self.weights_met(pod, view, slots) // total).astype(np.int32)
+
+    def weights_met(self, pod: PodClass, view: View, slots: SlotArray) -> npt.NDArray[np.int64]:
+        """int64[k]: the sum of the weights of the preferred terms that the node meets."""
         met = np.zeros(len(slots), np.int64)
-        for term, weight in preferred:
+        for term, weight in self._preferred(pod):
             met += weight * view.nodes.matches_term(term, slots)
-        total = max(1, sum(weight for _, weight in preferred))
-        return (TOP_SCORE * met // total).astype(np.int32)
+        return met
+
+    def _preferred(self, pod: PodClass) -> tuple[tuple[NodeTerm, int], ...]:
+        return self._added.preferred + self._compiled_of(pod).preferred
 
     def _passes_added(self, view: View, slots: SlotArray) -> BoolArray:
         if self._added.required is None:
@@ -138,15 +148,15 @@ class NodeAffinityRule(FilterRule, ScoreRule):
         return view.nodes.matches(self._added.required, slots)
 
     def _passes_own(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
-        wishes, nodes = self._wishes(pod), view.nodes
+        asked, nodes = self._compiled_of(pod), view.nodes
         mask = np.ones(len(slots), np.bool_)
-        for key, value in wishes.selector:
+        for key, value in asked.selector:
             mask &= nodes.labels.equal(key, value, slots)
-        if wishes.required is not None:
-            mask &= nodes.matches(wishes.required, slots)
+        if asked.required is not None:
+            mask &= nodes.matches(asked.required, slots)
         return mask
 
-    def _wishes(self, pod: PodClass) -> _CompiledAffinity:
+    def _compiled_of(self, pod: PodClass) -> _CompiledAffinity:
         """What a class asks for, compiled once a spec."""
         found = self._compiled.get(id(pod.spec))
         if found is not None and found[0] is pod.spec:
@@ -154,9 +164,9 @@ class NodeAffinityRule(FilterRule, ScoreRule):
         if len(self._compiled) >= COMPILED_LIMIT:
             self._compiled.clear()
         affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
-        wishes = _compile(affinity or NodeAffinitySpec(), pod.spec.node_selector)
-        self._compiled[id(pod.spec)] = (pod.spec, wishes)
-        return wishes
+        asked = _compile(affinity or NodeAffinitySpec(), pod.spec.node_selector)
+        self._compiled[id(pod.spec)] = (pod.spec, asked)
+        return asked
 
 
 def _compile(affinity: NodeAffinitySpec, selector: Mapping[str, str]) -> _CompiledAffinity:
@@ -169,10 +179,10 @@ def _compile(affinity: NodeAffinitySpec, selector: Mapping[str, str]) -> _Compil
         required = tuple(term for term in read if isinstance(term, NodeTerm))
         complaints = [term for term in read if isinstance(term, str)]
     preferred = [
-        (term, wish.weight)
-        for i, wish in enumerate(affinity.preferred)
-        if isinstance(term := _term(wish.preference, f"{where}.preferred[{i}]"), NodeTerm)
-        and wish.weight > 0
+        (term, each.weight)
+        for i, each in enumerate(affinity.preferred)
+        if isinstance(term := _term(each.preference, f"{where}.preferred[{i}]"), NodeTerm)
+        and each.weight > 0
         and (term.labels.rules or term.fields.rules)
     ]
     complaint = complaints[0] if complaints and not required else ""
@@ -196,7 +206,7 @@ def _read_added(value: object) -> _CompiledAffinity:
         affinity = msgspec.convert(value, NodeAffinitySpec)
     except msgspec.ValidationError as error:
         raise InputError(where, value, f"a node affinity: {error}") from error
-    terms = [wish.preference for wish in affinity.preferred]
+    terms = [each.preference for each in affinity.preferred]
     if affinity.required is not None:
         terms += affinity.required.node_selector_terms
     for term in terms:

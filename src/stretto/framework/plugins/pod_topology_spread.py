@@ -28,6 +28,7 @@ from stretto.framework.contract.rule import (
     Scope,
     ScoreRule,
     SlotArray,
+    Subject,
     View,
 )
 from stretto.state.classes.table import PodClass
@@ -60,6 +61,8 @@ class PodTopologySpreadRule(FilterRule, ScoreRule):
     NAME: ClassVar[str] = NAME
     SCOPE: ClassVar[Scope] = Scope.DOMAIN
     FUSED: ClassVar[bool] = True
+    SUBJECT: ClassVar[Subject] = Subject.OTHER_PODS
+    WEIGHT: ClassVar[int] = 2
     CURES: ClassVar[Cure] = _PODS | _NODES | Cure.NODE_TAINTS
 
     def __init__(self, args: Mapping[str, Any]) -> None:

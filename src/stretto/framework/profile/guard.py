@@ -156,8 +156,8 @@ class GuardedRule(FilterRule, ScoreRule):
 
 def guard(rule: Rule) -> GuardedRule:
     """A rule with a guard around it, under its own name."""
-    own: dict[str, Any] = {"NAME": rule.NAME, "SCOPE": rule.SCOPE, "CURES": rule.CURES}
-    return cast(GuardedRule, type(f"Guarded{type(rule).__name__}", (GuardedRule,), own)(rule))
+    name = f"Guarded{type(rule).__name__}"
+    return cast(GuardedRule, type(name, (GuardedRule,), {}, declares=type(rule))(rule))
 
 
 def _told(error: BaseException) -> str:

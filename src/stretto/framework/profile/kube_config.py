@@ -14,45 +14,13 @@ from stretto.base.errors import InputError, UnknownNameError
 from stretto.base.registry import Registry
 from stretto.framework.contract import arguments as read
 from stretto.framework.contract.rule import FilterRule, Rule, Scope, ScoreRule
+from stretto.framework.plugins.table import DEFAULT_FILTERS, DEFAULT_SCORES
 from stretto.state.cluster.cluster import SCHEDULER_NAME
 
 API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
 KIND: Final = "KubeSchedulerConfiguration"
 WEIGHT_LIMIT: Final = 319
 """Largest sum of weights: score rows are int16, and 100 × 319 is what fits beside the sign."""
-DEFAULT_FILTERS: Final = (
-    "NodeUnschedulable",
-    "NodeName",
-    "TaintToleration",
-    "NodeAffinity",
-    "NodePorts",
-    "NodeResourcesFit",
-    "Devices",
-    "NonNativeTopology",
-    "VolumeRestrictions",
-    "NodeVolumeLimits",
-    "VolumeBinding",
-    "VolumeZone",
-    "PodTopologySpread",
-    "InterPodAffinity",
-    "DynamicResources",
-    "PodLauncher",
-)
-"""Filters of a profile that says nothing, in the order in which kube-scheduler asks its own."""
-DEFAULT_SCORES: Final[Mapping[str, int]] = {
-    "TaintToleration": 3,
-    "NodeAffinity": 2,
-    "NodeResourcesFit": 1,
-    "PodTopologySpread": 2,
-    "InterPodAffinity": 2,
-    "NodeResourcesBalancedAllocation": 1,
-    "ImageLocality": 1,
-}
-"""Scores of a profile that says nothing, with kube-scheduler's weights."""
-
-ALWAYS: Final = "DynamicResources"
-"""The filter that no profile can switch off: pods that it refuses could never start."""
-
 _PASSIVE: Final = (
     "clientConnection",
     "delayCacheUntilActive",
@@ -207,10 +175,10 @@ class _ProfileReader:
             for side in sides:
                 table = self._filters if side == "filter" else self._scores
                 gone = [name] if name != "*" else list(table)
-                if name == ALWAYS:
-                    self._notes.append(f"{place} has no effect: {ALWAYS} stays")
+                if name != "*" and self._rules.get(name).PERMANENT:
+                    self._notes.append(f"{place} has no effect: {name} stays")
                 for each in gone:
-                    if each == ALWAYS:
+                    if self._rules.get(each).PERMANENT:
                         continue
                     table.pop(each, None)
                     if side == "filter":
@@ -228,7 +196,7 @@ class _ProfileReader:
         if "filter" in extends:
             self._filters.setdefault(name, 0)
         if "score" in extends:
-            self._scores[name] = weight or self._scores.get(name) or DEFAULT_SCORES.get(name, 1)
+            self._scores[name] = weight or self._scores.get(name) or rule.WEIGHT
 
     def _entries(self, value: Any, where: str) -> list[tuple[str, int, str]]:
         """(name, weight, path) of a list of plugins; 0 where no weight is given."""

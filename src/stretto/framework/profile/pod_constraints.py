@@ -28,6 +28,8 @@ from stretto.framework.contract.rule import (
     SlotArray,
     View,
 )
+from stretto.framework.plugins.fit import NodeResourcesFitRule
+from stretto.framework.plugins.pod_launcher import PodLauncherRule
 from stretto.state.classes.table import PodClass
 from stretto.state.work.units import Cure
 
@@ -38,16 +40,16 @@ MOST: Final = 10_000
 
 ALIASES: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
     "NodeResourcesMostAllocated": (
-        "NodeResourcesFit",
+        NodeResourcesFitRule.NAME,
         {"scoringStrategy": {"type": "MostAllocated"}},
     ),
     "NodeResourcesLeastAllocated": (
-        "NodeResourcesFit",
+        NodeResourcesFitRule.NAME,
         {"scoringStrategy": {"type": "LeastAllocated"}},
     ),
 }
 """Gödel's names for what a rule of ours does with these arguments."""
-ELSEWHERE: Final = frozenset({"PodLauncher", "Coscheduling"})
+ELSEWHERE: Final = frozenset({PodLauncherRule.NAME, "Coscheduling"})
 """Filters of Gödel that other parts of Stretto stand for: units, and the lists of nodes."""
 
 

@@ -11,8 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from stretto.framework.contract.rule import BoolArray
-from stretto.framework.model.plugin import FilterPlugin, NodeCheck
+from stretto.framework.contract.rule import BoolArray, FilterPlugin, NodeCheck
 from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.model.status import SKIP, PluginStatus, StatusCode, unresolvable
 from stretto.framework.plugins.parity.node_volume_limits import (
@@ -20,7 +19,11 @@ from stretto.framework.plugins.parity.node_volume_limits import (
     NodeVolumeLimitsPlugin,
     volumes_of,
 )
-from stretto.framework.plugins.parity.volume_binding import UNBOUND, pvcs_refusal
+from stretto.framework.plugins.parity.volume_binding import (
+    UNBOUND,
+    VolumeBindingPlugin,
+    pvcs_refusal,
+)
 from stretto.framework.plugins.parity.volume_restrictions import (
     RestrictionCheck,
     VolumeRestrictionsPlugin,
@@ -36,13 +39,14 @@ from stretto.framework.volumes.snapshot import VolumeSnapshot
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.work.claims import VolumeChoice
 
-BINDING: Final = "VolumeBinding"
-NAMES: Final = ("VolumeRestrictions", "NodeVolumeLimits", BINDING, "VolumeZone")
-"""The rules, in the order in which they are asked."""
+BINDING: Final = VolumeBindingPlugin.NAME
+"""The rule whose search finds the volumes too."""
 _ASKED: Final[dict[str, FilterPlugin]] = {
     each.NAME: each
     for each in (VolumeRestrictionsPlugin(), NodeVolumeLimitsPlugin(), VolumeZonePlugin())
 }
+NAMES: Final = frozenset({*_ASKED, BINDING})
+"""The rules."""
 
 Statuses = npt.NDArray[np.int64]
 
@@ -80,7 +84,7 @@ class VolumeJudgement(NamedTuple):
 class VolumeRules:
     """Asks the volume rules of a profile about pods of one cluster."""
 
-    def __init__(self, cluster: Cluster, names: frozenset[str] = frozenset(NAMES)) -> None:
+    def __init__(self, cluster: Cluster, names: frozenset[str] = NAMES) -> None:
         """Ask these rules."""
         #: What they are asked about.
         self.view = VolumeSnapshot(cluster)

@@ -19,7 +19,6 @@ from stretto.framework.compiled.placement import NOT_TRIED, BatchPlacement, Plac
 from stretto.framework.engine.diagnosis import message_of
 from stretto.framework.engine.runtime import CompiledProfile
 from stretto.framework.groups.runtime import GroupRuntime
-from stretto.framework.plugins.parity.cures import CURES
 from stretto.framework.plugins.volumes import VolumeRule
 from stretto.framework.volume_binder.claims import pvc_key
 from stretto.framework.volume_binder.volumes import VolumeDecision
@@ -307,7 +306,7 @@ class VolumeRuntime(GroupRuntime):
                     for text in said.reasons[number] if count else ():
                         counts[text] += int(count)
                 left = left & ~refused
-                cures |= CURES[asked.NAME] if refused.any() else Cure.NONE
+                cures |= asked.CURES if refused.any() else Cure.NONE
             elif asked.signature(pod) is not None:
                 for each in asked.refusals(pod, self.view, slots):
                     counts[each.reason] += int((each.mask & before).sum())

@@ -1,26 +1,25 @@
 """NodeResourcesBalancedAllocation: nodes whose cpu and memory shares a pod brings closer."""
 
-from typing import ClassVar, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from stretto.framework.contract.rule import ScorePlugin
 from stretto.framework.model.normalise import TOP, at
-from stretto.framework.model.plugin import ScorePlugin
 from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.model.requests import CPU, MEMORY
 from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import IntArray
+from stretto.framework.plugins.allocation import NodeResourcesBalancedAllocationRule
 
-NAME: Final = "NodeResourcesBalancedAllocation"
 HALF: Final = TOP // 2
 
 
-class NodeResourcesBalancedAllocationPlugin(ScorePlugin):
+class NodeResourcesBalancedAllocationPlugin(
+    ScorePlugin, declares=NodeResourcesBalancedAllocationRule
+):
     """Compares the balance with and without the pod."""
-
-    NAME: ClassVar[str] = NAME
-    WEIGHT: ClassVar[int] = 1
 
     def score(
         self, pod: SchedulingFacts, snapshot: ParitySnapshot, feasible: IntArray

@@ -6,13 +6,13 @@ first, where no node with one of the labels has such a pod. Required affinity of
 """
 
 from collections.abc import Iterable
-from typing import ClassVar, Final
+from typing import Final
 
 import numpy as np
 
+from stretto.framework.contract.rule import FilterPlugin, NodeCheck, NodeDryRun, ScorePlugin
 from stretto.framework.model.nodes import NodeColumns
 from stretto.framework.model.normalise import TOP, at
-from stretto.framework.model.plugin import FilterPlugin, NodeCheck, NodeDryRun, ScorePlugin
 from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import (
@@ -28,13 +28,13 @@ from stretto.framework.model.status import (
 )
 from stretto.framework.model.tallies import TermTable
 from stretto.framework.model.terms import AffinityTerm, TermTarget
+from stretto.framework.plugins import inter_pod_affinity as rule
 from stretto.state.classes.terms import RunningTermScoring
 from stretto.state.objects import ClusterObjects
 
-NAME: Final = "InterPodAffinity"
-NOT_NEAR: Final = unresolvable("node(s) didn't match pod affinity rules")
-NEAR: Final = unschedulable("node(s) didn't match pod anti-affinity rules")
-UNWANTED: Final = unschedulable("node(s) didn't satisfy existing pods anti-affinity rules")
+NOT_NEAR: Final = unresolvable(rule.NOT_NEAR)
+NEAR: Final = unschedulable(rule.NEAR)
+UNWANTED: Final = unschedulable(rule.UNWANTED)
 
 BY_DEFAULT: Final = RunningTermScoring()
 """Required affinity of running pods counts 1, for every pod."""
@@ -43,11 +43,8 @@ Sums = dict[str, IntArray]
 """Matching pods by label and value."""
 
 
-class InterPodAffinityPlugin(FilterPlugin, ScorePlugin):
+class InterPodAffinityPlugin(FilterPlugin, ScorePlugin, declares=rule.InterPodAffinityRule):
     """Refuses by required terms, prefers by preferred ones."""
-
-    NAME: ClassVar[str] = NAME
-    WEIGHT: ClassVar[int] = 2
 
     def prefilter(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> NodeCheck | PluginStatus:
         """The pod's terms and those of running pods that mean it; skipped without either."""

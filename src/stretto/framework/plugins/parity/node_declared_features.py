@@ -10,10 +10,11 @@ from typing import ClassVar, Final
 import numpy as np
 
 from stretto.api.types.pod import PodSpec
-from stretto.framework.model.plugin import FilterPlugin, FixedCheck, NodeCheck
+from stretto.framework.contract.rule import FilterPlugin, FixedCheck, NodeCheck, Scope
 from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import SKIP, PluginStatus, refuse, unresolvable
+from stretto.state.work.units import Cure
 
 NAME: Final = "NodeDeclaredFeatures"
 LACKING: Final = unresolvable("node(s) didn't match Pod's required features")
@@ -25,6 +26,8 @@ class NodeDeclaredFeaturesPlugin(FilterPlugin):
     """Refuses nodes that do not declare what the pod needs."""
 
     NAME: ClassVar[str] = NAME
+    SCOPE: ClassVar[Scope] = Scope.STATIC
+    CURES: ClassVar[Cure] = Cure.ANY
 
     def prefilter(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> NodeCheck | PluginStatus:
         """Nodes that lack a feature; skipped where none is needed."""

@@ -1,12 +1,12 @@
 """NodePorts: the host ports that a pod asks for are free. An empty address conflicts with all."""
 
 from collections.abc import Iterable
-from typing import ClassVar, Final
+from typing import Final
 
 import numpy as np
 
 from stretto.api.types.effective_requests import HostPort
-from stretto.framework.model.plugin import FilterPlugin, NodeCheck, NodeDryRun
+from stretto.framework.contract.rule import FilterPlugin, NodeCheck, NodeDryRun
 from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import (
@@ -17,15 +17,13 @@ from stretto.framework.model.status import (
     refuse,
     unschedulable,
 )
+from stretto.framework.plugins.ports import REASON, NodePortsRule
 
-NAME: Final = "NodePorts"
-REFUSED: Final = unschedulable("node(s) didn't have free ports for the requested pod ports")
+REFUSED: Final = unschedulable(REASON)
 
 
-class NodePortsPlugin(FilterPlugin):
+class NodePortsPlugin(FilterPlugin, declares=NodePortsRule):
     """Refuses nodes where a port is taken."""
-
-    NAME: ClassVar[str] = NAME
 
     def prefilter(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> NodeCheck | PluginStatus:
         """Nodes where a port is taken; skipped without ports."""

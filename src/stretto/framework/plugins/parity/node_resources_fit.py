@@ -4,12 +4,12 @@ A request above what the node has at all cannot be cured by removing pods. The s
 container that asks for nothing as 100m and 200Mi, and passes over pod-level requests.
 """
 
-from typing import ClassVar, Final
+from typing import Final
 
 import numpy as np
 
+from stretto.framework.contract.rule import FilterPlugin, NodeCheck, NodeDryRun, ScorePlugin
 from stretto.framework.model.normalise import TOP, at
-from stretto.framework.model.plugin import FilterPlugin, NodeCheck, NodeDryRun, ScorePlugin
 from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.model.requests import CPU, MEMORY, STORAGE, is_scalar
 from stretto.framework.model.snapshot import ParitySnapshot
@@ -21,17 +21,13 @@ from stretto.framework.model.status import (
     PluginStatus,
     StatusCode,
 )
+from stretto.framework.plugins.fit import INSUFFICIENT, TOO_MANY_PODS, NodeResourcesFitRule
 
-NAME: Final = "NodeResourcesFit"
-TOO_MANY: Final = "Too many pods"
 BASIC: Final = (CPU, MEMORY, STORAGE)
 
 
-class NodeResourcesFitPlugin(FilterPlugin, ScorePlugin):
+class NodeResourcesFitPlugin(FilterPlugin, ScorePlugin, declares=NodeResourcesFitRule):
     """Refuses full nodes, prefers empty ones."""
-
-    NAME: ClassVar[str] = NAME
-    WEIGHT: ClassVar[int] = 1
 
     def prefilter(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> NodeCheck | PluginStatus:
         """Nodes that lack something."""
@@ -93,9 +89,9 @@ class FitCheck(NodeCheck):
 
     def status_of(self, full: bool, short: list[bool], for_good: bool) -> PluginStatus:
         """The status of a node with these lacks."""
-        reasons = [TOO_MANY] if full else []
+        reasons = [TOO_MANY_PODS] if full else []
         reasons += [
-            f"Insufficient {name}"
+            INSUFFICIENT.format(name)
             for (name, _), lacking in zip(self.asked, short, strict=True)
             if lacking
         ]

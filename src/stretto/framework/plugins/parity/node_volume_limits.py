@@ -11,7 +11,7 @@ import numpy as np
 
 from stretto.api.types.storage import PersistentVolumeClaim
 from stretto.api.types.volumes import Volume
-from stretto.framework.model.plugin import FilterPlugin, FixedCheck, NodeCheck, NodeDryRun
+from stretto.framework.contract.rule import FilterPlugin, FixedCheck, NodeCheck, NodeDryRun, Scope
 from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import (
@@ -25,11 +25,11 @@ from stretto.framework.model.status import (
     unresolvable,
     unschedulable,
 )
+from stretto.framework.plugins.volumes import NodeVolumeLimitsRule
 from stretto.framework.volume_binder.limits import Drivers, NodeVolumeReaders, usage_of
 from stretto.framework.volume_binder.ownership import ownership_refusal
 from stretto.state.objects import class_name
 
-NAME: Final = "NodeVolumeLimits"
 TOO_MANY: Final = unschedulable("node(s) exceed max volume count")
 EBS: Final = "ebs.csi.aws.com"
 GCE: Final = "pd.csi.storage.gke.io"
@@ -47,10 +47,10 @@ _ZONED_DISK: Final = re.compile("aws://[^/]*/+(vol-[^/]*)/*")
 """A disk of EBS as it was written with its zone: the same disk as by its name alone."""
 
 
-class NodeVolumeLimitsPlugin(FilterPlugin):
+class NodeVolumeLimitsPlugin(FilterPlugin, declares=NodeVolumeLimitsRule):
     """Refuses nodes that would take too many volumes of a driver."""
 
-    NAME: ClassVar[str] = NAME
+    SCOPE: ClassVar[Scope] = Scope.SLOT
 
     def prefilter(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> NodeCheck | PluginStatus:
         """Full nodes; skipped without claims and without disks of the two clouds."""

@@ -5,15 +5,15 @@ selector counts none at all; yet in a rehearsal a leaving pod that matches lower
 """
 
 import math
-from typing import ClassVar, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from stretto.base.errors import InputError
+from stretto.framework.contract.rule import FilterPlugin, NodeCheck, NodeDryRun, ScorePlugin
 from stretto.framework.model import spreading
 from stretto.framework.model.nodes import LabelDomain
 from stretto.framework.model.normalise import TOP
-from stretto.framework.model.plugin import FilterPlugin, NodeCheck, NodeDryRun, ScorePlugin
 from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.spreading import ParitySpreadConstraint
@@ -29,19 +29,16 @@ from stretto.framework.model.status import (
     unresolvable,
     unschedulable,
 )
+from stretto.framework.plugins.pod_topology_spread import NO_LABEL as REASON_NO_LABEL
+from stretto.framework.plugins.pod_topology_spread import UNEVEN as REASON_UNEVEN
+from stretto.framework.plugins.pod_topology_spread import PodTopologySpreadRule
 
-NAME: Final = "PodTopologySpread"
-UNEVEN: Final = unschedulable("node(s) didn't match pod topology spread constraints")
-NO_LABEL: Final = unresolvable(
-    "node(s) didn't match pod topology spread constraints (missing required label)"
-)
+UNEVEN: Final = unschedulable(REASON_UNEVEN)
+NO_LABEL: Final = unresolvable(REASON_NO_LABEL)
 
 
-class PodTopologySpreadPlugin(FilterPlugin, ScorePlugin):
+class PodTopologySpreadPlugin(FilterPlugin, ScorePlugin, declares=PodTopologySpreadRule):
     """Refuses values that have too many pods, prefers those that have few."""
-
-    NAME: ClassVar[str] = NAME
-    WEIGHT: ClassVar[int] = 2
 
     def prefilter(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> NodeCheck | PluginStatus:
         """The hard constraints; the defaults have none."""

@@ -4,9 +4,9 @@ A claim that is missing, lost, being deleted or another pod's ends the cycle; so
 should have been bound already. The score is off by default and always skipped.
 """
 
-from typing import ClassVar, Final
+from typing import Final
 
-from stretto.framework.model.plugin import FilterPlugin, FixedCheck, NodeCheck, ScorePlugin
+from stretto.framework.contract.rule import FilterPlugin, FixedCheck, NodeCheck, ScorePlugin
 from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import (
@@ -18,19 +18,16 @@ from stretto.framework.model.status import (
     refuse_groups,
     unresolvable,
 )
+from stretto.framework.plugins.volumes import VolumeBindingRule
 from stretto.framework.volume_binder import volumes
 from stretto.framework.volume_binder.claims import pvcs_of
 from stretto.framework.volume_binder.ownership import ownership_refusal
 
-NAME: Final = "VolumeBinding"
 UNBOUND: Final = unresolvable("pod has unbound immediate PersistentVolumeClaims")
 
 
-class VolumeBindingPlugin(FilterPlugin, ScorePlugin):
+class VolumeBindingPlugin(FilterPlugin, ScorePlugin, declares=VolumeBindingRule):
     """Refuses nodes where a claim gets no volume."""
-
-    NAME: ClassVar[str] = NAME
-    WEIGHT: ClassVar[int] = 1
 
     def prefilter(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> NodeCheck | PluginStatus:
         """Nodes where a claim gets no volume; skipped without claims."""

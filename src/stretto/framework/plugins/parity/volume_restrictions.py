@@ -5,12 +5,12 @@ leaving pod's claims by name, without the namespace.
 """
 
 from collections.abc import Iterable
-from typing import ClassVar, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from stretto.api.types.volumes import GceDisk, IscsiDisk, RbdDisk, Volume
-from stretto.framework.model.plugin import FilterPlugin, NodeCheck, NodeDryRun
+from stretto.framework.contract.rule import FilterPlugin, NodeCheck, NodeDryRun
 from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import (
@@ -22,8 +22,8 @@ from stretto.framework.model.status import (
     unresolvable,
     unschedulable,
 )
+from stretto.framework.plugins.volumes import VolumeRestrictionsRule
 
-NAME: Final = "VolumeRestrictions"
 DISK: Final = unschedulable("node(s) had no available disk")
 IN_USE: Final = unschedulable(
     "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode"
@@ -35,10 +35,8 @@ Disk: TypeAlias = GceDisk | IscsiDisk | RbdDisk
 """Disks that several pods may read."""
 
 
-class VolumeRestrictionsPlugin(FilterPlugin):
+class VolumeRestrictionsPlugin(FilterPlugin, declares=VolumeRestrictionsRule):
     """Refuses nodes where a disk is taken."""
-
-    NAME: ClassVar[str] = NAME
 
     def prefilter(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> NodeCheck | PluginStatus:
         """The pod's disks and its claims for one pod; skipped where neither is in the way."""

@@ -4,19 +4,19 @@ A volume's label may hold several values (``a__b``). Nodes without any such labe
 for the pod are not looked at.
 """
 
-from typing import ClassVar, Final
+from typing import Final
 
 import numpy as np
 
 from stretto.api.types.storage import PersistentVolume
+from stretto.framework.contract.rule import FilterPlugin, FixedCheck, NodeCheck
 from stretto.framework.model.nodes import NodeColumns
-from stretto.framework.model.plugin import FilterPlugin, FixedCheck, NodeCheck
 from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import SKIP, BoolArray, PluginStatus, refuse, unresolvable
+from stretto.framework.plugins.volumes import VolumeZoneRule
 from stretto.state.objects import class_name
 
-NAME: Final = "VolumeZone"
 REFUSED: Final = unresolvable("node(s) had no available volume zone")
 NO_NAME: Final = unresolvable("PersistentVolume had no name")
 NO_CLASS: Final = unresolvable("PersistentVolumeClaim had no pv name and storageClass name")
@@ -32,10 +32,8 @@ Zones = tuple[str, frozenset[str]]
 """A label and the values it may have."""
 
 
-class VolumeZonePlugin(FilterPlugin):
+class VolumeZonePlugin(FilterPlugin, declares=VolumeZoneRule):
     """Refuses nodes in other zones than the pod's volumes."""
-
-    NAME: ClassVar[str] = NAME
 
     def prefilter(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> NodeCheck | PluginStatus:
         """Nodes in other zones; skipped where no bound volume has a zone."""
