@@ -25,6 +25,9 @@ NEVER_STARTED: Final = 2**63 - 1
 SHAPES_KEPT: Final = 1 << 14
 """Compiled specs kept; beyond it all are forgotten and made again when asked for."""
 
+Likeness = tuple[object, ...]
+"""Equal for pods that every plugin treats the same."""
+
 PodKey = tuple[str, str, str]
 """Namespace, name and uid: a pod that comes again under its name is another pod."""
 
@@ -175,6 +178,13 @@ class SchedulingFacts:
         if found.spec.node_name == spec.node_name:
             return found
         return msgspec.structs.replace(found, spec=spec)
+
+    def template_key(self) -> Likeness | None:
+        """Equal for pods that every plugin treats the same; ``None`` for a pod like no other."""
+        if any(own for _, own in self.shape.claims):
+            return None
+        owner = self.pod.metadata.controller()
+        return self.shape, tuple(sorted(self.labels.items())), self.priority, owner
 
     def pvc_names(self) -> list[tuple[str, bool]]:
         """Claims of the pod, and whether each was made for it."""

@@ -27,7 +27,7 @@ from stretto.framework.model.book import PodFactsCache
 from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import StatusCode
 from stretto.framework.parity.decision import Decision, FilterResult
-from stretto.framework.parity.runtime import ParityRuntime, template_key_of
+from stretto.framework.parity.runtime import ParityRuntime
 from stretto.framework.plugins.fit import NodeResourcesFitRule
 from stretto.framework.plugins.table import PARITY_FILTERS, PARITY_SCORES
 from stretto.state.classes.table import PodClass
@@ -52,7 +52,7 @@ class ParityRules:
         runtime.sync()
         on_node = [row] if self._cluster.pods.slot[row] != NO_SLOT else []
         with runtime.follower.without(on_node):
-            decision = runtime.scheduler.decide_facts(
+            decision = runtime.follower.scheduler.decide_facts(
                 runtime.book.facts(row), thorough=True, may_preempt=False
             )
         at = np.full(self._cluster.nodes.size, -1, np.int64)
@@ -63,7 +63,7 @@ class ParityRules:
 
     def likeness(self, row: int) -> Hashable:
         """Equal for pods of which every plugin says the same."""
-        found = template_key_of(self._runtime.book.facts(row))
+        found = self._runtime.book.facts(row).template_key()
         return found if found is not None else self._cluster.pods.uid[row]
 
 

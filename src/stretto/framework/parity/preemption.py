@@ -25,7 +25,12 @@ from stretto.framework.model.status import (
     unresolvable,
     unschedulable,
 )
-from stretto.framework.parity.decision import FilterResult, PostFilterResult, PreemptionCandidate
+from stretto.framework.parity.decision import (
+    FilterResult,
+    PostFilterResult,
+    PreemptionCandidate,
+    equally_good,
+)
 from stretto.state.objects import Key
 
 NAME: Final = "DefaultPreemption"
@@ -34,8 +39,6 @@ NO_VICTIMS: Final = unresolvable("No preemption victims found for incoming pod")
 NO_HELP: Final = unresolvable("Preemption is not helpful for scheduling")
 Budget = tuple[PodDisruptionBudget, Selector, int]
 """A budget, the pods that it covers, and how many of them may leave."""
-TO_POSITIVE: Final = 2**31
-"""Added to every priority, so that more victims of negative priority never look better."""
 
 
 class PreemptionLimits(NamedTuple):
@@ -47,7 +50,7 @@ class PreemptionLimits(NamedTuple):
     spared: Callable[[SchedulingFacts], bool] = lambda _pod: False
 
 
-ANYBODY: Final = PreemptionLimits()
+NO_LIMITS: Final = PreemptionLimits()
 """Budgets as their status says, and nobody is spared."""
 
 
@@ -55,7 +58,7 @@ def preempt(
     pod: SchedulingFacts,
     snapshot: ParitySnapshot,
     filtered: FilterResult,
-    terms: PreemptionLimits = ANYBODY,
+    terms: PreemptionLimits = NO_LIMITS,
 ) -> PostFilterResult:
     """Look for a node on which pods could make room."""
     if pod.pod.spec.preemption_policy == "Never":
@@ -78,12 +81,6 @@ def preempt(
     tied = equally_good(candidates)
     names = tuple(each.node for each in tied) if len(tied) > 1 else ()
     return PostFilterResult(SUCCESS, tuple(candidates), rejected, tied[0], names)
-
-
-def equally_good(candidates: Sequence[PreemptionCandidate]) -> list[PreemptionCandidate]:
-    """The best of some candidates, all that are equally good, in their order."""
-    best = min(map(_rank, candidates))
-    return [each for each in candidates if _rank(each) == best]
 
 
 def _resolvable_nodes(filtered: FilterResult) -> list[int]:
@@ -207,19 +204,6 @@ def _budgets(snapshot: ParitySnapshot, allowed: Mapping[Key, int]) -> list[Budge
 def _importance(pod: SchedulingFacts) -> tuple[int, int]:
     """Smaller for pods of higher priority, then for those that started earlier."""
     return (-pod.priority, pod.start)
-
-
-def _rank(candidate: PreemptionCandidate) -> tuple[int, int, int, int, int]:
-    """Smaller for better nodes."""
-    victims = candidate.victims
-    top = max(each.priority for each in victims)
-    return (
-        candidate.violations,
-        victims[0].priority,
-        sum(each.priority + TO_POSITIVE for each in victims),
-        len(victims),
-        -min(each.start for each in victims if each.priority == top),
-    )
 
 
 def _no_candidate(count: int, rejected: dict[str, PluginStatus]) -> PluginStatus:

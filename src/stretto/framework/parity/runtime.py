@@ -13,12 +13,9 @@ import numpy.typing as npt
 
 from stretto.framework.compiled.placement import NOT_TRIED, BatchPlacement, PlacementRequest
 from stretto.framework.model.book import PodFactsCache
-from stretto.framework.model.pod_facts import SchedulingFacts
-from stretto.framework.parity.cures import cures_of
+from stretto.framework.model.pod_facts import Likeness, SchedulingFacts
 from stretto.framework.parity.decision import Decision
 from stretto.framework.parity.follower import ClusterFollower
-from stretto.framework.parity.scheduler import ExactScheduler
-from stretto.framework.volume_binder.claims import pvcs_of
 from stretto.framework.volume_binder.volumes import VolumeBinder, VolumeDecision
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.pods import NO_SLOT
@@ -29,9 +26,6 @@ from stretto.state.work.units import Cure
 
 MANY: Final = 1 << 30
 """Room of a class: not known, because pods of one class need not be alike."""
-
-Likeness = tuple[object, ...]
-"""Equal for pods of which every plugin says the same."""
 
 
 class _ParityPlacement(NamedTuple):
@@ -60,11 +54,6 @@ class ParityRuntime:
         self.follower = ClusterFollower(cluster, book)
         self._cluster = cluster
         self._refused: dict[Likeness, PlacementFailure] = {}
-
-    @property
-    def scheduler(self) -> ExactScheduler:
-        """Decides on the snapshot as it stands."""
-        return self.follower.scheduler
 
     def sync(self) -> None:
         """Bring the snapshot up to date with the cluster."""
@@ -124,7 +113,7 @@ class ParityRuntime:
         if not claims or not all(key in snapshot.objects.claims for key in claims):
             return None
         at = snapshot.nodes.index[self._cluster.nodes.names[slot]]
-        return _choice(VolumeBinder(pvcs_of(facts, snapshot.objects), snapshot).find(at))
+        return VolumeBinder.of(facts, snapshot).find(at).choice
 
     def best(self, decision: Decision, pin: int = NO_SLOT) -> int:
         """The slot with the best total: of the own partition if possible, the first by name."""
@@ -162,7 +151,7 @@ class ParityRuntime:
                 continue
             placed.append(found)
             run.slots[i] = found.slot
-            chosen = _choice(found.found)
+            chosen = found.found.choice
             if chosen is not None:
                 run.volumes[i] = chosen
         if placed and len(placed) >= at_least:
@@ -179,13 +168,13 @@ class ParityRuntime:
         facts = self.book.facts(row)
         if fault := self.book.fault(row):
             return PlacementFailure(Cure.POD_CHANGED, f"the pod cannot be read: {fault}")
-        likeness = template_key_of(facts) if pin == NO_SLOT else None
+        likeness = facts.template_key() if pin == NO_SLOT else None
         if likeness in self._refused:
             return self._refused[likeness]
         decision = self._decide(facts)
         slot = self.best(decision, pin)
         if slot == NO_SLOT:
-            said = PlacementFailure(cures_of(decision), decision.message)
+            said = PlacementFailure(decision.cures(), decision.message)
             if likeness is not None:
                 self._refused[likeness] = said
             return said
@@ -205,24 +194,3 @@ class _ParityRun(NamedTuple):
     said: dict[int, PlacementFailure]
     #: Volumes that pods get, by index.
     volumes: dict[int, VolumeChoice]
-
-
-def template_key_of(pod: SchedulingFacts) -> Likeness | None:
-    """What tells pods apart for the plugins; ``None`` for one that is like no other."""
-    if any(own for _, own in pod.shape.claims):
-        return None
-    owner = pod.pod.metadata.controller()
-    return pod.shape, tuple(sorted(pod.labels.items())), pod.priority, owner
-
-
-def _choice(found: VolumeDecision) -> VolumeChoice | None:
-    """What the binder has to do about a pod's volumes."""
-    if not (found.taken or found.made):
-        return None
-    return VolumeChoice(
-        tuple(
-            (volume.metadata.name, claim.metadata.namespace, claim.metadata.name)
-            for volume, claim in found.taken
-        ),
-        tuple((claim.metadata.namespace, claim.metadata.name) for claim in found.made),
-    )

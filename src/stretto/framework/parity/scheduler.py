@@ -4,6 +4,7 @@
 takes what it takes there, volumes included.
 """
 
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import numpy as np
@@ -15,13 +16,10 @@ from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import SUCCESS, IntArray, PluginStatus, StatusCode, unresolvable
 from stretto.framework.parity.decision import Decision, FilterResult, PostFilterResult
 from stretto.framework.parity.filtering import run_filters
-from stretto.framework.parity.preemption import ANYBODY, preempt
-from stretto.framework.plugins.dynamic_resources import DynamicResourcesRule
+from stretto.framework.parity.preemption import NO_LIMITS, PreemptionLimits, preempt
 from stretto.framework.plugins.parity import dynamic_resources, scheduling_gates
 from stretto.framework.plugins.table import PARITY_FILTERS, PARITY_SCORES
-from stretto.framework.volume_binder import volumes
-from stretto.framework.volume_binder.claims import pvcs_of
-from stretto.framework.volume_binder.volumes import VolumeDecision
+from stretto.framework.volume_binder.volumes import NOTHING_TO_DO, VolumeBinder, VolumeDecision
 
 WEIGHTS: Final = {plugin.NAME: plugin.WEIGHT for plugin in PARITY_SCORES}
 """How much each score counts."""
@@ -34,8 +32,13 @@ class ExactScheduler:
     def __init__(self, snapshot: ParitySnapshot) -> None:
         """Decide over this cluster."""
         self.snapshot = snapshot
-        #: What preemption must respect beside the snapshot.
-        self.terms = ANYBODY
+        self._limits = NO_LIMITS
+
+    def limit(
+        self, allowed: Mapping[tuple[str, str], int], spared: Callable[[SchedulingFacts], bool]
+    ) -> None:
+        """Limit preemption: disruptions that budgets allow, and pods that stay."""
+        self._limits = PreemptionLimits(allowed, spared)
 
     def decide(self, pod: Pod, *, thorough: bool = False, may_preempt: bool = True) -> Decision:
         """What kube-scheduler would do with a pod.
@@ -68,16 +71,13 @@ class ExactScheduler:
     def assume(self, decision: Decision, node: str) -> VolumeDecision:
         """Count a decided pod on a node, and take the volumes that it gets there: which."""
         pod, objects = decision.pod, self.snapshot.objects
-        found = volumes.NOTHING_TO_DO
+        found = NOTHING_TO_DO
         if pod.shape.claims:
-            claims = pvcs_of(pod, objects)
-            if claims.waiting:
-                at = self.snapshot.nodes.index[node]
-                found = volumes.VolumeBinder(claims, self.snapshot).find(at)
-                for volume, claim in found.taken:
-                    objects.take(volume, claim)
-                for claim in found.made:
-                    objects.select_node(claim, node)
+            found = VolumeBinder.of(pod, self.snapshot).find(self.snapshot.nodes.index[node])
+            for volume, claim in found.taken:
+                objects.take(volume, claim)
+            for claim in found.made:
+                objects.select_node(claim, node)
         self.snapshot.assume(pod, node)
         return found
 
@@ -120,7 +120,7 @@ class ExactScheduler:
         """DynamicResources is asked first; without its own state it ends the matter."""
         if filtered.ended_by and _precedes_resources(filtered.ended_by):
             return PostFilterResult(PluginStatus(StatusCode.ERROR, (dynamic_resources.NO_STATE,)))
-        found = preempt(pod, self.snapshot, filtered, self.terms)
+        found = preempt(pod, self.snapshot, filtered, self._limits)
         if found.status.code is not StatusCode.UNSCHEDULABLE:
             return found
         said = (dynamic_resources.NOTHING_TO_FREE, *found.status.reasons)
@@ -153,4 +153,4 @@ class ExactScheduler:
 def _precedes_resources(name: str) -> bool:
     """Whether a plugin is asked before DynamicResources."""
     order = [plugin.NAME for plugin in PARITY_FILTERS]
-    return order.index(name) < order.index(DynamicResourcesRule.NAME)
+    return order.index(name) < order.index(dynamic_resources.DynamicResourcesPlugin.NAME)

@@ -11,11 +11,10 @@ from itertools import chain
 
 from stretto.base.clock import Clock
 from stretto.framework.compiled.one_node import VictimCandidate
-from stretto.framework.model.pod_facts import SchedulingFacts
-from stretto.framework.parity.decision import Decision
+from stretto.framework.model.pod_facts import Likeness, SchedulingFacts
+from stretto.framework.parity.decision import Decision, equally_good
 from stretto.framework.parity.decision import PreemptionCandidate as Choice
-from stretto.framework.parity.preemption import PreemptionLimits, equally_good
-from stretto.framework.parity.runtime import Likeness, ParityRuntime, template_key_of
+from stretto.framework.parity.runtime import ParityRuntime
 from stretto.framework.preemption.finder import VictimSearchResult
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.pods import NO_SLOT
@@ -23,7 +22,6 @@ from stretto.state.victims.budgets import BudgetLedger
 from stretto.state.victims.rules import EvictionGuard, PreemptionRules, guard_of
 from stretto.state.work.claims import Plan
 from stretto.state.work.evictions import EvictionState
-from stretto.state.work.units import Unit
 
 _IS_GOING = (None, EvictionGuard.LEAVING)
 
@@ -62,7 +60,7 @@ class ParityVictimFinder:
             (each.namespace, each.name): n
             for each, n in zip(self._budgets.budgets, left, strict=True)
         }
-        self._runtime.scheduler.terms = PreemptionLimits(allowed, self._is_reprieved)
+        self._runtime.follower.scheduler.limit(allowed, self._is_reprieved)
         self._going.clear()
         self._busy = plan.slots.tolist()
         self._lost.clear()
@@ -72,13 +70,13 @@ class ParityVictimFinder:
     def expect(self, rows: Sequence[int]) -> None:
         """Each is searched for alone: by these rules nearly every pod is its own kind."""
 
-    def domains(self, unit: Unit, rows: Sequence[int], needed: int) -> Sequence[None]:
+    def domains(self, unit: object, rows: Sequence[int], needed: int) -> Sequence[None]:
         """These rules know no places of units: anywhere."""
         del unit, rows
         self._is_gang = needed > 1
         return (None,)
 
-    def restrict_to(self, unit: Unit, row: int, domain: object, promised: Sequence[int]) -> None:
+    def restrict_to(self, unit: object, row: int, domain: object, promised: Sequence[int]) -> None:
         """Nor caps by domain."""
 
     def find(self, row: int) -> VictimSearchResult:
@@ -86,7 +84,7 @@ class ParityVictimFinder:
         if self._runtime.book.fault(row):
             return VictimSearchResult(None)
         facts = self._runtime.book.facts(row)
-        likeness = template_key_of(facts)
+        likeness = facts.template_key()
         if likeness is not None and likeness in self._lost:
             return self._lost[likeness]
         found = self._search(facts)
@@ -141,7 +139,7 @@ class ParityVictimFinder:
         self._lost.clear()
 
     def _search(self, facts: SchedulingFacts) -> VictimSearchResult:
-        decision = self._runtime.scheduler.decide_facts(facts)
+        decision = self._runtime.follower.scheduler.decide_facts(facts)
         if len(decision.feasible):
             return self._free(decision)
         tried = decision.preemption

@@ -4,8 +4,9 @@ Made at the first question, then brought up to date for the nodes whose pods, at
 or volumes have changed; it lives as long as no node changes (``usage_of``).
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import IntArray
 from stretto.state.objects import Identity, class_name
+
+_NO_LIMIT: Final = np.iinfo(np.int64).max
 
 Drivers = dict[str, str]
 """Driver by volume."""
@@ -194,4 +197,21 @@ def usage_of(snapshot: ParitySnapshot, asked: NodeVolumeReaders) -> VolumeUsage:
     """The counts of a snapshot, up to date."""
     found = snapshot.nodes.kept("usage of volumes", lambda: VolumeUsage(snapshot, asked))
     found.sync()
+    return found
+
+
+def capacity_within_limits(usage: VolumeUsage, new: Counter[str]) -> IntArray | None:
+    """int64[n]: how many pods with these volumes a node takes; ``None`` for any number.
+
+    Args:
+        usage: volumes in use, up to date.
+        new: number of volumes of one pod by driver, none of which is attached anywhere yet.
+    """
+    found = None
+    for driver, many in new.items():
+        limits = usage.limits.get(driver)
+        if limits is None or not many:
+            continue
+        left = np.where(limits >= 0, (limits - usage.counts.get(driver, 0)) // many, _NO_LIMIT)
+        found = left if found is None else np.minimum(found, left)
     return found

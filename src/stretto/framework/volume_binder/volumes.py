@@ -22,11 +22,13 @@ from stretto.api.types.storage import (
 from stretto.api.wire import quantity, selectors
 from stretto.framework.model.eligible import meets_any
 from stretto.framework.model.nodes import NodeColumns
+from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import BoolArray, IntArray
-from stretto.framework.volume_binder.claims import PvcsByState, pvc_key, pvc_size
+from stretto.framework.volume_binder.claims import PvcsByState, pvc_key, pvc_size, pvcs_of
 from stretto.framework.volume_binder.supply import STORAGE, VolumeSupply, supplies_of
 from stretto.state.objects import SELECTED_NODE, class_name
+from stretto.state.work.claims import VolumeChoice
 
 NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
 ANSWERS: Final = 64
@@ -51,6 +53,19 @@ class VolumeDecision(NamedTuple):
     made: tuple[PersistentVolumeClaim, ...] = ()
     #: What is broken, where the node cannot be judged.
     error: str = ""
+
+    @property
+    def choice(self) -> VolumeChoice | None:
+        """What the binder has to do; ``None`` for nothing."""
+        if not (self.taken or self.made):
+            return None
+        return VolumeChoice(
+            tuple(
+                (volume.metadata.name, claim.metadata.namespace, claim.metadata.name)
+                for volume, claim in self.taken
+            ),
+            tuple((claim.metadata.namespace, claim.metadata.name) for claim in self.made),
+        )
 
 
 NOTHING_TO_DO: Final = VolumeDecision(())
@@ -120,6 +135,11 @@ class VolumeBinder:
         ordered = sorted(free, key=lambda each: sizes[pvc_key(each)])
         self._matches = [self._match(each, sizes[pvc_key(each)]) for each in ordered]
         self._making = {pvc_key(each): self._make(each) for each in claims.waiting}
+
+    @classmethod
+    def of(cls, pod: SchedulingFacts, snapshot: ParitySnapshot) -> "VolumeBinder":
+        """The binder of a pod's PVCs."""
+        return cls(pvcs_of(pod, snapshot.objects), snapshot)
 
     def answers(self) -> tuple[list[VolumeDecision], npt.NDArray[np.intp]]:
         """The different answers, without volumes; and intp[n]: the number of each node's.

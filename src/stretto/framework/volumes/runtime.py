@@ -23,7 +23,7 @@ from stretto.framework.plugins.volumes import VolumeRule
 from stretto.framework.volume_binder.claims import pvc_key
 from stretto.framework.volume_binder.volumes import VolumeDecision
 from stretto.framework.volumes.alike import UnboundPvcs
-from stretto.framework.volumes.rules import VolumeJudgement, VolumeRules, choice_of
+from stretto.framework.volumes.rules import VolumeJudgement, VolumeRules
 from stretto.state.work.claims import AwaitedNode, PlacementFailure, VolumeChoice
 from stretto.state.work.units import Cure, Units
 
@@ -173,7 +173,7 @@ class VolumeRuntime(GroupRuntime):
                 break
             self._volumes.view.assume(row, slot, found)
             known = None
-            choice = choice_of(found)
+            choice = found.choice
             if choice is not None:
                 volumes[at] = choice
         else:
@@ -246,7 +246,7 @@ class VolumeRuntime(GroupRuntime):
         if len(homes) < at_least:
             self._take_back(part, homes)
             slots[:], masks[:], homes = -1, 0, []
-        chosen = {h.place: choice_of(h.found) for h in homes if h.found is not None}
+        chosen = {h.place: h.found.choice for h in homes if h.found is not None}
         volumes = {i: each for i, each in chosen.items() if each is not None}
         return BatchPlacement(slots, masks, 1, said, volumes)
 

@@ -5,6 +5,7 @@ without a volume counts by its class. Disks of two clouds named in pods count as
 """
 
 import re
+from collections import Counter
 from typing import ClassVar, Final
 
 import numpy as np
@@ -17,6 +18,7 @@ from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import (
     SKIP,
     SUCCESS,
+    IntArray,
     NodeStatuses,
     PluginStatus,
     StatusCode,
@@ -26,7 +28,12 @@ from stretto.framework.model.status import (
     unschedulable,
 )
 from stretto.framework.plugins.volumes import NodeVolumeLimitsRule
-from stretto.framework.volume_binder.limits import Drivers, NodeVolumeReaders, usage_of
+from stretto.framework.volume_binder.limits import (
+    Drivers,
+    NodeVolumeReaders,
+    capacity_within_limits,
+    usage_of,
+)
 from stretto.framework.volume_binder.ownership import ownership_refusal
 from stretto.state.objects import class_name
 
@@ -199,6 +206,12 @@ def attached_to(snapshot: ParitySnapshot, node: int) -> Drivers:
 
 COUNTED: Final = NodeVolumeReaders(limits_of, attached_to, volumes_of)
 """How nodes are read."""
+
+
+def pods_within_limits(pod: SchedulingFacts, snapshot: ParitySnapshot) -> IntArray | None:
+    """int64[n]: how many pods with volumes like these a node takes; ``None`` for any number."""
+    new, _ = volumes_of(pod, snapshot)
+    return capacity_within_limits(usage_of(snapshot, COUNTED), Counter(new.values()))
 
 
 class LimitDryRun(NodeDryRun):

@@ -31,15 +31,10 @@ class VolumeBindingPlugin(FilterPlugin, ScorePlugin, declares=VolumeBindingRule)
 
     def prefilter(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> NodeCheck | PluginStatus:
         """Nodes where a claim gets no volume; skipped without claims."""
-        if not pod.shape.claims:
-            return SKIP
-        refusal = pvcs_refusal(pod, snapshot)
-        if refusal:
-            return unresolvable(refusal)
-        claims = pvcs_of(pod, snapshot.objects)
-        if claims.immediate:
-            return UNBOUND
-        found, numbers = volumes.VolumeBinder(claims, snapshot).answers()
+        binder = binder_of(pod, snapshot)
+        if isinstance(binder, PluginStatus):
+            return binder
+        found, numbers = binder.answers()
         return FixedCheck(refuse_groups(list(map(_status, found)), numbers))
 
     def score(
@@ -47,6 +42,18 @@ class VolumeBindingPlugin(FilterPlugin, ScorePlugin, declares=VolumeBindingRule)
     ) -> IntArray | None:
         """Skipped: storage capacity scoring is off."""
         return None
+
+
+def binder_of(
+    pod: SchedulingFacts, snapshot: ParitySnapshot
+) -> volumes.VolumeBinder | PluginStatus:
+    """The binder of the pod's PVCs, or the status that skips the plugin or ends the cycle."""
+    if not pod.shape.claims:
+        return SKIP
+    if refusal := pvcs_refusal(pod, snapshot):
+        return unresolvable(refusal)
+    claims = pvcs_of(pod, snapshot.objects)
+    return UNBOUND if claims.immediate else volumes.VolumeBinder(claims, snapshot)
 
 
 def pvcs_refusal(pod: SchedulingFacts, snapshot: ParitySnapshot) -> str:

@@ -4,7 +4,7 @@ A ReadWriteOncePod claim in use anywhere refuses every node; in a rehearsal upst
 leaving pod's claims by name, without the namespace.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -90,6 +90,22 @@ class RestrictionCheck(NodeCheck):
     def trial(self, node: int) -> NodeDryRun:
         """The disks and claims of the pods that stay."""
         return RestrictionDryRun(self, self._snapshot.pods_on[node])
+
+    def allows_without(
+        self, node: int, pod: SchedulingFacts, evicted: Sequence[SchedulingFacts]
+    ) -> bool:
+        """Whether the pods that stay leave a pod its disks and PVCs.
+
+        Upstream's dry run counts users by the PVC's name alone, and two users of one PVC as one:
+        by it, pods would be evicted without effect.
+        """
+        snapshot, gone = self._snapshot, set(map(id, evicted))
+        staying = (each for each in snapshot.pods_on[node] if id(each) not in gone)
+        if self.disks and any(map(self.in_the_way, staying)):
+            return False
+        space = pod.namespace
+        freed = [n for each in evicted if each.namespace == space for n, _ in each.shape.claims]
+        return all(freed.count(n) >= snapshot.pvc_users.get((space, n), 0) for n in self.alone)
 
     def in_the_way(self, pod: SchedulingFacts) -> bool:
         """Whether a pod has one of the disks."""
