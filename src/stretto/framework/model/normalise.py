@@ -1,4 +1,4 @@
-"""Scores over the feasible nodes, and how upstream brings them to 0..100 by default."""
+"""Scores over the feasible nodes, and upstream's default normalisation to 0..100."""
 
 from typing import Final
 

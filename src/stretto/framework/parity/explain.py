@@ -1,8 +1,7 @@
-"""kube-scheduler's plugins in the form of rules, for one pod: what explanations ask.
+"""kube-parity's decision about one pod in the form of rules, for explanations.
 
-Explanations ask filters and scores about slots. Where a profile decides by the exact path, each
-plugin's verdict on the pod stands behind a rule of its name, so that reasons, nearest nodes and the
-choice are told in the same way as everywhere else.
+Explanations ask filters and scores about slots. Under kube-parity an adapter per plugin answers
+from the decision, so that reasons, nearest nodes and the choice are explained as for every profile.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -39,15 +38,15 @@ Judges = tuple[tuple[FilterRule, ...], tuple[tuple[ScoreRule, int], ...]]
 
 
 class ParityRules:
-    """Rules that say what kube-scheduler's plugins say, pod by pod."""
+    """Adapters for kube-parity's decisions, pod by pod."""
 
     def __init__(self, cluster: Cluster) -> None:
-        """Ask about a cluster whose objects are kept whole."""
+        """Explain decisions over a cluster that stores whole objects."""
         self._cluster = cluster
         self._runtime = ParityRuntime(cluster, PodFactsCache(cluster))
 
     def of(self, row: int) -> Judges:
-        """Filters, and scores with their weights, for one pod; its own node does without it."""
+        """Filters, and scores with their weights, for one pod, without the pod on its own node."""
         runtime = self._runtime
         runtime.sync()
         on_node = [row] if self._cluster.pods.slot[row] != NO_SLOT else []
@@ -62,26 +61,26 @@ class ParityRules:
         return filters, _scores(decision, at)
 
     def likeness(self, row: int) -> Hashable:
-        """Equal for pods of which every plugin says the same."""
+        """Equal for pods that every plugin treats the same."""
         found = self._runtime.book.facts(row).template_key()
         return found if found is not None else self._cluster.pods.uid[row]
 
 
 class FilterAdapter(FilterRule):
-    """What one plugin says of one pod."""
+    """One plugin's result for one pod."""
 
     NAME = ""
     SCOPE = Scope.DOMAIN
 
     def __init__(self, said: FilterResult, at: SlotArray, decision: Decision) -> None:
-        """Say what was said; ``at`` is the node's number by slot, -1 for none."""
+        """Adapt a result; ``at`` is the node's position by slot, -1 for none."""
         super().__init__({})
         self._said = said
         self._at = at
         self._decision = decision
 
     def prepare(self, pod: PodClass, view: View) -> Restrict | Fail | None:
-        """No node at all, or some nodes only, where the plugin said so beforehand."""
+        """The plugin's PreFilter result: no node, or some nodes only."""
         if self._said.ended_by == self.NAME:
             return Fail(self._said.prefilter[self.NAME].message)
         check = self._said.checks.get(self.NAME)
@@ -91,7 +90,7 @@ class FilterAdapter(FilterRule):
         return Restrict(np.array(sorted(found), np.int64))
 
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
-        """bool[k]: True where the plugin lets the pod go."""
+        """bool[k]: True where the plugin allows the pod."""
         mask = np.ones(len(slots), np.bool_)
         for refusal in self.refusals(pod, view, slots):
             mask &= ~refusal.mask
@@ -117,19 +116,19 @@ class FilterAdapter(FilterRule):
 
 
 class FitAdapter(FilterAdapter):
-    """What NodeResourcesFit says, and by how much a node falls short."""
+    """The result of NodeResourcesFit, with the amounts that a node lacks."""
 
     NAME = NodeResourcesFitRule.NAME
 
     def __init__(
         self, said: FilterResult, at: SlotArray, decision: Decision, snapshot: ParitySnapshot
     ) -> None:
-        """Say what was said, and look amounts up in a snapshot."""
+        """Adapt a result; amounts come from a snapshot."""
         super().__init__(said, at, decision)
         self._snapshot = snapshot
 
     def lacks(self, pod: PodClass, view: View, slot: int) -> Sequence[tuple[str, int, int]]:
-        """(resource, asked, free) of all that is too little on a slot."""
+        """(resource, requested, free) of each resource that a slot lacks."""
         node, found = int(self._at[slot]), []
         for resource, asked in self._decision.pod.shape.filter_requests.items():
             has = int(self._snapshot.nodes.amount(resource)[node])
@@ -140,7 +139,7 @@ class FitAdapter(FilterAdapter):
 
 
 class ScoreAdapter(ScoreRule):
-    """What one plugin's score gave the nodes for one pod."""
+    """One plugin's scores of the nodes for one pod."""
 
     NAME = ""
     SCOPE = Scope.DOMAIN

@@ -1,7 +1,7 @@
-"""The exact scheduler: kube-scheduler's cycle over a snapshot, every node looked at.
+"""kube-scheduler's scheduling cycle over a snapshot, with every node looked at.
 
-``decide`` says what kube-scheduler would say of a pod now; ``assume`` counts the pod on a node and
-takes what it takes there, volumes included.
+``decide`` gives kube-scheduler's decision about a pod; ``assume`` counts the pod on a node and
+takes its volumes there.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,12 +22,12 @@ from stretto.framework.plugins.table import PARITY_FILTERS, PARITY_SCORES
 from stretto.framework.volume_binder.volumes import NOTHING_TO_DO, VolumeBinder, VolumeDecision
 
 WEIGHTS: Final = {plugin.NAME: plugin.WEIGHT for plugin in PARITY_SCORES}
-"""How much each score counts."""
+"""Weights of the scores."""
 _NOTHING: Final[IntArray] = np.zeros(0, np.int64)
 
 
 class ExactScheduler:
-    """Decides about one pod after the other."""
+    """Decides one pod after the other."""
 
     def __init__(self, snapshot: ParitySnapshot) -> None:
         """Decide over this cluster."""
@@ -41,12 +41,12 @@ class ExactScheduler:
         self._limits = PreemptionLimits(allowed, spared)
 
     def decide(self, pod: Pod, *, thorough: bool = False, may_preempt: bool = True) -> Decision:
-        """What kube-scheduler would do with a pod.
+        """kube-scheduler's decision about a pod.
 
         Args:
             pod: the pod.
-            thorough: ask the plugins behind one that ends the cycle too.
-            may_preempt: rehearse preemption where the pod fits nowhere.
+            thorough: run the plugins after one that ended the cycle too.
+            may_preempt: try preemption where no node is feasible.
         """
         facts = self.snapshot.compiler.facts(pod)
         return self.decide_facts(facts, thorough=thorough, may_preempt=may_preempt)
@@ -54,7 +54,7 @@ class ExactScheduler:
     def decide_facts(
         self, facts: SchedulingFacts, *, thorough: bool = False, may_preempt: bool = True
     ) -> Decision:
-        """``decide`` for a pod that was read before."""
+        """``decide`` for a pod whose facts are known."""
         gated = scheduling_gates.preenqueue(facts)
         if gated.code is not StatusCode.SUCCESS:
             return self._nowhere(facts, gated, None, gated.message)
@@ -69,7 +69,7 @@ class ExactScheduler:
         return self._scored(facts, filtered, feasible)
 
     def assume(self, decision: Decision, node: str) -> VolumeDecision:
-        """Count a decided pod on a node, and take the volumes that it gets there: which."""
+        """Count a decided pod on a node and take its volumes; returns the volumes."""
         pod, objects = decision.pod, self.snapshot.objects
         found = NOTHING_TO_DO
         if pod.shape.claims:
@@ -108,7 +108,7 @@ class ExactScheduler:
     def _failed(
         self, pod: SchedulingFacts, filtered: FilterResult, *, may_preempt: bool
     ) -> Decision:
-        """No node: the message, and what preemption would bring."""
+        """No feasible node: the message, and the result of preemption."""
         sentence = self._sentence(filtered)
         if not may_preempt:
             return self._nowhere(pod, SUCCESS, filtered, sentence)
@@ -117,7 +117,7 @@ class ExactScheduler:
         return self._nowhere(pod, SUCCESS, filtered, message)._replace(preemption=preemption)
 
     def _post_filter(self, pod: SchedulingFacts, filtered: FilterResult) -> PostFilterResult:
-        """DynamicResources is asked first; without its own state it ends the matter."""
+        """PostFilter: DynamicResources runs first, and fails without its own state."""
         if filtered.ended_by and _precedes_resources(filtered.ended_by):
             return PostFilterResult(PluginStatus(StatusCode.ERROR, (dynamic_resources.NO_STATE,)))
         found = preempt(pod, self.snapshot, filtered, self._limits)

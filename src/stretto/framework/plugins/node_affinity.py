@@ -5,8 +5,8 @@ one required term of the profile's ``addedAffinity`` where that is set. The scor
 the weights of all preferred terms, the percentage whose terms the node meets. (kube-scheduler
 relates the sum to the best node found for this pod.)
 
-Kubernetes' details hold: a term without rules is met by no node; Gt and Lt need an integer label; a
-term that cannot be read is met by no node, and a pod that has only such is told what is wrong.
+As in Kubernetes, no node meets a term without rules, and Gt and Lt need an integer label. No node
+meets a malformed term; a pod with malformed required terms only is refused with the error.
 """
 
 from collections.abc import Hashable, Mapping
@@ -44,9 +44,9 @@ REASON: Final = "node(s) didn't match Pod's node affinity/selector"
 REASON_ADDED: Final = "node(s) didn't match scheduler-enforced node affinity"
 REASON_CONFLICT: Final = "pod affinity terms conflict"
 ADDED: Final = "addedAffinity"
-"""The one argument: an affinity that holds for every pod of the profile."""
+"""The one argument: an affinity that applies to every pod of the profile."""
 COMPILED_LIMIT: Final = 4096
-"""Compiled specs kept, one per class in use; all are dropped when full."""
+"""Compiled specs cached, one per class in use; all are dropped when full."""
 
 Terms = tuple[NodeTerm, ...]
 
@@ -54,13 +54,13 @@ Terms = tuple[NodeTerm, ...]
 class _CompiledAffinity(NamedTuple):
     """The node affinity of a pod or profile, compiled."""
 
-    #: Labels that must be there, as sorted pairs.
+    #: Required labels, as sorted pairs.
     selector: tuple[tuple[str, str], ...]
     #: Required alternatives; ``None`` when nothing is required.
     required: Terms | None
     #: Preferred terms with their weights.
     preferred: tuple[tuple[NodeTerm, int], ...]
-    #: What is wrong with the required terms, when all of them are unreadable.
+    #: The error in the required terms, when all of them are malformed.
     complaint: str = ""
 
 
@@ -117,11 +117,11 @@ class NodeAffinityRule(FilterRule, ScoreRule):
         return Restrict(view.nodes.slots_named(frozenset(names)))
 
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
-        """bool[k]: True where profile and pod are both content."""
+        """bool[k]: True where the affinities of profile and pod are both met."""
         return self._passes_added(view, slots) & self._passes_own(pod, view, slots)
 
     def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
-        """Nodes that the profile refuses, then those that the pod does; neither by its pods."""
+        """Nodes outside the profile's affinity, then outside the pod's; evictions do not help."""
         added = ~self._passes_added(view, slots)
         own = ~self._passes_own(pod, view, slots) & ~added
         masks = ((REASON_ADDED, added), (REASON, own))
@@ -157,7 +157,7 @@ class NodeAffinityRule(FilterRule, ScoreRule):
         return mask
 
     def _compiled_of(self, pod: PodClass) -> _CompiledAffinity:
-        """What a class asks for, compiled once a spec."""
+        """The affinity of a class, compiled once per spec."""
         found = self._compiled.get(id(pod.spec))
         if found is not None and found[0] is pod.spec:
             return found[1]
@@ -170,7 +170,7 @@ class NodeAffinityRule(FilterRule, ScoreRule):
 
 
 def _compile(affinity: NodeAffinitySpec, selector: Mapping[str, str]) -> _CompiledAffinity:
-    """A pod's affinity and selector; terms that cannot be read are met by no node."""
+    """A pod's affinity and selector; no node meets a malformed term."""
     where = "spec.affinity.nodeAffinity"
     required, complaints = None, []
     if affinity.required is not None:
@@ -190,7 +190,7 @@ def _compile(affinity: NodeAffinitySpec, selector: Mapping[str, str]) -> _Compil
 
 
 def _term(term: NodeSelectorTerm, where: str) -> NodeTerm | str:
-    """One term compiled, or what is wrong with it."""
+    """One term compiled, or the error in it."""
     try:
         return node_term(term.match_expressions, term.match_fields, where)
     except StrettoError as error:
@@ -198,7 +198,7 @@ def _term(term: NodeSelectorTerm, where: str) -> NodeTerm | str:
 
 
 def _read_added(value: object) -> _CompiledAffinity:
-    """The profile's affinity; here an unreadable term is refused."""
+    """The profile's affinity; a malformed term is an error."""
     if value is None:
         return _compile(NodeAffinitySpec(), {})
     where = f"args of {NAME}: {ADDED}"

@@ -1,9 +1,9 @@
 """A guard around a rule from outside: its errors name it, and never stop the scheduler.
 
-Whoever asks the rule asks the guard: the runtime, the static rows, diagnosis and explanation alike.
-While the rule runs, every array that it can reach is read-only. What it answers is checked: shape,
-dtype, NaN, bounds. A filter that fails refuses the slots it was asked about, a score that fails
-gives nothing, and either is counted under the rule's name with what was wrong; so is the time.
+Every caller uses the guard instead of the rule: the runtime, the static rows, diagnosis and
+explanations. While the rule runs, every array that it can reach is read-only. Its answers are
+checked: shape, dtype, NaN, bounds. A failing filter refuses the slots in question, a failing score
+gives 0; faults and time are counted under the rule's name.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping

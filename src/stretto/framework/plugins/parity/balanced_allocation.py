@@ -1,4 +1,4 @@
-"""NodeResourcesBalancedAllocation: nodes whose cpu and memory shares a pod brings closer."""
+"""NodeResourcesBalancedAllocation: prefers nodes whose cpu and memory shares the pod evens out."""
 
 from typing import Final
 
@@ -41,7 +41,7 @@ class NodeResourcesBalancedAllocationPlugin(
 
 
 def _share(used: IntArray, has: IntArray) -> npt.NDArray[np.float64]:
-    """Used of what there is, at most 1."""
+    """Used over allocatable, at most 1."""
     share: npt.NDArray[np.float64] = np.minimum(used / has, 1.0)
     return share
 
@@ -49,7 +49,7 @@ def _share(used: IntArray, has: IntArray) -> npt.NDArray[np.float64]:
 def _balance(
     cpu: npt.NDArray[np.float64], memory: npt.NDArray[np.float64], both: npt.NDArray[np.bool_]
 ) -> IntArray:
-    """100 for equal shares, 50 for the widest gap; one resource alone is always balanced."""
+    """100 for equal shares, 50 for the widest gap; a single resource is always balanced."""
     apart = np.abs((cpu - memory) / 2) * both
     balance: IntArray = ((1 - apart) * float(TOP)).astype(np.int64)
     return balance

@@ -1,7 +1,7 @@
-"""NodeDeclaredFeatures: nodes whose kubelet cannot do what a pod's spec asks for.
+"""NodeDeclaredFeatures: refuses nodes whose kubelet lacks a feature that the pod's spec needs.
 
 Upstream infers from the spec which features the kubelet must have; nodes declare theirs in their
-status, so that an older kubelet is passed over rather than given a pod that it misreads.
+status, so that an older kubelet does not get a pod that it would misread.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from stretto.state.work.units import Cure
 NAME: Final = "NodeDeclaredFeatures"
 LACKING: Final = unresolvable("node(s) didn't match Pod's required features")
 RESTART_ALL: Final = "RestartAllContainers"
-"""Action of a rule at whose end every container of the pod is started again."""
+"""Action of a restart rule that restarts every container of the pod."""
 
 
 class NodeDeclaredFeaturesPlugin(FilterPlugin):

@@ -1,7 +1,7 @@
-"""VolumeBinding: every claim of the pod has, finds or can be made a volume that the node reaches.
+"""VolumeBinding: every PVC of the pod has, finds or gets a volume that the node reaches.
 
-A claim that is missing, lost, being deleted or another pod's ends the cycle; so does one that
-should have been bound already. The score is off by default and always skipped.
+A PVC that is missing, lost, terminating or another pod's ends the cycle; so does one of immediate
+binding that is unbound. The score is off by default and always skipped.
 """
 
 from typing import Final
@@ -27,10 +27,10 @@ UNBOUND: Final = unresolvable("pod has unbound immediate PersistentVolumeClaims"
 
 
 class VolumeBindingPlugin(FilterPlugin, ScorePlugin, declares=VolumeBindingRule):
-    """Refuses nodes where a claim gets no volume."""
+    """Refuses nodes where a PVC gets no volume."""
 
     def prefilter(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> NodeCheck | PluginStatus:
-        """Nodes where a claim gets no volume; skipped without claims."""
+        """Nodes where a PVC gets no volume; skipped without PVCs."""
         binder = binder_of(pod, snapshot)
         if isinstance(binder, PluginStatus):
             return binder
@@ -57,7 +57,7 @@ def binder_of(
 
 
 def pvcs_refusal(pod: SchedulingFacts, snapshot: ParitySnapshot) -> str:
-    """Why a claim of the pod cannot be used; empty where all can."""
+    """Why a PVC of the pod cannot be used; empty where all can."""
     for name, own in pod.pvc_names():
         claim = snapshot.objects.claims.get((pod.namespace, name))
         if claim is None and own:

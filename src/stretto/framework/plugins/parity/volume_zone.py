@@ -1,7 +1,7 @@
 """VolumeZone: bound volumes with zone or region labels are reached from those zones only.
 
-A volume's label may hold several values (``a__b``). Nodes without any such label pass. Claims made
-for the pod are not looked at.
+A volume's label may hold several values (``a__b``). Nodes without any such label pass. Ephemeral
+PVCs are ignored.
 """
 
 from typing import Final
@@ -48,7 +48,7 @@ class VolumeZonePlugin(FilterPlugin, declares=VolumeZoneRule):
 
 
 def _zones(namespace: str, name: str, snapshot: ParitySnapshot) -> list[Zones] | PluginStatus:
-    """Where the volume of a claim is; or why the pod goes nowhere."""
+    """The zones of a PVC's volume, or the status that ends the cycle."""
     objects = snapshot.objects
     claim = objects.claims.get((namespace, name))
     if claim is None:
@@ -80,7 +80,7 @@ def zones_of(volume: PersistentVolume) -> list[Zones]:
 
 
 def _outside(zones: list[Zones], nodes: NodeColumns) -> BoolArray:
-    """bool[n]: nodes with some zone label that are not where all volumes are."""
+    """bool[n]: nodes with a zone label outside the zones of all volumes."""
     mask = np.zeros(nodes.count, np.bool_)
     for key, values in zones:
         inside = _among(key, values, nodes)
