@@ -39,9 +39,9 @@ class GuardedRule(FilterRule, ScoreRule):
     """One rule from outside, with its guard; made by ``guard``."""
 
     def __init__(self, rule: Rule) -> None:
-        """Guard a rule that is made already."""
+        """Guard a constructed rule."""
         super().__init__(rule.args)
-        #: How it does.
+        #: Its health.
         self.health = RuleHealth(rule.NAME)
         #: Measures it; ``None`` measures nothing.
         self.clock: Clock | None = None
@@ -50,7 +50,7 @@ class GuardedRule(FilterRule, ScoreRule):
     # ------------------------------------------------------------ what a rule says
 
     def signature(self, pod: PodClass) -> Hashable | None:
-        """The rule's own; that of the class where it fails."""
+        """The rule's own; the class id where it fails."""
         try:
             found = self._rule.signature(pod)
             hash(found)
@@ -83,7 +83,7 @@ class GuardedRule(FilterRule, ScoreRule):
         return np.zeros(len(slots), np.bool_) if found is None else found
 
     def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
-        """The rule's own where they say what its filter says; else one that names the rule."""
+        """The rule's own where they agree with its filter; else one that names the rule."""
         faults = self.health.faults
         refused = ~self.filter(pod, view, slots)
         if not refused.any():
@@ -100,7 +100,7 @@ class GuardedRule(FilterRule, ScoreRule):
         return [Refusal(f"node(s) rejected by rule {self.NAME}", refused)]
 
     def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
-        """The rule's own, in 0..100; nothing where it fails."""
+        """The rule's own, in 0..100; 0 where it fails."""
         rule = cast(ScoreRule, self._rule)
         answer = self._call(lambda: rule.score(pod, view, slots), view, len(slots), slots)
         if answer is None:
@@ -139,7 +139,7 @@ class GuardedRule(FilterRule, ScoreRule):
     def _array(
         self, answer: Any, slots: SlotArray, wanted: tuple[type[np.generic], ...]
     ) -> npt.NDArray[Any] | None:
-        """An answer as an array of one value a slot; ``None`` where it is none."""
+        """An answer as an array of one value per slot; ``None`` where it is invalid."""
         name = "bool" if np.bool_ in wanted else "int32"
         try:
             found = np.asarray(answer)
@@ -166,7 +166,7 @@ def _told(error: BaseException) -> str:
 
 
 def _covers(said: Any, refused: BoolArray) -> bool:
-    """Whether refusals are well made, and are where the filter says no."""
+    """Whether refusals are well-formed and cover what the filter refuses."""
     if not isinstance(said, list | tuple):
         return False
     union = np.zeros(len(refused), np.bool_)
@@ -182,7 +182,7 @@ def _covers(said: Any, refused: BoolArray) -> bool:
 
 @contextmanager
 def _locked(view: View, slots: SlotArray | None) -> Iterator[None]:
-    """Everything that a rule can reach is read-only in here."""
+    """Make everything that a rule can reach read-only."""
     locked: list[npt.NDArray[Any]] = []
     for array in _arrays(view, slots):
         if array.flags.writeable:
