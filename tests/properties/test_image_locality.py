@@ -11,8 +11,6 @@ from stretto.api.types.core import Node
 from stretto.api.wire.kinds import NODE, POD
 from stretto.framework.compiled.placement import PlacementRequest
 from stretto.framework.engine.runtime import Runtime
-from stretto.framework.model.nodes import NodeColumns
-from stretto.framework.plugins.parity import image_locality
 from stretto.framework.profile.profile import load_profile
 from stretto.stores.store import Deletion, Patch
 from stretto.testing import Harness, make_node, make_pod
@@ -87,13 +85,20 @@ def act(harness: Harness, what: str, number: int, names: list[str]) -> None:
 
 
 def exact_scores(harness: Harness, names: list[str], mounts: list[str]) -> dict[str, int]:
-    columns = NodeColumns()
+    """kube-scheduler's formula in plain Python."""
     records = sorted(harness.store.list(NODE).records, key=lambda record: record.version)
-    columns.put(decode_as(Node, record.body, "node") for record in records)
-    if not names or not columns.count:
-        return dict.fromkeys(columns.names, 0)
-    found = image_locality._scores(tuple(names), columns, tuple(mounts))
-    return dict(zip(columns.names, found.tolist(), strict=True))
+    nodes = [decode_as(Node, record.body, "node") for record in records]
+    images = {n.metadata.name: {k for i in n.status.images for k in i.names} for n in nodes}
+    least, most = 23 * MB, 1000 * MB * len(names)
+    found = {}
+    for node, has in images.items():
+        there = sum(
+            int(float(SIZES[name]) * (sum(name in each for each in images.values()) / len(images)))
+            for name in (*names, *mounts)
+            if name in has
+        )
+        found[node] = 100 * (min(max(there, least), most) - least) // (most - least) if names else 0
+    return found
 
 
 @settings(max_examples=40)

@@ -69,7 +69,7 @@ class Parity(Harness):
 
     def live(self, pod: Pod) -> Decision:
         """What the plane's own snapshot says of a pod now."""
-        return self.runtime.scheduler.decide(pod, thorough=True)
+        return self.runtime.follower.scheduler.decide(pod, thorough=True)
 
     def _note(self, step: Step) -> None:
         names = self.plane.cluster.pods.name

@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 import numpy as np
+import pytest
 
 from stretto.base.registry import Registry
 from stretto.framework.contract.rule import (
@@ -94,6 +95,20 @@ def test_a_filter_of_an_author_is_asked_again_when_a_slot_changes() -> None:
     harness.submit(*(make_pod(f"p{i}", cpu="1") for i in range(6)))
     harness.settle()
     assert sorted(harness.placements().values()) == ["", "", "n1", "n1", "n2", "n2"]
+
+
+def test_a_built_in_rule_without_a_compiled_form_is_asked_in_python(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("stretto.framework.profile.profile.RULES", ALL)
+    assert profile_with("filter", "KeepCores").outside == ()
+    filtered, scored = harness_with("filter", "KeepCores"), harness_with("score", "LastName")
+    filtered.submit(*(make_pod(f"p{i}", cpu="1") for i in range(6)))
+    scored.submit(make_pod("p"))
+    filtered.settle()
+    scored.settle()
+    assert sorted(filtered.placements().values()) == ["", "", "n1", "n1", "n2", "n2"]
+    assert scored.node_of("p") == "n2"
 
 
 def test_a_score_of_an_author_decides_by_its_weight() -> None:

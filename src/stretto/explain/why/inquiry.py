@@ -5,7 +5,7 @@ This module keeps every refusal of every node as a mask, from which overlaps, th
 and sole obstacles are derived.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -16,17 +16,21 @@ from stretto.explain.why.wanted import node_reason
 from stretto.explain.words.amounts import short_of
 from stretto.framework.compiled.devices import fitting
 from stretto.framework.contract.requests import devices_of, scaled_asks, wanted_of
-from stretto.framework.contract.rule import BoolArray, Fail, FilterRule, Scope, SlotArray, View
+from stretto.framework.contract.rule import (
+    BoolArray,
+    Fail,
+    FilterRule,
+    Scope,
+    SlotArray,
+    Subject,
+    View,
+)
 from stretto.framework.engine.diagnosis import ReportsShortages, diagnose
 from stretto.state.classes.table import PodClass
 from stretto.state.rows.devices import WHOLE
 
-VOLUMES: Final = ("VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone")
-"""Rules about the volumes of a pod."""
-BETWEEN: Final = ("PodTopologySpread", "InterPodAffinity")
-"""Inter-pod rules."""
-_PINS: Final = ("NodeAffinity", "NodeName")
-"""Rules that select nodes."""
+_BEYOND: Final = (Subject.VOLUMES, Subject.OTHER_PODS)
+"""Subjects of refusals that do not depend on the size of a node."""
 OVERLAPS: Final = 5
 """Most frequent combinations of reasons that are listed."""
 
@@ -151,11 +155,11 @@ class Inquiry:
     def fits_when_empty(self) -> BoolArray:
         """bool[k]: nodes that are large enough when empty, ignoring volumes and inter-pod rules."""
         never = [each for each in self.refused if not each.resolvable]
-        return ~self._any([e for e in never if e.rule.NAME not in (*VOLUMES, *BETWEEN)])
+        return ~self._any([e for e in never if e.rule.SUBJECT not in _BEYOND])
 
-    def refused_by(self, names: Collection[str]) -> BoolArray:
-        """bool[k]: nodes that any of the named rules refuses."""
-        return self._any([each for each in self.refused if each.rule.NAME in names])
+    def refused_for(self, subject: Subject) -> BoolArray:
+        """bool[k]: nodes that are refused for a subject."""
+        return self._any([each for each in self.refused if each.rule.SUBJECT is subject])
 
     def without(self, left_out: Sequence[RefusedBy]) -> BoolArray:
         """bool[k]: nodes that would fit if some reasons did not apply."""
@@ -211,7 +215,7 @@ class Inquiry:
             return ()
         shortage = self.shortage()[refusing]
         ranks = self.view.nodes.name_rank[self.slots[refusing]]
-        others = self.refused_by(_PINS)[refusing]
+        others = self.refused_for(Subject.NODE_CHOICE)[refusing]
         keys = (ranks, shortage, others, self.against[refusing], self.never[refusing])
         return tuple(self.near(int(i)) for i in refusing[np.lexsort(keys)[:limit]])
 

@@ -4,18 +4,17 @@ from typing import Final, NamedTuple
 
 from stretto.explain.records.steps import FAILED_STEPS, StepFact
 from stretto.explain.why.gangs import GangFacts
-from stretto.explain.why.inquiry import BETWEEN, VOLUMES, Inquiry
+from stretto.explain.why.inquiry import Inquiry
 from stretto.explain.why.wanted import unmatched_terms
 from stretto.explain.words.amounts import bare_amount, format_count
 from stretto.explain.words.reasons import Reason, ReasonCode, reason, sort_reasons
 from stretto.explain.words.standing import UnitFacts
-from stretto.framework.contract.rule import BoolArray
+from stretto.framework.contract.rule import BoolArray, Subject
 from stretto.state.rows.lifecycle import PodState
 
-_CLAIMS: Final = "DynamicResources"
 _NARROWING: Final = (
-    (ReasonCode.VOLUMES, VOLUMES, "Volume constraints exclude"),
-    (ReasonCode.OTHER_PODS, BETWEEN, "Inter-pod rules exclude"),
+    (ReasonCode.VOLUMES, Subject.VOLUMES, "Volume constraints exclude"),
+    (ReasonCode.OTHER_PODS, Subject.OTHER_PODS, "Inter-pod rules exclude"),
 )
 """Code, rules and sentence start of the rules that depend on volumes or other pods."""
 _IN_HAND: Final = (PodState.DISPATCHED, PodState.ASSUMED, PodState.NOMINATED)
@@ -107,8 +106,9 @@ def of_nodes(inquiry: Inquiry) -> list[Reason]:
     large = inquiry.fits_when_empty()
     if not large.any():
         return [reason(ReasonCode.TOO_BIG, _too_big(inquiry, allowed))]
-    for code, names, head in _NARROWING:
-        if not (large & ~inquiry.refused_by(names)).any():
+    for code, subject, head in _NARROWING:
+        if not (large & ~inquiry.refused_for(subject)).any():
+            names = {each.rule.NAME for each in inquiry.refused if each.rule.SUBJECT is subject}
             texts = [each.reason for each in inquiry.reasons() if each.plugin in names]
             count = format_count(int(large.sum()), "node")
             sentence = f"{head} every node that is large enough ({count}): {', '.join(texts)}."
@@ -131,9 +131,8 @@ def _no_capacity(inquiry: Inquiry, large: BoolArray) -> str:
 
 def _unusable_claims(inquiry: Inquiry) -> list[Reason]:
     """Resource claims and PVCs of the pod that exclude every node."""
-    names = {each.rule.NAME for each in inquiry.refused}
     found = []
-    if _CLAIMS in names:
+    if any(each.rule.SUBJECT is Subject.RESOURCE_CLAIMS for each in inquiry.refused):
         sentence = (
             "It uses dynamic resource claims, which Stretto does not allocate, "
             "so no node accepts it."
@@ -142,7 +141,7 @@ def _unusable_claims(inquiry: Inquiry) -> list[Reason]:
     found.extend(
         reason(ReasonCode.VOLUME_CLAIMS, f"Its PVCs cannot be used: {each.reason}.")
         for each in inquiry.refused
-        if each.nowhere and each.rule.NAME in VOLUMES
+        if each.nowhere and each.rule.SUBJECT is Subject.VOLUMES
     )
     return found
 

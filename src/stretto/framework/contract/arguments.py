@@ -1,7 +1,7 @@
-"""Arguments of rules, read strictly: what a profile's author misspells is named, not ignored.
+"""Arguments of rules, read strictly: an unknown key or value is an error that names it.
 
-Rules that weigh resources take them in one form (``resources: [{name, weight}]``) and shapes in
-another (``shape: [{utilization, score}]``), as kube-scheduler does; both are read here.
+Resources with weights (``resources: [{name, weight}]``) and shapes (``shape: [{utilization,
+score}]``) have kube-scheduler's form.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -11,11 +11,11 @@ from stretto.base.errors import InputError, UnknownNameError
 from stretto.framework.compiled.tables import ASK_WIDTH, SHAPE_POINTS
 
 TYPE_KEYS: Final = frozenset({"apiVersion", "kind"})
-"""What kube-scheduler's arguments may carry about themselves."""
+"""Type fields that kube-scheduler's arguments may carry."""
 MAX_RESOURCE_WEIGHT: Final = 100
 """Largest weight of a resource, as in kube-scheduler."""
 MAX_SHAPE_SCORE: Final = 10
-"""Scores of a shape run to 10, as in kube-scheduler, and are stretched to 100."""
+"""Scores of a shape run to 10, as in kube-scheduler, and are scaled to 100."""
 
 ResourceWeights = tuple[tuple[str, int], ...]
 """(resource name, weight) pairs, in the order given."""
@@ -23,15 +23,15 @@ Shape = tuple[tuple[float, float], ...]
 """(utilisation 0..100, score 0..100) points, ascending."""
 
 CPU_AND_MEMORY: Final[ResourceWeights] = (("cpu", 1), ("memory", 1))
-"""What is weighed when nothing is said."""
+"""Resources that are weighed by default."""
 
 
 def mapping(value: Any, known: Collection[str], where: str) -> Mapping[str, Any]:
     """A mapping with known keys only.
 
     Raises:
-        InputError: it is no mapping.
-        UnknownNameError: a key is not known; names the nearest.
+        InputError: it is not a mapping.
+        UnknownNameError: a key is unknown; names the nearest.
     """
     if value is None:
         return {}
@@ -49,7 +49,7 @@ def arguments(value: Any, known: Collection[str], name: str) -> Mapping[str, Any
 
 
 def sequence(value: Any, where: str) -> Sequence[Any]:
-    """A list; nothing at all is an empty one."""
+    """A list; ``None`` is an empty one."""
     if value is None:
         return ()
     if isinstance(value, str | bytes) or not isinstance(value, Sequence):
@@ -72,7 +72,7 @@ def number(value: Any, low: float, high: float, where: str) -> float:
 
 
 def one_of(value: Any, choices: Collection[str], where: str) -> str:
-    """One of some words; the nearest is named otherwise."""
+    """One of some words; an error names the nearest."""
     if not isinstance(value, str):
         raise InputError(where, value, f"one of {', '.join(sorted(choices))}")
     if value not in choices:
@@ -95,7 +95,7 @@ def text(value: Any, where: str) -> str:
 
 
 def resource_weights(value: Any, where: str) -> ResourceWeights:
-    """``[{name, weight}]``; absent means CPU and memory alike, a weight absent or 0 means 1."""
+    """``[{name, weight}]``; absent: CPU and memory with weight 1; weight absent or 0: 1."""
     found: dict[str, int] = {}
     for i, item in enumerate(sequence(value, where)):
         place = f"{where}[{i}]"

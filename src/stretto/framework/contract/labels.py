@@ -1,6 +1,6 @@
-"""What rules most often read of nodes, as arrays: for authors of rules.
+"""Node labels as arrays, for authors of rules.
 
-A label is text on each of thousands of nodes; here each distinct value is read once.
+Each distinct value is parsed once, however many nodes have it.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from stretto.framework.contract.rule import SlotArray, View
 def label_numbers(
     view: View, key: str, slots: SlotArray, default: float = 0.0
 ) -> npt.NDArray[np.float64]:
-    """float64[k]: a label as a number; ``default`` where the node lacks it or it is none."""
+    """float64[k]: a label as a number; ``default`` where it is absent or not a number."""
     ids = view.nodes.labels.column(key)[slots]
     pairs, which = np.unique(ids, return_inverse=True)
     read = [_number(view.nodes.labels.pair_value(p), default) if p else default for p in pairs]

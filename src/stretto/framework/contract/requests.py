@@ -1,4 +1,4 @@
-"""What a class asks, seen from the scan columns: the bridge from rules to formulas."""
+"""A class's requests in units of the scan columns, as formulas take them."""
 
 import numpy as np
 
@@ -9,11 +9,11 @@ from stretto.state.classes.table import PodClass
 from stretto.state.rows.resources import CPU, PODS
 
 FIRST_KIND = 1
-"""Kind number of GPUs for pods that ask for none: the kind that was seen first."""
+"""Device kind number for pods that request none: the first known kind."""
 
 
 def scaled_asks(pod: PodClass, view: View) -> dict[int, int]:
-    """What a class asks in scan steps by resource column, its place among the pods included."""
+    """A class's requests in scan steps by resource column, one pod place included."""
     scale = view.columns.ledger.resources.scaled_request
     asks = {column: scale(column, amount) for column, amount in pod.requests}
     asks[PODS] = 1
@@ -21,7 +21,7 @@ def scaled_asks(pod: PodClass, view: View) -> dict[int, int]:
 
 
 def amount_of(pod: PodClass, view: View, name: str, slots: SlotArray) -> ResourceAmount:
-    """A resource of some slots with what the class asks of it; nothing where nobody has it."""
+    """A resource of some slots and the class's request; zeros where no node has it."""
     columns = view.columns
     column = columns.ledger.resources.known(name)
     if column is None or column >= len(columns.free):
@@ -40,7 +40,7 @@ def devices_of(view: View, slots: SlotArray) -> DeviceSlots:
 
 
 def wanted_of(pod: PodClass, view: View, request: int = 0) -> DeviceDemand:
-    """A class's CPU and one of its device requests; no devices where it asks for none."""
+    """A class's CPU and one of its device requests; no devices where it requests none."""
     cpu = scaled_asks(pod, view).get(CPU, 0)
     if request >= len(pod.devices):
         return DeviceDemand(cpu, 0, 0, FIRST_KIND, 0)

@@ -26,8 +26,6 @@ from stretto.state.classes.table import PodClass
 
 NO_NODES: Final = "no nodes available to schedule pods"
 """Message when there is no node at all."""
-SILENT_PINS: Final = frozenset({"NodeName"})
-"""Rules that pin a pod and yet give each other node their own reason, as kube-scheduler's do."""
 NEAREST: Final = 5
 """Nearest nodes named, unless asked for more."""
 
@@ -170,7 +168,7 @@ def _run_prefilters(
         answer = rule.prepare(pod, view)
         if isinstance(answer, Fail):
             return _PrefilterResult(inside, (), (rule.NAME, answer.reason))
-        if isinstance(answer, Restrict) and rule.NAME not in SILENT_PINS:
+        if isinstance(answer, Restrict) and rule.PREFILTERS:
             inside &= np.isin(slots, answer.slots)
             names.append(rule.NAME)
     names.sort()

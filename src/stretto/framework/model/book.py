@@ -1,6 +1,6 @@
-"""Pods of a cluster's rows as the plugins read them: each record is read once, for all shards.
+"""Pods of a cluster's rows as the plugins read them: each record is decoded once, for all shards.
 
-Pods of one template share one body in embedded stores, so a body that was read before is found by
+Pods of one template share one body in embedded stores, so a body that was decoded is found by
 its bytes. What the row knows better than the body (name, uid, resolved priority) wins. A pod on a
 node whose body cannot be read still takes what the ledger charges for it.
 """
@@ -19,11 +19,11 @@ from stretto.framework.model.pod_facts import FactsCompiler, SchedulingFacts
 from stretto.state.cluster.cluster import Cluster
 
 BODIES_KEPT: Final = 4096
-"""Bodies kept with what was read; beyond it all are forgotten and read again when asked for."""
+"""Decoded bodies cached; beyond it all are dropped and decoded again on demand."""
 
 
 class RowRecord(Protocol):
-    """What is read of a pod's record."""
+    """The part of a pod's record that is read."""
 
     @property
     def body(self) -> bytes:
@@ -32,20 +32,20 @@ class RowRecord(Protocol):
 
     @property
     def deleting(self) -> str:
-        """When its deletion was asked for; empty while it is wanted."""
+        """The deletion timestamp; empty for a pod that is not being deleted."""
         ...
 
 
 class PodFactsEntry(NamedTuple):
-    """What was read of one pod."""
+    """The facts of one pod, with their source."""
 
-    #: The record that was read.
+    #: The decoded record.
     record: RowRecord | None
-    #: The resolved priority that it had then.
+    #: The resolved priority at that time.
     priority: int
-    #: The pod; a stand-in where it cannot be read.
+    #: The pod; a placeholder where it cannot be decoded.
     facts: SchedulingFacts
-    #: What is wrong with it; empty where it can be read.
+    #: The decoding error; empty for none.
     fault: str
 
 
@@ -53,22 +53,22 @@ class PodFactsCache:
     """Facts of pods by row."""
 
     def __init__(self, cluster: Cluster) -> None:
-        """Read the pods of a cluster whose objects are kept whole."""
+        """Read the pods of a cluster that stores whole objects."""
         self._cluster = cluster
         self._compiler = FactsCompiler()
         self._entries: dict[str, PodFactsEntry] = {}
         self._bodies: dict[bytes, Pod | str] = {}
 
     def facts(self, row: int) -> SchedulingFacts:
-        """The pod of a row as it is now; the same object as long as nothing has changed."""
+        """The pod of a row as it is now; the same object while nothing has changed."""
         return self._entry(row).facts
 
     def fault(self, row: int) -> str:
-        """What is wrong with the pod of a row; empty where it can be read."""
+        """The decoding error of a row's pod; empty for none."""
         return self._entry(row).fault
 
     def entry(self, row: int) -> tuple[SchedulingFacts, str]:
-        """The pod of a row, and what is wrong with it."""
+        """The pod of a row, and its decoding error."""
         found = self._entry(row)
         return found.facts, found.fault
 
@@ -104,7 +104,7 @@ class PodFactsCache:
         return PodFactsEntry(record, priority, facts, fault)
 
     def _pod(self, body: bytes) -> Pod | str:
-        """A pod of a body, or why it cannot be read; what only people read is left out."""
+        """A pod of a body without its managed fields, or why it cannot be decoded."""
         found = self._bodies.get(body)
         if found is None:
             if len(self._bodies) >= BODIES_KEPT:
@@ -123,12 +123,12 @@ class PodFactsCache:
         """A pod of a body.
 
         Raises:
-            InputError: it cannot be read; says which field.
+            InputError: it cannot be decoded; names the field.
         """
         return codec.decode_as(Pod, body, "pod")
 
     def _placeholder(self, row: int) -> Pod:
-        """A pod that takes what the ledger charges."""
+        """A pod that requests what the ledger charges."""
         cluster = self._cluster
         pod = cluster.classes[int(cluster.pods.class_id[row])]
         names = cluster.ledger.resources.names
@@ -141,7 +141,7 @@ class PodFactsCache:
 
 
 def _is_same_content(one: RowRecord | None, other: RowRecord | None) -> bool:
-    """Whether two records differ at most in what a bind writes."""
+    """Whether two records differ at most in the fields that a bind writes."""
     if one is other:
         return True
     if one is None or other is None:
@@ -150,7 +150,7 @@ def _is_same_content(one: RowRecord | None, other: RowRecord | None) -> bool:
 
 
 def _equal(one: SchedulingFacts, other: SchedulingFacts) -> bool:
-    """Whether plugins would read the same in both."""
+    """Whether plugins read the same in both."""
     return (
         one.shape is other.shape
         and one.labels == other.labels

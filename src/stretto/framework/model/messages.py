@@ -7,7 +7,7 @@ from typing import Final
 from stretto.framework.model.status import PluginStatus
 
 NO_NODES: Final = "no nodes available to schedule pods"
-"""What is said without a single node."""
+"""The message for a cluster without nodes."""
 
 
 def fit_error(
@@ -15,24 +15,24 @@ def fit_error(
 ) -> str:
     """Reasons counted over nodes; nodes without a status of their own get ``absent``."""
     reasons: Counter[str] = Counter()
-    told = 0
+    counted = 0
     for status, nodes in statuses:
-        told += nodes
+        counted += nodes
         for reason in status.reasons:
             reasons[reason] += nodes
-    if told < count:
+    if counted < count:
         for reason in absent.reasons:
-            reasons[reason] += count - told
+            reasons[reason] += count - counted
     entries = sorted(f"{times} {reason}" for reason, times in reasons.items())
     listed = f" {', '.join(entries)}." if entries else ""
     return f"{head(count)}{listed}"
 
 
 def head(count: int) -> str:
-    """How every such sentence begins."""
+    """The beginning of every such sentence."""
     return f"0/{count} nodes are available:"
 
 
-def with_preemption(sentence: str, said: str) -> str:
-    """The sentence with what preemption said after it."""
-    return f"{sentence} {said}" if said else sentence
+def with_preemption(sentence: str, outcome: str) -> str:
+    """The sentence with preemption's message appended."""
+    return f"{sentence} {outcome}" if outcome else sentence

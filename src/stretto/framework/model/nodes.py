@@ -1,7 +1,7 @@
-"""Nodes in columns: labels, amounts, taints and images by position, in the order they came.
+"""Nodes of a parity snapshot by position: facts as rules read them, and exact amounts.
 
-Masks that follow from nodes alone (who meets a selector, who tolerates which taints, which domain
-a node is in) are kept until a node changes.
+Masks that follow from nodes alone (which nodes meet a selector, which domain a node is in) are
+cached until a node changes.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -16,20 +16,21 @@ from stretto.api.wire.meta import ObjectMeta
 from stretto.api.wire.selectors import SelectorRule
 from stretto.framework.model.status import BoolArray, IntArray
 from stretto.state.nodes.labels import LabelColumns
+from stretto.state.nodes.table import NodeFacts
 
 KEPT: Final = 4096
-"""Masks kept; beyond it all are forgotten and made again when asked for."""
+"""Masks cached; beyond it all are dropped and computed again on demand."""
 
 _T = TypeVar("_T")
 _NO_NODE: Final = Node(metadata=ObjectMeta())
 
 
 class LabelDomain(NamedTuple):
-    """Which value of a label each node has, as small numbers."""
+    """The value of a label on each node, as small numbers."""
 
     #: intp[n]: the number; 0 where the node lacks the label.
     codes: npt.NDArray[np.intp]
-    #: Numbers given, 0 included.
+    #: Numbers in use, 0 included.
     size: int
     #: The number of the empty value; 0 where no node has it.
     empty: int
@@ -56,34 +57,34 @@ class NodeColumns:
         """Start with no node."""
         #: Wire objects.
         self.objects: list[Node] = []
-        #: Names.
-        self.names: list[str] = []
-        #: Position by name.
-        self.index: dict[str, int] = {}
-        #: Label columns.
-        self.labels = LabelColumns()
-        #: int64[n] by resource: what pods may have.
+        #: Names, labels, taints, cordons and images; the position is the slot.
+        self.facts = NodeFacts(images=True)
+        #: int64[n] by resource: allocatable amounts.
         self.allocatable: dict[str, IntArray] = {}
-        #: int64[n]: pods at most.
+        #: int64[n]: allocatable pods.
         self.pods_allowed: IntArray = np.zeros(0, np.int64)
-        #: bool[n]: cordoned.
-        self.unschedulable: BoolArray = np.zeros(0, np.bool_)
-        #: intp[n]: number of each node's list of taints.
-        self.taint_list: npt.NDArray[np.intp] = np.zeros(0, np.intp)
-        #: Lists of taints by number.
-        self.taint_lists: list[tuple[Taint, ...]] = []
-        #: Bytes of an image by name, as the first node told.
-        self.image_sizes: dict[str, int] = {}
-        #: Positions of the nodes that have an image.
-        self.image_nodes: dict[str, set[int]] = {}
-        self._taint_numbers: dict[tuple[Taint, ...], int] = {}
         self._kept: dict[Hashable, object] = {}
         self._everywhere = np.zeros(0, np.int64)
 
     @property
     def count(self) -> int:
         """Number of nodes."""
-        return len(self.names)
+        return len(self.objects)
+
+    @property
+    def names(self) -> list[str]:
+        """Names by position."""
+        return self.facts.names
+
+    @property
+    def index(self) -> dict[str, int]:
+        """Positions by name."""
+        return self.facts.by_name
+
+    @property
+    def labels(self) -> LabelColumns:
+        """Label columns by position."""
+        return self.facts.labels
 
     @property
     def everywhere(self) -> IntArray:
@@ -91,18 +92,18 @@ class NodeColumns:
         return self._everywhere
 
     def put(self, nodes: Iterable[Node]) -> None:
-        """Add nodes; one with a known name replaces its namesake."""
-        batch = list(nodes)
-        fresh = [each.metadata.name for each in batch if each.metadata.name not in self.index]
-        self._extend(list(dict.fromkeys(fresh)))
+        """Add nodes; one with a known name replaces the node of that name."""
+        batch = {each.metadata.name: each for each in nodes}
         self._kept.clear()
-        for node in batch:
-            position = self.index[node.metadata.name]
-            self._forget_images(position)
-            self._write(position, node)
+        first = self.count
+        fresh = [name for name in batch if name not in self.index]
+        self._extend(len(fresh))
+        positions = self.index | {name: first + at for at, name in enumerate(fresh)}
+        for name, node in batch.items():
+            self._write(positions[name], node)
 
     def kept(self, key: Hashable, make: Callable[[], _T]) -> _T:
-        """Something that follows from nodes alone: made once, until a node changes."""
+        """A value that follows from nodes alone: computed once, until a node changes."""
         found = self._kept.get(key)
         if found is None:
             if len(self._kept) >= KEPT:
@@ -123,8 +124,9 @@ class NodeColumns:
         return cast("BoolArray", self.domain(key).codes != 0)
 
     def taints_where(self, holds: Callable[[tuple[Taint, ...]], int]) -> IntArray:
-        """int64[n]: a function of each node's taints, asked once per distinct list."""
-        return np.array([holds(each) for each in self.taint_lists], np.int64)[self.taint_list]
+        """int64[n]: a function of each node's taints, called once per distinct list."""
+        facts = self.facts
+        return np.array([holds(each) for each in facts.taint_sets], np.int64)[facts.taint_set]
 
     def amount(self, resource: str) -> IntArray:
         """int64[n]: allocatable of a resource, zero where a node does not name it."""
@@ -139,56 +141,30 @@ class NodeColumns:
         at = np.flatnonzero(pairs == empty) if empty > 0 else pairs[:0]
         return LabelDomain(codes.astype(np.intp), len(pairs), int(at[0]) if len(at) else 0)
 
-    def _extend(self, names: list[str]) -> None:
-        """Rows for new nodes, empty as yet."""
-        more = len(names)
+    def _extend(self, more: int) -> None:
+        """Add empty rows for new nodes."""
         if not more:
             return
-        for position, name in enumerate(names, self.count):
-            self.index[name] = position
-        self.names += names
         self.objects += [_NO_NODE] * more
-        self.labels.grow(self.count)
+        self.facts.grow(self.count)
         self._everywhere = np.arange(self.count)
         for resource, column in self.allocatable.items():
             self.allocatable[resource] = lengthened(column, more)
         self.pods_allowed = lengthened(self.pods_allowed, more)
-        self.unschedulable = np.concatenate([self.unschedulable, np.zeros(more, np.bool_)])
-        self.taint_list = np.concatenate([self.taint_list, np.zeros(more, np.intp)])
 
     def _write(self, position: int, node: Node) -> None:
         self.objects[position] = node
-        self.labels.put(position, node.metadata.labels)
+        self.facts.put(position, node)
         amounts = _amounts(node)
         for resource in amounts.keys() - self.allocatable.keys():
             self.allocatable[resource] = np.zeros(self.count, np.int64)
         for resource, column in self.allocatable.items():
             column[position] = amounts.get(resource, 0)
         self.pods_allowed[position] = amounts.get("pods", 0)
-        self.unschedulable[position] = node.spec.unschedulable
-        taints = node.spec.taints
-        number = self._taint_numbers.setdefault(taints, len(self._taint_numbers))
-        if number == len(self.taint_lists):
-            self.taint_lists.append(taints)
-        self.taint_list[position] = number
-        for image in node.status.images:
-            for name in image.names:
-                self.image_sizes.setdefault(name, image.size_bytes)
-                self.image_nodes.setdefault(name, set()).add(position)
-
-    def _forget_images(self, position: int) -> None:
-        for image in self.objects[position].status.images:
-            for name in image.names:
-                holders = self.image_nodes.get(name)
-                if holders is None:
-                    continue
-                holders.discard(position)
-                if not holders:
-                    del self.image_nodes[name], self.image_sizes[name]
 
 
 def lengthened(column: IntArray, more: int) -> IntArray:
-    """A column with zeros at its end."""
+    """A column with zeros appended."""
     return np.concatenate([column, np.zeros(more, np.int64)])
 
 

@@ -1,4 +1,4 @@
-"""Scores over the feasible nodes, and how upstream brings them to 0..100 by default."""
+"""Scores over the feasible nodes, and upstream's default normalisation to 0..100."""
 
 from typing import Final
 
@@ -8,10 +8,6 @@ from stretto.framework.model.status import IntArray
 
 TOP: Final = 100
 """The best score of one plugin."""
-LEAST: Final = 23 * 1024 * 1024
-"""Bytes below which images are fetched too quickly to matter."""
-MOST: Final = 1000 * 1024 * 1024
-"""Bytes a container above which more does not matter."""
 
 
 def at(column: IntArray, nodes: IntArray) -> IntArray:
@@ -26,10 +22,3 @@ def by_maximum(raw: IntArray, *, reverse: bool = False) -> IntArray:
         return np.full(len(raw), TOP, np.int64) if reverse else raw
     scaled = TOP * raw // largest
     return TOP - scaled if reverse else scaled
-
-
-def bytes_there(there: IntArray, images: int) -> IntArray:
-    """0..100 for bytes of so many images that need not be fetched."""
-    most = MOST * images
-    scores: IntArray = TOP * (np.clip(there, LEAST, most) - LEAST) // (most - LEAST)
-    return scores

@@ -1,8 +1,7 @@
-"""A pod as the plugins read it: the wire object and what is worked out from it once.
+"""A pod as the plugins read it: the wire object and what is compiled from it once.
 
-What follows from the spec alone (and the namespace) is a ``SpecFacts``, shared by all pods of the
-same
-spec: a controller's thousand pods are compiled once.
+What follows from the spec and the namespace alone is a ``SpecFacts``, shared by all pods of the
+same spec: a controller's thousand pods are compiled once.
 """
 
 from datetime import datetime
@@ -19,26 +18,44 @@ from stretto.base.errors import InputError
 from stretto.framework.model import requests
 from stretto.framework.model.requests import Amounts
 from stretto.framework.model.terms import NO_TERMS, AffinityTerms, terms_of
+from stretto.state.classes.table import PodClass
 
 NEVER_STARTED: Final = 2**63 - 1
-"""Start of a pod that has not started: later than all others, as upstream takes the present."""
+"""Start of a pod that has not started: after all others, where upstream uses the current time."""
 SHAPES_KEPT: Final = 1 << 14
-"""Compiled specs kept; beyond it all are forgotten and made again when asked for."""
+"""Compiled specs cached; beyond it all are dropped and compiled again on demand."""
+
+Likeness = tuple[object, ...]
+"""Equal for pods that every plugin treats the same."""
 
 PodKey = tuple[str, str, str]
-"""Namespace, name and uid: a pod that comes again under its name is another pod."""
+"""Namespace, name and uid: a new pod under the same name is another pod."""
 
 
 class SpecFacts:
     """What follows from a pod's spec and namespace."""
 
     def __init__(self, pod: Pod) -> None:
-        """Note the pod; parts are worked out when first asked for."""
+        """Store the pod; parts are computed on first use."""
         self._pod = pod
 
     @cached_property
+    def as_class(self) -> PodClass:
+        """The pod as shared rules read it, with what these rules read and nothing else."""
+        return PodClass(
+            id=-1,
+            serial=0,
+            spec=self._pod.spec,
+            requests=(),
+            ports=self.ports,
+            devices=(),
+            images=self.images,
+            mounts=self.mounts,
+        )
+
+    @cached_property
     def filter_requests(self) -> Amounts:
-        """What must be free."""
+        """Amounts that must be free."""
         return requests.filter_requests(self._pod)
 
     @cached_property
@@ -53,7 +70,7 @@ class SpecFacts:
 
     @cached_property
     def running(self) -> tuple[Amounts, int, int]:
-        """What the pod takes on a node, and cpu and memory as the score sees them."""
+        """The pod's amounts on a node, and cpu and memory as the score counts them."""
         return requests.running(self._pod)
 
     @cached_property
@@ -68,7 +85,7 @@ class SpecFacts:
 
     @cached_property
     def malformed(self) -> str:
-        """What is wrong with the terms of pod affinity; empty where nothing is."""
+        """The error in the terms of pod affinity; empty for none."""
         try:
             terms_of(self._pod)
         except InputError as error:
@@ -77,7 +94,7 @@ class SpecFacts:
 
     @cached_property
     def claims(self) -> tuple[tuple[str, bool], ...]:
-        """Names of the claims mentioned, and whether each is made for the pod (a suffix then)."""
+        """Names of the PVCs, and whether each is ephemeral (the name is a suffix then)."""
         found: list[tuple[str, bool]] = []
         for volume in self._pod.spec.volumes:
             if volume.persistent_volume_claim is not None:
@@ -124,7 +141,7 @@ class SpecFacts:
 
 
 def key_of(pod: Pod) -> PodKey:
-    """Who a pod is."""
+    """The identity of a pod."""
     meta = pod.metadata
     return meta.namespace, meta.name, meta.uid
 
@@ -143,19 +160,34 @@ class SchedulingFacts:
         self.shape = shape
         #: Its namespace.
         self.namespace = meta.namespace
-        #: Who it is.
+        #: Its identity.
         self.key = key_of(pod)
         #: Its labels.
         self.labels = meta.labels
         #: Its priority; 0 when none was resolved.
         self.priority = pod.spec.priority or 0
-        #: When a node started it, in microseconds; ``NEVER_STARTED`` if none has.
+        #: Start time in microseconds; ``NEVER_STARTED`` for none.
         self.start = started(pod.status.start_time)
-        #: Whether its deletion was asked for.
+        #: Whether it is terminating.
         self.terminating = meta.deletion_timestamp is not None
 
+    @property
+    def as_class(self) -> PodClass:
+        """The pod as shared rules read it; pods of one spec share it unless they name a node."""
+        found, spec = self.shape.as_class, self.pod.spec
+        if found.spec.node_name == spec.node_name:
+            return found
+        return msgspec.structs.replace(found, spec=spec)
+
+    def template_key(self) -> Likeness | None:
+        """Equal for pods that every plugin treats the same; ``None`` for a pod like no other."""
+        if any(own for _, own in self.shape.claims):
+            return None
+        owner = self.pod.metadata.controller()
+        return self.shape, tuple(sorted(self.labels.items())), self.priority, owner
+
     def pvc_names(self) -> list[tuple[str, bool]]:
-        """Claims of the pod, and whether each was made for it."""
+        """PVCs of the pod, and whether each is ephemeral."""
         _, name, _ = self.key
         return [(f"{name}-{each}" if own else each, own) for each, own in self.shape.claims]
 
@@ -164,7 +196,7 @@ class FactsCompiler:
     """Makes facts of pods; equal specs are compiled once."""
 
     def __init__(self) -> None:
-        """Start with nothing compiled."""
+        """Start empty."""
         self._shapes: dict[tuple[str, bytes], SpecFacts] = {}
 
     def facts(self, pod: Pod) -> SchedulingFacts:

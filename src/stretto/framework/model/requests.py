@@ -1,7 +1,8 @@
-"""What a pod takes, in the four ways in which kube-scheduler adds it up.
+"""The requests of a pod, summed in the four ways of kube-scheduler.
 
-The filter counts pod-level requests; the least-allocated score of a pending pod does not, but
-gives every container that is silent a default; running pods count what a resize has in force.
+The filter counts pod-level requests. The least-allocated score of a pending pod does not; it
+assumes a default for each container without requests. Running pods count with the resources that
+are in force under a resize.
 The sums are upstream's ``PodRequests`` with its options, in thousandths, rounded once at the end.
 """
 
@@ -14,9 +15,9 @@ from stretto.api.types.pod import Container, Pod
 Amounts = dict[str, int]
 
 DEFAULT_CPU: Final = 100
-"""Thousandths of a core that scores assume of a container that asks for none."""
+"""Thousandths of a core that scores assume for a container without a request."""
 DEFAULT_MEMORY: Final = 200 * 1024 * 1024
-"""Bytes that scores assume of a container that asks for none."""
+"""Bytes that scores assume for a container without a request."""
 DEFAULTS: Final[Mapping[str, int]] = {"cpu": DEFAULT_CPU, "memory": DEFAULT_MEMORY * 1000}
 """Both, in thousandths."""
 CPU: Final = "cpu"
@@ -25,25 +26,25 @@ STORAGE: Final = "ephemeral-storage"
 
 
 class RequestCounting(NamedTuple):
-    """How to add up."""
+    """Options of the sum."""
 
-    #: Whether what the node has in force counts (pods under resize).
+    #: Whether resources in force count (pods under resize).
     status: bool = True
-    #: Whether pod-level requests stand in for the containers'.
+    #: Whether pod-level requests replace the containers'.
     pod_level: bool = True
-    #: What a container that does not name a resource counts with, in thousandths.
+    #: Amounts for a container that does not name a resource, in thousandths.
     missing: Mapping[str, int] = {}
 
 
 def is_scalar(name: str) -> bool:
-    """Whether nodes count a resource beside cpu, memory and storage."""
+    """Whether nodes count a resource, besides cpu, memory and ephemeral storage."""
     if name.startswith(("hugepages-", "attachable-volumes-")) or "kubernetes.io/" in name:
         return True
     return "/" in name and not name.startswith("requests.")
 
 
 def filter_requests(pod: Pod) -> Amounts:
-    """What a pending pod must find free."""
+    """Amounts that must be free for a pending pod."""
     return rounded(total(pod, RequestCounting(status=False)))
 
 
@@ -60,7 +61,7 @@ def balance_requests(pod: Pod) -> tuple[int, int]:
 
 
 def running(pod: Pod) -> tuple[Amounts, int, int]:
-    """What a pod on a node takes; and cpu and memory as the least-allocated score sees them."""
+    """Amounts of a pod on a node; and cpu and memory as the least-allocated score counts them."""
     plain = total(pod, RequestCounting())
     missing = DEFAULTS
     if has_pod_level_requests(pod):
@@ -76,7 +77,7 @@ def has_pod_level_requests(pod: Pod) -> bool:
 
 
 def rounded(sums: Mapping[str, int]) -> Amounts:
-    """Thousandths as nodes count: cpu as it is, the rest in units, rounded up."""
+    """Thousandths in the units of nodes: cpu unchanged, the rest in whole units, rounded up."""
     return {name: each if name == CPU else -(-each // 1000) for name, each in sums.items()}
 
 
@@ -85,7 +86,7 @@ def total(pod: Pod, how: RequestCounting) -> Amounts:
     standing = effective_requests.in_force(pod) if how.status else {}
 
     def asked(container: Container, where: str) -> Mapping[str, int]:
-        """What one container counts with, defaults where it is silent."""
+        """Amounts of one container, with defaults for what it does not name."""
         return {**how.missing, **effective_requests.requested_by(container, standing, where)}
 
     whole = _whole(pod, standing) if how.pod_level and has_pod_level_requests(pod) else {}
@@ -93,7 +94,7 @@ def total(pod: Pod, how: RequestCounting) -> Amounts:
 
 
 def _whole(pod: Pod, standing: Mapping[str, Amounts]) -> Amounts:
-    """Pod-level requests, or what is in force of them."""
+    """Pod-level requests, or the resources in force instead."""
     assert pod.spec.resources is not None
     asked = effective_requests.thousandths(pod.spec.resources.requests, "resources.requests")
     counted = standing.get("", asked)

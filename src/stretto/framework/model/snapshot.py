@@ -1,7 +1,7 @@
-"""A cluster as the exact path sees it: nodes in columns, pods on them, all other objects.
+"""A cluster as kube-parity sees it: nodes in columns, pods on them, all other objects.
 
-Kept up to date change by change. ``assume`` puts a decided pod on its node at once, so that the
-next decision counts it; ``forget`` takes it away again.
+It is updated change by change. ``assume`` puts a decided pod on its node at once, so that the
+next decision counts it; ``forget`` removes it again.
 """
 
 from collections.abc import Collection, Iterable
@@ -24,7 +24,7 @@ from stretto.state.objects import ClusterObjects
 _K = TypeVar("_K")
 
 COUNTED: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
-"""Resources counted although they are no scalar resources."""
+"""Resources that count although they are no scalar resources."""
 
 
 class ParitySnapshot:
@@ -33,12 +33,12 @@ class ParitySnapshot:
     def __init__(
         self, nodes: Iterable[Node] = (), pods: Iterable[Pod] = (), objects: Iterable[Wire] = ()
     ) -> None:
-        """Take a cluster; pods name their nodes, and those on unknown nodes are passed over."""
-        #: Everything else but pods.
+        """Load a cluster; pods name their nodes, and those on unknown nodes are ignored."""
+        #: All objects except nodes and pods.
         self.objects = ClusterObjects(objects)
         #: Compiled specs.
         self.compiler = FactsCompiler()
-        #: Pods by the name of the node that is kept for them while others leave it.
+        #: Nominated pods by node name.
         self.nominated: dict[str, list[SchedulingFacts]] = {}
         self._empty()
         self.put_nodes(nodes)
@@ -51,29 +51,29 @@ class ParitySnapshot:
         self.nodes = NodeColumns()
         #: Pods counted by labels and by terms.
         self.population = RunningPods()
-        #: Pods by node, in the order they came.
+        #: Pods by node, in order of arrival.
         self.pods_on: list[list[SchedulingFacts]] = []
         #: Node by pod.
         self.node_of: dict[PodKey, int] = {}
-        #: int64[n] by resource: what pods take.
+        #: int64[n] by resource: amounts that pods request.
         self.used: dict[str, IntArray] = {}
-        #: int64[n]: cpu that pods take, with the defaults of scores.
+        #: int64[n]: cpu that pods request, with the defaults of scores.
         self.seen_cpu: IntArray = np.zeros(0, np.int64)
-        #: int64[n]: memory that pods take, with the defaults of scores.
+        #: int64[n]: memory that pods request, with the defaults of scores.
         self.seen_memory: IntArray = np.zeros(0, np.int64)
         #: int64[n]: pods.
         self.pod_count: IntArray = np.zeros(0, np.int64)
         #: int64[n]: zeros, for a count of no pods.
         self.no_pods: IntArray = np.zeros(0, np.int64)
-        #: Pods by claim.
+        #: Pods by PVC.
         self.pvc_users: dict[tuple[str, str], int] = {}
-        #: Nodes on which pods with volumes came or went, until somebody has read them.
+        #: Nodes on which pods with volumes came or went since they were last read.
         self.volumes_moved: set[int] = set()
-        #: Pods by node's port and node.
+        #: Pods by host port and node.
         self.port_users: dict[tuple[str, int], dict[str, dict[int, int]]] = {}
 
     def put_nodes(self, nodes: Iterable[Node]) -> None:
-        """Add nodes; one with a known name replaces its namesake, whose pods stay."""
+        """Add nodes; one with a known name replaces the node of that name, whose pods stay."""
         self.nodes.put(nodes)
         more = self.nodes.count - len(self.pods_on)
         if not more:
@@ -88,11 +88,11 @@ class ParitySnapshot:
         self.no_pods = lengthened(self.no_pods, more)
 
     def remove_node(self, name: str) -> None:
-        """Forget a node and its pods."""
+        """Remove a node and its pods."""
         self.remove_nodes((name,))
 
     def remove_nodes(self, names: Collection[str]) -> None:
-        """Forget nodes and their pods: all columns are made again, for nodes seldom go."""
+        """Remove nodes and their pods. All columns are rebuilt: nodes are seldom removed."""
         gone = {self.nodes.index[name] for name in names if name in self.nodes.index}
         if not gone:
             return
@@ -106,9 +106,9 @@ class ParitySnapshot:
                 self._place(each, at, 1)
 
     def add_pod(self, pod: Pod) -> None:
-        """Add a running pod to the node that it names, in place of what was known of it.
+        """Add a running pod to the node that it names; it replaces the pod of the same key.
 
-        One that is over takes nothing any more.
+        A finished pod is removed.
         """
         key = key_of(pod)
         if key in self.node_of:
@@ -124,23 +124,23 @@ class ParitySnapshot:
         self._place(pod, self.nodes.index[node], 1)
 
     def leave(self, pod: SchedulingFacts) -> None:
-        """Take a pod away, if it is there."""
+        """Remove a pod, if it is there."""
         node = self.node_of.get(pod.key)
         if node is not None and any(each is pod for each in self.pods_on[node]):
             self._place(pod, node, -1)
 
     def forget(self, key: PodKey) -> None:
-        """Take a pod away by its key."""
+        """Remove a pod by its key."""
         node = self.node_of[key]
         facts = next(each for each in self.pods_on[node] if each.key == key)
         self._place(facts, node, -1)
 
     def nominate(self, pod: SchedulingFacts, node: str) -> None:
-        """Keep a node for a pod: those of its priority or less must fit beside it."""
+        """Nominate a node for a pod: pods of its priority or less must fit in addition to it."""
         self.nominated.setdefault(node, []).append(pod)
 
     def unnominate(self, pod: SchedulingFacts, node: str) -> None:
-        """A node is kept for a pod no longer."""
+        """Withdraw a nomination."""
         left = [each for each in self.nominated.pop(node, []) if each is not pod]
         if left:
             self.nominated[node] = left
@@ -156,7 +156,7 @@ class ParitySnapshot:
         return found
 
     def used_of(self, resource: str) -> IntArray:
-        """int64[n]: what pods take of a resource."""
+        """int64[n]: amounts of a resource that pods request."""
         found = self.used.get(resource)
         return np.zeros(self.nodes.count, np.int64) if found is None else found
 
@@ -184,7 +184,7 @@ class ParitySnapshot:
             del self.node_of[pod.key]
 
     def _count_amounts(self, pod: SchedulingFacts, node: int, by: int) -> None:
-        """What a pod takes and holds, its volumes aside."""
+        """Count a pod's requests, ports, labels and terms."""
         amounts, cpu, memory = pod.shape.running
         for resource, amount in amounts.items():
             if resource in COUNTED or is_scalar(resource):
@@ -202,7 +202,7 @@ class ParitySnapshot:
 
 
 def _count(counts: dict[_K, int], key: _K, by: int) -> None:
-    """Count up or down; what is down to nothing is forgotten."""
+    """Count up or down; entries of zero are dropped."""
     left = counts.get(key, 0) + by
     if left:
         counts[key] = left

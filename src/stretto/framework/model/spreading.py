@@ -1,8 +1,8 @@
-"""What a pod wants of spreading, compiled: its own constraints, or the cluster's defaults.
+"""Spread constraints of a pod, compiled: its own, or the cluster's defaults.
 
-The filter and the score read the same constraints. A pod without any gets upstream's defaults (a
-skew of 3 over hosts and of 5 over zones, wishes both), for the pods that its services and its
-controller select.
+The filter and the score read the same constraints. A pod without any gets upstream's soft defaults
+(a skew of 3 over hosts and of 5 over zones), for the pods that its services and its controller
+select.
 """
 
 from typing import Final, NamedTuple
@@ -35,7 +35,7 @@ CONTROLLERS: Final = {
 class ParitySpreadConstraint(NamedTuple):
     """One constraint."""
 
-    #: By how many pods two values may differ.
+    #: The largest allowed difference of pods between two values.
     skew: int
     #: The node label.
     key: str
@@ -71,7 +71,7 @@ class ParitySpreadConstraint(NamedTuple):
 
 
 NO_NODE_KEY: Final = b"[{},null]"
-"""``Shape.node_key`` of a pod that may go to every node."""
+"""``SpecFacts.node_key`` of a pod without node selector and required affinity."""
 
 
 def own(pod: SchedulingFacts, action: str) -> tuple[ParitySpreadConstraint, ...]:
@@ -84,7 +84,7 @@ def own(pod: SchedulingFacts, action: str) -> tuple[ParitySpreadConstraint, ...]
 
 
 def defaults(pod: SchedulingFacts, objects: ClusterObjects) -> tuple[ParitySpreadConstraint, ...]:
-    """Upstream's default wishes; none for a pod that belongs to nothing."""
+    """Upstream's soft defaults; none for a pod without a service or controller."""
     selector = default_selector(pod, objects)
     if selector == EVERYTHING:
         return ()
@@ -95,7 +95,7 @@ def defaults(pod: SchedulingFacts, objects: ClusterObjects) -> tuple[ParitySprea
 
 
 def default_selector(pod: SchedulingFacts, objects: ClusterObjects) -> Selector:
-    """What the pod's services and its controller select, together."""
+    """The conjunction of the selectors of the pod's services and its controller."""
     wanted: dict[str, str] = {}
     for service in objects.services.get(pod.namespace, {}).values():
         mine = service.spec.selector

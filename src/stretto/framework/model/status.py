@@ -1,4 +1,4 @@
-"""Verdicts of kube-scheduler's plugins: of one node as a status, of all nodes as columns."""
+"""Verdicts of kube-scheduler's plugins: a status for one node, columns for all nodes."""
 
 from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
@@ -14,25 +14,25 @@ IntArray = npt.NDArray[np.int64]
 
 
 class StatusCode(StrEnum):
-    """What a plugin says, spelled as upstream spells it."""
+    """The code of a status, spelled as upstream spells it."""
 
     SUCCESS = "Success"
-    #: Not now; removing pods may help.
+    #: Infeasible now; evicting pods may help.
     UNSCHEDULABLE = "Unschedulable"
-    #: Not now, and removing pods does not help.
+    #: Infeasible, and evicting pods does not help.
     UNRESOLVABLE = "UnschedulableAndUnresolvable"
-    #: The plugin has no say about this pod.
+    #: The plugin does not concern this pod.
     SKIP = "Skip"
-    #: Something that the plugin needs is broken; the cycle ends.
+    #: The plugin cannot evaluate the pod or node; the cycle ends.
     ERROR = "Error"
 
 
 class PluginStatus(NamedTuple):
-    """What one plugin says of a pod, or of a pod and a node."""
+    """The result of one plugin for a pod, or for a pod and a node."""
 
     #: The verdict.
     code: StatusCode
-    #: Why, in upstream's words.
+    #: The reasons, in upstream's words.
     reasons: tuple[str, ...] = ()
 
     @property
@@ -46,36 +46,36 @@ SKIP: Final = PluginStatus(StatusCode.SKIP)
 
 
 def unresolvable(reason: str) -> PluginStatus:
-    """A no that removing pods does not cure."""
+    """A refusal that evicting pods does not cure."""
     return PluginStatus(StatusCode.UNRESOLVABLE, (reason,))
 
 
 def unschedulable(reason: str) -> PluginStatus:
-    """A no that removing pods may cure."""
+    """A refusal that evicting pods may cure."""
     return PluginStatus(StatusCode.UNSCHEDULABLE, (reason,))
 
 
 class NodeStatuses(NamedTuple):
-    """What one plugin says of every node."""
+    """The statuses of one plugin for every node."""
 
     #: bool[n]: the nodes it refuses.
     refused: BoolArray
-    #: int64[n]: which status each refused node gets, as ``status_of`` numbers them.
+    #: int64[n]: number of each refused node's status, for ``status_of``.
     which: IntArray
-    #: The status behind a number.
+    #: The status of a number.
     status_of: Callable[[int], PluginStatus]
     #: Whether one of the statuses is an error.
     broken: bool = False
 
     def status(self, node: int) -> PluginStatus:
-        """What it says of one node."""
+        """The status of one node."""
         if not self.refused[node]:
             return SUCCESS
         return self.status_of(int(self.which[node]))
 
 
 def refuse(mask: BoolArray, status: PluginStatus) -> NodeStatuses | None:
-    """One status for all nodes of a mask; None where it is empty."""
+    """One status for all nodes of a mask; ``None`` where it is empty."""
     if not mask.any():
         return None
     broken = status.code is StatusCode.ERROR
@@ -83,7 +83,7 @@ def refuse(mask: BoolArray, status: PluginStatus) -> NodeStatuses | None:
 
 
 def refuse_nodes(size: int, statuses: Iterable[tuple[int, PluginStatus]]) -> NodeStatuses | None:
-    """A status for single nodes; None where all succeed."""
+    """Statuses for single nodes; ``None`` where all succeed."""
     numbers: dict[PluginStatus, int] = {}
     refused = np.zeros(size, np.bool_)
     which = np.zeros(size, np.int64)
@@ -93,16 +93,16 @@ def refuse_nodes(size: int, statuses: Iterable[tuple[int, PluginStatus]]) -> Nod
             which[node] = numbers.setdefault(status, len(numbers))
     if not numbers:
         return None
-    told = list(numbers)
+    distinct = list(numbers)
     return NodeStatuses(
-        refused, which, told.__getitem__, any(s.code is StatusCode.ERROR for s in told)
+        refused, which, distinct.__getitem__, any(s.code is StatusCode.ERROR for s in distinct)
     )
 
 
 def refuse_groups(
     statuses: Sequence[PluginStatus], numbers: npt.NDArray[np.intp]
 ) -> NodeStatuses | None:
-    """A status for each group of nodes; ``numbers`` says which group each node is in."""
+    """A status per group of nodes; ``numbers`` gives the group of each node."""
     refused = np.array([each.code is not StatusCode.SUCCESS for each in statuses])
     if not refused.any():
         return None
@@ -113,7 +113,7 @@ def refuse_groups(
 def refuse_each(
     size: int, statuses: Sequence[tuple[BoolArray, PluginStatus]]
 ) -> NodeStatuses | None:
-    """Several statuses, the first whose mask holds; None where all are empty."""
+    """The first of several statuses whose mask holds; ``None`` where all are empty."""
     refused = np.zeros(size, np.bool_)
     which = np.zeros(size, np.int64)
     for number, (mask, _) in enumerate(statuses):

@@ -1,8 +1,8 @@
-"""Pods counted per node: the pods that a selector means, and the pods that state a term.
+"""Pods counted per node: the pods that a selector matches, and the pods that state a term.
 
-Spreading and affinity ask "how many pods like this are where". A count is made at the first
-question and then follows every pod that comes or goes, so that a decision costs a few sums over
-nodes and never a walk over pods. Pods with equal labels are one kin; a selector is asked per kin.
+Spreading and affinity need the number of matching pods per node. A count is made on first use and
+then follows every pod that comes or goes, so that a decision costs a few sums over nodes and never
+a walk over pods. Pods with equal labels form one group; a selector is evaluated per group.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -15,32 +15,32 @@ from stretto.framework.model.status import IntArray
 from stretto.framework.model.terms import AffinityTerm
 
 TALLIES_KEPT: Final = 4096
-"""Counts kept at once; beyond it the one asked for longest ago goes."""
+"""Counts cached; beyond it the least recently used one is dropped."""
 
 Means = Callable[[str, Mapping[str, str]], bool]
-"""Whether a namespace and labels are meant."""
-KinKey = tuple[str, frozenset[tuple[str, str]], bool]
+"""Whether a namespace and labels match."""
+GroupKey = tuple[str, frozenset[tuple[str, str]], bool]
 
 
 class PodTally:
-    """How many pods of one kind each node has."""
+    """The number of matching pods on each node."""
 
     __slots__ = ("counts", "key", "means", "terminating_too")
 
     def __init__(self, key: Hashable, means: Means, size: int, *, terminating_too: bool) -> None:
-        """Count pods that ``means`` means."""
+        """Count pods that ``means`` selects."""
         #: Name of the count.
         self.key = key
         #: The pods.
         self.means = means
-        #: Whether pods count that are being deleted.
+        #: Whether terminating pods count.
         self.terminating_too = terminating_too
         #: int64[n]: pods.
         self.counts: IntArray = np.zeros(size, np.int64)
 
 
 class LabelGroup:
-    """Pods with equal namespace and labels that are, or are not, being deleted."""
+    """Pods with equal namespace and labels that are all terminating, or all not."""
 
     __slots__ = ("labels", "namespace", "tallies", "terminating", "where")
 
@@ -50,15 +50,15 @@ class LabelGroup:
         self.namespace = namespace
         #: Their labels.
         self.labels = labels
-        #: Whether they are being deleted.
+        #: Whether they are terminating.
         self.terminating = terminating
         #: Pods by node.
         self.where: dict[int, int] = {}
-        #: Counts that they are in.
+        #: Counts that include them.
         self.tallies: list[PodTally] = []
 
     def is_selected(self, tally: PodTally) -> bool:
-        """Whether a count counts them."""
+        """Whether a count includes them."""
         if self.terminating and not tally.terminating_too:
             return False
         return tally.means(self.namespace, self.labels)
@@ -77,12 +77,12 @@ class TermGroup:
         self.counts: IntArray = np.zeros(size, np.int64)
         #: Pods in all.
         self.total = 0
-        #: Whether it means the pods of a kin, by what was asked before.
+        #: Whether it selects the pods of a group; cached.
         self.meant: dict[Hashable, bool] = {}
 
 
 class TermTable(dict[AffinityTerm, TermGroup]):
-    """Terms of one kind (required against, preferred for, ...) with the pods that state them."""
+    """Terms of one kind (required anti-affinity, ...) with the pods that state them."""
 
 
 class RunningPods:
@@ -99,11 +99,11 @@ class RunningPods:
         #: Preferred anti-affinity of running pods.
         self.anti_preferred = TermTable()
         self._size = 0
-        self._kin: dict[KinKey, LabelGroup] = {}
+        self._groups: dict[GroupKey, LabelGroup] = {}
         self._tallies: dict[Hashable, PodTally] = {}
 
     def grow(self, size: int) -> None:
-        """Make room for nodes."""
+        """Add nodes."""
         more = size - self._size
         if more <= 0:
             return
@@ -111,28 +111,28 @@ class RunningPods:
         zeros = np.zeros(more, np.int64)
         for tally in self._tallies.values():
             tally.counts = np.concatenate([tally.counts, zeros])
-        for kind in self._kinds():
-            for group in kind.values():
+        for table in self._tables():
+            for group in table.values():
                 group.counts = np.concatenate([group.counts, zeros])
 
     def count(self, pod: SchedulingFacts, node: int, by: int) -> None:
-        """Add (1) or take away (-1) a pod."""
-        kin = self._label_group_of(pod)
-        left = kin.where.get(node, 0) + by
+        """Add (1) or remove (-1) a pod."""
+        group = self._label_group_of(pod)
+        left = group.where.get(node, 0) + by
         if left:
-            kin.where[node] = left
+            group.where[node] = left
         else:
-            del kin.where[node]
-        for tally in kin.tallies:
+            del group.where[node]
+        for tally in group.tallies:
             tally.counts[node] += by
         terms = pod.shape.terms
         if any(terms):
-            for kind, mine in zip(self._kinds(), terms, strict=True):
+            for table, mine in zip(self._tables(), terms, strict=True):
                 for term in mine:
-                    self._count_term(kind, term, node, by)
+                    self._count_term(table, term, node, by)
 
     def tally(self, key: Hashable, means: Means, *, terminating_too: bool) -> IntArray:
-        """int64[n]: pods that are meant; kept under ``key`` and up to date from now on."""
+        """int64[n]: matching pods; cached under ``key`` and updated from then on."""
         found = self._tallies.pop(key, None)
         if found is None:
             found = self._make(key, means, terminating_too)
@@ -142,14 +142,14 @@ class RunningPods:
         return found.counts
 
     def meaning(
-        self, kind: TermTable, pod: SchedulingFacts, namespace_labels: Mapping[str, str]
+        self, table: TermTable, pod: SchedulingFacts, namespace_labels: Mapping[str, str]
     ) -> Iterable[TermGroup]:
-        """Groups of running pods whose term means a pod."""
-        if not kind:
+        """Groups of running pods whose term selects a pod."""
+        if not table:
             return
         labels = pod.labels
         asked = (pod.namespace, frozenset(labels.items()), frozenset(namespace_labels.items()))
-        for group in kind.values():
+        for group in table.values():
             meant = group.meant.get(asked)
             if meant is None:
                 if len(group.meant) >= TALLIES_KEPT:
@@ -159,38 +159,38 @@ class RunningPods:
             if meant:
                 yield group
 
-    def _kinds(self) -> tuple[TermTable, ...]:
-        """In the order of ``Terms``."""
+    def _tables(self) -> tuple[TermTable, ...]:
+        """In the order of ``AffinityTerms``."""
         return (self.affinity, self.anti, self.preferred, self.anti_preferred)
 
-    def _count_term(self, kind: TermTable, term: AffinityTerm, node: int, by: int) -> None:
-        group = kind.get(term)
+    def _count_term(self, table: TermTable, term: AffinityTerm, node: int, by: int) -> None:
+        group = table.get(term)
         if group is None:
-            group = kind[term] = TermGroup(term, self._size)
+            group = table[term] = TermGroup(term, self._size)
         group.counts[node] += by
         group.total += by
         if not group.total:
-            del kind[term]
+            del table[term]
 
     def _label_group_of(self, pod: SchedulingFacts) -> LabelGroup:
         key = (pod.namespace, frozenset(pod.labels.items()), pod.terminating)
-        kin = self._kin.get(key)
-        if kin is None:
-            kin = self._kin[key] = LabelGroup(pod.namespace, pod.labels, pod.terminating)
-            kin.tallies = [each for each in self._tallies.values() if kin.is_selected(each)]
-        return kin
+        group = self._groups.get(key)
+        if group is None:
+            group = self._groups[key] = LabelGroup(pod.namespace, pod.labels, pod.terminating)
+            group.tallies = [each for each in self._tallies.values() if group.is_selected(each)]
+        return group
 
     def _make(self, key: Hashable, means: Means, terminating_too: bool) -> PodTally:
         tally = PodTally(key, means, self._size, terminating_too=terminating_too)
-        for kin in self._kin.values():
-            if kin.is_selected(tally):
-                kin.tallies.append(tally)
-                for node, pods in kin.where.items():
+        for group in self._groups.values():
+            if group.is_selected(tally):
+                group.tallies.append(tally)
+                for node, pods in group.where.items():
                     tally.counts[node] += pods
         return tally
 
     def _drop(self, key: Hashable) -> None:
-        gone = self._tallies.pop(key)
-        for kin in self._kin.values():
-            if gone in kin.tallies:
-                kin.tallies.remove(gone)
+        dropped = self._tallies.pop(key)
+        for group in self._groups.values():
+            if dropped in group.tallies:
+                group.tallies.remove(dropped)

@@ -1,8 +1,9 @@
-"""Terms of pod affinity, compiled: which pods they mean, in which namespaces, around which label.
+"""Terms of pod affinity, compiled: the pods they select, their namespaces and the node label.
 
-A term of a running pod looks at the labels of the asking pod's namespace. A term of the asking pod
-has its namespace selector unrolled into names; upstream forgets to drop the selector afterwards,
-so one that an empty label set meets (``DoesNotExist``, ``NotIn``) means every namespace.
+A term of a running pod looks at the labels of the pending pod's namespace. A term of the pending
+pod has its namespace selector unrolled into names; upstream forgets to drop the selector
+afterwards, so one that an empty label set meets (``DoesNotExist``, ``NotIn``) means every
+namespace.
 """
 
 from collections.abc import Mapping
@@ -16,7 +17,7 @@ from stretto.api.wire.selectors import Selector
 class AffinityTerm(NamedTuple):
     """One term as its pod states it."""
 
-    #: The node label whose value is the neighbourhood.
+    #: The node label whose values are the domains.
     key: str
     #: Namespaces named.
     namespaces: frozenset[str]
@@ -24,13 +25,13 @@ class AffinityTerm(NamedTuple):
     selector: Selector
     #: Labels of further namespaces.
     namespace_selector: Selector
-    #: How much it counts; 1 for what is required.
+    #: Its weight; 1 for required terms.
     weight: int = 1
 
     def means(
         self, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str]
     ) -> bool:
-        """Whether a running pod's term means a pod."""
+        """Whether a running pod's term selects a pod."""
         if namespace not in self.namespaces and not self.namespace_selector.matches(
             namespace_labels
         ):
@@ -39,15 +40,15 @@ class AffinityTerm(NamedTuple):
 
 
 class TermTarget(NamedTuple):
-    """The pods that one term of the asking pod means; hashable, so that counts are kept by it."""
+    """The pods that a term of the pending pod selects; hashable, as a key of cached counts."""
 
-    #: Namespaces; None for every one.
+    #: Namespaces; ``None`` for all.
     namespaces: frozenset[str] | None
     #: Labels of the pods.
     selector: Selector
 
     def means(self, namespace: str, labels: Mapping[str, str]) -> bool:
-        """Whether a pod is meant."""
+        """Whether it selects a pod."""
         if self.namespaces is not None and namespace not in self.namespaces:
             return False
         return self.selector.matches(labels)
@@ -56,13 +57,13 @@ class TermTarget(NamedTuple):
 class AffinityTerms(NamedTuple):
     """All terms of a pod."""
 
-    #: Neighbourhoods it must be in.
+    #: Required affinity.
     affinity: tuple[AffinityTerm, ...] = ()
-    #: Neighbourhoods it must not be in.
+    #: Required anti-affinity.
     anti: tuple[AffinityTerm, ...] = ()
-    #: Neighbourhoods it would like.
+    #: Preferred affinity.
     preferred: tuple[AffinityTerm, ...] = ()
-    #: Neighbourhoods it would like to avoid.
+    #: Preferred anti-affinity.
     anti_preferred: tuple[AffinityTerm, ...] = ()
 
 

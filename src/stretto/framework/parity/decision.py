@@ -1,11 +1,11 @@
-"""What was decided about one pod, and everything that led to it."""
+"""The decision about one pod, with every plugin's part in it."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from stretto.framework.model.plugin import NodeCheck
+from stretto.framework.contract.rule import NodeCheck
 from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.model.status import (
     BoolArray,
@@ -14,47 +14,53 @@ from stretto.framework.model.status import (
     PluginStatus,
     StatusCode,
 )
+from stretto.framework.plugins.table import PARITY_FILTERS
+from stretto.state.work.units import Cure
+
+TO_POSITIVE: Final = 2**31
+"""Added to every priority, so that more victims of negative priority never rank better."""
+_PLUGINS: Final = {plugin.NAME: plugin for plugin in PARITY_FILTERS}
 
 
 class PreemptionCandidate(NamedTuple):
-    """A node that would do if some pods left."""
+    """A node that would be feasible after some evictions."""
 
     #: The node's name.
     node: str
-    #: Pods that would have to leave, the most important first.
+    #: Pods to evict, the most important first.
     victims: tuple[SchedulingFacts, ...]
-    #: How many of them a budget protects.
+    #: How many of them violate a disruption budget.
     violations: int
 
 
 class PostFilterResult(NamedTuple):
-    """What pushing pods out would bring."""
+    """The result of preemption."""
 
     #: The outcome.
     status: PluginStatus
-    #: Nodes that would do, by name.
+    #: Candidates, by name of the node.
     candidates: tuple[PreemptionCandidate, ...] = ()
-    #: Nodes that would not do even so, and why.
+    #: Nodes that stay infeasible, and why.
     rejected: Mapping[str, PluginStatus] = {}
-    #: The best node, the first by name of those that are equally good.
+    #: The best candidate, the first by name of those that are equally good.
     chosen: PreemptionCandidate | None = None
     #: Nodes that are equally good, by name.
     tied: tuple[str, ...] = ()
 
     @property
     def message(self) -> str:
-        """What it adds to the pod's message; nothing where it succeeds."""
+        """What preemption adds to the pod's message; empty where it succeeds."""
         return self.status.message
 
 
 class FilterResult(NamedTuple):
-    """The filters' say about one pod."""
+    """The result of all filters for one pod."""
 
-    #: Statuses of plugins that ended the search or said nothing: failed or skipped.
+    #: Statuses of plugins that were skipped or ended the cycle.
     prefilter: Mapping[str, PluginStatus]
     #: Views of the plugins that were asked about nodes, in order.
     checks: Mapping[str, NodeCheck]
-    #: What they said of every node.
+    #: Their statuses for every node.
     verdicts: Mapping[str, NodeStatuses]
     #: The plugin that ended the cycle before any node was looked at; empty for none.
     ended_by: str
@@ -64,7 +70,7 @@ class FilterResult(NamedTuple):
     narrowed_by: tuple[str, ...]
     #: bool[n]: nodes that every plugin allows.
     feasible: BoolArray
-    #: Nodes that are refused once the pods they are kept for are counted: by whom, and why.
+    #: Nodes that are refused once their nominated pods are counted: the plugin and its status.
     crowded: Mapping[int, tuple[str, PluginStatus]] = {}
 
     def refusals(self) -> Iterator[tuple[str, PluginStatus, IntArray]]:
@@ -81,7 +87,7 @@ class FilterResult(NamedTuple):
                 yield name, verdict.status_of(number), nodes[which == number]
 
     def error(self) -> str:
-        """What is broken, where a plugin could not judge a node that it was asked about."""
+        """The error of a plugin that could not evaluate a node; empty for none."""
         if self.ended_by:
             status = self.prefilter[self.ended_by]
             where = f'running PreFilter plugin "{self.ended_by}"'
@@ -101,9 +107,9 @@ class Decision(NamedTuple):
     pod: SchedulingFacts
     #: Names of all nodes.
     names: Sequence[str]
-    #: Whether the pod may be considered at all.
+    #: Whether the pod may be scheduled at all.
     preenqueue: PluginStatus
-    #: The filters' say; None for a pod that was not considered.
+    #: The filters' result; ``None`` for a pod that was not considered.
     filtered: FilterResult | None
     #: int64[k]: positions of the feasible nodes.
     feasible: IntArray
@@ -113,9 +119,9 @@ class Decision(NamedTuple):
     skipped_scores: tuple[str, ...]
     #: int64[k]: the weighted sum.
     total: IntArray
-    #: Why the pod goes nowhere, as the event says it; empty where it goes somewhere.
+    #: The message of the FailedScheduling event; empty where a node is feasible.
     message: str
-    #: What preemption would bring; None where it was not tried.
+    #: The result of preemption; ``None`` where it was not tried.
     preemption: PostFilterResult | None
 
     @property
@@ -130,3 +136,47 @@ class Decision(NamedTuple):
     def feasible_names(self) -> list[str]:
         """Names of the feasible nodes, sorted."""
         return sorted(self.names[node] for node in self.feasible.tolist())
+
+    def cures(self) -> Cure:
+        """Events that may let a refused pod fit.
+
+        The pod waits for the events of the first plugin that refused each node: while these
+        plugins refuse, events of other plugins cannot help. Where a plugin ended the cycle, its
+        events alone count.
+        """
+        filtered = self.filtered
+        if self.preenqueue.code is not StatusCode.SUCCESS:
+            return Cure.POD_CHANGED
+        if filtered is None:
+            return Cure.NODE_ADDED | Cure.POD_CHANGED
+        if filtered.ended_by:
+            ended = _PLUGINS[filtered.ended_by]
+            return Cure.POD_CHANGED | (
+                ended.CURES if ended.CYCLE_CURES is None else ended.CYCLE_CURES
+            )
+        found = Cure.POD_CHANGED
+        if not filtered.inside.all():
+            for name in filtered.narrowed_by:
+                found |= _PLUGINS[name].CURES
+        for name, _, _ in filtered.refusals():
+            found |= _PLUGINS[name].CURES
+        return found
+
+
+def equally_good(candidates: Sequence[PreemptionCandidate]) -> list[PreemptionCandidate]:
+    """The best of some candidates, all that are equally good, in their order."""
+    best = min(map(_rank, candidates))
+    return [each for each in candidates if _rank(each) == best]
+
+
+def _rank(candidate: PreemptionCandidate) -> tuple[int, int, int, int, int]:
+    """Smaller for better nodes."""
+    victims = candidate.victims
+    top = max(each.priority for each in victims)
+    return (
+        candidate.violations,
+        victims[0].priority,
+        sum(each.priority + TO_POSITIVE for each in victims),
+        len(victims),
+        -min(each.start for each in victims if each.priority == top),
+    )

@@ -1,8 +1,7 @@
-"""kube-scheduler's plugins in the form of rules, for one pod: what explanations ask.
+"""kube-parity's decision about one pod in the form of rules, for explanations.
 
-Explanations ask filters and scores about slots. Where a profile decides by the exact path, each
-plugin's verdict on the pod stands behind a rule of its name, so that reasons, nearest nodes and the
-choice are told in the same way as everywhere else.
+Explanations ask filters and scores about slots. Under kube-parity an adapter per plugin answers
+from the decision, so that reasons, nearest nodes and the choice are explained as for every profile.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -12,6 +11,7 @@ import numpy as np
 
 from stretto.framework.contract.rule import (
     BoolArray,
+    Declaration,
     Fail,
     FilterRule,
     IntArray,
@@ -26,35 +26,32 @@ from stretto.framework.model.book import PodFactsCache
 from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import StatusCode
 from stretto.framework.parity.decision import Decision, FilterResult
-from stretto.framework.parity.runtime import ParityRuntime, template_key_of
-from stretto.framework.plugins.parity.cures import CURES
-from stretto.framework.plugins.parity.table import FILTERS, SCORES
+from stretto.framework.parity.runtime import ParityRuntime
+from stretto.framework.plugins.fit import NodeResourcesFitRule
+from stretto.framework.plugins.table import PARITY_FILTERS, PARITY_SCORES
 from stretto.state.classes.table import PodClass
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.pods import NO_SLOT
-from stretto.state.work.units import Cure
 
 Judges = tuple[tuple[FilterRule, ...], tuple[tuple[ScoreRule, int], ...]]
 """Filters, and scores with their weights."""
-_STATIC: Final = {"NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity"}
-_SLOT: Final = {"NodeResourcesFit", "NodePorts", "NodeVolumeLimits"}
 
 
 class ParityRules:
-    """Rules that say what kube-scheduler's plugins say, pod by pod."""
+    """Adapters for kube-parity's decisions, pod by pod."""
 
     def __init__(self, cluster: Cluster) -> None:
-        """Ask about a cluster whose objects are kept whole."""
+        """Explain decisions over a cluster that stores whole objects."""
         self._cluster = cluster
         self._runtime = ParityRuntime(cluster, PodFactsCache(cluster))
 
     def of(self, row: int) -> Judges:
-        """Filters, and scores with their weights, for one pod; its own node does without it."""
+        """Filters, and scores with their weights, for one pod, without the pod on its own node."""
         runtime = self._runtime
         runtime.sync()
         on_node = [row] if self._cluster.pods.slot[row] != NO_SLOT else []
         with runtime.follower.without(on_node):
-            decision = runtime.scheduler.decide_facts(
+            decision = runtime.follower.scheduler.decide_facts(
                 runtime.book.facts(row), thorough=True, may_preempt=False
             )
         at = np.full(self._cluster.nodes.size, -1, np.int64)
@@ -64,27 +61,26 @@ class ParityRules:
         return filters, _scores(decision, at)
 
     def likeness(self, row: int) -> Hashable:
-        """Equal for pods of which every plugin says the same."""
-        found = template_key_of(self._runtime.book.facts(row))
+        """Equal for pods that every plugin treats the same."""
+        found = self._runtime.book.facts(row).template_key()
         return found if found is not None else self._cluster.pods.uid[row]
 
 
 class FilterAdapter(FilterRule):
-    """What one plugin says of one pod."""
+    """One plugin's result for one pod."""
 
     NAME = ""
     SCOPE = Scope.DOMAIN
-    CURES = Cure.NONE
 
     def __init__(self, said: FilterResult, at: SlotArray, decision: Decision) -> None:
-        """Say what was said; ``at`` is the node's number by slot, -1 for none."""
+        """Adapt a result; ``at`` is the node's position by slot, -1 for none."""
         super().__init__({})
         self._said = said
         self._at = at
         self._decision = decision
 
     def prepare(self, pod: PodClass, view: View) -> Restrict | Fail | None:
-        """No node at all, or some nodes only, where the plugin said so beforehand."""
+        """The plugin's PreFilter result: no node, or some nodes only."""
         if self._said.ended_by == self.NAME:
             return Fail(self._said.prefilter[self.NAME].message)
         check = self._said.checks.get(self.NAME)
@@ -94,7 +90,7 @@ class FilterAdapter(FilterRule):
         return Restrict(np.array(sorted(found), np.int64))
 
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
-        """bool[k]: True where the plugin lets the pod go."""
+        """bool[k]: True where the plugin allows the pod."""
         mask = np.ones(len(slots), np.bool_)
         for refusal in self.refusals(pod, view, slots):
             mask &= ~refusal.mask
@@ -120,19 +116,19 @@ class FilterAdapter(FilterRule):
 
 
 class FitAdapter(FilterAdapter):
-    """What NodeResourcesFit says, and by how much a node falls short."""
+    """The result of NodeResourcesFit, with the amounts that a node lacks."""
 
-    NAME = "NodeResourcesFit"
+    NAME = NodeResourcesFitRule.NAME
 
     def __init__(
         self, said: FilterResult, at: SlotArray, decision: Decision, snapshot: ParitySnapshot
     ) -> None:
-        """Say what was said, and look amounts up in a snapshot."""
+        """Adapt a result; amounts come from a snapshot."""
         super().__init__(said, at, decision)
         self._snapshot = snapshot
 
     def lacks(self, pod: PodClass, view: View, slot: int) -> Sequence[tuple[str, int, int]]:
-        """(resource, asked, free) of all that is too little on a slot."""
+        """(resource, requested, free) of each resource that a slot lacks."""
         node, found = int(self._at[slot]), []
         for resource, asked in self._decision.pod.shape.filter_requests.items():
             has = int(self._snapshot.nodes.amount(resource)[node])
@@ -143,7 +139,7 @@ class FitAdapter(FilterAdapter):
 
 
 class ScoreAdapter(ScoreRule):
-    """What one plugin's score gave the nodes for one pod."""
+    """One plugin's scores of the nodes for one pod."""
 
     NAME = ""
     SCOPE = Scope.DOMAIN
@@ -158,18 +154,17 @@ class ScoreAdapter(ScoreRule):
         return self._values[slots]
 
 
-def _kind(base: type[Any], name: str) -> type[Any]:
-    """A rule's type under a plugin's name."""
-    scope = Scope.STATIC if name in _STATIC else Scope.SLOT if name in _SLOT else Scope.DOMAIN
-    return type(name, (base,), {"NAME": name, "SCOPE": scope, "CURES": CURES.get(name, Cure.NONE)})
+def _adapter(base: type[Any], plugin: Declaration) -> type[Any]:
+    """The adapter's type with a plugin's declarations."""
+    return type(plugin.NAME, (base,), {}, declares=type(plugin))
 
 
 _FILTERS: Final[Mapping[str, type[Any]]] = {
-    plugin.NAME: _kind(FitAdapter if plugin.NAME == FitAdapter.NAME else FilterAdapter, plugin.NAME)
-    for plugin in FILTERS
+    plugin.NAME: _adapter(FitAdapter if plugin.NAME == FitAdapter.NAME else FilterAdapter, plugin)
+    for plugin in PARITY_FILTERS
 }
 _SCORES: Final[Mapping[str, type[Any]]] = {
-    plugin.NAME: _kind(ScoreAdapter, plugin.NAME) for plugin in SCORES
+    plugin.NAME: _adapter(ScoreAdapter, plugin) for plugin in PARITY_SCORES
 }
 
 
@@ -187,7 +182,7 @@ def _scores(decision: Decision, at: SlotArray) -> tuple[tuple[ScoreRule, int], .
     slot_of = np.flatnonzero(at >= 0)
     slot_of = slot_of[np.argsort(at[slot_of])]
     found: list[tuple[ScoreRule, int]] = []
-    for plugin in SCORES:
+    for plugin in PARITY_SCORES:
         score = decision.scores.get(plugin.NAME)
         if score is not None:
             values = np.zeros(len(at), np.int32)

@@ -1,33 +1,33 @@
-"""The filter part of a cycle: every plugin asked once, nodes judged as columns.
+"""The filter part of a cycle: every plugin runs once, over all nodes as columns.
 
 Upstream stops at the first plugin that ends the cycle, and at the first refusal of each node. Here
-the verdicts are columns, so all are there; ``thorough`` also asks the plugins behind one that ends
-the cycle, which only explanations and the conformance tests need.
+verdicts are columns, so every plugin's verdict is complete. ``thorough`` also runs the plugins
+after one that ended the cycle, which only explanations and the conformance tests need.
 """
 
 from collections.abc import Iterator
 
 import numpy as np
 
-from stretto.framework.model.plugin import NodeCheck
+from stretto.framework.contract.rule import NodeCheck
 from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import BoolArray, NodeStatuses, PluginStatus, StatusCode
 from stretto.framework.parity.decision import FilterResult
-from stretto.framework.plugins.parity.table import FILTERS
+from stretto.framework.plugins.table import PARITY_FILTERS
 
 
 def run_filters(
     pod: SchedulingFacts, snapshot: ParitySnapshot, *, thorough: bool = False
 ) -> FilterResult:
-    """Ask every filter about a pod."""
+    """Run every filter for a pod."""
     count = snapshot.nodes.count
     prefilter: dict[str, PluginStatus] = {}
     checks: dict[str, NodeCheck] = {}
     ended_by = ""
-    # Plugins without a say before the nodes come first in order; they run only if none ends it.
-    for plugin in FILTERS:
-        if ended_by and not thorough and plugin.HAS_PREFILTER:
+    # Plugins without a PreFilter step run only if no plugin ends the cycle; they come first.
+    for plugin in PARITY_FILTERS:
+        if ended_by and not thorough and plugin.PREFILTERS:
             break
         said = plugin.prefilter(pod, snapshot)
         if isinstance(said, NodeCheck):
@@ -59,9 +59,9 @@ def run_filters(
 def _crowded(
     pod: SchedulingFacts, snapshot: ParitySnapshot, found: FilterResult
 ) -> Iterator[tuple[int, tuple[str, PluginStatus]]]:
-    """Nodes that are refused once the pods they are kept for are there too.
+    """Nodes that are refused once their nominated pods are counted.
 
-    A node must do with them and without them: an affinity may not rest on pods that only may come.
+    A node must be feasible with and without them: no affinity may rest on pods that may never come.
     """
     for node, pods in snapshot.ahead_of(pod).items():
         if not found.inside[node]:
@@ -79,7 +79,7 @@ def _crowded(
 def _inside(
     checks: dict[str, NodeCheck], snapshot: ParitySnapshot
 ) -> tuple[BoolArray, tuple[str, ...]]:
-    """Nodes that the plugins leave to be looked at, and who narrowed them."""
+    """Nodes that PreFilter results leave, and the plugins that narrowed them."""
     inside = np.ones(snapshot.nodes.count, np.bool_)
     names = []
     for name, check in checks.items():

@@ -1,10 +1,9 @@
-"""A snapshot that follows a cluster: what changed is read again, and nothing else.
+"""A parity snapshot that follows a cluster: only what changed is read again.
 
 Objects and nodes are followed by the log of the cluster's objects, pods by the ledger's log: on
 every slot that was touched, the pods that the rows put there replace those that the snapshot had.
-So whatever led there (a bind seen, a claim granted or refused, a pod that ended, other labels), the
-snapshot is right again. What it assumed of its own is taken back first: if the assumption came
-true, the cluster says so.
+So the snapshot is right after any change (an observed bind, a granted or refused claim, a finished
+pod, new labels). Its own assumptions are undone first: the cluster holds those that came true.
 """
 
 from collections.abc import Iterable, Iterator
@@ -30,7 +29,7 @@ Residents = dict[int, SchedulingFacts]
 
 
 class NominatedPod(NamedTuple):
-    """A pod for which a node is kept."""
+    """A pod with a nominated node."""
 
     #: The slot.
     slot: int
@@ -38,7 +37,7 @@ class NominatedPod(NamedTuple):
     node: str
     #: The pod.
     facts: SchedulingFacts
-    #: Whether it counts as if it ran there already: everywhere, and not on its node alone.
+    #: Whether it counts as running there, for all nodes and not for its own node only.
     is_there: bool = False
 
 
@@ -46,7 +45,7 @@ class ClusterFollower:
     """An exact scheduler whose snapshot follows a cluster."""
 
     def __init__(self, cluster: Cluster, book: PodFactsCache) -> None:
-        """Follow from nothing; the first ``sync`` reads everything."""
+        """Start empty; the first ``sync`` reads everything."""
         #: The snapshot.
         self.snapshot = ParitySnapshot()
         #: Decides on it.
@@ -60,11 +59,11 @@ class ClusterFollower:
         self._nominees: dict[int, NominatedPod] = {}
         self._promised: list[NominatedPod] = []
         self._assumed: set[Identity] = set()
-        #: Slots that pods were assumed on; their plan may be refused, or still be on its way.
+        #: Slots with assumed pods, whose plan may be refused or still in flight.
         self._guessed: set[int] = set()
 
     def sync(self) -> bool:
-        """Bring the snapshot up to date; whether anything has changed."""
+        """Update the snapshot; whether anything has changed."""
         self.withdraw_promise(0)
         before = self.basis
         self._follow_objects()
@@ -99,11 +98,11 @@ class ClusterFollower:
 
     @property
     def promises(self) -> int:
-        """How many promises there are."""
+        """Number of promises."""
         return len(self._promised)
 
     def withdraw_promise(self, left: int) -> None:
-        """Take promises back, the last first, until so many are left."""
+        """Withdraw promises, the last first, until so many remain."""
         while len(self._promised) > left:
             nominee = self._promised.pop()
             if nominee.is_there:
@@ -113,7 +112,7 @@ class ClusterFollower:
 
     @contextmanager
     def without(self, rows: Iterable[int]) -> Iterator[None]:
-        """The snapshot as if some pods were not there: neither running nor nominated."""
+        """The snapshot without some pods, running or nominated."""
         pods = self._cluster.pods
         gone = []
         for row in rows:
@@ -134,7 +133,7 @@ class ClusterFollower:
                     self.snapshot.assume(facts, self._cluster.nodes.names[slot])
 
     def _follow_objects(self) -> None:
-        """Objects and nodes that changed, or were assumed to."""
+        """Read objects and nodes that changed or were assumed to change."""
         truth = self._cluster.objects
         changed = truth.changes_since(self._objects_at) if self._objects_at >= 0 else None
         if changed is None:
@@ -160,7 +159,7 @@ class ClusterFollower:
             self.snapshot.put_nodes(came)
 
     def _follow_pods(self) -> bool:
-        """Pods of the slots that were touched; whether there were any."""
+        """Read the pods of changed slots; whether there were any."""
         cluster, ledger = self._cluster, self._cluster.ledger
         position = self.basis.ledger
         changed = ledger.changes_since(position) if position >= 0 else None
@@ -191,7 +190,7 @@ class ClusterFollower:
         return True
 
     def _replace(self, wanted: dict[int, Residents]) -> None:
-        """Put these pods on these slots in place of those that were there."""
+        """Replace the pods of some slots."""
         coming: list[tuple[SchedulingFacts, str]] = []
         names, index = self._cluster.nodes.names, self.snapshot.nodes.index
         for slot, residents in wanted.items():

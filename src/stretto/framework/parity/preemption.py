@@ -1,9 +1,9 @@
-"""DefaultPreemption: which pods of lower priority would have to leave, and on which node.
+"""DefaultPreemption: the node on which evicting pods of lower priority makes a pod feasible.
 
-Upstream's search to the letter: nodes whose first refusal may be cured; all pods of lower priority
-taken away; then given back one by one, those that a budget protects first, the most important
-first; and the node with the fewest violations, the lowest top priority, the smallest sum of
-priorities, the fewest victims, and the latest start.
+Upstream's search exactly: of the nodes whose first refusal is resolvable, all pods of lower
+priority are removed, then added back one by one, those that a budget protects first, the most
+important first; the best node has the fewest violations, the lowest top priority, the smallest sum
+of priorities, the fewest victims, and the latest start.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,8 +14,8 @@ from stretto.api.types.core import PodDisruptionBudget
 from stretto.api.wire import selectors
 from stretto.api.wire.selectors import Selector
 from stretto.base.errors import InputError
+from stretto.framework.contract.rule import NodeDryRun
 from stretto.framework.model.messages import fit_error
-from stretto.framework.model.plugin import NodeDryRun
 from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import (
@@ -25,7 +25,12 @@ from stretto.framework.model.status import (
     unresolvable,
     unschedulable,
 )
-from stretto.framework.parity.decision import FilterResult, PostFilterResult, PreemptionCandidate
+from stretto.framework.parity.decision import (
+    FilterResult,
+    PostFilterResult,
+    PreemptionCandidate,
+    equally_good,
+)
 from stretto.state.objects import Key
 
 NAME: Final = "DefaultPreemption"
@@ -33,31 +38,29 @@ NEVER: Final = "not eligible due to preemptionPolicy=Never."
 NO_VICTIMS: Final = unresolvable("No preemption victims found for incoming pod")
 NO_HELP: Final = unresolvable("Preemption is not helpful for scheduling")
 Budget = tuple[PodDisruptionBudget, Selector, int]
-"""A budget, the pods that it covers, and how many of them may leave."""
-TO_POSITIVE: Final = 2**31
-"""Added to every priority, so that more victims of negative priority never look better."""
+"""A budget, the selector of its pods, and the evictions that it still allows."""
 
 
 class PreemptionLimits(NamedTuple):
-    """What a search must respect beside the snapshot."""
+    """Limits of the search, besides the snapshot."""
 
-    #: Disruptions that budgets allow, where their status does not say it.
+    #: Disruptions that budgets allow; overrides their status.
     allowed: Mapping[Key, int] = {}
-    #: Pods that must not be asked to leave.
+    #: Pods that must not be evicted.
     spared: Callable[[SchedulingFacts], bool] = lambda _pod: False
 
 
-ANYBODY: Final = PreemptionLimits()
-"""Budgets as their status says, and nobody is spared."""
+NO_LIMITS: Final = PreemptionLimits()
+"""Budgets by their status; every pod may be evicted."""
 
 
 def preempt(
     pod: SchedulingFacts,
     snapshot: ParitySnapshot,
     filtered: FilterResult,
-    terms: PreemptionLimits = ANYBODY,
+    terms: PreemptionLimits = NO_LIMITS,
 ) -> PostFilterResult:
-    """Look for a node on which pods could make room."""
+    """Find a node on which evictions make the pod feasible."""
     if pod.pod.spec.preemption_policy == "Never":
         return PostFilterResult(_failed(NEVER))
     rejected: dict[str, PluginStatus] = {}
@@ -80,26 +83,20 @@ def preempt(
     return PostFilterResult(SUCCESS, tuple(candidates), rejected, tied[0], names)
 
 
-def equally_good(candidates: Sequence[PreemptionCandidate]) -> list[PreemptionCandidate]:
-    """The best of some candidates, all that are equally good, in their order."""
-    best = min(map(_rank, candidates))
-    return [each for each in candidates if _rank(each) == best]
-
-
 def _resolvable_nodes(filtered: FilterResult) -> list[int]:
-    """Nodes whose first refusal may be cured by removing pods."""
+    """Nodes whose first refusal is resolvable."""
     groups = filtered.refusals()
     curable = (nodes.tolist() for _, s, nodes in groups if s.code is StatusCode.UNSCHEDULABLE)
     return sorted(chain.from_iterable(curable))
 
 
 class NodeVictimSelection:
-    """Pods leaving one node and coming back, with what every filter says meanwhile."""
+    """The search for victims on one node, with a dry run of every filter."""
 
     def __init__(
         self, pod: SchedulingFacts, snapshot: ParitySnapshot, filtered: FilterResult, node: int
     ) -> None:
-        """Begin with all pods on the node."""
+        """Start with all pods on the node."""
         self._name = snapshot.nodes.names[node]
         #: Pods of lower priority, in the node's order.
         self.lower = [each for each in snapshot.pods_on[node] if each.priority < pod.priority]
@@ -110,12 +107,12 @@ class NodeVictimSelection:
     def respect(
         self, spared: Callable[[SchedulingFacts], bool], ahead: Sequence[SchedulingFacts]
     ) -> None:
-        """Leave some pods where they are, and room for those that the node is kept for."""
+        """Exclude some pods from eviction, and count the node's nominated pods."""
         self.lower = [each for each in self.lower if not spared(each)]
         self._ahead = ahead
 
     def victims(self, budgets: Sequence[Budget]) -> PreemptionCandidate | PluginStatus:
-        """The fewest pods that upstream's greedy search finds, or why none would help."""
+        """The victims of upstream's greedy search, or why evictions do not help."""
         if not self.lower:
             return NO_VICTIMS
         for each in self.lower:
@@ -135,7 +132,7 @@ class NodeVictimSelection:
         return PreemptionCandidate(self._name, tuple(chosen), len(violating))
 
     def _spare(self, pod: SchedulingFacts) -> bool:
-        """Give a pod back; taken away again where the node would not do then."""
+        """Add a pod back; remove it again where the node is infeasible then."""
         for trial in self._trials:
             trial.add(pod)
         if self._status().code is StatusCode.SUCCESS:
@@ -148,7 +145,7 @@ class NodeVictimSelection:
             trial.remove(pod)
 
     def _status(self) -> PluginStatus:
-        """What the first filter that refuses says, beside the pods ahead and without them."""
+        """The first refusal, with the nominated pods and without them."""
         if self._ahead:
             for trial in self._trials:
                 for each in self._ahead:
@@ -172,7 +169,7 @@ class NodeVictimSelection:
 def split_by_budget(
     pods: Iterable[SchedulingFacts], budgets: Sequence[Budget]
 ) -> tuple[list[SchedulingFacts], list[SchedulingFacts]]:
-    """Pods whose leaving breaks a budget, and the others; each one uses its budgets up."""
+    """Pods whose eviction violates a budget, and the others; each one consumes its budgets."""
     left = [allowed for _, _, allowed in budgets]
     protected: list[SchedulingFacts] = []
     free: list[SchedulingFacts] = []
@@ -191,7 +188,7 @@ def split_by_budget(
 
 
 def _budgets(snapshot: ParitySnapshot, allowed: Mapping[Key, int]) -> list[Budget]:
-    """Budgets with their selectors; an empty one means nothing here, unlike elsewhere."""
+    """Budgets with their selectors; an empty selector matches no pod here."""
     found = []
     for key, budget in snapshot.objects.budgets.items():
         try:
@@ -207,19 +204,6 @@ def _budgets(snapshot: ParitySnapshot, allowed: Mapping[Key, int]) -> list[Budge
 def _importance(pod: SchedulingFacts) -> tuple[int, int]:
     """Smaller for pods of higher priority, then for those that started earlier."""
     return (-pod.priority, pod.start)
-
-
-def _rank(candidate: PreemptionCandidate) -> tuple[int, int, int, int, int]:
-    """Smaller for better nodes."""
-    victims = candidate.victims
-    top = max(each.priority for each in victims)
-    return (
-        candidate.violations,
-        victims[0].priority,
-        sum(each.priority + TO_POSITIVE for each in victims),
-        len(victims),
-        -min(each.start for each in victims if each.priority == top),
-    )
 
 
 def _no_candidate(count: int, rejected: dict[str, PluginStatus]) -> PluginStatus:

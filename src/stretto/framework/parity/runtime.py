@@ -1,8 +1,8 @@
 """The runtime of ``kube-parity``: places pods one by one, by kube-scheduler's own rules.
 
 Each pod is decided by a full scan over a snapshot that follows the cluster, and assumed there
-before the next is decided; a gang that is short is taken back without a trace. Pods that are
-alike and were refused share the answer until something is assumed, for nothing else can change it.
+before the next is decided; an incomplete gang is undone without a trace. Refused pods of one
+template share the answer until the next assumption, because nothing else can change it.
 """
 
 from collections.abc import Collection, Iterable
@@ -13,12 +13,9 @@ import numpy.typing as npt
 
 from stretto.framework.compiled.placement import NOT_TRIED, BatchPlacement, PlacementRequest
 from stretto.framework.model.book import PodFactsCache
-from stretto.framework.model.pod_facts import SchedulingFacts
-from stretto.framework.parity.cures import cures_of
+from stretto.framework.model.pod_facts import Likeness, SchedulingFacts
 from stretto.framework.parity.decision import Decision
 from stretto.framework.parity.follower import ClusterFollower
-from stretto.framework.parity.scheduler import ExactScheduler
-from stretto.framework.volume_binder.claims import pvcs_of
 from stretto.framework.volume_binder.volumes import VolumeBinder, VolumeDecision
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.pods import NO_SLOT
@@ -28,14 +25,11 @@ from stretto.state.work.claims import PlacementFailure, VolumeChoice
 from stretto.state.work.units import Cure
 
 MANY: Final = 1 << 30
-"""Room of a class: not known, because pods of one class need not be alike."""
-
-Likeness = tuple[object, ...]
-"""Equal for pods of which every plugin says the same."""
+"""Capacity for a class: unknown, because pods of one class may differ."""
 
 
 class _ParityPlacement(NamedTuple):
-    """A pod on the snapshot, and what came with it."""
+    """A pod on the snapshot, with its volumes."""
 
     #: Its row.
     row: int
@@ -52,19 +46,14 @@ class ParityRuntime:
         """A runtime of its own snapshot; the book of pods is shared."""
         #: Amounts, generations and versions by slot.
         self.columns = Columns(cluster.ledger)
-        #: uint8[block]: blocks of the own partition: first among equals.
+        #: uint8[block]: blocks of the own partition; they win ties.
         self.own_block: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
         #: Pods as the rules read them.
         self.book = book
-        #: The snapshot, and what follows the cluster with it.
+        #: Keeps the snapshot in step with the cluster.
         self.follower = ClusterFollower(cluster, book)
         self._cluster = cluster
         self._refused: dict[Likeness, PlacementFailure] = {}
-
-    @property
-    def scheduler(self) -> ExactScheduler:
-        """Decides on the snapshot as it stands."""
-        return self.follower.scheduler
 
     def sync(self) -> None:
         """Bring the snapshot up to date with the cluster."""
@@ -73,11 +62,11 @@ class ParityRuntime:
             self._refused.clear()
 
     def room(self, class_id: int) -> int:
-        """How many pods of a class fit is not known: they need not be alike."""
+        """Unknown: pods of one class may differ."""
         return MANY
 
     def place(self, request: PlacementRequest) -> BatchPlacement:
-        """Place a batch on the snapshot, in order; ``request.rows`` says which pods."""
+        """Place a batch on the snapshot, in order; ``request.rows`` are the pods."""
         count, units = len(request.rows), len(request.at_least)
         run = _ParityRun(np.full(count, NOT_TRIED, np.int32), {}, {})
         blocking = request.blocking if len(request.blocking) else [False] * units
@@ -111,23 +100,23 @@ class ParityRuntime:
         return True
 
     def _is_allowed(self, row: int, slot: int) -> bool:
-        """Whether every filter lets a pod onto a slot, as the snapshot is."""
+        """Whether every filter allows a pod on a slot of the snapshot."""
         decision = self._decide(self.book.facts(row))
         at = self.follower.snapshot.nodes.index.get(self._cluster.nodes.names[slot])
         return at is not None and at in decision.feasible
 
     def volumes_of(self, row: int, slot: int) -> VolumeChoice | None:
-        """What has to be done about a pod's volumes on a slot; ``None`` for nothing."""
+        """What the binder has to do for a pod's volumes on a slot; ``None`` for nothing."""
         self.sync()
         facts, snapshot = self.book.facts(row), self.follower.snapshot
         claims = [(facts.namespace, name) for name, _ in facts.pvc_names()]
         if not claims or not all(key in snapshot.objects.pvcs for key in claims):
             return None
         at = snapshot.nodes.index[self._cluster.nodes.names[slot]]
-        return _choice(VolumeBinder(pvcs_of(facts, snapshot.objects), snapshot).find(at))
+        return VolumeBinder.of(facts, snapshot).find(at).choice
 
     def best(self, decision: Decision, pin: int = NO_SLOT) -> int:
-        """The slot with the best total: of the own partition if possible, the first by name."""
+        """The slot with the best total; ties go to the own partition, then to the first name."""
         feasible, slots = decision.feasible, self.slots()
         if pin != NO_SLOT:
             return pin if pin in slots[feasible] else NO_SLOT
@@ -148,7 +137,7 @@ class ParityRuntime:
         return nodes.kept("slots", lambda: np.array([by_name[n] for n in nodes.names], np.int64))
 
     def _place_unit(self, request: PlacementRequest, run: "_ParityRun", unit: int) -> bool:
-        """Place one unit; whether enough of it found a place, else all is taken back."""
+        """Place one unit; whether enough pods were placed, else all is undone."""
         start, stop = request.starts[unit], request.starts[unit + 1]
         at_least = request.at_least[unit]
         placed: list[_ParityPlacement] = []
@@ -162,7 +151,7 @@ class ParityRuntime:
                 continue
             placed.append(found)
             run.slots[i] = found.slot
-            chosen = _choice(found.found)
+            chosen = found.found.choice
             if chosen is not None:
                 run.volumes[i] = chosen
         if placed and len(placed) >= at_least:
@@ -175,17 +164,17 @@ class ParityRuntime:
         return False
 
     def _place_one(self, row: int, pin: int) -> "_ParityPlacement | PlacementFailure":
-        """Decide one pod and assume it on the best node, or say why there is none."""
+        """Decide one pod and assume it on the best node, or return the failure."""
         facts = self.book.facts(row)
         if fault := self.book.fault(row):
             return PlacementFailure(Cure.POD_CHANGED, f"the pod cannot be read: {fault}")
-        likeness = template_key_of(facts) if pin == NO_SLOT else None
+        likeness = facts.template_key() if pin == NO_SLOT else None
         if likeness in self._refused:
             return self._refused[likeness]
         decision = self._decide(facts)
         slot = self.best(decision, pin)
         if slot == NO_SLOT:
-            said = PlacementFailure(cures_of(decision), decision.message)
+            said = PlacementFailure(decision.cures(), decision.message)
             if likeness is not None:
                 self._refused[likeness] = said
             return said
@@ -197,32 +186,11 @@ class ParityRuntime:
 
 
 class _ParityRun(NamedTuple):
-    """The answers of one call of ``place`` as they come."""
+    """The results of one call of ``place`` so far."""
 
     #: int32[pod]: slots.
     slots: npt.NDArray[np.int32]
-    #: Why pods found no place, by index.
+    #: Failures, by index of the pod.
     said: dict[int, PlacementFailure]
-    #: Volumes that pods get, by index.
+    #: Volumes, by index of the pod.
     volumes: dict[int, VolumeChoice]
-
-
-def template_key_of(pod: SchedulingFacts) -> Likeness | None:
-    """What tells pods apart for the plugins; ``None`` for one that is like no other."""
-    if any(own for _, own in pod.shape.claims):
-        return None
-    owner = pod.pod.metadata.controller()
-    return pod.shape, tuple(sorted(pod.labels.items())), pod.priority, owner
-
-
-def _choice(found: VolumeDecision) -> VolumeChoice | None:
-    """What the binder has to do about a pod's volumes."""
-    if not (found.taken or found.made):
-        return None
-    return VolumeChoice(
-        tuple(
-            (volume.metadata.name, claim.metadata.namespace, claim.metadata.name)
-            for volume, claim in found.taken
-        ),
-        tuple((claim.metadata.namespace, claim.metadata.name) for claim in found.made),
-    )

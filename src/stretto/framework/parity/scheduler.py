@@ -1,9 +1,10 @@
-"""The exact scheduler: kube-scheduler's cycle over a snapshot, every node looked at.
+"""kube-scheduler's scheduling cycle over a snapshot, with every node looked at.
 
-``decide`` says what kube-scheduler would say of a pod now; ``assume`` counts the pod on a node and
-takes what it takes there, volumes included.
+``decide`` gives kube-scheduler's decision about a pod; ``assume`` counts the pod on a node and
+takes its volumes there.
 """
 
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import numpy as np
@@ -21,34 +22,37 @@ from stretto.framework.model.status import (
 )
 from stretto.framework.parity.decision import Decision, FilterResult, PostFilterResult
 from stretto.framework.parity.filtering import run_filters
-from stretto.framework.parity.preemption import ANYBODY, preempt
+from stretto.framework.parity.preemption import NO_LIMITS, PreemptionLimits, preempt
 from stretto.framework.plugins.parity import dynamic_resources, scheduling_gates
-from stretto.framework.plugins.parity.table import FILTERS, SCORES
-from stretto.framework.volume_binder import volumes
-from stretto.framework.volume_binder.claims import pvcs_of
-from stretto.framework.volume_binder.volumes import VolumeDecision
+from stretto.framework.plugins.table import PARITY_FILTERS, PARITY_SCORES
+from stretto.framework.volume_binder.volumes import NOTHING_TO_DO, VolumeBinder, VolumeDecision
 
-WEIGHTS: Final = {plugin.NAME: plugin.WEIGHT for plugin in SCORES}
-"""How much each score counts."""
+WEIGHTS: Final = {plugin.NAME: plugin.WEIGHT for plugin in PARITY_SCORES}
+"""Weights of the scores."""
 _NOTHING: Final[IntArray] = np.zeros(0, np.int64)
 
 
 class ExactScheduler:
-    """Decides about one pod after the other."""
+    """Decides one pod after the other."""
 
     def __init__(self, snapshot: ParitySnapshot) -> None:
         """Decide over this cluster."""
         self.snapshot = snapshot
-        #: What preemption must respect beside the snapshot.
-        self.terms = ANYBODY
+        self._limits = NO_LIMITS
+
+    def limit(
+        self, allowed: Mapping[tuple[str, str], int], spared: Callable[[SchedulingFacts], bool]
+    ) -> None:
+        """Limit preemption: disruptions that budgets allow, and pods that stay."""
+        self._limits = PreemptionLimits(allowed, spared)
 
     def decide(self, pod: Pod, *, thorough: bool = False, may_preempt: bool = True) -> Decision:
-        """What kube-scheduler would do with a pod.
+        """kube-scheduler's decision about a pod.
 
         Args:
             pod: the pod.
-            thorough: ask the plugins behind one that ends the cycle too.
-            may_preempt: rehearse preemption where the pod fits nowhere.
+            thorough: run the plugins after one that ended the cycle too.
+            may_preempt: try preemption where no node is feasible.
         """
         facts = self.snapshot.compiler.facts(pod)
         return self.decide_facts(facts, thorough=thorough, may_preempt=may_preempt)
@@ -56,7 +60,7 @@ class ExactScheduler:
     def decide_facts(
         self, facts: SchedulingFacts, *, thorough: bool = False, may_preempt: bool = True
     ) -> Decision:
-        """``decide`` for a pod that was read before."""
+        """``decide`` for a pod whose facts are known."""
         gated = scheduling_gates.preenqueue(facts)
         if gated.code is not StatusCode.SUCCESS:
             return self._nowhere(facts, gated, None, gated.message)
@@ -71,18 +75,15 @@ class ExactScheduler:
         return self._scored(facts, filtered, feasible)
 
     def assume(self, decision: Decision, node: str) -> VolumeDecision:
-        """Count a decided pod on a node, and take the volumes that it gets there: which."""
+        """Count a decided pod on a node and take its volumes; returns the volumes."""
         pod, objects = decision.pod, self.snapshot.objects
-        found = volumes.NOTHING_TO_DO
+        found = NOTHING_TO_DO
         if pod.shape.claims:
-            claims = pvcs_of(pod, objects)
-            if claims.waiting:
-                at = self.snapshot.nodes.index[node]
-                found = volumes.VolumeBinder(claims, self.snapshot).find(at)
-                for volume, claim in found.taken:
-                    objects.take(volume, claim)
-                for claim in found.made:
-                    objects.select_node(claim, node)
+            found = VolumeBinder.of(pod, self.snapshot).find(self.snapshot.nodes.index[node])
+            for volume, claim in found.taken:
+                objects.take(volume, claim)
+            for claim in found.made:
+                objects.select_node(claim, node)
         self.snapshot.assume(pod, node)
         return found
 
@@ -90,7 +91,7 @@ class ExactScheduler:
         scores: dict[str, IntArray] = {}
         skipped = []
         total = np.zeros(len(feasible), np.int64)
-        for plugin in SCORES:
+        for plugin in PARITY_SCORES:
             score = plugin.score(pod, self.snapshot, feasible)
             if score is None:
                 skipped.append(plugin.NAME)
@@ -113,7 +114,7 @@ class ExactScheduler:
     def _failed(
         self, pod: SchedulingFacts, filtered: FilterResult, *, may_preempt: bool
     ) -> Decision:
-        """No node: the message, and what preemption would bring."""
+        """No feasible node: the message, and the result of preemption."""
         sentence = self._sentence(filtered)
         if not may_preempt:
             return self._nowhere(pod, SUCCESS, filtered, sentence)
@@ -122,10 +123,10 @@ class ExactScheduler:
         return self._nowhere(pod, SUCCESS, filtered, message)._replace(preemption=preemption)
 
     def _post_filter(self, pod: SchedulingFacts, filtered: FilterResult) -> PostFilterResult:
-        """DynamicResources is asked first; without its own state it ends the matter."""
+        """PostFilter: DynamicResources runs first, and fails without its own state."""
         if filtered.ended_by and _precedes_resources(filtered.ended_by):
             return PostFilterResult(PluginStatus(StatusCode.ERROR, (dynamic_resources.NO_STATE,)))
-        found = preempt(pod, self.snapshot, filtered, self.terms)
+        found = preempt(pod, self.snapshot, filtered, self._limits)
         if found.status.code is not StatusCode.UNSCHEDULABLE:
             return found
         said = (dynamic_resources.NOTHING_TO_FREE, *found.status.reasons)
@@ -157,5 +158,5 @@ class ExactScheduler:
 
 def _precedes_resources(name: str) -> bool:
     """Whether a plugin is asked before DynamicResources."""
-    order = [plugin.NAME for plugin in FILTERS]
-    return order.index(name) < order.index(dynamic_resources.NAME)
+    order = [plugin.NAME for plugin in PARITY_FILTERS]
+    return order.index(name) < order.index(dynamic_resources.DynamicResourcesPlugin.NAME)

@@ -1,9 +1,9 @@
-"""Finding victims as kube-scheduler does: DefaultPreemption on the shard's own snapshot.
+"""Finds victims as kube-scheduler does: DefaultPreemption on the shard's own snapshot.
 
-Every node whose refusal may be cured is rehearsed, whatever the rule that refuses. As upstream
-does, victims are deleted outright where budgets are best effort, the fewest beyond their budgets;
-where they are hard, nodes that would break one are left out. A node is promised to one preemptor
-in a cycle, and kept for it from then on.
+Every node whose refusal is resolvable gets a dry run, whatever rule refuses. As upstream does,
+victims are deleted outright where budgets are best effort, with the fewest violations; where
+budgets are hard, nodes that would violate one are excluded. A node is promised to one preemptor per
+cycle and nominated for it from then on.
 """
 
 from collections.abc import Collection, Sequence
@@ -11,11 +11,10 @@ from itertools import chain
 
 from stretto.base.clock import Clock
 from stretto.framework.compiled.one_node import VictimCandidate
-from stretto.framework.model.pod_facts import SchedulingFacts
-from stretto.framework.parity.decision import Decision
+from stretto.framework.model.pod_facts import Likeness, SchedulingFacts
+from stretto.framework.parity.decision import Decision, equally_good
 from stretto.framework.parity.decision import PreemptionCandidate as Choice
-from stretto.framework.parity.preemption import PreemptionLimits, equally_good
-from stretto.framework.parity.runtime import Likeness, ParityRuntime, template_key_of
+from stretto.framework.parity.runtime import ParityRuntime
 from stretto.framework.preemption.finder import VictimSearchResult
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.pods import NO_SLOT
@@ -23,7 +22,6 @@ from stretto.state.victims.budgets import BudgetLedger
 from stretto.state.victims.rules import EvictionGuard, PreemptionRules, guard_of
 from stretto.state.work.claims import Plan
 from stretto.state.work.evictions import EvictionState
-from stretto.state.work.units import Unit
 
 _IS_GOING = (None, EvictionGuard.EVICTING)
 
@@ -39,7 +37,7 @@ class ParityVictimFinder:
         budgets: BudgetLedger,
         clock: Clock,
     ) -> None:
-        """Find on a runtime's snapshot; the clock tells who started a short while ago."""
+        """Search a runtime's snapshot; the clock dates recently started pods."""
         #: The rules.
         self.rules = rules
         self._cluster = cluster
@@ -47,7 +45,7 @@ class ParityVictimFinder:
         self._budgets = budgets
         self._clock = clock
         self._busy: list[int] = []
-        #: Who leaves for each promise of this cycle.
+        #: Victims of each promise of this cycle.
         self._going: list[tuple[int, ...]] = []
         self._lost: dict[Likeness, VictimSearchResult] = {}
         self._kept: set[int] = set()
@@ -62,7 +60,7 @@ class ParityVictimFinder:
             (each.namespace, each.name): n
             for each, n in zip(self._budgets.budgets, left, strict=True)
         }
-        self._runtime.scheduler.terms = PreemptionLimits(allowed, self._is_reprieved)
+        self._runtime.follower.scheduler.limit(allowed, self._is_reprieved)
         self._going.clear()
         self._busy = plan.slots.tolist()
         self._lost.clear()
@@ -70,23 +68,23 @@ class ParityVictimFinder:
         self._now = self._clock.monotonic()
 
     def expect(self, rows: Sequence[int]) -> None:
-        """Each is searched for alone: by these rules nearly every pod is its own kind."""
+        """No preparation: pods are searched for one at a time."""
 
-    def domains(self, unit: Unit, rows: Sequence[int], needed: int) -> Sequence[None]:
-        """These rules know no places of units: anywhere."""
+    def domains(self, unit: object, rows: Sequence[int], needed: int) -> Sequence[None]:
+        """One domain: kube-parity places units anywhere."""
         del unit, rows
         self._is_gang = needed > 1
         return (None,)
 
-    def restrict_to(self, unit: Unit, row: int, domain: object, promised: Sequence[int]) -> None:
-        """Nor caps by domain."""
+    def restrict_to(self, unit: object, row: int, domain: object, promised: Sequence[int]) -> None:
+        """No restriction: kube-parity has no caps by domain."""
 
     def find(self, row: int) -> VictimSearchResult:
-        """The best node for a pod, and who must leave it."""
+        """The best node for a pod, with its victims."""
         if self._runtime.book.fault(row):
             return VictimSearchResult(None)
         facts = self._runtime.book.facts(row)
-        likeness = template_key_of(facts)
+        likeness = facts.template_key()
         if likeness is not None and likeness in self._lost:
             return self._lost[likeness]
         found = self._search(facts)
@@ -106,32 +104,32 @@ class ParityVictimFinder:
         self._lost.clear()
 
     def may_evict(self, rows: Sequence[int]) -> bool:
-        """Whether disruption budgets let these leave together, where budgets are hard."""
+        """Whether hard disruption budgets allow these evictions together."""
         return not self.rules.hard_budgets or not self._budgets.violating(rows)
 
     def allows(self, row: int, candidate: VictimCandidate) -> bool:
-        """The binder asks every rule about it."""
+        """Always true: the binder checks every rule."""
         return True
 
     def stand(self, mark: int) -> bool:
-        """Each was found beside those before it."""
+        """Always true: each candidate was found with those before it counted."""
         return True
 
     def spare(self, rows: Collection[int]) -> None:
-        """These must stay where they are, for the rest of the cycle."""
+        """Exclude pods from eviction for the rest of the cycle."""
         self._kept.update(rows)
         self._lost.clear()
 
     def chance(self, class_id: int, priority: int) -> int:
-        """Always 1: by these rules pods of one class need not be alike."""
+        """Always 1: pods of one class may differ."""
         return 1
 
     def mark(self) -> int:
-        """Where to go back to."""
+        """A mark for ``back_to``."""
         return self._runtime.follower.promises
 
     def back_to(self, mark: int) -> None:
-        """Take back what was promised since a mark."""
+        """Withdraw the promises since a mark."""
         follower = self._runtime.follower
         undone = follower.promises - mark
         del self._busy[len(self._busy) - undone :]
@@ -141,7 +139,7 @@ class ParityVictimFinder:
         self._lost.clear()
 
     def _search(self, facts: SchedulingFacts) -> VictimSearchResult:
-        decision = self._runtime.scheduler.decide_facts(facts)
+        decision = self._runtime.follower.scheduler.decide_facts(facts)
         if len(decision.feasible):
             return self._free(decision)
         tried = decision.preemption
@@ -155,7 +153,7 @@ class ParityVictimFinder:
         return VictimSearchResult(self._candidate(facts, equally_good(quiet)[0]))
 
     def _free(self, decision: Decision) -> VictimSearchResult:
-        """A pod of a gang that needs nobody's leaving."""
+        """The candidate for a pod of a gang that fits without evictions."""
         slot = self._runtime.best(decision)
         if slot in self._busy:
             return VictimSearchResult(None, again=True)
@@ -175,7 +173,7 @@ class ParityVictimFinder:
         return VictimCandidate(slot, asked, beyond, displaced, 0)
 
     def _asked(self, chosen: Choice) -> tuple[int, ...]:
-        """Rows of a choice's victims, those aside that leave already or for an earlier promise."""
+        """Rows of a choice's victims, without pods that are already evicted or promised."""
         pods, going = self._cluster.pods, set(chain.from_iterable(self._going))
         rows = [self._row(each) for each in chosen.victims]
         return tuple(
@@ -183,7 +181,7 @@ class ParityVictimFinder:
         )
 
     def _is_reprieved(self, facts: SchedulingFacts) -> bool:
-        """Whether a pod must stay where it is: protected, not running yet, or stuck."""
+        """Whether a pod must not be evicted: protected, not running yet, or stuck."""
         row = self._row(facts)
         if (
             row == NO_SLOT

@@ -1,8 +1,8 @@
-"""NodeResourcesBalancedAllocation: nodes whose resources would be used up evenly.
+"""NodeResourcesBalancedAllocation: prefers nodes whose resources would be used evenly.
 
 100 minus the standard deviation of the used shares, in percent; for CPU and memory that is half
-their difference. The score is of the node as it would be with the pod. (kube-scheduler 1.36 also
-weighs the balance before; see the notes on parity.)
+their difference. The score rates the node with the pod on it. (kube-scheduler 1.36 also compares
+with the balance before; see ``docs/parity/kube-scheduler.md``.)
 """
 
 from collections.abc import Mapping
@@ -20,13 +20,13 @@ NAME: Final = "NodeResourcesBalancedAllocation"
 
 
 class NodeResourcesBalancedAllocationRule(ScoreRule):
-    """Scores by the evenness of what is used."""
+    """Scores by the evenness of use."""
 
     NAME: ClassVar[str] = NAME
     SCOPE: ClassVar[Scope] = Scope.SLOT
 
     def __init__(self, args: Mapping[str, Any]) -> None:
-        """Read ``resources: [{name}]``; weights are allowed and, as in Kubernetes, mean nothing."""
+        """Read ``resources: [{name}]``; weights are allowed and, as in Kubernetes, ignored."""
         super().__init__(args)
         given = read.arguments(args, ("resources",), NAME)
         #: The resources that are balanced.

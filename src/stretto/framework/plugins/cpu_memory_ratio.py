@@ -1,9 +1,9 @@
-"""AdaptiveCpuToMemRatio: pods go where CPU and memory are left in the ratio in which they ask.
+"""AdaptiveCpuToMemRatio: prefers nodes whose free CPU and memory have the ratio of the request.
 
-A pod of much memory on a node with much CPU left strands the one or the other. The score is how
-near the ratios of what a node has free and of what the pod asks are: the smaller over the larger,
-50 to 100 where the node's is at or under the pod's (it has memory to spare, as Gödel prefers it),
-0 to 50 where it is over.
+A memory-heavy pod on a node with much free CPU strands one of the two. The score compares the ratio
+of CPU to memory that is free on the node with the requested one: the smaller over the larger, 50 to
+100 where the node's ratio is at most the pod's (memory is in excess, as Gödel prefers it), 0 to 50
+where it is above.
 """
 
 from collections.abc import Hashable, Mapping
@@ -21,7 +21,7 @@ NAME: Final = "AdaptiveCpuToMemRatio"
 
 
 class AdaptiveCpuToMemRatioRule(ScoreRule):
-    """Scores by how well a pod's ratio of CPU to memory matches what is free."""
+    """Scores by the match of requested and free ratios of CPU to memory."""
 
     NAME: ClassVar[str] = NAME
     SCOPE: ClassVar[Scope] = Scope.SLOT
@@ -32,12 +32,12 @@ class AdaptiveCpuToMemRatioRule(ScoreRule):
         read.arguments(args, (), NAME)
 
     def signature(self, pod: PodClass) -> Hashable | None:
-        """What is asked of CPU and memory."""
+        """The requests of CPU and memory."""
         asked = dict(pod.requests)
         return asked.get(CPU, 0), asked.get(MEMORY, 0)
 
     def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
-        """int32[k]: see ``formulas_amounts.ratio_match``."""
+        """int32[k]: see ``compiled.amounts.ratio_match``."""
         free, asked = view.columns.free, scaled_asks(pod, view)
         pair = asked.get(CPU, 0), asked.get(MEMORY, 0)
         return ratio_match(free[CPU, slots], free[MEMORY, slots], pair)

@@ -1,7 +1,7 @@
-"""Devices: enough GPUs (or other devices) of an allowed model, each with the milli asked for.
+"""Devices: enough GPUs (or other devices) of an allowed model, each with the requested milli.
 
-Where a node lacks devices the reason is Kubernetes' own, so that tools which read it still do;
-where it has devices of other models only, the reason names the models that were asked for.
+Where a node lacks devices the reason is Kubernetes' own, so that tools which read it keep working;
+where it has devices of other models only, the reason names the requested models.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -33,7 +33,7 @@ TOO_MANY_KINDS: Final = f"asks for more than {DEVICE_REQUESTS} kinds of devices"
 
 
 class DevicesRule(FilterRule):
-    """Refuses nodes without the devices asked for."""
+    """Refuses nodes without the requested devices."""
 
     NAME: ClassVar[str] = NAME
     SCOPE: ClassVar[Scope] = Scope.SLOT
@@ -46,11 +46,11 @@ class DevicesRule(FilterRule):
         read.arguments(args, (), NAME)
 
     def signature(self, pod: PodClass) -> Hashable | None:
-        """The device requests; no say where there are none."""
+        """The device requests; ``None`` without any."""
         return pod.devices or None
 
     def prepare(self, pod: PodClass, view: View) -> Fail | None:
-        """Refuse at once what asks for more kinds of devices than a class may."""
+        """Refuse a class that requests more kinds of devices than the kernels hold."""
         return Fail(TOO_MANY_KINDS) if len(pod.devices) > DEVICE_REQUESTS else None
 
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
@@ -74,7 +74,7 @@ class DevicesRule(FilterRule):
         return [each for each in found if each.mask.any()]
 
     def lacks(self, pod: PodClass, view: View, slot: int) -> Sequence[tuple[str, int, int]]:
-        """(kind, asked, free) in devices for each request that a slot cannot serve."""
+        """(kind, requested, free) in devices for each request that a slot cannot serve."""
         here = np.array([slot], np.int64)
         found = []
         for number, request in enumerate(pod.devices):

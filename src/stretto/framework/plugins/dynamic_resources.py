@@ -1,8 +1,8 @@
-"""DynamicResources: pods with resource claims go nowhere, for no devices are allocated to claims.
+"""DynamicResources: refuses pods with resource claims, because no allocator of devices exists here.
 
-A pod of ``spec.resourceClaims`` that is bound while its claims are not allocated is held back by
-its kubelet for ever, so it is refused instead, in kube-scheduler's words, until it changes.
-No profile can switch this off.
+A kubelet never starts a pod of ``spec.resourceClaims`` that is bound while its claims are not
+allocated. So the pod is refused, with kube-scheduler's reason, until it changes. No profile can
+disable this filter.
 """
 
 from collections.abc import Hashable, Mapping
@@ -11,7 +11,15 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from stretto.framework.contract.arguments import arguments
-from stretto.framework.contract.rule import BoolArray, FilterRule, Refusal, Scope, SlotArray, View
+from stretto.framework.contract.rule import (
+    BoolArray,
+    FilterRule,
+    Refusal,
+    Scope,
+    SlotArray,
+    Subject,
+    View,
+)
 from stretto.state.classes.table import PodClass
 from stretto.state.work.units import Cure
 
@@ -25,15 +33,18 @@ class DynamicResourcesRule(FilterRule):
     NAME: ClassVar[str] = NAME
     SCOPE: ClassVar[Scope] = Scope.STATIC
     CURES: ClassVar[Cure] = Cure.POD_CHANGED
+    SUBJECT: ClassVar[Subject] = Subject.RESOURCE_CLAIMS
+    WEIGHT: ClassVar[int] = 2
+    PERMANENT: ClassVar[bool] = True
     REASON: ClassVar[str] = REASON
 
     def __init__(self, args: Mapping[str, Any]) -> None:
-        """Take kube-scheduler's arguments, which do not matter here."""
+        """Take kube-scheduler's arguments, which have no effect here."""
         super().__init__(args)
         arguments(args, ("filterTimeout", "bindingTimeout"), NAME)
 
     def signature(self, pod: PodClass) -> Hashable | None:
-        """The same for all pods with claims; no say about others."""
+        """The same for all pods with claims; ``None`` for the others."""
         return NAME if pod.spec.resource_claims else None
 
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:

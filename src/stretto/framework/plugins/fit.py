@@ -1,8 +1,8 @@
 """NodeResourcesFit: enough of every resource, and a score by how full the node would be.
 
-The filter asks for each amount and one pod place. The score follows ``scoringStrategy``, as in
+The filter checks each amount and one pod place. The score follows ``scoringStrategy``, as in
 kube-scheduler: LeastAllocated spreads, MostAllocated packs, RequestedToCapacityRatio follows a
-shape over the used share. Formulas: ``framework/formulas_amounts``.
+shape over the used share. Formulas: ``framework.compiled.amounts``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -48,7 +48,7 @@ _IGNORED: Final = ("ignoredResources", "ignoredResourceGroups")
 
 
 class NodeResourcesFitRule(FilterRule, ScoreRule):
-    """Refuses nodes without the amounts asked for, and scores by what would be left."""
+    """Refuses nodes without the requested amounts, and scores by what stays free."""
 
     NAME: ClassVar[str] = NAME
     SCOPE: ClassVar[Scope] = Scope.SLOT
@@ -80,7 +80,7 @@ class NodeResourcesFitRule(FilterRule, ScoreRule):
             raise InputError(f"{_STRATEGY}.{_RATIO}", ratio, expected)
 
     def prepare(self, pod: PodClass, view: View) -> Fail | None:
-        """Refuse at once what asks for more resources than a class may."""
+        """Refuse a class that requests more resources than the kernels hold."""
         return Fail(TOO_MANY_RESOURCES) if _too_many(pod) else None
 
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
@@ -95,7 +95,7 @@ class NodeResourcesFitRule(FilterRule, ScoreRule):
         return passes
 
     def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
-        """One reason a resource; what the whole node has not got cannot be cured by evicting."""
+        """One reason per resource; unresolvable where even the empty node has too little."""
         columns, found = view.columns, []
         if _too_many(pod):
             everywhere = np.ones(len(slots), np.bool_)
@@ -112,7 +112,7 @@ class NodeResourcesFitRule(FilterRule, ScoreRule):
         return [each for each in found if each.mask.any()]
 
     def lacks(self, pod: PodClass, view: View, slot: int) -> Sequence[tuple[str, int, int]]:
-        """(resource, asked, free) in exact units of all that is too little on a slot."""
+        """(resource, requested, free) in exact units of each resource that a slot lacks."""
         ledger = view.columns.ledger
         names, steps = ledger.resources.names, ledger.resources.steps
         found = []
@@ -139,7 +139,7 @@ class NodeResourcesFitRule(FilterRule, ScoreRule):
 
 
 def _too_many(pod: PodClass) -> bool:
-    """Whether a class asks for more resources than the kernels can hold, its pod place included."""
+    """Whether a class requests more resources than the kernels hold, its pod place included."""
     return len(pod.requests) + 1 > REQUESTS
 
 
@@ -149,5 +149,5 @@ def _pods_first(entry: tuple[int, int]) -> tuple[bool, int]:
 
 
 def _reason(name: str) -> str:
-    """Kubernetes' words for too little of a resource."""
+    """Kubernetes' reason for too little of a resource."""
     return TOO_MANY_PODS if name == "pods" else INSUFFICIENT.format(name)

@@ -2,7 +2,7 @@
 
 Random takes any node; DotProd aligns what is free with what is asked; BestFit leaves little over;
 GpuPacking uses GPUs in use first; GpuClustering keeps pods of one form together; FGD lets the least
-GPU milli become useless for the typical pods. Formulas: ``framework/formulas_devices``. Which node
+GPU milli become useless for the typical pods. Formulas: ``framework.compiled.devices``. Which node
 wins a tie and which GPU a pod gets belong to the policy too, and are set by the profile.
 """
 
@@ -27,7 +27,7 @@ LEARN: Final = "learn"
 
 
 class _GpuPolicyRule(ScoreRule):
-    """What the policies have in common: slot-local, and without arguments unless they say so."""
+    """Base of the policies: slot-local, and without arguments by default."""
 
     SCOPE: ClassVar[Scope] = Scope.SLOT
     CODE: ClassVar[ScoreCode]
@@ -63,7 +63,7 @@ class DotProdRule(_GpuPolicyRule):
     CODE: ClassVar[ScoreCode] = ScoreCode.DOT_PROD
 
     def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
-        """int32[k]: see ``formulas_devices.dot_prod``."""
+        """int32[k]: see ``compiled.devices.dot_prod``."""
         wanted = wanted_of(pod, view)
         gpu = formulas.free_milli(devices_of(view, slots), wanted.kind)
         return formulas.dot_prod(view.columns.free[CPU, slots], gpu, wanted)
@@ -76,7 +76,7 @@ class BestFitRule(_GpuPolicyRule):
     CODE: ClassVar[ScoreCode] = ScoreCode.BEST_FIT
 
     def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
-        """int32[k]: see ``formulas_devices.best_fit``."""
+        """int32[k]: see ``compiled.devices.best_fit``."""
         wanted = wanted_of(pod, view)
         gpu = formulas.free_milli(devices_of(view, slots), wanted.kind)
         return formulas.best_fit(view.columns.free[CPU, slots], gpu, wanted)
@@ -89,7 +89,7 @@ class GpuPackingRule(_GpuPolicyRule):
     CODE: ClassVar[ScoreCode] = ScoreCode.GPU_PACKING
 
     def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
-        """int32[k]: see ``formulas_devices.gpu_packing``; 0 for pods without GPU."""
+        """int32[k]: see ``compiled.devices.gpu_packing``; 0 for pods without GPU."""
         wanted = wanted_of(pod, view)
         if not wanted.number:
             return np.zeros(len(slots), np.int32)
@@ -103,7 +103,7 @@ class GpuClusteringRule(_GpuPolicyRule):
     CODE: ClassVar[ScoreCode] = ScoreCode.GPU_CLUSTERING
 
     def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
-        """int32[k]: see ``formulas_devices.gpu_clustering``; 0 for pods without GPU."""
+        """int32[k]: see ``compiled.devices.gpu_clustering``; 0 for pods without GPU."""
         wanted = wanted_of(pod, view)
         if not wanted.number:
             return np.zeros(len(slots), np.int32)
@@ -132,7 +132,7 @@ class FgdRule(_GpuPolicyRule):
         return None if self.kinds is None else weighted_pods(self.kinds, devices)
 
     def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
-        """int32[k]: see ``formulas_devices.fgd``, against the view's typical pods."""
+        """int32[k]: see ``compiled.devices.fgd``, against the view's typical pods."""
         devices, wanted = devices_of(view, slots), wanted_of(pod, view)
         cpu = view.columns.free[CPU, slots]
         answer = formulas.fgd(view.typical, cpu, devices, wanted, fgd_thresholds())

@@ -1,27 +1,31 @@
-"""ImageLocality: nodes that have a pod's images, large ones that many nodes have above all.
+"""ImageLocality: nodes that have a pod's images; large images that many nodes have count most.
 
-kube-scheduler's formula to the point: the bytes of each image, scaled by the share of nodes that
-have it, between 23 MiB and 1,000 MiB a container. Images that are volumes add their bytes and raise
-no bound. It is static by class and changes when nodes
-report other images or when nodes come and go (``framework.engine.image_scores``). Pods whose nodes
-report nothing have no images in their class, and cost nothing.
+kube-scheduler's formula, which kube-parity shares: the bytes of each image, scaled by the share of
+nodes that have it, between 23 MiB and 1,000 MiB per container. Images mounted as volumes add their
+bytes and do not raise the bound. The score is static by class and changes when nodes report other
+images or are added or removed (``framework.engine.image_scores``). While no node reports images,
+classes carry none, and the rule costs nothing.
 """
 
 from collections.abc import Hashable, Mapping
 from typing import Any, ClassVar, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from stretto.framework.contract.arguments import arguments
-from stretto.framework.contract.rule import IntArray, Scope, ScoreRule, SlotArray, View
-from stretto.framework.model.normalise import bytes_there
+from stretto.framework.contract.rule import TOP_SCORE, IntArray, Scope, ScoreRule, SlotArray, View
 from stretto.state.classes.table import PodClass
 
 NAME: Final = "ImageLocality"
+LEAST: Final = 23 * 1024 * 1024
+"""Bytes below which images are pulled too quickly to matter."""
+MOST: Final = 1000 * 1024 * 1024
+"""Bytes per container above which more does not matter."""
 
 
 class ImageLocalityRule(ScoreRule):
-    """Scores nodes by the bytes that they need not fetch."""
+    """Scores nodes by the bytes that they need not pull."""
 
     NAME: ClassVar[str] = NAME
     SCOPE: ClassVar[Scope] = Scope.STATIC
@@ -32,7 +36,7 @@ class ImageLocalityRule(ScoreRule):
         arguments(args, (), NAME)
 
     def signature(self, pod: PodClass) -> Hashable | None:
-        """The images; no say where no node reports any."""
+        """The images; ``None`` where no node reports any."""
         return (pod.images, pod.mounts) if pod.images else None
 
     def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
@@ -45,3 +49,12 @@ class ImageLocalityRule(ScoreRule):
                 spread = len(holders) / len(nodes)
                 there[holders] += int(float(nodes.images.size(name)) * spread)
         return bytes_there(there[slots], len(pod.images)).astype(np.int32)
+
+
+def bytes_there(there: npt.NDArray[np.int64], images: int) -> npt.NDArray[np.int64]:
+    """int64[k] in 0..100: bytes of so many images that need not be pulled, scaled."""
+    most = MOST * images
+    scores: npt.NDArray[np.int64] = (
+        TOP_SCORE * (np.clip(there, LEAST, most) - LEAST) // (most - LEAST)
+    )
+    return scores

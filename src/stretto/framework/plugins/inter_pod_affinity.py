@@ -1,7 +1,7 @@
-"""InterPodAffinity: near these pods, not near those; and what running pods say of newcomers.
+"""InterPodAffinity: terms of the pending pod, and terms of running pods that select it.
 
 Required affinity needs a pod that meets all terms in each of their neighbourhoods; one that meets
-its own terms may be the first, while nobody does. Refusals are kube-scheduler's to the quirk. The
+its own terms may be the first, while no pod does. Refusals are exactly kube-scheduler's. The
 score is absolute (``docs/parity/kube-scheduler.md``): by key, hosts score ``50 ± 100·s / (2·s +
 W)``, s being the sum of weights there and W the largest single weight, other keys ``200·e / (2·e +
 W)``, e being the sum above the least domain's; keys count by their W. Required affinity of running
@@ -27,6 +27,7 @@ from stretto.framework.contract.rule import (
     Scope,
     ScoreRule,
     SlotArray,
+    Subject,
     View,
 )
 from stretto.state.classes.table import PodClass
@@ -41,9 +42,9 @@ NEAR: Final = "node(s) didn't match pod anti-affinity rules"
 UNWANTED: Final = "node(s) didn't satisfy existing pods anti-affinity rules"
 
 WEIGHT: Final = "hardPodAffinityWeight"
-"""What required affinity of running pods counts in the score."""
+"""Argument: weight of required affinity of running pods in the score."""
 MUTUAL: Final = "ignorePreferredTermsOfExistingPods"
-"""Whether terms of running pods count only for pods that have preferences of their own."""
+"""Argument: whether terms of running pods count only for pods with preferred terms."""
 HEAVIEST: Final = 100
 """Largest weight, as in Kubernetes."""
 
@@ -57,10 +58,12 @@ class InterPodAffinityRule(FilterRule, ScoreRule):
     NAME: ClassVar[str] = NAME
     SCOPE: ClassVar[Scope] = Scope.DOMAIN
     FUSED: ClassVar[bool] = True
+    SUBJECT: ClassVar[Subject] = Subject.OTHER_PODS
+    WEIGHT: ClassVar[int] = 2
     CURES: ClassVar[Cure] = _ALWAYS | Cure.POD_LEFT | Cure.POD_PLACED | Cure.NODE_LEFT
 
     def __init__(self, args: Mapping[str, Any]) -> None:
-        """Read what kube-scheduler's ``InterPodAffinityArgs`` say."""
+        """Read kube-scheduler's ``InterPodAffinityArgs``."""
         super().__init__(args)
         given, where = arguments(args, (WEIGHT, MUTUAL), NAME), f"args of {NAME}"
         #: How terms of running pods count in the score.
@@ -70,7 +73,7 @@ class InterPodAffinityRule(FilterRule, ScoreRule):
         )
 
     def signature(self, pod: PodClass) -> Hashable | None:
-        """The terms, those of running pods included; ``None`` where nobody states any."""
+        """The terms, those of running pods included; ``None`` without any."""
         wants = pod.terms
         told = (
             wants.affinity_keys,
@@ -82,7 +85,7 @@ class InterPodAffinityRule(FilterRule, ScoreRule):
         return (wants.epoch, wants.affinity_population, *told) if any(told) else None
 
     def cures(self, pod: PodClass) -> Cure:
-        """Pods that come help required affinity only; nodes that go take their pods with them."""
+        """New pods help required affinity only; a removed node removes its pods."""
         wants = pod.terms
         if wants.malformed:
             return Cure.POD_CHANGED
@@ -92,7 +95,7 @@ class InterPodAffinityRule(FilterRule, ScoreRule):
         return found | Cure.POD_PLACED if wants.affinity_keys else found
 
     def prepare(self, pod: PodClass, view: View) -> Restrict | Fail | None:
-        """Terms that cannot be read let the pod go nowhere."""
+        """Malformed terms refuse the pod everywhere."""
         if pod.terms.malformed:
             return Fail(f"parsing pod: {pod.terms.malformed}")
         return None
@@ -162,12 +165,12 @@ def _lacking(wants: ClassTerms, look: Neighbours) -> BoolArray:
 
 
 def _has(look: Neighbours, key: str, population: int) -> BoolArray:
-    """bool[slot]: where a pod of a population is in the same domain."""
+    """bool[slot]: True where a pod of a population is in the same domain."""
     return np.asarray((look.sums(population, key) > 0)[look.domain(key)])
 
 
 def _wished(look: Neighbours, key: str, wishes: list[tuple[int, int]], most: int) -> Ints:
-    """int64[slot]: 0..100, what preferred terms of one key say."""
+    """int64[slot]: 0..100, the score of the preferred terms of one key."""
     domain = look.domain(key)
     sums = np.zeros(int(domain.max(initial=0)) + 1, np.int64)
     for population, weight in wishes:

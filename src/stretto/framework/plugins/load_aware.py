@@ -1,10 +1,10 @@
-"""LoadAware: nodes by what is really used of them, as their agents measure it.
+"""LoadAware: filters and scores nodes by the load that their agents measure.
 
-The filter refuses nodes that would be used beyond a threshold, the score prefers those with much
-left. What a node would be used to is what was measured, what has been asked for since (scaled), and
-what the pod itself asks (scaled): a measurement is a minute old, and pods that came since are not
-in it. A node that nobody has measured passes, with a score of 0; a measurement that is much older
-than the newest one counts as none (or refuses, with ``filterExpiredNodeMetrics``).
+The filter refuses nodes whose expected load exceeds a threshold; the score prefers low expected
+load. The expected load is the measured load, plus the scaled requests of pods that came since, plus
+the scaled requests of the pod itself: a measurement is up to a minute old and does not include
+newer pods. A node without measurement passes with a score of 0; a measurement much older than the
+newest one counts as none (or refuses, with ``filterExpiredNodeMetrics``).
 """
 
 from collections.abc import Hashable, Mapping
@@ -33,11 +33,11 @@ from stretto.state.work.units import Cure
 
 NAME: Final = "LoadAware"
 COLUMNS: Final[Mapping[str, int]] = {"cpu": CPU, "memory": MEMORY}
-"""What is measured."""
+"""Measured resources."""
 THRESHOLDS: Final[Mapping[str, int]] = {"cpu": 65, "memory": 95}
-"""Percent of a node that may really be used, where the profile does not say."""
+"""Default thresholds: percent of a node that may be in use."""
 FACTORS: Final[Mapping[str, int]] = {"cpu": 85, "memory": 70}
-"""Percent of what pods ask that they are expected to use."""
+"""Default factors: percent of their requests that pods are expected to use."""
 EXPIRATION: Final = 180
 """Seconds after which a measurement is old."""
 HOT: Final = "node(s) {} usage exceed threshold"
@@ -62,7 +62,7 @@ class LoadAwareRule(FilterRule, ScoreRule):
     )
 
     def __init__(self, args: Mapping[str, Any]) -> None:
-        """Read weights, thresholds and factors by resource, and what to do about old news."""
+        """Read weights, thresholds and factors by resource, and how to treat old measurements."""
         super().__init__(args)
         given = read.arguments(args, _KEYS, NAME)
         where = f"args of {NAME}"
@@ -87,24 +87,24 @@ class LoadAwareRule(FilterRule, ScoreRule):
         )
 
     def signature(self, pod: PodClass) -> Hashable | None:
-        """What the pod asks of what is measured."""
+        """The pod's requests of measured resources."""
         asked = dict(pod.requests)
         return tuple(asked.get(column, 0) for column in COLUMNS.values())
 
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
-        """bool[k]: True where no threshold would be passed."""
+        """bool[k]: True where no threshold would be exceeded."""
         passes = np.ones(len(slots), np.bool_)
         for each in self._refused(pod, view, slots).values():
             passes &= ~each
         return passes
 
     def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
-        """One reason a resource, and one for old measurements."""
+        """One reason per resource, and one for old measurements."""
         found = self._refused(pod, view, slots)
         return [Refusal(reason, mask) for reason, mask in found.items() if mask.any()]
 
     def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
-        """int32[k]: the weighted mean of what would be left, in percent; 0 where not measured."""
+        """int32[k]: weighted mean of the expected free percentages; 0 without measurement."""
         known, total = self._known(view, slots), np.zeros(len(slots), np.float64)
         for name, weight in self.weights.items():
             left = TOP_SCORE - self._percent(pod, view, slots, name)
@@ -124,7 +124,7 @@ class LoadAwareRule(FilterRule, ScoreRule):
         return found
 
     def _known(self, view: View, slots: SlotArray) -> BoolArray:
-        """bool[k]: where there is a measurement that is not old."""
+        """bool[k]: True where a recent measurement exists."""
         reports = view.nodes.reports
         known: BoolArray = reports.used_on(slots)[:, 0] >= 0
         newest = _seconds(reports.newest)
@@ -136,7 +136,7 @@ class LoadAwareRule(FilterRule, ScoreRule):
     def _percent(
         self, pod: PodClass, view: View, slots: SlotArray, name: str
     ) -> npt.NDArray[np.float64]:
-        """float64[k]: what would be used of a resource, in percent of what the node gives."""
+        """float64[k]: expected use of a resource, in percent of the allocatable amount."""
         ledger, reports, column = view.columns.ledger, view.nodes.reports, COLUMNS[name]
         factor, asked = self.factors.get(name, 100) / 100, dict(pod.requests).get(column, 0)
         since = ledger.used[slots, column] - reports.requested_on(slots)[:, column]
@@ -152,7 +152,7 @@ def _percents(given: Mapping[str, Any], key: str, usual: Mapping[str, int]) -> d
 
 
 def _seconds(text: str) -> float:
-    """Seconds since the epoch of an RFC 3339 time; 0 for what cannot be read."""
+    """Seconds since the epoch of an RFC 3339 time; 0 for an invalid one."""
     try:
         return datetime.fromisoformat(text).timestamp()
     except ValueError:

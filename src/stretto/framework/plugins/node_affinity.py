@@ -5,8 +5,8 @@ one required term of the profile's ``addedAffinity`` where that is set. The scor
 the weights of all preferred terms, the percentage whose terms the node meets. (kube-scheduler
 relates the sum to the best node found for this pod.)
 
-Kubernetes' details hold: a term without rules is met by no node; Gt and Lt need an integer label; a
-term that cannot be read is met by no node, and a pod that has only such is told what is wrong.
+As in Kubernetes, no node meets a term without rules, and Gt and Lt need an integer label. No node
+meets a malformed term; a pod with malformed required terms only is refused with the error.
 """
 
 from collections.abc import Hashable, Mapping
@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from stretto.api.types.pod import NodeAffinity as NodeAffinitySpec
 from stretto.api.types.pod import PodSpec
@@ -32,6 +33,7 @@ from stretto.framework.contract.rule import (
     Scope,
     ScoreRule,
     SlotArray,
+    Subject,
     View,
 )
 from stretto.state.classes.table import PodClass
@@ -42,9 +44,9 @@ REASON: Final = "node(s) didn't match Pod's node affinity/selector"
 REASON_ADDED: Final = "node(s) didn't match scheduler-enforced node affinity"
 REASON_CONFLICT: Final = "pod affinity terms conflict"
 ADDED: Final = "addedAffinity"
-"""The one argument: an affinity that holds for every pod of the profile."""
+"""The one argument: an affinity that applies to every pod of the profile."""
 COMPILED_LIMIT: Final = 4096
-"""Compiled specs kept, one per class in use; all are dropped when full."""
+"""Compiled specs cached, one per class in use; all are dropped when full."""
 
 Terms = tuple[NodeTerm, ...]
 
@@ -52,13 +54,13 @@ Terms = tuple[NodeTerm, ...]
 class _CompiledAffinity(NamedTuple):
     """The node affinity of a pod or profile, compiled."""
 
-    #: Labels that must be there, as sorted pairs.
+    #: Required labels, as sorted pairs.
     selector: tuple[tuple[str, str], ...]
     #: Required alternatives; ``None`` when nothing is required.
     required: Terms | None
     #: Preferred terms with their weights.
     preferred: tuple[tuple[NodeTerm, int], ...]
-    #: What is wrong with the required terms, when all of them are unreadable.
+    #: The error in the required terms, when all of them are malformed.
     complaint: str = ""
 
 
@@ -68,6 +70,8 @@ class NodeAffinityRule(FilterRule, ScoreRule):
     NAME: ClassVar[str] = NAME
     SCOPE: ClassVar[Scope] = Scope.STATIC
     CURES: ClassVar[Cure] = Cure.NODE_ADDED | Cure.NODE_LABELS | Cure.POD_CHANGED
+    SUBJECT: ClassVar[Subject] = Subject.NODE_CHOICE
+    WEIGHT: ClassVar[int] = 2
 
     def __init__(self, args: Mapping[str, Any]) -> None:
         """Read ``addedAffinity``, in the form of a pod's ``nodeAffinity``."""
@@ -82,28 +86,28 @@ class NodeAffinityRule(FilterRule, ScoreRule):
 
     def filter_signature(self, pod: PodClass) -> Hashable | None:
         """Selector and required terms, sorted."""
-        wishes = self._wishes(pod)
-        if not wishes.selector and wishes.required is None and self._added.required is None:
+        asked = self._compiled_of(pod)
+        if not asked.selector and asked.required is None and self._added.required is None:
             return None
-        required = None if wishes.required is None else frozenset(wishes.required)
-        return (wishes.selector, required)
+        required = None if asked.required is None else frozenset(asked.required)
+        return (asked.selector, required)
 
     def score_signature(self, pod: PodClass) -> Hashable | None:
         """Preferred terms with their weights, sorted."""
-        wishes = self._wishes(pod)
-        if not wishes.preferred and not self._added.preferred:
+        asked = self._compiled_of(pod)
+        if not asked.preferred and not self._added.preferred:
             return None
-        return tuple(sorted(wishes.preferred, key=repr))
+        return tuple(sorted(asked.preferred, key=repr))
 
     def prepare(self, pod: PodClass, view: View) -> Restrict | Fail | None:
         """The named nodes, when every required term names some (DaemonSets' pods do)."""
-        wishes = self._wishes(pod)
-        if wishes.complaint:
-            return Fail(wishes.complaint)
-        if not wishes.required:
+        asked = self._compiled_of(pod)
+        if asked.complaint:
+            return Fail(asked.complaint)
+        if not asked.required:
             return None
         names: set[str] = set()
-        for term in wishes.required:
+        for term in asked.required:
             pinned = term.names()
             if pinned is None:
                 return None
@@ -113,11 +117,11 @@ class NodeAffinityRule(FilterRule, ScoreRule):
         return Restrict(view.nodes.slots_named(frozenset(names)))
 
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
-        """bool[k]: True where profile and pod are both content."""
+        """bool[k]: True where the affinities of profile and pod are both met."""
         return self._passes_added(view, slots) & self._passes_own(pod, view, slots)
 
     def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
-        """Nodes that the profile refuses, then those that the pod does; neither by its pods."""
+        """Nodes outside the profile's affinity, then outside the pod's; evictions do not help."""
         added = ~self._passes_added(view, slots)
         own = ~self._passes_own(pod, view, slots) & ~added
         masks = ((REASON_ADDED, added), (REASON, own))
@@ -125,12 +129,18 @@ class NodeAffinityRule(FilterRule, ScoreRule):
 
     def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
         """int32[k]: percentage of the preferred weights that the node meets."""
-        preferred = self._added.preferred + self._wishes(pod).preferred
+        total = max(1, sum(weight for _, weight in self._preferred(pod)))
+        return (TOP_SCORE * self.weights_met(pod, view, slots) // total).astype(np.int32)
+
+    def weights_met(self, pod: PodClass, view: View, slots: SlotArray) -> npt.NDArray[np.int64]:
+        """int64[k]: the sum of the weights of the preferred terms that the node meets."""
         met = np.zeros(len(slots), np.int64)
-        for term, weight in preferred:
+        for term, weight in self._preferred(pod):
             met += weight * view.nodes.matches_term(term, slots)
-        total = max(1, sum(weight for _, weight in preferred))
-        return (TOP_SCORE * met // total).astype(np.int32)
+        return met
+
+    def _preferred(self, pod: PodClass) -> tuple[tuple[NodeTerm, int], ...]:
+        return self._added.preferred + self._compiled_of(pod).preferred
 
     def _passes_added(self, view: View, slots: SlotArray) -> BoolArray:
         if self._added.required is None:
@@ -138,29 +148,29 @@ class NodeAffinityRule(FilterRule, ScoreRule):
         return view.nodes.matches(self._added.required, slots)
 
     def _passes_own(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
-        wishes, nodes = self._wishes(pod), view.nodes
+        asked, nodes = self._compiled_of(pod), view.nodes
         mask = np.ones(len(slots), np.bool_)
-        for key, value in wishes.selector:
+        for key, value in asked.selector:
             mask &= nodes.labels.equal(key, value, slots)
-        if wishes.required is not None:
-            mask &= nodes.matches(wishes.required, slots)
+        if asked.required is not None:
+            mask &= nodes.matches(asked.required, slots)
         return mask
 
-    def _wishes(self, pod: PodClass) -> _CompiledAffinity:
-        """What a class asks for, compiled once a spec."""
+    def _compiled_of(self, pod: PodClass) -> _CompiledAffinity:
+        """The affinity of a class, compiled once per spec."""
         found = self._compiled.get(id(pod.spec))
         if found is not None and found[0] is pod.spec:
             return found[1]
         if len(self._compiled) >= COMPILED_LIMIT:
             self._compiled.clear()
         affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
-        wishes = _compile(affinity or NodeAffinitySpec(), pod.spec.node_selector)
-        self._compiled[id(pod.spec)] = (pod.spec, wishes)
-        return wishes
+        asked = _compile(affinity or NodeAffinitySpec(), pod.spec.node_selector)
+        self._compiled[id(pod.spec)] = (pod.spec, asked)
+        return asked
 
 
 def _compile(affinity: NodeAffinitySpec, selector: Mapping[str, str]) -> _CompiledAffinity:
-    """A pod's affinity and selector; terms that cannot be read are met by no node."""
+    """A pod's affinity and selector; no node meets a malformed term."""
     where = "spec.affinity.nodeAffinity"
     required, complaints = None, []
     if affinity.required is not None:
@@ -169,10 +179,10 @@ def _compile(affinity: NodeAffinitySpec, selector: Mapping[str, str]) -> _Compil
         required = tuple(term for term in read if isinstance(term, NodeTerm))
         complaints = [term for term in read if isinstance(term, str)]
     preferred = [
-        (term, wish.weight)
-        for i, wish in enumerate(affinity.preferred)
-        if isinstance(term := _term(wish.preference, f"{where}.preferred[{i}]"), NodeTerm)
-        and wish.weight > 0
+        (term, each.weight)
+        for i, each in enumerate(affinity.preferred)
+        if isinstance(term := _term(each.preference, f"{where}.preferred[{i}]"), NodeTerm)
+        and each.weight > 0
         and (term.labels.rules or term.fields.rules)
     ]
     complaint = complaints[0] if complaints and not required else ""
@@ -180,7 +190,7 @@ def _compile(affinity: NodeAffinitySpec, selector: Mapping[str, str]) -> _Compil
 
 
 def _term(term: NodeSelectorTerm, where: str) -> NodeTerm | str:
-    """One term compiled, or what is wrong with it."""
+    """One term compiled, or the error in it."""
     try:
         return node_term(term.match_expressions, term.match_fields, where)
     except StrettoError as error:
@@ -188,7 +198,7 @@ def _term(term: NodeSelectorTerm, where: str) -> NodeTerm | str:
 
 
 def _read_added(value: object) -> _CompiledAffinity:
-    """The profile's affinity; here an unreadable term is refused."""
+    """The profile's affinity; a malformed term is an error."""
     if value is None:
         return _compile(NodeAffinitySpec(), {})
     where = f"args of {NAME}: {ADDED}"
@@ -196,7 +206,7 @@ def _read_added(value: object) -> _CompiledAffinity:
         affinity = msgspec.convert(value, NodeAffinitySpec)
     except msgspec.ValidationError as error:
         raise InputError(where, value, f"a node affinity: {error}") from error
-    terms = [wish.preference for wish in affinity.preferred]
+    terms = [each.preference for each in affinity.preferred]
     if affinity.required is not None:
         terms += affinity.required.node_selector_terms
     for term in terms:

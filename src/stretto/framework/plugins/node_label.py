@@ -1,8 +1,8 @@
-"""NodeLabel: nodes by whether they have some labels, whatever the values.
+"""NodeLabel: filters and scores nodes by the presence of labels, whatever their values.
 
-A profile says which labels must be there (or must not), and which are preferred to be (or not to
-be). The arguments are kube-scheduler's and Gödel's. The score is absolute: of the preferences, the
-percentage that the node meets.
+A profile names labels that must be present or absent, and labels that should be. The arguments are
+kube-scheduler's and Gödel's. The score is absolute: of the preferences, the percentage that the
+node meets.
 """
 
 from collections.abc import Hashable, Mapping
@@ -56,12 +56,12 @@ class NodeLabelRule(FilterRule, ScoreRule):
         )
 
     def signature(self, pod: PodClass) -> Hashable | None:
-        """The same for every pod; no say where nothing is asked for."""
+        """The same for every pod; ``None`` where the profile names no label."""
         lists = (self.present, self.absent, self.wanted, self.unwanted)
         return NAME if any(lists) else None
 
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
-        """bool[k]: True where every label is there, or is not, as it must be."""
+        """bool[k]: True where every required label is present and every forbidden one absent."""
         passes = np.ones(len(slots), np.bool_)
         for key in self.present:
             passes &= _has(view, key, slots)

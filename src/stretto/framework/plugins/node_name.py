@@ -13,6 +13,7 @@ from stretto.framework.contract.rule import (
     Restrict,
     Scope,
     SlotArray,
+    Subject,
     View,
 )
 from stretto.state.classes.table import PodClass
@@ -23,11 +24,13 @@ REASON: Final = "node(s) didn't match the requested node name"
 
 
 class NodeNameRule(FilterRule):
-    """Allows the one node of ``spec.nodeName``; has no say without it."""
+    """Allows the one node of ``spec.nodeName``; does not concern pods without it."""
 
     NAME: ClassVar[str] = NAME
     SCOPE: ClassVar[Scope] = Scope.STATIC
     CURES: ClassVar[Cure] = Cure.NODE_ADDED
+    SUBJECT: ClassVar[Subject] = Subject.NODE_CHOICE
+    PREFILTERS: ClassVar[bool] = False
 
     def __init__(self, args: Mapping[str, Any]) -> None:
         """Take no arguments."""

@@ -1,8 +1,8 @@
 """NodeUnschedulable: no new pods on cordoned nodes.
 
 A cordon counts as a taint ``node.kubernetes.io/unschedulable`` with effect ``NoSchedule``: pods
-that bear that taint (DaemonSets' do) may go there. It is the kubelet's: pods that Gödel's node
-manager starts do not heed it, as there.
+that tolerate that taint (DaemonSets' do) may go there. It concerns the kubelet: pods that Gödel's
+node manager starts ignore it, as in Gödel.
 """
 
 from collections.abc import Hashable, Mapping
@@ -25,11 +25,12 @@ CORDON: Final = Taint(key="node.kubernetes.io/unschedulable", effect=NO_SCHEDULE
 
 
 class NodeUnschedulableRule(FilterRule):
-    """Refuses cordoned nodes to pods that do not bear a cordon."""
+    """Refuses cordoned nodes to pods that do not tolerate a cordon."""
 
     NAME: ClassVar[str] = NAME
     SCOPE: ClassVar[Scope] = Scope.STATIC
     CURES: ClassVar[Cure] = Cure.NODE_ADDED | Cure.NODE_TAINTS | Cure.POD_CHANGED
+    PREFILTERS: ClassVar[bool] = False
 
     def __init__(self, args: Mapping[str, Any]) -> None:
         """Take no arguments."""
@@ -37,7 +38,7 @@ class NodeUnschedulableRule(FilterRule):
         arguments(args, (), NAME)
 
     def signature(self, pod: PodClass) -> Hashable | None:
-        """The same for all pods that do not bear a cordon; the others it has no say in."""
+        """The same for all pods that do not tolerate a cordon; ``None`` for the others."""
         return None if _tolerates_cordon(pod) else NAME
 
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:

@@ -1,7 +1,7 @@
-"""NonNativeTopology: NUMA nodes that hold what a pod bound to them asks.
+"""NonNativeTopology: the NUMA nodes of a node must hold a pod that is bound to some (Gödel's name).
 
-The name is Gödel's. What is chosen is said in ``state.numa.choice``; here is the answer for
-slots, for those who ask why: shards place pods of NUMA nodes by kernels of their own.
+``state.numa.choice`` chooses the NUMA nodes. This rule answers explanations; shards place such pods
+by kernels of their own.
 """
 
 from collections.abc import Hashable, Mapping
@@ -22,7 +22,7 @@ REASONS: Final[Mapping[NumaBinding, str]] = {
     NumaBinding.SOCKET: "no socket of the node(s) satisfies the pod's requests",
     NumaBinding.WHOLE: "node topology not satisfy exclusive dedicated cores pod requests",
 }
-"""Gödel's words where it has some, so that tools which read them still do."""
+"""Gödel's reasons where it has one, so that tools which read them keep working."""
 
 
 class NonNativeTopologyRule(FilterRule):
@@ -52,7 +52,7 @@ class NonNativeTopologyRule(FilterRule):
         return np.array([topology.choose(int(s), pod) != 0 for s in slots.tolist()], np.bool_)
 
     def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
-        """Nodes without any NUMA node, and those where others hold too much of them."""
+        """Nodes without NUMA topology, and nodes whose NUMA nodes are too full."""
         refused = ~self.filter(pod, view, slots)
         topology = view.nodes.topology
         if pod.annotations.numa is None or topology is None or not refused.any():

@@ -1,8 +1,8 @@
-"""PodLauncher: a pod needs the agent that is to start it (Gödel).
+"""PodLauncher: a node needs the agent that starts the pod (Gödel).
 
-Two agents may manage one machine: the kubelet, told of by the Node, and Gödel's node manager, told
-of by the NMNode of the same name. The annotation ``godel.bytedance.com/pod-launcher`` says which of
-them starts a pod; without one it is the kubelet.
+Two agents may manage one machine: the kubelet, which the Node represents, and Gödel's node manager,
+which the NMNode of the same name represents. The annotation ``godel.bytedance.com/pod-launcher``
+names the agent of a pod; the default is the kubelet.
 """
 
 from collections.abc import Hashable, Mapping
@@ -18,7 +18,7 @@ NAME: Final = "PodLauncher"
 
 
 class PodLauncherRule(FilterRule):
-    """Refuses nodes that the agent which starts the pod does not manage."""
+    """Refuses nodes that the pod's agent does not manage."""
 
     NAME: ClassVar[str] = NAME
     SCOPE: ClassVar[Scope] = Scope.STATIC
@@ -30,11 +30,11 @@ class PodLauncherRule(FilterRule):
         arguments(args, (), NAME)
 
     def signature(self, pod: PodClass) -> Hashable | None:
-        """Who starts the pod; never ``None``: a node may have either agent alone."""
+        """The pod's agent; never ``None``: a node may have either agent alone."""
         return pod.annotations.launcher
 
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
-        """bool[k]: True where the agent is."""
+        """bool[k]: True where the agent runs."""
         passes: BoolArray = (view.nodes.managers[slots] & MANAGED_BY[pod.annotations.launcher]) != 0
         return passes
 

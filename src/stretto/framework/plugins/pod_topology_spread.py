@@ -1,6 +1,6 @@
 """PodTopologySpread: pods that match are spread over the values of a node label.
 
-Hard constraints refuse as kube-scheduler does, to the quirk: nodes that lack one of the labels, or
+Hard constraints refuse exactly as kube-scheduler does: nodes that lack one of the labels, or
 that the pod's policies leave out, count for none; terminating pods are not counted. The score of
 the soft ones is absolute (``docs/parity/kube-scheduler.md``): ``100·k / (k + e)``, k being the max
 skew and e the pods above the emptiest domain (on hosts: there), 0 without the label; the mean over
@@ -28,6 +28,7 @@ from stretto.framework.contract.rule import (
     Scope,
     ScoreRule,
     SlotArray,
+    Subject,
     View,
 )
 from stretto.state.classes.table import PodClass
@@ -60,10 +61,12 @@ class PodTopologySpreadRule(FilterRule, ScoreRule):
     NAME: ClassVar[str] = NAME
     SCOPE: ClassVar[Scope] = Scope.DOMAIN
     FUSED: ClassVar[bool] = True
+    SUBJECT: ClassVar[Subject] = Subject.OTHER_PODS
+    WEIGHT: ClassVar[int] = 2
     CURES: ClassVar[Cure] = _PODS | _NODES | Cure.NODE_TAINTS
 
     def __init__(self, args: Mapping[str, Any]) -> None:
-        """Read ``defaultingType`` and ``defaultConstraints``, as kube-scheduler takes them."""
+        """Read ``defaultingType`` and ``defaultConstraints`` in kube-scheduler's form."""
         super().__init__(args)
         #: Constraints of pods that state none.
         self.defaults: tuple[DefaultSpread, ...] = _read_defaults(args)
@@ -76,7 +79,7 @@ class PodTopologySpreadRule(FilterRule, ScoreRule):
         return (wants.epoch, wants.hard, wants.soft, wants.from_defaults, wants.malformed)
 
     def cures(self, pod: PodClass) -> Cure:
-        """Whatever changes a count or the least count; taints where a policy honours them."""
+        """Events that change a count or the smallest count; taints where a policy honours them."""
         wants = pod.terms
         if wants.malformed:
             return Cure.POD_CHANGED
@@ -86,7 +89,7 @@ class PodTopologySpreadRule(FilterRule, ScoreRule):
         return _PODS | _NODES | (Cure.NODE_TAINTS if by_taints else Cure.NONE)
 
     def prepare(self, pod: PodClass, view: View) -> Restrict | Fail | None:
-        """Constraints that cannot be read let the pod go nowhere."""
+        """Malformed constraints refuse the pod everywhere."""
         if pod.terms.malformed:
             return Fail(f"get constraints from pod: {pod.terms.malformed}")
         return None
@@ -115,7 +118,7 @@ class PodTopologySpreadRule(FilterRule, ScoreRule):
         return [Refusal(text, mask, resolvable=r) for text, mask, r in masks if mask.any()]
 
     def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
-        """int32[k]: the fewer pods above the emptiest domain the more."""
+        """int32[k]: higher for fewer pods above the emptiest domain."""
         total = np.zeros(len(slots), np.int64)
         soft = pod.terms.soft
         if view.look is not None:
@@ -127,7 +130,7 @@ class PodTopologySpreadRule(FilterRule, ScoreRule):
 def default_spread(
     filters: Iterable[Rule], scores: Iterable[tuple[Rule, int]]
 ) -> tuple[DefaultSpread, ...]:
-    """The constraints that rules give pods without any, where anything comes of them."""
+    """The default constraints of a profile's rules, where they have an effect."""
     weighed = [
         rule for rule, weight in scores if weight and isinstance(rule, PodTopologySpreadRule)
     ]

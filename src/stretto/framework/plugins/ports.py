@@ -1,7 +1,7 @@
 """NodePorts: the host ports that a pod asks for are free.
 
-Ports are bits of a slot; a pod conflicts with its own bits and with those of the same port on
-overlapping addresses.
+Each slot has a bit per port and address; a pod conflicts with its own bits and with those of the
+same port on overlapping addresses.
 """
 
 from collections.abc import Hashable, Mapping
@@ -32,7 +32,7 @@ class NodePortsRule(FilterRule):
         read.arguments(args, (), NAME)
 
     def signature(self, pod: PodClass) -> Hashable | None:
-        """The ports; no say where none is asked for."""
+        """The ports; ``None`` without any."""
         return pod.ports or None
 
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
@@ -47,6 +47,6 @@ class NodePortsRule(FilterRule):
         return ~taken
 
     def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
-        """Nodes where a port is taken: whoever has it may leave."""
+        """Nodes where a port is taken; evicting its holder helps."""
         refused = ~self.filter(pod, view, slots)
         return [Refusal(REASON, refused)] if refused.any() else []

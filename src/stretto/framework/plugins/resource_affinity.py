@@ -1,7 +1,7 @@
-"""NodeResourcesAffinity: scarce resources are kept for the pods that ask for them.
+"""NodeResourcesAffinity: reserves nodes with scarce resources for the pods that request them.
 
-A pod that asks for one of the named resources prefers nodes that have it; one that does not
-prefers nodes that have none of them. The score is 100 or 0 a resource, and their mean counts.
+A pod that requests a scarce resource prefers nodes that have it; other pods prefer nodes without
+it. The score is the mean of 100 or 0 per resource.
 """
 
 from collections.abc import Hashable, Mapping
@@ -23,11 +23,11 @@ from stretto.state.classes.table import PodClass
 
 NAME: Final = "NodeResourcesAffinity"
 SCARCE: Final = ("nvidia.com/gpu", "bytedance.com/sriov.nic")
-"""What is scarce where the profile does not say."""
+"""Scarce resources by default."""
 
 
 class NodeResourcesAffinityRule(ScoreRule):
-    """Scores by whether a node has what a pod asks, and nothing scarce beside."""
+    """Scores by whether a node has exactly the scarce resources that a pod requests."""
 
     NAME: ClassVar[str] = NAME
     SCOPE: ClassVar[Scope] = Scope.STATIC
@@ -44,7 +44,7 @@ class NodeResourcesAffinityRule(ScoreRule):
         self.resources = names or SCARCE
 
     def signature(self, pod: PodClass) -> Hashable | None:
-        """Which scarce resources a pod asks for, by kind or by column."""
+        """The scarce resources that a pod requests, by kind or by column."""
         kinds = {request.kind for request in pod.devices}
         return (
             tuple(name for name in self.resources if name in kinds),
@@ -52,7 +52,7 @@ class NodeResourcesAffinityRule(ScoreRule):
         )
 
     def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
-        """int32[k]: 100 where the node has exactly those of the scarce that are asked for."""
+        """int32[k]: 100 where the node has exactly the requested scarce resources."""
         kinds = {request.kind for request in pod.devices}
         columns = {column for column, _ in pod.requests}
         known = view.columns.ledger.resources.known

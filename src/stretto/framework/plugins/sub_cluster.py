@@ -1,9 +1,9 @@
-"""SubCluster: nodes that bear a sub-cluster's name are for the pods that ask for it.
+"""SubCluster: restricts pods to the nodes of the sub-cluster that they name.
 
-``key`` names the node label, and the entry of a pod's node selector, that say which sub-cluster.
-A pod that names none sees every node, as in Gödel; with ``isolated: true`` it sees only nodes that
-belong to none. What is allowed is said here; who places the pods of a sub-cluster is a scheduling
-loop of its own, which ends when it has had nothing to do for ``recycleAfter`` seconds.
+``key`` is the node label, and the key of a pod's node selector, that hold the sub-cluster's name.
+A pod that names none may use every node, as in Gödel; with ``isolated: true`` it may use only nodes
+outside all sub-clusters. Each sub-cluster has a scheduling loop of its own, which ends after
+``recycleAfter`` idle seconds.
 """
 
 from collections.abc import Hashable, Mapping
@@ -22,11 +22,11 @@ REASON: Final = "node(s) belonged to another sub-cluster"
 RECYCLE_AFTER: Final = 30 * 86_400.0
 """Seconds without work after which a sub-cluster's loop ends; Gödel's."""
 LONGEST_IDLE: Final = 3650 * 86_400.0
-"""The most that may be asked for."""
+"""Largest allowed value."""
 
 
 class SubClusterRule(FilterRule):
-    """Keeps pods to the nodes of their sub-cluster."""
+    """Restricts pods to the nodes of their sub-cluster."""
 
     NAME: ClassVar[str] = NAME
     SCOPE: ClassVar[Scope] = Scope.STATIC
@@ -41,7 +41,7 @@ class SubClusterRule(FilterRule):
         isolated = given.get("isolated", False)
         if not isinstance(isolated, bool):
             raise InputError(f"args of {NAME}: isolated", isolated, "true or false")
-        #: Whether pods that name no sub-cluster stay out of all of them.
+        #: Whether pods that name no sub-cluster are excluded from all of them.
         self.isolated = isolated
         idle, where = given.get("recycleAfter", RECYCLE_AFTER), f"args of {NAME}: recycleAfter"
         #: Seconds without work after which the loop of a sub-cluster ends.
@@ -52,7 +52,7 @@ class SubClusterRule(FilterRule):
         return pod.spec.node_selector.get(self.key, "") if self.key else ""
 
     def signature(self, pod: PodClass) -> Hashable | None:
-        """The sub-cluster that a pod names; no say where it may go anywhere."""
+        """The sub-cluster that a pod names; ``None`` where it may go anywhere."""
         if not self.key:
             return None
         named = self.named(pod)

@@ -1,12 +1,12 @@
-"""TaintToleration: no pods on nodes whose taints they do not bear.
+"""TaintToleration: pods keep off nodes whose taints they do not tolerate.
 
-``NoSchedule`` and ``NoExecute`` refuse; ``PreferNoSchedule`` costs score. The score is absolute:
-100 / (1 + n) for n taints not borne, rounded down. The first such taint costs half the scale and
-each further one less, so several can be told apart and a node's score does not depend on other
-nodes. (kube-scheduler stretches the counts found between 0 and 100 anew for each pod.)
+``NoSchedule`` and ``NoExecute`` refuse; ``PreferNoSchedule`` lowers the score. The score is
+absolute: 100 / (1 + n) for n untolerated taints, rounded down. The first such taint costs half the
+scale and each further one less, so that several can be distinguished and a node's score does not
+depend on other nodes. (kube-scheduler scales the counts between 0 and 100 for each pod.)
 
-Distinct lists of taints are few: each is judged once and the answer gathered by slot. Pods that
-Gödel's node manager starts look at the taints of the NMNode instead of those of the Node.
+Distinct lists of taints are few: each is evaluated once and the answer gathered by slot. Pods that
+Gödel's node manager starts see the taints of the NMNode instead of those of the Node.
 """
 
 from collections.abc import Hashable, Mapping
@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
+from stretto.api.types.core import Taint
 from stretto.api.types.handover_annotations import KUBELET
 from stretto.framework.contract.arguments import arguments
 from stretto.framework.contract.rule import (
@@ -32,8 +33,8 @@ from stretto.state.nodes.taints import (
     NO_EXECUTE,
     NO_SCHEDULE,
     PREFER_NO_SCHEDULE,
+    tolerates,
     toleration_keys,
-    untolerated,
 )
 from stretto.state.work.units import Cure
 
@@ -42,15 +43,19 @@ REASON: Final = "node(s) had untolerated taint(s)"
 HARD: Final = (NO_SCHEDULE, NO_EXECUTE)
 """Effects that refuse."""
 SOFT: Final = (PREFER_NO_SCHEDULE,)
-"""Effects that cost score."""
+"""Effects that lower the score."""
 
 
 class TaintTolerationRule(FilterRule, ScoreRule):
-    """Refuses or disfavours nodes by their taints."""
+    """Refuses nodes or lowers their score by their taints."""
 
     NAME: ClassVar[str] = NAME
     SCOPE: ClassVar[Scope] = Scope.STATIC
     CURES: ClassVar[Cure] = Cure.NODE_ADDED | Cure.NODE_TAINTS | Cure.POD_CHANGED
+    PREFILTERS: ClassVar[bool] = False
+    WEIGHT: ClassVar[int] = 3
+    #: Whether tolerations may compare (``Gt``, ``Lt``), which kube-scheduler has off by default.
+    COMPARES: ClassVar[bool] = True
 
     def __init__(self, args: Mapping[str, Any]) -> None:
         """Take no arguments."""
@@ -58,41 +63,48 @@ class TaintTolerationRule(FilterRule, ScoreRule):
         arguments(args, (), NAME)
 
     def signature(self, pod: PodClass) -> Hashable | None:
-        """All that matters of the tolerations; never ``None``: taints concern every pod."""
+        """The tolerations in canonical form; never ``None``: taints concern every pod."""
         return _signature(pod, (*HARD, *SOFT))
 
     def filter_signature(self, pod: PodClass) -> Hashable | None:
-        """What matters of the tolerations where a taint refuses."""
+        """The tolerations of taints that refuse."""
         return _signature(pod, HARD)
 
     def score_signature(self, pod: PodClass) -> Hashable | None:
-        """What matters of the tolerations where a taint costs score."""
+        """The tolerations of taints that lower the score."""
         return _signature(pod, SOFT)
 
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
-        """bool[k]: True where every refusing taint is borne."""
-        passes: BoolArray = _untolerated(pod, view, slots, HARD) == 0
+        """bool[k]: True where the pod tolerates every taint that refuses."""
+        passes: BoolArray = self.untolerated(pod, view, slots, HARD) == 0
         return passes
 
     def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
-        """The nodes with taints not borne; evicting pods does not help."""
+        """The nodes with untolerated taints; evicting pods does not help."""
         refused = ~self.filter(pod, view, slots)
         return [Refusal(REASON, refused, resolvable=False)] if refused.any() else []
 
     def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
-        """int32[k]: 100 / (1 + n) for n disfavouring taints not borne."""
-        count = _untolerated(pod, view, slots, SOFT)
+        """int32[k]: 100 / (1 + n) for n untolerated taints that lower the score."""
+        count = self.untolerated(pod, view, slots, SOFT)
         return (TOP_SCORE // (1 + count)).astype(np.int32)
 
+    def untolerated(
+        self, pod: PodClass, view: View, slots: SlotArray, effects: tuple[str, ...]
+    ) -> IntArray:
+        """int32[k]: taints with these effects that the pod does not tolerate."""
+        nodes, tolerations = view.nodes, pod.spec.tolerations
 
-def _untolerated(pod: PodClass, view: View, slots: SlotArray, effects: tuple[str, ...]) -> IntArray:
-    """int32[k]: taints with these effects that the pod does not bear."""
-    nodes = view.nodes
-    numbers = nodes.taints_by(pod.annotations.launcher)[slots]
-    counts = np.zeros(len(nodes.taint_sets), np.int32)
-    for number in nodes.taint_ids_in(numbers).tolist():
-        counts[number] = untolerated(nodes.taint_sets[number], pod.spec.tolerations, effects)
-    return counts[numbers]
+        def is_untolerated(taint: Taint) -> bool:
+            return taint.effect in effects and not any(
+                tolerates(each, taint, compares=self.COMPARES) for each in tolerations
+            )
+
+        numbers = nodes.taints_by(pod.annotations.launcher)[slots]
+        counts = np.zeros(len(nodes.taint_sets), np.int32)
+        for number in nodes.taint_ids_in(numbers).tolist():
+            counts[number] = sum(map(is_untolerated, nodes.taint_sets[number]))
+        return counts[numbers]
 
 
 def _signature(pod: PodClass, effects: tuple[str, ...]) -> Hashable:

@@ -1,9 +1,9 @@
-"""VolumeRestrictions, NodeVolumeLimits, VolumeBinding, VolumeZone: claims and disks of a pod.
+"""VolumeRestrictions, NodeVolumeLimits, VolumeBinding, VolumeZone: PVCs and disks of a pod.
 
-A pod's claims are its own and no part of its class, so a class never fails by them. Where a profile
-has one of these rules, ``volume_runtime`` asks kube-scheduler's own plugins about each pod that has
-volumes, over the nodes, claims and volumes as they are, and lets the class be placed inside what is
-left. Here they stand so that profiles can name them and switch them off.
+A pod's PVCs are its own and no part of its class, so a class is never refused because of them. For
+each pod with volumes, ``framework.volumes`` asks kube-parity's forms of these rules and places the
+class within the nodes that are left. The rules here let profiles name them and disable them, and
+declare their cures.
 """
 
 from collections.abc import Hashable, Mapping
@@ -12,25 +12,37 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from stretto.framework.contract.arguments import arguments, number
-from stretto.framework.contract.rule import BoolArray, FilterRule, Scope, SlotArray, View
+from stretto.framework.contract.rule import (
+    BoolArray,
+    FilterRule,
+    Scope,
+    SlotArray,
+    Subject,
+    View,
+)
 from stretto.state.classes.table import PodClass
 from stretto.state.work.units import Cure
 
 BIND_TIMEOUT: Final = 600.0
-"""Seconds that a pod waits for its volumes, unless told otherwise: as in kube-scheduler."""
+"""Seconds that a pod waits for its volumes by default, as in kube-scheduler."""
 LONGEST_TIMEOUT: Final = 86_400.0
-"""No wait is longer than a day."""
+"""Longest allowed wait: a day."""
 _NODES = Cure.NODE_ADDED | Cure.NODE_LABELS
 
 
 class VolumeRule(FilterRule):
-    """A rule about a pod's volumes: asked pod by pod, never by class."""
+    """A rule about a pod's volumes: asked pod by pod, never by class.
+
+    It ends the cycle because of a PVC, volume or storage class, whatever the nodes are.
+    """
 
     SCOPE: ClassVar[Scope] = Scope.DOMAIN
+    SUBJECT: ClassVar[Subject] = Subject.VOLUMES
+    CYCLE_CURES: ClassVar[Cure | None] = Cure.VOLUME_CHANGED
     FUSED: ClassVar[bool] = True
 
     def __init__(self, args: Mapping[str, Any]) -> None:
-        """Take no arguments that matter here, but for how long a pod waits for its volumes."""
+        """Read ``bindTimeoutSeconds``; the other arguments have no effect here."""
         super().__init__(args)
         given = arguments(args, ("bindTimeoutSeconds", "shape"), self.NAME)
         seconds = given.get("bindTimeoutSeconds", BIND_TIMEOUT)
@@ -39,37 +51,37 @@ class VolumeRule(FilterRule):
         self.bind_timeout = number(seconds, 0, LONGEST_TIMEOUT, where)
 
     def signature(self, pod: PodClass) -> Hashable | None:
-        """Nothing: claims are a pod's own."""
+        """``None``: PVCs belong to the pod and not to its class."""
         return None
 
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
-        """bool[k]: everywhere, as far as the class is concerned."""
+        """bool[k]: True everywhere: the class does not decide."""
         return np.ones(len(slots), np.bool_)
 
 
 class VolumeRestrictionsRule(VolumeRule):
-    """Disks that cannot be shared, and claims for one pod alone."""
+    """Disks that cannot be shared, and PVCs for one pod only."""
 
     NAME: ClassVar[str] = "VolumeRestrictions"
     CURES: ClassVar[Cure] = Cure.NODE_ADDED | Cure.POD_LEFT | Cure.NODE_LEFT | Cure.VOLUME_CHANGED
 
 
 class NodeVolumeLimitsRule(VolumeRule):
-    """So many volumes of each driver on a node."""
+    """The limit of volumes per driver and node."""
 
     NAME: ClassVar[str] = "NodeVolumeLimits"
     CURES: ClassVar[Cure] = Cure.NODE_ADDED | Cure.POD_LEFT | Cure.VOLUME_CHANGED
 
 
 class VolumeBindingRule(VolumeRule):
-    """Every claim has, finds or can be made a volume that the node reaches."""
+    """Every PVC has, finds or can be provisioned a volume that the node reaches."""
 
     NAME: ClassVar[str] = "VolumeBinding"
     CURES: ClassVar[Cure] = _NODES | Cure.VOLUME_CHANGED
 
 
 class VolumeZoneRule(VolumeRule):
-    """Volumes with a zone are used there."""
+    """Volumes with a zone are used in that zone."""
 
     NAME: ClassVar[str] = "VolumeZone"
     CURES: ClassVar[Cure] = _NODES | Cure.VOLUME_CHANGED

@@ -1,9 +1,9 @@
 """A guard around a rule from outside: its errors name it, and never stop the scheduler.
 
-Whoever asks the rule asks the guard: the runtime, the static rows, diagnosis and explanation alike.
-While the rule runs, every array that it can reach is read-only. What it answers is checked: shape,
-dtype, NaN, bounds. A filter that fails refuses the slots it was asked about, a score that fails
-gives nothing, and either is counted under the rule's name with what was wrong; so is the time.
+Every caller uses the guard instead of the rule: the runtime, the static rows, diagnosis and
+explanations. While the rule runs, every array that it can reach is read-only. Its answers are
+checked: shape, dtype, NaN, bounds. A failing filter refuses the slots in question, a failing score
+gives 0; faults and time are counted under the rule's name.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
@@ -39,9 +39,9 @@ class GuardedRule(FilterRule, ScoreRule):
     """One rule from outside, with its guard; made by ``guard``."""
 
     def __init__(self, rule: Rule) -> None:
-        """Guard a rule that is made already."""
+        """Guard a constructed rule."""
         super().__init__(rule.args)
-        #: How it does.
+        #: Its health.
         self.health = RuleHealth(rule.NAME)
         #: Measures it; ``None`` measures nothing.
         self._clock: Clock | None = None
@@ -54,7 +54,7 @@ class GuardedRule(FilterRule, ScoreRule):
     # ------------------------------------------------------------ what a rule says
 
     def signature(self, pod: PodClass) -> Hashable | None:
-        """The rule's own; that of the class where it fails."""
+        """The rule's own; the class id where it fails."""
         try:
             found = self._rule.signature(pod)
             hash(found)
@@ -87,7 +87,7 @@ class GuardedRule(FilterRule, ScoreRule):
         return np.zeros(len(slots), np.bool_) if found is None else found
 
     def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
-        """The rule's own where they say what its filter says; else one that names the rule."""
+        """The rule's own where they agree with its filter; else one that names the rule."""
         faults = self.health.faults
         refused = ~self.filter(pod, view, slots)
         if not refused.any():
@@ -104,7 +104,7 @@ class GuardedRule(FilterRule, ScoreRule):
         return [Refusal(f"node(s) rejected by rule {self.NAME}", refused)]
 
     def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
-        """The rule's own, in 0..100; nothing where it fails."""
+        """The rule's own, in 0..100; 0 where it fails."""
         rule = cast(ScoreRule, self._rule)
         answer = self._call(lambda: rule.score(pod, view, slots), view, len(slots), slots)
         if answer is None:
@@ -143,7 +143,7 @@ class GuardedRule(FilterRule, ScoreRule):
     def _array(
         self, answer: Any, slots: SlotArray, wanted: tuple[type[np.generic], ...]
     ) -> npt.NDArray[Any] | None:
-        """An answer as an array of one value a slot; ``None`` where it is none."""
+        """An answer as an array of one value per slot; ``None`` where it is invalid."""
         name = "bool" if np.bool_ in wanted else "int32"
         try:
             found = np.asarray(answer)
@@ -160,8 +160,8 @@ class GuardedRule(FilterRule, ScoreRule):
 
 def guard(rule: Rule) -> GuardedRule:
     """A rule with a guard around it, under its own name."""
-    own: dict[str, Any] = {"NAME": rule.NAME, "SCOPE": rule.SCOPE, "CURES": rule.CURES}
-    return cast(GuardedRule, type(f"Guarded{type(rule).__name__}", (GuardedRule,), own)(rule))
+    name = f"Guarded{type(rule).__name__}"
+    return cast(GuardedRule, type(name, (GuardedRule,), {}, declares=type(rule))(rule))
 
 
 def _told(error: BaseException) -> str:
@@ -170,7 +170,7 @@ def _told(error: BaseException) -> str:
 
 
 def _covers(said: Any, refused: BoolArray) -> bool:
-    """Whether refusals are well made, and are where the filter says no."""
+    """Whether refusals are well-formed and cover what the filter refuses."""
     if not isinstance(said, list | tuple):
         return False
     union = np.zeros(len(refused), np.bool_)
@@ -186,7 +186,7 @@ def _covers(said: Any, refused: BoolArray) -> bool:
 
 @contextmanager
 def _locked(view: View, slots: SlotArray | None) -> Iterator[None]:
-    """Everything that a rule can reach is read-only in here."""
+    """Make everything that a rule can reach read-only."""
     locked: list[npt.NDArray[Any]] = []
     for array in _arrays(view, slots):
         if array.flags.writeable:

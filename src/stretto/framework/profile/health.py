@@ -1,29 +1,29 @@
-"""How a rule from outside does: what it costs, and what it did wrong, by name."""
+"""Health of a rule from outside: its cost and its faults, by name."""
 
 from typing import Final
 
 import msgspec
 
 CALL_BUDGET: Final = 0.005
-"""Seconds that one call may take, however few slots it is asked about."""
+"""Seconds that one call may take, independent of the number of slots."""
 SLOT_BUDGET: Final = 2e-6
-"""Seconds beyond that for each slot: some ten passes of NumPy over it."""
+"""Additional seconds per slot: about ten NumPy passes."""
 
 
 class RuleHealth(msgspec.Struct):
-    """One rule. Changed by its guard alone."""
+    """One rule. Only its guard changes it."""
 
     #: Its name.
     name: str
     #: Calls so far.
     calls: int = 0
-    #: Slots that it was asked about so far.
+    #: Slots evaluated so far.
     slots: int = 0
-    #: Seconds that it took so far, by the plane's clock.
+    #: Seconds used so far, by the plane's clock.
     seconds: float = 0.0
-    #: Answers that could not be used, or not as they were.
+    #: Unusable answers so far.
     faults: int = 0
-    #: What was wrong with the last of them.
+    #: The last fault.
     last_fault: str = ""
     #: Calls that took longer than the budget.
     slow: int = 0
@@ -49,12 +49,12 @@ class RuleHealth(msgspec.Struct):
             )
 
     def fault(self, what: str) -> None:
-        """Count one answer that could not be used as it was."""
+        """Count one unusable answer."""
         self.faults += 1
         self.last_fault = what
 
     def complaints(self) -> list[str]:
-        """What its user should know, as sentences; none of a rule that does well."""
+        """Faults and slow calls as sentences; empty for a healthy rule."""
         found = []
         if self.faults:
             times = "once" if self.faults == 1 else f"{self.faults:,} times"

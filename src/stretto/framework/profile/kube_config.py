@@ -1,8 +1,8 @@
 """The form of a profile: KubeSchedulerConfiguration v1, read strictly into names and settings.
 
-What kube-scheduler knows and Stretto does not need (leader election, client connection and the
-like belong to the process) is accepted and noted; what nobody knows is refused with its path and
-the nearest name. Stretto's own settings stand under ``stretto`` in a profile.
+Keys of kube-scheduler that Stretto does not need (leader election, client connection and the like
+belong to the process) are accepted and noted; unknown keys are refused with their path and the
+nearest name. Stretto's own settings are under ``stretto`` in a profile.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,45 +14,13 @@ from stretto.base.errors import InputError, UnknownNameError
 from stretto.base.registry import Registry
 from stretto.framework.contract import arguments as read
 from stretto.framework.contract.rule import FilterRule, Rule, Scope, ScoreRule
+from stretto.framework.plugins.table import DEFAULT_FILTERS, DEFAULT_SCORES
 from stretto.state.cluster.config import SCHEDULER_NAME
 
 API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
 KIND: Final = "KubeSchedulerConfiguration"
 WEIGHT_LIMIT: Final = 319
-"""Largest sum of weights: score rows are int16, and 100 × 319 is what fits beside the sign."""
-DEFAULT_FILTERS: Final = (
-    "NodeUnschedulable",
-    "NodeName",
-    "TaintToleration",
-    "NodeAffinity",
-    "NodePorts",
-    "NodeResourcesFit",
-    "Devices",
-    "NonNativeTopology",
-    "VolumeRestrictions",
-    "NodeVolumeLimits",
-    "VolumeBinding",
-    "VolumeZone",
-    "PodTopologySpread",
-    "InterPodAffinity",
-    "DynamicResources",
-    "PodLauncher",
-)
-"""Filters of a profile that says nothing, in the order in which kube-scheduler asks its own."""
-DEFAULT_SCORES: Final[Mapping[str, int]] = {
-    "TaintToleration": 3,
-    "NodeAffinity": 2,
-    "NodeResourcesFit": 1,
-    "PodTopologySpread": 2,
-    "InterPodAffinity": 2,
-    "NodeResourcesBalancedAllocation": 1,
-    "ImageLocality": 1,
-}
-"""Scores of a profile that says nothing, with kube-scheduler's weights."""
-
-ALWAYS: Final = "DynamicResources"
-"""The filter that no profile can switch off: pods that it refuses could never start."""
-
+"""Largest sum of weights: score rows are int16, which hold 100 × 319 and a sign."""
 _PASSIVE: Final = (
     "clientConnection",
     "delayCacheUntilActive",
@@ -61,14 +29,14 @@ _PASSIVE: Final = (
     "leaderElection",
     "parallelism",
 )
-"""Keys of kube-scheduler without effect here: the process has them."""
+"""Keys of kube-scheduler that have no effect here: they belong to the process."""
 PERCENTAGE: Final = "percentageOfNodesToScore"
-"""Of all profiles, or of one: how many of the nodes are looked at for a pod."""
+"""For all profiles or one: the percentage of nodes to look at per pod."""
 _BACKOFF: Final[Mapping[str, str]] = {
     "podInitialBackoffSeconds": "initialSeconds",
     "podMaxBackoffSeconds": "maxSeconds",
 }
-"""kube-scheduler's delays, and what they are called under ``stretto: backoff``."""
+"""kube-scheduler's back-off keys, and their names under ``stretto: backoff``."""
 _TOP: Final = ("apiVersion", "kind", "profiles", "extenders", PERCENTAGE, *_BACKOFF, *_PASSIVE)
 _PROFILE: Final = (
     "schedulerName",
@@ -94,7 +62,7 @@ _OTHERS: Final = (
     "bind",
     "postBind",
 )
-"""Extension points of kube-scheduler that no rule extends: other parts of Stretto do that work."""
+"""Extension points of kube-scheduler that rules cannot extend: Stretto implements them itself."""
 
 
 class ProfileForm(msgspec.Struct, frozen=True):
@@ -112,24 +80,24 @@ class ProfileForm(msgspec.Struct, frozen=True):
     own: Any = None
     #: Path of these settings.
     where: str = ""
-    #: kube-scheduler's delays, where given: what ours default to.
+    #: kube-scheduler's back-off delays, where given: defaults of Stretto's.
     backoff: Mapping[str, Any] = {}
-    #: Percentage of the nodes to find for a pod, as written; ``None`` where nothing is.
+    #: Percentage of nodes to look at, as written; ``None`` for none.
     percentage: Any = None
     #: Its path.
     percentage_at: str = ""
     #: Keys that were read and have no effect here.
     notes: tuple[str, ...] = ()
-    #: Whether rules or their arguments are written at all.
+    #: Whether the profile gives rules or their arguments.
     names_rules: bool = False
 
 
 def read_forms(value: Any, where: str, rules: Registry[type[Rule]]) -> list[ProfileForm]:
-    """The profiles of a configuration; one that says nothing is the default profile.
+    """The profiles of a configuration; an empty one is the default profile.
 
     Raises:
-        InputError: something has the wrong form or cannot be done; the path says where.
-        UnknownNameError: a key or a plugin is not known; the nearest is named.
+        InputError: a value has the wrong form or is not supported; the path says where.
+        UnknownNameError: a key or a plugin is unknown; the nearest is named.
     """
     top = read.mapping(value, _TOP, where)
     for key, expected in (("apiVersion", API_VERSION), ("kind", KIND)):
@@ -207,10 +175,10 @@ class _ProfileReader:
             for side in sides:
                 table = self._filters if side == "filter" else self._scores
                 gone = [name] if name != "*" else list(table)
-                if name == ALWAYS:
-                    self._notes.append(f"{place} has no effect: {ALWAYS} stays")
+                if name != "*" and self._rules.get(name).PERMANENT:
+                    self._notes.append(f"{place} has no effect: {name} stays")
                 for each in gone:
-                    if each == ALWAYS:
+                    if self._rules.get(each).PERMANENT:
                         continue
                     table.pop(each, None)
                     if side == "filter":
@@ -228,7 +196,7 @@ class _ProfileReader:
         if "filter" in extends:
             self._filters.setdefault(name, 0)
         if "score" in extends:
-            self._scores[name] = weight or self._scores.get(name) or DEFAULT_SCORES.get(name, 1)
+            self._scores[name] = weight or self._scores.get(name) or rule.WEIGHT
 
     def _entries(self, value: Any, where: str) -> list[tuple[str, int, str]]:
         """(name, weight, path) of a list of plugins; 0 where no weight is given."""
@@ -244,7 +212,7 @@ class _ProfileReader:
         return found
 
     def _check_needed(self) -> None:
-        """What keeps nodes from being over-committed stays."""
+        """Refuse profiles that disable a filter against over-commitment."""
         for name, rule in self._rules.items():
             needed = issubclass(rule, FilterRule) and rule.FUSED and rule.SCOPE is Scope.SLOT
             if needed and name not in self._filters:

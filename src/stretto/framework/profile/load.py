@@ -1,9 +1,9 @@
-"""Rules from outside the package: from a file that is named, or installed under an entry point.
+"""Rules from outside the package: from a given file, or installed under an entry point.
 
-A file holds classes that subclass ``FilterRule``, ``ScoreRule`` or both; each is known by its
-``NAME`` and takes part when a profile names it. An installed package offers its rules under the
-entry point group ``stretto.plugins``, each by the rule's name; one that cannot be loaded harms
-only who uses it.
+A file holds classes that subclass ``FilterRule``, ``ScoreRule`` or both; a profile
+enables each by its ``NAME``. An installed package offers its rules under the entry point group
+``stretto.plugins``, each by the rule's name; one that cannot be loaded fails only profiles that use
+it.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ GROUP: Final = "stretto.plugins"
 
 
 def known_rules(files: Sequence[Path] = ()) -> Registry[type[Rule]]:
-    """Every rule that a profile may name: ours, installed ones, and those of some files.
+    """Every rule that a profile may name: built-in, installed, and those of some files.
 
     Raises:
         InputError: a file cannot be loaded, holds no rule, or a name is taken.
@@ -53,7 +53,7 @@ def rules_of_file(path: Path) -> list[type[Rule]]:
     """The rules that a file of Python defines, in its order.
 
     Raises:
-        InputError: it cannot be read or run, or holds no rule, or one that is not whole.
+        InputError: it cannot be read or run, or holds no rule, or an incomplete one.
     """
     where = f"--plugin {path}"
     if not path.is_file():
@@ -69,7 +69,7 @@ def rules_of_file(path: Path) -> list[type[Rule]]:
 
 
 def _module(path: Path, where: str) -> ModuleType:
-    """Run a file as a module of its own."""
+    """Run a file as a separate module."""
     digest = hashlib.blake2b(str(path.resolve()).encode(), digest_size=4).hexdigest()
     name = f"stretto_rules_{path.stem}_{digest}"
     spec = spec_from_file_location(name, path)
@@ -100,7 +100,7 @@ def _at(error: BaseException, path: Path) -> str:
 
 
 def _is_own(value: object, module: ModuleType) -> bool:
-    """Whether something is a rule that this very file defines."""
+    """Whether a value is a rule that this file defines."""
     return (
         isinstance(value, type)
         and issubclass(value, FilterRule | ScoreRule)
@@ -110,7 +110,7 @@ def _is_own(value: object, module: ModuleType) -> bool:
 
 
 def _check(rule: type[Rule], where: str) -> None:
-    """Refuse a rule that is not whole."""
+    """Refuse an incomplete rule."""
     place = f"{where}: class {rule.__name__}"
     name, scope = getattr(rule, "NAME", None), getattr(rule, "SCOPE", None)
     if not isinstance(name, str) or not name:

@@ -1,13 +1,12 @@
 """Rules that a pod chooses for itself: Gödel's hard- and soft-constraints annotations.
 
 ``godel.bytedance.com/hard-constraints: A,B`` adds filters, ``soft-constraints: A:2,B`` adds scores
-with weights, for that pod alone and beside those of its profile. Any rule that the profile's table
-knows may be named; it takes the arguments that the profile gives it, if any. Rules on the node
-object alone join the static rows, so such pods stay on the fast path; the others are asked by the
-staged runtime.
+with weights, for that pod only and in addition to its profile's. Any known rule may be named; it
+takes the arguments that the profile gives it. Static rules join the static rows, so such pods stay
+on the fast path; the staged runtime asks the others.
 
-A filter that nobody knows refuses every node and says so. (Gödel ignores it: a misspelt constraint
-would then be a broken promise.) A score that nobody knows adds nothing.
+An unknown filter refuses every node with a reason of its own. (Gödel ignores it, so that a misspelt
+constraint has no effect.) An unknown score adds nothing.
 """
 
 from collections.abc import Hashable, Mapping
@@ -28,6 +27,8 @@ from stretto.framework.contract.rule import (
     SlotArray,
     View,
 )
+from stretto.framework.plugins.fit import NodeResourcesFitRule
+from stretto.framework.plugins.pod_launcher import PodLauncherRule
 from stretto.state.classes.table import PodClass
 from stretto.state.work.units import Cure
 
@@ -38,21 +39,21 @@ MOST: Final = 10_000
 
 ALIASES: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
     "NodeResourcesMostAllocated": (
-        "NodeResourcesFit",
+        NodeResourcesFitRule.NAME,
         {"scoringStrategy": {"type": "MostAllocated"}},
     ),
     "NodeResourcesLeastAllocated": (
-        "NodeResourcesFit",
+        NodeResourcesFitRule.NAME,
         {"scoringStrategy": {"type": "LeastAllocated"}},
     ),
 }
-"""Gödel's names for what a rule of ours does with these arguments."""
-ELSEWHERE: Final = frozenset({"PodLauncher", "Coscheduling"})
-"""Filters of Gödel that other parts of Stretto stand for: units, and the lists of nodes."""
+"""Gödel's names for built-in rules with these arguments."""
+ELSEWHERE: Final = frozenset({PodLauncherRule.NAME, "Coscheduling"})
+"""Filters of Gödel that other parts of Stretto implement: units and node lists."""
 
 
 class PodConstraints(FilterRule, ScoreRule):
-    """Asks the static rules that pods name, and says which others they name."""
+    """Asks the static rules that pods name, and knows which others they name."""
 
     NAME: ClassVar[str] = NAME
     SCOPE: ClassVar[Scope] = Scope.STATIC
@@ -66,7 +67,7 @@ class PodConstraints(FilterRule, ScoreRule):
     )
 
     def __init__(self, args: Mapping[str, Any]) -> None:
-        """No rule is known yet; see ``over``."""
+        """Start without rules; see ``over``."""
         super().__init__(args)
         self._rules: Registry[type[Rule]] | None = None
         self._arguments: Mapping[str, Any] = {}
@@ -92,13 +93,15 @@ class PodConstraints(FilterRule, ScoreRule):
         return made
 
     def filter_signature(self, pod: PodClass) -> Hashable | None:
-        """What the named static filters depend on, and names that nobody knows."""
-        found = [(rule.NAME, _filter_key(rule, pod)) for rule in self._filters(pod, Scope.STATIC)]
+        """Signatures of the named static filters, and unknown names."""
+        found = [
+            (rule.NAME, rule.filter_signature(pod)) for rule in self._filters(pod, Scope.STATIC)
+        ]
         unknown = self._unknown(pod)
         return (tuple(found), unknown) if found or unknown else None
 
     def score_signature(self, pod: PodClass) -> Hashable | None:
-        """What the named static scores depend on, with their weights."""
+        """Signatures of the named static scores, with their weights."""
         found = [
             (rule.NAME, weight, rule.signature(pod))
             for rule, weight in self._scores(pod, Scope.STATIC)
@@ -118,7 +121,7 @@ class PodConstraints(FilterRule, ScoreRule):
         return passes
 
     def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
-        """The reasons of the named filters, and names that nobody knows."""
+        """The reasons of the named filters, and a reason per unknown name."""
         everywhere = np.ones(len(slots), np.bool_)
         found = [
             Refusal(UNKNOWN.format(name), everywhere, resolvable=False)
@@ -167,7 +170,7 @@ class PodConstraints(FilterRule, ScoreRule):
         ]
 
     def _unknown(self, pod: PodClass) -> tuple[str, ...]:
-        """Filters that a pod names and nobody knows."""
+        """Unknown filters that a pod names."""
         return tuple(
             name
             for name, _ in pod.annotations.hard
@@ -177,7 +180,7 @@ class PodConstraints(FilterRule, ScoreRule):
         )
 
     def _rule(self, name: str) -> Rule | None:
-        """The rule of a name, made on first sight; ``None`` where there is none."""
+        """The rule of a name, constructed on first use; ``None`` where there is none."""
         if name not in self._made:
             self._made[name] = self._make(name)
         return self._made[name]
@@ -190,13 +193,6 @@ class PodConstraints(FilterRule, ScoreRule):
             return self._rules.get(real)(self._arguments.get(name, usual))
         except StrettoError:
             return None
-
-
-def _filter_key(rule: FilterRule, pod: PodClass) -> Hashable | None:
-    """What a filter's answer depends on."""
-    signer = getattr(rule, "filter_signature", rule.signature)
-    key: Hashable | None = signer(pod)
-    return key
 
 
 def _sum(

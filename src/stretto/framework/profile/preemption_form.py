@@ -1,4 +1,4 @@
-"""What a profile says of preemption, read strictly.
+"""The ``preemption`` settings of a profile, read strictly.
 
     stretto:
       preemption:
@@ -10,8 +10,8 @@
         select: best                 # better, random
         candidates: 100
 
-Pods of other schedulers stay unless the profile says otherwise; under kube-scheduler's own rules
-(``rules: exact``) they may be asked to leave like any other, as it does.
+Pods of other schedulers are not evicted unless the profile allows it; under kube-parity
+(``rules: exact``) they may be evicted like any other, as kube-scheduler does.
 
 ``preemption: false`` is the same as ``{enabled: false}``.
 """
@@ -31,16 +31,16 @@ _BUDGETS: Final = ("best-effort", "hard")
 
 
 def read_preemption(value: Any, where: str, *, exact: bool = False) -> PreemptionRules:
-    """The rules of a profile; those of kube-scheduler where it says nothing.
+    """The preemption rules of a profile; kube-scheduler's by default.
 
     Args:
-        value: what it says.
-        where: the path to that.
-        exact: whether kube-scheduler's own rules decide.
+        value: the settings.
+        where: the path of the settings.
+        exact: whether the profile is kube-parity.
 
     Raises:
         InputError: something has the wrong form; the path says where.
-        UnknownNameError: a key or word is not known; the nearest is named.
+        UnknownNameError: a key or word is unknown; the nearest is named.
     """
     if value is False:
         return OFF

@@ -1,11 +1,11 @@
-"""What a profile says of moving pods, read strictly.
+"""The ``reschedule`` and ``relieve`` settings of a profile, read strictly.
 
     stretto:
       reschedule: {everySeconds: 600, goal: gpus, moves: 10, dryRun: false}
       relieve: {afterSeconds: 15}
 
-``reschedule`` left out, or ``false``: nobody is moved so that room comes free. ``relieve: false``:
-nobody is asked to leave a node that gives more than it has.
+Without ``reschedule``, or with ``false``, no pod is moved to free capacity. With ``relieve: false``
+no pod is evicted from an over-committed node.
 """
 
 from math import inf
@@ -16,14 +16,14 @@ from stretto.framework.contract import arguments as read
 from stretto.state.work.rescheduling import ReschedulingGoal, ReschedulingRules
 
 LONGEST: Final = 7 * 86_400.0
-"""Longest time between two looks in seconds: a week."""
+"""Longest rescheduling interval in seconds: a week."""
 MOST: Final = 10_000
-"""Most moves that one look may begin."""
+"""Most moves per interval."""
 _KEYS: Final = ("everySeconds", "goal", "moves", "dryRun")
 
 
 def read_rescheduling(value: Any, where: str) -> ReschedulingRules | None:
-    """How a plane moves pods by itself; ``None`` where it does not.
+    """The rules of rescheduling; ``None`` for no rescheduling.
 
     Raises:
         InputError: something has the wrong form; the path says where.
@@ -50,7 +50,7 @@ def read_rescheduling(value: Any, where: str) -> ReschedulingRules | None:
 
 
 def read_relief(value: Any, where: str) -> float | None:
-    """Seconds for which a node may give more than it has; infinity for ever, ``None`` if not said.
+    """Seconds that a node may stay over-committed; infinity for no limit, ``None`` if not given.
 
     Raises:
         InputError: something has the wrong form; the path says where.

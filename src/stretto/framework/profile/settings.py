@@ -14,7 +14,7 @@ from stretto.framework.profile.rescheduling_form import read_relief, read_resche
 from stretto.state.work.claims import CommitMode, ConflictMode
 
 ALL_MEMBERS: Final = "all"
-"""In place of a number in ``minMember``: all pods that exist must fit together."""
+"""Value of ``minMember``: all existing pods must fit together."""
 MAX_DELAY: Final = 86_400.0
 """Longest delay between retries, in seconds: a day."""
 MAX_MEMBERS: Final = 1_000_000
@@ -46,11 +46,11 @@ _OWN_KEYS: Final = (
 
 
 class RuleSet(Enum):
-    """By whose rules pods are placed."""
+    """The engine that places pods."""
 
     #: The profile's own filters and scores, by class.
     FAST = "fast"
-    #: kube-scheduler's default profile to the quirk, pod by pod.
+    #: kube-parity: kube-scheduler's default profile exactly, pod by pod.
     EXACT = "exact"
 
 

@@ -1,4 +1,4 @@
-"""A pod's claims by what is to be done about them."""
+"""A pod's PVCs by their state of binding."""
 
 from typing import Final, NamedTuple
 
@@ -12,18 +12,18 @@ WAIT: Final = "WaitForFirstConsumer"
 
 
 class PvcsByState(NamedTuple):
-    """A pod's claims by what is to be done about them, in the pod's order."""
+    """A pod's PVCs by their state of binding, in the pod's order."""
 
-    #: Bound already.
+    #: Bound.
     bound: tuple[PersistentVolumeClaim, ...]
-    #: To be bound where the pod goes.
+    #: Unbound, waiting for their first consumer.
     waiting: tuple[PersistentVolumeClaim, ...]
-    #: Should have been bound already.
+    #: Unbound, of immediate binding.
     immediate: tuple[PersistentVolumeClaim, ...]
 
 
 def pvcs_of(pod: SchedulingFacts, objects: ClusterObjects) -> PvcsByState:
-    """A pod's claims; all of them must exist."""
+    """A pod's PVCs; all of them must exist."""
     bound, waiting, immediate = [], [], []
     for name, _ in pod.pvc_names():
         claim = objects.pvcs[pod.namespace, name]
@@ -37,13 +37,13 @@ def pvcs_of(pod: SchedulingFacts, objects: ClusterObjects) -> PvcsByState:
 
 
 def pvc_size(claim: PersistentVolumeClaim) -> int:
-    """Bytes that a claim asks for, in billionths."""
+    """Bytes that a PVC requests, in billionths."""
     asked = claim.spec.resources.requests.get(STORAGE)
     return 0 if asked is None else quantity.nano(asked, STORAGE)
 
 
 def waits_for_consumer(found: StorageClass | None) -> bool:
-    """Whether claims of a class are bound where their first pod goes."""
+    """Whether PVCs of a class wait for their first consumer."""
     return found is not None and found.volume_binding_mode == WAIT
 
 

@@ -1,11 +1,12 @@
-"""Volumes in use by node and driver, kept: what NodeVolumeLimits asks of every node at once.
+"""Volumes in use by node and driver, cached for NodeVolumeLimits.
 
-Made at the first question, then brought up to date for the nodes whose pods, attachments, claims
-or volumes have changed; it lives as long as no node changes (``usage_of``).
+Built on first use, then updated for the nodes whose pods, attachments, PVCs or volumes have
+changed; valid while no node changes (``usage_of``).
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -22,29 +23,31 @@ from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import IntArray
 from stretto.state.objects import Identity, class_name
 
+_NO_LIMIT: Final = np.iinfo(np.int64).max
+
 Drivers = dict[str, str]
 """Driver by volume."""
 
 
 class NodeVolumeReaders(NamedTuple):
-    """How one node is read; the functions are the plugin's."""
+    """The plugin's functions that read a node."""
 
     #: Limit by driver.
     limits: Callable[[ParitySnapshot, int], dict[str, int]]
-    #: Volumes that are attached, whoever uses them.
+    #: Attached volumes.
     attached: Callable[[ParitySnapshot, int], Drivers]
-    #: Volumes of a pod, and what is broken.
+    #: Volumes of a pod, and an error.
     volumes: Callable[[SchedulingFacts, ParitySnapshot], tuple[Drivers, str]]
 
 
 class NodeVolumes(NamedTuple):
-    """What is on one node that has limits."""
+    """The volumes of one node with limits."""
 
     #: Volumes of each of its pods.
     by_pod: dict[SchedulingFacts, Drivers]
     #: Volumes of its pods.
     there: Drivers
-    #: Those and what is attached otherwise.
+    #: Those, and volumes attached otherwise.
     everything: Drivers
 
 
@@ -52,14 +55,14 @@ class VolumeUsage:
     """Counts and limits of every node."""
 
     def __init__(self, snapshot: ParitySnapshot, asked: NodeVolumeReaders) -> None:
-        """Read nothing yet."""
-        #: int64[n] by driver: volumes that are there.
+        """Start empty."""
+        #: int64[n] by driver: volumes in use.
         self.counts: dict[str, IntArray] = {}
-        #: int64[n] by driver: volumes that a node takes; -1 where nothing is said.
+        #: int64[n] by driver: limit of the node; -1 for none.
         self.limits: dict[str, IntArray] = {}
         #: Nodes by volume of a pod there.
         self.holders: dict[str, set[int]] = {}
-        #: What is broken, by node.
+        #: Errors by node.
         self.broken: dict[int, str] = {}
         self._snapshot = snapshot
         self._nodes: NodeColumns = snapshot.nodes
@@ -73,7 +76,7 @@ class VolumeUsage:
         self._attached_at: dict[str, int] = {}
 
     def sync(self) -> None:
-        """Read the nodes anew on which something has changed."""
+        """Read changed nodes again."""
         stale = self._snapshot.volumes_moved
         objects = self._snapshot.objects
         changed = objects.changes_since(self._at) if self._at >= 0 else None
@@ -93,7 +96,7 @@ class VolumeUsage:
         stale.clear()
 
     def _of(self, identity: Identity) -> Iterable[int]:
-        """Nodes for which an object matters."""
+        """Nodes that depend on an object."""
         kind, namespace, name = identity
         if kind == PersistentVolumeClaim.__name__:
             key = namespace, name
@@ -123,7 +126,7 @@ class VolumeUsage:
         return [node for node in (before, after) if node is not None]
 
     def _read(self, node: int, by_pod: Mapping[SchedulingFacts, Drivers]) -> None:
-        """One node, in place of what was read before; some of its pods may be known."""
+        """Read one node again; some of its pods may be known."""
         snapshot, asked = self._snapshot, self._asked
         limits = asked.limits(snapshot, node)
         for driver in {*limits, *(d for d, column in self.limits.items() if column[node] >= 0)}:
@@ -158,7 +161,7 @@ class VolumeUsage:
             self.holders.setdefault(volume, set()).add(node)
 
     def _record_pvcs(self, pod: SchedulingFacts, node: int) -> None:
-        """Remember for which objects a node has to be read again."""
+        """Store the objects whose change makes a node stale."""
         for name, _ in pod.pvc_names():
             key = pod.namespace, name
             self._rows_by_pvc.setdefault(key, set()).add(node)
@@ -182,7 +185,7 @@ class VolumeUsage:
 
 
 def _is_same_count(one: PersistentVolumeClaim, other: PersistentVolumeClaim) -> bool:
-    """Whether two versions of a claim are the same volume of the same driver, and of one owner."""
+    """Whether two versions of a PVC have the same volume, driver and owner."""
     return (
         one.spec == other.spec
         and class_name(one) == class_name(other)
@@ -191,7 +194,24 @@ def _is_same_count(one: PersistentVolumeClaim, other: PersistentVolumeClaim) -> 
 
 
 def usage_of(snapshot: ParitySnapshot, asked: NodeVolumeReaders) -> VolumeUsage:
-    """The counts of a snapshot, up to date."""
+    """The updated counts of a snapshot."""
     found = snapshot.nodes.kept("usage of volumes", lambda: VolumeUsage(snapshot, asked))
     found.sync()
+    return found
+
+
+def capacity_within_limits(usage: VolumeUsage, new: Counter[str]) -> IntArray | None:
+    """int64[n]: how many pods with these volumes a node takes; ``None`` for any number.
+
+    Args:
+        usage: volumes in use, up to date.
+        new: number of volumes of one pod by driver, none of which is attached anywhere yet.
+    """
+    found = None
+    for driver, many in new.items():
+        limits = usage.limits.get(driver)
+        if limits is None or not many:
+            continue
+        left = np.where(limits >= 0, (limits - usage.counts.get(driver, 0)) // many, _NO_LIMIT)
+        found = left if found is None else np.minimum(found, left)
     return found

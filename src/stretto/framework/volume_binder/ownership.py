@@ -1,11 +1,11 @@
-"""Whether a claim was made for a pod: what an ephemeral volume insists on."""
+"""Whether a PVC was created for a pod, as ephemeral volumes require."""
 
 from stretto.api.types.storage import PersistentVolumeClaim
 from stretto.framework.model.pod_facts import SchedulingFacts
 
 
 def ownership_refusal(claim: PersistentVolumeClaim, pod: SchedulingFacts) -> str:
-    """Why a claim is not the pod's own; empty where it is."""
+    """Why a PVC does not belong to the pod; empty where it does."""
     owner = claim.metadata.controller()
     if owner is not None and owner.uid == pod.pod.metadata.uid:
         return ""

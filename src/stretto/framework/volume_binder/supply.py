@@ -1,8 +1,8 @@
-"""Volumes that could serve a claim, kept by what claims ask: class, size, modes, labels.
+"""Free volumes for PVCs, cached by what PVCs request: class, size, modes, labels.
 
-Pods of one template ask for the same with claims of their own, so what was worked out for one
-holds for the next. A table is made at the first question and follows every volume that comes, goes
-or is taken; it lives as long as no node changes (``supplies_of``).
+Pods of one template request the same with PVCs of their own, so the result for one holds for the
+next. A table is built on first use and follows every volume that is added, removed or taken; it is
+valid while no node changes (``supplies_of``).
 """
 
 from bisect import bisect_left, insort
@@ -32,16 +32,16 @@ from stretto.state.objects import ClusterObjects, class_name, volume_class_name
 STORAGE: Final = "storage"
 FILESYSTEM: Final = "Filesystem"
 FEW: Final = 64
-"""Nodes up to which those that reach a volume are listed one by one."""
+"""Number of nodes up to which the nodes that reach a volume are listed."""
 _MAKERS: Final = frozenset(each.__name__ for each in (CsiStorageCapacity, CsiDriver, StorageClass))
-"""Objects that say where volumes can be made."""
+"""Objects that decide where volumes can be provisioned."""
 
 Item = tuple[int, str]
 """Capacity and name of a volume: the smaller is taken first."""
 
 
 class VolumeReach(NamedTuple):
-    """Who reaches a volume."""
+    """The nodes that reach a volume."""
 
     #: Equal for volumes that the same nodes reach.
     key: bytes
@@ -52,7 +52,7 @@ class VolumeReach(NamedTuple):
 
 
 class PvcRequirements(NamedTuple):
-    """What a claim asks of a volume."""
+    """The requirements of a PVC."""
 
     #: Storage class.
     storage_class: str
@@ -69,14 +69,14 @@ class PvcRequirements(NamedTuple):
 
 
 class VolumeSupply:
-    """Free volumes that could serve claims that ask the same."""
+    """Free volumes for PVCs with equal requirements."""
 
     def __init__(self, asked: PvcRequirements, size: int) -> None:
-        """Of so many nodes, with no volume yet."""
-        #: What is asked.
+        """Start without volumes, for so many nodes."""
+        #: The request.
         self.asked = asked
         self._counts: IntArray = np.zeros(size, np.int64)
-        #: Rises with every volume that comes or goes.
+        #: Rises with every added or removed volume.
         self.version = 0
         self._held: dict[str, tuple[Item, VolumeReach]] = {}
         self._on: dict[int, list[Item]] = {}
@@ -86,7 +86,7 @@ class VolumeSupply:
 
     @property
     def counts(self) -> IntArray:
-        """int64[n]: volumes that each node reaches; good until one comes or goes.
+        """int64[n]: volumes that each node reaches; valid until one is added or removed.
 
         Many come and go between two questions, so those that many nodes reach are counted at once.
         """
@@ -97,7 +97,7 @@ class VolumeSupply:
         return self._counts
 
     def suits(self, volume: PersistentVolume, capacity: int) -> bool:
-        """Whether a volume is free and is what is asked."""
+        """Whether a volume is free and meets the requirements."""
         asked, spec, meta = self.asked, volume.spec, volume.metadata
         return (
             spec.claim_ref is None
@@ -111,7 +111,7 @@ class VolumeSupply:
         )
 
     def add(self, name: str, capacity: int, reach: VolumeReach) -> None:
-        """A volume that suits."""
+        """Add a suitable volume."""
         self.version += 1
         item = capacity, name
         self._held[name] = item, reach
@@ -124,7 +124,7 @@ class VolumeSupply:
         insort(self._wide.setdefault(reach.key, (reach.mask, []))[1], item)
 
     def discard(self, name: str) -> None:
-        """A volume that is free no longer, or is another now."""
+        """Remove a volume that is taken or changed."""
         held = self._held.pop(name, None)
         if held is None:
             return
@@ -139,7 +139,7 @@ class VolumeSupply:
         _remove(self._wide[reach.key][1], item)
 
     def first(self, node: int, gone: Collection[str]) -> str | None:
-        """The smallest volume that a node reaches, some aside."""
+        """The smallest volume that a node reaches, without some."""
         if not self._held:
             return None
         best: Item | None = None
@@ -151,15 +151,15 @@ class VolumeSupply:
         return None if best is None else best[1]
 
     def _wide_on(self, node: int) -> list[list[Item]]:
-        """What a node reaches of volumes that many nodes reach."""
+        """The volumes of wide reach that a node reaches."""
         return [items for mask, items in self._wide.values() if items and mask[node]]
 
 
 class VolumeSupplies:
-    """Every table over one set of nodes."""
+    """All tables over one set of nodes."""
 
     def __init__(self, objects: ClusterObjects, nodes: NodeColumns) -> None:
-        """Nothing asked yet."""
+        """Start empty."""
         self._objects = objects
         self._nodes = nodes
         self._at = -1
@@ -168,13 +168,13 @@ class VolumeSupplies:
         self._capacity: dict[str, int] = {}
         self._reserved_for: dict[tuple[str, str], dict[str, None]] = {}
         self._reaches: dict[bytes, VolumeReach] = {}
-        #: What follows from classes, drivers and their capacities alone.
+        #: Results that follow from classes, drivers and capacities alone.
         self.makings: dict[Hashable, object] = {}
-        #: What nodes answer to claims that wait, by tables and their versions.
+        #: Results for unbound PVCs, by tables and their versions.
         self.answers: dict[Hashable, Any] = {}
 
     def sync(self) -> None:
-        """Follow the volumes."""
+        """Apply changes of volumes."""
         if self._at == self._objects.head:
             return
         changed = self._objects.changes_since(self._at) if self._at >= 0 else None
@@ -193,7 +193,7 @@ class VolumeSupplies:
             self._follow(name)
 
     def of(self, claim: PersistentVolumeClaim, size: int) -> VolumeSupply:
-        """The volumes that could serve a claim of that many bytes."""
+        """The volumes for a PVC of that many bytes."""
         spec, selector = claim.spec, None
         if spec.selector is not None:
             selector = selectors.label_selector(spec.selector, "selector")
@@ -211,11 +211,11 @@ class VolumeSupplies:
         return found
 
     def is_reserved_for(self, key: tuple[str, str]) -> bool:
-        """Whether any volume is kept for a claim."""
+        """Whether a volume is reserved for a PVC."""
         return bool(self._reserved_for.get(key))
 
     def kept(self, claim: PersistentVolumeClaim, size: int) -> PersistentVolume | None:
-        """The volume that is kept for a claim and could serve it."""
+        """The volume that is reserved for a PVC and suits it."""
         key = claim.metadata.namespace, claim.metadata.name
         names = self._reserved_for.get(key, {})
         if len(names) > 1:  # the first that was known, as upstream's list has it
@@ -292,7 +292,7 @@ class VolumeSupplies:
 
 
 def supplies_of(snapshot: ParitySnapshot) -> VolumeSupplies:
-    """The tables of a snapshot, up to date."""
+    """The updated tables of a snapshot."""
     nodes, objects = snapshot.nodes, snapshot.objects
     found = nodes.kept("supplies", lambda: VolumeSupplies(objects, nodes))
     found.sync()
@@ -300,7 +300,7 @@ def supplies_of(snapshot: ParitySnapshot) -> VolumeSupplies:
 
 
 def _is_same_supply(one: PersistentVolume, other: PersistentVolume) -> bool:
-    """Whether two versions of a volume can serve the same claims."""
+    """Whether two versions of a volume suit the same PVCs."""
     meta, others = one.metadata, other.metadata
     return one is other or (
         one.spec == other.spec

@@ -1,7 +1,7 @@
-"""Which volume a claim gets on which node: upstream's volume binder, node by node and exactly.
+"""The volume that each PVC of a pod gets on each node, exactly as upstream's volume binder.
 
-What does not depend on the node is worked out once: the claims by kind, the volumes that could
-serve each, where each could be made. Nodes that agree in all of that share one answer.
+What does not depend on the node is computed once: the PVCs by state, the suitable volumes of each,
+and where each could be provisioned. Nodes that agree in all of that share one answer.
 """
 
 from collections import Counter
@@ -22,17 +22,19 @@ from stretto.api.types.storage import (
 from stretto.api.wire import quantity, selectors
 from stretto.framework.model.eligible import meets_any
 from stretto.framework.model.nodes import NodeColumns
+from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import BoolArray, IntArray
-from stretto.framework.volume_binder.claims import PvcsByState, pvc_key, pvc_size
+from stretto.framework.volume_binder.claims import PvcsByState, pvc_key, pvc_size, pvcs_of
 from stretto.framework.volume_binder.supply import STORAGE, VolumeSupply, supplies_of
 from stretto.state.objects import SELECTED_NODE, class_name
+from stretto.state.work.claims import VolumeChoice
 
 NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
 ANSWERS: Final = 64
-"""Answers kept for claims that ask the same."""
+"""Answers cached for PVCs that request the same."""
 _CONFLICT, _UNMATCHED, _NO_ROOM, _LOST, _BITS = 1, 2, 4, 8, 4
-"""What refuses a node, as bits; above them the number of an error."""
+"""Reasons against a node as bits; above them the number of an error."""
 
 NODE_CONFLICT: Final = "node(s) didn't match PersistentVolume's node affinity"
 BIND_CONFLICT: Final = "node(s) didn't find available persistent volumes to bind"
@@ -41,24 +43,37 @@ NO_VOLUME: Final = "node(s) unavailable due to one or more pvc(s) bound to non-e
 
 
 class VolumeDecision(NamedTuple):
-    """What would be done about a pod's claims on a node."""
+    """The decision about a pod's PVCs on a node."""
 
     #: Why the node is refused.
     reasons: tuple[str, ...]
-    #: Volumes to take, with their claims.
+    #: Volumes to bind, with their PVCs.
     taken: tuple[tuple[PersistentVolume, PersistentVolumeClaim], ...] = ()
-    #: Claims whose volumes are to be made.
+    #: PVCs whose volumes are to be provisioned.
     made: tuple[PersistentVolumeClaim, ...] = ()
-    #: What is broken, where the node cannot be judged.
+    #: The error, where the node cannot be evaluated.
     error: str = ""
+
+    @property
+    def choice(self) -> VolumeChoice | None:
+        """What the binder has to do; ``None`` for nothing."""
+        if not (self.taken or self.made):
+            return None
+        return VolumeChoice(
+            tuple(
+                (volume.metadata.name, claim.metadata.namespace, claim.metadata.name)
+                for volume, claim in self.taken
+            ),
+            tuple((claim.metadata.namespace, claim.metadata.name) for claim in self.made),
+        )
 
 
 NOTHING_TO_DO: Final = VolumeDecision(())
-"""Of a pod whose claims are bound, or that has none."""
+"""The decision for a pod without unbound PVCs."""
 
 
 class VolumeCandidate(NamedTuple):
-    """A volume that could serve a claim."""
+    """A suitable volume for a PVC."""
 
     #: The volume.
     volume: PersistentVolume
@@ -67,11 +82,11 @@ class VolumeCandidate(NamedTuple):
 
 
 class PvcMatch(NamedTuple):
-    """The volumes that could serve a claim."""
+    """The suitable volumes for a PVC."""
 
-    #: The claim.
+    #: The PVC.
     claim: PersistentVolumeClaim
-    #: The volume that is kept for it, if any; then no other is looked at.
+    #: The volume that is reserved for it, if any; it excludes the others.
     kept: VolumeCandidate | None
     #: The free ones.
     others: VolumeSupply
@@ -82,13 +97,13 @@ class PvcMatch(NamedTuple):
 
 
 class VolumeProvisioning(NamedTuple):
-    """Where a claim's volume could be made."""
+    """Where a PVC's volume could be provisioned."""
 
-    #: What is broken; empty where nothing is.
+    #: The error; empty for none.
     error: str
-    #: bool[n]: nodes where the class may make it.
+    #: bool[n]: nodes where the class may provision it.
     allowed: BoolArray
-    #: bool[n]: nodes with room for it.
+    #: bool[n]: nodes with storage capacity for it.
     room: BoolArray
 
 
@@ -104,10 +119,10 @@ def reached(volume: PersistentVolume, nodes: NodeColumns) -> BoolArray:
 
 
 class VolumeBinder:
-    """Judges nodes for the claims of one pod."""
+    """Evaluates nodes for the PVCs of one pod."""
 
     def __init__(self, claims: PvcsByState, snapshot: ParitySnapshot) -> None:
-        """Work out what does not depend on the node."""
+        """Compute what does not depend on the node."""
         self._claims = claims
         self._snapshot = snapshot
         self._nodes = snapshot.nodes
@@ -121,8 +136,13 @@ class VolumeBinder:
         self._matches = [self._match(each, sizes[pvc_key(each)]) for each in ordered]
         self._making = {pvc_key(each): self._make(each) for each in claims.waiting}
 
+    @classmethod
+    def of(cls, pod: SchedulingFacts, snapshot: ParitySnapshot) -> "VolumeBinder":
+        """The binder of a pod's PVCs."""
+        return cls(pvcs_of(pod, snapshot.objects), snapshot)
+
     def answers(self) -> tuple[list[VolumeDecision], npt.NDArray[np.intp]]:
-        """The different answers, without volumes; and intp[n]: the number of each node's.
+        """The distinct answers, without volumes; and intp[n]: the number of each node's answer.
 
         Claims that wait and name no node depend on what they ask alone: answered once for all.
         """
@@ -149,7 +169,7 @@ class VolumeBinder:
         return [_answer(code, errors) for code in present.tolist()], numbers[codes]
 
     def _codes(self) -> tuple[IntArray, list[str]]:
-        """int64[n]: what refuses each node, as bits, and the number of an error above them."""
+        """int64[n]: reasons against each node as bits, and the number of an error above them."""
         count = self._nodes.count
         codes = np.zeros(count, np.int64)
         undecided = np.ones(count, np.bool_)
@@ -187,7 +207,7 @@ class VolumeBinder:
         return codes, errors
 
     def _left(self, asked: BoolArray) -> list[tuple[PersistentVolumeClaim, BoolArray]]:
-        """bool[n] by claim: where it finds no volume beside those before it."""
+        """bool[n] by PVC: where it finds no volume after those before it."""
         counts = [each.counts() for each in self._matches]
         left = [each <= 0 for each in counts]
         shared = Counter(e.others.asked.storage_class for e in self._matches if e.kept is None)
@@ -203,7 +223,7 @@ class VolumeBinder:
         return [(match.claim, mask) for match, mask in zip(self._matches, left, strict=True)]
 
     def find(self, node: int) -> VolumeDecision:
-        """What would be done on one node."""
+        """The decision on one node."""
         conflict, lost = self._check_bound(node)
         name = self._nodes.names[node]
         for claim in self._selected:
@@ -217,7 +237,7 @@ class VolumeBinder:
         return VolumeDecision(reasons, tuple(taken), (*self._selected, *left))
 
     def find_for(self, waiting: tuple[PersistentVolumeClaim, ...], node: int) -> VolumeDecision:
-        """What would be done on one node for other claims that ask the same in the same order.
+        """The decision on one node for other PVCs that request the same in the same order.
 
         Only where these and the binder's own wait, name no node and have no volume kept for them,
         on the snapshot as it was but for volumes that were taken since.
@@ -230,7 +250,7 @@ class VolumeBinder:
         return VolumeDecision(found.reasons, taken, made, found.error)
 
     def _check_bound(self, node: int) -> tuple[bool, bool]:
-        """Whether a bound volume is out of reach, or is gone; the first such claim decides."""
+        """Whether a bound volume is out of reach or missing; the first such PVC decides."""
         for reach in self._reach:
             if reach is None:
                 return False, True
@@ -241,7 +261,7 @@ class VolumeBinder:
     def _choose(
         self, node: int
     ) -> tuple[list[tuple[PersistentVolume, PersistentVolumeClaim]], list[PersistentVolumeClaim]]:
-        """A volume for each claim, smallest claim first, and the claims that get none."""
+        """A volume for each PVC, smallest PVC first, and the PVCs that get none."""
         taken: list[tuple[PersistentVolume, PersistentVolumeClaim]] = []
         left: list[PersistentVolumeClaim] = []
         gone: set[str] = set()
@@ -262,7 +282,7 @@ class VolumeBinder:
     def _provide(
         self, claims: Iterable[PersistentVolumeClaim], node: int
     ) -> tuple[str, bool, bool]:
-        """What is broken, whether a volume cannot be made, whether there is no room."""
+        """An error, whether a volume cannot be provisioned, whether capacity is missing."""
         for claim in claims:
             each = self._making[pvc_key(claim)]
             if each.error:
@@ -304,7 +324,7 @@ class VolumeBinder:
         return VolumeProvisioning("", allowed, self._room(claim, found))
 
     def _topology(self, terms: tuple[TopologyTerm, ...]) -> BoolArray:
-        """Nodes where a class may make volumes: any term, all of its labels."""
+        """Nodes where a class may provision volumes: any term, all of its labels."""
         if not terms:
             return np.ones(self._nodes.count, np.bool_)
         mask = np.zeros(self._nodes.count, np.bool_)
@@ -320,7 +340,7 @@ class VolumeBinder:
         return mask
 
     def _room(self, claim: PersistentVolumeClaim, found: StorageClass) -> BoolArray:
-        """Nodes from which the driver can still make that much."""
+        """Nodes where the driver has capacity for that many bytes."""
         everywhere = np.ones(self._nodes.count, np.bool_)
         driver = self._objects.drivers.get(found.provisioner)
         asked = claim.spec.resources.requests.get(STORAGE)
@@ -337,7 +357,7 @@ class VolumeBinder:
 
 
 def _limit(capacity: CsiStorageCapacity) -> int:
-    """The largest volume that can be made; -1 where nothing is known."""
+    """The largest volume that can be provisioned; -1 where unknown."""
     told = capacity.maximum_volume_size
     if told is None:
         told = capacity.capacity

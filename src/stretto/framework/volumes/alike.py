@@ -1,16 +1,15 @@
-"""Pods that ask the same of volumes, answered together.
+"""Pods whose PVCs ask the same, placed together.
 
-A controller's pods each name a claim of their own, but ask the same of it; and as long as their
-claims wait, name no node, have nothing kept for them and no other user, where such a pod may go
-depends on what it asks alone. Putting one of them somewhere only takes away from the others: a
-volume that is free no longer, a place under a driver's limit. So a slot that was best for one among
-too many is best for it among those that are left, if it is one of them; that is looked at slot by
-slot.
+A controller's pods each name a PVC of their own, but these ask the same. While the PVCs are
+unbound, name no node, have no reserved volume and no other user, where such a pod may go depends
+on what its PVCs ask alone. Placing one of them only takes from the others: a free volume, a place
+under a driver's limit. So the best slot for one among too many stays the best among those that are
+left, as long as it is one of them; that is checked slot by slot.
 """
 
 from collections import Counter
 from collections.abc import Hashable
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -20,28 +19,23 @@ from stretto.api.types.storage import PersistentVolumeClaim
 from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.volume_binder.claims import pvc_key, waits_for_consumer
-from stretto.framework.volume_binder.limits import VolumeUsage
-from stretto.framework.volume_binder.supply import STORAGE, VolumeSupplies
+from stretto.framework.volume_binder.supply import STORAGE, supplies_of
 from stretto.framework.volume_binder.volumes import NOTHING_TO_DO, VolumeBinder, VolumeDecision
 from stretto.state.objects import SELECTED_NODE, class_name
 
-_FOREVER: Final = np.iinfo(np.int64).max
-
 
 class UnboundPvcs(NamedTuple):
-    """Claims of a pod that depend on what they ask alone."""
+    """PVCs of a pod that can be served by what they ask alone."""
 
     #: Equal for pods that ask the same in the same order.
     asked: Hashable
-    #: The claims, in the pod's order.
+    #: The PVCs, in the pod's order.
     claims: tuple[PersistentVolumeClaim, ...]
 
 
-def fresh(
-    pod: SchedulingFacts, snapshot: ParitySnapshot, supplies: VolumeSupplies
-) -> UnboundPvcs | None:
-    """A pod's claims where that is all its volumes are; ``None`` where it must be asked alone."""
-    objects, users = snapshot.objects, snapshot.pvc_users
+def fresh(pod: SchedulingFacts, snapshot: ParitySnapshot) -> UnboundPvcs | None:
+    """A pod's unbound PVCs where it has no other volumes; ``None`` where it is asked alone."""
+    objects, users, supplies = snapshot.objects, snapshot.pvc_users, supplies_of(snapshot)
     asked: list[Hashable] = []
     claims: list[PersistentVolumeClaim] = []
     for volume in pod.pod.spec.volumes:
@@ -70,34 +64,17 @@ def fresh(
     return UnboundPvcs(tuple(asked), tuple(claims))
 
 
-def capacity_within_limits(usage: VolumeUsage, new: Counter[str]) -> npt.NDArray[np.int64] | None:
-    """int64[n]: how many pods with so many volumes of each driver a node takes; ``None``: any.
-
-    Args:
-        usage: what is there, up to date.
-        new: volumes of one pod by driver, none of which is anywhere yet.
-    """
-    found = None
-    for driver, many in new.items():
-        limits = usage.limits.get(driver)
-        if limits is None or not many:
-            continue
-        left = np.where(limits >= 0, (limits - usage.counts.get(driver, 0)) // many, _FOREVER)
-        found = left if found is None else np.minimum(found, left)
-    return found
-
-
 class AlikePods:
-    """The pods of one run, each looked at on the slot that it was given."""
+    """The pods of one run, each checked on the slot that it was given."""
 
     def __init__(self, binder: VolumeBinder | None, room: npt.NDArray[np.int64] | None) -> None:
-        """Begin with what holds for the first of them."""
+        """Start with what holds for the first of them."""
         self._binder = binder
         self._room = room
         self._came: Counter[int] = Counter()
 
     def find(self, claims: tuple[PersistentVolumeClaim, ...], node: int) -> VolumeDecision | None:
-        """What the next pod gets on a node; ``None`` where it may not go there any more."""
+        """The volumes of the next pod on a node; ``None`` where the node refuses it by now."""
         if self._room is not None and self._came[node] >= self._room[node]:
             return None
         found = NOTHING_TO_DO

@@ -72,6 +72,6 @@ def _of(rule: VolumeRule, judged: VolumeJudgement) -> FilterRule:
     name, reason = judged.nowhere
     said = [each for each in judged.said if each.rule == rule.NAME]
     mine = reason if name == rule.NAME or (reason and not name) else ""
-    kind = type(rule.NAME, (VolumeRuleAdapter,), {"NAME": rule.NAME, "CURES": rule.CURES})
+    kind = type(rule.NAME, (VolumeRuleAdapter,), {}, declares=type(rule))
     found: FilterRule = kind(said, mine)
     return found

@@ -19,12 +19,11 @@ from stretto.framework.compiled.placement import NOT_TRIED, BatchPlacement, Plac
 from stretto.framework.engine.diagnosis import message_of
 from stretto.framework.engine.runtime import CompiledProfile
 from stretto.framework.groups.runtime import GroupRuntime
-from stretto.framework.plugins.parity.cures import CURES
 from stretto.framework.plugins.volumes import VolumeRule
 from stretto.framework.volume_binder.claims import pvc_key
 from stretto.framework.volume_binder.volumes import VolumeDecision
 from stretto.framework.volumes.alike import UnboundPvcs
-from stretto.framework.volumes.rules import VolumeJudgement, VolumeRules, choice_of
+from stretto.framework.volumes.rules import VolumeJudgement, VolumeRules
 from stretto.state.work.claims import AwaitedNode, PlacementFailure, VolumeChoice
 from stretto.state.work.units import Cure, Units
 
@@ -174,7 +173,7 @@ class VolumeRuntime(GroupRuntime):
                 break
             self._volumes.view.assume(row, slot, found)
             known = None
-            choice = choice_of(found)
+            choice = found.choice
             if choice is not None:
                 volumes[at] = choice
         else:
@@ -247,7 +246,7 @@ class VolumeRuntime(GroupRuntime):
         if len(homes) < at_least:
             self._take_back(part, homes)
             slots[:], masks[:], homes = -1, 0, []
-        chosen = {h.place: choice_of(h.found) for h in homes if h.found is not None}
+        chosen = {h.place: h.found.choice for h in homes if h.found is not None}
         volumes = {i: each for i, each in chosen.items() if each is not None}
         return BatchPlacement(slots, masks, 1, said, volumes)
 
@@ -307,7 +306,7 @@ class VolumeRuntime(GroupRuntime):
                     for text in said.reasons[number] if count else ():
                         counts[text] += int(count)
                 left = left & ~refused
-                cures |= CURES[asked.NAME] if refused.any() else Cure.NONE
+                cures |= asked.CURES if refused.any() else Cure.NONE
             elif asked.signature(pod) is not None:
                 for each in asked.refusals(pod, self.view, slots):
                     counts[each.reason] += int((each.mask & before).sum())

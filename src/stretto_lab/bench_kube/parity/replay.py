@@ -162,7 +162,7 @@ class _ParityTrial:
         record = reply.record
         if record is None:
             raise StrettoError(f"creating a pod: {reply.message}")
-        decision = self._runtime().scheduler.decide(codec.decode_as(Pod, record.body))
+        decision = self._runtime().follower.scheduler.decide(codec.decode_as(Pod, record.body))
         node, message = self._decided(record)
         report.pods += 1
         report.placed += bool(node)

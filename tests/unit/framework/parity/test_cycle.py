@@ -4,14 +4,14 @@ import pytest
 
 from stretto.framework.model.status import StatusCode
 from stretto.framework.parity.scheduler import WEIGHTS
-from stretto.framework.plugins.parity.table import FILTERS
+from stretto.framework.plugins.table import PARITY_FILTERS
 from tests.support.parity_cluster import ZONE, cluster, decide, node, pod, refused, thing
 
 BAD = {"matchExpressions": [{"key": "a", "operator": "Nearly", "values": ["b"]}]}
 
 
 def test_plugins_are_asked_in_upstreams_order() -> None:
-    names = [each.NAME for each in FILTERS]
+    names = [each.NAME for each in PARITY_FILTERS]
     assert names[:6] == [
         "NodeUnschedulable",
         "NodeName",

@@ -8,7 +8,7 @@ from stretto.framework.model.status import SKIP
 from stretto.framework.plugins.parity import inter_pod_affinity as affinity
 from tests.support.parity_cluster import HOST, ZONE, before, node, pod, refused, said, scores, thing
 
-NAME = affinity.NAME
+NAME = affinity.InterPodAffinityPlugin.NAME
 WEB, DB = {"app": "web"}, {"app": "db"}
 NODES = [node("a", "z1"), node("b", "z1"), node("c", "z2")]
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

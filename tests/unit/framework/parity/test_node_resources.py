@@ -9,7 +9,10 @@ from stretto.framework.model.status import StatusCode
 from stretto.framework.plugins.parity import balanced_allocation, node_resources_fit
 from tests.support.parity_cluster import node, pod, said, scores
 
-FIT, BALANCE = node_resources_fit.NAME, balanced_allocation.NAME
+FIT, BALANCE = (
+    node_resources_fit.NodeResourcesFitPlugin.NAME,
+    balanced_allocation.NodeResourcesBalancedAllocationPlugin.NAME,
+)
 GI = 1024**3
 MEMORY = requests.DEFAULT_MEMORY
 

@@ -5,17 +5,11 @@ from typing import Any
 import pytest
 
 from stretto.framework.model.status import SKIP, unresolvable
-from stretto.framework.plugins.parity import (
-    node_affinity,
-    node_declared_features,
-    node_name,
-    node_unschedulable,
-    scheduling_gates,
-    taint_toleration,
-)
+from stretto.framework.plugins import node_affinity, node_name, node_unschedulable, taints
+from stretto.framework.plugins.parity import node_declared_features, scheduling_gates
 from tests.support.parity_cluster import before, decide, node, pod, refused, said, scores
 
-TAINTS, AFFINITY = taint_toleration.NAME, node_affinity.NAME
+TAINTS, AFFINITY = taints.NAME, node_affinity.NAME
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
@@ -128,7 +122,7 @@ def test_nodes_are_limited_only_when_every_term_names_some() -> None:
 def test_a_term_that_names_two_nodes_at_once_ends_the_cycle() -> None:
     fields = name_in("a")["matchFields"] + name_in("b")["matchFields"]
     asked = pod(affinity=within({"matchFields": fields}))
-    assert before(AFFINITY, asked, node("a")) == node_affinity.CONFLICT
+    assert before(AFFINITY, asked, node("a")) == unresolvable(node_affinity.REASON_CONFLICT)
     assert decide(asked, node("a")).message == (
         "0/1 nodes are available: pod affinity terms conflict. not found"
     )

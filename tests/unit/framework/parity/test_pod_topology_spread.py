@@ -20,7 +20,7 @@ from tests.support.parity_cluster import (
     thing,
 )
 
-NAME = spread.NAME
+NAME = spread.PodTopologySpreadPlugin.NAME
 WEB = {"app": "web"}
 NODES = [node("a", "z1"), node("b", "z2")]
 

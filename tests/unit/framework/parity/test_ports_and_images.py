@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from stretto.framework.model.status import SKIP
-from stretto.framework.plugins.parity import dynamic_resources, image_locality, node_ports
+from stretto.framework.plugins import dynamic_resources, image_locality, ports
 from tests.support.parity_cluster import before, node, pod, refused, scores
 
 MI = 1024 * 1024
@@ -32,16 +32,16 @@ def test_ports_conflict_by_address(
     mine: dict[str, Any], theirs: dict[str, Any], taken: bool
 ) -> None:
     there = pod("e", on="a", ports=[theirs])
-    found = refused(node_ports.NAME, pod(ports=[mine]), node("a"), node("b"), there)
+    found = refused(ports.NAME, pod(ports=[mine]), node("a"), node("b"), there)
     assert found == (["a"] if taken else [])
 
 
 def test_ports_of_sidecars_count_and_those_of_other_init_containers_do_not() -> None:
     init = {"name": "i", "ports": [port(80)]}
-    assert before(node_ports.NAME, pod(initContainers=[init]), node("a")) == SKIP
+    assert before(ports.NAME, pod(initContainers=[init]), node("a")) == SKIP
     sidecar = {**init, "restartPolicy": "Always"}
     there = pod("e", on="a", initContainers=[sidecar])
-    assert refused(node_ports.NAME, pod(ports=[port(80)]), node("a"), there) == ["a"]
+    assert refused(ports.NAME, pod(ports=[port(80)]), node("a"), there) == ["a"]
 
 
 def image(name: str, size: int) -> dict[str, Any]:

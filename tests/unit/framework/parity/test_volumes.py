@@ -6,11 +6,11 @@ import msgspec
 import pytest
 
 from stretto.framework.model.status import SKIP, SUCCESS, StatusCode
-from stretto.framework.plugins.parity import (
-    node_volume_limits,
-    volume_binding,
-    volume_restrictions,
-    volume_zone,
+from stretto.framework.plugins.volumes import (
+    NodeVolumeLimitsRule,
+    VolumeBindingRule,
+    VolumeRestrictionsRule,
+    VolumeZoneRule,
 )
 from stretto.framework.volume_binder import volumes
 from stretto.framework.volume_binder.claims import WAIT
@@ -26,8 +26,8 @@ from tests.support.parity_cluster import (
     thing,
 )
 
-RESTRICTIONS, LIMITS = volume_restrictions.NAME, node_volume_limits.NAME
-BINDING, ZONES = volume_binding.NAME, volume_zone.NAME
+RESTRICTIONS, LIMITS = VolumeRestrictionsRule.NAME, NodeVolumeLimitsRule.NAME
+BINDING, ZONES = VolumeBindingRule.NAME, VolumeZoneRule.NAME
 BOUND = {"pv.kubernetes.io/bind-completed": "yes"}
 DRIVER = "csi.example.com"
 NODES = [node("a", "z1"), node("b", "z2")]

@@ -7,7 +7,9 @@ import pytest
 
 from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE
 from stretto.base.errors import StrettoError
+from stretto.framework.plugins.cpu_memory_ratio import AdaptiveCpuToMemRatioRule
 from stretto.framework.profile.profile import load_profile
+from stretto.state.rows.resources import ResourceColumns
 from stretto.testing import Harness, make_node, make_pod, make_report
 
 PLAIN = {"tier": "numpy"}
@@ -85,6 +87,10 @@ def test_scarce_resources_are_kept_for_those_that_ask() -> None:
     nodes = [make_node("gpu", cpu="64", gpus=8), make_node("plain", cpu="4")]
     rule = by("NodeResourcesAffinity", score=1)
     assert placed(rule, nodes, make_pod("p"), make_pod("g", gpus=1)) == {"p": "plain", "g": "gpu"}
+
+
+def test_the_ratio_of_cpu_and_memory_has_a_compiled_form() -> None:
+    assert AdaptiveCpuToMemRatioRule({}).compiled(ResourceColumns()) is not None
 
 
 def test_cpu_and_memory_are_taken_in_the_ratio_in_which_they_are_left() -> None:

@@ -1,4 +1,4 @@
-"""kube-scheduler's default plugins, one file each, under their upstream names.
+"""kube-parity's forms of rules that it does not share with the default engine, one file each.
 
-They run under the `kube-parity` profile. Plugins do not import one another.
+A form imports its own rule, whose declarations it takes over, and no other.
 """

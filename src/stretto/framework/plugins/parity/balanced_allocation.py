@@ -1,26 +1,25 @@
-"""NodeResourcesBalancedAllocation: nodes whose cpu and memory shares a pod brings closer."""
+"""NodeResourcesBalancedAllocation: prefers nodes whose cpu and memory shares the pod evens out."""
 
-from typing import ClassVar, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from stretto.framework.contract.rule import ScorePlugin
 from stretto.framework.model.normalise import TOP, at
-from stretto.framework.model.plugin import ScorePlugin
 from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.model.requests import CPU, MEMORY
 from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import IntArray
+from stretto.framework.plugins.allocation import NodeResourcesBalancedAllocationRule
 
-NAME: Final = "NodeResourcesBalancedAllocation"
 HALF: Final = TOP // 2
 
 
-class NodeResourcesBalancedAllocationPlugin(ScorePlugin):
+class NodeResourcesBalancedAllocationPlugin(
+    ScorePlugin, declares=NodeResourcesBalancedAllocationRule
+):
     """Compares the balance with and without the pod."""
-
-    NAME: ClassVar[str] = NAME
-    WEIGHT: ClassVar[int] = 1
 
     def score(
         self, pod: SchedulingFacts, snapshot: ParitySnapshot, feasible: IntArray
@@ -42,7 +41,7 @@ class NodeResourcesBalancedAllocationPlugin(ScorePlugin):
 
 
 def _share(used: IntArray, has: IntArray) -> npt.NDArray[np.float64]:
-    """Used of what there is, at most 1."""
+    """Used over allocatable, at most 1."""
     share: npt.NDArray[np.float64] = np.minimum(used / has, 1.0)
     return share
 
@@ -50,7 +49,7 @@ def _share(used: IntArray, has: IntArray) -> npt.NDArray[np.float64]:
 def _balance(
     cpu: npt.NDArray[np.float64], memory: npt.NDArray[np.float64], both: npt.NDArray[np.bool_]
 ) -> IntArray:
-    """100 for equal shares, 50 for the widest gap; one resource alone is always balanced."""
+    """100 for equal shares, 50 for the widest gap; a single resource is always balanced."""
     apart = np.abs((cpu - memory) / 2) * both
     balance: IntArray = ((1 - apart) * float(TOP)).astype(np.int64)
     return balance

@@ -1,43 +1,29 @@
-"""DynamicResources: without an allocator of devices.
+"""DynamicResources under kube-parity: the shared filter, a score of 0, and its PostFilter texts.
 
-It skips pods without resource claims. What remains of it is a score of 0, and its word after a
-failed cycle. A pod with claims is refused everywhere in upstream's words: nobody here
-allocates devices to claims, and a pod that is bound without them never starts.
+There is no allocator of devices, so pods with resource claims are refused on every node.
 """
 
-from typing import ClassVar, Final
+from typing import Final
 
 import numpy as np
 
-from stretto.framework.model.plugin import FilterPlugin, FixedCheck, NodeCheck, ScorePlugin
+from stretto.framework.contract.rule import NodeScores, ScorePlugin
+from stretto.framework.contract.shared import SharedFilter
 from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.model.snapshot import ParitySnapshot
-from stretto.framework.model.status import SKIP, IntArray, PluginStatus, refuse, unresolvable
+from stretto.framework.plugins.dynamic_resources import DynamicResourcesRule
 
-NAME: Final = "DynamicResources"
-NOT_ALLOCATED: Final = "cannot allocate all claims"
-"""Upstream's reason for a node on which a pod's claims cannot be met."""
 NOTHING_TO_FREE: Final = "no new claims to deallocate"
-"""What it says after a cycle in which it was asked."""
+"""PostFilter's reason after a cycle in which the plugin was asked."""
 NO_STATE: Final = "not found"
-"""What it says after a cycle that ended before it was asked: upstream finds no state of its own."""
+"""PostFilter's error after a cycle that ended before the plugin was asked: it has no state then."""
 
 
-class DynamicResourcesPlugin(FilterPlugin, ScorePlugin):
-    """Skips pods without resource claims, and refuses those with some everywhere."""
-
-    NAME: ClassVar[str] = NAME
-    WEIGHT: ClassVar[int] = 2
-
-    def prefilter(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> NodeCheck | PluginStatus:
-        """Skipped where there are no claims."""
-        if not pod.pod.spec.resource_claims:
-            return SKIP
-        everywhere = np.ones(snapshot.nodes.count, np.bool_)
-        return FixedCheck(refuse(everywhere, unresolvable(NOT_ALLOCATED)))
+class DynamicResourcesPlugin(SharedFilter, ScorePlugin, rule=DynamicResourcesRule):
+    """Shares the filter; scores every node alike."""
 
     def score(
-        self, pod: SchedulingFacts, snapshot: ParitySnapshot, feasible: IntArray
-    ) -> IntArray | None:
+        self, pod: SchedulingFacts, snapshot: ParitySnapshot, feasible: NodeScores
+    ) -> NodeScores | None:
         """0 for every node."""
         return np.zeros(len(feasible), np.int64)

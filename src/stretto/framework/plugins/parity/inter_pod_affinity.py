@@ -1,18 +1,18 @@
-"""InterPodAffinity: near these pods, not near those; and what running pods say of newcomers.
+"""InterPodAffinity: terms of the pending pod, and terms of running pods that select it.
 
 Required affinity needs one pod that matches all terms; a pod that matches its own terms may be the
 first, where no node with one of the labels has such a pod. Required affinity of running pods counts
-1 in the score, whatever the pod itself wishes.
+1 in the score, whatever the pod itself prefers.
 """
 
 from collections.abc import Iterable
-from typing import ClassVar, Final
+from typing import Final
 
 import numpy as np
 
+from stretto.framework.contract.rule import FilterPlugin, NodeCheck, NodeDryRun, ScorePlugin
 from stretto.framework.model.nodes import NodeColumns
 from stretto.framework.model.normalise import TOP, at
-from stretto.framework.model.plugin import FilterPlugin, NodeCheck, NodeDryRun, ScorePlugin
 from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import (
@@ -28,13 +28,13 @@ from stretto.framework.model.status import (
 )
 from stretto.framework.model.tallies import TermTable
 from stretto.framework.model.terms import AffinityTerm, TermTarget
+from stretto.framework.plugins import inter_pod_affinity as rule
 from stretto.state.classes.terms import RunningTermScoring
 from stretto.state.objects import ClusterObjects
 
-NAME: Final = "InterPodAffinity"
-NOT_NEAR: Final = unresolvable("node(s) didn't match pod affinity rules")
-NEAR: Final = unschedulable("node(s) didn't match pod anti-affinity rules")
-UNWANTED: Final = unschedulable("node(s) didn't satisfy existing pods anti-affinity rules")
+NOT_NEAR: Final = unresolvable(rule.NOT_NEAR)
+NEAR: Final = unschedulable(rule.NEAR)
+UNWANTED: Final = unschedulable(rule.UNWANTED)
 
 BY_DEFAULT: Final = RunningTermScoring()
 """Required affinity of running pods counts 1, for every pod."""
@@ -43,14 +43,11 @@ Sums = dict[str, IntArray]
 """Matching pods by label and value."""
 
 
-class InterPodAffinityPlugin(FilterPlugin, ScorePlugin):
+class InterPodAffinityPlugin(FilterPlugin, ScorePlugin, declares=rule.InterPodAffinityRule):
     """Refuses by required terms, prefers by preferred ones."""
 
-    NAME: ClassVar[str] = NAME
-    WEIGHT: ClassVar[int] = 2
-
     def prefilter(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> NodeCheck | PluginStatus:
-        """The pod's terms and those of running pods that mean it; skipped without either."""
+        """The pod's terms and those of running pods that select it; skipped without either."""
         if pod.shape.malformed:
             return unresolvable(f"parsing pod: {pod.shape.malformed}")
         check = AffinityCheck(pod, snapshot)
@@ -59,7 +56,7 @@ class InterPodAffinityPlugin(FilterPlugin, ScorePlugin):
     def score(
         self, pod: SchedulingFacts, snapshot: ParitySnapshot, feasible: IntArray
     ) -> IntArray | None:
-        """The weights of all preferred terms, spread between the least and the largest."""
+        """The weights of all preferred terms, scaled between the smallest and the largest."""
         raw = raw_scores(pod, snapshot)
         if raw is None:
             return None
@@ -73,7 +70,7 @@ class InterPodAffinityPlugin(FilterPlugin, ScorePlugin):
 
 
 def target_of(term: AffinityTerm, objects: ClusterObjects) -> TermTarget:
-    """The pods that a term of the asking pod means."""
+    """The pods that a term of the pending pod selects."""
     selector = term.namespace_selector
     if selector.matches({}):
         return TermTarget(None, term.selector)
@@ -81,7 +78,7 @@ def target_of(term: AffinityTerm, objects: ClusterObjects) -> TermTarget:
 
 
 def count_targets(snapshot: ParitySnapshot, reaches: tuple[TermTarget, ...]) -> IntArray:
-    """int64[n]: pods that all of these mean."""
+    """int64[n]: pods that all of these select."""
     return snapshot.population.tally(
         ("near", reaches),
         lambda namespace, labels: all(each.means(namespace, labels) for each in reaches),
@@ -94,9 +91,10 @@ def raw_scores(
     snapshot: ParitySnapshot,
     running_term_scoring: RunningTermScoring = BY_DEFAULT,
 ) -> IntArray | None:
-    """int64[n]: weights before normalising; None where no term touches a node with its label.
+    """int64[n]: weights before normalising; ``None`` where no term applies to any node.
 
-    ``running_term_scoring`` says what terms of running pods count, as ``InterPodAffinityArgs`` may.
+    ``running_term_scoring`` gives the weight of terms of running pods, as ``InterPodAffinityArgs``
+    does.
     """
     nodes, population = snapshot.nodes, snapshot.population
     counts: dict[str, IntArray] = {}
@@ -139,21 +137,21 @@ class AffinityCheck(NodeCheck):
     def __init__(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> None:
         """Count matching pods by value."""
         terms, objects = pod.shape.terms, snapshot.objects
-        #: The asking pod.
+        #: The pending pod.
         self.pod = pod
         #: Labels of its namespace.
         self.namespace_labels = objects.namespace_labels(pod.namespace)
         #: The nodes.
         self.nodes: NodeColumns = snapshot.nodes
-        #: Its required affinity, as pods that are meant.
+        #: Its required affinity, as selected pods.
         self.wanted = tuple((each.key, target_of(each, objects)) for each in terms.affinity)
         #: Its required anti-affinity, likewise.
         self.unwanted = tuple((each.key, target_of(each, objects)) for each in terms.anti)
-        #: Pods that meet all wanted terms.
+        #: Pods that meet all required affinity terms.
         self.near: Sums = {}
-        #: Pods that meet an unwanted term.
+        #: Pods that meet a required anti-affinity term.
         self.far: Sums = {}
-        #: Running pods whose anti-affinity means the pod.
+        #: Running pods whose anti-affinity selects the pod.
         self.shut: Sums = self._forbidden(snapshot, snapshot.population.anti)
         if self.wanted:
             counts = count_targets(snapshot, tuple(each for _, each in self.wanted))
@@ -161,7 +159,7 @@ class AffinityCheck(NodeCheck):
         self._add(
             self.far, [(key, count_targets(snapshot, (each,))) for key, each in self.unwanted]
         )
-        #: Whether anything is asked.
+        #: Whether any term applies.
         self.matters = bool(terms.affinity or terms.anti or _pairs(self.shut))
         #: Whether the pod meets its own terms.
         self.selects_itself = bool(self.wanted) and self.has_required_affinity(pod)
@@ -184,11 +182,11 @@ class AffinityCheck(NodeCheck):
         return refuse_each(count, statuses)
 
     def trial(self, node: int) -> NodeDryRun:
-        """The counts of the node's own values as pods leave."""
+        """A dry run over the counts of the node's own values."""
         return AffinityDryRun(self, node)
 
     def has_required_affinity(self, pod: SchedulingFacts) -> bool:
-        """Whether a pod meets all wanted terms."""
+        """Whether a pod meets all required affinity terms."""
         return all(each.means(pod.namespace, pod.labels) for _, each in self.wanted)
 
     def _forbidden(self, snapshot: ParitySnapshot, kind: TermTable) -> Sums:
@@ -214,7 +212,7 @@ class AffinityDryRun(NodeDryRun):
     """The counts of one node's values."""
 
     def __init__(self, check: AffinityCheck, node: int) -> None:
-        """Begin with all pods."""
+        """Start with all pods on the node."""
         self._check = check
         self._node = node
         self._required_counts = {key: sums.copy() for key, sums in check.near.items()}
@@ -222,15 +220,15 @@ class AffinityDryRun(NodeDryRun):
         self._forbidden = {key: sums.copy() for key, sums in check.shut.items()}
 
     def remove(self, pod: SchedulingFacts) -> None:
-        """A pod leaves the node."""
+        """Remove a pod from the node."""
         self._count(pod, -1)
 
     def add(self, pod: SchedulingFacts) -> None:
-        """A pod comes back."""
+        """Add a pod to the node."""
         self._count(pod, 1)
 
     def status(self) -> PluginStatus:
-        """What refuses the node now."""
+        """The first refusal of the node as it is now."""
         wanted = [(key, self._value(key)) for key, _ in self._check.wanted]
         if any(value == 0 for _, value in wanted):
             return NOT_NEAR

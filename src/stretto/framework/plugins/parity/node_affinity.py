@@ -1,59 +1,59 @@
-"""NodeAffinity: node selector and required affinity filter, preferred affinity scores.
-
-Where every required term names nodes by ``matchFields``, the plugin says so before any node is
-looked at, and the others are never asked; terms that name no common node end the cycle.
-"""
-
-from typing import ClassVar, Final
-
-import numpy as np
+"""NodeAffinity under kube-parity: the shared filter; preferred terms relative to the best node."""
 
 from stretto.api.wire.meta import NodeSelectorTerm
-from stretto.framework.model.eligible import meets, required_nodes
-from stretto.framework.model.nodes import NodeColumns
+from stretto.api.wire.selectors import NODE_NAME
+from stretto.framework.contract.rule import (
+    Fail,
+    NodeScores,
+    Restrict,
+    ScorePlugin,
+    View,
+)
+from stretto.framework.contract.shared import SharedFilter, view_of
 from stretto.framework.model.normalise import at, by_maximum
-from stretto.framework.model.plugin import FilterPlugin, FixedCheck, NodeCheck, ScorePlugin
 from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.model.snapshot import ParitySnapshot
-from stretto.framework.model.status import SKIP, IntArray, PluginStatus, refuse, unresolvable
-
-NAME: Final = "NodeAffinity"
-REFUSED: Final = unresolvable("node(s) didn't match Pod's node affinity/selector")
-CONFLICT: Final = unresolvable("pod affinity terms conflict")
-NODE_NAME: Final = "metadata.name"
+from stretto.framework.plugins.node_affinity import REASON_CONFLICT, NodeAffinityRule
+from stretto.state.classes.table import PodClass
 
 
-class NodeAffinityPlugin(FilterPlugin, ScorePlugin):
-    """Refuses nodes outside the required terms, counts the preferred ones."""
+class UpstreamAffinity(NodeAffinityRule):
+    """The rule with upstream's PreFilter, which reads the names of malformed terms too.
 
-    NAME: ClassVar[str] = NAME
-    WEIGHT: ClassVar[int] = 2
+    Upstream reports no malformed term: no node meets it.
+    """
 
-    def prefilter(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> NodeCheck | PluginStatus:
-        """Nodes that do not match."""
-        spec = pod.pod.spec
-        affinity = spec.affinity.node_affinity if spec.affinity is not None else None
+    def prepare(self, pod: PodClass, view: View) -> Restrict | Fail | None:
+        """The named nodes, where every required term names some."""
+        affinity = pod.spec.affinity.node_affinity if pod.spec.affinity is not None else None
         required = affinity.required if affinity is not None else None
-        if required is None and not spec.node_selector:
-            return SKIP
         only = None if required is None else named(required.node_selector_terms)
-        if only is not None and not only:
-            return CONFLICT
-        return FixedCheck(refuse(~required_nodes(pod, snapshot.nodes), REFUSED), only)
+        if only is None:
+            return None
+        return Restrict(view.nodes.slots_named(only), only) if only else Fail(REASON_CONFLICT)
+
+
+class NodeAffinityPlugin(SharedFilter, ScorePlugin, rule=UpstreamAffinity):
+    """Shares the filter; scales the sums of preferred weights by the largest."""
+
+    rule: UpstreamAffinity
 
     def score(
-        self, pod: SchedulingFacts, snapshot: ParitySnapshot, feasible: IntArray
-    ) -> IntArray | None:
+        self, pod: SchedulingFacts, snapshot: ParitySnapshot, feasible: NodeScores
+    ) -> NodeScores | None:
         """The sum of the weights of the preferred terms that a node meets."""
         if not pod.shape.preferred_key:
             return None
-        nodes = snapshot.nodes
-        key = ("preferred", pod.shape.preferred_key)
-        return by_maximum(at(nodes.kept(key, lambda: _weights(pod, nodes)), feasible))
+        asked, nodes = pod.as_class, snapshot.nodes
+        met = nodes.kept(
+            (self.NAME, "score", pod.shape.preferred_key),
+            lambda: self.rule.weights_met(asked, view_of(nodes), nodes.everywhere),
+        )
+        return by_maximum(at(met, feasible))
 
 
 def named(terms: tuple[NodeSelectorTerm, ...]) -> frozenset[str] | None:
-    """Nodes that the terms name; None where one of them names none."""
+    """Nodes that the terms name; ``None`` where one of them names none."""
     names: frozenset[str] = frozenset()
     for term in terms:
         mine: frozenset[str] | None = None
@@ -65,14 +65,3 @@ def named(terms: tuple[NodeSelectorTerm, ...]) -> frozenset[str] | None:
             return None
         names |= mine
     return names if terms else None
-
-
-def _weights(pod: SchedulingFacts, nodes: NodeColumns) -> IntArray:
-    """int64[n]: weights of the preferred terms that each node meets."""
-    affinity = pod.pod.spec.affinity
-    assert affinity is not None
-    assert affinity.node_affinity is not None
-    total = np.zeros(nodes.count, np.int64)
-    for each in affinity.node_affinity.preferred:
-        total += each.weight * meets(each.preference, nodes)
-    return total

@@ -1,7 +1,7 @@
-"""NodeDeclaredFeatures: nodes whose kubelet cannot do what a pod's spec asks for.
+"""NodeDeclaredFeatures: refuses nodes whose kubelet lacks a feature that the pod's spec needs.
 
 Upstream infers from the spec which features the kubelet must have; nodes declare theirs in their
-status, so that an older kubelet is passed over rather than given a pod that it misreads.
+status, so that an older kubelet does not get a pod that it would misread.
 """
 
 from collections.abc import Iterator
@@ -10,21 +10,24 @@ from typing import ClassVar, Final
 import numpy as np
 
 from stretto.api.types.pod import PodSpec
-from stretto.framework.model.plugin import FilterPlugin, FixedCheck, NodeCheck
+from stretto.framework.contract.rule import FilterPlugin, FixedCheck, NodeCheck, Scope
 from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import SKIP, PluginStatus, refuse, unresolvable
+from stretto.state.work.units import Cure
 
 NAME: Final = "NodeDeclaredFeatures"
 LACKING: Final = unresolvable("node(s) didn't match Pod's required features")
 RESTART_ALL: Final = "RestartAllContainers"
-"""Action of a rule at whose end every container of the pod is started again."""
+"""Action of a restart rule that restarts every container of the pod."""
 
 
 class NodeDeclaredFeaturesPlugin(FilterPlugin):
     """Refuses nodes that do not declare what the pod needs."""
 
     NAME: ClassVar[str] = NAME
+    SCOPE: ClassVar[Scope] = Scope.STATIC
+    CURES: ClassVar[Cure] = Cure.ANY
 
     def prefilter(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> NodeCheck | PluginStatus:
         """Nodes that lack a feature; skipped where none is needed."""

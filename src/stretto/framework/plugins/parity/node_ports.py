@@ -1,12 +1,12 @@
-"""NodePorts: the host ports that a pod asks for are free. An empty address conflicts with all."""
+"""NodePorts: the requested host ports are free. An empty address conflicts with all."""
 
 from collections.abc import Iterable
-from typing import ClassVar, Final
+from typing import Final
 
 import numpy as np
 
 from stretto.api.types.effective_requests import HostPort
-from stretto.framework.model.plugin import FilterPlugin, NodeCheck, NodeDryRun
+from stretto.framework.contract.rule import FilterPlugin, NodeCheck, NodeDryRun
 from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import (
@@ -17,15 +17,13 @@ from stretto.framework.model.status import (
     refuse,
     unschedulable,
 )
+from stretto.framework.plugins.ports import REASON, NodePortsRule
 
-NAME: Final = "NodePorts"
-REFUSED: Final = unschedulable("node(s) didn't have free ports for the requested pod ports")
+REFUSED: Final = unschedulable(REASON)
 
 
-class NodePortsPlugin(FilterPlugin):
+class NodePortsPlugin(FilterPlugin, declares=NodePortsRule):
     """Refuses nodes where a port is taken."""
-
-    NAME: ClassVar[str] = NAME
 
     def prefilter(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> NodeCheck | PluginStatus:
         """Nodes where a port is taken; skipped without ports."""
@@ -36,7 +34,7 @@ class PortCheck(NodeCheck):
     """The ports of one pod against all nodes."""
 
     def __init__(self, ports: tuple[HostPort, ...], snapshot: ParitySnapshot) -> None:
-        """Look for these ports."""
+        """Check these ports."""
         self._ports = ports
         self._snapshot = snapshot
 
@@ -48,28 +46,28 @@ class PortCheck(NodeCheck):
         return refuse(taken, REFUSED)
 
     def trial(self, node: int) -> NodeDryRun:
-        """The ports of the pods that stay."""
+        """A dry run over the ports of the pods that stay."""
         return PortDryRun(self._ports, self._snapshot.pods_on[node])
 
 
 class PortDryRun(NodeDryRun):
     """Which ports of the pods on a node conflict.
 
-    Upstream notes on a node that a port is taken, not how often: of two pods that hold the same one
-    either gives it free by leaving.
+    Upstream stores per node that a port is taken, not how often: of two pods that hold the same
+    port, removing either one frees it.
     """
 
     def __init__(self, ports: tuple[HostPort, ...], pods: Iterable[SchedulingFacts]) -> None:
-        """Begin with all pods."""
+        """Start with all pods on the node."""
         self._ports = ports
         self._conflicts = {port for pod in pods for port in self._conflicting_ports(pod)}
 
     def remove(self, pod: SchedulingFacts) -> None:
-        """A pod leaves the node."""
+        """Remove a pod from the node."""
         self._conflicts.difference_update(self._conflicting_ports(pod))
 
     def add(self, pod: SchedulingFacts) -> None:
-        """A pod comes back."""
+        """Add a pod to the node."""
         self._conflicts.update(self._conflicting_ports(pod))
 
     def status(self) -> PluginStatus:

@@ -1,15 +1,15 @@
-"""NodeResourcesFit: what a pod asks for is free, and nodes with the largest free share score best.
+"""NodeResourcesFit: the requests of a pod are free; the largest free share scores best.
 
-A request above what the node has at all cannot be cured by removing pods. The score counts a
-container that asks for nothing as 100m and 200Mi, and passes over pod-level requests.
+A request above the allocatable amount is unresolvable. The score counts a container without
+requests as 100m and 200Mi, and ignores pod-level requests.
 """
 
-from typing import ClassVar, Final
+from typing import Final
 
 import numpy as np
 
+from stretto.framework.contract.rule import FilterPlugin, NodeCheck, NodeDryRun, ScorePlugin
 from stretto.framework.model.normalise import TOP, at
-from stretto.framework.model.plugin import FilterPlugin, NodeCheck, NodeDryRun, ScorePlugin
 from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.model.requests import CPU, MEMORY, STORAGE, is_scalar
 from stretto.framework.model.snapshot import ParitySnapshot
@@ -21,17 +21,13 @@ from stretto.framework.model.status import (
     PluginStatus,
     StatusCode,
 )
+from stretto.framework.plugins.fit import INSUFFICIENT, TOO_MANY_PODS, NodeResourcesFitRule
 
-NAME: Final = "NodeResourcesFit"
-TOO_MANY: Final = "Too many pods"
 BASIC: Final = (CPU, MEMORY, STORAGE)
 
 
-class NodeResourcesFitPlugin(FilterPlugin, ScorePlugin):
+class NodeResourcesFitPlugin(FilterPlugin, ScorePlugin, declares=NodeResourcesFitRule):
     """Refuses full nodes, prefers empty ones."""
-
-    NAME: ClassVar[str] = NAME
-    WEIGHT: ClassVar[int] = 1
 
     def prefilter(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> NodeCheck | PluginStatus:
         """Nodes that lack something."""
@@ -57,19 +53,19 @@ class NodeResourcesFitPlugin(FilterPlugin, ScorePlugin):
 
 
 class FitCheck(NodeCheck):
-    """What one pod asks for against all nodes."""
+    """The requests of one pod against all nodes."""
 
     def __init__(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> None:
-        """Note what must be free."""
+        """Collect the requests."""
         requests = pod.shape.filter_requests
         basic = [(name, requests.get(name, 0)) for name in BASIC]
         scalars = sorted((name, each) for name, each in requests.items() if is_scalar(name))
-        #: Resources asked for, in the order of the reasons, with the amounts.
+        #: Requested resources in the order of the reasons, with the amounts.
         self.asked = [(name, each) for name, each in (*basic, *scalars) if each > 0]
         self._snapshot = snapshot
 
     def verdict(self) -> NodeStatuses | None:
-        """Every lack of each node as a bit, and whether one of them is for good."""
+        """Each shortage of a node as a bit, and whether one of them is unresolvable."""
         nodes, snapshot = self._snapshot.nodes, self._snapshot
         full = snapshot.pod_count + 1 > nodes.pods_allowed
         lacks: list[tuple[int, BoolArray]] = []
@@ -88,14 +84,14 @@ class FitCheck(NodeCheck):
         return NodeStatuses(refused, which, self._status)
 
     def trial(self, node: int) -> NodeDryRun:
-        """What is free on the node as pods leave."""
+        """A dry run over the amounts of the node."""
         return FitDryRun(self, self._snapshot, node)
 
     def status_of(self, full: bool, short: list[bool], for_good: bool) -> PluginStatus:
-        """The status of a node with these lacks."""
-        reasons = [TOO_MANY] if full else []
+        """The status of a node with these shortages."""
+        reasons = [TOO_MANY_PODS] if full else []
         reasons += [
-            f"Insufficient {name}"
+            INSUFFICIENT.format(name)
             for (name, _), lacking in zip(self.asked, short, strict=True)
             if lacking
         ]
@@ -111,10 +107,10 @@ class FitCheck(NodeCheck):
 
 
 class FitDryRun(NodeDryRun):
-    """What is free on one node."""
+    """The amounts on one node."""
 
     def __init__(self, check: FitCheck, snapshot: ParitySnapshot, node: int) -> None:
-        """Begin with all pods."""
+        """Start with all pods on the node."""
         nodes = snapshot.nodes
         self._check = check
         self._has = [int(nodes.amount(name)[node]) for name, _ in check.asked]
@@ -123,15 +119,15 @@ class FitDryRun(NodeDryRun):
         self._allowed = int(nodes.pods_allowed[node])
 
     def remove(self, pod: SchedulingFacts) -> None:
-        """A pod leaves the node."""
+        """Remove a pod from the node."""
         self._count(pod, -1)
 
     def add(self, pod: SchedulingFacts) -> None:
-        """A pod comes back."""
+        """Add a pod to the node."""
         self._count(pod, 1)
 
     def status(self) -> PluginStatus:
-        """What the node lacks now."""
+        """The status for the amounts as they are now."""
         asked = [amount for _, amount in self._check.asked]
         rows = list(zip(asked, self._has, self._used, strict=True))
         short = [amount > has - used for amount, has, used in rows]

@@ -1,22 +1,24 @@
-"""NodeVolumeLimits: a node takes so many volumes of each driver.
+"""NodeVolumeLimits: a node attaches a limited number of volumes per driver.
 
-Distinct volumes count: those of running pods, those attached otherwise, and the pod's own; a claim
-without a volume counts by its class. Disks of two clouds named in pods count as their drivers'.
+Distinct volumes count: those of running pods, those attached otherwise, and the pod's own; a PVC
+without a volume counts by its class. Inline disks of two clouds count for their CSI drivers.
 """
 
 import re
+from collections import Counter
 from typing import ClassVar, Final
 
 import numpy as np
 
 from stretto.api.types.storage import PersistentVolumeClaim
 from stretto.api.types.volumes import Volume
-from stretto.framework.model.plugin import FilterPlugin, FixedCheck, NodeCheck, NodeDryRun
+from stretto.framework.contract.rule import FilterPlugin, FixedCheck, NodeCheck, NodeDryRun, Scope
 from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import (
     SKIP,
     SUCCESS,
+    IntArray,
     NodeStatuses,
     PluginStatus,
     StatusCode,
@@ -25,11 +27,16 @@ from stretto.framework.model.status import (
     unresolvable,
     unschedulable,
 )
-from stretto.framework.volume_binder.limits import Drivers, NodeVolumeReaders, usage_of
+from stretto.framework.plugins.volumes import NodeVolumeLimitsRule
+from stretto.framework.volume_binder.limits import (
+    Drivers,
+    NodeVolumeReaders,
+    capacity_within_limits,
+    usage_of,
+)
 from stretto.framework.volume_binder.ownership import ownership_refusal
 from stretto.state.objects import class_name
 
-NAME: Final = "NodeVolumeLimits"
 TOO_MANY: Final = unschedulable("node(s) exceed max volume count")
 EBS: Final = "ebs.csi.aws.com"
 GCE: Final = "pd.csi.storage.gke.io"
@@ -40,20 +47,20 @@ MIGRATED: Final = {
     "kubernetes.io/cinder": "cinder.csi.openstack.org",
     "kubernetes.io/portworx-volume": "pxd.portworx.com",
 }
-"""Provisioners of old whose volumes are served by drivers now."""
+"""In-tree provisioners whose volumes CSI drivers serve now."""
 NOT_COUNTED: Final = frozenset({"kubernetes.io/azure-file", "kubernetes.io/vsphere-volume"})
-"""Provisioners of old that upstream does not count."""
+"""In-tree provisioners that upstream does not count."""
 _ZONED_DISK: Final = re.compile("aws://[^/]*/+(vol-[^/]*)/*")
-"""A disk of EBS as it was written with its zone: the same disk as by its name alone."""
+"""An EBS volume id with its zone: the same disk as the bare id."""
 
 
-class NodeVolumeLimitsPlugin(FilterPlugin):
+class NodeVolumeLimitsPlugin(FilterPlugin, declares=NodeVolumeLimitsRule):
     """Refuses nodes that would take too many volumes of a driver."""
 
-    NAME: ClassVar[str] = NAME
+    SCOPE: ClassVar[Scope] = Scope.SLOT
 
     def prefilter(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> NodeCheck | PluginStatus:
-        """Full nodes; skipped without claims and without disks of the two clouds."""
+        """Full nodes; skipped without PVCs and without inline disks of the two clouds."""
         disks = [each for each in pod.pod.spec.volumes if migrated(each) is not None]
         if not pod.shape.claims and not disks:
             return SKIP
@@ -64,7 +71,7 @@ class NodeVolumeLimitsPlugin(FilterPlugin):
 
 
 def migrated(volume: Volume) -> tuple[str, str] | None:
-    """Driver and name of a disk that a pod names itself, where a driver serves it now."""
+    """Driver and name of an inline disk that a CSI driver serves now."""
     if volume.gce_persistent_disk is not None:
         return GCE, volume.gce_persistent_disk.pd_name
     if volume.aws_elastic_block_store is not None:
@@ -75,7 +82,7 @@ def migrated(volume: Volume) -> tuple[str, str] | None:
 
 
 def pvcs_status(pod: SchedulingFacts, snapshot: ParitySnapshot) -> PluginStatus:
-    """Whether the claims of a new pod can be counted."""
+    """Whether the PVCs of a new pod can be counted."""
     for name, own in pod.pvc_names():
         claim = snapshot.objects.pvcs.get((pod.namespace, name))
         if claim is None:
@@ -87,7 +94,7 @@ def pvcs_status(pod: SchedulingFacts, snapshot: ParitySnapshot) -> PluginStatus:
 
 
 def volumes_of(pod: SchedulingFacts, snapshot: ParitySnapshot) -> tuple[Drivers, str]:
-    """The volumes of a pod with their drivers; and what is broken, if anything is."""
+    """The volumes of a pod with their drivers, and an error; empty for none."""
     found: Drivers = {}
     for volume in pod.pod.spec.volumes:
         disk = migrated(volume)
@@ -106,7 +113,7 @@ def volumes_of(pod: SchedulingFacts, snapshot: ParitySnapshot) -> tuple[Drivers,
 
 
 def driver_of(claim: PersistentVolumeClaim, snapshot: ParitySnapshot) -> tuple[str, str]:
-    """Driver and volume of a claim: its own, or what its class would make; empty for none."""
+    """Driver and volume of a PVC: bound, or to be provisioned by its class; empty for none."""
     objects = snapshot.objects
     volume = objects.volumes.get(claim.spec.volume_name)
     if volume is not None:
@@ -150,11 +157,11 @@ class LimitCheck(NodeCheck):
         return refuse_nodes(count, statuses.items())
 
     def trial(self, node: int) -> NodeDryRun:
-        """The volumes of the pods that stay."""
+        """A dry run over the volumes of the pods that stay."""
         return LimitDryRun(self, node, list(self._snapshot.pods_on[node]))
 
     def judge(self, node: int, pods: list[SchedulingFacts]) -> PluginStatus:
-        """Whether a node with these pods has room for the new volumes."""
+        """Whether a node with these pods has capacity for the new volumes."""
         limits = limits_of(self._snapshot, node)
         if not limits or not self._new:
             return SUCCESS
@@ -175,7 +182,7 @@ class LimitCheck(NodeCheck):
 
 
 def limits_of(snapshot: ParitySnapshot, node: int) -> dict[str, int]:
-    """How many volumes of each driver a node takes."""
+    """The volume limits of a node by driver."""
     found = snapshot.objects.csi_nodes.get(snapshot.nodes.names[node])
     drivers = found.spec.drivers if found is not None else ()
     return {
@@ -186,7 +193,7 @@ def limits_of(snapshot: ParitySnapshot, node: int) -> dict[str, int]:
 
 
 def attached_to(snapshot: ParitySnapshot, node: int) -> Drivers:
-    """Volumes that are attached to a node, whoever uses them."""
+    """Volumes that are attached to a node."""
     objects = snapshot.objects
     found: Drivers = {}
     for each in objects.attachments.get(snapshot.nodes.names[node], {}).values():
@@ -198,26 +205,32 @@ def attached_to(snapshot: ParitySnapshot, node: int) -> Drivers:
 
 
 COUNTED: Final = NodeVolumeReaders(limits_of, attached_to, volumes_of)
-"""How nodes are read."""
+"""The functions that read a node."""
+
+
+def pods_within_limits(pod: SchedulingFacts, snapshot: ParitySnapshot) -> IntArray | None:
+    """int64[n]: how many pods with volumes like these a node takes; ``None`` for any number."""
+    new, _ = volumes_of(pod, snapshot)
+    return capacity_within_limits(usage_of(snapshot, COUNTED), Counter(new.values()))
 
 
 class LimitDryRun(NodeDryRun):
     """The volumes on one node."""
 
     def __init__(self, check: LimitCheck, node: int, pods: list[SchedulingFacts]) -> None:
-        """Begin with all pods."""
+        """Start with all pods on the node."""
         self._check = check
         self._node = node
         self._pods = pods
 
     def remove(self, pod: SchedulingFacts) -> None:
-        """A pod leaves the node."""
+        """Remove a pod from the node."""
         self._pods.remove(pod)
 
     def add(self, pod: SchedulingFacts) -> None:
-        """A pod comes back."""
+        """Add a pod to the node."""
         self._pods.append(pod)
 
     def status(self) -> PluginStatus:
-        """Whether there is room now."""
+        """The status for the volumes as they are now."""
         return self._check.judge(self._node, self._pods)

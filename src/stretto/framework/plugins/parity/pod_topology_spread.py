@@ -1,19 +1,19 @@
 """PodTopologySpread: pods that match are spread over the values of a node label.
 
 Nodes that lack one of the keys count for none. Terminating pods are not counted, and an empty
-selector counts none at all; yet in a rehearsal a leaving pod that matches lowers the count.
+selector counts none at all; yet in a dry run removing a matching pod lowers the count.
 """
 
 import math
-from typing import ClassVar, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from stretto.base.errors import InputError
+from stretto.framework.contract.rule import FilterPlugin, NodeCheck, NodeDryRun, ScorePlugin
 from stretto.framework.model import spreading
 from stretto.framework.model.nodes import LabelDomain
 from stretto.framework.model.normalise import TOP
-from stretto.framework.model.plugin import FilterPlugin, NodeCheck, NodeDryRun, ScorePlugin
 from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.spreading import ParitySpreadConstraint
@@ -29,19 +29,16 @@ from stretto.framework.model.status import (
     unresolvable,
     unschedulable,
 )
+from stretto.framework.plugins.pod_topology_spread import NO_LABEL as REASON_NO_LABEL
+from stretto.framework.plugins.pod_topology_spread import UNEVEN as REASON_UNEVEN
+from stretto.framework.plugins.pod_topology_spread import PodTopologySpreadRule
 
-NAME: Final = "PodTopologySpread"
-UNEVEN: Final = unschedulable("node(s) didn't match pod topology spread constraints")
-NO_LABEL: Final = unresolvable(
-    "node(s) didn't match pod topology spread constraints (missing required label)"
-)
+UNEVEN: Final = unschedulable(REASON_UNEVEN)
+NO_LABEL: Final = unresolvable(REASON_NO_LABEL)
 
 
-class PodTopologySpreadPlugin(FilterPlugin, ScorePlugin):
+class PodTopologySpreadPlugin(FilterPlugin, ScorePlugin, declares=PodTopologySpreadRule):
     """Refuses values that have too many pods, prefers those that have few."""
-
-    NAME: ClassVar[str] = NAME
-    WEIGHT: ClassVar[int] = 2
 
     def prefilter(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> NodeCheck | PluginStatus:
         """The hard constraints; the defaults have none."""
@@ -83,7 +80,7 @@ class CountedConstraint(NamedTuple):
     own: int
 
     def least(self, sums: IntArray) -> int:
-        """The least count, 0 with too few values."""
+        """The smallest count; 0 with too few values."""
         present = self.present
         if int(present.sum()) < max(self.constraint.min_domains, 1):
             return 0
@@ -126,7 +123,7 @@ class SpreadCheck(NodeCheck):
         return refuse_each(self._snapshot.nodes.count, statuses)
 
     def trial(self, node: int) -> NodeDryRun:
-        """The counts of the node's own values as pods leave."""
+        """A dry run over the counts of the node's own values."""
         return SpreadDryRun(self._pod, self._counted, node)
 
     def _count(self, constraint: ParitySpreadConstraint, among: BoolArray) -> CountedConstraint:
@@ -142,18 +139,18 @@ class SpreadDryRun(NodeDryRun):
     """The counts of one node's values."""
 
     def __init__(self, pod: SchedulingFacts, counted: list[CountedConstraint], node: int) -> None:
-        """Begin with all pods."""
+        """Start with all pods on the node."""
         self._pod = pod
         self._node = node
         self._counted = counted
         self._sums = [each.sums.copy() for each in counted]
 
     def remove(self, pod: SchedulingFacts) -> None:
-        """A pod leaves the node."""
+        """Remove a pod from the node."""
         self._count(pod, -1)
 
     def add(self, pod: SchedulingFacts) -> None:
-        """A pod comes back."""
+        """Add a pod to the node."""
         self._count(pod, 1)
 
     def status(self) -> PluginStatus:
@@ -185,7 +182,7 @@ class SpreadScore:
         *,
         strict: bool,
     ) -> None:
-        """Score by these; ``strict`` passes over nodes that lack one of the labels."""
+        """Score by these; ``strict`` ignores nodes that lack one of the labels."""
         self._pod = pod
         self._snapshot = snapshot
         self._constraints = constraints
@@ -193,7 +190,7 @@ class SpreadScore:
         self._among = nodes_with_keys(constraints, snapshot) if strict else everywhere
 
     def normalised(self, feasible: IntArray) -> IntArray:
-        """Fewest pods best; 0 for nodes that were passed over, all 100 where nothing counts."""
+        """Fewest pods score best; 0 for ignored nodes, 100 for all where no pod counts."""
         scored = self._among[feasible]
         total = np.zeros(len(feasible), np.float64)
         for each in self._constraints:
@@ -211,7 +208,7 @@ class SpreadScore:
     def _raw(
         self, constraint: ParitySpreadConstraint, feasible: IntArray, scored: BoolArray
     ) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-        """Pods of each node's value, weighed by how many values there are."""
+        """Pods of each node's value, weighted by the number of values."""
         domain = self._snapshot.nodes.domain(constraint.key)
         counts = constraint.counts(self._pod, self._snapshot)
         has = domain.codes[feasible] != 0

@@ -1,4 +1,4 @@
-"""SchedulingGates: a pod with a gate is not considered at all."""
+"""SchedulingGates: a pod with a gate is not scheduled."""
 
 from typing import Final
 
@@ -9,7 +9,7 @@ NAME: Final = "SchedulingGates"
 
 
 def preenqueue(pod: SchedulingFacts) -> PluginStatus:
-    """Refused while a gate is left."""
+    """Refused while a gate remains."""
     gates = pod.pod.spec.scheduling_gates
     if not gates:
         return SUCCESS

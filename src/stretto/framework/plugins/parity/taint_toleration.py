@@ -1,46 +1,40 @@
-"""TaintToleration: hard taints keep a pod away, and the fewest soft ones score best."""
+"""TaintToleration under kube-parity: the shared filter, and the fewest soft taints score best."""
 
-from typing import ClassVar, Final
+from typing import ClassVar
 
-from stretto.api.types.core import Taint
-from stretto.framework.model.eligible import tolerates, untolerated
+import numpy as np
+
+from stretto.framework.contract.rule import NodeScores, ScorePlugin
+from stretto.framework.contract.shared import SharedFilter, view_of
 from stretto.framework.model.nodes import NodeColumns
 from stretto.framework.model.normalise import at, by_maximum
-from stretto.framework.model.plugin import FilterPlugin, FixedCheck, NodeCheck, ScorePlugin
 from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.model.snapshot import ParitySnapshot
-from stretto.framework.model.status import IntArray, PluginStatus, refuse, unresolvable
-
-NAME: Final = "TaintToleration"
-REFUSED: Final = unresolvable("node(s) had untolerated taint(s)")
-SOFT: Final = "PreferNoSchedule"
+from stretto.framework.plugins.taints import SOFT, TaintTolerationRule
+from stretto.state.classes.table import PodClass
 
 
-class TaintTolerationPlugin(FilterPlugin, ScorePlugin):
-    """Refuses hard taints that are not tolerated, counts soft ones."""
+class UpstreamTaints(TaintTolerationRule):
+    """The rule without comparisons, which kube-scheduler has off by default."""
 
-    NAME: ClassVar[str] = NAME
-    WEIGHT: ClassVar[int] = 3
-    HAS_PREFILTER: ClassVar[bool] = False
+    COMPARES: ClassVar[bool] = False
 
-    def prefilter(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> NodeCheck | PluginStatus:
-        """Nodes with a hard taint that the pod does not tolerate."""
-        return FixedCheck(refuse(untolerated(pod, snapshot.nodes), REFUSED))
+
+class TaintTolerationPlugin(SharedFilter, ScorePlugin, rule=UpstreamTaints):
+    """Shares the filter; scales the counts of soft taints by the largest."""
+
+    rule: UpstreamTaints
 
     def score(
-        self, pod: SchedulingFacts, snapshot: ParitySnapshot, feasible: IntArray
-    ) -> IntArray | None:
-        """The fewer soft taints that are not tolerated, the better."""
-        nodes = snapshot.nodes
-        key = ("soft taints", pod.shape.toleration_key)
-        return by_maximum(at(nodes.kept(key, lambda: _soft(pod, nodes)), feasible), reverse=True)
+        self, pod: SchedulingFacts, snapshot: ParitySnapshot, feasible: NodeScores
+    ) -> NodeScores | None:
+        """The fewer soft taints the pod does not tolerate, the better."""
+        asked, nodes = pod.as_class, snapshot.nodes
+        key = (self.NAME, "score", self.rule.score_signature(asked))
+        counts = nodes.kept(key, lambda: self._untolerated(asked, nodes))
+        return by_maximum(at(counts, feasible), reverse=True)
 
-
-def _soft(pod: SchedulingFacts, nodes: NodeColumns) -> IntArray:
-    """int64[n]: soft taints that the pod does not tolerate."""
-    borne = [each for each in pod.pod.spec.tolerations if each.effect in ("", SOFT)]
-
-    def count(taints: tuple[Taint, ...]) -> int:
-        return sum(each.effect == SOFT and not tolerates(borne, each) for each in taints)
-
-    return nodes.taints_where(count)
+    def _untolerated(self, pod: PodClass, nodes: NodeColumns) -> NodeScores:
+        """int64[n]: soft taints that the pod does not tolerate."""
+        counts = self.rule.untolerated(pod, view_of(nodes), nodes.everywhere, SOFT)
+        return counts.astype(np.int64)

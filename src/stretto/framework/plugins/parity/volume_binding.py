@@ -1,12 +1,12 @@
-"""VolumeBinding: every claim of the pod has, finds or can be made a volume that the node reaches.
+"""VolumeBinding: every PVC of the pod has, finds or gets a volume that the node reaches.
 
-A claim that is missing, lost, being deleted or another pod's ends the cycle; so does one that
-should have been bound already. The score is off by default and always skipped.
+A PVC that is missing, lost, terminating or another pod's ends the cycle; so does one of immediate
+binding that is unbound. The score is off by default and always skipped.
 """
 
-from typing import ClassVar, Final
+from typing import Final
 
-from stretto.framework.model.plugin import FilterPlugin, FixedCheck, NodeCheck, ScorePlugin
+from stretto.framework.contract.rule import FilterPlugin, FixedCheck, NodeCheck, ScorePlugin
 from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import (
@@ -18,31 +18,23 @@ from stretto.framework.model.status import (
     refuse_groups,
     unresolvable,
 )
+from stretto.framework.plugins.volumes import VolumeBindingRule
 from stretto.framework.volume_binder import volumes
 from stretto.framework.volume_binder.claims import pvcs_of
 from stretto.framework.volume_binder.ownership import ownership_refusal
 
-NAME: Final = "VolumeBinding"
 UNBOUND: Final = unresolvable("pod has unbound immediate PersistentVolumeClaims")
 
 
-class VolumeBindingPlugin(FilterPlugin, ScorePlugin):
-    """Refuses nodes where a claim gets no volume."""
-
-    NAME: ClassVar[str] = NAME
-    WEIGHT: ClassVar[int] = 1
+class VolumeBindingPlugin(FilterPlugin, ScorePlugin, declares=VolumeBindingRule):
+    """Refuses nodes where a PVC gets no volume."""
 
     def prefilter(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> NodeCheck | PluginStatus:
-        """Nodes where a claim gets no volume; skipped without claims."""
-        if not pod.shape.claims:
-            return SKIP
-        refusal = pvcs_refusal(pod, snapshot)
-        if refusal:
-            return unresolvable(refusal)
-        claims = pvcs_of(pod, snapshot.objects)
-        if claims.immediate:
-            return UNBOUND
-        found, numbers = volumes.VolumeBinder(claims, snapshot).answers()
+        """Nodes where a PVC gets no volume; skipped without PVCs."""
+        binder = binder_of(pod, snapshot)
+        if isinstance(binder, PluginStatus):
+            return binder
+        found, numbers = binder.answers()
         return FixedCheck(refuse_groups(list(map(_status, found)), numbers))
 
     def score(
@@ -52,8 +44,20 @@ class VolumeBindingPlugin(FilterPlugin, ScorePlugin):
         return None
 
 
+def binder_of(
+    pod: SchedulingFacts, snapshot: ParitySnapshot
+) -> volumes.VolumeBinder | PluginStatus:
+    """The binder of the pod's PVCs, or the status that skips the plugin or ends the cycle."""
+    if not pod.shape.claims:
+        return SKIP
+    if refusal := pvcs_refusal(pod, snapshot):
+        return unresolvable(refusal)
+    claims = pvcs_of(pod, snapshot.objects)
+    return UNBOUND if claims.immediate else volumes.VolumeBinder(claims, snapshot)
+
+
 def pvcs_refusal(pod: SchedulingFacts, snapshot: ParitySnapshot) -> str:
-    """Why a claim of the pod cannot be used; empty where all can."""
+    """Why a PVC of the pod cannot be used; empty where all can."""
     for name, own in pod.pvc_names():
         claim = snapshot.objects.pvcs.get((pod.namespace, name))
         if claim is None and own:

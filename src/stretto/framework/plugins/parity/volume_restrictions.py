@@ -1,16 +1,16 @@
-"""VolumeRestrictions: disks named in pods that only one may write, and claims for one pod alone.
+"""VolumeRestrictions: inline disks with a single writer, and PVCs for one pod only.
 
-A ReadWriteOncePod claim in use anywhere refuses every node; in a rehearsal upstream counts a
-leaving pod's claims by name, without the namespace.
+A ReadWriteOncePod PVC in use anywhere refuses every node; in a dry run upstream counts a removed
+pod's PVCs by name, without the namespace.
 """
 
-from collections.abc import Iterable
-from typing import ClassVar, Final, TypeAlias
+from collections.abc import Iterable, Sequence
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from stretto.api.types.volumes import GceDisk, IscsiDisk, RbdDisk, Volume
-from stretto.framework.model.plugin import FilterPlugin, NodeCheck, NodeDryRun
+from stretto.framework.contract.rule import FilterPlugin, NodeCheck, NodeDryRun
 from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import (
@@ -22,8 +22,8 @@ from stretto.framework.model.status import (
     unresolvable,
     unschedulable,
 )
+from stretto.framework.plugins.volumes import VolumeRestrictionsRule
 
-NAME: Final = "VolumeRestrictions"
 DISK: Final = unschedulable("node(s) had no available disk")
 IN_USE: Final = unschedulable(
     "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode"
@@ -35,13 +35,11 @@ Disk: TypeAlias = GceDisk | IscsiDisk | RbdDisk
 """Disks that several pods may read."""
 
 
-class VolumeRestrictionsPlugin(FilterPlugin):
+class VolumeRestrictionsPlugin(FilterPlugin, declares=VolumeRestrictionsRule):
     """Refuses nodes where a disk is taken."""
 
-    NAME: ClassVar[str] = NAME
-
     def prefilter(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> NodeCheck | PluginStatus:
-        """The pod's disks and its claims for one pod; skipped where neither is in the way."""
+        """The pod's disks and its ReadWriteOncePod PVCs; skipped where neither conflicts."""
         disks = [each for each in pod.pod.spec.volumes if is_disk(each)]
         alone: set[str] = set()
         for name, own in pod.shape.claims:
@@ -65,22 +63,22 @@ def is_disk(volume: Volume) -> bool:
 
 
 class RestrictionCheck(NodeCheck):
-    """The disks and claims of one pod against all nodes."""
+    """The disks and PVCs of one pod against all nodes."""
 
     def __init__(
         self, disks: list[Volume], alone: frozenset[str], uses: int, snapshot: ParitySnapshot
     ) -> None:
-        """Look for these."""
+        """Check these."""
         #: Disks that the pod names.
         self.disks = disks
-        #: Names of its claims for one pod.
+        #: Names of its ReadWriteOncePod PVCs.
         self.alone = alone
         #: How many of them are in use.
         self.uses = uses
         self._snapshot = snapshot
 
     def verdict(self) -> NodeStatuses | None:
-        """Nodes where a disk is taken; all of them where a claim is in use."""
+        """Nodes where a disk is taken; all of them where a PVC is in use."""
         count = self._snapshot.nodes.count
         taken = np.zeros(count, np.bool_)
         if self.disks:
@@ -90,8 +88,24 @@ class RestrictionCheck(NodeCheck):
         return refuse_each(count, [(taken, DISK), (used, IN_USE)])
 
     def trial(self, node: int) -> NodeDryRun:
-        """The disks and claims of the pods that stay."""
+        """A dry run over the disks and PVCs of the pods that stay."""
         return RestrictionDryRun(self, self._snapshot.pods_on[node])
+
+    def allows_without(
+        self, node: int, pod: SchedulingFacts, evicted: Sequence[SchedulingFacts]
+    ) -> bool:
+        """Whether the pods that stay leave the disks and PVCs free.
+
+        Upstream's dry run counts users by the PVC's name alone, and two users of one PVC as one:
+        by it, pods would be evicted without effect.
+        """
+        snapshot, gone = self._snapshot, set(map(id, evicted))
+        staying = (each for each in snapshot.pods_on[node] if id(each) not in gone)
+        if self.disks and any(map(self.in_the_way, staying)):
+            return False
+        space = pod.namespace
+        freed = [n for each in evicted if each.namespace == space for n, _ in each.shape.claims]
+        return all(freed.count(n) >= snapshot.pvc_users.get((space, n), 0) for n in self.alone)
 
     def in_the_way(self, pod: SchedulingFacts) -> bool:
         """Whether a pod has one of the disks."""
@@ -100,24 +114,24 @@ class RestrictionCheck(NodeCheck):
 
 
 class RestrictionDryRun(NodeDryRun):
-    """The disks and claims on one node."""
+    """The disks and PVCs on one node."""
 
     def __init__(self, check: RestrictionCheck, pods: Iterable[SchedulingFacts]) -> None:
-        """Begin with all pods."""
+        """Start with all pods on the node."""
         self._check = check
         self._conflicts = sum(map(check.in_the_way, pods))
         self._uses = check.uses
 
     def remove(self, pod: SchedulingFacts) -> None:
-        """A pod leaves the node."""
+        """Remove a pod from the node."""
         self._count(pod, -1)
 
     def add(self, pod: SchedulingFacts) -> None:
-        """A pod comes back."""
+        """Add a pod to the node."""
         self._count(pod, 1)
 
     def status(self) -> PluginStatus:
-        """What is taken now."""
+        """The status as it is now."""
         if self._conflicts:
             return DISK
         return IN_USE if self._uses > 0 else SUCCESS
@@ -146,7 +160,7 @@ def disks_conflict(one: Volume, other: Volume) -> bool:
 
 
 def _both_read(one: Disk | None, other: Disk | None) -> bool:
-    """Whether neither of two disks is written."""
+    """Whether both disks are read-only."""
     return one is not None and other is not None and one.read_only and other.read_only
 
 

@@ -1,22 +1,22 @@
 """VolumeZone: bound volumes with zone or region labels are reached from those zones only.
 
-A volume's label may hold several values (``a__b``). Nodes without any such label pass. Claims made
-for the pod are not looked at.
+A volume's label may hold several values (``a__b``). Nodes without any such label pass. Ephemeral
+PVCs are ignored.
 """
 
-from typing import ClassVar, Final
+from typing import Final
 
 import numpy as np
 
 from stretto.api.types.storage import PersistentVolume
+from stretto.framework.contract.rule import FilterPlugin, FixedCheck, NodeCheck
 from stretto.framework.model.nodes import NodeColumns
-from stretto.framework.model.plugin import FilterPlugin, FixedCheck, NodeCheck
 from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import SKIP, BoolArray, PluginStatus, refuse, unresolvable
+from stretto.framework.plugins.volumes import VolumeZoneRule
 from stretto.state.objects import class_name
 
-NAME: Final = "VolumeZone"
 REFUSED: Final = unresolvable("node(s) had no available volume zone")
 NO_NAME: Final = unresolvable("PersistentVolume had no name")
 NO_CLASS: Final = unresolvable("PersistentVolumeClaim had no pv name and storageClass name")
@@ -32,10 +32,8 @@ Zones = tuple[str, frozenset[str]]
 """A label and the values it may have."""
 
 
-class VolumeZonePlugin(FilterPlugin):
+class VolumeZonePlugin(FilterPlugin, declares=VolumeZoneRule):
     """Refuses nodes in other zones than the pod's volumes."""
-
-    NAME: ClassVar[str] = NAME
 
     def prefilter(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> NodeCheck | PluginStatus:
         """Nodes in other zones; skipped where no bound volume has a zone."""
@@ -50,7 +48,7 @@ class VolumeZonePlugin(FilterPlugin):
 
 
 def _zones(namespace: str, name: str, snapshot: ParitySnapshot) -> list[Zones] | PluginStatus:
-    """Where the volume of a claim is; or why the pod goes nowhere."""
+    """The zones of a PVC's volume, or the status that ends the cycle."""
     objects = snapshot.objects
     claim = objects.pvcs.get((namespace, name))
     if claim is None:
@@ -82,7 +80,7 @@ def zones_of(volume: PersistentVolume) -> list[Zones]:
 
 
 def _outside(zones: list[Zones], nodes: NodeColumns) -> BoolArray:
-    """bool[n]: nodes with some zone label that are not where all volumes are."""
+    """bool[n]: nodes with a zone label outside the zones of all volumes."""
     mask = np.zeros(nodes.count, np.bool_)
     for key, values in zones:
         inside = _among(key, values, nodes)
