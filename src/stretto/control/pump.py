@@ -136,6 +136,13 @@ class Pump:
                 read += feed.poll(now, limit)
         return read
 
+    def has_news(self, now: float) -> bool:
+        """Whether a watch may have events, or a comparison is due."""
+        for feed in self._feeds:  # no generator: an idle step should call few functions
+            if feed.is_dirty or feed.watch is None or now >= feed.list_at:
+                return True
+        return False
+
     def next_due(self) -> float:
         """Clock time of the next comparison."""
         return min(feed.list_at for feed in self._feeds)

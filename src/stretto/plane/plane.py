@@ -62,14 +62,16 @@ ALL_PARTS: Final = frozenset(Part)
 class StepWork:
     """What the stages of one step pass on."""
 
-    __slots__ = ("failed", "moved", "now", "plans", "refusals", "verdicts")
+    __slots__ = ("acted", "failed", "moved", "now", "plans", "refusals", "verdicts")
 
     def __init__(self, now: float, *, moved: bool) -> None:
         """Start a step at a clock time."""
         #: Clock time of the step, in seconds.
         self.now = now
-        #: Whether anything moved.
+        #: Whether anything moved: the store had news, or a stage acted.
         self.moved = moved
+        #: Whether a stage acted.
+        self.acted = False
         #: Claims that the store refused, or that a read-back found void.
         self.refusals: Refusals = []
         #: The plans of the shards.
@@ -80,7 +82,8 @@ class StepWork:
         self.failed: Sequence[UnitFailure] = ()
 
     def note(self, *, moved: bool) -> None:
-        """Record that something moved."""
+        """Record whether a stage acted."""
+        self.acted = self.acted or moved
         self.moved = self.moved or moved
 
 
@@ -145,6 +148,8 @@ class Plane:
         self._failpoint = failpoint
         #: The stages of a step, in order.
         self.stages = wiring.stages or STEP
+        #: Clock time until which a step has no work without news from the store.
+        self._rest_until = float("-inf")
         self._begin_dispatching()
         self._begin_placing()
         self._begin_controllers()
@@ -255,6 +260,7 @@ class Plane:
 
     def add_shard(self) -> Shard:
         """Start one more shard."""
+        self.wake()
         number = max((shard.number for shard in self.shards), default=-1) + 1
         shard = self._new_shard(number)
         self.shards.append(shard)
@@ -263,6 +269,7 @@ class Plane:
 
     def restart_shard(self, number: int, now: float) -> None:
         """Replace a dead shard; the dispatcher dispatches its work again."""
+        self.wake()
         self.dispatcher.remove_shard(number, now)
         self.shards = [s if s.number != number else self._new_shard(number) for s in self.shards]
         self.dispatcher.add_shard(number)
@@ -273,6 +280,7 @@ class Plane:
         Plans in transit and unread verdicts are lost, so the dispatcher dispatches again everything
         that the shards had.
         """
+        self.wake()
         self.binder = self.factory.binder()
         self.evictor = self.factory.evictor()
         self.dispatcher.binder_lost(now)
@@ -293,18 +301,36 @@ class Plane:
     # ------------------------------------------------------------ a step
 
     def step(self) -> bool:
-        """Run every stage once; False when nothing moved."""
-        work = StepWork(self.clock.monotonic(), moved=False)
+        """Run every stage once; False when nothing moved.
+
+        After a step in which no stage acted, the next ones return at once until the store has news
+        or a part is due. Stores that answer later may have answers at any time, and roles have
+        sources of their own, so their planes never rest.
+        """
+        now = self.clock.monotonic()
+        if now < self._rest_until and not self.pump.has_news(now):
+            return False
+        work = self._run_stages(now)
+        may_rest = not (work.acted or self._wiring.stages or self.store.capabilities.answers_later)
+        self._rest_until = self.next_due() if may_rest and self.pump.synced else float("-inf")
+        return work.moved
+
+    def wake(self) -> None:
+        """Run every stage in the next step, also when the plane rests: a part was changed."""
+        self._rest_until = float("-inf")
+
+    def _run_stages(self, now: float) -> StepWork:
+        work = StepWork(now, moved=False)
         for stage in self.stages:
             if stage.before_sync:
                 stage.run(self, work)
-        work.note(moved=self.pump.poll(work.now) > 0)
+        work.moved = self.pump.poll(work.now) > 0 or work.acted
         if not self.pump.synced:
-            return work.moved
+            return work
         for stage in self.stages:
             if not stage.before_sync:
                 stage.run(self, work)
-        return work.moved
+        return work
 
     def look(self) -> None:
         """Read everything that the store has, and decide nothing."""
@@ -314,6 +340,7 @@ class Plane:
 
     def run_until_idle(self, most_steps: int = 1_000_000) -> int:
         """Step until nothing moves at this instant; returns the number of steps."""
+        self.wake()
         for steps in range(most_steps):
             if not self.step():
                 return steps
@@ -338,8 +365,11 @@ class Plane:
         """Read late answers of binds and evictions; bind ripe claims, requeue void ones."""
         refusals = list(self.binder.resolve_unanswered(work.now))
         settled = self.evictor.settle(work.now)
-        refusals += [*settled.refused, *self.binder.bind_ready(settled.ripe, work.now)]
-        self.dispatcher.settle(refusals, work.now)
+        refusals += settled.refused
+        if settled.ripe:
+            refusals += self.binder.bind_ready(settled.ripe, work.now)
+        if refusals:
+            self.dispatcher.settle(refusals, work.now)
         work.refusals = refusals
         work.note(moved=bool(refusals))
 

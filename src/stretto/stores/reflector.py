@@ -123,7 +123,7 @@ class Reflector:
             return 0 if self._behind else self.relist(now)
         if not events:
             return 0
-        self.is_dirty = True
+        self.is_dirty = self.is_dirty or len(events) >= limit
         self._settings.failpoint(f"{self._settings.name}.polled")
         fresh = _newer(events, self.version)
         if fresh:
