@@ -50,7 +50,7 @@ class RunOptions:
 
 
 @dataclass(frozen=True)
-class PreparedRun:
+class ScenarioRun:
     """A scenario that is ready to run."""
 
     #: The scenario, with the overrides of the options.
@@ -106,7 +106,7 @@ def loaded_scenario(common: CommandContext, opts: RunOptions) -> "Scenario":
 
 
 @contextmanager
-def prepared_run(scenario: "Scenario", opts: RunOptions) -> Iterator[PreparedRun]:
+def prepared_run(scenario: "Scenario", opts: RunOptions) -> Iterator[ScenarioRun]:
     """Build the store and the plane of a scenario; the store is closed at the end of the block.
 
     Raises:
@@ -128,4 +128,4 @@ def prepared_run(scenario: "Scenario", opts: RunOptions) -> Iterator[PreparedRun
         events = opts.store != "memory" if opts.events is None else opts.events
         rules = SchedulingRules(source, opts.tier, events, opts.plugin)
         site = build_site(scenario, feed, rules, store, clock)
-        yield PreparedRun(scenario, rules, site, feeder, feed.pods)
+        yield ScenarioRun(scenario, rules, site, feeder, feed.pods)

@@ -11,7 +11,7 @@ from stretto.cli.console import Console
 from stretto.explain.words.amounts import format_count
 
 if TYPE_CHECKING:
-    from stretto.cli.commands.prepared import FinishedRun, PreparedRun
+    from stretto.cli.commands.prepared import FinishedRun, ScenarioRun
     from stretto.sim.real_time import RunSample
     from stretto.sim.report import RunReport
 
@@ -19,7 +19,7 @@ NO_PLOTS: Final = "Plots skipped: matplotlib is not installed (pip install 'stre
 """Warning without matplotlib."""
 
 
-def announce_run(console: Console, ready: "PreparedRun") -> None:
+def announce_run(console: Console, ready: "ScenarioRun") -> None:
     """Write a note with the settings of a run."""
     site, scenario = ready.site, ready.scenario
     profile = site.plane.config.profile
