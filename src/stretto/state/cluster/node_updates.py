@@ -49,10 +49,8 @@ class NodeUpdates:
         devices = self._devices_of(node, allocatable)
         zone = zone_name(node.metadata.labels)
         lane = lane_of(node.metadata, self._config.shard)
-        if slot is not None and self._is_on_other_node(
-            slot, zone, lane
-        ):  # its pods follow as strays
-            self.remove(name)
+        if slot is not None and self._must_move(slot, zone, lane):
+            self.remove(name)  # its pods follow as strays
             slot = None
         if slot is None:
             slot = self._ledger.add_node(zone, allocatable, lane)
@@ -169,7 +167,7 @@ class NodeUpdates:
                 table.take(slot, int(self._pods.devices[row]), request)
         return True
 
-    def _is_on_other_node(self, slot: int, zone: str, lane: int) -> bool:
+    def _must_move(self, slot: int, zone: str, lane: int) -> bool:
         """Whether a node must change its slot; only empty nodes move for a lane alone."""
         moved = self._ledger.slots.lane_of(slot) != lane and not self._ledger.used[slot].any()
         return self._nodes.zones[slot] != zone or moved
