@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from stretto.api.wire.kinds import NODE, POD
-from stretto.plane.plane import StepWork
+from stretto.plane.work import StepWork
 from stretto.state.work.claims import ConflictCause
 from stretto.stores.store import EventType, Replies, WatchEvent
 from stretto.testing import make_node, make_pod

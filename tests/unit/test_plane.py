@@ -12,7 +12,8 @@ from stretto.control.scheduler.loop import SchedulingLoop
 from stretto.framework.engine.runtime import Runtime
 from stretto.framework.profile.profile import load_profile
 from stretto.plane.config import PlaneConfig, Step
-from stretto.plane.plane import Plane, StepWork
+from stretto.plane.plane import Plane
+from stretto.plane.work import StepWork
 from stretto.state.work.claims import ConflictCause
 from stretto.stores.faulty.odds import FaultOdds
 from stretto.stores.faulty.store import FaultyStore

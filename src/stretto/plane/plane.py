@@ -7,21 +7,18 @@ its parts and its stages by a ``Wiring``. The same plane runs in real time, in v
 under the fault simulator: clock, randomness, store and failpoints are arguments.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import closing
-from enum import Enum, auto
 from typing import Final, NamedTuple
 
 import msgspec
 
 from stretto.base.clock import Clock
 from stretto.base.failpoints import Failpoint, no_failpoint
-from stretto.control.binder.binder import Refusals
 from stretto.control.controllers.overcommit_relief import OvercommitEviction
 from stretto.control.controllers.rescheduler import Rescheduler
 from stretto.control.controllers.reservations import Reservations
 from stretto.control.dispatcher.dispatcher import Dispatcher
-from stretto.control.dispatcher.waiting.failures import UnitFailure
 from stretto.control.pump import Pump
 from stretto.control.queues.config import dispatcher_config
 from stretto.control.reporting.held_back import LimitedPods
@@ -36,6 +33,7 @@ from stretto.framework.engine.runtime import CompiledProfile
 from stretto.framework.preemption.explain import MessageSuffixes
 from stretto.plane.config import Observer, PlaneConfig, Step, Witness
 from stretto.plane.factory import PartFactory
+from stretto.plane.work import ALL_PARTS, Part, StepWork
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.cluster.config import ClusterConfig
 from stretto.state.queries.pool import Pool
@@ -44,47 +42,6 @@ from stretto.state.victims.reclaim_view import FitQuestions, ReclaimView
 from stretto.state.work.claims import Plan, Verdict
 from stretto.state.work.units import Units
 from stretto.stores.store import Store
-
-
-class Part(Enum):
-    """Parts that a role may leave to another process."""
-
-    RESCHEDULER = auto()
-    OVERCOMMIT_EVICTION = auto()
-    REPORTER = auto()
-    STATUSES = auto()
-
-
-ALL_PARTS: Final = frozenset(Part)
-"""What the scheduler in one process runs."""
-
-
-class StepWork:
-    """What the stages of one step pass on."""
-
-    __slots__ = ("acted", "failed", "moved", "now", "plans", "refusals", "verdicts")
-
-    def __init__(self, now: float, *, moved: bool) -> None:
-        """Start a step at a clock time."""
-        #: Clock time of the step, in seconds.
-        self.now = now
-        #: Whether anything moved: the store had news, or a stage acted.
-        self.moved = moved
-        #: Whether a stage acted.
-        self.acted = False
-        #: Claims that the store refused, or that a read-back found void.
-        self.refusals: Refusals = []
-        #: The plans of the shards.
-        self.plans: list[Plan] = []
-        #: The binder's answers, one verdict per plan.
-        self.verdicts: list[Verdict] = []
-        #: Units that failed for good.
-        self.failed: Sequence[UnitFailure] = ()
-
-    def note(self, *, moved: bool) -> None:
-        """Record whether a stage acted."""
-        self.acted = self.acted or moved
-        self.moved = self.moved or moved
 
 
 class Stage(NamedTuple):

@@ -13,7 +13,8 @@ from stretto.api.wire.kinds import Kind
 from stretto.base.clock import Clock
 from stretto.base.failpoints import Crash
 from stretto.plane.config import PlaneConfig
-from stretto.plane.plane import STEP, Plane, Stage, StepWork, Wiring, with_stage
+from stretto.plane.plane import STEP, Plane, Stage, Wiring, with_stage
+from stretto.plane.work import StepWork
 from stretto.state.work.claims import Plan
 from stretto.stores.capabilities import Capabilities
 from stretto.stores.faulty.odds import NO_FAULTS

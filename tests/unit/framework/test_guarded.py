@@ -195,7 +195,7 @@ def test_a_rule_that_takes_too_long_is_told_with_its_budget() -> None:
     from stretto.framework.profile.guard import guard
 
     guarded = guard(scoring(slow)({}))
-    guarded.clock = clock
+    guarded.use_clock(clock)
     view = harness_with(scoring(lambda _, __, s: s * 0)).plane.shards[0].default.runtime.view  # type: ignore[attr-defined]
     guarded.score(None, view, np.arange(10))  # type: ignore[arg-type]
     assert guarded.health.complaints() == [

@@ -142,7 +142,7 @@ def test_pods_of_a_queue_that_was_deleted_say_that_it_drains() -> None:
     record = at.store.get(POD, "default", waits)
     assert record is not None
     (condition,) = json.loads(record.body)["status"]["conditions"]
-    assert "queue a starts nothing now: it drains" in condition["message"]
+    assert "queue a starts nothing now: it is draining" in condition["message"]
     at.submit(make_pod("other"))
     at.settle(2)
     assert at.node_of("other") == "n"

@@ -29,7 +29,8 @@ from stretto.daemons.roles.decided_engine import DecidedEngine, NamedVictimFinde
 from stretto.daemons.roles.delays import backoff_after
 from stretto.daemons.roles.store_view import SCALE, StoreView, UnboundPod
 from stretto.plane.config import PlaneConfig, Step
-from stretto.plane.plane import STEP, Plane, Stage, StepWork, Wiring
+from stretto.plane.plane import STEP, Plane, Stage, Wiring
+from stretto.plane.work import StepWork
 from stretto.state.rows.lifecycle import UnitState
 from stretto.state.work.units import SetbackReason
 from stretto.stores.store import (

@@ -14,7 +14,8 @@ from stretto.base.clock import Clock
 from stretto.control.reporting.reporter import ReportConfig
 from stretto.daemons.roles.store_view import StoreView
 from stretto.plane.config import PlaneConfig
-from stretto.plane.plane import ALL_PARTS, Part, Plane, Stage, Wiring
+from stretto.plane.plane import Plane, Stage, Wiring
+from stretto.plane.work import ALL_PARTS, Part
 from stretto.stores.store import Store
 
 

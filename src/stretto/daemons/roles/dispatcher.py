@@ -27,7 +27,8 @@ from stretto.daemons.roles.reclaim import QueueReclaim
 from stretto.daemons.roles.share_writer import NodeShareWriter
 from stretto.daemons.roles.store_view import StoreView, UnboundPod
 from stretto.plane.config import PlaneConfig
-from stretto.plane.plane import Part, Plane, Stage, StepWork, Wiring
+from stretto.plane.plane import Plane, Stage, Wiring
+from stretto.plane.work import Part, StepWork
 from stretto.state.rows.lifecycle import PodEvent, step_pods
 from stretto.state.work.claims import ConflictCause
 from stretto.state.work.units import Cure, Dispatch, Unit, UnitKind

@@ -37,16 +37,8 @@ from stretto.daemons.roles.fleet_liveness import BEAT_EVERY, ShardHeartbeat
 from stretto.daemons.roles.links import PlacementReasons
 from stretto.daemons.roles.store_view import StoreView, UnboundPod
 from stretto.plane.config import PlaneConfig, Step
-from stretto.plane.plane import (
-    STEP,
-    Part,
-    Plane,
-    Stage,
-    StepWork,
-    Wiring,
-    insert_after,
-    with_stage,
-)
+from stretto.plane.plane import STEP, Plane, Stage, Wiring, insert_after, with_stage
+from stretto.plane.work import Part, StepWork
 from stretto.state.rows.lifecycle import UnitState
 from stretto.state.rows.slots import BLOCK
 from stretto.state.work.units import DEFAULT_QUEUE, Setback, SetbackReason, Unit, UnitKind
