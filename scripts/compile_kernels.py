@@ -49,8 +49,9 @@ def between() -> None:
         },
         "topologySpreadConstraints": [{**spread, "labelSelector": match}],
     }
-    for shards in (1, 2):
-        site = Harness(nodes(), config={"shards": shards, "partition": False})
+    for profile, shards in (("default", 1), ("default", 2), ("best-fit", 1)):
+        config = {"shards": shards, "partition": False}
+        site = Harness(nodes(), profile=profile, config=config)
         site.submit(*(make_pod(f"w{i}", labels={"app": "web"}, spec=spec) for i in range(5)))
         site.settle()
 

@@ -39,7 +39,7 @@ from stretto.control.scheduler.preemption import ShardPreemption
 from stretto.control.scheduler.shard import Shard
 from stretto.control.scheduler.sub_clusters import sub_clusters_of
 from stretto.framework.affinity.recheck import ClaimRecheck
-from stretto.framework.engine.runtime import CompiledProfile
+from stretto.framework.engine.engine import CompiledProfile
 from stretto.framework.kernels.tiers import kernel
 from stretto.framework.placers import PlacerFactory
 from stretto.framework.preemption.explain import MessageSuffixes

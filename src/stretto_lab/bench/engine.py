@@ -235,7 +235,9 @@ class _Bench:
         for shard in plane.shards:
             watches.wrap(shard, "cycle", "shard")
             watches.wrap(shard.default.runtime, "sync", "snapshot")
-            watches.wrap(shard.default.runtime, "run_kernel", "kernel")
+            runtime = shard.default.runtime
+            assert isinstance(runtime, Runtime)
+            watches.wrap(runtime.scores, "place", "kernel")
         return watches
 
     def latency(self, pace: collector.Pace) -> tuple[float, float, float]:

@@ -36,7 +36,7 @@ from stretto.explain.metrics.tally import (
 )
 from stretto.explain.records.recorder import ObservedStep
 from stretto.explain.words.reasons import TIERS, ReasonCode
-from stretto.framework.engine.runtime import CompiledProfile
+from stretto.framework.engine.engine import CompiledProfile
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.work.changes import ClusterChanges
 from stretto.state.work.claims import Plan, Verdict

@@ -6,7 +6,7 @@ rules decide, and of a pod's volumes, the truth is what was said of that very po
 
 from collections.abc import Hashable
 
-from stretto.framework.engine.runtime import CompiledProfile
+from stretto.framework.engine.engine import CompiledProfile
 from stretto.framework.parity.explain import Judges, ParityRules
 from stretto.framework.plugins.volumes import VolumeRule
 from stretto.framework.volumes.explain import volume_adapters_of

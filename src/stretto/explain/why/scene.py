@@ -30,7 +30,7 @@ from stretto.explain.words.standing import UnitFacts, facts_of, positions, quota
 from stretto.framework.compiled.tables import TypicalPodTable
 from stretto.framework.compiled.typical import observed_typical_pods
 from stretto.framework.contract.rule import View
-from stretto.framework.engine.runtime import CompiledProfile
+from stretto.framework.engine.engine import CompiledProfile
 from stretto.framework.parity.explain import Judges
 from stretto.framework.profile.load import known_rules
 from stretto.framework.profile.profile import Profile, load_profile

@@ -3,7 +3,7 @@
 kube-scheduler's formula to the point: the bytes of each image, scaled by the share of nodes that
 have it, between 23 MiB and 1,000 MiB a container. Images that are volumes add their bytes and raise
 no bound. It is static by class and changes when nodes
-report other images or when nodes come and go (``framework.engine.image_scores``). Pods whose nodes
+report other images or when nodes come and go (``framework.engine.static_rows``). Pods whose nodes
 report nothing have no images in their class, and cost nothing.
 """
 

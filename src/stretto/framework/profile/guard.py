@@ -46,6 +46,11 @@ class GuardedRule(FilterRule, ScoreRule):
         #: Measures it; ``None`` measures nothing.
         self.clock: Clock | None = None
         self._rule = rule
+        self._held: View | None = None
+
+    def hold(self, view: View | None) -> None:
+        """The caller keeps the arrays behind this view read-only; ``None`` ends that."""
+        self._held = view
 
     # ------------------------------------------------------------ what a rule says
 
@@ -125,7 +130,8 @@ class GuardedRule(FilterRule, ScoreRule):
         """The rule's answer with everything read-only, timed; ``None`` where it raised."""
         before = self.clock.monotonic() if self.clock is not None else 0.0
         try:
-            with _locked(view, slots), np.errstate(all="ignore"):
+            reached = None if view is self._held else view
+            with _locked(reached, slots), np.errstate(all="ignore"):
                 return ask()
         except (Exception, SystemExit) as error:  # noqa: BLE001
             wrote = isinstance(error, ValueError) and _READ_ONLY in str(error)
@@ -181,27 +187,40 @@ def _covers(said: Any, refused: BoolArray) -> bool:
 
 
 @contextmanager
-def _locked(view: View, slots: SlotArray | None) -> Iterator[None]:
-    """Everything that a rule can reach is read-only in here."""
+def _locked(view: View | None, slots: SlotArray | None) -> Iterator[None]:
+    """Everything that a rule can reach is read-only meanwhile."""
+    locked = lock_arrays(view, slots)
+    try:
+        yield
+    finally:
+        unlock_arrays(locked)
+
+
+def lock_arrays(view: View | None, slots: SlotArray | None = None) -> list[npt.NDArray[Any]]:
+    """Make the arrays behind a view, and these slots, read-only; returns those that were not."""
     locked: list[npt.NDArray[Any]] = []
     for array in _arrays(view, slots):
         if array.flags.writeable:
             array.flags.writeable = False
             locked.append(array)
-    try:
-        yield
-    finally:
-        for array in locked:
-            array.flags.writeable = True
+    return locked
 
 
-def _arrays(view: View, slots: SlotArray | None) -> Iterator[npt.NDArray[Any]]:
-    """The arrays behind a view: the snapshot, the ledger, nodes and their labels."""
+def unlock_arrays(locked: list[npt.NDArray[Any]]) -> None:
+    """Undo ``lock_arrays``."""
+    for array in locked:
+        array.flags.writeable = True
+
+
+def _arrays(view: View | None, slots: SlotArray | None) -> Iterator[npt.NDArray[Any]]:
+    """The arrays behind a view: the snapshot, the ledger, nodes and their labels; and slots."""
+    if slots is not None:
+        yield slots
+    if view is None:
+        return
     ledger, nodes = view.columns.ledger, view.nodes
     for owner in (view.columns, ledger, ledger.devices, ledger.ports, ledger.slots, nodes):
         yield from (value for value in vars(owner).values() if isinstance(value, np.ndarray))
     for value in vars(nodes.labels).values():
         if isinstance(value, Mapping):
             yield from (each for each in value.values() if isinstance(each, np.ndarray))
-    if slots is not None:
-        yield slots
