@@ -33,6 +33,7 @@ from stretto.stores.embedded.sqlite import SqliteStore
 from stretto.stores.embedded.templates import TemplateCache
 from stretto.stores.store import Deletion, Record, WriteOutcome
 from stretto_lab.bench.options import EngineBenchOptions
+from stretto_lab.bench.python_rules import profile_with_rule
 from stretto_lab.bench.stopwatch import Stopwatches
 
 SUBMIT: Final = 1024
@@ -111,7 +112,7 @@ class _Bench:
         self.clock = WallClock()
         self.rng = Rng(seed)
         started = self.clock.monotonic()
-        profile = load_profile(asked.profile)
+        profile = profile_with_rule(load_profile(asked.profile), asked.python_rule)
         spec = TemplateSpec(
             classes=asked.classes,
             constrained=asked.constrained,

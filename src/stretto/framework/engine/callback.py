@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from stretto.framework.compiled.python_calls import DOMAIN_RULES, SLOT_RULES, RuleCalls
+from stretto.framework.compiled.python_calls import SLOT_RULES, RuleCalls
 from stretto.framework.contract.rule import View
 from stretto.framework.engine.python_rules import PythonRules
 
@@ -87,9 +87,8 @@ class RuleCallback:
             assert self._view is not None, "the kernel was called without ``compiled``"
             if self._locked is None:
                 self._locked = self._rules.lock(self._view)
-            slots = self._slots[:count].astype(np.int64)
-            judge = {SLOT_RULES: self._rules.values, DOMAIN_RULES: self._rules.domain_values}[flag]
-            self._answers[:count] = judge(self._view, class_id, slots)
+            judge = self._rules.values if flag == SLOT_RULES else self._rules.domain_values
+            self._answers[:count] = judge(self._view, class_id, self._slots[:count])
         except BaseException as error:  # noqa: BLE001  (an exception cannot cross the kernel)
             self._error = self._error or error
             self._answers[:count] = -1

@@ -54,9 +54,9 @@ class CompiledProfile:
 
     @property
     def is_plain(self) -> bool:
-        """Whether amounts, ports, devices and static rows determine the value of a slot."""
+        """Whether amounts, ports, devices and static rows say all, Python rules aside."""
         idle = self.pair.first_weight + self.pair.second_weight <= 0
-        return not (idle or len(self.scores.code) or self.asked.exists)
+        return not (idle or len(self.scores.code))
 
     def learn(self) -> None:
         """Learn the typical pods again, where the profile says so and the pods have changed."""

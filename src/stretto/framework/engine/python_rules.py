@@ -101,12 +101,11 @@ class PythonRules:
         slots: npt.NDArray[np.integer[Any]],
     ) -> npt.NDArray[np.int16]:
         pod, asked = self._cluster.classes[class_id], slots.astype(np.int64)
-        passes = np.ones(len(asked), np.bool_)
-        for rule in filters:
-            if rule.signature(pod) is not None:
-                passes &= rule.filter(pod, view, asked)
-        total = np.zeros(len(asked), np.int32)
+        total = np.zeros(len(asked), np.int16)
         for score, weight in scores:
             if score.signature(pod) is not None:
-                total += weight * score.score(pod, view, asked)
-        return np.where(passes, total, -1).astype(np.int16)
+                total += (weight * score.score(pod, view, asked)).astype(np.int16)
+        for rule in filters:
+            if rule.signature(pod) is not None:
+                total[~rule.filter(pod, view, asked)] = -1
+        return total

@@ -33,14 +33,12 @@ class ClassScores:
         self.columns = columns
         #: The kernels.
         self.kernel = kernel(tier)
-        #: What is kept of the scores.
-        self.entries = CacheEntries(store_rows=True)
         #: The Python rules; ``None`` where the profile has none.
         self.rules = RuleCallback(engine.asked, view) if engine.asked.exists else None
-        #: Whether the maxima of blocks are all that is kept.
+        #: Whether the kernel scores blocks when it needs them, and keeps no row of values.
         self.plain = self.kernel.place_plain is not None and engine.is_plain
-        if self.plain:
-            self.entries = CacheEntries(store_rows=False)
+        #: What is kept of the scores: rows of values, or of the answers of Python rules.
+        self.entries = CacheEntries(store_rows=not self.plain or self.rules is not None)
         self._engine = engine
         self._thresholds = fgd_thresholds()
         self._workload = 0
@@ -78,13 +76,12 @@ class ClassScores:
     def row(self, class_id: int, only: npt.NDArray[np.bool_] | None) -> npt.NDArray[np.int16]:
         """int16[slot]: the values of a compiled class, without the constraints between pods."""
         program, state = self.program(only), self.state()
-        if self.plain and self.kernel.score_row is not None:
-            made = np.empty(self.columns.size, np.int16)
-            self.kernel.score_row(program, class_id, state, made)
+        log, log_state, limit = self._log()
+        given = program, class_id, state, self._cache(), log, log_state
+        if self.plain and self.kernel.plain_row is not None:
+            made: npt.NDArray[np.int16] = self.kernel.plain_row(*given, self.rules)
             return made
-        entry = self.kernel.refresh(
-            program, class_id, state, self._cache(), *self._log(), self.rules
-        )
+        entry = self.kernel.refresh(*given, limit, self.rules)
         row: npt.NDArray[np.int16] = self.entries.row[entry]
         return row
 

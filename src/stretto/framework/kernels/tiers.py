@@ -44,8 +44,9 @@ class KernelTier(NamedTuple):
     place_plain: Callable[..., Any] | None = None
     #: ``recheck(table, state, class_ids, slots)``: claims that inter-pod rules allow, in order.
     recheck: Callable[..., Any] | None = None
-    #: ``score_row(program, class_id, state, row)``: the row of a class of a plain profile.
-    score_row: Callable[..., Any] | None = None
+    #: ``plain_row(program, class_id, state, cache, log, log_state, rules)``: the row of a class of
+    #: a plain profile.
+    plain_row: Callable[..., Any] | None = None
 
 
 def kernel(tier: str = "auto") -> KernelTier:
@@ -68,7 +69,7 @@ def kernel(tier: str = "auto") -> KernelTier:
     here = Path(__file__).parent
     forget_stale(here, _sources(here))
     from stretto.framework.kernels.affinity import values
-    from stretto.framework.kernels.place import calls, loop
+    from stretto.framework.kernels.place import calls
 
     return KernelTier(
         name="numba",
@@ -76,7 +77,7 @@ def kernel(tier: str = "auto") -> KernelTier:
         refresh=calls.refresh,
         place_plain=calls.place_plain,
         recheck=values.recheck,
-        score_row=loop.score_row,
+        plain_row=calls.plain_row,
     )
 
 

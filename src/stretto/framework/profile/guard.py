@@ -7,7 +7,7 @@ gives nothing, and either is counted under the rule's name with what was wrong; 
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Final, TypeVar, cast
 
 import numpy as np
@@ -130,8 +130,7 @@ class GuardedRule(FilterRule, ScoreRule):
         """The rule's answer with everything read-only, timed; ``None`` where it raised."""
         before = self.clock.monotonic() if self.clock is not None else 0.0
         try:
-            reached = None if view is self._held else view
-            with _locked(reached, slots), np.errstate(all="ignore"):
+            with self._locked(view, slots), np.errstate(all="ignore"):
                 return ask()
         except (Exception, SystemExit) as error:  # noqa: BLE001
             wrote = isinstance(error, ValueError) and _READ_ONLY in str(error)
@@ -141,6 +140,14 @@ class GuardedRule(FilterRule, ScoreRule):
         finally:
             after = self.clock.monotonic() if self.clock is not None else 0.0
             self.health.took(after - before, count)
+
+    def _locked(self, view: View, slots: SlotArray | None) -> AbstractContextManager[None]:
+        """Everything that the rule can reach is read-only meanwhile; slots stay so if held."""
+        if view is not self._held:
+            return _locked(view, slots)
+        if slots is not None:
+            slots.flags.writeable = False
+        return nullcontext()
 
     def _array(
         self, answer: Any, slots: SlotArray, wanted: tuple[type[np.generic], ...]
@@ -187,7 +194,7 @@ def _covers(said: Any, refused: BoolArray) -> bool:
 
 
 @contextmanager
-def _locked(view: View | None, slots: SlotArray | None) -> Iterator[None]:
+def _locked(view: View, slots: SlotArray | None) -> Iterator[None]:
     """Everything that a rule can reach is read-only meanwhile."""
     locked = lock_arrays(view, slots)
     try:
@@ -196,7 +203,7 @@ def _locked(view: View | None, slots: SlotArray | None) -> Iterator[None]:
         unlock_arrays(locked)
 
 
-def lock_arrays(view: View | None, slots: SlotArray | None = None) -> list[npt.NDArray[Any]]:
+def lock_arrays(view: View, slots: SlotArray | None = None) -> list[npt.NDArray[Any]]:
     """Make the arrays behind a view, and these slots, read-only; returns those that were not."""
     locked: list[npt.NDArray[Any]] = []
     for array in _arrays(view, slots):
@@ -212,12 +219,10 @@ def unlock_arrays(locked: list[npt.NDArray[Any]]) -> None:
         array.flags.writeable = True
 
 
-def _arrays(view: View | None, slots: SlotArray | None) -> Iterator[npt.NDArray[Any]]:
+def _arrays(view: View, slots: SlotArray | None) -> Iterator[npt.NDArray[Any]]:
     """The arrays behind a view: the snapshot, the ledger, nodes and their labels; and slots."""
     if slots is not None:
         yield slots
-    if view is None:
-        return
     ledger, nodes = view.columns.ledger, view.nodes
     for owner in (view.columns, ledger, ledger.devices, ledger.ports, ledger.slots, nodes):
         yield from (value for value in vars(owner).values() if isinstance(value, np.ndarray))

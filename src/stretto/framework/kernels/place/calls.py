@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.framework.compiled.domain_tables import InterPodProgram
-from stretto.framework.compiled.python_calls import PythonRuleCalls, no_rule_calls
+from stretto.framework.compiled.python_calls import SLOT_RULES, PythonRuleCalls, no_rule_calls
 from stretto.framework.compiled.tables import PodBatch, ScoreCache, SlotChoice
 from stretto.framework.kernels.place import loop, rows
 
@@ -31,7 +31,7 @@ def place(
     """Place a batch with kept rows; returns how many units were tried."""
     size = cache.row.shape[1]
     others = None if among is None else (among.table, among.state)
-    given = program, state, cache, log, log_state, choice, batch, cache.row
+    given = program, state, cache, log, log_state, choice, batch, cache.row, None
     if rules is None:
         return int(loop.place(*given, no_rule_calls(size), others))
     try:
@@ -50,12 +50,18 @@ def place_plain(
     batch: PodBatch,
     limit: int,  # noqa: ARG001
     among: InterPodProgram | None = None,
-    rules: PythonRuleCalls | None = None,  # noqa: ARG001  (a plain profile has no Python rule)
+    rules: PythonRuleCalls | None = None,
 ) -> int:
-    """Place a batch of a plain profile, with the maxima of blocks alone."""
+    """Place a batch of a plain profile: maxima of blocks, and the answers of Python rules."""
     others = None if among is None else (among.table, among.state)
-    logged, rest = (log, log_state), (None, None, others)
-    return int(loop.place(program, state, cache, *logged, choice, batch, *rest))
+    given = program, state, cache, log, log_state, choice, batch, None
+    if rules is None:
+        return int(loop.place(*given, None, None, others))
+    calls = rules.compiled(batch.class_id, cache.row.shape[1])
+    try:
+        return int(loop.place(*given, cache.row, calls, others))
+    finally:
+        rules.finish()
 
 
 def refresh(
@@ -76,3 +82,28 @@ def refresh(
         return int(rows.refresh(*given, rules.compiled(np.array([class_id], np.int32), size)))
     finally:
         rules.finish()
+
+
+def plain_row(
+    program: Program,
+    class_id: int,
+    state: State,
+    cache: ScoreCache,
+    log: Log,
+    log_state: LogState,
+    rules: PythonRuleCalls | None = None,
+) -> npt.NDArray[np.int16]:
+    """int16[slot]: the values of a class of a plain profile, computed anew."""
+    row = np.empty(state[0].shape[1], np.int16)
+    loop.score_row(program, class_id, state, row)
+    if rules is None:
+        return row
+    calls = rules.compiled(np.array([class_id], np.int32), len(row))
+    if not calls.concerned[class_id] & SLOT_RULES:
+        return row
+    try:
+        answers = cache.row[rows.refresh_answers(class_id, cache, log, log_state, calls)]
+    finally:
+        rules.finish()
+    allowed = (row > 0) & (answers >= 0)
+    return np.where(allowed, np.maximum(row + answers, 1), 0).astype(np.int16)

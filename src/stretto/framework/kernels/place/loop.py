@@ -2,8 +2,9 @@
 
 One loop serves every profile. ``rows`` is the kept rows of the class cache, or ``None`` for *plain*
 profiles (amounts, ports, devices and static rows say all), which keep the maxima of blocks alone.
+A plain profile with Python rules keeps their ``answers`` by entry and slot, else ``None``.
 ``among`` is (table, state) of the constraints between pods, or ``None`` for batches in which no pod
-has or counts for one. ``rules`` is the callback to Python rules, for profiles with rows.
+has or counts for one. ``rules`` is the callback to Python rules, for ``rows`` and ``answers``.
 
 The result equals a full sequential scan, because a value depends only on the class and on the
 state of the snapshot, every change of that state is in the log, and a class reads the log to its
@@ -36,9 +37,10 @@ from stretto.framework.kernels.place.maxima import catch_up, find, scratch_of, w
 from stretto.framework.kernels.place.python_calls import (
     ask_domain_rules,
     has_domain_rules,
+    has_slot_rules,
     pinned_value,
 )
-from stretto.framework.kernels.place.rows import catch_up_row
+from stretto.framework.kernels.place.rows import catch_up_answers, catch_up_row
 from stretto.framework.kernels.place.slot_value import slot_value
 from stretto.state.rows.slots import BLOCK
 
@@ -76,18 +78,18 @@ def _undo(classes, static, state, batch, start, stop, log, log_state, among):
 
 
 @njit(**_INTO)
-def _pinned(scratch, program, state, c, s, rows, rules, among, hosts, judged):
+def _pinned(scratch, program, state, c, s, rules, among, hosts, judged):
     """The slot that a pod is pinned to; -1 where it is not feasible."""
     classes, static, pair, scores, typical, thresholds = program
     value = np.int32(slot_value(classes, static, pair, scores, typical, thresholds, c, s, state))
-    if rows is not None:
+    if rules is not None:
         value = pinned_value(rules, c, s, value)
     if among is not None:
         table, others, buffers = among
         if value > 0 and judged:
             stays = can_stay(scratch[0], scratch[4], value, c, s, table, others, buffers, hosts)
             value *= np.int32(stays)
-        if rows is not None and value > 0 and has_domain_rules(rules, c):
+        if rules is not None and value > 0 and has_domain_rules(rules, c):
             rules.slots[0] = s
             ask_domain_rules(rules, c, 1)
             value *= np.int32(rules.answers[0] >= 0)
@@ -95,7 +97,9 @@ def _pinned(scratch, program, state, c, s, rows, rules, among, hosts, judged):
 
 
 @njit(**_INTO)
-def _seek(scratch, program, rates, state, cache, span, choice, batch, i, rows, rules, among):
+def _seek(
+    scratch, program, rates, state, cache, span, choice, batch, i, rows, answers, rules, among,
+):  # fmt: skip
     """The slot for one pod; -1 for none."""
     classes, static, pair = program[0], program[1], program[2]
     c, s = batch.class_id[i], batch.pin[i]
@@ -105,9 +109,15 @@ def _seek(scratch, program, rates, state, cache, span, choice, batch, i, rows, r
         if judged:
             hosts, stamp = limits_of(among[2][0], among[2][1], among[0], among[1], c)
     if s >= 0:
-        return _pinned(scratch, program, state, c, s, rows, rules, among, hosts, judged)
+        return _pinned(scratch, program, state, c, s, rules, among, hosts, judged)
     k, narrow = cache.entry[c], is_narrow(classes, static, c)
-    what = (k, c, ask_of(classes, static, pair, c), narrow)
+    asks_rules = False
+    if answers is not None:
+        asks_rules = has_slot_rules(rules, c)
+        if asks_rules:
+            row, marks = answers[k], scratch[8]
+            catch_up_answers(c, row, k, cache.row_position, span, marks, rules)
+    what = (k, c, ask_of(classes, static, pair, c), narrow, asks_rules)
     if rows is not None:
         row, marks = rows[k], scratch[8]
         catch_up_row(program, c, state, row, k, cache.row_position, span, marks, rules)
@@ -117,60 +127,73 @@ def _seek(scratch, program, rates, state, cache, span, choice, batch, i, rows, r
         among[1].stamp[k] = stamp
     if anew or cache.position[k] != span[1] + span[2]:
         catch_up(
-            scratch, what, classes, static, rates, state, cache, span, choice, rows, among, hosts,
+            scratch, what, classes, static, rates, state, cache, span, choice, rows, answers,
+            among, hosts,
             anew,
         )  # fmt: skip
     peaks, tops, t, asked = cache.peak, cache.top, np.int64(k), 0
     if among is not None:
         concerned = judged
-        if rows is not None:
+        if rules is not None:
             concerned = judged or has_domain_rules(rules, c)
         if concerned:
             asked = weigh(
-                scratch, what, classes, static, rates, state, cache, choice, rows, among, hosts,
+                scratch, what, classes, static, rates, state, cache, choice, rows, answers, among,
+                hosts,
                 rules, judged,
             )  # fmt: skip
         if asked != 0:
             peaks, tops, t = scratch[6], scratch[7], np.int64(0)
     draw = batch.draw[i]
     return find(
-        scratch, what, classes, static, rates, state, choice, draw, peaks, tops, t, rows, among,
-        hosts, asked,
+        scratch, what, classes, static, rates, state, choice, draw, peaks, tops, t, rows, answers,
+        among, hosts, asked,
     )  # fmt: skip
 
 
 @njit(**_FLAGS)
-def place(program, state, cache, log, log_state, choice, batch, rows, rules, among):
+def place(program, state, cache, log, log_state, choice, batch, rows, answers, rules, among):
     """Place a batch of units in order; returns how many units were tried.
 
     ``program`` is (classes, static, pair, scores, typical, thresholds). Answers are written to
     ``batch.slot`` and ``batch.devices``. A unit with fewer than ``at_least`` places is undone
-    without a trace; a blocking unit that fails ends the batch. ``rows``, ``rules`` and ``among``
-    are described above; the log must have capacity for two entries per pod.
+    without a trace; a blocking unit that fails ends the batch. The last four
+    arguments are described above; the log must have capacity for two entries per pod.
     """
     blocks, size = cache.peak.shape[1], 0
-    if rows is not None:
+    if rules is not None:
         size = state[0].shape[1]
     if among is not None:
         size = state[0].shape[1]
     scratch = scratch_of(blocks, size, cache.top.shape[1])
     if among is None:
         return _place(
-            program, state, cache, (log, log_state), choice, batch, scratch, rows, rules, None
+            program,
+            state,
+            cache,
+            (log, log_state),
+            choice,
+            batch,
+            scratch,
+            rows,
+            answers,
+            rules,
+            None,
         )
     lent = (among[0], among[1], buffers_of(among[0]))
     return _place(
-        program, state, cache, (log, log_state), choice, batch, scratch, rows, rules, lent
+        program, state, cache, (log, log_state), choice, batch, scratch, rows, answers, rules, lent
     )
 
 
 @njit(**_FLAGS)
-def _place(program, state, cache, logged, choice, batch, buffers, rows, rules, among):
+def _place(program, state, cache, logged, choice, batch, buffers, rows, answers, rules, among):
     """``place`` with buffers. The caller holds every array, so none is reference-counted here."""
     program, state, cache = borrowed(program), borrowed(state), borrowed(cache)
     choice, batch, scratch = borrowed(choice), borrowed(batch), borrowed(buffers)
     log, log_state = borrowed(logged)
-    kept, calls, others = borrowed(rows), borrowed(rules), borrowed(among)
+    kept, said = borrowed(rows), borrowed(answers)
+    calls, others = borrowed(rules), borrowed(among)
     classes, static, pair, _, typical, thresholds = program
     class_id, pin, slot, devices = batch.class_id, batch.pin, batch.slot, batch.devices
     draw, rates, by_rules = batch.draw, rates_of(pair), False
@@ -193,8 +216,8 @@ def _place(program, state, cache, logged, choice, batch, buffers, rows, rules, a
                 if c != failed or pin[i] >= 0:
                     span = (log, log_state[0], log_state[1])
                     s = _seek(
-                        scratch, program, rates, state, cache, span, choice, batch, i, kept, calls,
-                        others,
+                        scratch, program, rates, state, cache, span, choice, batch, i, kept, said,
+                        calls, others,
                     )  # fmt: skip
                     failed = c if s < 0 and pin[i] < 0 else failed
                 slot[i] = s

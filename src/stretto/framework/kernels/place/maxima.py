@@ -6,7 +6,8 @@ scored again. Constraints on hosts are part of the maxima; the *stamp* holds wha
 on. Constraints on other keys apply at each visit: to whole blocks where every block lies in one
 domain, otherwise to every slot.
 
-``rows`` is the kept rows, or ``None`` for profiles that score a block when they need it. ``among``
+``rows`` is the kept rows, or ``None`` for profiles that score a block when they need it; these may
+keep ``answers``, those of Python rules by entry and slot. ``among``
 is (table, state, buffers) of the constraints between pods, or ``None`` for batches without any.
 numba compiles each combination without the branches that it does not need.
 """
@@ -62,10 +63,10 @@ def scratch_of(blocks, size, ranges):
 
 
 @njit(**_INTO)
-def values_of(scratch, what, low, classes, static, rates, state, rows, among, hosts):
+def values_of(scratch, what, low, classes, static, rates, state, rows, answers, among, hosts):
     """The values of a class on a block, with the constraints on hosts."""
     values = scratch[0]
-    k, c, ask, narrow = what
+    k, c, ask, narrow, asked = what
     if rows is None:
         weights, unit = rates
         block_values(values, low, state[0], state[1], static.eligible, ask, weights, unit)
@@ -74,6 +75,10 @@ def values_of(scratch, what, low, classes, static, rates, state, rows, among, ho
     else:
         for j in range(BLOCK):
             values[j] = np.int32(rows[k, low + np.uint64(j)])
+    if answers is not None and asked:
+        for j in range(BLOCK):
+            more = np.int32(answers[k, low + np.uint64(j)])
+            values[j] = np.int32(values[j] + more) * np.int32((values[j] > 0) & (more >= 0))
     if among is not None:
         table, others, buffers = among
         if hosts > 0:
@@ -85,11 +90,11 @@ def values_of(scratch, what, low, classes, static, rates, state, rows, among, ho
 
 
 @njit(**_INTO)
-def _top_of_block(scratch, what, low, classes, static, rates, state, rows, among, hosts):
+def _top_of_block(scratch, what, low, classes, static, rates, state, rows, answers, among, hosts):
     """The maximum of a block."""
-    if rows is None and hosts == 0 and rates[1] and not what[3]:
+    if rows is None and hosts == 0 and rates[1] and not what[3] and not what[4]:
         return unit_top(low, state[0], state[1], static.eligible, what[2])
-    values_of(scratch, what, low, classes, static, rates, state, rows, among, hosts)
+    values_of(scratch, what, low, classes, static, rates, state, rows, answers, among, hosts)
     return top_of(scratch[0])
 
 
@@ -124,7 +129,20 @@ def _raise_ranges(peaks, tops, k, todo, count, before, choice):
 
 @njit(**_INTO)
 def catch_up(
-    scratch, what, classes, static, rates, state, cache, span, choice, rows, among, hosts, anew
+    scratch,
+    what,
+    classes,
+    static,
+    rates,
+    state,
+    cache,
+    span,
+    choice,
+    rows,
+    answers,
+    among,
+    hosts,
+    anew,
 ):
     """Bring the maxima of a class to the end of the log; ``anew`` scores every block."""
     todo, marks, before = scratch[1], scratch[2], scratch[3]
@@ -143,7 +161,7 @@ def catch_up(
         low = np.uint64(b * BLOCK)
         before[i] = peaks[k, b]
         peaks[k, b] = _top_of_block(
-            scratch, what, low, classes, static, rates, state, rows, among, hosts
+            scratch, what, low, classes, static, rates, state, rows, answers, among, hosts
         )
     if not every:
         _raise_ranges(peaks, tops, k, todo, count, before, choice)
@@ -156,7 +174,20 @@ def catch_up(
 
 @njit(**_FLAGS)
 def weigh(
-    scratch, what, classes, static, rates, state, cache, choice, rows, among, hosts, rules, judged
+    scratch,
+    what,
+    classes,
+    static,
+    rates,
+    state,
+    cache,
+    choice,
+    rows,
+    answers,
+    among,
+    hosts,
+    rules,
+    judged,
 ):
     """Maxima with the constraints on keys other than hosts and the DOMAIN rules.
 
@@ -183,7 +214,9 @@ def weigh(
     if even and not by_rules:
         _raise_blocks(raised, keys, asked, table.block_domain)
     else:
-        _fill_buffer(scratch, what, classes, static, rates, state, rows, among, hosts, asked)
+        _fill_buffer(
+            scratch, what, classes, static, rates, state, rows, answers, among, hosts, asked
+        )
         if rules is not None and by_rules:
             _apply_domain_rules(scratch, c, rules)
         asked = FROM_BUFFER
@@ -207,14 +240,16 @@ def _raise_blocks(raised, keys, asked, block_domain):
 
 
 @njit(**_FLAGS)
-def _fill_buffer(scratch, what, classes, static, rates, state, rows, among, hosts, asked):
+def _fill_buffer(scratch, what, classes, static, rates, state, rows, answers, among, hosts, asked):
     """The values of all slots in blocks that have any, with what domains allow and add."""
     values, buffer, raised = scratch[0], scratch[5], scratch[6]
     table, _, buffers = among
     for b in range(raised.shape[1]):
         if raised[0, b] > 0:
             low = np.uint64(b * BLOCK)
-            values_of(scratch, what, low, classes, static, rates, state, rows, among, hosts)
+            values_of(
+                scratch, what, low, classes, static, rates, state, rows, answers, among, hosts
+            )
             in_domains(values, low, buffers[2], asked, table.domain)
             for j in range(BLOCK):
                 buffer[b * BLOCK + j] = values[j]
@@ -244,7 +279,9 @@ def _apply_domain_rules(scratch, c, rules):
 
 @njit(**_INTO)
 def find(
-    scratch, what, classes, static, rates, state, choice, draw, peaks, tops, t, rows, among, hosts,
+    scratch, what, classes, static, rates, state, choice, draw, peaks, tops, t, rows, answers,
+    among,
+    hosts,
     asked,
 ):  # fmt: skip
     """The best slot by the tie rule, own partition first; -1 when nothing is feasible.
@@ -267,12 +304,16 @@ def find(
         b = todo[i % count]
         low = np.uint64(b * BLOCK)
         if among is None:
-            values_of(scratch, what, low, classes, static, rates, state, rows, among, hosts)
+            values_of(
+                scratch, what, low, classes, static, rates, state, rows, answers, among, hosts
+            )
         elif asked == FROM_BUFFER:
             for j in range(BLOCK):
                 values[j] = scratch[5][b * BLOCK + j]
         else:
-            values_of(scratch, what, low, classes, static, rates, state, rows, among, hosts)
+            values_of(
+                scratch, what, low, classes, static, rates, state, rows, answers, among, hosts
+            )
             in_domains(values, low, among[2][2], asked, among[0].domain)
         if choice.pick == _ROTATE:
             begin = start % BLOCK if i == 0 and b == start // BLOCK else 0

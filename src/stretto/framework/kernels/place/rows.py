@@ -1,7 +1,8 @@
 """Compiled rows of the class cache: the value of every slot for a class, kept up to date.
 
-For profiles whose scores cost much per slot (devices, fragmentation, shapes, Python rules). Other
-profiles keep the maxima of blocks alone and score a block again when they need it (``maxima``).
+For profiles whose scores cost much per slot (devices, fragmentation, shapes). Other profiles keep
+the maxima of blocks alone and score a block again when they need it (``maxima``); where they have
+Python rules, the row of a class holds the answers of these rules.
 """
 
 from typing import Any
@@ -31,25 +32,55 @@ def _named_slots(slots, marks, log, first, stop):
 
 
 @njit(**_FLAGS)
-def catch_up_row(program, c, state, row, k, row_position, span, marks, rules):
-    """Bring the row of a class to the end of the log.
+def _listed_slots(slots, size, marks, k, row_position, span):
+    """List the slots to score again for an entry, and move its position; returns the count.
 
-    Scores the slots that the log names, or every slot where the log does not reach back that far
-    or names more slots than the row has. Python rules judge all of these slots in one call.
-    ``span`` is (log, position of its first entry, entries), ``marks`` int32[slot + 1].
+    Those that the log names, or every slot where the log does not reach back that far or names more
+    slots than there are. ``span`` is (log, position of its first entry, entries).
     """
-    classes, static, pair, scores, typical, thresholds = program
     log, begin, length = span
-    first, size, slots = row_position[k] - begin, row.shape[0], rules.slots
-    if first == length:
-        return
+    first = row_position[k] - begin
     row_position[k] = begin + length
-    count = size
     if first < 0 or length - first > size:
         for s in range(size):
             slots[s] = s
-    else:
-        count = _named_slots(slots, marks, log, first, length)
+        return size
+    return _named_slots(slots, marks, log, first, length)
+
+
+@njit(**_FLAGS)
+def catch_up_answers(c, row, k, row_position, span, marks, rules):
+    """Bring the answers of the Python rules for a class to the end of the log, in one call."""
+    if row_position[k] == span[1] + span[2]:
+        return
+    count = _listed_slots(rules.slots, row.shape[0], marks, k, row_position, span)
+    ask_slot_rules(rules, c, count)
+    for i in range(count):
+        row[rules.slots[i]] = rules.answers[i]
+
+
+@njit(**_FLAGS)
+def refresh_answers(c, cache, log, log_state, rules):
+    """Bring the answers of the Python rules for a class up to date; returns its cache entry."""
+    k = cache.entry[c]
+    row = cache.row[k]
+    marks = np.zeros(row.shape[0] + 1, np.int32)
+    span = (log, log_state[0], log_state[1])
+    catch_up_answers(c, row, k, cache.row_position, span, marks, rules)
+    return k
+
+
+@njit(**_FLAGS)
+def catch_up_row(program, c, state, row, k, row_position, span, marks, rules):
+    """Bring the row of a class to the end of the log; Python rules judge all slots in one call.
+
+    ``span`` is (log, position of its first entry, entries), ``marks`` int32[slot + 1].
+    """
+    classes, static, pair, scores, typical, thresholds = program
+    if row_position[k] == span[1] + span[2]:
+        return
+    slots = rules.slots
+    count = _listed_slots(slots, row.shape[0], marks, k, row_position, span)
     asked = has_slot_rules(rules, c)
     if asked:
         ask_slot_rules(rules, c, count)
