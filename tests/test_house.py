@@ -32,7 +32,7 @@ MANIFESTO_LINES = 15
 FOLDER_FILES = 15
 IMPORTS = 12
 #: Modules that join parts: their imports are their purpose.
-COMPOSITION_ROOTS = {"stretto.plane"}
+COMPOSITION_ROOTS = {"stretto.plane", "stretto.framework.placers"}
 
 #: Hosts of package registries, written apart so that this file names none.
 REGISTRIES = [

@@ -200,6 +200,9 @@ def check(shape: Shape, tie: str, form: str = "plain") -> tuple[int, int]:
         wanted = stage.plain.place(request).slots
         for tier, runtime in zip(TIERS, stage.runtimes, strict=True):
             assert runtime.place(request).slots.tolist() == wanted.tolist(), (tier, form)
+            mine = int(request.class_ids[0])
+            runtime.sync()
+            assert np.array_equal(runtime.row(mine), runtime.reference_row(mine)), (tier, form)
         stage.grant(rows, wanted)
         placed += int((wanted >= 0).sum())
         refused += int((wanted < 0).sum())

@@ -15,6 +15,7 @@ from stretto.base.rng import Rng
 from stretto.framework.compiled.placement import BatchPlacement, PlacementRequest
 from stretto.framework.engine.engine import CompiledProfile
 from stretto.framework.engine.runtime import Runtime
+from stretto.framework.engine.sampling import SamplingStage, sampling_of
 from stretto.framework.engine.turns import Stage
 from stretto.framework.groups.stage import GroupStage
 from stretto.framework.model.book import PodFactsCache
@@ -77,10 +78,13 @@ class PlacerFactory:
 
     def _stages(self, runtime: Runtime) -> Sequence[Stage]:
         """What places units that a score does not decide alone, in order."""
-        groups = GroupStage(runtime, self._units)
-        if not self._engine.profile.needs_volumes:
-            return [groups]
-        return [VolumeStage(runtime, groups.places), groups]
+        groups, profile = GroupStage(runtime, self._units), self._engine.profile
+        sampling = sampling_of(profile, self._engine.cluster.nodes)
+        return [
+            *([VolumeStage(runtime, groups.places)] if profile.needs_volumes else []),
+            groups,
+            *([SamplingStage(runtime, sampling)] if sampling is not None else []),
+        ]
 
     def law(self) -> ParityRuntime | None:
         """What judges claims where amounts do not suffice; ``None`` where they do."""

@@ -11,6 +11,14 @@ DOMAIN_RULES: Final = 2
 """Flag of a class: rules with the scope DOMAIN apply to it."""
 
 
+SLOT_SCORES: Final = 4
+"""Flag of a class: some of its SLOT rules are scores, so that their answer has no tight bound."""
+REFUSED: Final = -1
+"""Answer of the rules where one of them refuses."""
+UNKNOWN: Final = -2
+"""In a row of answers: not asked since the slot changed."""
+
+
 class RuleCalls(NamedTuple):
     """The callback into Python, and the buffers through which slots and answers travel.
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from stretto.framework.compiled.python_calls import DOMAIN_RULES, SLOT_RULES
+from stretto.framework.compiled.python_calls import DOMAIN_RULES, SLOT_RULES, SLOT_SCORES
 from stretto.framework.contract.rule import FilterRule, Scope, ScoreRule, View
 from stretto.framework.profile.guard import lock_arrays, unlock_arrays
 from stretto.framework.profile.profile import Profile
@@ -68,7 +68,7 @@ class PythonRules:
         return self._say(self._domain_filters, self._domain_scores, view, class_id, slots)
 
     def concerned(self, class_id: int) -> int:
-        """``SLOT_RULES`` and ``DOMAIN_RULES``: which of the rules apply to a class."""
+        """``SLOT_RULES``, ``SLOT_SCORES``, ``DOMAIN_RULES``: which rules apply to a class."""
         serial = self._cluster.classes.serial(class_id)
         kept = self._flags.get(class_id)
         if kept is None or kept[0] != serial:
@@ -76,6 +76,7 @@ class PythonRules:
             slot_rules = (*self._filters, *(rule for rule, _ in self._scores))
             domain_rules = (*self._domain_filters, *(rule for rule, _ in self._domain_scores))
             flags = SLOT_RULES * any(rule.signature(pod) is not None for rule in slot_rules)
+            flags |= SLOT_SCORES * any(rule.signature(pod) is not None for rule, _ in self._scores)
             flags |= DOMAIN_RULES * any(rule.signature(pod) is not None for rule in domain_rules)
             self._flags[class_id] = kept = serial, flags
         return kept[1]

@@ -17,13 +17,11 @@ from stretto.base.arrays import distinct
 from stretto.base.rng import Rng
 from stretto.framework.affinity.counts import DomainView
 from stretto.framework.affinity.view_for_rules import RuleView
-from stretto.framework.compiled import affinity as domain_formulas
 from stretto.framework.compiled.placement import NOT_TRIED, BatchPlacement, PlacementRequest
 from stretto.framework.compiled.tables import PodBatch, SlotChoice
 from stretto.framework.contract.rule import View
 from stretto.framework.engine.choice import TieState
 from stretto.framework.engine.engine import CompiledProfile
-from stretto.framework.engine.sampling import SamplingStage, sampling_of
 from stretto.framework.engine.scores import ClassScores
 from stretto.framework.engine.turns import Stage
 from stretto.state.rows.snapshot import Columns
@@ -60,11 +58,8 @@ class Runtime:
         self.scores = ClassScores(engine, Columns(engine.cluster.ledger), lambda: self.view, tier)
         self._only: Mask | None = None
         self._renewed = 0
-        sampling = sampling_of(engine.profile, engine.cluster.nodes)
         #: What places units that a score does not decide alone, in order.
         self.stages: tuple[Stage, ...] = tuple(stages(self))
-        if sampling is not None:
-            self.stages += (SamplingStage(self, sampling),)
 
     @property
     def columns(self) -> Columns:
@@ -268,9 +263,9 @@ class Runtime:
 
     def _with_inter_pod(self, class_id: int, row: npt.NDArray[np.int16]) -> npt.NDArray[np.int16]:
         """A row with the constraints between pods and the rules over domains."""
-        slots, between = np.arange(len(row)), self.between
+        slots = np.arange(len(row))
         if len(row) and self.has_inter_pod_terms(np.array([class_id], np.int32)):
-            row = domain_formulas.overlay(between.table, between.state, class_id, row, slots)
+            row = self.between.overlay(class_id, row)
         if self.engine.asked.over_domains:
             answers = self.engine.asked.domain_values(self.view, class_id, slots)
             allowed = (row > 0) & (answers >= 0)

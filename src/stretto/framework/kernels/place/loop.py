@@ -33,7 +33,14 @@ from stretto.framework.kernels.place.block_values import (
     rates_of,
 )
 from stretto.framework.kernels.place.devices import apply, pick_devices
-from stretto.framework.kernels.place.maxima import catch_up, find, scratch_of, weigh
+from stretto.framework.kernels.place.maxima import (
+    UNSURE,
+    catch_up,
+    find,
+    scratch_of,
+    settle,
+    weigh,
+)
 from stretto.framework.kernels.place.python_calls import (
     ask_domain_rules,
     has_domain_rules,
@@ -97,6 +104,32 @@ def _pinned(scratch, program, state, c, s, rules, among, hosts, judged):
 
 
 @njit(**_INTO)
+def _choose(
+    scratch, what, classes, static, rates, state, cache, choice, draw, rows, answers, rules, among,
+    hosts, judged,
+):  # fmt: skip
+    """The best slot of a class that is up to date; -1 for none, or ``UNSURE``."""
+    k, c = what[0], what[1]
+    peaks, tops, t, asked = cache.peak, cache.top, np.int64(k), 0
+    if among is not None:
+        concerned = judged
+        if rules is not None:
+            concerned = judged or has_domain_rules(rules, c)
+        if concerned:
+            asked = weigh(
+                scratch, what, classes, static, rates, state, cache, choice, rows, answers, among,
+                hosts,
+                rules, judged,
+            )  # fmt: skip
+        if asked != 0:
+            peaks, tops, t = scratch[6], scratch[7], np.int64(0)
+    return find(
+        scratch, what, classes, static, rates, state, choice, draw, peaks, tops, t, rows, answers,
+        among, hosts, asked,
+    )  # fmt: skip
+
+
+@njit(**_INTO)
 def _seek(
     scratch, program, rates, state, cache, span, choice, batch, i, rows, answers, rules, among,
 ):  # fmt: skip
@@ -131,24 +164,22 @@ def _seek(
             among, hosts,
             anew,
         )  # fmt: skip
-    peaks, tops, t, asked = cache.peak, cache.top, np.int64(k), 0
-    if among is not None:
-        concerned = judged
-        if rules is not None:
-            concerned = judged or has_domain_rules(rules, c)
-        if concerned:
-            asked = weigh(
-                scratch, what, classes, static, rates, state, cache, choice, rows, answers, among,
-                hosts,
-                rules, judged,
-            )  # fmt: skip
-        if asked != 0:
-            peaks, tops, t = scratch[6], scratch[7], np.int64(0)
     draw = batch.draw[i]
-    return find(
-        scratch, what, classes, static, rates, state, choice, draw, peaks, tops, t, rows, answers,
-        among, hosts, asked,
+    found = _choose(
+        scratch, what, classes, static, rates, state, cache, choice, draw, rows, answers, rules,
+        among, hosts, judged,
     )  # fmt: skip
+    if answers is not None:
+        while found == UNSURE:
+            settle(
+                scratch, what, classes, static, rates, state, cache, choice, rows, answers, among,
+                hosts, rules,
+            )  # fmt: skip
+            found = _choose(
+                scratch, what, classes, static, rates, state, cache, choice, draw, rows, answers,
+                rules, among, hosts, judged,
+            )  # fmt: skip
+    return found
 
 
 @njit(**_FLAGS)

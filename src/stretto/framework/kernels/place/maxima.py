@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from stretto.framework.compiled.python_calls import REFUSED, UNKNOWN
 from stretto.framework.compiled.tables import TieBreak
 from stretto.framework.kernels.affinity.values import by_domain, in_domains, on_hosts
 from stretto.framework.kernels.place.block_values import (
@@ -31,6 +32,7 @@ from stretto.framework.kernels.place.python_calls import (
     combined,
     has_domain_rules,
 )
+from stretto.framework.kernels.place.rows import ask_unknown
 from stretto.state.rows.slots import BLOCK
 
 _FLAGS: Any = {"error_model": "numpy", "cache": True, "nogil": True}
@@ -38,6 +40,8 @@ _INTO: Any = {"error_model": "numpy", "cache": True, "nogil": True, "forceinline
 _ROTATE, _RANK, _RANDOM = int(TieBreak.ROTATE), int(TieBreak.RANK), int(TieBreak.RANDOM)
 FEW = 4
 """Up to so many log entries per block, only the named blocks are scored; beyond, all of them."""
+UNSURE = -2
+"""In place of a slot: Python rules must be asked before the choice."""
 FROM_BUFFER = -1
 """In place of a number of keys: the values of all slots are in the buffer of ``weigh``."""
 
@@ -78,7 +82,8 @@ def values_of(scratch, what, low, classes, static, rates, state, rows, answers, 
     if answers is not None and asked:
         for j in range(BLOCK):
             more = np.int32(answers[k, low + np.uint64(j)])
-            values[j] = np.int32(values[j] + more) * np.int32((values[j] > 0) & (more >= 0))
+            allowed = np.int32((values[j] > 0) & (more != REFUSED))
+            values[j] = np.int32(values[j] + max(more, np.int32(0))) * allowed
     if among is not None:
         table, others, buffers = among
         if hosts > 0:
@@ -145,17 +150,30 @@ def catch_up(
     anew,
 ):
     """Bring the maxima of a class to the end of the log; ``anew`` scores every block."""
-    todo, marks, before = scratch[1], scratch[2], scratch[3]
-    k = what[0]
+    todo, marks, k = scratch[1], scratch[2], what[0]
     log, begin, length = span
-    peaks, tops, position = cache.peak, cache.top, cache.position
-    first, blocks = position[k] - begin, peaks.shape[1]
+    position = cache.position
+    first, blocks = position[k] - begin, cache.peak.shape[1]
     position[k] = begin + length
     every = anew or first < 0 or length - first > FEW * blocks
     count = blocks
     if not every:
         marks[blocks] += 1
         count = _named_blocks(todo, marks, marks[blocks], log, first, length)
+    score_blocks(
+        scratch, what, classes, static, rates, state, cache, choice, rows, answers, among, hosts,
+        count, every,
+    )  # fmt: skip
+
+
+@njit(**_INTO)
+def score_blocks(
+    scratch, what, classes, static, rates, state, cache, choice, rows, answers, among, hosts, count,
+    every,
+):  # fmt: skip
+    """Score every block again, or the first ``count`` blocks that are listed to be scored."""
+    k, todo, before = what[0], scratch[1], scratch[3]
+    peaks, tops, blocks = cache.peak, cache.top, cache.peak.shape[1]
     for i in range(count):
         b = i if every else todo[i]
         low = np.uint64(b * BLOCK)
@@ -170,6 +188,27 @@ def catch_up(
     tops[k] = 0
     for b in range(blocks):
         tops[k, range_of[b]] = max(tops[k, range_of[b]], peaks[k, b])
+
+
+@njit(**_FLAGS)
+def settle(
+    scratch, what, classes, static, rates, state, cache, choice, rows, answers, among, hosts, rules
+):
+    """Ask the Python rules about every unknown slot of a class; blocks with refusals change."""
+    todo, marks = scratch[1], scratch[2]
+    k, last, listed = what[0], marks.shape[0] - 1, 0
+    found = ask_unknown(what[1], answers[k], rules)
+    marks[last] += 1
+    for i in range(found):
+        b = rules.slots[i] // BLOCK
+        if answers[k, rules.slots[i]] == REFUSED and marks[b] != marks[last]:
+            marks[b] = marks[last]
+            todo[listed] = b
+            listed += 1
+    score_blocks(
+        scratch, what, classes, static, rates, state, cache, choice, rows, answers, among, hosts,
+        listed, False,
+    )  # fmt: skip
 
 
 @njit(**_FLAGS)
@@ -278,14 +317,28 @@ def _apply_domain_rules(scratch, c, rules):
 
 
 @njit(**_INTO)
+def _read_block(
+    scratch, what, low, classes, static, rates, state, rows, answers, among, hosts, asked
+):
+    """The values of a block with all constraints; ``asked`` is the answer of ``weigh``."""
+    values = scratch[0]
+    if among is not None and asked == FROM_BUFFER:
+        for j in range(BLOCK):
+            values[j] = scratch[5][low + np.uint64(j)]
+        return
+    values_of(scratch, what, low, classes, static, rates, state, rows, answers, among, hosts)
+    if among is not None:
+        in_domains(values, low, among[2][2], asked, among[0].domain)
+
+
+@njit(**_INTO)
 def find(
     scratch, what, classes, static, rates, state, choice, draw, peaks, tops, t, rows, answers,
-    among,
-    hosts,
-    asked,
+    among, hosts, asked,
 ):  # fmt: skip
     """The best slot by the tie rule, own partition first; -1 when nothing is feasible.
 
+    ``UNSURE``, and nothing changed, where the choice depends on answers that are unknown.
     ``peaks[t]`` and ``tops[t]`` are the maxima to go by, ``asked`` the answer of ``weigh``.
     """
     values, todo = scratch[0], scratch[1]
@@ -303,24 +356,18 @@ def find(
     for i in range(looks):
         b = todo[i % count]
         low = np.uint64(b * BLOCK)
-        if among is None:
-            values_of(
-                scratch, what, low, classes, static, rates, state, rows, answers, among, hosts
-            )
-        elif asked == FROM_BUFFER:
-            for j in range(BLOCK):
-                values[j] = scratch[5][b * BLOCK + j]
-        else:
-            values_of(
-                scratch, what, low, classes, static, rates, state, rows, answers, among, hosts
-            )
-            in_domains(values, low, among[2][2], asked, among[0].domain)
+        _read_block(
+            scratch, what, low, classes, static, rates, state, rows, answers, among, hosts, asked
+        )
         if choice.pick == _ROTATE:
             begin = start % BLOCK if i == 0 and b == start // BLOCK else 0
             found = first_from(values, top, begin)
             if found >= 0:
-                take_turn(choice, zone, b * BLOCK + found, state[0].shape[1])
-                return b * BLOCK + found
+                s = b * BLOCK + found
+                if answers is not None and what[4] and answers[what[0], s] == UNKNOWN:
+                    return UNSURE
+                take_turn(choice, zone, s, state[0].shape[1])
+                return s
             continue
         if i == count:
             wanted = draw % ties
@@ -332,9 +379,13 @@ def find(
                 if best < 0 or choice.rank[s] < least:
                     best, least = s, choice.rank[s]
             elif i < count:
+                if answers is not None and what[4] and answers[what[0], s] == UNKNOWN:
+                    return UNSURE
                 ties += np.uint64(1)
             elif wanted == np.uint64(0):
                 return s
             else:
                 wanted -= np.uint64(1)
+    if answers is not None and what[4] and best >= 0 and answers[what[0], best] == UNKNOWN:
+        return UNSURE
     return best

@@ -12,7 +12,7 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from stretto.framework.compiled.python_calls import DOMAIN_RULES, SLOT_RULES
+from stretto.framework.compiled.python_calls import DOMAIN_RULES, SLOT_RULES, SLOT_SCORES
 
 _FLAGS: Any = {"error_model": "numpy", "cache": True, "nogil": True}
 
@@ -36,6 +36,12 @@ def _call(typing_context: Any, address: Any, class_id: Any, count: Any, flag: An
 def has_slot_rules(rules, c):
     """Whether Python rules with the scope SLOT apply to a class."""
     return rules.address != 0 and (rules.concerned[c] & np.uint8(SLOT_RULES)) != 0
+
+
+@njit(**_FLAGS)
+def has_slot_scores(rules, c):
+    """Whether some Python rules with the scope SLOT that apply to a class are scores."""
+    return (rules.concerned[c] & np.uint8(SLOT_SCORES)) != 0
 
 
 @njit(**_FLAGS)

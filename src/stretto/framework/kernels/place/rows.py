@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from stretto.framework.kernels.place.python_calls import ask_slot_rules, combined, has_slot_rules
+from stretto.framework.compiled.python_calls import REFUSED, UNKNOWN
+from stretto.framework.kernels.place.python_calls import (
+    ask_slot_rules,
+    combined,
+    has_slot_rules,
+    has_slot_scores,
+)
 from stretto.framework.kernels.place.slot_value import slot_value
 
 _FLAGS: Any = {"error_model": "numpy", "cache": True, "nogil": True}
@@ -50,13 +56,39 @@ def _listed_slots(slots, size, marks, k, row_position, span):
 
 @njit(**_FLAGS)
 def catch_up_answers(c, row, k, row_position, span, marks, rules):
-    """Bring the answers of the Python rules for a class to the end of the log, in one call."""
+    """Bring the answers of the Python rules for a class to the end of the log.
+
+    Scores are asked at once, for all slots that changed. Filters are asked when a choice falls on
+    such a slot (``ask_unknown``): until then it counts as allowed, which bounds its value.
+    """
     if row_position[k] == span[1] + span[2]:
         return
     count = _listed_slots(rules.slots, row.shape[0], marks, k, row_position, span)
-    ask_slot_rules(rules, c, count)
-    for i in range(count):
-        row[rules.slots[i]] = rules.answers[i]
+    if has_slot_scores(rules, c):
+        ask_slot_rules(rules, c, count)
+        for i in range(count):
+            row[rules.slots[i]] = rules.answers[i]
+    else:
+        for i in range(count):
+            row[rules.slots[i]] = np.int16(UNKNOWN)
+
+
+@njit(**_FLAGS)
+def ask_unknown(c, row, rules):
+    """Ask the Python rules about every slot whose answer is unknown; returns how many these are.
+
+    The slots are left in the buffer of ``rules``.
+    """
+    slots, count = rules.slots, 0
+    for s in range(row.shape[0]):
+        if row[s] == UNKNOWN:
+            slots[count] = s
+            count += 1
+    if count > 0:
+        ask_slot_rules(rules, c, count)
+        for i in range(count):
+            row[slots[i]] = rules.answers[i]
+    return count
 
 
 @njit(**_FLAGS)
@@ -67,6 +99,10 @@ def refresh_answers(c, cache, log, log_state, rules):
     marks = np.zeros(row.shape[0] + 1, np.int32)
     span = (log, log_state[0], log_state[1])
     catch_up_answers(c, row, k, cache.row_position, span, marks, rules)
+    count = ask_unknown(c, row, rules)
+    for i in range(count):
+        if row[rules.slots[i]] == REFUSED:
+            cache.position[k] = -1  # the maxima counted this slot as allowed
     return k
 
 
