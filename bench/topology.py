@@ -24,8 +24,8 @@ from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE, POD, POD_GROUP
 from stretto.framework.compiled.group_tables import PlacementWork
 from stretto.framework.compiled.placement import PlacementRequest
 from stretto.framework.kernels.groups.place import _undo_unit
-from stretto.state.numa.layout import MAX_ZONES
-from stretto.state.numa.ledger import ZONE_WIDTH
+from stretto.state.numa.layout import MAX_NUMA_NODES
+from stretto.state.numa.ledger import NUMA_COLUMNS
 from stretto.state.queries.invariants import check_all, overcommitted
 from stretto.state.work.claims import Plan
 from stretto.stores.store import Deletion
@@ -134,7 +134,7 @@ def numa(nodes: int, rounds: int, batch: int) -> dict[str, Any]:
         shard.default.runtime.place = place  # type: ignore[method-assign]
         placing.append(Timed(*spent))
     cluster = harness.plane.cluster
-    bound = sum(1 for hold in cluster.topology.holds.values() if hold.parts)
+    bound = sum(1 for hold in cluster.topology.holdings.values() if hold.parts)
     sound = not check_all(cluster) and not overcommitted(cluster)
     return {
         "nodes": nodes,
@@ -272,7 +272,7 @@ def given_back_by_shard(rounds: int) -> dict[str, Any]:
         np.zeros(classes, np.int32),
         (np.zeros((0, 0), np.int16), np.zeros(0, np.uint8)),
     )
-    held = np.zeros((0, MAX_ZONES, ZONE_WIDTH), np.int64)
+    held = np.zeros((0, MAX_NUMA_NODES, NUMA_COLUMNS), np.int64)
     spent, taken = [], 0
     for _ in range(rounds + 1):
         runtime.columns.has_log_capacity(4000)

@@ -44,7 +44,8 @@ from stretto.framework.kernels.tiers import kernel
 from stretto.framework.placers import PlacerFactory
 from stretto.framework.preemption.explain import MessageSuffixes
 from stretto.framework.profile.profile import Profile
-from stretto.state.cluster.cluster import Cluster, ClusterConfig
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.cluster.config import ClusterConfig
 from stretto.state.queries.pool import Pool
 from stretto.state.victims.budgets import BudgetLedger
 from stretto.state.victims.reclaim_view import ReclaimView
@@ -121,7 +122,9 @@ class Plane:
         )
         #: The cluster as it is known.
         self.cluster = Cluster(config.profile.shape(shape))
-        self.cluster.traits.ours = names if config.profile.preemption.spares_others else None
+        self.cluster.preemption_attributes.ours = (
+            names if config.profile.preemption.spares_others else None
+        )
         #: Every unit.
         self.units = Units()
         #: The rules compiled, shared by the shards.

@@ -21,7 +21,7 @@ from stretto.framework.profile.profile import Profile, load_profile
 from stretto.plane import Plane, PlaneConfig
 from stretto.state.classes.annotations import MEMORY_ENHANCEMENT, QOS_LEVEL
 from stretto.state.classes.table import GPU, GPU_MILLI, GPU_MODELS
-from stretto.state.cluster.cluster import GPU_PRODUCT, SCHEDULER_NAME
+from stretto.state.cluster.config import GPU_PRODUCT, SCHEDULER_NAME
 from stretto.state.queries.invariants import InvariantBreach, check_all
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.store import Deletion, Store, WriteOutcome

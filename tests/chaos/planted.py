@@ -22,9 +22,9 @@ from stretto.framework.compiled.one_node import Preemptor
 from stretto.framework.engine.engine import CompiledProfile
 from stretto.framework.preemption import finder as finder_module
 from stretto.framework.preemption.finder import VictimFinder, VictimSearchResult
-from stretto.state.classes.traits import PreemptionAttributeTable
+from stretto.state.classes.preemption_attributes import PreemptionAttributeTable
 from stretto.state.cluster.cluster import Cluster
-from stretto.state.ingest.pods import Ingest
+from stretto.state.ingest.ingest import Ingest
 from stretto.state.rows.devices import DeviceColumns
 from stretto.state.rows.ledger import Ledger
 from stretto.state.rows.pods import NO_SLOT
@@ -276,7 +276,7 @@ def a_pod_pushes_out_its_equals(patch: pytest.MonkeyPatch) -> None:
 
 @plant
 def preemptions_are_proposed_that_are_never_granted(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(PreemptionJudge, "problem", lambda *_: ConflictCause.BUDGET_SPENT)
+    patch.setattr(PreemptionJudge, "problem", lambda *_: ConflictCause.BUDGET_EXHAUSTED)
 
 
 @plant

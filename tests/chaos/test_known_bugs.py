@@ -111,7 +111,7 @@ def test_a_claim_on_a_node_that_went_and_came_back_is_refused() -> None:
     rig.create(NODE, make_node("n1", cpu="1"))
     plane.pump.poll(0.0)
     verdict = plane._commit(plan, 0.0)
-    assert [cause for _, _, cause in verdict.refused] == [ConflictCause.NODE_GONE]
+    assert [cause for _, _, cause in verdict.refused] == [ConflictCause.NODE_DELETED]
 
 
 def test_a_tombstone_is_only_an_identity() -> None:

@@ -66,9 +66,9 @@ class Court:
                 assert allowed
                 truth.assume(decision, node)
                 pods.state[row] = PodState.ASSUMED
-            elif causes.get(row) is ConflictCause.OTHERS_FIRST:
+            elif causes.get(row) is ConflictCause.INTER_POD_RULE_BROKEN:
                 assert not allowed
-        return sum(cause is ConflictCause.OTHERS_FIRST for cause in causes.values())
+        return sum(cause is ConflictCause.INTER_POD_RULE_BROKEN for cause in causes.values())
 
 
 def live_through(shape: Shape) -> int:

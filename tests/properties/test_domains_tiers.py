@@ -127,10 +127,10 @@ class Plain(Runtime):
                     return
                 slots[i] = self._find(int(ids[i]), int(pins[i]))
                 self._put(int(ids[i]), int(slots[i]), 1)
-                wants = self.engine.cluster.classes[int(ids[i])].wants
+                wants = self.engine.cluster.classes[int(ids[i])].terms
                 if slots[i] >= 0:
                     helped = True
-                elif wants.near or wants.hard or self.engine.asked.over_domains:
+                elif wants.affinity_keys or wants.hard or self.engine.asked.over_domains:
                     refused.append(i)
                 else:
                     lost += 1
@@ -181,7 +181,7 @@ class Stage:
         cluster = self.world.cluster
         for row, slot in zip(rows, slots.tolist(), strict=True):
             if slot >= 0 and self.world.chance(0.8):
-                cluster.charge(row, slot)
+                cluster.charges.charge(row, slot)
                 cluster.pods.state[row] = PodState.ASSUMED
             elif slot >= 0:
                 cluster.ledger.touch([slot])

@@ -91,7 +91,9 @@ def prepare(case: Case) -> tuple[Books, Plan]:
 
 
 def report(books: Books, name: str, zones: list[dict[str, str]]) -> None:
-    books.cluster.put_report(decode_as(CustomNodeResource, make_report(name, zones), name))
+    books.cluster.node_updates.put_report(
+        decode_as(CustomNodeResource, make_report(name, zones), name)
+    )
 
 
 def mask_of(form: dict[str, Any], number: int) -> int:
@@ -131,7 +133,7 @@ def test_the_quick_way_grants_what_the_careful_way_grants(case: Case) -> None:
     assert [each[1:] for each in quick.refused] == [each[1:] for each in careful.refused]
     assert (books.cluster.ledger.used == others.cluster.ledger.used).all()
     assert (books.cluster.ledger.devices.free == others.cluster.ledger.devices.free).all()
-    assert books.cluster.topology.holds == others.cluster.topology.holds
+    assert books.cluster.topology.holdings == others.cluster.topology.holdings
     assert (books.cluster.topology.taken == others.cluster.topology.taken).all()
     assert (books.cluster.pods.devices == others.cluster.pods.devices).all()
 

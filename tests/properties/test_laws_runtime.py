@@ -97,7 +97,7 @@ class Stage:
         )
         for row, slot, mask in zip(rows, told.slots, told.devices, strict=True):
             if slot >= 0 and granted:
-                self.cluster.charge(row, int(slot), int(mask))
+                self.cluster.charges.charge(row, int(slot), int(mask))
             elif slot >= 0:
                 self.cluster.ledger.touch([int(slot)])
         return int((told.slots >= 0).sum())

@@ -81,8 +81,8 @@ class Floor:
         cluster = self.harness.plane.cluster
         placed = [row for row in cluster.pods.rows().tolist() if cluster.pods.slot[row] >= 0]
         for row in placed:
-            if cluster.classes[int(cluster.pods.class_id[row])].asks.zones is not None:
-                assert cluster.topology.holds[row].parts
+            if cluster.classes[int(cluster.pods.class_id[row])].annotations.numa is not None:
+                assert cluster.topology.holdings[row].parts
         return self.harness.plane.evictor.counts
 
 

@@ -105,5 +105,5 @@ def test_a_class_is_what_its_pods_ask_however_few_are_kept(
             assert serials.setdefault(found.serial, found.spec) == found.spec
             classes.use(found.id)
             if leaves:
-                classes.leave(found.id)
+                classes.release(found.id)
     assert sum(count == 0 and classes.serial(i) > 0 for i, count in enumerate(classes.users)) <= 2

@@ -86,7 +86,7 @@ class World(between_world.World):
             why = PendingEviction(
                 int(pods.serial[row]), int(pods.slot[row]), EvictionCause.RECLAIM, ""
             )
-            self.cluster.evictions.leave(row, why)
+            self.cluster.evictions.begin(row, why)
         else:
             pods.state[row] = PodState.NOMINATED
         pods.log.add(row)

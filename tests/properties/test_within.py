@@ -20,7 +20,7 @@ from stretto.framework.compiled.group_tables import (
 from stretto.framework.compiled.tables import DevicePick
 from stretto.framework.kernels.numpy import groups
 from stretto.framework.kernels.numpy.slot_value import PointProgram, PointState, slot_values
-from stretto.state.numa.ledger import ZONE_WIDTH, numa_nodes_of
+from stretto.state.numa.ledger import NUMA_COLUMNS, numa_nodes_of
 from stretto.state.rows.devices import MAX_DEVICES
 from tests.properties.kernel_world import World, make_world, shapes
 
@@ -36,11 +36,11 @@ def zones_on(world: World, rng: np.random.Generator) -> NumaSnapshot:
         n = int(zones.count[s])
         zones.socket[s, :n] = np.arange(n) * 2 // max(n, 1)
         zones.alloc[s, :n, :3] = rng.integers(0, 900, (n, 3)) * (rng.random((n, 3)) < 0.9)
-        taken = zones.alloc[s, :n] * rng.choice([0, 0, 0, 1, 3], (n, ZONE_WIDTH)) // 4
+        taken = zones.alloc[s, :n] * rng.choice([0, 0, 0, 1, 3], (n, NUMA_COLUMNS)) // 4
         zones.free[s, :n] = zones.alloc[s, :n] - taken
         zones.share[s, :n] = zones.alloc[s, :n, :2]
         zones.average[s] = -(-zones.alloc[s].sum(axis=0) // max(n, 1))
-        zones.device_zone[s] = rng.integers(-1, n, MAX_DEVICES) if n else -1
+        zones.device_numa_node[s] = rng.integers(-1, n, MAX_DEVICES) if n else -1
     return zones
 
 

@@ -105,7 +105,7 @@ class World(Books):
             why = PendingEviction(
                 int(pods.serial[row]), int(pods.slot[row]), EvictionCause.RECLAIM, ""
             )
-            self.cluster.evictions.leave(row, why)
+            self.cluster.evictions.begin(row, why)
             pods.log.add(row)
         elif kind == "wait":
             pods.state[row] = PodState.NOMINATED
@@ -123,7 +123,7 @@ class World(Books):
         return Preemptor(self.class_of(body), self.rng.choice((1, 7, 8, 1000)))
 
     def wanted(self, preemptor: Preemptor) -> VictimDemand:
-        amounts = self.cluster.classes.asks(np.array([preemptor.class_id], np.int32))[0]
+        amounts = self.cluster.classes.requests_of(np.array([preemptor.class_id], np.int32))[0]
         columns = np.flatnonzero(amounts).astype(np.int32)
         bands = self.victims.bands_below(preemptor.priority)
         live = self.cluster.ledger.slots.live.copy()
@@ -136,7 +136,7 @@ class World(Books):
 
     @property
     def limits(self) -> VictimSearchLimits:
-        left, sets = self.budgets.left, self.victims.sets
+        left, sets = self.budgets.remaining, self.victims.sets
         arrays = set_arrays(sets)
         standing = budget_standing_of(arrays, left, self.victims.most)
         return VictimSearchLimits(left, sets, arrays, standing, self.rules.hard_budgets)

@@ -7,8 +7,9 @@ import msgspec
 import numpy as np
 
 from stretto.api.wire.kinds import NODE, POD, POD_GROUP, PRIORITY_CLASS, Kind
-from stretto.state.cluster.cluster import Cluster, ClusterConfig
-from stretto.state.ingest.pods import Ingest
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.cluster.config import ClusterConfig
+from stretto.state.ingest.ingest import Ingest
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.rows.snapshot import Columns
 from stretto.stores.store import EventType, Record, WatchEvent
@@ -67,7 +68,7 @@ class Books:
     def assume(self, uid: str, node: str) -> None:
         """What the binder does: dispatched, charged, assumed."""
         row = self.row(uid)
-        self.cluster.charge(row, self.slot(node))
+        self.cluster.charges.charge(row, self.slot(node))
         self.cluster.pods.state[row] = PodState.ASSUMED
 
     def row(self, uid: str) -> int:

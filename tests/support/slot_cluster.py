@@ -23,7 +23,7 @@ class SlotSketch:
         self.cluster = Cluster()
         self.typical: TypicalPodTable = no_typical_pods()
         for number, node in enumerate(nodes):
-            self.cluster.put_node(decode(NODE, make_node(f"n{number}", **node)))
+            self.cluster.node_updates.put(decode(NODE, make_node(f"n{number}", **node)))
 
     @property
     def view(self) -> View:

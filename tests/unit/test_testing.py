@@ -8,7 +8,7 @@ import pytest
 from stretto import testing
 from stretto.api.wire.kinds import NODE, POD
 from stretto.base.rng import Rng
-from stretto.state.cluster.cluster import ClusterConfig
+from stretto.state.cluster.config import ClusterConfig
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.testing import Harness, make_group, make_node, make_pod
 

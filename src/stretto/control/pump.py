@@ -28,9 +28,9 @@ from stretto.api.wire.kinds import (
 from stretto.base.errors import TooOldError, WentBackError
 from stretto.base.failpoints import Failpoint, no_failpoint
 from stretto.state.cluster.cluster import Cluster
+from stretto.state.ingest.ingest import Ingest
 from stretto.state.ingest.node_reports import apply_movements, apply_reports
 from stretto.state.ingest.nodes_and_groups import apply_workload_groups
-from stretto.state.ingest.pods import Ingest
 from stretto.state.ingest.queues import apply_queues, census
 from stretto.state.ingest.whole_objects import apply_objects, referenced_kinds
 from stretto.state.nodes.table import MANAGED_BY

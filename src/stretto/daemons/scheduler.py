@@ -33,7 +33,7 @@ from stretto.explain.metrics.metrics import Metrics
 from stretto.explain.metrics.tally import MetricFamily
 from stretto.framework.profile.profile import Profile
 from stretto.plane import Plane, PlaneConfig
-from stretto.state.cluster.cluster import ClusterConfig
+from stretto.state.cluster.config import ClusterConfig
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.kube.store import KubeStore
 from stretto.stores.kube.transport.options import KubeOptions

@@ -20,7 +20,7 @@ from stretto.framework.profile.profile import PROFILES, Profile, load_profile
 from stretto.inputs.scenario.feed import Feed
 from stretto.inputs.scenario.schema import Scenario
 from stretto.plane import Plane, PlaneConfig
-from stretto.state.cluster.cluster import SCHEDULER_NAME, ClusterConfig
+from stretto.state.cluster.config import SCHEDULER_NAME, ClusterConfig
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.embedded.sqlite import SqliteStore
 from stretto.stores.store import Store

@@ -19,7 +19,7 @@ from stretto.framework.profile.profile import Profile
 from stretto.inputs.neutral.fleet import FleetNode
 from stretto.inputs.objects.objects import node_body
 from stretto.plane import Plane, PlaneConfig
-from stretto.state.cluster.cluster import ClusterConfig
+from stretto.state.cluster.config import ClusterConfig
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.store import Replies, WriteOutcome
 

@@ -16,7 +16,7 @@ from stretto.base.rng import Rng
 from stretto.control.scheduler.loop import BATCH
 from stretto.framework.profile.profile import load_profile
 from stretto.plane import Plane, PlaneConfig
-from stretto.state.cluster.cluster import ClusterConfig
+from stretto.state.cluster.config import ClusterConfig
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.store import WriteOutcome
 from stretto_lab.bench_kube.shapes import (

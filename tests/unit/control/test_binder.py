@@ -112,7 +112,7 @@ def test_a_pod_without_devices_carries_no_note() -> None:
     ("reply", "cause"),
     [
         (Reply(WriteOutcome.REFUSED, StatusReason.FORBIDDEN), ConflictCause.STORE_REFUSED),
-        (Reply(WriteOutcome.REFUSED, StatusReason.NOT_FOUND), ConflictCause.POD_GONE),
+        (Reply(WriteOutcome.REFUSED, StatusReason.NOT_FOUND), ConflictCause.POD_DELETED),
         (Reply(WriteOutcome.CONFLICT, StatusReason.CONFLICT), ConflictCause.STORE_CONFLICT),
     ],
 )
@@ -184,7 +184,7 @@ def test_a_doubtful_pod_that_has_gone_gives_its_claim_back() -> None:
     desk = in_doubt()
     desk.store.delete(POD, [Deletion("default", "p")])
     refused = desk.binder.resolve_unanswered(READ_BACK_AFTER)
-    assert [each[2] for each in refused] == [ConflictCause.POD_GONE]
+    assert [each[2] for each in refused] == [ConflictCause.POD_DELETED]
     assert desk.used("n") == 0
 
 
@@ -201,7 +201,7 @@ def test_a_doubtful_pod_whose_node_vanished_is_not_bound_to_another() -> None:
     desk = in_doubt()
     desk.lose("n")
     refused = desk.binder.resolve_unanswered(READ_BACK_AFTER)
-    assert [each[2] for each in refused] == [ConflictCause.NODE_GONE]
+    assert [each[2] for each in refused] == [ConflictCause.NODE_DELETED]
     assert (desk.sent, desk.state_of("p"), check_all(desk.cluster)) == ([], PodState.PENDING, [])
 
 

@@ -158,7 +158,7 @@ def test_a_node_that_vanished_takes_no_claim() -> None:
     plan = plan_of(books, {"p0": "n", "p1": "m"})
     books.lose("n")
     told = judge(books).judge(plan)
-    assert (told.granted.tolist(), told.refused[0][2]) == ([1], ConflictCause.NODE_GONE)
+    assert (told.granted.tolist(), told.refused[0][2]) == ([1], ConflictCause.NODE_DELETED)
 
 
 def test_a_namesake_of_the_node_takes_no_claim() -> None:
@@ -166,7 +166,7 @@ def test_a_namesake_of_the_node_takes_no_claim() -> None:
     plan = plan_of(books, {"p0": "n"})
     books.lose("n")
     books.node(make_node("n"), uid="another")
-    assert judge(books).judge(plan).refused[0][2] is ConflictCause.NODE_GONE
+    assert judge(books).judge(plan).refused[0][2] is ConflictCause.NODE_DELETED
 
 
 def test_a_node_that_is_no_longer_eligible_takes_no_claim() -> None:
@@ -189,7 +189,7 @@ def test_a_pod_that_has_gone_is_not_charged() -> None:
     plan = plan_of(books, {"p0": "n"})
     books.ingest.end(books.row("p0"))
     told = judge(books).judge(plan)
-    assert (told.refused[0][2], books.used("n")) == (ConflictCause.POD_GONE, 0)
+    assert (told.refused[0][2], books.used("n")) == (ConflictCause.POD_DELETED, 0)
 
 
 def test_a_row_that_is_used_again_is_another_pod() -> None:
@@ -198,7 +198,7 @@ def test_a_row_that_is_used_again_is_another_pod() -> None:
     books.ingest.end(books.row("p0"))
     books.pod(make_pod("new"))
     wait_for(books, "new")
-    assert judge(books).judge(plan).refused[0][2] is ConflictCause.POD_GONE
+    assert judge(books).judge(plan).refused[0][2] is ConflictCause.POD_DELETED
 
 
 def test_one_port_is_given_once() -> None:

@@ -79,9 +79,11 @@ def test_a_preemption_that_is_refused_is_no_change_for_the_claims_of_others(
     desk = Desk()
     ledger = desk.plane.cluster.ledger
     version, head = ledger.version.tolist(), ledger.head
-    monkeypatch.setattr(desk.plane.evictor._judge, "problem", lambda *_: ConflictCause.BUDGET_SPENT)
+    monkeypatch.setattr(
+        desk.plane.evictor._judge, "problem", lambda *_: ConflictCause.BUDGET_EXHAUSTED
+    )
     desk.settle()
-    assert desk.plane.evictor.counts[ConflictCause.BUDGET_SPENT.value] > 0
+    assert desk.plane.evictor.counts[ConflictCause.BUDGET_EXHAUSTED.value] > 0
     assert (ledger.version.tolist(), ledger.head > head) == (version, True)
 
 

@@ -8,7 +8,7 @@ from stretto.api.wire.kinds import NM_NODE, NODE, POD, POD_GROUP, QUEUE, Kind
 from stretto.explain.doctor.doctor import CheckedObjects, Checkup, examine, subject_of
 from stretto.explain.doctor.findings import LAWS, DoctorCheck
 from stretto.explain.records.recorder import StepBatch, StepKind
-from stretto.state.cluster.cluster import SCHEDULER_NAME
+from stretto.state.cluster.config import SCHEDULER_NAME
 from stretto.stores.store import Record
 from stretto.testing import Harness, make_group, make_node, make_pod
 

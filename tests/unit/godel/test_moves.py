@@ -118,9 +118,9 @@ def test_looking_again_and_again_leaves_nothing_behind_in_the_cluster() -> None:
     at = harness(dryRun=True)
     defaults = at.plane.cluster.domains.defaults
     at.settle(70)
-    listeners = len(at.plane.cluster.static_listeners)
+    listeners = len(at.plane.cluster.node_updates.listeners)
     at.settle(600)
-    assert len(at.plane.cluster.static_listeners) == listeners
+    assert len(at.plane.cluster.node_updates.listeners) == listeners
     assert at.plane.cluster.domains.defaults is defaults
 
 

@@ -7,7 +7,7 @@ import pytest
 from stretto.api.types.heads import decode_pod_head
 from stretto.base.errors import InputError
 from stretto.state.classes import table as module
-from stretto.state.classes.table import GPU, GPU_MILLI, GPU_MODELS, PORTS_ALONE, PodClasses
+from stretto.state.classes.table import GPU, GPU_MILLI, GPU_MODELS, PORTS_ONLY, PodClasses
 from stretto.state.rows.resources import CPU, MEMORY, MIB, PODS, ResourceColumns
 from stretto.testing import make_pod
 from tests.support.hand_fed_cluster import changed
@@ -194,7 +194,7 @@ def test_of_a_refused_pod_nothing_is_kept(classes: PodClasses) -> None:
 
 def test_a_pods_own_place_cannot_be_asked_for_twice(classes: PodClasses) -> None:
     found = intern(classes, make_pod("a", resources={"pods": "5"}))
-    assert classes.asks(np.array([found], np.int32))[0, PODS] == 1
+    assert classes.requests_of(np.array([found], np.int32))[0, PODS] == 1
     assert PODS not in dict(classes[found].requests)
 
 
@@ -203,25 +203,25 @@ def test_a_pods_own_place_cannot_be_asked_for_twice(classes: PodClasses) -> None
 
 def test_asks_hold_amounts_and_the_pods_own_place(classes: PodClasses) -> None:
     found = intern(classes, make_pod("a", cpu="2", memory="3"))
-    asks = classes.asks(np.array([found, found], np.int32))
+    asks = classes.requests_of(np.array([found, found], np.int32))
     assert asks[1, [CPU, MEMORY, PODS]].tolist() == [2000, 3, 1]
 
 
 def test_ports_and_devices_make_a_class_special(classes: PodClasses) -> None:
     ids = [intern(classes, make_pod("a", **m)) for m in ({}, {"ports": [1]}, {"gpus": 1})]
-    assert classes.special[ids].tolist() == [0, 1 | PORTS_ALONE, 1]
+    assert classes.special[ids].tolist() == [0, 1 | PORTS_ONLY, 1]
 
 
 def test_many_names_of_resources_do_not_multiply_the_table(classes: PodClasses) -> None:
     for number in range(60):
         intern(classes, make_pod("a", resources={f"x.io/{number}": "1"}))
-    assert classes._asks.size < 100 * 100
+    assert classes._requests.size < 100 * 100
 
 
 def test_the_table_grows_with_the_classes(classes: PodClasses) -> None:
     ids = [intern(classes, make_pod("a", cpu=f"{n}m")) for n in range(1, 301)]
-    assert classes.asks(np.array(ids, np.int32))[:, CPU].tolist() == list(range(1, 301))
-    assert len(classes.special) == len(classes._asks)
+    assert classes.requests_of(np.array(ids, np.int32))[:, CPU].tolist() == list(range(1, 301))
+    assert len(classes.special) == len(classes._requests)
 
 
 def test_requests_in_scan_steps_are_rounded_up(classes: PodClasses) -> None:
@@ -238,7 +238,7 @@ def left(classes: PodClasses, cpu: int) -> int:
     """A class whose only pod has gone."""
     found = intern(classes, make_pod("a", cpu=f"{cpu}m"))
     classes.use(found)
-    classes.leave(found)
+    classes.release(found)
     return found
 
 
@@ -271,7 +271,7 @@ def test_a_forgotten_class_is_made_anew_when_it_comes_back(classes: PodClasses) 
 def test_a_class_with_pods_is_never_forgotten(classes: PodClasses) -> None:
     kept = intern(classes, make_pod("a", cpu="1"))
     classes.use(kept, 2)
-    classes.leave(kept)
+    classes.release(kept)
     for cpu in range(1, 20):
         left(classes, cpu)
     assert dict(classes[kept].requests)[CPU] == 1000

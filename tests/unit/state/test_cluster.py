@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from stretto.api.types.handover_annotations import OWNER
-from stretto.state.cluster.cluster import Cluster, ClusterConfig
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.cluster.config import ClusterConfig
 from stretto.state.queries.invariants import check_all
 from stretto.state.rows.devices import MAX_MODELS
 from stretto.state.rows.resources import CPU, PODS
@@ -145,7 +146,7 @@ def test_more_devices_leave_those_in_use_in_use() -> None:
 def test_a_refund_is_the_inverse_of_a_charge() -> None:
     books = Books(make_node("n", gpus=2))
     books.pod(make_pod("a", node="n", gpus=2, ports=[80]))
-    books.cluster.refund(books.row("a"))
+    books.cluster.charges.refund(books.row("a"))
     assert (books.used("n"), free_devices(books)) == (0, [1000, 1000])
     assert not books.cluster.ledger.ports.used.any()
 
@@ -155,9 +156,9 @@ def test_many_plain_pods_are_charged_at_once_as_one_by_one() -> None:
     for name in "pqr":
         books.pod(make_pod(name, cpu="1"))
     rows, slots = np.array([0, 1, 2]), np.array([0, 0, 1], np.int32)
-    books.cluster.charge_plain(rows, slots)
+    books.cluster.charges.charge_plain(rows, slots)
     assert (books.used("a"), books.used("b")) == (2000, 1000)
-    books.cluster.uncharge_plain(rows, slots)
+    books.cluster.charges.uncharge_plain(rows, slots)
     assert (books.used("a"), books.used("b"), check_all(books.cluster)) == (0, 0, [])
 
 
@@ -179,7 +180,7 @@ def test_a_node_of_one_model_too_many_changes_nothing() -> None:
 
 def test_listeners_hear_of_every_slot_whose_node_changed() -> None:
     books, heard = Books(), list[int]()
-    books.cluster.static_listeners.append(lambda slots: heard.extend(slots.tolist()))
+    books.cluster.node_updates.listeners.append(lambda slots: heard.extend(slots.tolist()))
     books.node(make_node("n"))
     books.node(make_node("n", labels={"a": "b"}), MODIFIED)
     books.lose("n")
@@ -188,5 +189,5 @@ def test_listeners_hear_of_every_slot_whose_node_changed() -> None:
 
 def test_removing_a_node_that_is_not_there_does_nothing() -> None:
     cluster = Cluster()
-    cluster.remove_node("n")
+    cluster.node_updates.remove("n")
     assert cluster.ledger.head == 0

@@ -2,8 +2,8 @@ import pytest
 
 from stretto.base.errors import InputError
 from stretto.state.rows.devices import (
-    ASKED_MODELS,
     MAX_MODELS,
+    MAX_REQUESTED_MODELS,
     WHOLE,
     DeviceColumns,
     DeviceRequest,
@@ -106,9 +106,9 @@ def test_a_63rd_model_is_refused() -> None:
 def test_models_that_only_pods_name_leave_numbers_for_nodes() -> None:
     table = DeviceColumns()
     masks = [table.model_mask((f"wish{n}",)) for n in range(100)]
-    assert len(table.model_names) == ASKED_MODELS + 1
+    assert len(table.model_names) == MAX_REQUESTED_MODELS + 1
     assert masks[-1] == 0
-    assert table.model_number("real") == ASKED_MODELS + 1
+    assert table.model_number("real") == MAX_REQUESTED_MODELS + 1
 
 
 def test_a_cleared_slot_has_no_device() -> None:

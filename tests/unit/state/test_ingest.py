@@ -5,7 +5,7 @@ import pytest
 from stretto.api.wire.kinds import POD
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
-from stretto.state.cluster.cluster import ClusterConfig
+from stretto.state.cluster.config import ClusterConfig
 from stretto.state.queries.invariants import check_all
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.work.evictions import EvictionState
@@ -202,11 +202,11 @@ def test_a_pod_that_was_created_terminating_in_a_store_leaves_its_node(books: Bo
     watch = store.watch(POD, 0)
     stays, leaves = store.create(POD, [make_pod("q", node="n"), going])
     books.ingest.pods(watch.poll(), 0.0)
-    leaving = books.cluster.pods.leaving
+    leaving = books.cluster.pods.eviction_state
     assert leaves.record is not None
     assert stays.record is not None
-    assert leaving[books.row(stays.record.uid)] == EvictionState.STAYS
-    assert leaving[books.row(leaves.record.uid)] == EvictionState.LEAVES
+    assert leaving[books.row(stays.record.uid)] == EvictionState.NONE
+    assert leaving[books.row(leaves.record.uid)] == EvictionState.EVICTING
 
 
 # ---------------------------------------------------------------- objects that cannot be read

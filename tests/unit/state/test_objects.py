@@ -19,9 +19,9 @@ def attachment(name: str, node: str) -> Any:
 def test_an_object_is_found_by_kind_and_name_until_it_goes() -> None:
     claim = thing("PersistentVolumeClaim", "data")
     objects = ClusterObjects([claim])
-    assert objects.find(identity_of(claim)) is objects.claims["default", "data"]
+    assert objects.find(identity_of(claim)) is objects.pvcs["default", "data"]
     objects.remove(claim)
-    assert (objects.claims, objects.of(PersistentVolumeClaim)) == ({}, [])
+    assert (objects.pvcs, objects.of(PersistentVolumeClaim)) == ({}, [])
 
 
 def test_an_attachment_that_moves_leaves_its_former_node() -> None:
@@ -52,13 +52,13 @@ def test_an_assumed_claim_has_its_node_and_an_assumed_volume_its_claim() -> None
     objects = ClusterObjects(
         [thing("PersistentVolumeClaim", "data"), thing("PersistentVolume", "disk")]
     )
-    claim = objects.claims["default", "data"]
+    claim = objects.pvcs["default", "data"]
     objects.take(objects.volumes["disk"], claim)
     objects.select_node(claim, "n1")
     reference = objects.volumes["disk"].spec.claim_ref
     assert reference is not None
     assert reference.name == "data"
-    assert objects.claims["default", "data"].metadata.annotations == {SELECTED_NODE: "n1"}
+    assert objects.pvcs["default", "data"].metadata.annotations == {SELECTED_NODE: "n1"}
 
 
 def test_namespaces_are_selected_by_the_labels_they_have_now() -> None:

@@ -99,7 +99,7 @@ def test_a_pod_that_names_a_zone_its_node_has_not_got_is_told_and_counted_elsewh
         "got 9, expected NUMA nodes that its node has: 0, 1"
         in harness.plane.cluster.abnormal["pod default/p"]
     )
-    assert (len(harness.plane.cluster.topology.holds), harness.breaches()) == (1, [])
+    assert (len(harness.plane.cluster.topology.holdings), harness.breaches()) == (1, [])
 
 
 def test_exclusive_numa_nodes_are_for_dedicated_cores() -> None:
@@ -116,7 +116,7 @@ def test_a_pod_bound_by_somebody_else_holds_what_its_note_says() -> None:
     notes = numa_notes(**{MICRO_TOPOLOGY: "1:cpu=4,memory=1Gi"})
     harness.submit(make_pod("p", cpu="4", memory="1Gi", node="n", annotations=notes))
     harness.settle()
-    (hold,) = harness.plane.cluster.topology.holds.values()
+    (hold,) = harness.plane.cluster.topology.holdings.values()
     assert hold.parts == ((1, 0, 4000), (1, 1, 1 << 30))
 
 
@@ -149,7 +149,7 @@ def test_pods_find_their_numa_nodes_when_the_report_comes_after_them() -> None:
     harness.settle()
     harness.create(CUSTOM_NODE_RESOURCE, make_report("n", [ZONE, ZONE]))
     harness.settle()
-    (hold,) = harness.plane.cluster.topology.holds.values()
+    (hold,) = harness.plane.cluster.topology.holdings.values()
     assert (hold.parts[0], harness.breaches()) == ((0, 0, 4000), [])
 
 

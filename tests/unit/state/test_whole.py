@@ -5,7 +5,8 @@ import pytest
 from stretto.api.wire import kinds
 from stretto.api.wire.kinds import POD
 from stretto.control.pump import Pump
-from stretto.state.cluster.cluster import Cluster, ClusterConfig
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.cluster.config import ClusterConfig
 from stretto.state.ingest.whole_objects import CURES
 from stretto.state.work.units import Cure
 from stretto.stores.store import Bind, Deletion, Patch
@@ -92,37 +93,37 @@ def test_a_node_is_kept_in_full_and_its_heartbeat_changes_nothing(desk: Desk) ->
 def test_a_claim_comes_changes_and_goes_and_each_may_cure(desk: Desk) -> None:
     desk.create(kinds.PERSISTENT_VOLUME_CLAIM, claim())
     assert desk.read() == Cure.VOLUME_CHANGED
-    assert desk.cluster.objects.claims["default", "data"].metadata.uid
+    assert desk.cluster.objects.pvcs["default", "data"].metadata.uid
     desk.store.delete(kinds.PERSISTENT_VOLUME_CLAIM, [deletion("data")])
     assert desk.read() == Cure.VOLUME_CHANGED
-    assert desk.cluster.objects.claims == {}
+    assert desk.cluster.objects.pvcs == {}
 
 
 def test_a_claim_that_cannot_be_read_is_absent_and_noted_alone(desk: Desk) -> None:
     desk.create(kinds.PERSISTENT_VOLUME_CLAIM, claim('{"accessModes":7}'))
     desk.read()
-    assert desk.cluster.objects.claims == {}
+    assert desk.cluster.objects.pvcs == {}
     assert "persistentvolumeclaim default/data" in desk.cluster.abnormal
 
 
 def test_an_event_that_is_older_than_our_own_write_is_old_news(desk: Desk) -> None:
     desk.create(kinds.PERSISTENT_VOLUME_CLAIM, claim())
     desk.read()
-    known = desk.cluster.objects.claims["default", "data"]
+    known = desk.cluster.objects.pvcs["default", "data"]
     desk.cluster.objects.select_node(known, "n1")
     assert not desk.read()
-    assert desk.cluster.objects.claims["default", "data"].metadata.annotations
+    assert desk.cluster.objects.pvcs["default", "data"].metadata.annotations
 
 
 def test_a_comparison_with_the_store_finds_what_a_lost_event_said(desk: Desk) -> None:
     desk.create(kinds.PERSISTENT_VOLUME_CLAIM, claim())
     desk.read()
     desk.cluster.objects.drop(
-        (type(desk.cluster.objects.claims["default", "data"]), "default", "data")
+        (type(desk.cluster.objects.pvcs["default", "data"]), "default", "data")
     )
     again = Pump(desk.store, desk.cluster, kinds=CURES)
     again.poll(0.0)
-    assert ("default", "data") in desk.cluster.objects.claims
+    assert ("default", "data") in desk.cluster.objects.pvcs
 
 
 def deletion(name: str) -> Deletion:

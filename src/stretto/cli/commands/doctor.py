@@ -68,7 +68,7 @@ def _subject(common: CommandContext, asked: DoctorOptions) -> "tuple[str, Checke
     """What is examined, with its name."""
     from stretto.explain.doctor.doctor import subject_of, subject_of_record
     from stretto.explain.records.records import RunRecords
-    from stretto.state.cluster.cluster import SCHEDULER_NAME
+    from stretto.state.cluster.config import SCHEDULER_NAME
     from stretto.stores.embedded.sqlite import read_store
 
     asked.check("STATE", asked.state)

@@ -135,11 +135,11 @@ class Binder:
                 continue
             record = self._store.get(POD, pods.namespace[row], pods.name[row])
             if record is None or record.uid != pods.uid[row]:
-                refused.extend(self._release(row, ConflictCause.POD_GONE))
+                refused.extend(self._release(row, ConflictCause.POD_DELETED))
             elif record.node and record.node != self._cluster.node_of(row):
                 refused.extend(self._release(row, ConflictCause.STORE_CONFLICT))
             elif not record.node and pods.slot[row] == NO_SLOT:
-                refused.extend(self._release(row, ConflictCause.NODE_GONE))
+                refused.extend(self._release(row, ConflictCause.NODE_DELETED))
             elif not record.node:
                 again[row] = min(doubt.until, now + FLIGHT)
         gangs = self._gangs_among(again)
@@ -348,7 +348,7 @@ class Binder:
         index = np.asarray(rows, np.int64)
         slots = pods.slot[index].tolist()
         masks = pods.devices[index].tolist()
-        notes = self._cluster.bind_annotations
+        notes = self._cluster.charges.bind_annotations
         told = [notes(row, mask) if mask else None for row, mask in zip(rows, masks, strict=True)]
         whose = ([column[row] for row in rows] for column in (spaces, texts, uids))
         return list(map(Bind, *whose, [names[slot] for slot in slots], told))
@@ -356,7 +356,7 @@ class Binder:
     def _release(self, row: int, cause: ConflictCause) -> Refusals:
         """Give one claim back after the store has said no."""
         cluster = self._cluster
-        cluster.refund(row)
+        cluster.charges.refund(row)
         step_pods(cluster.pods.state, np.array([row], np.int64), PodEvent.REJECT)
         self.counts[cause.value] += 1
         unit = self._units.of_row(row)
@@ -382,7 +382,7 @@ def _is_for_now(reply: Reply) -> bool:
 def _cause(reply: Reply) -> ConflictCause:
     """Why a store said no, in the words of verdicts."""
     if reply.code is StatusReason.NOT_FOUND:
-        return ConflictCause.POD_GONE
+        return ConflictCause.POD_DELETED
     if reply.outcome is WriteOutcome.CONFLICT:
         return ConflictCause.STORE_CONFLICT
     return ConflictCause.STORE_REFUSED

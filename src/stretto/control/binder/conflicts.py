@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from stretto.base.arrays import distinct
 from stretto.control.binder.volumes import are_free
-from stretto.state.classes.table import PORTS_ALONE, STAGED, ZONES_ALONE
+from stretto.state.classes.table import NUMA_ONLY, PORTS_ONLY, STAGED
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.queries.bulk_numa import NONE, OWN, NumaBulkClaims
 from stretto.state.queries.domain_caps import exceeds_cap, respects_caps
@@ -102,7 +102,7 @@ class PlanJudge:
         A member that comes on top of a whole gang must not be left there alone: others of it may
         be asked to leave meanwhile, or have left, or were refused.
         """
-        pods, leaving = self._cluster.pods, bool(self._cluster.evictions.leaving)
+        pods, leaving = self._cluster.pods, bool(self._cluster.evictions.in_progress)
         units: list[UnitClaims] | None = None
         for i, (unit, _, _, at_least) in enumerate(plan.units):
             if unit.min_member > 1:
@@ -140,15 +140,15 @@ class PlanJudge:
     def _charge_all(self, plan: Plan, kinds: npt.NDArray[np.uint8]) -> bool:
         """Charge all claims, whatever each needs beside amounts; or none."""
         cluster, ledger, slots = self._cluster, self._cluster.ledger, plan.slots
-        by_ports = (kinds & PORTS_ALONE) > 0
+        by_ports = (kinds & PORTS_ONLY) > 0
         plain = (kinds == 0) | by_ports
-        zoned = np.flatnonzero(kinds & ZONES_ALONE)
+        zoned = np.flatnonzero(kinds & NUMA_ONLY)
         portions = self._portions_of(plan, zoned)
         if (portions == NONE).any():
             return False
         zoned, portions = zoned[portions != OWN], portions[portions != OWN]
         plain[zoned] = True
-        cluster.charge_plain(plan.rows[plain], slots[plain])
+        cluster.charges.charge_plain(plan.rows[plain], slots[plain])
         if self._portions.take(plan.rows[zoned], slots[zoned], portions):
             ported = np.flatnonzero(by_ports).tolist()
             if (ledger.used[slots] <= ledger.alloc[slots]).all() and self._take_ports(plan, ported):
@@ -157,12 +157,12 @@ class PlanJudge:
                     return True
                 self._release_ports(plan, ported)
             self._portions.give_back(plan.rows[zoned].tolist())
-        cluster.uncharge_plain(plan.rows[plain], slots[plain])
+        cluster.charges.uncharge_plain(plan.rows[plain], slots[plain])
         return False
 
     def _portions_of(self, plan: Plan, zoned: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Numbers of what claims take of NUMA nodes; kept places are given one by one."""
-        if not len(zoned) or self._cluster.keeps:
+        if not len(zoned) or self._cluster.reservations:
             return np.full(len(zoned), OWN, np.int64)
         class_ids = self._cluster.pods.class_id[plan.rows[zoned]]
         return self._portions.numbers(class_ids, plan.slots[zoned], plan.devices[zoned])
@@ -214,7 +214,9 @@ class PlanJudge:
             if self._problem(plan, i, None) is not None:
                 self.take_back(plan, claims[:done])
                 return False
-            self._cluster.charge(int(plan.rows[i]), int(plan.slots[i]), int(plan.devices[i]))
+            self._cluster.charges.charge(
+                int(plan.rows[i]), int(plan.slots[i]), int(plan.devices[i])
+            )
         return True
 
     def _judge_one_by_one(self, plan: Plan, versions: npt.NDArray[np.int64] | None) -> Judgement:
@@ -233,7 +235,7 @@ class PlanJudge:
                 if problem is None and self._is_capped(plan, i, unit, good):
                     problem = ConflictCause.DOMAIN_FULL
                 if problem is None:
-                    self._cluster.charge(
+                    self._cluster.charges.charge(
                         int(plan.rows[i]), int(plan.slots[i]), int(plan.devices[i])
                     )
                     good.append(i)
@@ -258,7 +260,7 @@ class PlanJudge:
         Lost is a claim of a pod or node that has gone or changed, and one on each slot that does
         not hold all that the gang wants there. ``None`` where enough may still stand.
         """
-        if unit.at_least <= 1 or self._cluster.keeps:
+        if unit.at_least <= 1 or self._cluster.reservations:
             return None
         ledger, pods, part = self._cluster.ledger, self._cluster.pods, slice(unit.start, unit.stop)
         rows, slots = plan.rows[part], plan.slots[part]
@@ -274,7 +276,7 @@ class PlanJudge:
             return ConflictCause.GANG_SHORT  # others of it leave, and these do not make up for them
         if (count := int(lost.sum())) > spare:
             return self._problem(plan, unit.start + int(np.flatnonzero(lost)[-1]), versions)
-        asks = self._cluster.classes.asks(pods.class_id[rows[~lost]])
+        asks = self._cluster.classes.requests_of(pods.class_id[rows[~lost]])
         places, width = distinct(slots[~lost]), min(asks.shape[1], ledger.used.shape[1])
         wanted = np.zeros((len(places), width), np.int64)
         np.add.at(wanted, np.searchsorted(places, slots[~lost]), asks[:, :width])
@@ -289,17 +291,20 @@ class PlanJudge:
         """
         cluster, rows, slots = self._cluster, plan.rows[claims], plan.slots[claims]
         kinds = cluster.classes.special[cluster.pods.class_id[rows]]
-        by_columns = (kinds == 0) | ((kinds & ZONES_ALONE) > 0)
-        self._portions.give_back(rows[(kinds & ZONES_ALONE) > 0].tolist())
+        by_columns = (kinds == 0) | ((kinds & NUMA_ONLY) > 0)
+        self._portions.give_back(rows[(kinds & NUMA_ONLY) > 0].tolist())
         cluster.pods.devices[rows[by_columns]] = 0
-        cluster.uncharge_plain(rows[by_columns], slots[by_columns])
+        cluster.charges.uncharge_plain(rows[by_columns], slots[by_columns])
         for row in reversed(rows[~by_columns].tolist()):
-            cluster.refund(row)
+            cluster.charges.refund(row)
 
     def _is_capped(self, plan: Plan, i: int, unit: UnitClaims, good: list[int]) -> bool:
         """Whether a claim would put more of its unit into a domain than its caps allow."""
         cluster, row = self._cluster, int(plan.rows[i])
-        if not cluster.directed and not cluster.classes[int(cluster.pods.class_id[row])].asks.caps:
+        if (
+            not cluster.directed
+            and not cluster.classes[int(cluster.pods.class_id[row])].annotations.caps
+        ):
             return False
         granted = plan.rows[good].tolist()
         return exceeds_cap(cluster, unit.unit, granted, (row, int(plan.slots[i])))
@@ -309,13 +314,13 @@ class PlanJudge:
     ) -> ConflictCause | None:
         """Why one claim does not hold, or ``None``; the place that is kept for it is its own."""
         cluster, row = self._cluster, int(plan.rows[i])
-        if not cluster.keeps or cluster.pods.serial[row] != plan.serials[i]:
+        if not cluster.reservations or cluster.pods.serial[row] != plan.serials[i]:
             return self._fault(plan, i, versions)
         pod = cluster.classes[int(cluster.pods.class_id[row])]
-        place = cluster.keeps.open(row, int(plan.slots[i]), pod)
+        place = cluster.reservations.open(row, int(plan.slots[i]), pod)
         problem = self._fault(plan, i, versions)
         if place is not None:
-            cluster.keeps.close(place, row, taken=problem is None)
+            cluster.reservations.close(place, row, taken=problem is None)
         return problem
 
     def _fault(
@@ -326,9 +331,9 @@ class PlanJudge:
         row, slot = int(plan.rows[i]), int(plan.slots[i])
         pods, ledger = cluster.pods, cluster.ledger
         if pods.serial[row] != plan.serials[i] or pods.state[row] != _DISPATCHED:
-            return ConflictCause.POD_GONE
+            return ConflictCause.POD_DELETED
         if not ledger.slots.live[slot] or ledger.slots.generation[slot] != plan.generations[i]:
-            return ConflictCause.NODE_GONE
+            return ConflictCause.NODE_DELETED
         if versions is not None and versions[i] != plan.versions[i]:
             return ConflictCause.NODE_CHANGED
         class_id = int(pods.class_id[row])
@@ -343,14 +348,14 @@ class PlanJudge:
         mask = int(plan.devices[i])
         if not all(devices.covers(slot, mask, request) for request in pod.devices):
             return ConflictCause.DOES_NOT_FIT
-        if pod.asks.zones is not None and not cluster.topology.covers(slot, mask, pod):
+        if pod.annotations.numa is not None and not cluster.topology.covers(slot, mask, pod):
             return ConflictCause.DOES_NOT_FIT
         if not self._has_volumes(plan, i):
-            return ConflictCause.VOLUME_GONE
+            return ConflictCause.VOLUME_TAKEN
         if self._between is not None and cluster.classes.judged[class_id]:
             ids = np.array([class_id], np.int32)
             if not self._between.hold(ids, plan.slots[i : i + 1]):
-                return ConflictCause.OTHERS_FIRST
+                return ConflictCause.INTER_POD_RULE_BROKEN
         return None
 
     def _restore_versions(

@@ -85,14 +85,14 @@ class VolumeReserver:
         objects = self._cluster.objects
         writes: list[VolumeWrite] = []
         for name, namespace, claim_name in chosen.taken:
-            volume, claim = objects.volumes[name], objects.claims[namespace, claim_name]
+            volume, claim = objects.volumes[name], objects.pvcs[namespace, claim_name]
             reference = msgspec.to_builtins(reference_to(claim))
             notes = {"annotations": {BOUND_BY: "yes"}}
             change = {"metadata": notes, "spec": {"claimRef": reference}}
             writes.append(VolumeWrite(kinds.PERSISTENT_VOLUME, volume, change))
             objects.take(volume, claim)
         for key in chosen.made:
-            claim = objects.claims[key]
+            claim = objects.pvcs[key]
             if claim.metadata.annotations.get(SELECTED_NODE) == node:
                 continue
             note = {"metadata": {"annotations": {SELECTED_NODE: node}}}
@@ -150,7 +150,7 @@ class VolumeReserver:
         for row in rows:
             if uids[row] not in records or all(map(_is_bound, self._claims(row))):
                 ready.append(row)
-                self._cluster.objects.late.pop(row, None)
+                self._cluster.objects.wait_timeouts.pop(row, None)
             else:
                 serial = int(self._cluster.pods.serial[row])
                 self._waiting.setdefault(row, VolumeWait(serial, now + self.patience))
@@ -172,13 +172,13 @@ class VolumeReserver:
             if all(map(_is_bound, claims)):
                 ready.append(row)
             elif not all(self._is_promised(each, node) for each in claims):
-                lost.append((row, ConflictCause.VOLUME_GONE))
+                lost.append((row, ConflictCause.VOLUME_TAKEN))
             elif now >= waiting.until:
-                self._cluster.objects.late[row] = (
+                self._cluster.objects.wait_timeouts[row] = (
                     waiting.serial,
                     self._wait_message(row, claims, node),
                 )
-                lost.append((row, ConflictCause.VOLUME_LATE))
+                lost.append((row, ConflictCause.VOLUME_TIMED_OUT))
             else:
                 continue
             del self._waiting[row]
@@ -201,7 +201,7 @@ class VolumeReserver:
             for each in decode_spec(record.body).volumes
             if each.persistent_volume_claim is not None or each.ephemeral is not None
         ]
-        return [self._cluster.objects.claims.get((pods.namespace[row], n)) for n in names]
+        return [self._cluster.objects.pvcs.get((pods.namespace[row], n)) for n in names]
 
     def _wait_message(self, row: int, claims: Iterable[Claim], node: str) -> str:
         """What a pod has waited for, and whose work it is."""
@@ -269,21 +269,21 @@ def _is_bound(claim: Claim) -> bool:
 def _cause(reply: Reply) -> ConflictCause:
     """Why a volume could not be had, in the words of verdicts."""
     if reply.outcome is WriteOutcome.CONFLICT:
-        return ConflictCause.VOLUME_GONE
+        return ConflictCause.VOLUME_TAKEN
     return ConflictCause.STORE_REFUSED
 
 
 def are_free(chosen: VolumeChoice, objects: ClusterObjects, node: str) -> bool:
     """Whether volumes are still to be had for their claims, and claims free to go to a node."""
     for name, namespace, claim in chosen.taken:
-        volume, wanted = objects.volumes.get(name), objects.claims.get((namespace, claim))
+        volume, wanted = objects.volumes.get(name), objects.pvcs.get((namespace, claim))
         if volume is None or wanted is None or wanted.spec.volume_name not in ("", name):
             return False
         kept = volume.spec.claim_ref
         if kept is not None and (kept.namespace, kept.name) != (namespace, claim):
             return False
     for key in chosen.made:
-        found = objects.claims.get(key)
+        found = objects.pvcs.get(key)
         if found is None or found.spec.volume_name:
             return False
         if found.metadata.annotations.get(SELECTED_NODE, node) != node:

@@ -182,11 +182,11 @@ class MovePlanner:
         for row in rows:
             pod = cluster.classes[int(pods.class_id[row])]
             unit = limits.units.of_row(row)
-            if pods.state[row] != PodState.BOUND or pods.leaving[row]:
+            if pods.state[row] != PodState.BOUND or pods.eviction_state[row]:
                 return False
-            if (unit is not None and unit.is_gang) or pod.asks.staged:
+            if (unit is not None and unit.is_gang) or pod.annotations.staged:
                 return False
-            if cluster.classes.social[pod.id] or not self._owner(row):
+            if cluster.classes.with_terms[pod.id] or not self._owner(row):
                 return False
         return not limits.budgets.violating(rows)
 

@@ -52,14 +52,14 @@ class Reservations:
         if not self._adopted:
             self._adopted = True
             self._adopt(now)
-        fresh, self._cluster.keeps.fresh = self._cluster.keeps.fresh, []
+        fresh, self._cluster.reservations.fresh = self._cluster.reservations.fresh, []
         for place in fresh:
             place.until = now + place.ttl
             self._write(place)
 
     def step(self, now: float) -> bool:
         """Free what is out of time, and end what was taken; whether there was anything."""
-        keeps = self._cluster.keeps
+        keeps = self._cluster.reservations
         if not keeps.places and not keeps.taken:
             return False
         late = [place for place in keeps.places.values() if place.until <= now]
@@ -74,7 +74,9 @@ class Reservations:
 
     def next_due(self) -> float:
         """Clock time of the next time-out; infinity where nothing is kept."""
-        return min((p.until for p in self._cluster.keeps.places.values()), default=float("inf"))
+        return min(
+            (p.until for p in self._cluster.reservations.places.values()), default=float("inf")
+        )
 
     def _write(self, place: PlaceReservation) -> None:
         space, name = place.was
@@ -105,7 +107,7 @@ class Reservations:
         for request in place.pod.devices:
             if request.milli < WHOLE:
                 notes[GPU_MILLI] = str(request.milli)
-        stated = self._cluster.topology.note(place.number)
+        stated = self._cluster.topology.annotation_of(place.number)
         if stated:
             notes[MICRO_TOPOLOGY] = stated
         return notes
@@ -169,5 +171,5 @@ class Reservations:
             0, notes[OWNER], index, slot, generation, pod, mask, ttl, (space, name)
         )
         place.until = now + ttl
-        self._cluster.keeps.adopt(place)
+        self._cluster.reservations.adopt(place)
         self._names[place.number] = record.namespace, record.name

@@ -25,7 +25,7 @@ _WANTED = frozenset({int(PodState.DISPATCHED), int(PodState.PENDING)})
 _BY_STORE = (
     ConflictCause.STORE_REFUSED,
     ConflictCause.VICTIM_REFUSED,
-    ConflictCause.VOLUME_LATE,
+    ConflictCause.VOLUME_TIMED_OUT,
 )
 _HELD = frozenset(int(state) for state in (PodState.NOMINATED, PodState.ASSUMED, PodState.BOUND))
 
@@ -95,7 +95,7 @@ class Answers:
                 continue
             assumed = {row for row in mine if row in unit.bound}
             if assumed:
-                unit.let_go(assumed)
+                unit.mark_pending(assumed)
             sent = self._take_back(unit, mine)
             if assumed or sent:
                 by_store = cause in _BY_STORE
@@ -152,7 +152,7 @@ class Answers:
             if unit is not None and row in unit.bound:
                 returned.setdefault(unit, set()).add(row)
         for unit, rows in returned.items():
-            unit.let_go(rows)
+            unit.mark_pending(rows)
             if self._places.usage is not None:
                 self._places.usage.look(rows, now)
             self._move_on(unit, now)

@@ -149,7 +149,7 @@ class PodArrivals:
     def _settle(self, together: Iterable["_UnitPods"], fresh: Mapping[str, list[Unit]]) -> None:
         """Let members join their units, and single pods their queues."""
         for unit, rows, priorities in together:
-            unit.want(rows)
+            unit.add_pending(rows)
             unit.priority = max(unit.priority, *priorities)
             self._touch(unit, UnitEffect.GREW)
         for name, queued in fresh.items():

@@ -89,7 +89,7 @@ def _usage(places: UnitStates) -> Iterator[str]:
         claims.charge(held.queue, held.amounts)
         if pods.serial[row] != held.serial or PodState(int(pods.state[row])) not in _HOLDING:
             yield f"row {row} is charged to queue {held.queue} and holds nothing"
-        if held.amounts != usage.pool.asks(int(pods.class_id[row])):
+        if held.amounts != usage.pool.requests_of(int(pods.class_id[row])):
             yield f"row {row} is charged other amounts than it asks"
     for row, unit in enumerate(places.units.by_row):
         state = PodState(int(pods.state[row])) if row < pods.length else PodState.GONE

@@ -155,7 +155,7 @@ class UnitTracker:
                 self._units.serial[row] = self._pods.serial[row]
                 self._places.forming += 1
             elif row in unit.bound:
-                unit.let_go({row})
+                unit.mark_pending({row})
             self._touch(unit, UnitEffect.RETURNED)
 
     # ------------------------------------------------------------ one look at each unit

@@ -284,7 +284,7 @@ class _CurrentFacts:
         found = self._units.get(unit)
         if found is None or not 1 < found.min_member < NO_GROUP:
             return None
-        leaving, going = self._places.pods.leaving, self._going
+        leaving, going = self._places.pods.eviction_state, self._going
         stay = (row for row in found.bound if not leaving[row] and row not in going)
         return RunningGang(found.min_member, frozenset(stay), not found.away)
 

@@ -336,12 +336,12 @@ class UnitStates:
     def forget(self, unit: Unit, rows: AbstractSet[int]) -> None:
         """Rows are the unit's no longer."""
         self._take_back(unit, rows)
-        unit.lose(rows)
+        unit.remove(rows)
 
     def hold(self, unit: Unit, rows: AbstractSet[int]) -> None:
         """Rows of the unit have a node."""
         self._take_back(unit, rows)
-        unit.hold(rows)
+        unit.mark_placed(rows)
 
     def change_queue(self, unit: Unit, name: str) -> None:
         """Let a unit go on in another queue, behind those that are there."""

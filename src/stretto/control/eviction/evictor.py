@@ -47,7 +47,7 @@ ASK_AGAIN_AFTER: Final = 1.0
 Refusals = list[tuple[Unit, tuple[int, ...], ConflictCause]]
 """Units with rows whose claims are void, and why."""
 
-_LEAVES: Final = int(EvictionState.LEAVES)
+_LEAVES: Final = int(EvictionState.EVICTING)
 _FOR_NOW: Final = frozenset({StatusReason.UNAVAILABLE, StatusReason.INTERNAL, StatusReason.TIMEOUT})
 
 
@@ -176,7 +176,7 @@ class Evictor:
     def _ask(self, row: int, cause: EvictionCause, reason: str, beyond: bool) -> None:
         pods = self._cluster.pods
         why = PendingEviction(int(pods.serial[row]), int(pods.slot[row]), cause, reason, beyond)
-        self._registry.leave(row, why)
+        self._registry.begin(row, why)
         self._open[row] = why
         pods.log.add(row)
 
@@ -209,7 +209,7 @@ class Evictor:
                 break
             if why.acknowledged or pods.serial[row] != why.serial:
                 settled.append(row)
-            elif why.ask_at > now:
+            elif why.retry_at > now:
                 continue
             elif why.in_doubt and self._is_answered(row, why):
                 settled.append(row)
@@ -246,7 +246,7 @@ class Evictor:
             self.counts["asked"] += 1
         elif reply.outcome is WriteOutcome.UNKNOWN or _is_for_now(reply):
             why.in_doubt = reply.outcome is WriteOutcome.UNKNOWN
-            why.ask_at = now + (reply.retry_after or ASK_AGAIN_AFTER)
+            why.retry_at = now + (reply.retry_after or ASK_AGAIN_AFTER)
             self._open[row] = why
             self.counts["unknown"] += 1
         else:
@@ -256,7 +256,7 @@ class Evictor:
     def _eviction_denied(self, row: int, cause: ConflictCause) -> None:
         """A pod may not leave: whoever waits for it waits in vain."""
         self._open.pop(row, None)
-        self._registry.stays(row)
+        self._registry.cancel(row)
         self._cluster.pods.log.add(row)
         nomination = self._registry.nomination_of(row)
         if nomination is not None:
@@ -285,7 +285,7 @@ class Evictor:
         """Clock time at which a pod is asked again, a claim stops waiting or is told of again."""
         due = min(self._registry.next_until(), self._nominees.next_due())
         if self.asks and self._open and self._evictions.room > 0:
-            due = min(due, *(why.ask_at for why in self._open.values()))
+            due = min(due, *(why.retry_at for why in self._open.values()))
         return due
 
     def _changed(self) -> list[int]:
@@ -294,7 +294,9 @@ class Evictor:
         changed, self._followed = log.since(self._followed), log.head
         if not registry:
             return []
-        return [*registry.nominations, *registry.leaving] if changed is None else changed.tolist()
+        return (
+            [*registry.nominations, *registry.in_progress] if changed is None else changed.tolist()
+        )
 
     def _trouble(self, nomination: Nomination, now: float) -> ConflictCause | None:
         """Why claims wait in vain, or ``None``."""
@@ -303,16 +305,16 @@ class Evictor:
             if pods.serial[row] != serial or int(pods.state[row]) != PodState.NOMINATED:
                 return ConflictCause.GANG_SHORT
             if pods.slot[row] == NO_SLOT:
-                return ConflictCause.NODE_GONE
+                return ConflictCause.NODE_DELETED
         for row, serial in list(nomination.victims.items()):
             if pods.serial[row] != serial:
-                self._registry.record_victim_gone(nomination, row)
+                self._registry.record_victim_ended(nomination, row)
         if now >= nomination.until:
             for row, serial in (*nomination.victims.items(), *nomination.awaited):
-                if pods.serial[row] == serial and pods.leaving[row] == _LEAVES:
-                    self._registry.abandon_victim(row)
+                if pods.serial[row] == serial and pods.eviction_state[row] == _LEAVES:
+                    self._registry.mark_stuck(row)
                     pods.log.add(row)
-            return ConflictCause.VICTIM_STAYS
+            return ConflictCause.VICTIM_STUCK
         if nomination.victims:
             return None
         return self._capacity_problem(nomination)
@@ -363,20 +365,20 @@ class Evictor:
         for row, serial in zip(nomination.rows, nomination.serials, strict=True):
             if pods.serial[row] != serial or int(pods.state[row]) != PodState.NOMINATED:
                 continue
-            self._cluster.refund(row)
+            self._cluster.charges.refund(row)
             step_pods(pods.state, np.array([row], np.int64), PodEvent.REJECT)
             alive.append(row)
         self.counts[cause.value] += len(alive)
         if alive:
             self._void.append((nomination.unit, tuple(alive), cause))
-        if nomination.told:
+        if nomination.node_written:
             self._nominees.withdraw(alive)
         for row, serial in nomination.victims.items():
             why = self._open.get(row)
             spared = why is not None and why.serial == serial and not why.in_doubt
-            if spared and why is not None and why.ask_at == 0.0:
+            if spared and why is not None and why.retry_at == 0.0:
                 del self._open[row]
-                self._registry.stays(row)
+                self._registry.cancel(row)
                 pods.log.add(row)
 
     def _collect_void(self) -> Refusals:
@@ -386,9 +388,9 @@ class Evictor:
     def _adopt(self) -> None:
         """After a crash nobody knows who was asked: look before asking again."""
         pods = self._cluster.pods
-        for row, why in self._registry.leaving.items():
+        for row, why in self._registry.in_progress.items():
             if why.cause is not None and not why.acknowledged and pods.serial[row] == why.serial:
-                why.in_doubt, why.ask_at = True, 0.0
+                why.in_doubt, why.retry_at = True, 0.0
                 self._open[row] = why
 
 

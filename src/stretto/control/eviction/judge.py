@@ -28,8 +28,8 @@ _DISPATCHED: Final = int(PodState.DISPATCHED)
 _NOMINATED: Final = int(PodState.NOMINATED)
 _HELD: Final = frozenset(int(s) for s in (PodState.NOMINATED, PodState.ASSUMED, PodState.BOUND))
 _CAUSES: Final = {
-    EvictionGuard.NOT_RUNNING: ConflictCause.VICTIM_GONE,
-    EvictionGuard.LEAVING: ConflictCause.VICTIM_TAKEN,
+    EvictionGuard.NOT_RUNNING: ConflictCause.VICTIM_DELETED,
+    EvictionGuard.EVICTING: ConflictCause.VICTIM_TAKEN,
 }
 
 
@@ -111,7 +111,7 @@ class PreemptionJudge:
         """Whether other pods may keep pods of any of these classes from nodes."""
         classes = self._cluster.classes
         judged = class_ids[classes.judged[class_ids] > 0]
-        return any(classes[class_id].wants.strict for class_id in set(judged.tolist()))
+        return any(classes[class_id].terms.strict for class_id in set(judged.tolist()))
 
     def _victim_rows(self, slot: int, priority: int) -> list[int]:
         """Rows of lower priority that leave a slot: whom a finder counts as gone."""
@@ -126,7 +126,7 @@ class PreemptionJudge:
         rows = plan.rows[unit.start : unit.stop]
         serials = plan.serials[unit.start : unit.stop]
         if (pods.serial[rows] != serials).any() or (pods.state[rows] != _DISPATCHED).any():
-            return ConflictCause.POD_GONE
+            return ConflictCause.POD_DELETED
         priority = int(pods.priority[rows].min())
         return (
             self._victims_problem(wanted, priority, now)
@@ -144,7 +144,7 @@ class PreemptionJudge:
         pods = self._cluster.pods
         for row, serial in zip(wanted.victims, wanted.serials, strict=True):
             if pods.serial[row] != serial:
-                return ConflictCause.VICTIM_GONE
+                return ConflictCause.VICTIM_DELETED
             guard = guard_against(self._cluster, self.rules, row, priority, now)
             if guard is not None:
                 return _CAUSES.get(guard, ConflictCause.VICTIM_PROTECTED)
@@ -154,7 +154,7 @@ class PreemptionJudge:
         pods = self._cluster.pods
         for row in wanted.displaced:
             if pods.state[row] != _NOMINATED or pods.priority[row] >= priority:
-                return ConflictCause.VICTIM_GONE
+                return ConflictCause.VICTIM_DELETED
         return None
 
     def _gangs_problem(self, victims: Sequence[int]) -> ConflictCause | None:
@@ -178,8 +178,8 @@ class PreemptionJudge:
             return None
         violating = self.budgets.violating(victims)
         if self.rules.hard_budgets and violating:
-            return ConflictCause.BUDGET_SPENT
-        return None if len(violating) <= len(set(beyond)) else ConflictCause.BUDGET_SPENT
+            return ConflictCause.BUDGET_EXHAUSTED
+        return None if len(violating) <= len(set(beyond)) else ConflictCause.BUDGET_EXHAUSTED
 
     def _caps_problem(self, plan: Plan, wanted: UnitPreemption) -> ConflictCause | None:
         """Whether the claims keep what their unit says of how it is spread."""
@@ -201,7 +201,7 @@ class PreemptionJudge:
         for slot, here in by_slot.items():
             live = cluster.ledger.slots.live[slot]
             if not live or cluster.ledger.slots.generation[slot] != plan.generations[here[0]]:
-                return ConflictCause.NODE_GONE
+                return ConflictCause.NODE_DELETED
             pods = [(int(cluster.pods.class_id[plan.rows[i]]), int(plan.devices[i])) for i in here]
             if not all(self._eligible(class_id, slot) for class_id, _ in pods):
                 return ConflictCause.NOT_ELIGIBLE
@@ -223,6 +223,6 @@ class PreemptionJudge:
             gone.update(self._victim_rows(slot, priority))
         for row, slot in zip(rows.tolist(), slots.tolist(), strict=True):
             if not self._has_volumes(row, slot, gone):
-                return ConflictCause.VOLUME_GONE
+                return ConflictCause.VOLUME_TAKEN
         keeps = self._inter_pod_rules_allow(pods.class_id[rows], slots, gone)
-        return None if keeps else ConflictCause.OTHERS_FIRST
+        return None if keeps else ConflictCause.INTER_POD_RULE_BROKEN

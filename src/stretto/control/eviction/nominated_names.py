@@ -74,7 +74,7 @@ class NominatedNodeWriter:
         self._not_before = float("-inf")
         self._inherit_at = float("inf")
         for nomination in cluster.evictions.waiting():
-            if not nomination.told:
+            if not nomination.node_written:
                 self.add(nomination)
 
     def add(self, nomination: Nomination) -> None:
@@ -84,7 +84,7 @@ class NominatedNodeWriter:
 
     def claims_bound(self, nomination: Nomination) -> None:
         """Claims wait no more, and are bound: their pods lose the node's name where that fails."""
-        if nomination.told:
+        if nomination.node_written:
             self._due_rows.update(zip(nomination.rows, nomination.serials, strict=True))
 
     def withdraw(self, rows: Iterable[int]) -> None:
@@ -132,7 +132,7 @@ class NominatedNodeWriter:
         nomination = self._cluster.evictions.nominations.get(row)
         node = None
         if nomination is not None and pods.slot[row] != NO_SLOT:
-            nomination.told = True
+            nomination.node_written = True
             node = nodes.names[int(pods.slot[row])]
         elif not word.was_written:
             return None

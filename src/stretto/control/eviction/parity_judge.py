@@ -49,9 +49,9 @@ class ParityJudge(PlanJudge):
         if not sound:
             return False
         special = cluster.classes.special[pods.class_id[plan.rows]] > 0
-        cluster.charge_plain(plan.rows[~special], plan.slots[~special])
+        cluster.charges.charge_plain(plan.rows[~special], plan.slots[~special])
         for i in np.flatnonzero(special).tolist():
-            cluster.charge(int(plan.rows[i]), int(plan.slots[i]))
+            cluster.charges.charge(int(plan.rows[i]), int(plan.slots[i]))
         return True
 
     def _problem(
@@ -62,14 +62,14 @@ class ParityJudge(PlanJudge):
         row, slot = int(plan.rows[i]), int(plan.slots[i])
         pods, slots = cluster.pods, cluster.ledger.slots
         if pods.serial[row] != plan.serials[i] or pods.state[row] != int(PodState.DISPATCHED):
-            return ConflictCause.POD_GONE
+            return ConflictCause.POD_DELETED
         if not slots.live[slot] or slots.generation[slot] != plan.generations[i]:
-            return ConflictCause.NODE_GONE
+            return ConflictCause.NODE_DELETED
         if not self._law.hold([(row, slot)]):
             return ConflictCause.DOES_NOT_FIT
         chosen = plan.volumes.get(i)
         if chosen is not None and not are_free(chosen, cluster.objects, cluster.nodes.names[slot]):
-            return ConflictCause.VOLUME_GONE
+            return ConflictCause.VOLUME_TAKEN
         return None
 
 
@@ -116,7 +116,7 @@ class ParityPreemptionJudge(PreemptionJudge):
         for i in claims:
             row, slot = int(plan.rows[i]), int(plan.slots[i])
             if not slots.live[slot] or slots.generation[slot] != plan.generations[i]:
-                return ConflictCause.NODE_GONE
+                return ConflictCause.NODE_DELETED
             asked.append((row, slot))
             going.update(evictions.on_slot(slot))
         return None if self._law.hold(asked, going) else ConflictCause.DOES_NOT_FIT

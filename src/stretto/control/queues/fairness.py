@@ -337,7 +337,7 @@ class TreeTurns(QueueTurns):
 
     def standing(self, name: str, class_id: int, more: int) -> tuple[Key, ...]:
         """How a queue would stand with so many more pods of a class, from the root down."""
-        asks = self._usage.pool.asks(class_id) if more else ()
+        asks = self._usage.pool.requests_of(class_id) if more else ()
         found: list[Key] = []
         branch = self._tree.leaf(name)
         while branch.parent is not None:

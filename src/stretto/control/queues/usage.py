@@ -234,7 +234,7 @@ class QueueUsage:
         self.ends.remove(held.end, held.amounts)
 
     def _asks(self, row: int) -> Amounts:
-        return self.pool.asks(int(self._pods.class_id[row]))
+        return self.pool.requests_of(int(self._pods.class_id[row]))
 
     def _sum(self, rows: Iterable[int]) -> Amounts:
         """What these rows ask together, by column in order."""
@@ -244,7 +244,7 @@ class QueueUsage:
         class_ids = self._pods.class_id
         total: dict[int, int] = {}
         for class_id, count in Counter(int(class_ids[row]) for row in rows).items():
-            for column, amount in self.pool.asks(class_id):
+            for column, amount in self.pool.requests_of(class_id):
                 total[column] = total.get(column, 0) + amount * count
         return tuple(sorted(total.items()))
 

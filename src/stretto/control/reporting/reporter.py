@@ -128,7 +128,7 @@ class Reporter:
 
     def set_back(self, setbacks: Iterable[Setback]) -> None:
         """Pods found no place; where a setback has words for each of them, those are told."""
-        serials, late = self._cluster.pods.serial, self._cluster.objects.late
+        serials, late = self._cluster.pods.serial, self._cluster.objects.wait_timeouts
         for setback in setbacks:
             for row in setback.rows if late else ():
                 late.pop(row, None)
@@ -203,7 +203,7 @@ class Reporter:
     def _late(self, known: npt.NDArray[np.bool_], now: float) -> npt.NDArray[np.int64]:
         """Rows that have waited for their volumes in vain, and wait out a delay now."""
         pods, rows = self._cluster.pods, list[int]()
-        for row, (serial, _) in self._cluster.objects.late.items():
+        for row, (serial, _) in self._cluster.objects.wait_timeouts.items():
             unit = self._units.of_row(row) if pods.serial[row] == serial else None
             delayed = unit is not None and unit.state is UnitState.BACKOFF
             if delayed and (not known[row] or self._due[row] <= now):
@@ -285,7 +285,9 @@ class Reporter:
             held = self.held_back.words(row) if self.held_back is not None else ""
             turn = f"waits for its turn in queue {unit.queue}"
             return PodReport(False, QUEUE_LIMIT if held else QUEUED, held or turn)
-        serial, message = self._cluster.objects.late.get(row, self._own_messages.get(row, (0, "")))
+        serial, message = self._cluster.objects.wait_timeouts.get(
+            row, self._own_messages.get(row, (0, ""))
+        )
         if message and serial == pods.serial[row]:
             return PodReport(False, UNSCHEDULABLE, message)
         said = self._verdicts.of(int(pods.class_id[row]), now, at_any_cost=at_any_cost)

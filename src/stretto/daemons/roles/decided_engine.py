@@ -107,7 +107,7 @@ class DecidedEngine:
             if not mask:
                 for each in pod.devices:
                     mask |= cluster.ledger.devices.guess(slot, each)
-        if pod.asks.zones is None:
+        if pod.annotations.numa is None:
             return mask
         note = known.standing.notes.get(MICRO_TOPOLOGY, "")
         try:

@@ -36,11 +36,11 @@ class PlacementReasons:
             named: how often each Movement was named in this batch; counted on.
         """
         cluster = self._cluster
-        row = cluster.pods.row(uid) if cluster.movements or cluster.keeps.taken else None
+        row = cluster.pods.row(uid) if cluster.movements or cluster.reservations.taken else None
         if row is None:
             return {}
         found = dict[str, str]()
-        for place, taker in cluster.keeps.taken:
+        for place, taker in cluster.reservations.taken:
             if taker == row:
                 found[MATCHED] = f"{'/'.join(place.was)}{PLACEHOLDER}"
         unit = self._units.of_row(row)

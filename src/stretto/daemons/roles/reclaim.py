@@ -179,7 +179,7 @@ class QueueReclaim:
         """What pods ask together, by column."""
         pool, total = self._plane.dispatcher.reclaimer.usage, dict[int, int]()
         for class_id, count in self._classes(rows).items():
-            for column, amount in pool.pool.asks(class_id) if pool is not None else ():
+            for column, amount in pool.pool.requests_of(class_id) if pool is not None else ():
                 total[column] = total.get(column, 0) + amount * count
         return total
 

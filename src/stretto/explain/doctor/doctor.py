@@ -36,7 +36,8 @@ from stretto.explain.doctor.pod_checks import (
 from stretto.explain.records.record_file import PodStanding, RecordFile
 from stretto.explain.records.recorder import StepBatch
 from stretto.explain.records.rereading import read_into
-from stretto.state.cluster.cluster import Cluster, ClusterConfig
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.cluster.config import ClusterConfig
 from stretto.stores.store import Record
 
 SCHEMA: Final = "stretto.doctor/v1"

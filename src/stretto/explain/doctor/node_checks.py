@@ -44,7 +44,7 @@ def _largest(cluster: Cluster, slot: int, column: int) -> list[str]:
     """The pods of a node that ask for most of a resource."""
     pods = cluster.pods
     rows = pods.on_slot(slot)
-    asks = cluster.classes.asks(pods.class_id[rows])
+    asks = cluster.classes.requests_of(pods.class_id[rows])
     amounts = asks[:, column] if column < asks.shape[1] else np.zeros(len(rows))
     order = np.argsort(-amounts, kind="stable")[:NAMED]
     return [f"Pod {pods.key(int(rows[i]))}" for i in order.tolist()]

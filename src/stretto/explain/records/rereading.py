@@ -12,8 +12,8 @@ from stretto.api.wire.kinds import (
     Kind,
 )
 from stretto.state.cluster.cluster import Cluster
+from stretto.state.ingest.ingest import Ingest
 from stretto.state.ingest.node_reports import apply_reports
-from stretto.state.ingest.pods import Ingest
 from stretto.stores.store import EventType, Record, WatchEvent
 
 

@@ -121,6 +121,6 @@ def view_without(scene: Scene, row: int) -> View:
         columns.census[slot, form] -= 1
     if pod.ports:
         columns.ports[:, slot] &= ~ledger.ports.own_mask(pod.ports)
-    if isinstance(view.look, RuleView) and not cluster.pods.leaving[row]:
+    if isinstance(view.look, RuleView) and not cluster.pods.eviction_state[row]:
         view.look.exclude_pod(pod.id, slot)
     return view

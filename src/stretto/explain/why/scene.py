@@ -34,7 +34,8 @@ from stretto.framework.engine.engine import CompiledProfile
 from stretto.framework.parity.explain import Judges
 from stretto.framework.profile.load import known_rules
 from stretto.framework.profile.profile import Profile, load_profile
-from stretto.state.cluster.cluster import Cluster, ClusterConfig
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.cluster.config import ClusterConfig
 from stretto.state.ingest.whole_objects import apply_objects
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.rows.pods import NO_SLOT

@@ -51,7 +51,7 @@ def _labels(pod: PodClass, nodes: NodeFacts, slot: int) -> str:
 
 def _taints(pod: PodClass, nodes: NodeFacts, slot: int) -> str:
     """The taints that the pod does not bear."""
-    number = int(nodes.taints_by(pod.asks.launcher)[slot])
+    number = int(nodes.taints_by(pod.annotations.launcher)[slot])
     refused = [
         f"{taint.key}{f'={taint.value}' * bool(taint.value)}:{taint.effect}"
         for taint in nodes.taint_sets[number]

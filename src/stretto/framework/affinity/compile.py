@@ -20,7 +20,7 @@ from stretto.framework.compiled.domain_tables import (
 )
 from stretto.framework.contract.rule import FilterRule, ScoreRule
 from stretto.state.classes.table import PodClass
-from stretto.state.classes.terms import HOSTNAME, NOBODY, ClassTerms, SpreadConstraint
+from stretto.state.classes.terms import HOSTNAME, NO_POPULATION, ClassTerms, SpreadConstraint
 from stretto.state.cluster.cluster import Cluster
 
 AFFINITY: Final = "InterPodAffinity"
@@ -159,7 +159,7 @@ class DomainTables:
     # ------------------------------------------------------------ one class
 
     def _compile(self, pod: PodClass) -> None:
-        wants = pod.wants
+        wants = pod.terms
         start = self._constraints[0].length
         found = self._constraints_of(pod, wants)
         host = self.geography.is_host
@@ -185,12 +185,14 @@ class DomainTables:
             return [(ConstraintKind.NEVER, NO_TALLY, self._key(HOSTNAME), 0, 0, 0)]
         found: list[Constraint] = []
         if weights.affinity_filters:
-            for key in wants.near:
-                tally = self._number(wants.company, self._key(key), EVERYWHERE)
+            for key in wants.affinity_keys:
+                tally = self._number(wants.affinity_population, self._key(key), EVERYWHERE)
                 found.append(
                     (ConstraintKind.NEAR, tally, self._key(key), int(wants.selects_itself), 0, 0)
                 )
-            for key, population in dict.fromkeys((*wants.far, *wants.shut)):
+            for key, population in dict.fromkeys(
+                (*wants.anti_affinity, *wants.running_anti_affinity)
+            ):
                 tally = self._number(population, self._key(key), EVERYWHERE)
                 found.append((ConstraintKind.FAR, tally, self._key(key), 0, 0, 0))
         if weights.spread_filters:
@@ -212,7 +214,7 @@ class DomainTables:
         """Preferred terms, summed by key and population; each key counts by its largest weight."""
         sums: dict[tuple[str, int], int] = {}
         largest: dict[str, int] = {}
-        for key, population, weight in wants.wishes:
+        for key, population, weight in wants.preferences:
             sums[key, population] = sums.get((key, population), 0) + weight
             largest[key] = max(largest.get(key, 0), abs(weight))
         total = sum(largest.values())
@@ -231,7 +233,7 @@ class DomainTables:
     def _spread_tally(
         self, pod: PodClass, spread: SpreadConstraint, among: tuple[SpreadConstraint, ...]
     ) -> int:
-        if spread.population == NOBODY:
+        if spread.population == NO_POPULATION:
             return NO_TALLY
         keys = tuple(sorted({self._key(each.key) for each in among}))
         mask = self.geography.mask_of(

@@ -68,7 +68,7 @@ class DomainMap:
         self._mask_numbers: dict[Hashable, int] = {}
         self._stale: set[int] = set()
         self._void = True
-        cluster.static_listeners.append(self._note)
+        cluster.node_updates.listeners.append(self._note)
 
     @property
     def size(self) -> int:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from stretto.framework.affinity.compile import DomainTables
 from stretto.framework.affinity.counts import DomainView
 from stretto.state.classes.table import PodClass
-from stretto.state.classes.terms import NOBODY, SpreadConstraint
+from stretto.state.classes.terms import NO_POPULATION, SpreadConstraint
 from stretto.state.cluster.cluster import Cluster
 
 Ints = npt.NDArray[np.int64]
@@ -47,7 +47,7 @@ class RuleView:
     def pods(self, population: int) -> Ints:
         """int64[slot]: pods of a population."""
         pods = self._view.state.pods
-        if population == NOBODY or population >= len(pods):
+        if population == NO_POPULATION or population >= len(pods):
             return np.zeros(self.size, np.int64)
         return np.asarray(pods[population], np.int64)
 

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from stretto.framework.compiled.tables import DEVICE_REQUESTS
 from stretto.state.classes.annotations import NumaBinding
-from stretto.state.numa.layout import MAX_ZONES
-from stretto.state.numa.ledger import ZONE_WIDTH
+from stretto.state.numa.layout import MAX_NUMA_NODES
+from stretto.state.numa.ledger import NUMA_COLUMNS
 from stretto.state.rows.devices import MAX_DEVICES
 
 NO_BINDING: Final = 0
@@ -38,7 +38,7 @@ class NumaSnapshot(NamedTuple):
     #: int32[slot, zone, 2]: CPU and memory in scan steps that a whole NUMA node takes of its node.
     share: npt.NDArray[np.int32]
     #: int8[slot, device]: NUMA node of each device.
-    device_zone: npt.NDArray[np.int8]
+    device_numa_node: npt.NDArray[np.int8]
 
 
 class NumaAsks(NamedTuple):
@@ -114,11 +114,11 @@ def no_numa_nodes(slots: int) -> NumaSnapshot:
     """No machine reports NUMA nodes."""
     return NumaSnapshot(
         np.zeros(slots, np.uint8),
-        np.zeros((slots, MAX_ZONES), np.int8),
-        np.zeros((slots, MAX_ZONES, ZONE_WIDTH), np.int64),
-        np.zeros((slots, MAX_ZONES, ZONE_WIDTH), np.int64),
-        np.zeros((slots, ZONE_WIDTH), np.int64),
-        np.zeros((slots, MAX_ZONES, 2), np.int32),
+        np.zeros((slots, MAX_NUMA_NODES), np.int8),
+        np.zeros((slots, MAX_NUMA_NODES, NUMA_COLUMNS), np.int64),
+        np.zeros((slots, MAX_NUMA_NODES, NUMA_COLUMNS), np.int64),
+        np.zeros((slots, NUMA_COLUMNS), np.int64),
+        np.zeros((slots, MAX_NUMA_NODES, 2), np.int32),
         np.full((slots, MAX_DEVICES), -1, np.int8),
     )
 
@@ -127,8 +127,8 @@ def no_numa_asks(classes: int) -> NumaAsks:
     """Classes that ask nothing of NUMA nodes, to be filled in."""
     return NumaAsks(
         np.zeros(classes, np.int32),
-        np.zeros((classes, ZONE_WIDTH), np.int64),
-        np.zeros((classes, ZONE_WIDTH), np.uint8),
+        np.zeros((classes, NUMA_COLUMNS), np.int64),
+        np.zeros((classes, NUMA_COLUMNS), np.uint8),
         np.zeros((classes, DEVICE_REQUESTS), np.uint8),
     )
 

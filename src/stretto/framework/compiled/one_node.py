@@ -159,7 +159,7 @@ class PreemptionDryRun:
         for row in pods.on_slot(slot).tolist():
             if row in kept or pods.priority[row] >= preemptor.priority:
                 continue
-            if int(pods.leaving[row]) == EvictionState.LEAVES:
+            if int(pods.eviction_state[row]) == EvictionState.EVICTING:
                 going.append(row)
             elif int(pods.state[row]) == PodState.NOMINATED:
                 nominees.append(row)

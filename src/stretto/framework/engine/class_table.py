@@ -60,7 +60,9 @@ class ClassCompiler:
     def ensure(self, class_ids: npt.NDArray[np.int32]) -> None:
         """Compile these classes where needed: new ones, and those whose rows were given away."""
         self._fit()
-        self._eligibility.keep(self._table.filter_row[class_ids], self._table.score_row[class_ids])
+        self._eligibility.mark_used(
+            self._table.filter_row[class_ids], self._table.score_row[class_ids]
+        )
         self._compile_missing(class_ids)
         if self._eligibility.epoch != self._row_epoch:
             self._row_epoch = self._eligibility.epoch

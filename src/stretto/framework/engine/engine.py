@@ -46,7 +46,7 @@ class CompiledProfile:
         self.asked = PythonRules(profile, cluster)
         #: Constraints between pods, compiled.
         self.between = DomainTables(cluster, weights_of(profile.filters, profile.scores))
-        domains, domains.outsiders = cluster.domains, self.asked.over_domains
+        domains, domains.external_rules = cluster.domains, self.asked.over_domains
         domains.defaults, domains.running_term_scoring = (
             profile.default_spread,
             profile.running_term_scoring,

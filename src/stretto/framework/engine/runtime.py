@@ -239,7 +239,7 @@ class Runtime:
         feasible = np.flatnonzero(self.row(class_id))
         if not len(feasible):
             return 0
-        if self.engine.cluster.classes[class_id].wants.hard:  # its own pods may make more feasible
+        if self.engine.cluster.classes[class_id].terms.hard:  # its own pods may make more feasible
             feasible = np.flatnonzero(self._own_row(class_id))
         table = self.engine.compiler.table
         bound = np.full(len(feasible), np.iinfo(np.int32).max, np.int64)

@@ -24,7 +24,7 @@ def static_rows_of(profile: Profile, cluster: Cluster) -> StaticRows:
     """The static rows of a profile, which follow the nodes of the cluster from now on."""
     view = View(Columns(cluster.ledger), cluster.nodes)  # these rules never read columns
     rows = Eligibility(profile.static_filters, profile.static_scores, cluster.nodes, lambda: view)
-    cluster.static_listeners.append(rows.refresh)
+    cluster.node_updates.listeners.append(rows.refresh)
     return rows
 
 

@@ -67,10 +67,10 @@ class NumaColumns:
         """What the classes of a call ask of NUMA nodes."""
         found = no_numa_asks(len(classes))
         for j, pod in enumerate(classes):
-            if pod.asks.zones is None:
+            if pod.annotations.numa is None:
                 continue
             amounts, aligned = self._topology.amounts(pod), aligned_of(pod)
-            found.binding[j] = CODES[pod.asks.zones.binding]
+            found.binding[j] = CODES[pod.annotations.numa.binding]
             found.amount[j, : len(amounts)] = amounts
             found.aligned[j, : len(amounts)] = [n in aligned for n in self._topology.names]
             for q, request in enumerate(pod.devices[: found.device_aligned.shape[1]]):
@@ -85,7 +85,7 @@ class NumaColumns:
         different = (zones.free[slots] != free).any(axis=(1, 2))
         different |= (zones.share[slots] != share).any(axis=(1, 2))
         different |= zones.count[slots] != source.count[slots]
-        different |= (zones.device_zone[slots] != source.device_zone[slots]).any(axis=1)
+        different |= (zones.device_numa_node[slots] != source.device_numa_node[slots]).any(axis=1)
         slots, free, share = slots[different], free[different], share[different]
         if not len(slots):
             return
@@ -97,7 +97,7 @@ class NumaColumns:
         zones.free[slots] = free
         zones.average[slots] = -(-source.alloc[slots].sum(axis=1) // count)
         zones.share[slots] = share
-        zones.device_zone[slots] = source.device_zone[slots]
+        zones.device_numa_node[slots] = source.device_numa_node[slots]
         columns.append(slots)
 
     def _scaled_share(self, slots: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:

@@ -98,7 +98,7 @@ class OneByOnePlacer:
     ) -> tuple[int, _PlacedPod | None]:
         """One pod on the best slot that holds it."""
         class_id = int(part.class_ids[i])
-        bound = self._runtime.engine.cluster.classes[class_id].asks.zones is not None
+        bound = self._runtime.engine.cluster.classes[class_id].annotations.numa is not None
         order = np.argsort(-values, kind="stable")
         for at in order[: int(np.count_nonzero(values))].tolist():
             slot = int(places[at])

@@ -32,7 +32,7 @@ def wait_for(
 ) -> AwaitedNode | None:
     """The first of some nodes that takes a pod once those who leave it have left."""
     cluster = engine.cluster
-    if not cluster.evictions.leaving or cluster.pods.volumes[row]:
+    if not cluster.evictions.in_progress or cluster.pods.volumes[row]:
         return None
     for name in dict.fromkeys(hints):
         slot = cluster.nodes.by_name.get(name)

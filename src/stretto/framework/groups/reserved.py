@@ -56,7 +56,7 @@ class ReservedPlacer:
     def _on_reserved(self, row: int, ids: Ids, used: set[int]) -> PlacementJob | None:
         """One pod in the first place reserved for it that holds it and is not ``used``."""
         cluster = self._runtime.engine.cluster
-        for place in cluster.keeps.for_row(row, cluster.classes[int(ids[0])]):
+        for place in cluster.reservations.for_row(row, cluster.classes[int(ids[0])]):
             if place.number not in used:
                 self._show(place, 1)
                 job = self._slot_sets.try_slots(np.array([place.slot], np.int32), ids)
@@ -103,7 +103,7 @@ class ReservedPlacer:
             own = ledger.ports.own_mask(place.pod.ports)[: len(columns.ports)]
             shown = columns.ports[: len(own), slot]
             columns.ports[: len(own), slot] = shown & ~own if sign > 0 else shown | own
-        hold = cluster.topology.holds.get(place.number)
+        hold = cluster.topology.holdings.get(place.number)
         for z, k, amount in hold.parts if hold is not None else ():
             self._slot_sets.numa.zones.free[slot, z, k] += sign * amount
         for column, amount in hold.extra if hold is not None else ():

@@ -49,7 +49,7 @@ class GroupStage:
 
     def room(self, class_id: int, bound: int) -> int:
         """The bound, by NUMA nodes where the class asks for some."""
-        numa = self._runtime.engine.cluster.classes[class_id].asks.zones is not None
+        numa = self._runtime.engine.cluster.classes[class_id].annotations.numa is not None
         return self.slot_sets.room(class_id) if numa and bound else bound
 
     def places(self, part: PlacementRequest, *, when_idle: bool = False) -> DomainOrder | None:

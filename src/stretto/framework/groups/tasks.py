@@ -144,7 +144,7 @@ class GroupTasks:
         """Whether some of these classes ask for NUMA nodes."""
         classes = self._cluster.classes
         ids = np.unique(np.asarray(class_ids)).tolist()
-        return any(classes[class_id].asks.zones is not None for class_id in ids)
+        return any(classes[class_id].annotations.numa is not None for class_id in ids)
 
     def _group_of(self, unit: Unit | None) -> PodGroup | None:
         """The PodGroup of a unit where it directs its pods to domains."""
@@ -159,11 +159,13 @@ class GroupTasks:
         cluster = self._cluster
         if unit is not None and cluster.recommended.get(unit.key):
             return True
-        if not cluster.keeps or not len(request.rows):
+        if not cluster.reservations or not len(request.rows):
             return False
         classes = [cluster.classes[int(c)] for c in request.class_ids[start:stop]]
         rows = request.rows[start:stop]
-        return any(cluster.keeps.for_row(int(r), p) for r, p in zip(rows, classes, strict=True))
+        return any(
+            cluster.reservations.for_row(int(r), p) for r, p in zip(rows, classes, strict=True)
+        )
 
     def _slots_of(self, unit: Unit) -> npt.NDArray[np.int64]:
         """int64[k]: slots of the bound pods of a unit."""
@@ -187,9 +189,9 @@ class GroupTasks:
 
 def _is_bound_alone(pod: PodClass) -> bool:
     """Whether a class asks for NUMA nodes, and for nothing else of this kind."""
-    asks = pod.asks
-    others = asks.keep is not None or asks.caps or asks.hard or asks.soft
-    return asks.zones is not None and not others
+    asks = pod.annotations
+    others = asks.reservation is not None or asks.caps or asks.hard or asks.soft
+    return asks.numa is not None and not others
 
 
 def _least(asked: list[tuple[int, int]], pods: int, least: int) -> int:

@@ -18,7 +18,7 @@ from stretto.framework.model.pod_facts import FactsCompiler, PodKey, SchedulingF
 from stretto.framework.model.requests import is_scalar
 from stretto.framework.model.status import BoolArray, IntArray
 from stretto.framework.model.tallies import RunningPods
-from stretto.state.ingest.new_pods import FINISHED
+from stretto.state.ingest.templates import FINISHED
 from stretto.state.objects import ClusterObjects
 
 _K = TypeVar("_K")

@@ -121,7 +121,7 @@ class ParityRuntime:
         self.sync()
         facts, snapshot = self.book.facts(row), self.follower.snapshot
         claims = [(facts.namespace, name) for name, _ in facts.pvc_names()]
-        if not claims or not all(key in snapshot.objects.claims for key in claims):
+        if not claims or not all(key in snapshot.objects.pvcs for key in claims):
             return None
         at = snapshot.nodes.index[self._cluster.nodes.names[slot]]
         return _choice(VolumeBinder(pvcs_of(facts, snapshot.objects), snapshot).find(at))

@@ -25,7 +25,7 @@ from stretto.state.work.claims import Plan
 from stretto.state.work.evictions import EvictionState
 from stretto.state.work.units import Unit
 
-_IS_GOING = (None, EvictionGuard.LEAVING)
+_IS_GOING = (None, EvictionGuard.EVICTING)
 
 
 class ParityVictimFinder:
@@ -57,7 +57,7 @@ class ParityVictimFinder:
     def begin(self, plan: Plan) -> None:
         """A new cycle, whose plain claims are ``plan``'s."""
         self._budgets.sync()
-        left = self._budgets.left.tolist()
+        left = self._budgets.remaining.tolist()
         allowed = {
             (each.namespace, each.name): n
             for each, n in zip(self._budgets.budgets, left, strict=True)
@@ -178,7 +178,9 @@ class ParityVictimFinder:
         """Rows of a choice's victims, those aside that leave already or for an earlier promise."""
         pods, going = self._cluster.pods, set(chain.from_iterable(self._going))
         rows = [self._row(each) for each in chosen.victims]
-        return tuple(r for r in rows if pods.leaving[r] == EvictionState.STAYS and r not in going)
+        return tuple(
+            r for r in rows if pods.eviction_state[r] == EvictionState.NONE and r not in going
+        )
 
     def _is_reprieved(self, facts: SchedulingFacts) -> bool:
         """Whether a pod must stay where it is: protected, not running yet, or stuck."""
@@ -186,7 +188,7 @@ class ParityVictimFinder:
         if (
             row == NO_SLOT
             or row in self._kept
-            or self._cluster.pods.leaving[row] == EvictionState.STUCK
+            or self._cluster.pods.eviction_state[row] == EvictionState.STUCK
         ):
             return True
         return guard_of(self._cluster, self.rules, row, self._now) not in _IS_GOING

@@ -71,44 +71,50 @@ class InterPodAffinityRule(FilterRule, ScoreRule):
 
     def signature(self, pod: PodClass) -> Hashable | None:
         """The terms, those of running pods included; ``None`` where nobody states any."""
-        wants = pod.wants
-        told = (wants.near, wants.far, wants.shut, wants.wishes, wants.malformed)
-        return (wants.epoch, wants.company, *told) if any(told) else None
+        wants = pod.terms
+        told = (
+            wants.affinity_keys,
+            wants.anti_affinity,
+            wants.running_anti_affinity,
+            wants.preferences,
+            wants.malformed,
+        )
+        return (wants.epoch, wants.affinity_population, *told) if any(told) else None
 
     def cures(self, pod: PodClass) -> Cure:
         """Pods that come help required affinity only; nodes that go take their pods with them."""
-        wants = pod.wants
+        wants = pod.terms
         if wants.malformed:
             return Cure.POD_CHANGED
-        if not (wants.near or wants.far or wants.shut):
+        if not (wants.affinity_keys or wants.anti_affinity or wants.running_anti_affinity):
             return Cure.NONE
         found = _ALWAYS | Cure.POD_LEFT | Cure.NODE_LEFT
-        return found | Cure.POD_PLACED if wants.near else found
+        return found | Cure.POD_PLACED if wants.affinity_keys else found
 
     def prepare(self, pod: PodClass, view: View) -> Restrict | Fail | None:
         """Terms that cannot be read let the pod go nowhere."""
-        if pod.wants.malformed:
-            return Fail(f"parsing pod: {pod.wants.malformed}")
+        if pod.terms.malformed:
+            return Fail(f"parsing pod: {pod.terms.malformed}")
         return None
 
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
         """bool[k]: True where all required terms are met."""
-        if pod.wants.malformed:
+        if pod.terms.malformed:
             return np.zeros(len(slots), np.bool_)
         if view.look is None:
             return np.ones(len(slots), np.bool_)
-        refused = _lacking(pod.wants, view.look)
-        for key, population in (*pod.wants.far, *pod.wants.shut):
+        refused = _lacking(pod.terms, view.look)
+        for key, population in (*pod.terms.anti_affinity, *pod.terms.running_anti_affinity):
             refused = refused | _has(view.look, key, population)
         return np.asarray(~refused[slots])
 
     def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
         """First affinity, then anti-affinity, then that of running pods; each node once."""
-        look, wants = view.look, pod.wants
+        look, wants = view.look, pod.terms
         if look is None or wants.malformed:
             return []
         said = [(NOT_NEAR, _lacking(wants, look), False)]
-        for reason, terms in ((NEAR, wants.far), (UNWANTED, wants.shut)):
+        for reason, terms in ((NEAR, wants.anti_affinity), (UNWANTED, wants.running_anti_affinity)):
             mask = np.zeros(look.size, np.bool_)
             for key, population in terms:
                 mask |= _has(look, key, population)
@@ -123,7 +129,7 @@ class InterPodAffinityRule(FilterRule, ScoreRule):
 
     def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
         """int32[k]: the weights of preferred terms, key by key."""
-        wishes = pod.wants.wishes
+        wishes = pod.terms.preferences
         total = np.zeros(len(slots), np.int64)
         if view.look is None or not wishes:
             return total.astype(np.int32)
@@ -145,8 +151,8 @@ def _lacking(wants: ClassTerms, look: Neighbours) -> BoolArray:
     bare = np.zeros(look.size, np.bool_)
     lacking = np.zeros(look.size, np.bool_)
     anybody = False
-    for key in wants.near:
-        domain, sums = look.domain(key), look.sums(wants.company, key)
+    for key in wants.affinity_keys:
+        domain, sums = look.domain(key), look.sums(wants.affinity_population, key)
         bare |= domain == 0
         lacking |= (sums <= 0)[domain]
         anybody = anybody or bool((sums > 0).any())

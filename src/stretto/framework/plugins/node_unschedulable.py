@@ -54,6 +54,6 @@ class NodeUnschedulableRule(FilterRule):
 
 
 def _tolerates_cordon(pod: PodClass) -> bool:
-    if pod.asks.launcher == NODE_MANAGER:
+    if pod.annotations.launcher == NODE_MANAGER:
         return True
     return any(tolerates(each, CORDON) for each in pod.spec.tolerations)

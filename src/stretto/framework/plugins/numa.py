@@ -42,23 +42,23 @@ class NonNativeTopologyRule(FilterRule):
 
     def signature(self, pod: PodClass) -> Hashable | None:
         """The class itself, where it is bound to NUMA nodes."""
-        return pod.id if pod.asks.zones is not None else None
+        return pod.id if pod.annotations.numa is not None else None
 
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
         """bool[k]: True where the NUMA nodes hold the pod."""
         topology = view.nodes.topology
-        if pod.asks.zones is None or topology is None:
-            return np.full(len(slots), pod.asks.zones is None, np.bool_)
+        if pod.annotations.numa is None or topology is None:
+            return np.full(len(slots), pod.annotations.numa is None, np.bool_)
         return np.array([topology.choose(int(s), pod) != 0 for s in slots.tolist()], np.bool_)
 
     def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
         """Nodes without any NUMA node, and those where others hold too much of them."""
         refused = ~self.filter(pod, view, slots)
         topology = view.nodes.topology
-        if pod.asks.zones is None or topology is None or not refused.any():
+        if pod.annotations.numa is None or topology is None or not refused.any():
             return []
         without = np.array([int(s) not in topology.numbers for s in slots.tolist()], np.bool_)
-        reason = REASONS[pod.asks.zones.binding]
+        reason = REASONS[pod.annotations.numa.binding]
         found = [
             Refusal(NO_NUMA, refused & without, resolvable=False),
             Refusal(reason, refused & ~without),

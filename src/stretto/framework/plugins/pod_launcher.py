@@ -31,15 +31,15 @@ class PodLauncherRule(FilterRule):
 
     def signature(self, pod: PodClass) -> Hashable | None:
         """Who starts the pod; never ``None``: a node may have either agent alone."""
-        return pod.asks.launcher
+        return pod.annotations.launcher
 
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
         """bool[k]: True where the agent is."""
-        passes: BoolArray = (view.nodes.managers[slots] & MANAGED_BY[pod.asks.launcher]) != 0
+        passes: BoolArray = (view.nodes.managers[slots] & MANAGED_BY[pod.annotations.launcher]) != 0
         return passes
 
     def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
         """The nodes without the agent; evicting pods does not help."""
         refused = ~self.filter(pod, view, slots)
-        reason = f"node(s) didn't have the launcher {pod.asks.launcher}"
+        reason = f"node(s) didn't have the launcher {pod.annotations.launcher}"
         return [Refusal(reason, refused, resolvable=False)] if refused.any() else []

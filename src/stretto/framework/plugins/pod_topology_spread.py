@@ -33,7 +33,7 @@ from stretto.framework.contract.rule import (
 from stretto.state.classes.table import PodClass
 from stretto.state.classes.terms import (
     HARD,
-    NOBODY,
+    NO_POPULATION,
     SOFT,
     SYSTEM_DEFAULTS,
     DefaultSpread,
@@ -70,14 +70,14 @@ class PodTopologySpreadRule(FilterRule, ScoreRule):
 
     def signature(self, pod: PodClass) -> Hashable | None:
         """The constraints; ``None`` without any."""
-        wants = pod.wants
+        wants = pod.terms
         if not (wants.hard or wants.soft or wants.malformed):
             return None
         return (wants.epoch, wants.hard, wants.soft, wants.from_defaults, wants.malformed)
 
     def cures(self, pod: PodClass) -> Cure:
         """Whatever changes a count or the least count; taints where a policy honours them."""
-        wants = pod.wants
+        wants = pod.terms
         if wants.malformed:
             return Cure.POD_CHANGED
         if not wants.hard:
@@ -87,13 +87,13 @@ class PodTopologySpreadRule(FilterRule, ScoreRule):
 
     def prepare(self, pod: PodClass, view: View) -> Restrict | Fail | None:
         """Constraints that cannot be read let the pod go nowhere."""
-        if pod.wants.malformed:
-            return Fail(f"get constraints from pod: {pod.wants.malformed}")
+        if pod.terms.malformed:
+            return Fail(f"get constraints from pod: {pod.terms.malformed}")
         return None
 
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
         """bool[k]: True where no hard constraint is broken."""
-        if pod.wants.malformed:
+        if pod.terms.malformed:
             return np.zeros(len(slots), np.bool_)
         passes = np.ones(len(slots), np.bool_)
         for refusal in self.refusals(pod, view, slots):
@@ -102,7 +102,7 @@ class PodTopologySpreadRule(FilterRule, ScoreRule):
 
     def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
         """Each node under the first constraint that it breaks."""
-        look, wants = view.look, pod.wants
+        look, wants = view.look, pod.terms
         if look is None or wants.malformed:
             return []
         bare, uneven = np.zeros(look.size, np.bool_), np.zeros(look.size, np.bool_)
@@ -117,7 +117,7 @@ class PodTopologySpreadRule(FilterRule, ScoreRule):
     def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
         """int32[k]: the fewer pods above the emptiest domain the more."""
         total = np.zeros(len(slots), np.int64)
-        soft = pod.wants.soft
+        soft = pod.terms.soft
         if view.look is not None:
             for each in soft:
                 total += _evenness(pod, view.look, each)[slots] // len(soft)
@@ -161,7 +161,7 @@ def _read_defaults(args: Mapping[str, Any]) -> tuple[DefaultSpread, ...]:
 
 def _too_many(pod: PodClass, look: Neighbours, each: SpreadConstraint) -> BoolArray:
     """bool[slot]: where one more pod would break a hard constraint."""
-    counting = look.counting(pod, each, pod.wants.hard)
+    counting = look.counting(pod, each, pod.terms.hard)
     sums, present = look.sums(each.population, each.key, counting), look.present(each.key, counting)
     enough = int(present.sum()) >= max(each.least, 1)
     least = int(sums[present].min()) if enough else 0
@@ -171,10 +171,10 @@ def _too_many(pod: PodClass, look: Neighbours, each: SpreadConstraint) -> BoolAr
 def _evenness(pod: PodClass, look: Neighbours, each: SpreadConstraint) -> Ints:
     """int64[slot]: 0..100 for one soft constraint."""
     domain = look.domain(each.key)
-    if each.population != NOBODY and look.is_host(each.key):
+    if each.population != NO_POPULATION and look.is_host(each.key):
         above = look.pods(each.population)
     else:
-        counting = look.counting(pod, each, () if pod.wants.from_defaults else pod.wants.soft)
+        counting = look.counting(pod, each, () if pod.terms.from_defaults else pod.terms.soft)
         sums = look.sums(each.population, each.key, counting)
         present = look.present(each.key, counting)
         least = int(sums[present].min()) if present.any() else 0

@@ -88,7 +88,7 @@ class TaintTolerationRule(FilterRule, ScoreRule):
 def _untolerated(pod: PodClass, view: View, slots: SlotArray, effects: tuple[str, ...]) -> IntArray:
     """int32[k]: taints with these effects that the pod does not bear."""
     nodes = view.nodes
-    numbers = nodes.taints_by(pod.asks.launcher)[slots]
+    numbers = nodes.taints_by(pod.annotations.launcher)[slots]
     counts = np.zeros(len(nodes.taint_sets), np.int32)
     for number in nodes.taint_ids_in(numbers).tolist():
         counts[number] = untolerated(nodes.taint_sets[number], pod.spec.tolerations, effects)
@@ -97,4 +97,4 @@ def _untolerated(pod: PodClass, view: View, slots: SlotArray, effects: tuple[str
 
 def _signature(pod: PodClass, effects: tuple[str, ...]) -> Hashable:
     keys = toleration_keys(pod.spec.tolerations, effects)
-    return keys if pod.asks.launcher == KUBELET else (pod.asks.launcher, keys)
+    return keys if pod.annotations.launcher == KUBELET else (pod.annotations.launcher, keys)

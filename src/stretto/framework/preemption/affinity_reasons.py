@@ -29,7 +29,7 @@ class PostEvictionRules:
         self._cluster = cluster
         self._heads = eviction_preview(view, class_id)
         self._domain = view.table.domain
-        self._own = {population for _, population in cluster.classes[class_id].wants.far}
+        self._own = {population for _, population in cluster.classes[class_id].terms.anti_affinity}
         table, size = view.table, len(self._heads.open)
         constraints = constraints_of(table, class_id)
         #: Whether its rules cannot be read: then no node will do, whoever leaves.
@@ -112,7 +112,7 @@ def post_eviction_rules_of(engine: CompiledProfile, class_id: int) -> PostEvicti
     """The rules between pods that may keep a class from nodes; ``None`` where it has none."""
     cluster = engine.cluster
     classes = cluster.classes
-    if not classes.judged[class_id] or not classes[class_id].wants.strict:
+    if not classes.judged[class_id] or not classes[class_id].terms.strict:
         return None
     view = DomainView(engine.between, cluster)
     view.sync()

@@ -18,9 +18,9 @@ from stretto.framework.preemption.affinity_reasons import PostEvictionRules, pos
 from stretto.state.rows.pods import NO_SLOT
 from stretto.state.rows.resources import PODS
 from stretto.state.victims.budgets import BudgetLedger
-from stretto.state.victims.columns import KEPT
+from stretto.state.victims.columns import NOT_EVICTABLE
+from stretto.state.victims.kinds import VictimKinds
 from stretto.state.victims.rules import EvictionGuard, guard_of
-from stretto.state.victims.standing import VictimKinds
 
 NEVER: Final = "preemption: not eligible due to preemptionPolicy=Never."
 OFF: Final = "preemption: not tried, because the profile turns it off."
@@ -28,11 +28,11 @@ NO_HELP: Final = "Preemption is not helpful for scheduling"
 NO_VICTIMS: Final = "No preemption victims found for incoming pod"
 PROTECTED: Final[dict[EvictionGuard, str]] = {
     EvictionGuard.NOT_RUNNING: "node(s) had pods that are not running yet",
-    EvictionGuard.LEAVING: "node(s) had pods that are leaving already",
+    EvictionGuard.EVICTING: "node(s) had pods that are leaving already",
     EvictionGuard.PROTECTED: "node(s) had pods that the profile protects by priority",
     EvictionGuard.FORBIDDEN: "node(s) had pods that forbid their preemption",
     EvictionGuard.NOT_OPTED_IN: "node(s) had pods that have not agreed to be preempted",
-    EvictionGuard.OTHERS: "node(s) had pods of other schedulers, which are left alone",
+    EvictionGuard.OTHER_SCHEDULER: "node(s) had pods of other schedulers, which are left alone",
     EvictionGuard.RECENT: "node(s) had pods that started a short while ago",
 }
 BUDGET: Final = "node(s) had pods that a disruption budget protects"
@@ -97,7 +97,11 @@ class MessageSuffixes:
             return ""
         pods, classes = self._engine.cluster.pods, self._engine.cluster.classes
         class_id = int(pods.class_id[row])
-        key = (classes.serial(class_id), int(pods.priority[row]), int(pods.traits[row]))
+        key = (
+            classes.serial(class_id),
+            int(pods.priority[row]),
+            int(pods.preemption_attributes[row]),
+        )
         asked_at, text = self._kept.get(key, (float("-inf"), ""))
         if now - asked_at < KEPT_FOR or now < self._next:
             return text
@@ -118,7 +122,7 @@ def preemption_words(
     pods = cluster.pods
     if not rules.enabled:
         return PreemptionMessage(OFF)
-    if not cluster.traits[int(pods.traits[row])].preempts:
+    if not cluster.preemption_attributes[int(pods.preemption_attributes[row])].preempts:
         return PreemptionMessage(NEVER)
     examples: list[GuardedExample] = []
     counts = _counts(engine, budgets, row, now, examples)
@@ -144,7 +148,7 @@ def _counts(
     ledger.widen()
     size, width = ledger.slots.size, ledger.used.shape[1]
     asked = np.zeros(width, np.int64)
-    amounts = cluster.classes.asks(np.array([class_id], np.int32))[0]
+    amounts = cluster.classes.requests_of(np.array([class_id], np.int32))[0]
     asked[: min(width, len(amounts))] = amounts[:width]
     rules_say = engine.eligibility.rows[engine.eligibility.filter_row(cluster.classes[class_id])]
     live = ledger.slots.live[:size] > 0
@@ -206,7 +210,7 @@ def _count_guards(
     cluster, rules = engine.cluster, engine.profile.preemption
     slots = cluster.pods.slot
     here = rows[left[slots[rows]]]
-    kept = VictimKinds(cluster, rules).of_many(here, now) == KEPT
+    kept = VictimKinds(cluster, rules).of_many(here, now) == NOT_EVICTABLE
     may = free + _sums(engine, here[~kept])
     blocked = left & _short(may, asked).any(axis=1)
     if between is not None:
@@ -233,7 +237,7 @@ def _sums(engine: CompiledProfile, rows: npt.NDArray[np.int64]) -> npt.NDArray[n
     """int64[slot, resource]: what these pods take."""
     cluster = engine.cluster
     total = np.zeros((cluster.ledger.slots.size, cluster.ledger.used.shape[1]), np.int64)
-    asks = cluster.classes.asks(cluster.pods.class_id[rows])
+    asks = cluster.classes.requests_of(cluster.pods.class_id[rows])
     width = min(asks.shape[1], total.shape[1])
     np.add.at(total[:, :width], cluster.pods.slot[rows], asks[:, :width])
     return total

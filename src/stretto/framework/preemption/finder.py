@@ -136,9 +136,9 @@ class VictimFinder:
 
     def expect(self, rows: Sequence[int]) -> None:
         """These pods will be asked about: those that are alike are searched for together."""
-        pods, traits = self._cluster.pods, self._cluster.traits
+        pods, traits = self._cluster.pods, self._cluster.preemption_attributes
         index = np.array(rows, np.int64)
-        columns = pods.class_id[index], pods.priority[index], pods.traits[index]
+        columns = pods.class_id[index], pods.priority[index], pods.preemption_attributes[index]
         groups: dict[tuple[int, int], list[int]] = {}
         for row, class_id, priority, trait in zip(
             rows, *(each.tolist() for each in columns), strict=True
@@ -354,7 +354,7 @@ class VictimFinder:
     def _wanted(self, preemptor: Preemptor) -> VictimDemand:
         """What to search for."""
         cluster, eligibility = self._cluster, self._engine.eligibility
-        amounts = cluster.classes.asks(np.array([preemptor.class_id], np.int32))[0]
+        amounts = cluster.classes.requests_of(np.array([preemptor.class_id], np.int32))[0]
         columns = np.flatnonzero(amounts).astype(np.int32)
         pod = cluster.classes[preemptor.class_id]
         size = cluster.ledger.slots.size
@@ -375,7 +375,7 @@ class VictimFinder:
 
     def _limits(self, wanted: VictimDemand) -> VictimSearchLimits:
         """How far to look, as the profile says."""
-        rules, size, left = self.rules, len(wanted.admitted), self._budgets.left
+        rules, size, left = self.rules, len(wanted.admitted), self._budgets.remaining
         arrays = self._arrays()
         standing = budget_standing_of(arrays, left, self.victims.most)
         all_of_them = VictimSearchLimits(

@@ -28,7 +28,7 @@ from stretto.framework.kernels.numpy.victims import (
     VictimSearchLimits,
 )
 from stretto.state.affinity.index import PopulationRegistry
-from stretto.state.victims.columns import MAY_BE_ASKED, VictimEntries, VictimSums
+from stretto.state.victims.columns import EVICTABLE, VictimEntries, VictimSums
 
 TELLABLE: Final = 1 << 20
 """Combinations of what pods take that a table tells apart; more of them are sorted."""
@@ -165,7 +165,7 @@ def lower_priority_of(
     held = np.arange(entries.kind.shape[1])[None, :] < entries.length[slots, None]
     held &= entries.priority[slots] < priority
     if top is not None:
-        held &= (entries.priority[slots] <= top) | (entries.kind[slots] != MAY_BE_ASKED)
+        held &= (entries.priority[slots] <= top) | (entries.kind[slots] != EVICTABLE)
     at, place = np.nonzero(held)
     return LowerPriorityEntries(at, place, entries.row[slots[at], place].astype(np.int64))
 
@@ -270,7 +270,7 @@ def _sums(
     lower, entries, takes, safe = low
     free = np.ascontiguousarray(np.concatenate([sums.free[:, slots], room]))
     band = np.searchsorted(sums.edges, entries.priority[lower.at, lower.place])
-    band[entries.kind[lower.at, lower.place] != MAY_BE_ASKED] = 0
+    band[entries.kind[lower.at, lower.place] != EVICTABLE] = 0
 
     def with_more(columns: Ints, mine: Mask) -> Ints:
         more = np.zeros((len(sums.edges), len(room), len(slots)), np.int64)

@@ -56,7 +56,7 @@ class PreemptorRules:
     def is_strict(self, class_id: int) -> bool:
         """Whether other pods may keep a class from nodes, or must be there."""
         classes = self._cluster.classes
-        return bool(classes.judged[class_id]) and classes[class_id].wants.strict
+        return bool(classes.judged[class_id]) and classes[class_id].terms.strict
 
     def heads(self, class_id: int, taken: Sequence[PromisedCandidate]) -> EvictionPreview | None:
         """What rules between pods say of every node to a class; ``None`` where it has none."""
@@ -108,7 +108,8 @@ class PreemptorRules:
         return [
             row
             for row in self._cluster.evictions.on_slot(slot)
-            if pods.priority[row] < priority and int(pods.leaving[row]) == EvictionState.LEAVES
+            if pods.priority[row] < priority
+            and int(pods.eviction_state[row]) == EvictionState.EVICTING
         ]
 
     def are_compatible(

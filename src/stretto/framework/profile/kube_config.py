@@ -14,7 +14,7 @@ from stretto.base.errors import InputError, UnknownNameError
 from stretto.base.registry import Registry
 from stretto.framework.contract import arguments as read
 from stretto.framework.contract.rule import FilterRule, Rule, Scope, ScoreRule
-from stretto.state.cluster.cluster import SCHEDULER_NAME
+from stretto.state.cluster.config import SCHEDULER_NAME
 
 API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
 KIND: Final = "KubeSchedulerConfiguration"

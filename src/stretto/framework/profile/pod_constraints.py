@@ -134,7 +134,7 @@ class PodConstraints(FilterRule, ScoreRule):
 
     def asks(self, pod: PodClass) -> bool:
         """Whether a pod names a rule that depends on more than the node object."""
-        if not pod.asks.hard and not pod.asks.soft:
+        if not pod.annotations.hard and not pod.annotations.soft:
             return False
         return bool(self._filters(pod, Scope.SLOT) or self._scores(pod, Scope.SLOT))
 
@@ -147,7 +147,7 @@ class PodConstraints(FilterRule, ScoreRule):
         return np.where(passes, total, -1).astype(np.int32)
 
     def _filters(self, pod: PodClass, scope: Scope) -> list[FilterRule]:
-        rules = (self._rule(name) for name, _ in pod.asks.hard if name not in self._present)
+        rules = (self._rule(name) for name, _ in pod.annotations.hard if name not in self._present)
         return [
             rule
             for rule in rules
@@ -157,7 +157,7 @@ class PodConstraints(FilterRule, ScoreRule):
         ]
 
     def _scores(self, pod: PodClass, scope: Scope) -> list[tuple[ScoreRule, int]]:
-        rules = ((self._rule(name), weight) for name, weight in pod.asks.soft)
+        rules = ((self._rule(name), weight) for name, weight in pod.annotations.soft)
         return [
             (rule, weight)
             for rule, weight in rules
@@ -170,7 +170,7 @@ class PodConstraints(FilterRule, ScoreRule):
         """Filters that a pod names and nobody knows."""
         return tuple(
             name
-            for name, _ in pod.asks.hard
+            for name, _ in pod.annotations.hard
             if name not in self._present
             and name not in ELSEWHERE
             and not isinstance(self._rule(name), FilterRule)

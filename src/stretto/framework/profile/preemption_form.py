@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from stretto.base.errors import InputError
 from stretto.framework.contract import arguments as read
-from stretto.state.victims.rules import NOBODY, OFF, CandidateSelection, PreemptionRules
+from stretto.state.victims.rules import OFF, UNPROTECTED, CandidateSelection, PreemptionRules
 
 LONGEST: Final = 86_400.0
 """Longest wait and longest protection in seconds: a day."""
@@ -50,7 +50,7 @@ def read_preemption(value: Any, where: str, *, exact: bool = False) -> Preemptio
     place = f"{where}.protect"
     protect = read.mapping(form.get("protect"), _PROTECTED, place)
     first = read.whole(
-        protect.get("fromPriority", NOBODY), -NOBODY, NOBODY, f"{place}.fromPriority"
+        protect.get("fromPriority", UNPROTECTED), -UNPROTECTED, UNPROTECTED, f"{place}.fromPriority"
     )
     recent = protect.get("startedWithinSeconds", 0)
     return PreemptionRules(

@@ -47,7 +47,7 @@ from stretto.framework.profile.kube_config import ProfileForm, read_forms
 from stretto.framework.profile.pod_constraints import PodConstraints
 from stretto.framework.profile.settings import read_settings
 from stretto.state.classes.terms import DefaultSpread, RunningTermScoring
-from stretto.state.cluster.cluster import ClusterConfig
+from stretto.state.cluster.config import ClusterConfig
 from stretto.state.ingest.whole_objects import CURES, OWNER_KINDS, VOLUME_KINDS
 from stretto.state.rows.devices import DeviceColumns
 from stretto.state.victims.rules import PreemptionRules

@@ -26,7 +26,7 @@ def pvcs_of(pod: SchedulingFacts, objects: ClusterObjects) -> PvcsByState:
     """A pod's claims; all of them must exist."""
     bound, waiting, immediate = [], [], []
     for name, _ in pod.pvc_names():
-        claim = objects.claims[pod.namespace, name]
+        claim = objects.pvcs[pod.namespace, name]
         if claim.spec.volume_name and BIND_COMPLETED in claim.metadata.annotations:
             bound.append(claim)
         elif not claim.spec.volume_name and waits_for_consumer(objects.class_of(claim)):

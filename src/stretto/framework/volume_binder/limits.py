@@ -97,7 +97,7 @@ class VolumeUsage:
         kind, namespace, name = identity
         if kind == PersistentVolumeClaim.__name__:
             key = namespace, name
-            before, after = self._claims.get(key), self._snapshot.objects.claims.get(key)
+            before, after = self._claims.get(key), self._snapshot.objects.pvcs.get(key)
             if before is not None and after is not None and _is_same_count(before, after):
                 return ()
             return self._rows_by_pvc.get(key, ())
@@ -162,7 +162,7 @@ class VolumeUsage:
         for name, _ in pod.pvc_names():
             key = pod.namespace, name
             self._rows_by_pvc.setdefault(key, set()).add(node)
-            claim = self._snapshot.objects.claims.get(key)
+            claim = self._snapshot.objects.pvcs.get(key)
             if claim is None:
                 self._claims.pop(key, None)
                 continue

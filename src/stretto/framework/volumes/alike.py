@@ -52,7 +52,7 @@ def fresh(
                 return None
             continue
         key = pod.namespace, volume.persistent_volume_claim.claim_name
-        claim = objects.claims.get(key)
+        claim = objects.pvcs.get(key)
         if claim is None or key in users or supplies.is_reserved_for(key):
             return None
         spec, meta = claim.spec, claim.metadata

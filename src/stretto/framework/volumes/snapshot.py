@@ -78,7 +78,7 @@ class VolumeSnapshot:
         self._assumed: set[Identity] = set()
         self._touched: set[int] = set()
         self._slots: npt.NDArray[np.int64] | None = None
-        cluster.static_listeners.append(self._note_nodes)
+        cluster.node_updates.listeners.append(self._note_nodes)
 
     def facts(self, row: int) -> SchedulingFacts:
         """A pod as the plugins read it."""

@@ -15,7 +15,13 @@ from stretto.api.wire import selectors
 from stretto.api.wire.meta import Wire
 from stretto.api.wire.selectors import EVERYTHING, Selector
 from stretto.state.affinity.tags import PodTags
-from stretto.state.classes.terms import NOBODY, DefaultSpread, SpreadConstraint, both, exactly
+from stretto.state.classes.terms import (
+    NO_POPULATION,
+    DefaultSpread,
+    SpreadConstraint,
+    both,
+    exactly,
+)
 from stretto.state.nodes.labels import BoolArray
 from stretto.state.objects import ClusterObjects
 
@@ -34,7 +40,7 @@ def default_spread(
     return [
         (
             SpreadConstraint(
-                NOBODY, each.key, each.skew, own, 1, by_affinity=True, by_taints=False
+                NO_POPULATION, each.key, each.skew, own, 1, by_affinity=True, by_taints=False
             ),
             selector,
             each.hard,

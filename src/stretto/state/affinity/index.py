@@ -54,7 +54,7 @@ class PopulationRegistry:
         self._slots = 0
         self._clear_at = SPARE
         #: Whether rules from outside look at other pods, nobody knows at which.
-        self.outsiders = False
+        self.external_rules = False
         self._came: set[int] = set()
         self._position = 0
         self._counted_as: npt.NDArray[np.int32] = np.zeros(0, np.int32)
@@ -70,21 +70,21 @@ class PopulationRegistry:
         ``None`` where it cannot be told: rules of others count pods, or nobody noted who came.
         """
         came, self._came = self._came, set()
-        if self.outsiders or not came:
+        if self.external_rules or not came:
             return None
         classes, found = self._classes, set[tuple[int, int]]()
         for class_id in came:
             if not classes.serial(class_id):
                 return None
-            wants = classes[class_id].wants
+            wants = classes[class_id].terms
             found.update((wants.epoch, population) for population in wants.counted)
         epochs = {epoch for epoch, _ in found}
 
         def has_terms(class_id: int) -> bool:
             if not classes.serial(class_id):
                 return True
-            wants = classes[class_id].wants
-            mine = {wants.company, *(each.population for each in wants.hard)}
+            wants = classes[class_id].terms
+            mine = {wants.affinity_population, *(each.population for each in wants.hard)}
             return epochs != {wants.epoch} or any((wants.epoch, p) in found for p in mine)
 
         return has_terms
@@ -169,7 +169,7 @@ class PopulationRegistry:
     def retag(self, row: int, tag: int) -> None:
         """A pod's labels are others now; its class must be admitted anew."""
         pods = self._pods
-        gone = self.tags.leave(int(pods.tag[row]))
+        gone = self.tags.release(int(pods.tag[row]))
         if gone >= 0:
             self._wishes.forget((gone,))
         pods.tag[row] = tag
@@ -177,14 +177,14 @@ class PopulationRegistry:
 
     def end(self, row: int) -> None:
         """A pod has gone; its row still has its tag."""
-        gone = self.tags.leave(int(self._pods.tag[row]))
+        gone = self.tags.release(int(self._pods.tag[row]))
         if gone >= 0:
             self._wishes.forget((gone,))
 
     def _any_population_of(self, rows: Rows) -> bool:
         if self.populations or (self.defaults and self._objects.may_select):
             return True
-        return bool(self._classes.social[self._pods.class_id[rows]].any())
+        return bool(self._classes.with_terms[self._pods.class_id[rows]].any())
 
     def _rows_of(self, tags: npt.NDArray[np.bool_]) -> Rows:
         """Rows in use of some tags."""
@@ -266,7 +266,7 @@ class PopulationRegistry:
         slots = pods.slot[rows]
         placed = slots != NO_SLOT
         after = np.zeros(len(rows), np.int32)
-        leaving = pods.leaving[rows[placed]] > 0
+        leaving = pods.eviction_state[rows[placed]] > 0
         after[placed] = self._members.of(pods.class_id[rows[placed]], leaving)
         before, at = self._counted_as[rows], self._counted_at[rows]
         moved = (before != after) | ((after != NOWHERE) & (at != slots))
@@ -328,7 +328,7 @@ class _PopulationSets:
         serials = self._classes.serials[class_ids]
         for class_id in distinct(class_ids[self._serial[class_ids] != serials]).tolist():
             pod, wishes = self._classes[class_id], self._wishes
-            counted = pod.wants.counted if pod.wants.epoch == wishes.epoch else ()
+            counted = pod.terms.counted if pod.terms.epoch == wishes.epoch else ()
             leaving = tuple(each for each in counted if not wishes.excludes_terminating(each))
             self._of_class[class_id] = self._number(counted), self._number(leaving)
             self._serial[class_id] = pod.serial

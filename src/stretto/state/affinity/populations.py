@@ -19,8 +19,8 @@ from stretto.state.affinity.tags import PodTags
 from stretto.state.classes.table import PodClasses
 from stretto.state.classes.terms import (
     HARD,
-    NO_WANTS,
-    NOBODY,
+    NO_CLASS_TERMS,
+    NO_POPULATION,
     SOFT,
     CarriedTerm,
     ClassTerms,
@@ -228,7 +228,11 @@ class TermRegistry:
         except InputError as error:
             return _OwnTerms(serial, ClassTerms(self.epoch, malformed=str(error)), ())
         reaches = tuple(dict.fromkeys(reach for _, reach in terms.affinity))
-        company = self._number(Population(reaches, include_terminating=True)) if reaches else NOBODY
+        company = (
+            self._number(Population(reaches, include_terminating=True))
+            if reaches
+            else NO_POPULATION
+        )
         hard = [self._spread(*each, tag) for each in compiled if each[0].when_unsatisfiable == HARD]
         soft = [self._spread(*each, tag) for each in compiled if each[0].when_unsatisfiable == SOFT]
         if from_defaults:
@@ -266,7 +270,7 @@ class TermRegistry:
 
     def _spread_number(self, selector: Selector, tag: int) -> int:
         population = spread_population(selector, self._tags.namespaces[tag])
-        return NOBODY if population is None else self._number(population)
+        return NO_POPULATION if population is None else self._number(population)
 
     def _alone(self, reach: PodReach) -> int:
         return self._number(Population((reach,), include_terminating=True))
@@ -287,11 +291,11 @@ class TermRegistry:
 
     def _joined(self, own: _OwnTerms, tag_populations: _TagPopulations) -> ClassTerms:
         """What a class wants by its own terms and by those that mean it."""
-        if own.wants.malformed:
+        if own.terms.malformed:
             counted = (*tag_populations.counted, *own.carried)
-            return own.wants._replace(counted=counted)
+            return own.terms._replace(counted=counted)
         shut: list[tuple[str, int]] = []
-        wishes = list(own.wants.wishes)
+        wishes = list(own.terms.preferences)
         heard = bool(wishes) or not self.running_term_scoring.mutual
         for number in tag_populations.meant:
             term = self.populations[number]
@@ -303,8 +307,8 @@ class TermRegistry:
             elif heard and weight:
                 wishes.append((term.key, number, weight))
         counted = (*tag_populations.counted, *own.carried)
-        wants = own.wants._replace(shut=tuple(shut), wishes=tuple(wishes), counted=counted)
-        return wants if wants.judged or counted else NO_WANTS
+        wants = own.terms._replace(shut=tuple(shut), wishes=tuple(wishes), counted=counted)
+        return wants if wants.judged or counted else NO_CLASS_TERMS
 
     # ------------------------------------------------------------ whom populations mean
 

@@ -168,7 +168,7 @@ class PodAnnotations(msgspec.Struct, frozen=True, gc=False):
         )
 
 
-NO_ASKS: Final = PodAnnotations()
+NO_ANNOTATIONS: Final = PodAnnotations()
 """The asks of most pods: none."""
 
 
@@ -188,7 +188,7 @@ def own_annotations(annotations: bytes) -> bytes:
 def annotations_of(meta: MetaHead) -> PodAnnotations:
     """What a pod's annotations ask, from its head; errors as ``read_annotations``."""
     if meta.annotations is NO_BYTES or not has_annotations(bytes(meta.annotations)):
-        return NO_ASKS
+        return NO_ANNOTATIONS
     notes = _ANNOTATIONS.decode(meta.annotations) or {}
     return read_annotations(notes, f"pod {meta.namespace}/{meta.name}")
 
@@ -200,7 +200,7 @@ def read_annotations(notes: Mapping[str, str], pod: str) -> PodAnnotations:
         InputError: an annotation cannot be read; says which and what was expected.
     """
     if not any(key in notes for key in _KEYS):
-        return NO_ASKS
+        return NO_ANNOTATIONS
     qos = notes.get(QOS_LEVEL, "")
     if qos and qos not in QOS_LEVELS:
         raise InputError(_at(pod, QOS_LEVEL), qos, f"one of {', '.join(QOS_LEVELS)}")
@@ -323,7 +323,7 @@ def read_caps(text: str, where: str) -> tuple[DomainCap, ...]:
 
 # ---------------------------------------------------------------- the note on a bound pod
 
-ZoneAmounts = dict[int, dict[str, int]]
+NumaAmounts = dict[int, dict[str, int]]
 """By NUMA number, amounts by resource name, as the engine counts them."""
 
 
@@ -346,14 +346,14 @@ def micro_topology(
         parts: (index of the NUMA node, column, amount) each; what is there no more is left out.
         names: resources by column.
     """
-    found = ZoneAmounts()
+    found = NumaAmounts()
     for z, k, held in parts:
         if z < len(numbers):
             found.setdefault(numbers[z], {})[names[k]] = held
     return format_micro_topology(found)
 
 
-def read_micro_topology(text: str, pod: str) -> ZoneAmounts:
+def read_micro_topology(text: str, pod: str) -> NumaAmounts:
     """The allocation that a note states.
 
     Raises:
@@ -361,7 +361,7 @@ def read_micro_topology(text: str, pod: str) -> ZoneAmounts:
     """
     where = _at(pod, MICRO_TOPOLOGY)
     expected = "NUMA numbers with amounts, such as 0:cpu=4,memory=8Gi;1:cpu=4"
-    found: ZoneAmounts = {}
+    found: NumaAmounts = {}
     for part in filter(None, (piece.strip() for piece in text.split(";"))):
         numa, colon, listed = part.partition(":")
         if not colon or not numa.isdecimal() or int(numa) in found:

@@ -32,7 +32,7 @@ from stretto.api.types.heads import (
 from stretto.api.types.pod import Pod, PodResourceClaim, PodSpec
 from stretto.base.errors import InputError
 from stretto.state.classes.annotations import (
-    NO_ASKS,
+    NO_ANNOTATIONS,
     PodAnnotations,
     annotations_of,
     has_annotations,
@@ -40,7 +40,7 @@ from stretto.state.classes.annotations import (
 )
 from stretto.state.classes.resizing import spec_as_reported
 from stretto.state.classes.template_key import SHARED_BODIES
-from stretto.state.classes.terms import NO_WANTS, ClassTerms, has_pod_terms
+from stretto.state.classes.terms import NO_CLASS_TERMS, ClassTerms, has_pod_terms
 from stretto.state.rows.devices import MAX_DEVICES, WHOLE, DeviceRequest
 from stretto.state.rows.resources import (
     FIRST_NAMES,
@@ -63,9 +63,9 @@ CLASS_LIMIT: Final = 50_000
 """Classes kept with no pod left before the least recently used are forgotten."""
 STAGED: Final = 2
 """Bit of ``PodClasses.special``: NUMA nodes, kept places or caps have a say in where a pod goes."""
-PORTS_ALONE: Final = 4
+PORTS_ONLY: Final = 4
 """Bit of ``PodClasses.special``: beside amounts a claim needs host ports and nothing else."""
-ZONES_ALONE: Final = 8
+NUMA_ONLY: Final = 8
 """Bit of ``PodClasses.special``: beside amounts a claim takes NUMA nodes and nothing else."""
 BYTES_LIMIT: Final = 100_000
 """Entries of the cache from raw bytes to classes; it is emptied when full."""
@@ -98,9 +98,9 @@ class PodClass(msgspec.Struct, frozen=True, eq=False):
     #: Devices asked for.
     devices: tuple[DeviceRequest, ...]
     #: What its annotations ask of NUMA nodes, rules and places.
-    asks: PodAnnotations = NO_ASKS
+    asks: PodAnnotations = NO_ANNOTATIONS
     #: What it wants of other pods, and where its pods count.
-    wants: ClassTerms = NO_WANTS
+    wants: ClassTerms = NO_CLASS_TERMS
     #: Full names of its containers' images, sorted; empty while no node reports any.
     images: tuple[str, ...] = ()
     #: Full names of the images that are its volumes, sorted; empty likewise.
@@ -265,9 +265,9 @@ class PodClasses:
     def _intern_form(self, head: PodHead, body: bytes, *, running: bool) -> int:
         made = self._build(head, body, running=running)
         images = made.images, made.mounts
-        parts = [made.requests, made.ports, made.devices, made.spec, made.asks, images]
+        parts = [made.requests, made.ports, made.devices, made.spec, made.annotations, images]
         form = msgspec.json.encode(parts, order="sorted")
-        found = self._by_form.get((form, NO_WANTS))
+        found = self._by_form.get((form, NO_CLASS_TERMS))
         if found is not None:
             return found
         return self._add(made, form)
@@ -279,12 +279,12 @@ class PodClasses:
         self._next_serial += 1
         if class_id == len(self._by_id):
             self._by_id.append(made)
-            self._forms.append((form, made.wants))
+            self._forms.append((form, made.terms))
             self.users.append(0)
         else:
             self._by_id[class_id] = made
-            self._forms[class_id] = (form, made.wants)
-        self._by_form[form, made.wants] = class_id
+            self._forms[class_id] = (form, made.terms)
+        self._by_form[form, made.terms] = class_id
         self._unused[class_id] = None
         self._note_amounts(made)
         return class_id
@@ -309,13 +309,13 @@ class PodClasses:
         self._asks[pod.id, PODS] = 1
         self.serials[pod.id] = pod.serial
         self.social[pod.id] = has_pod_terms(pod.spec)
-        self.counted[pod.id] = bool(pod.wants.counted)
-        self.judged[pod.id] = pod.wants.judged
-        self.special[pod.id] = bool(pod.ports or pod.devices) | STAGED * pod.asks.staged
+        self.counted[pod.id] = bool(pod.terms.counted)
+        self.judged[pod.id] = pod.terms.judged
+        self.special[pod.id] = bool(pod.ports or pod.devices) | STAGED * pod.annotations.staged
         if pod.ports and self.special[pod.id] == 1 and not pod.devices:
-            self.special[pod.id] |= PORTS_ALONE
-        if pod.asks.zones is not None and not (pod.ports or pod.devices):
-            self.special[pod.id] |= ZONES_ALONE
+            self.special[pod.id] |= PORTS_ONLY
+        if pod.annotations.numa is not None and not (pod.ports or pod.devices):
+            self.special[pod.id] |= NUMA_ONLY
 
     def _build(self, head: PodHead, body: bytes, *, running: bool) -> PodClass:
         pod = decode_as(Pod, body, "pod")
@@ -330,7 +330,7 @@ class PodClasses:
         asks = annotations_of(head.metadata)
         if asks.best_effort and self._resources.pools:
             amounts = from_pool(amounts)
-        column, where = self._resources.asked, f"{_name(head.metadata)}, requests"
+        column, where = self._resources.requested, f"{_name(head.metadata)}, requests"
         asked = tuple(sorted((column(name, where), n) for name, n in amounts.items() if n))
         return PodClass(
             id=-1,
@@ -349,7 +349,7 @@ class PodClasses:
         self.forgotten += 1
         self._by_form.pop(self._forms[class_id], None)
         self._by_id[class_id] = None
-        self._forms[class_id] = (b"", NO_WANTS)
+        self._forms[class_id] = (b"", NO_CLASS_TERMS)
         self.serials[class_id] = 0
         self._by_bytes.clear()
         self._by_body.clear()

@@ -61,7 +61,7 @@ class TermEffect(IntEnum):
     #: Preferred affinity.
     PREFERRED = 2
     #: Preferred anti-affinity.
-    SHUNNED = 3
+    PREFERRED_ANTI = 3
 
 
 class CarriedTerm(NamedTuple):
@@ -159,7 +159,7 @@ class ClassTerms(NamedTuple):
         return self.strict or bool(self.wishes or self.soft)
 
 
-NO_WANTS: Final = ClassTerms()
+NO_CLASS_TERMS: Final = ClassTerms()
 """What most classes want: nothing of others."""
 
 
@@ -207,11 +207,13 @@ def pod_terms(spec: PodSpec, namespace: str) -> PodTerms:
             for each in near.preferred
         ),
         *(
-            _carried(TermEffect.SHUNNED, each.pod_affinity_term, namespace, -each.weight)
+            _carried(TermEffect.PREFERRED_ANTI, each.pod_affinity_term, namespace, -each.weight)
             for each in against.preferred
         ),
     ]
-    wishes = [each for each in carried if each.stated in (TermEffect.PREFERRED, TermEffect.SHUNNED)]
+    wishes = [
+        each for each in carried if each.stated in (TermEffect.PREFERRED, TermEffect.PREFERRED_ANTI)
+    ]
     return PodTerms(
         tuple((each.key, _own(each)) for each in carried if each.stated is TermEffect.AFFINITY),
         tuple((each.key, _own(each)) for each in carried if each.stated is TermEffect.ANTI),

@@ -23,11 +23,11 @@ PROTECTED_FOR: Final = "godel.bytedance.com/protection-duration-from-preemption"
 NEVER: Final = "Never"
 """The policy of pods that preempt nobody."""
 
-TraitKey = tuple[bytes, bool, str, bool]
+AttributeKey = tuple[bytes, bool, str, bool]
 """Notes as they came where they matter, whether its policy is Never, its PriorityClass, and whether
 it asks for another scheduler."""
 
-NO_TRAITS: Final = 0
+DEFAULT_ATTRIBUTES: Final = 0
 """Number of the traits of a pod about which there is nothing to know."""
 _MARKS: Final = (
     *(key.partition("/")[2].encode() for key in (CAN_BE_PREEMPTED, PREEMPTION_POLICY)),
@@ -47,7 +47,7 @@ class PreemptionAttributes(msgspec.Struct, frozen=True):
     #: Seconds after its start in which it stays.
     protected_for: float = 0.0
     #: Whether it is another scheduler's, and those are spared.
-    is_others: bool = False
+    of_other_scheduler: bool = False
 
 
 class PriorityClassAnnotations(msgspec.Struct, frozen=True):
@@ -76,8 +76,8 @@ class PreemptionAttributeTable:
         #: How many numbers were given up so far; they may mean others since.
         self.forgotten: int = 0
         self._by_number: list[PreemptionAttributes] = [PreemptionAttributes()]
-        self._by_key: dict[TraitKey, int] = {}
-        self._keys: list[TraitKey | None] = [None]
+        self._by_key: dict[AttributeKey, int] = {}
+        self._keys: list[AttributeKey | None] = [None]
         self._users: list[int] = [0]
         self._free: list[int] = []
 
@@ -95,11 +95,11 @@ class PreemptionAttributeTable:
         refuses = spec.preemption_policy == NEVER
         others = self.ours is not None and spec.scheduler_name not in self.ours
         if notes is NO_BYTES and not (refuses or self.classes or others):
-            return NO_TRAITS
+            return DEFAULT_ATTRIBUTES
         marked = notes is not NO_BYTES and any(mark in bytes(notes) for mark in _MARKS)
         named = spec.priority_class_name if spec.priority_class_name in self.classes else ""
         if not (refuses or marked or named or others):
-            return NO_TRAITS
+            return DEFAULT_ATTRIBUTES
         key = (bytes(notes) if marked else b"", refuses, named, others)
         found = self._by_key.get(key)
         return found if found is not None else self._make(key)
@@ -121,7 +121,7 @@ class PreemptionAttributeTable:
             self.forgotten += 1
             self._free.append(number)
 
-    def _make(self, key: TraitKey) -> int:
+    def _make(self, key: AttributeKey) -> int:
         notes, refuses, named, others = key
         said = self.classes.get(named, _SILENT)
         own = _texts(notes)
@@ -136,7 +136,7 @@ class PreemptionAttributeTable:
             protected_for=duration_seconds(own[PROTECTED_FOR])
             if PROTECTED_FOR in own
             else said.protected_for,
-            is_others=others,
+            of_other_scheduler=others,
         )
         if self._free:
             number = self._free.pop()

@@ -20,8 +20,8 @@ from stretto.api.wire.quantity import amounts
 from stretto.base.errors import InputError
 from stretto.state.affinity.index import PopulationRegistry
 from stretto.state.classes.annotations import MICRO_TOPOLOGY
+from stretto.state.classes.preemption_attributes import PreemptionAttributeTable
 from stretto.state.classes.table import GPU, GPU_DEVICES, PodClasses
-from stretto.state.classes.traits import PreemptionAttributeTable
 from stretto.state.cluster.reservations import PlaceReservations
 from stretto.state.nodes.table import NodeFacts, lane_of, zone_name
 from stretto.state.numa.ledger import DEVICE_BITS, NumaTopology
@@ -131,7 +131,7 @@ class Cluster:
         """What pods of these classes may cure by coming: nothing, where no rule counts them."""
         if not self.config.whole and not np.any(self.classes.counted[class_ids]):
             return Cure.NONE
-        self.domains.came(() if self.config.whole else class_ids)
+        self.domains.record_placed(() if self.config.whole else class_ids)
         return Cure.POD_PLACED
 
     # ------------------------------------------------------------ nodes
@@ -145,7 +145,7 @@ class Cluster:
             slot = None
         allocatable = amounts(node.status.allocatable, f"node {name}: status.allocatable")
         check_amounts(allocatable, f"node {name}: status.allocatable")
-        self.ledger.resources.offered(allocatable, f"node {name}: status.allocatable")
+        self.ledger.resources.register_offered(allocatable, f"node {name}: status.allocatable")
         devices = self._devices_of(node, allocatable)
         zone = zone_name(node.metadata.labels)
         lane = lane_of(node.metadata, self.config.shard)
@@ -181,7 +181,7 @@ class Cluster:
             self._strays.setdefault(name, set()).update(rows.tolist())
         self.keeps.release_node(slot)
         self.topology.clear(slot)
-        self.nodes.reports.leave(name, slot)
+        self.nodes.reports.node_removed(name, slot)
         self.nodes.remove(slot)
         self.ledger.remove_node(slot)
         self._tell(slot)
@@ -192,7 +192,7 @@ class Cluster:
         self.domains.grow(self.ledger.slots.size)
         self.nodes.put(slot, node)
         self._install_devices(slot, devices)
-        self.nodes.reports.born[node.metadata.name] = node.metadata.creation_timestamp or ""
+        self.nodes.reports.created_at[node.metadata.name] = node.metadata.creation_timestamp or ""
         self._apply_report(node.metadata.name, slot)
         for row in sorted(self._strays.pop(node.metadata.name, ())):
             self.charge(row, slot, int(self.pods.devices[row]))
@@ -203,7 +203,7 @@ class Cluster:
     def put_report(self, report: CustomNodeResource) -> None:
         """Take over what a node's agent reports: NUMA nodes, devices in them, load."""
         name = report.metadata.name
-        self.nodes.reports.keep(report)
+        self.nodes.reports.put(report)
         slot = self.nodes.by_name.get(name)
         if slot is not None:
             self._apply_report(name, slot)
@@ -225,7 +225,7 @@ class Cluster:
         self.ledger.set_pool(slot, layout.pool)
         if layout.numbers or slot in self.topology.numbers:
             problems += self.topology.install(slot, layout, self.pods.row)
-            for row in self.topology.unsettled(self.pods.on_slot(slot).tolist()):
+            for row in self.topology.without_numa_nodes(self.pods.on_slot(slot).tolist()):
                 pod = self.classes[int(self.pods.class_id[row])]
                 self.topology.give_back(row)
                 self.pods.devices[row] = self.topology.take(
@@ -244,14 +244,14 @@ class Cluster:
             if not reports.is_measured(slot, self.pods.key(row)):
                 wants = dict(self.classes[int(self.pods.class_id[row])].requests)
                 asked -= [wants.get(CPU, 0), wants.get(MEMORY, 0)]
-        reports.asked[slot] = asked
+        reports.requested[slot] = asked
 
     def bind_annotations(self, row: int, mask: int) -> dict[str, str] | None:
         """What is written on a pod with its bind: its devices and its NUMA nodes."""
         notes = {}
         if mask & DEVICE_BITS:
             notes[GPU_DEVICES] = mask_to_text(mask)
-        stated = self.topology.note(row)
+        stated = self.topology.annotation_of(row)
         if stated:
             notes[MICRO_TOPOLOGY] = stated
         return notes or None
@@ -309,7 +309,7 @@ class Cluster:
         if pod.devices and not mask & DEVICE_BITS:
             for request in pod.devices:
                 mask |= self.ledger.devices.guess(slot, request)
-        if pod.asks.zones is not None:
+        if pod.annotations.numa is not None:
             mask = self.topology.take(row, slot, self._stated(row, slot, mask, note), pod)
         for request in pod.devices:
             self.ledger.devices.take(slot, mask, request)
@@ -337,7 +337,7 @@ class Cluster:
     def leave(self, row: int, *, ours: bool) -> None:
         """Take an ended pod off its slot; its place may be kept, unless we asked it to go."""
         pod = self.classes[int(self.pods.class_id[row])]
-        keeps = pod.asks.keeps and not ours and self.pods.slot[row] != NO_SLOT
+        keeps = pod.annotations.reserves and not ours and self.pods.slot[row] != NO_SLOT
         if keeps := keeps and self.pods.state[row] == PodState.BOUND:
             self.keeps.keep(row, pod)
         self.refund(row)
@@ -355,7 +355,7 @@ class Cluster:
         pod = self.classes[int(self.pods.class_id[row])]
         for request in pod.devices:
             self.ledger.devices.take(slot, int(self.pods.devices[row]), request, -1)
-        if pod.asks.zones is not None:
+        if pod.annotations.numa is not None:
             self.topology.give_back(row)
         if pod.ports:
             self.ledger.ports.release(slot, pod.ports)
@@ -384,7 +384,7 @@ class Cluster:
         self, rows: npt.NDArray[np.int64], slots: npt.NDArray[np.int32], sign: int
     ) -> None:
         self.ledger.widen()
-        asks = self.classes.asks(self.pods.class_id[rows])
+        asks = self.classes.requests_of(self.pods.class_id[rows])
         width = min(asks.shape[1], self.ledger.used.shape[1])
         for column in range(width):  # a third of the price of all columns in one call
             np.add.at(self.ledger.used[:, column], slots, sign * asks[:, column])

@@ -95,18 +95,18 @@ class PlaceReservations:
 
     def keep(self, row: int, pod: PodClass) -> None:
         """A pod that is on a node goes, and its place stays; the pod itself is taken off first."""
-        if pod.asks.keep is None or not pod.asks.keeps:
+        if pod.annotations.reservation is None or not pod.annotations.reserves:
             return
         pods, slot = self._pods, int(self._pods.slot[row])
         place = PlaceReservation(
             number=self._next,
             owner=self.owner_of(row),
-            index=pod.asks.keep.index,
+            index=pod.annotations.reservation.index,
             slot=slot,
             generation=int(self._ledger.slots.generation[slot]),
             pod=pod,
             mask=int(pods.devices[row]),
-            ttl=float(pod.asks.keep.ttl),
+            ttl=float(pod.annotations.reservation.ttl),
             was=(pods.namespace[row], pods.name[row]),
         )
         self._next -= 1
@@ -142,11 +142,11 @@ class PlaceReservations:
         for place in [p for p in self.places.values() if p.slot == slot]:
             self.places.pop(place.number)
             self._by_owner[place.owner].remove(place)
-            self._topology.holds.pop(place.number, None)
+            self._topology.holdings.pop(place.number, None)
 
     def for_row(self, row: int, pod: PodClass) -> list[PlaceReservation]:
         """The places that a pod may take, the oldest first."""
-        keep = pod.asks.keep
+        keep = pod.annotations.reservation
         if keep is None or not self.places:
             return []
         if keep.ttl:
@@ -180,7 +180,7 @@ class PlaceReservations:
         pod, slot, mask = place.pod, place.slot, place.mask
         for request in pod.devices:
             self._ledger.devices.take(slot, mask & DEVICE_BITS, request, sign)
-        if pod.asks.zones is not None:
+        if pod.annotations.numa is not None:
             if sign > 0:
                 mask = self._topology.take(place.number, slot, mask, pod)
             else:
@@ -201,7 +201,7 @@ def covers(kept: PodClass, wanted: PodClass) -> bool:
         all(have.get(column, 0) >= amount for column, amount in wanted.requests)
         and kept.devices == wanted.devices
         and set(wanted.ports) <= set(kept.ports)
-        and kept.asks.zones == wanted.asks.zones
+        and kept.annotations.numa == wanted.annotations.numa
     )
 
 

@@ -112,7 +112,7 @@ class PodRegistration:
         cluster, tags = self._cluster, self._cluster.domains.tags
         epoch = (
             cluster.classes.forgotten,
-            cluster.traits.forgotten,
+            cluster.preemption_attributes.forgotten,
             tags.forgotten,
             tags.with_owners,
             cluster.classes.by_image,
@@ -158,7 +158,7 @@ class PodRegistration:
             head = decode_pod_head(record.body)  # a complaint about it must name it
         priority = self._ranks.priority(record, head)
         class_id = cluster.classes.intern(head, record.body, reported_resources(record, head))
-        traits = cluster.traits.number_of(head)
+        traits = cluster.preemption_attributes.number_of(head)
         tag = cluster.domains.tags.intern_head(record.namespace, head)
         self._templates += 1
         made = self._alike[key] = class_id, priority, traits, tag, self._templates
@@ -188,9 +188,9 @@ class PodRegistration:
         )
         for class_id, count in Counter(classes).items():
             cluster.classes.use(class_id, count)
-        if len(cluster.traits) > 1:
+        if len(cluster.preemption_attributes) > 1:
             for number in traits:
-                cluster.traits.use(number)
+                cluster.preemption_attributes.use(number)
         cluster.domains.tags.use(cluster.pods.tag[rows])
         cluster.domains.assign_populations(rows)
         record_owners(cluster, rows, events)
@@ -258,7 +258,7 @@ class PodRegistration:
             started[row] = now
             if slot is None:
                 cluster.pods.devices[row] = device_mask(record, head)
-                cluster.charge_unplaced([row], node)
+                cluster.charges.charge_unplaced([row], node)
             elif special[class_id]:
                 note = micro_topology(record, head)
                 charge_seen_pod(cluster, row, slot, device_mask(record, head), note)
@@ -266,7 +266,9 @@ class PodRegistration:
                 plain_rows.append(row)
                 plain_slots.append(slot)
         if plain_rows:
-            cluster.charge_plain(np.array(plain_rows, np.int64), np.array(plain_slots, np.int32))
+            cluster.charges.charge_plain(
+                np.array(plain_rows, np.int64), np.array(plain_slots, np.int32)
+            )
         for row, _, event in bound:
             if event.record.deleting or event.head is not None:
                 record_eviction_state(cluster, row, event.record, event.head)

@@ -21,7 +21,7 @@ from stretto.stores.store import EventType, Record, WatchEvent
 
 OWN_MOVES: Final = "stretto-rescheduler"
 """Creator of the Movements that our own rescheduler writes, and knows of already."""
-MOST_HINTS: Final = 1000
+MAX_RECOMMENDED: Final = 1000
 """Pods for which one Movement may recommend one node."""
 _MOVEMENT: Final = msgspec.json.Decoder(Movement)
 _REPORT: Final = msgspec.json.Decoder(CustomNodeResource)
@@ -38,16 +38,16 @@ def apply_reports(cluster: Cluster, events: Iterable[WatchEvent]) -> None:
         key = f"customnoderesource {name}"
         if event.type is EventType.DELETED:
             cluster.abnormal.pop(key, None)
-            cluster.drop_report(name)
+            cluster.node_updates.drop_report(name)
             continue
         try:
             report = _REPORT.decode(event.record.body)
         except (msgspec.DecodeError, InputError, RecursionError) as error:
-            cluster.drop_report(name)
+            cluster.node_updates.drop_report(name)
             cluster.abnormal[key] = f"{key}: {error}"
             continue
         meta = msgspec.structs.replace(report.metadata, name=name, uid=event.record.uid)
-        cluster.put_report(msgspec.structs.replace(report, metadata=meta))
+        cluster.node_updates.put_report(msgspec.structs.replace(report, metadata=meta))
 
 
 def apply_movements(cluster: Cluster, events: Iterable[WatchEvent]) -> None:
@@ -80,7 +80,7 @@ def _recommended(movement: Movement) -> dict[str, list[str]]:
         unit = f"OwnerUnit/{each.owner.type}/{each.owner.namespace}/{each.owner.name}"
         for node in each.recommended_nodes:
             left = node.desired_pod_count - len(node.actual_pods)
-            found.setdefault(unit, []).extend([node.node] * max(0, min(left, MOST_HINTS)))
+            found.setdefault(unit, []).extend([node.node] * max(0, min(left, MAX_RECOMMENDED)))
     return {unit: nodes for unit, nodes in found.items() if nodes}
 
 
@@ -101,8 +101,8 @@ def record_owners(
     staged = cluster.classes.special[cluster.pods.class_id[rows]] & STAGED
     for i in np.flatnonzero(staged).tolist():
         row = int(rows[i])
-        asks = cluster.classes[int(cluster.pods.class_id[row])].asks
-        if asks.keep is None and not asks.caps:
+        asks = cluster.classes[int(cluster.pods.class_id[row])].annotations
+        if asks.reservation is None and not asks.caps:
             continue
         record, head = events[i].record, events[i].head
         text = (head or decode_pod_head(record.body)).metadata.owner_references
@@ -111,16 +111,16 @@ def record_owners(
         except msgspec.DecodeError:
             owners = ()
         owner = next((each for each in owners if each.controller), None)
-        cluster.keeps.belongs(row, f"{owner.kind}/{owner.name}" if owner is not None else "")
+        cluster.reservations.belongs(row, f"{owner.kind}/{owner.name}" if owner is not None else "")
 
 
 def charge_seen_pod(cluster: Cluster, row: int, slot: int, mask: int, note: str) -> None:
     """Charge a pod that is seen on a slot; the place that is kept there for it is taken."""
     pod = cluster.classes[int(cluster.pods.class_id[row])]
-    place = cluster.keeps.open(row, slot, pod) if cluster.keeps else None
-    cluster.charge(row, slot, mask, note)
+    place = cluster.reservations.open(row, slot, pod) if cluster.reservations else None
+    cluster.charges.charge(row, slot, mask, note)
     if place is not None:
-        cluster.keeps.close(place, row, taken=True)
+        cluster.reservations.close(place, row, taken=True)
 
 
 def record_placement_rules(cluster: Cluster, key: str, group: PodGroup) -> None:

@@ -28,7 +28,7 @@ from stretto.state.work.units import Cure
 from stretto.stores.store import EventType, WatchEvent
 
 _NODE: Final = msgspec.json.Decoder(Node)
-FOR_EVER: Final = (1 << 31) - 1
+NO_TIMEOUT: Final = (1 << 31) - 1
 """Seconds after which a group has failed that states no time: 68 years."""
 
 
@@ -39,9 +39,9 @@ def apply_nodes(cluster: Cluster, events: Iterable[WatchEvent], managers: NodeMa
         key = f"node {record.name}"
         if event.type is EventType.DELETED:
             cluster.abnormal.pop(key, None)
-            cluster.remove_node(record.name)
+            cluster.node_updates.remove(record.name)
             whole_objects.forget_node(cluster, record.name)
-            managers.left(record.name)
+            managers.node_removed(record.name)
             continue
         try:
             node = _NODE.decode(record.body)
@@ -53,8 +53,8 @@ def apply_nodes(cluster: Cluster, events: Iterable[WatchEvent], managers: NodeMa
             )
             node = msgspec.structs.replace(node, metadata=meta)
             node = managers.adjusted(node)
-            cluster.put_node(node)
-            managers.came(record.name)
+            cluster.node_updates.put(node)
+            managers.node_added(record.name)
             if cluster.config.whole:
                 whole_objects.store_node(cluster, node)
             cluster.abnormal.pop(key, None)
@@ -102,7 +102,7 @@ def _translated(group: WorkloadPodGroup, uid: str) -> PodGroup:
         spec=PodGroupSpec(
             min_member=gang.min_count if gang is not None else 1,
             priority_class_name=spec.priority_class_name,
-            schedule_timeout_seconds=FOR_EVER,
+            schedule_timeout_seconds=NO_TIMEOUT,
             affinity=affinity,
         ),
     )

@@ -20,7 +20,6 @@ from stretto.base.errors import InputError
 from stretto.state.classes.resizing import may_report_resources, reported_resources
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.ingest import whole_objects
-from stretto.state.ingest.new_pods import FINISHED, PodRegistration, key_of, may_be_finished
 from stretto.state.ingest.node_reports import charge_seen_pod, device_mask, micro_topology
 from stretto.state.ingest.nodes_and_groups import apply_groups, apply_nodes
 from stretto.state.ingest.priorities import (
@@ -29,6 +28,7 @@ from stretto.state.ingest.priorities import (
     record_preemption_attributes,
 )
 from stretto.state.ingest.second_managers import NodeManagers
+from stretto.state.ingest.templates import FINISHED, PodRegistration, key_of, may_be_finished
 from stretto.state.ingest.volume_pods import VolumePods
 from stretto.state.rows.lifecycle import POD_LIFE, PodEvent, PodState, step_pods
 from stretto.state.rows.pods import NO_SLOT
@@ -178,10 +178,10 @@ class Ingest:
         """A pod has gone: give back what it had, and its row."""
         cluster, pods = self._cluster, self._cluster.pods
         serial, ours = int(pods.serial[row]), cluster.evictions.is_ours(row)
-        cluster.leave(row, ours=ours)
+        cluster.charges.refund_ended(row, ours=ours)
         cluster.changes.departures.append(PodDeparture(row, serial, pods.uid[row], ours))
-        cluster.classes.leave(int(pods.class_id[row]))
-        cluster.traits.leave(int(pods.traits[row]))
+        cluster.classes.release(int(pods.class_id[row]))
+        cluster.preemption_attributes.release(int(pods.preemption_attributes[row]))
         cluster.domains.end(row)
         pods.remove(row)
         pods.log.add(row)
@@ -269,17 +269,17 @@ class Ingest:
             return
         slot, mask = int(pods.slot[row]), int(pods.devices[row])
         if slot != NO_SLOT and not same:
-            cluster.refund(row)
+            cluster.charges.refund(row)
         cluster.domains.retag(row, tag)
         cluster.classes.use(class_id)
         pods.class_id[row] = class_id
-        cluster.classes.leave(old)
+        cluster.classes.release(old)
         cluster.domains.assign_populations(np.array([row]))
         pods.log.add(row)
         if slot != NO_SLOT and same:
             cluster.changes.cures |= Cure.POD_LABELS
         elif slot != NO_SLOT:
-            cluster.charge(row, slot, mask)
+            cluster.charges.charge(row, slot, mask)
             cluster.changes.resized.append(row)
 
     def _node_seen(self, row: int, node: str, mask: int, note: str = "") -> None:
@@ -287,10 +287,10 @@ class Ingest:
         cluster, pods = self._cluster, self._cluster.pods
         slot = cluster.nodes.by_name.get(node)
         if pods.slot[row] != (NO_SLOT if slot is None else slot) or slot is None:
-            cluster.refund(row)
+            cluster.charges.refund(row)
             if slot is None:
                 pods.devices[row] = mask
-                cluster.charge_unplaced([row], node)
+                cluster.charges.charge_unplaced([row], node)
             else:
                 charge_seen_pod(cluster, row, slot, mask, note)
         state = PodState(int(pods.state[row]))

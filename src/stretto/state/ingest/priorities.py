@@ -13,12 +13,12 @@ from stretto.api.types.core import PriorityClass
 from stretto.api.types.heads import PodHead, decode_pod_head
 from stretto.base.clock import parse_timestamp
 from stretto.base.errors import InputError
-from stretto.state.classes.template_key import SHARED_BODIES
-from stretto.state.classes.traits import (
-    NO_TRAITS,
+from stretto.state.classes.preemption_attributes import (
+    DEFAULT_ATTRIBUTES,
     PriorityClassAnnotations,
     priority_class_annotations,
 )
+from stretto.state.classes.template_key import SHARED_BODIES
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.work.evictions import EvictionState, PendingEviction
 from stretto.state.work.units import Cure
@@ -56,11 +56,11 @@ class PodPriorities:
         key = (record.namespace, record.body)
         kept = self._kept.get(key)
         if kept is not None:
-            return kept, NO_TRAITS
+            return kept, DEFAULT_ATTRIBUTES
         head = decode_pod_head(record.body)
         priority = self.priority(record, head)
-        traits = self._cluster.traits.number_of(head)
-        if traits == NO_TRAITS:
+        traits = self._cluster.preemption_attributes.number_of(head)
+        if traits == DEFAULT_ATTRIBUTES:
             if len(self._kept) >= SHARED_BODIES:
                 self._kept.clear()
             self._kept[key] = priority
@@ -76,7 +76,7 @@ class PodPriorities:
             cluster.abnormal.pop(key, None)
             if event.type is EventType.DELETED:  # pods that name it keep what they have
                 cluster.priorities.pop(name, None)
-                cluster.traits.classes.pop(name, None)
+                cluster.preemption_attributes.classes.pop(name, None)
                 continue
             try:
                 self._put_class(name, _CLASS.decode(event.record.body), key)
@@ -87,7 +87,7 @@ class PodPriorities:
         """A PriorityClass came or changed; what is kept of pods that name it may be wrong."""
         self._cluster.priorities[name] = checked_priority(found.value, where)
         notes = priority_class_annotations(found.preemption_policy, found.metadata.annotations)
-        known = self._cluster.traits.classes
+        known = self._cluster.preemption_attributes.classes
         if notes != known.get(name, PriorityClassAnnotations()):
             known[name] = notes
             self._kept.clear()
@@ -105,26 +105,26 @@ def record_eviction_state(cluster: Cluster, row: int, record: Record, head: PodH
     pods = cluster.pods
     if head is not None and head.status.start_time:
         pods.started[row] = _clock_time(cluster, head.status.start_time)
-    if record.deleting and pods.leaving[row] == EvictionState.STAYS:
+    if record.deleting and pods.eviction_state[row] == EvictionState.NONE:
         leaving = PendingEviction(
             int(pods.serial[row]), int(pods.slot[row]), None, "", acknowledged=True
         )
-        cluster.evictions.leave(row, leaving)
+        cluster.evictions.begin(row, leaving)
         pods.log.add(row)
         if cluster.classes.counted[pods.class_id[row]]:
             cluster.changes.cures |= Cure.POD_LABELS
     elif record.deleting:
-        cluster.evictions.leaving[row].acknowledged = True
+        cluster.evictions.in_progress[row].acknowledged = True
 
 
 def record_preemption_attributes(cluster: Cluster, row: int, head: PodHead) -> None:
     """Labels or notes of a known pod may be others now."""
-    pods, table = cluster.pods, cluster.traits
-    number, before = table.number_of(head), int(pods.traits[row])
+    pods, table = cluster.pods, cluster.preemption_attributes
+    number, before = table.number_of(head), int(pods.preemption_attributes[row])
     if number == before:
         return
     table.use(number)
-    pods.traits[row] = number
+    pods.preemption_attributes[row] = number
     table.leave(before)
     pods.log.add(row)
     cluster.changes.cures |= Cure.POD_LABELS

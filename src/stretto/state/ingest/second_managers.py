@@ -101,9 +101,9 @@ class NodeManagers:
         if name in self._kubelets:
             self._apply_amounts(name)
         elif name in self._managers and not self._cluster.config.whole:
-            self._cluster.put_node(_alone(self._managers[name]))
+            self._cluster.node_updates.put(_alone(self._managers[name]))
         else:  # kube-scheduler's own rules know nodes that have a kubelet
-            self._cluster.remove_node(name)
+            self._cluster.node_updates.remove(name)
         self._manage(name)
 
     def _apply_amounts(self, name: str) -> None:
@@ -130,7 +130,7 @@ class NodeManagers:
         agents |= MANAGED_BY[NODE_MANAGER] * (manager is not None)
         taints = manager.spec.taints if manager is not None else ()
         if cluster.nodes.manage(slot, agents, taints):
-            cluster.mark_static_changed(slot, Cure.NODE_TAINTS)
+            cluster.node_updates.mark_static_changed(slot, Cure.NODE_TAINTS)
 
 
 def _named(manager: NmNode, record: Record) -> NmNode:

@@ -26,7 +26,7 @@ Judge = Callable[[int, PodClass, SlotArray], Values]
 Join = Callable[[list[Values], int], Values]
 """Joins the answers of several rules for k slots."""
 
-LEAST_ROWS: Final = 256
+MIN_ROWS: Final = 256
 """Rows kept however many nodes there are: more than the classes of one batch in practice."""
 SERIAL_LIMIT: Final = 100_000
 """Classes whose row is remembered by serial; the memory is emptied when full."""
@@ -201,7 +201,7 @@ class StaticRows:
     def _allot_row(self, parts: list[_RulePart]) -> int:
         """A row for these parts: a new one while memory allows, else the least recently used."""
         width = max(1, self.array.shape[1]) * self.array.itemsize
-        limit = max(LEAST_ROWS, self._row_bytes // width)
+        limit = max(MIN_ROWS, self._row_bytes // width)
         if len(self._rows) < limit:
             row = len(self._rows)
             self._rows.append(())

@@ -21,7 +21,7 @@ CONFLICTING = (0, 1)
 """Zone columns of CPU and memory: what pods of different quality of service compete for."""
 
 
-class NumaDeviceAsk(NamedTuple):
+class NumaDeviceRequest(NamedTuple):
     """Devices that a pod asks of a machine, seen from its NUMA nodes."""
 
     #: How many.
@@ -48,7 +48,7 @@ class NumaMachine(NamedTuple):
     #: By zone column: whether it counts when the number of whole NUMA nodes is worked out.
     aligned: Sequence[bool]
     #: Devices that the pod asks.
-    devices: Sequence[NumaDeviceAsk] = ()
+    devices: Sequence[NumaDeviceRequest] = ()
     #: What whole NUMA nodes take of the node as a whole, by NUMA node, for CPU and memory.
     share: Sequence[Sequence[int]] = ()
     #: What the node as a whole has free of CPU and memory.

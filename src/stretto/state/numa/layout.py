@@ -16,9 +16,9 @@ from stretto.state.rows.resources import LARGEST, RECLAIMED
 
 SOCKET: Final = "Socket"
 NUMA: Final = "Numa"
-MAX_ZONES: Final = 15
+MAX_NUMA_NODES: Final = 15
 """NUMA nodes of a machine that are told apart: as many bits ride with a claim's device mask."""
-DEVICE_ZONES: Final = frozenset({"GPU", "NIC"})
+DEVICE_ZONE_TYPES: Final = frozenset({"GPU", "NIC"})
 """Types of the zones inside a NUMA node that stand for one device each."""
 
 
@@ -107,11 +107,11 @@ class _NumaLayoutReader:
     def layout(self, pool: Mapping[str, str | int | float]) -> NumaLayout:
         """What was found, in order; ``pool`` as the report says it."""
         numbers = sorted(self._found)
-        if len(numbers) > MAX_ZONES:
+        if len(numbers) > MAX_NUMA_NODES:
             self.problems.append(
-                f"{len(numbers)} NUMA nodes: expected at most {MAX_ZONES}; the others do not count"
+                f"{len(numbers)} NUMA nodes: expected at most {MAX_NUMA_NODES}; the others do not count"
             )
-            numbers = numbers[:MAX_ZONES]
+            numbers = numbers[:MAX_NUMA_NODES]
         zones = [self._found[number][1] for number in numbers]
         for number, zone in zip(numbers, zones, strict=True):
             self._check_siblings(number, zone)
@@ -173,7 +173,7 @@ class _NumaLayoutReader:
         for child in zone.children:
             if child.type == "GPU" and child.name.isdecimal():
                 yield int(child.name)
-            elif child.type not in DEVICE_ZONES:
+            elif child.type not in DEVICE_ZONE_TYPES:
                 yield from self._gpus(child)
 
     def _reported(self, zones: list[TopologyZone]) -> Iterable[ReportedNumaUse]:

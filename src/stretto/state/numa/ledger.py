@@ -24,7 +24,7 @@ from stretto.state.classes.annotations import (
 from stretto.state.classes.table import PodClass
 from stretto.state.numa.choice import (
     CONFLICTING,
-    NumaDeviceAsk,
+    NumaDeviceRequest,
     NumaMachine,
     bits,
     choose,
@@ -32,16 +32,16 @@ from stretto.state.numa.choice import (
     spread,
     whole_numa_nodes,
 )
-from stretto.state.numa.layout import MAX_ZONES, NO_LAYOUT, NumaLayout
+from stretto.state.numa.layout import MAX_NUMA_NODES, NO_LAYOUT, NumaLayout
 from stretto.state.rows.devices import MAX_DEVICES, DeviceRequest
 from stretto.state.rows.ledger import Ledger
 from stretto.state.rows.resources import CPU, MEMORY
 
-ZONE_WIDTH: Final = 6
+NUMA_COLUMNS: Final = 6
 """Resources that are counted by NUMA node: CPU, memory and the next four that machines report."""
-ZONE_SHIFT: Final = MAX_DEVICES
+NUMA_SHIFT: Final = MAX_DEVICES
 """First bit of the NUMA nodes in a claim's device mask."""
-DEVICE_BITS: Final = (1 << ZONE_SHIFT) - 1
+DEVICE_BITS: Final = (1 << NUMA_SHIFT) - 1
 """The devices in a claim's mask."""
 KEPT: Final = 10_000
 """Classes whose asks are kept; all are forgotten when there are more."""
@@ -51,12 +51,12 @@ UNKNOWN: Final = -1
 
 def numa_nodes_of(mask: int) -> int:
     """Bit mask of the NUMA nodes in a claim's mask."""
-    return mask >> ZONE_SHIFT
+    return mask >> NUMA_SHIFT
 
 
 def with_numa_nodes(devices: int, zones: int) -> int:
     """A claim's mask of devices and NUMA nodes."""
-    return devices & DEVICE_BITS | zones << ZONE_SHIFT
+    return devices & DEVICE_BITS | zones << NUMA_SHIFT
 
 
 class NumaHolding(NamedTuple):
@@ -78,15 +78,15 @@ class NumaTopology:
         #: uint8[slot]: number of NUMA nodes; 0 where none are reported.
         self.count: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
         #: int8[slot, zone]: index of the socket.
-        self.socket: npt.NDArray[np.int8] = np.zeros((0, MAX_ZONES), np.int8)
+        self.socket: npt.NDArray[np.int8] = np.zeros((0, MAX_NUMA_NODES), np.int8)
         #: int64[slot, zone, column]: what pods may have.
-        self.alloc: npt.NDArray[np.int64] = np.zeros((0, MAX_ZONES, ZONE_WIDTH), np.int64)
+        self.alloc: npt.NDArray[np.int64] = np.zeros((0, MAX_NUMA_NODES, NUMA_COLUMNS), np.int64)
         #: int64[slot, zone, column]: what pods hold.
-        self.taken: npt.NDArray[np.int64] = np.zeros((0, MAX_ZONES, ZONE_WIDTH), np.int64)
+        self.taken: npt.NDArray[np.int64] = np.zeros((0, MAX_NUMA_NODES, NUMA_COLUMNS), np.int64)
         #: int64[slot, zone, 2]: CPU and memory that a whole NUMA node takes of its node.
-        self.share: npt.NDArray[np.int64] = np.zeros((0, MAX_ZONES, 2), np.int64)
+        self.share: npt.NDArray[np.int64] = np.zeros((0, MAX_NUMA_NODES, 2), np.int64)
         #: int8[slot, device]: NUMA node of each device.
-        self.device_zone: npt.NDArray[np.int8] = np.zeros((0, MAX_DEVICES), np.int8)
+        self.device_numa_node: npt.NDArray[np.int8] = np.zeros((0, MAX_DEVICES), np.int8)
         #: Names of the zone columns.
         self.names: list[str] = ["cpu", "memory"]
         #: What each bound pod holds, by row.
@@ -97,7 +97,7 @@ class NumaTopology:
         self.changed: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._ledger = ledger
         self._asks: dict[int, tuple[int, tuple[tuple[int, int], ...]]] = {}
-        self._known: npt.NDArray[np.bool_] = np.zeros((0, ZONE_WIDTH), np.bool_)
+        self._known: npt.NDArray[np.bool_] = np.zeros((0, NUMA_COLUMNS), np.bool_)
         self._foreign: dict[int, list[tuple[int, int, int]]] = {}
 
     def __bool__(self) -> bool:
@@ -131,7 +131,7 @@ class NumaTopology:
                 if column is not None:
                     self.alloc[slot, z, column] = amount
                 else:
-                    problems.append(f"{name}: more than {ZONE_WIDTH} resources by NUMA node")
+                    problems.append(f"{name}: more than {NUMA_COLUMNS} resources by NUMA node")
         self._known[slot] = self.alloc[slot].any(axis=0)
         if layout.numbers:
             self.numbers[slot] = layout.numbers
@@ -171,7 +171,7 @@ class NumaTopology:
         """Zone column of a resource, made on first sight; ``None`` when all are given away."""
         if name in self.names:
             return self.names.index(name)
-        if len(self.names) == ZONE_WIDTH:
+        if len(self.names) == NUMA_COLUMNS:
             return None
         self.names.append(name)
         return len(self.names) - 1
@@ -179,7 +179,7 @@ class NumaTopology:
     def _place_devices(self, slot: int, layout: NumaLayout) -> None:
         """Say where devices are: by their numbers where these are reported, else in order."""
         devices = self._ledger.devices
-        self.device_zone[slot] = UNKNOWN
+        self.device_numa_node[slot] = UNKNOWN
         named = {gpu: z for z, gpus in enumerate(layout.gpus) for gpu in gpus}
         for kind in devices.inventory(slot):
             here = np.flatnonzero(devices.kind[slot] == devices.kind_number(kind)).tolist()
@@ -188,7 +188,7 @@ class NumaTopology:
             ]
             for i, device in enumerate(here):
                 fallback = counted[i] if i < len(counted) else UNKNOWN
-                self.device_zone[slot, device] = named.get(i, fallback)
+                self.device_numa_node[slot, device] = named.get(i, fallback)
 
     def _reapply_claims(
         self, slot: int, layout: NumaLayout, row_of: Callable[[str], int | None]
@@ -213,16 +213,18 @@ class NumaTopology:
         if missing <= 0:
             return
         self.count = np.concatenate([self.count, np.zeros(missing, np.uint8)])
-        for name in ("socket", "alloc", "taken", "share", "device_zone", "_known", "changed"):
+        for name in ("socket", "alloc", "taken", "share", "device_numa_node", "_known", "changed"):
             column = getattr(self, name)
-            fill = np.full((missing, *column.shape[1:]), UNKNOWN if name == "device_zone" else 0)
+            fill = np.full(
+                (missing, *column.shape[1:]), UNKNOWN if name == "device_numa_node" else 0
+            )
             setattr(self, name, np.concatenate([column, fill.astype(column.dtype)]))
 
     # ------------------------------------------------------------ pods
 
     def choose(self, slot: int, pod: PodClass) -> int:
         """Bit mask of the NUMA nodes that a pod gets on a slot; 0 where it does not fit."""
-        zones = pod.asks.zones
+        zones = pod.annotations.numa
         if zones is None or slot >= len(self.count) or not self.count[slot]:
             return 0
         return choose(self.machine(slot, pod), zones.binding)
@@ -276,7 +278,7 @@ class NumaTopology:
             mask |= 1 << numbers.index(number)
         return with_numa_nodes(0, mask)
 
-    def unsettled(self, rows: Sequence[int]) -> list[int]:
+    def without_numa_nodes(self, rows: Sequence[int]) -> list[int]:
         """Those of some pods that ask for NUMA nodes and hold none."""
         return [row for row in rows if row in self.holds and not self.holds[row].parts]
 
@@ -348,23 +350,25 @@ class NumaTopology:
             room=room,
         )
 
-    def _device_ask(self, slot: int, ask: DeviceRequest, aligned: bool) -> NumaDeviceAsk:
+    def _device_ask(self, slot: int, ask: DeviceRequest, aligned: bool) -> NumaDeviceRequest:
         devices, count = self._ledger.devices, int(self.count[slot])
         kind, models = devices.kind_number(ask.kind), devices.model_mask(ask.models)
         fitting, installed = [0] * count, [0] * count
         for device in range(MAX_DEVICES):
-            z = int(self.device_zone[slot, device])
+            z = int(self.device_numa_node[slot, device])
             if devices.kind[slot, device] != kind or not 0 <= z < count:
                 continue
             installed[z] += 1
             allowed = models >> int(devices.model[slot, device]) & 1
             fitting[z] += bool(allowed and devices.free[slot, device] >= ask.milli)
         known = any(installed)
-        return NumaDeviceAsk(ask.count, tuple(fitting) if known else (), tuple(installed), aligned)
+        return NumaDeviceRequest(
+            ask.count, tuple(fitting) if known else (), tuple(installed), aligned
+        )
 
     def _extra(self, slot: int, zones: int, pod: PodClass) -> tuple[tuple[int, int], ...]:
         """What whole NUMA nodes take of the node beyond the pod's own requests."""
-        if pod.asks.zones is None or pod.asks.zones.binding is not NumaBinding.WHOLE:
+        if pod.annotations.numa is None or pod.annotations.numa.binding is not NumaBinding.WHOLE:
             return ()
         asked = dict(pod.requests)
         found = []
@@ -380,12 +384,14 @@ class NumaTopology:
         inside = bits(zones)
         if not inside or inside[-1] >= self.count[slot]:
             return None
-        if pod.asks.zones is not None and pod.asks.zones.binding is NumaBinding.ONE:
+        if pod.annotations.numa is not None and pod.annotations.numa.binding is NumaBinding.ONE:
             known = self._known[slot]
             parts = tuple((inside[0], k, amount) for k, amount in self._asked(pod) if known[k])
             return parts if len(inside) == 1 else None
         machine = self.machine(slot, pod)
-        whole = pod.asks.zones is not None and pod.asks.zones.binding is NumaBinding.WHOLE
+        whole = (
+            pod.annotations.numa is not None and pod.annotations.numa.binding is NumaBinding.WHOLE
+        )
         if whole and len(inside) != whole_numa_nodes(machine):
             return None
         found: list[tuple[int, int, int]] = []
@@ -402,4 +408,4 @@ class NumaTopology:
 
 def aligned_of(pod: PodClass) -> tuple[str, ...]:
     """Resources that count when the number of whole NUMA nodes is worked out."""
-    return pod.asks.zones.aligned if pod.asks.zones is not None else ()
+    return pod.annotations.numa.aligned if pod.annotations.numa is not None else ()

@@ -19,8 +19,8 @@ from stretto.state.classes.annotations import NumaBinding
 from stretto.state.classes.table import PodClass
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.numa.choice import CONFLICTING
-from stretto.state.numa.layout import MAX_ZONES
-from stretto.state.numa.ledger import ZONE_SHIFT, ZONE_WIDTH, NumaHolding
+from stretto.state.numa.layout import MAX_NUMA_NODES
+from stretto.state.numa.ledger import NUMA_COLUMNS, NUMA_SHIFT, NumaHolding
 from stretto.state.rows.resources import CPU, MEMORY
 
 KEPT: Final = 20_000
@@ -29,7 +29,7 @@ NONE: Final = -1
 """Number of a portion that does not exist: such NUMA nodes do not hold the class."""
 OWN: Final = -2
 """Number of a portion that depends on what others hold."""
-_CELLS: Final = MAX_ZONES * ZONE_WIDTH
+_CELLS: Final = MAX_NUMA_NODES * NUMA_COLUMNS
 _Key = tuple[int, int, int]
 """Serial of the class, kind of the machine, NUMA nodes."""
 
@@ -67,7 +67,7 @@ class NumaBulkClaims:
         known, found = self._numbers, []
         serials = self._cluster.classes.serials[class_ids].tolist()
         keys = zip(
-            serials, self._kinds_of(slots).tolist(), (masks >> ZONE_SHIFT).tolist(), strict=True
+            serials, self._kinds_of(slots).tolist(), (masks >> NUMA_SHIFT).tolist(), strict=True
         )
         for i, key in enumerate(keys):
             number = known.get(key)
@@ -99,7 +99,7 @@ class NumaBulkClaims:
         holds = self._holds
         for row, slot, number in zip(rows.tolist(), slots.tolist(), numbers.tolist(), strict=True):
             _, parts, extra = holds[number]
-            topology.holds[row] = NumaHolding(slot, parts, extra)
+            topology.holdings[row] = NumaHolding(slot, parts, extra)
         return True
 
     def give_back(self, rows: Sequence[int]) -> None:
@@ -107,7 +107,7 @@ class NumaBulkClaims:
         if not rows:
             return
         topology, ledger = self._cluster.topology, self._cluster.ledger
-        holds = [hold for row in rows if (hold := topology.holds.pop(row, None)) is not None]
+        holds = [hold for row in rows if (hold := topology.holdings.pop(row, None)) is not None]
         parts = chain.from_iterable(chain.from_iterable(hold.parts for hold in holds))
         zones, columns, amounts = np.fromiter(parts, np.int64).reshape(-1, 3).T
         slots = np.repeat([hold.slot for hold in holds], [len(hold.parts) for hold in holds])
@@ -149,9 +149,9 @@ class NumaBulkClaims:
     def _compute_claims(self, slot: int, zones: int, pod: PodClass) -> int:
         """The number of what a class takes of the NUMA nodes of a mask on a machine."""
         topology = self._cluster.topology
-        if pod.asks.zones is None or not zones or slot >= len(topology.count):
+        if pod.annotations.numa is None or not zones or slot >= len(topology.count):
             return NONE
-        binding = pod.asks.zones.binding
+        binding = pod.annotations.numa.binding
         whole = binding is NumaBinding.WHOLE
         near = whole and any(topology.amounts(pod)[len(CONFLICTING) :])
         if pod.devices or near or binding is NumaBinding.SOCKET:
@@ -174,7 +174,7 @@ class NumaBulkClaims:
                 after[: before.shape[0], : before.shape[1]] = before
                 setattr(self, name, after)
         for at, (zone, column, amount) in enumerate(hold.parts):
-            self._where[number, at] = zone * ZONE_WIDTH + column
+            self._where[number, at] = zone * NUMA_COLUMNS + column
             self._amount[number, at] = amount
         beyond = dict(hold.extra)
         self._extra[number] = [beyond.get(CPU, 0), beyond.get(MEMORY, 0)]

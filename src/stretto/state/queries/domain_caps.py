@@ -44,12 +44,12 @@ def caps_of(cluster: Cluster, unit: Unit | None, class_id: int) -> tuple[DomainC
             return read_caps(text, f"{key}, annotation {DOMAIN_CAPS}")
         except InputError as error:
             cluster.abnormal[key] = str(error)
-    return cluster.classes[class_id].asks.caps
+    return cluster.classes[class_id].annotations.caps
 
 
 def members(cluster: Cluster, unit: Unit, row: int) -> set[int]:
     """Rows of the pods of an application that may be on nodes: its unit's, and its owner's."""
-    return {*unit.bound, *cluster.keeps.members(row)}
+    return {*unit.bound, *cluster.reservations.members(row)}
 
 
 def slots_of(cluster: Cluster, rows: Iterable[int]) -> npt.NDArray[np.int64]:
@@ -65,7 +65,7 @@ def unit_size(cluster: Cluster, unit: Unit, row: int) -> int:
     if stated.isdecimal():
         return max(1, int(stated))
     least = unit.min_member if unit.min_member < NO_GROUP else 1
-    return max(unit.size, least, len(cluster.keeps.members(row)), 1)
+    return max(unit.size, least, len(cluster.reservations.members(row)), 1)
 
 
 def count_by_domain(

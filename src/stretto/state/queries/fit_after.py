@@ -40,7 +40,7 @@ def fits_after_eviction(
     used += ledger.used[slot]
     used -= amounts_of(cluster, [int(cluster.pods.class_id[row]) for row in going])
     for row in going:  # whole NUMA nodes take more of the node than was asked for
-        hold = cluster.topology.holds.get(row)
+        hold = cluster.topology.holdings.get(row)
         for column, amount in hold.extra if hold is not None and hold.slot == slot else ():
             used[column] -= amount
     asked[PODS] = True
@@ -51,7 +51,7 @@ def fits_after_eviction(
     masks = [mask for _, mask in wanted]
     if any(pod.devices for pod in pods) and not _devices_fit(cluster, slot, pods, masks, going):
         return False
-    if all(pod.asks.zones is None for pod in pods):
+    if all(pod.annotations.numa is None for pod in pods):
         return True
     with without_rows(cluster, slot, going):
         return numa_nodes_fit(cluster, slot, list(zip(pods, masks, strict=True)))
@@ -61,7 +61,7 @@ def amounts_of(cluster: Cluster, class_ids: Sequence[int]) -> npt.NDArray[np.int
     """int64[resource]: what pods of these classes take together, their places included."""
     total = np.zeros(cluster.ledger.used.shape[1], np.int64)
     if class_ids:
-        asks = cluster.classes.asks(np.array(class_ids, np.int32)).sum(axis=0)
+        asks = cluster.classes.requests_of(np.array(class_ids, np.int32)).sum(axis=0)
         width = min(len(asks), len(total))
         total[:width] = asks[:width]
     return total
@@ -84,18 +84,18 @@ def charge_after_eviction(
     cluster: Cluster, row: int, slot: int, mask: int, going: Collection[int]
 ) -> None:
     """Charge a claim on a slot on which the room for it is still held by pods that leave."""
-    if cluster.classes[int(cluster.pods.class_id[row])].asks.zones is None:
-        cluster.charge(row, slot, mask)
+    if cluster.classes[int(cluster.pods.class_id[row])].annotations.numa is None:
+        cluster.charges.charge(row, slot, mask)
         return
     with without_rows(cluster, slot, going):
-        cluster.charge(row, slot, mask)
+        cluster.charges.charge(row, slot, mask)
 
 
 def settle_numa_nodes(cluster: Cluster, row: int) -> None:
     """Those for whom a pod waited have gone: it takes its NUMA nodes as they are now."""
     pods = cluster.pods
     pod = cluster.classes[int(pods.class_id[row])]
-    if pod.asks.zones is not None:
+    if pod.annotations.numa is not None:
         cluster.topology.give_back(row)
         slot, mask = int(pods.slot[row]), int(pods.devices[row])
         pods.devices[row] = cluster.topology.take(row, slot, mask, pod)
@@ -111,7 +111,7 @@ def _ports_fit(
     for row in pods.on_slot(slot).tolist():
         if row not in going:
             taken |= table.own_mask(cluster.classes[int(pods.class_id[row])].ports)
-    for place in cluster.keeps.places.values():
+    for place in cluster.reservations.places.values():
         if place.slot == slot:
             taken |= table.own_mask(place.pod.ports)
     for pod in wanted:

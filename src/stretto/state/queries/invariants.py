@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stretto.state.cluster.cluster import Cluster
-from stretto.state.cluster.reservations import charged
+from stretto.state.cluster.reservations import add_reserved
 from stretto.state.rows.devices import MAX_DEVICES
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.rows.pods import NO_SLOT
@@ -46,10 +46,10 @@ def ledger_equals_rows(cluster: Cluster) -> list[InvariantBreach]:
     rows = _placed_rows(cluster)
     width = len(ledger.resources)
     expected = np.zeros_like(ledger.used)
-    asks = cluster.classes.asks(pods.class_id[rows])[:, : expected.shape[1]]
+    asks = cluster.classes.requests_of(pods.class_id[rows])[:, : expected.shape[1]]
     np.add.at(expected[:, : asks.shape[1]], pods.slot[rows], asks)
-    charged(cluster.keeps, expected)
-    for hold in cluster.topology.holds.values():
+    add_reserved(cluster.reservations, expected)
+    for hold in cluster.topology.holdings.values():
         for column, amount in hold.extra:
             expected[hold.slot, column] += amount
     wrong = np.argwhere(expected[:, :width] != ledger.used[:, :width])
@@ -74,7 +74,7 @@ def devices_equal_rows(cluster: Cluster) -> list[InvariantBreach]:
             for d in range(MAX_DEVICES):
                 if mask >> d & 1 and table.kind[slot, d] == kind:
                     taken[slot, d] += request.milli
-    for place in cluster.keeps.places.values():
+    for place in cluster.reservations.places.values():
         for request in place.pod.devices:
             for d in range(MAX_DEVICES):
                 taken[place.slot, d] += request.milli * (place.mask >> d & 1)
@@ -97,7 +97,7 @@ def ports_equal_rows(cluster: Cluster) -> list[InvariantBreach]:
     for row in rows[cluster.classes.special[pods.class_id[rows]] > 0].tolist():
         ports = cluster.classes[int(pods.class_id[row])].ports
         expected[pods.slot[row]] |= table.own_mask(ports)
-    for place in cluster.keeps.places.values():
+    for place in cluster.reservations.places.values():
         if place.pod.ports:
             expected[place.slot] |= table.own_mask(place.pod.ports)
     wrong = np.flatnonzero((expected != table.used).any(axis=1))
@@ -114,7 +114,7 @@ def numa_nodes_equal_rows(cluster: Cluster) -> list[InvariantBreach]:
     topology, pods = cluster.topology, cluster.pods
     expected = topology.foreign()
     found = []
-    for row, hold in topology.holds.items():
+    for row, hold in topology.holdings.items():
         if row >= 0 and pods.slot[row] != hold.slot:
             found.append(
                 InvariantBreach(1, f"pod {pods.key(row)} holds NUMA nodes of a node it is not on")

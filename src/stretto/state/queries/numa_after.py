@@ -42,7 +42,7 @@ def without_rows(cluster: Cluster, slot: int, going: Collection[int]) -> Iterato
             freed[numa_choice_of(cluster, slot, int(cluster.pods.devices[row]), request)] += (
                 request.milli
             )
-        hold = topology.holds.get(row)
+        hold = topology.holdings.get(row)
         if hold is not None and hold.slot == slot:
             held[row] = hold
             topology.give_back(row)
@@ -70,7 +70,7 @@ def with_claims(
     used, held = cluster.ledger.used[slot], list[Claimed]()
     try:
         for pod, mask in claims:
-            if pod.asks.zones is not None:
+            if pod.annotations.numa is not None:
                 if not topology.covers(slot, mask, pod):
                     break
                 taken.append(next(rows))
@@ -112,7 +112,7 @@ def numa_claims_for(
         A mask each, or ``None`` where there is no room for all of them.
     """
     pods = [cluster.classes[class_id] for class_id in class_ids]
-    if not any(pod.devices or pod.asks.zones is not None for pod in pods):
+    if not any(pod.devices or pod.annotations.numa is not None for pod in pods):
         return [0] * len(pods)
     masks: list[int] = []
     with without_rows(cluster, slot, going):
@@ -135,7 +135,7 @@ def numa_nodes_fit(cluster: Cluster, slot: int, wanted: Sequence[Claimed]) -> bo
     """
     ledger, amounts = cluster.ledger, [CPU, MEMORY]
     whole = any(
-        pod.asks.zones is not None and pod.asks.zones.binding is NumaBinding.WHOLE
+        pod.annotations.numa is not None and pod.annotations.numa.binding is NumaBinding.WHOLE
         for pod, _ in wanted
     )
     with with_claims(cluster, slot, wanted) as held:
@@ -155,7 +155,7 @@ def numa_choice_of(cluster: Cluster, slot: int, mask: int, request: DeviceReques
 def _mask_for(cluster: Cluster, slot: int, pod: PodClass) -> int | None:
     """Devices and NUMA nodes for one more pod, as the books are now."""
     table, topology, zones, mask = cluster.ledger.devices, cluster.topology, 0, 0
-    if pod.asks.zones is not None:
+    if pod.annotations.numa is not None:
         zones = topology.choose(slot, pod)
         if not zones:
             return None
@@ -181,5 +181,5 @@ def _mask_for(cluster: Cluster, slot: int, pod: PodClass) -> int | None:
 
 def _is_inside(cluster: Cluster, slot: int, device: int, zones: int) -> bool:
     """Whether a device is in one of some NUMA nodes, or nobody says where it is."""
-    where = int(cluster.topology.device_zone[slot, device])
+    where = int(cluster.topology.device_numa_node[slot, device])
     return where == UNKNOWN or bool(zones >> where & 1)

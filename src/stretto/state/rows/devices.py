@@ -22,7 +22,7 @@ FORMS: Final = 17
 """Forms of a GPU pod: 0 = a share, n = n whole devices."""
 MAX_MODELS: Final = 62
 """Device models told apart: one bit each in a class's mask, one bit spare."""
-ASKED_MODELS: Final = MAX_MODELS // 2
+MAX_REQUESTED_MODELS: Final = MAX_MODELS // 2
 """Models that pods may name before a node has them; the others are kept for nodes."""
 
 
@@ -98,7 +98,7 @@ class DeviceColumns:
             return (1 << (MAX_MODELS + 1)) - 1
         mask = 0
         for name in models:
-            if name in self._models or len(self._models) <= ASKED_MODELS:
+            if name in self._models or len(self._models) <= MAX_REQUESTED_MODELS:
                 mask |= 1 << self.model_number(name)
         return mask
 

@@ -159,7 +159,7 @@ class Pods:
         self.since: npt.NDArray[np.float64] = np.zeros(FIRST_ROWS, np.float64)
         #: int64[row]: number of the pod that uses the row now; never given twice.
         self.serial: npt.NDArray[np.int64] = np.zeros(FIRST_ROWS, np.int64)
-        #: int32[row]: number of the pod's traits (``state.classes.traits``); 0 where nobody asks.
+        #: int32[row]: number of the pod's traits (``state.classes.preemption_attributes``); 0 where nobody asks.
         self.traits: npt.NDArray[np.int32] = np.zeros(FIRST_ROWS, np.int32)
         #: int32[row]: tag of its namespace and labels (``state.affinity.tags``).
         self.tag: npt.NDArray[np.int32] = np.zeros(FIRST_ROWS, np.int32)

@@ -31,9 +31,9 @@ LARGEST: Final = 1 << 52
 NEVER: Final = (1 << 31) - 1
 """A request in scan steps that fits on no node."""
 
-MOST_NAMES: Final = 512
+MAX_NAMES: Final = 512
 """Resources that nodes may offer in all: an array of amounts has a column for each."""
-MOST_ASKED: Final = 128
+MAX_REQUESTED_NAMES: Final = 128
 """Resources in all up to which a pod's own word makes a column: names that no node offers are kept
 only so far, so that made-up names in pods do not widen every array."""
 
@@ -79,8 +79,8 @@ class ResourceColumns:
         found = self._columns.get(name)
         if found is not None:
             return found
-        if len(self.names) >= MOST_NAMES:
-            expected = f"at most {MOST_NAMES} different resources in a cluster"
+        if len(self.names) >= MAX_NAMES:
+            expected = f"at most {MAX_NAMES} different resources in a cluster"
             raise InputError("resource", name, expected, "drop names that nobody uses")
         self._columns[name] = column = len(self.names)
         self.names.append(name)
@@ -105,8 +105,8 @@ class ResourceColumns:
         Raises:
             InputError: nobody has named it yet, and there are many names already.
         """
-        if name not in self._columns and len(self.names) >= MOST_ASKED:
-            expected = f"a resource that is known ({MOST_ASKED} names are; no node offers this one)"
+        if name not in self._columns and len(self.names) >= MAX_REQUESTED_NAMES:
+            expected = f"a resource that is known ({MAX_REQUESTED_NAMES} names are; no node offers this one)"
             raise InputError(where, name, expected, "correct the name, or add a node that has it")
         return self.column(name)
 

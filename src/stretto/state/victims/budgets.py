@@ -138,7 +138,7 @@ class BudgetLedger:
     def _charge_promised(self, *, counted_by_store: bool) -> None:
         """Take off who was asked to leave and is not counted by the store yet."""
         pods = self._cluster.pods
-        for row, leaving in self._cluster.evictions.leaving.items():
+        for row, leaving in self._cluster.evictions.in_progress.items():
             if pods.serial[row] != leaving.serial or leaving.cause is None:
                 continue
             if counted_by_store and leaving.acknowledged:

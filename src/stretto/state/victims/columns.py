@@ -9,13 +9,13 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from stretto.state.victims.rules import NOBODY
+from stretto.state.victims.rules import UNPROTECTED
 
-MOST_BANDS: Final = 64
+MAX_BANDS: Final = 64
 """Priorities told apart in the sums; kube-scheduler's users have a handful."""
 FIRST_WIDTH: Final = 16
 """Pods of a slot that there is room for at first."""
-MAY_BE_ASKED, NOMINEE, LEAVING, KEPT = 0, 1, 2, 3
+EVICTABLE, NOMINEE, LEAVING, KEPT = 0, 1, 2, 3
 """Kinds of entries: a running pod, a claim that waits for its own victims, a pod that leaves,
 and (never entered) a pod that may not be asked."""
 NO_BUDGET: Final = 0
@@ -37,7 +37,7 @@ class VictimEntries(NamedTuple):
     start: npt.NDArray[np.float64]
     #: int32[slot, k]: numbers of what they take (``Victims.asks``).
     ask: npt.NDArray[np.int32]
-    #: uint8[slot, k]: ``MAY_BE_ASKED``, ``NOMINEE`` or ``LEAVING``.
+    #: uint8[slot, k]: ``EVICTABLE``, ``NOMINEE`` or ``LEAVING``.
     kind: npt.NDArray[np.uint8]
     #: int32[slot, k]: numbers of sets of budgets; 0 for none.
     budget: npt.NDArray[np.int32]
@@ -88,7 +88,7 @@ def fill_entries(counted: VictimRows, size: int) -> VictimEntries:
     width = FIRST_WIDTH
     while width < int(length.max(initial=0)):
         width *= 2
-    special = counted.kind != MAY_BE_ASKED
+    special = counted.kind != EVICTABLE
     made = VictimEntries(
         length,
         np.bincount(counted.slot[special], minlength=size).astype(np.int32),
@@ -133,7 +133,7 @@ def fill_sums(
     edges = edges_of(counted.priority)
     resources = asks.shape[1]
     bands = np.searchsorted(edges, counted.priority)
-    bands[counted.kind != MAY_BE_ASKED] = 0
+    bands[counted.kind != EVICTABLE] = 0
     below = np.zeros((len(edges), resources, size), np.int64)
     kept = below.copy() if safe is not None else below
     for resource in range(resources):
@@ -167,7 +167,7 @@ def edges_of(priorities: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
     Where neighbours share a band, the last one has no end, so that new priorities have a place.
     """
     found = np.unique(priorities).astype(np.int64)
-    if len(found) <= MOST_BANDS:
+    if len(found) <= MAX_BANDS:
         return found
-    kept = found[np.linspace(0, len(found) - 1, MOST_BANDS).astype(np.int64)]
-    return np.append(kept[:-1], NOBODY)
+    kept = found[np.linspace(0, len(found) - 1, MAX_BANDS).astype(np.int64)]
+    return np.append(kept[:-1], UNPROTECTED)

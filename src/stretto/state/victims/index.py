@@ -5,7 +5,7 @@ then start), and ``below[band][resource][slot]`` is what all of them up to a pri
 together. So the lowest band at which a node would do is found by comparing columns, and only nodes
 that could win are looked at pod by pod (``framework.kernels.victims.search``, ``victims_numpy``).
 
-A band is one priority; where there are more than ``MOST_BANDS``, neighbours share one, and the sums
+A band is one priority; where there are more than ``MAX_BANDS``, neighbours share one, and the sums
 are bounds. The index follows the cluster by the log of rows: each row that changed is taken out as
 it was counted and put back as it is, which costs the same however many pods there are.
 """
@@ -19,9 +19,9 @@ from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.pods import NO_SLOT
 from stretto.state.victims.budgets import BudgetLedger
 from stretto.state.victims.columns import (
-    KEPT,
-    MAY_BE_ASKED,
+    EVICTABLE,
     NO_BUDGET,
+    NOT_EVICTABLE,
     VictimEntries,
     VictimRows,
     VictimSums,
@@ -30,8 +30,8 @@ from stretto.state.victims.columns import (
     most_of,
     widened_entries,
 )
-from stretto.state.victims.rules import NOBODY, PreemptionRules
-from stretto.state.victims.standing import VictimKinds
+from stretto.state.victims.kinds import VictimKinds
+from stretto.state.victims.rules import UNPROTECTED, PreemptionRules
 
 
 class Victims:
@@ -155,7 +155,7 @@ class Victims:
         known = self._class_request_numbers.get(class_id)
         if known is not None and known[0] == serial:
             return known[1]
-        amounts = self._cluster.classes.asks(np.array([class_id], np.int32))[0]
+        amounts = self._cluster.classes.requests_of(np.array([class_id], np.int32))[0]
         self._widen_requests(len(amounts))
         key = amounts.tobytes().rstrip(b"\0")
         number = self._request_numbers.setdefault(key, len(self._request_numbers))
@@ -213,12 +213,12 @@ class Victims:
         entries.start[slot, at] = pods.started[row]
         entries.ask[slot, at] = self.asks_of(row)
         entries.kind[slot, at] = kind
-        entries.budget[slot, at] = self._set_of(row) if kind == MAY_BE_ASKED else NO_BUDGET
+        entries.budget[slot, at] = self._set_of(row) if kind == EVICTABLE else NO_BUDGET
         entries.length[slot] = count + 1
         self._at[row] = slot
         self._add(slot, at, 1)
         self._count_budgets(slot, at)
-        if kind == MAY_BE_ASKED:
+        if kind == EVICTABLE:
             amounts = self.asks[entries.ask[slot, at], : len(self.largest)]
             np.maximum(self.largest, amounts, out=self.largest)
         self.log.append(slot)
@@ -239,7 +239,7 @@ class Victims:
     def _add(self, slot: int, at: int, sign: int) -> None:
         """Count an entry in the sums, or no more."""
         entries, sums = self.entries, self.sums
-        costs = entries.kind[slot, at] == MAY_BE_ASKED
+        costs = entries.kind[slot, at] == EVICTABLE
         band = self.band_of(int(entries.priority[slot, at])) if costs else 0
         if not costs:
             entries.odd[slot] += sign
@@ -280,9 +280,9 @@ class Victims:
 
     def _flipped(self) -> Iterable[int]:
         """Rows whose budgets have come to let nobody go, or somebody again."""
-        before, after = self.left > 0, self._budgets.left > 0
+        before, after = self.left > 0, self._budgets.remaining > 0
         rows: list[int] = []
-        changed = np.flatnonzero(self.left != self._budgets.left)
+        changed = np.flatnonzero(self.left != self._budgets.remaining)
         if len(changed):
             wanted = {n for n, each in enumerate(self.sets) if set(each) & set(changed.tolist())}
             held = np.isin(self.entries.budget, list(wanted))
@@ -292,7 +292,7 @@ class Victims:
                 rows = self.entries.row[held].tolist()
                 for row in rows:  # as they were counted, while the old allowances stand
                     self._remove_entries(row)
-        self.left = self._budgets.left.copy()
+        self.left = self._budgets.remaining.copy()
         return rows
 
     def _follow_ledger(self) -> None:
@@ -330,25 +330,25 @@ class Victims:
         self._kinds.clear()
         self._dirty_rows.clear()
         self._dirty_slots.clear()
-        self.left = self._budgets.left.copy()
+        self.left = self._budgets.remaining.copy()
         self.epoch += 1
         self.log.clear()
         rows = np.flatnonzero(pods.slot[: pods.length] != NO_SLOT)
         kinds = self._kinds.of_many(rows, now)
-        rows, kinds = rows[kinds != KEPT], kinds[kinds != KEPT]
+        rows, kinds = rows[kinds != NOT_EVICTABLE], kinds[kinds != NOT_EVICTABLE]
         self._grow_rows()
         self._at[:] = NO_SLOT
         self._at[rows] = pods.slot[rows]
         numbers = self._request_numbers_of(pods.class_id[rows])
         sets = np.zeros(len(rows), np.int32)
         if self._budgets.budgets:
-            asked = kinds == MAY_BE_ASKED
+            asked = kinds == EVICTABLE
             sets[asked] = self._sets_of(rows[asked])
         counted = VictimRows(
             pods.slot[rows], rows, pods.priority[rows], pods.started[rows], numbers, kinds, sets
         )
         self.entries = fill_entries(counted, size)
-        asked = np.unique(numbers[kinds == MAY_BE_ASKED])
+        asked = np.unique(numbers[kinds == EVICTABLE])
         self.largest = self.asks[asked, :resources].max(axis=0, initial=0)
         self.most = most_of(counted, self.sets, len(self._budgets.budgets))
         safe = np.array([self._is_safe(number) for number in range(len(self.sets))], np.bool_)
@@ -380,4 +380,4 @@ class Victims:
 
 def _is_merged(edges: npt.NDArray[np.int64]) -> bool:
     """Whether neighbouring priorities share bands."""
-    return len(edges) > 0 and int(edges[-1]) >= NOBODY
+    return len(edges) > 0 and int(edges[-1]) >= UNPROTECTED

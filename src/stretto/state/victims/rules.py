@@ -84,13 +84,13 @@ def guard_of(
     pods = cluster.pods
     if int(pods.state[row]) != PodState.BOUND:  # NumPy's own number asks the enum's class each time
         return EvictionGuard.NOT_RUNNING
-    if int(pods.leaving[row]) != EvictionState.STAYS:
-        return EvictionGuard.LEAVING
+    if int(pods.eviction_state[row]) != EvictionState.NONE:
+        return EvictionGuard.EVICTING
     if pods.priority[row] >= rules.protected_from:
         return EvictionGuard.PROTECTED
-    traits = cluster.traits[int(pods.traits[row])]
-    if traits.is_others:
-        return EvictionGuard.OTHERS
+    traits = cluster.preemption_attributes[int(pods.preemption_attributes[row])]
+    if traits.of_other_scheduler:
+        return EvictionGuard.OTHER_SCHEDULER
     if traits.can_be_preempted is False:
         return EvictionGuard.FORBIDDEN
     if rules.opt_in and not traits.can_be_preempted:
@@ -101,7 +101,10 @@ def guard_of(
 def protected_until(cluster: Cluster, rules: PreemptionRules, row: int) -> float:
     """Clock time until which a pod is protected because it started a short while ago."""
     pods = cluster.pods
-    window = max(rules.protected_for, cluster.traits[int(pods.traits[row])].protected_for)
+    window = max(
+        rules.protected_for,
+        cluster.preemption_attributes[int(pods.preemption_attributes[row])].protected_for,
+    )
     return float(pods.started[row]) + window if window > 0 else -inf
 
 
@@ -116,4 +119,4 @@ def guard_against(
 
 def may_preempt(cluster: Cluster, row: int) -> bool:
     """Whether a pod's own policy lets it push others out."""
-    return cluster.traits[int(cluster.pods.traits[row])].preempts
+    return cluster.preemption_attributes[int(cluster.pods.preemption_attributes[row])].preempts

@@ -10,11 +10,11 @@ from heapq import heappop, heappush
 import numpy as np
 import numpy.typing as npt
 
-from stretto.state.classes.traits import NO_TRAITS
+from stretto.state.classes.preemption_attributes import DEFAULT_ATTRIBUTES
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.rows.pods import NO_SLOT
-from stretto.state.victims.columns import KEPT, LEAVING, MAY_BE_ASKED, NOMINEE
+from stretto.state.victims.columns import EVICTABLE, NOMINEE, NOT_EVICTABLE, TERMINATING
 from stretto.state.victims.rules import EvictionGuard, PreemptionRules, guard_of, protected_until
 from stretto.state.work.evictions import EvictionState
 
@@ -37,34 +37,34 @@ class VictimKinds:
         pods = self._cluster.pods
         if pods.slot[row] == NO_SLOT:
             return None
-        if int(pods.leaving[row]) == EvictionState.LEAVES:
-            return LEAVING
+        if int(pods.eviction_state[row]) == EvictionState.EVICTING:
+            return TERMINATING
         if int(pods.state[row]) == PodState.NOMINATED:
             return NOMINEE
         guard = guard_of(self._cluster, self._rules, row, now)
         if guard is EvictionGuard.RECENT:
             until = protected_until(self._cluster, self._rules, row)
             heappush(self._protection_ends, (until, row, int(pods.serial[row])))
-        return MAY_BE_ASKED if guard is None else None
+        return EVICTABLE if guard is None else None
 
     def of_many(self, rows: npt.NDArray[np.int64], now: float) -> npt.NDArray[np.uint8]:
-        """uint8[row]: the same for rows that are on nodes, ``KEPT`` for those not to be asked."""
+        """uint8[row]: the same for rows that are on nodes, ``NOT_EVICTABLE`` for those not to be asked."""
         pods, rules = self._cluster.pods, self._rules
-        kinds = np.full(len(rows), KEPT, np.uint8)
+        kinds = np.full(len(rows), NOT_EVICTABLE, np.uint8)
         running = pods.state[rows] == PodState.BOUND
-        running &= (pods.leaving[rows] == EvictionState.STAYS) & (
+        running &= (pods.eviction_state[rows] == EvictionState.NONE) & (
             pods.priority[rows] < rules.protected_from
         )
-        slow = running & (pods.traits[rows] != NO_TRAITS)
+        slow = running & (pods.preemption_attributes[rows] != DEFAULT_ATTRIBUTES)
         if rules.protected_for > 0:
             slow |= running
         if not rules.opt_in:
-            kinds[running] = MAY_BE_ASKED
+            kinds[running] = EVICTABLE
         kinds[pods.state[rows] == PodState.NOMINATED] = NOMINEE
-        kinds[pods.leaving[rows] == EvictionState.LEAVES] = LEAVING
+        kinds[pods.eviction_state[rows] == EvictionState.EVICTING] = TERMINATING
         for at in np.flatnonzero(slow).tolist():
             kind = self.of(int(rows[at]), now)
-            kinds[at] = KEPT if kind is None else kind
+            kinds[at] = NOT_EVICTABLE if kind is None else kind
         return kinds
 
     def protection_ended(self, now: float) -> Iterator[int]:

@@ -19,7 +19,7 @@ from stretto.state.work.units import Unit
 
 
 class EvictionState(IntEnum):
-    """Whether a pod stays on its node, as ``Pods.leaving`` holds it."""
+    """Whether a pod stays on its node, as ``Pods.eviction_state`` holds it."""
 
     #: It stays.
     STAYS = 0
@@ -75,7 +75,7 @@ class PendingEviction(msgspec.Struct):
     #: Whether the store has said yes, or shows it leaving.
     acknowledged: bool = False
     #: Clock time at which to ask (again).
-    ask_at: float = 0.0
+    retry_at: float = 0.0
     #: Whether an answer is outstanding: look before asking again.
     in_doubt: bool = False
 
@@ -115,7 +115,7 @@ def short_of(unit: Unit, pods: Pods) -> int:
     """
     if not unit.is_gang or not unit.bound:
         return 0
-    leaves = pods.leaving[np.array(list(unit.bound), np.int64)] != EvictionState.STAYS
+    leaves = pods.eviction_state[np.array(list(unit.bound), np.int64)] != EvictionState.NONE
     return unit.min_member - int(np.count_nonzero(~leaves)) if leaves.any() else 0
 
 
@@ -151,7 +151,7 @@ class Evictions:
 
     def is_being_evicted(self, row: int) -> bool:
         """Whether a pod is known to leave."""
-        return int(self._pods.leaving[row]) == EvictionState.LEAVES
+        return int(self._pods.eviction_state[row]) == EvictionState.EVICTING
 
     def is_ours(self, row: int) -> bool:
         """Whether a pod leaves on our word."""
@@ -165,18 +165,18 @@ class Evictions:
             known.acknowledged = known.acknowledged or why.acknowledged
             return
         self.leaving[row] = why
-        self._pods.leaving[row] = EvictionState.LEAVES
+        self._pods.eviction_state[row] = EvictionState.EVICTING
         if why.slot != NO_SLOT:
             self._on_slot.setdefault(why.slot, set()).add(row)
 
     def stays(self, row: int) -> None:
         """A pod stays after all."""
-        self._pods.leaving[row] = EvictionState.STAYS
+        self._pods.eviction_state[row] = EvictionState.NONE
         self._forget(row)
 
-    def abandon_victim(self, row: int) -> None:
+    def mark_stuck(self, row: int) -> None:
         """A pod does not go: nobody counts on its room until it does."""
-        self._pods.leaving[row] = EvictionState.STUCK
+        self._pods.eviction_state[row] = EvictionState.STUCK
 
     def sweep(self, rows: Iterable[int]) -> None:
         """Forget those of some pods that have gone."""
@@ -196,7 +196,7 @@ class Evictions:
             row
             for row in self._on_slot.get(slot, ())
             if pods.slot[row] == slot
-            and int(pods.leaving[row]) == EvictionState.LEAVES
+            and int(pods.eviction_state[row]) == EvictionState.EVICTING
             and pods.serial[row] == self.leaving[row].serial
         ]
 
@@ -228,7 +228,7 @@ class Evictions:
             if self._wanting.get(row) is nomination:
                 del self._wanting[row]
 
-    def record_victim_gone(self, nomination: Nomination, victim: int) -> None:
+    def record_victim_ended(self, nomination: Nomination, victim: int) -> None:
         """One of those that claims wait for has gone."""
         del nomination.victims[victim]
         if self._wanting.get(victim) is nomination:

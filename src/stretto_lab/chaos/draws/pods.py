@@ -14,9 +14,9 @@ from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE
 from stretto.control.dispatcher.membership import GROUP_NAME
 from stretto.framework.profile.settings import ALL_MEMBERS
 from stretto.state.classes.annotations import RESERVATION, RESERVATION_TTL
+from stretto.state.classes.preemption_attributes import CAN_BE_PREEMPTED
 from stretto.state.classes.table import GPU, GPU_MILLI, GPU_MODELS
-from stretto.state.classes.traits import CAN_BE_PREEMPTED
-from stretto.state.cluster.cluster import GPU_PRODUCT, SCHEDULER_NAME
+from stretto.state.cluster.config import GPU_PRODUCT, SCHEDULER_NAME
 from stretto_lab.chaos.draws.affinity import LABEL, KindAffinity, spec_of
 
 MIB: Final = 1 << 20

@@ -10,7 +10,7 @@ import msgspec
 
 from stretto.api.wire.kinds import POD, POD_DISRUPTION_BUDGET
 from stretto.base.rng import Rng
-from stretto.state.victims.rules import NOBODY, OFF, CandidateSelection, PreemptionRules
+from stretto.state.victims.rules import OFF, UNPROTECTED, CandidateSelection, PreemptionRules
 from stretto.stores.store import Deletion, EmbeddedStore, Patch, WriteOutcome
 from stretto_lab.chaos.draws.pods import PodRole
 from stretto_lab.chaos.draws.reservations import CHANGES as MOVES
@@ -105,7 +105,7 @@ def _draw_rules(rng: Rng) -> PreemptionRules:
     return PreemptionRules(
         hard_budgets=rng.random() < 0.5,
         opt_in=rng.random() < 0.15,
-        protected_from=10 if rng.random() < 0.1 else NOBODY,
+        protected_from=10 if rng.random() < 0.1 else UNPROTECTED,
         protected_for=rng.choice((0.0, 0.0, 5.0)),
         patience=rng.choice((5.0, 20.0)),
         select=rng.choice(list(CandidateSelection)),

@@ -120,13 +120,14 @@ class ReservationLaw:
         rules, cluster = plane.config.profile.rescheduling, plane.cluster
         fresh = [
             cluster.pods.uid[row]
-            for row, why in cluster.evictions.leaving.items()
+            for row, why in cluster.evictions.in_progress.items()
             if why.cause is EvictionCause.RESCHEDULE
             and (cluster.pods.uid[row], why.serial) not in self._seen
             and cluster.pods.serial[row] == why.serial
         ]
         self._seen.update(
-            (cluster.pods.uid[row], why.serial) for row, why in cluster.evictions.leaving.items()
+            (cluster.pods.uid[row], why.serial)
+            for row, why in cluster.evictions.in_progress.items()
         )
         self.looks += len(fresh)
         found = []

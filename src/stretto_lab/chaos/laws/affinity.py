@@ -102,7 +102,11 @@ class AffinityLaw:
         counts = Counter({nodes.zones[s]: 0 for s in allowed})
         for row in pods.rows().tolist():
             at = int(pods.slot[row])
-            if at == NO_SLOT or at not in allowed or (pods.leaving[row] and not counted.leaving):
+            if (
+                at == NO_SLOT
+                or at not in allowed
+                or (pods.eviction_state[row] and not counted.leaving)
+            ):
                 continue
             if int(pods.state[row]) == PodState.NOMINATED and not counted.nominated:
                 continue

@@ -163,7 +163,7 @@ class Laws:
         if not said and ask.gpus:
             said = _device_trouble(shape, ask, claim.mask, others)
         if not said:
-            kept = [p for p in plane.cluster.keeps.places.values() if p.slot == slot]
+            kept = [p for p in plane.cluster.reservations.places.values() if p.slot == slot]
             asks = [*(other.ask for other, _ in others), ask]
             said = self._reservation_draw.crowded(shape, asks, ask, kept, plane)
         found = []
@@ -301,11 +301,12 @@ class Laws:
         for slot in slots:
             rows = pods.on_slot(slot)
             self.checked["1 books equal rows"] += 1
-            expected = cluster.classes.asks(pods.class_id[rows]).sum(axis=0)
-            for place in cluster.keeps.places.values():
+            expected = cluster.classes.requests_of(pods.class_id[rows]).sum(axis=0)
+            for place in cluster.reservations.places.values():
                 if place.slot == slot:
                     expected = (
-                        expected + cluster.classes.asks(np.array([place.pod.id], np.int32))[0]
+                        expected
+                        + cluster.classes.requests_of(np.array([place.pod.id], np.int32))[0]
                     )
             used = ledger.used[slot]
             width = min(len(expected), len(used))

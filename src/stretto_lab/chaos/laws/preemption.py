@@ -10,7 +10,7 @@ import numpy as np
 
 from stretto.plane import Plane, Step
 from stretto.state.queries.invariants import InvariantBreach
-from stretto.state.victims.rules import NOBODY, PreemptionRules
+from stretto.state.victims.rules import UNPROTECTED, PreemptionRules
 from stretto.state.work.claims import UnitPreemption
 from stretto_lab.chaos.draws.pods import PodRequest, PodRole, admits, overruns
 from stretto_lab.chaos.world import ChaosWorld
@@ -46,7 +46,7 @@ class PreemptionLaw:
     ) -> list[InvariantBreach]:
         """Nobody of equal or higher priority, nobody protected, nobody beyond a hard budget."""
         rules = plane.config.profile.preemption
-        lowest = min((self._role(plane, row).priority for row in rows), default=NOBODY)
+        lowest = min((self._role(plane, row).priority for row in rows), default=UNPROTECTED)
         found = []
         for row in each.victims:
             role = self._role(plane, row)
@@ -65,7 +65,7 @@ class PreemptionLaw:
         ``later`` are claims that were granted after them.
         """
         pods, nodes = plane.cluster.pods, plane.cluster.nodes
-        leaving, members = plane.cluster.evictions.leaving, self._world.members
+        leaving, members = plane.cluster.evictions.in_progress, self._world.members
         found = []
         for row in rows:
             slot = int(pods.slot[row])

@@ -215,7 +215,7 @@ class _Omega:
         self._cluster = Cluster()
         for number in range(cell.machines):
             node = FleetNode(f"m{number}", cell.cpu_milli, cell.memory_mib, max_pods=cell.cpu_milli)
-            self._cluster.put_node(decode_as(Node, node_body(node)))
+            self._cluster.node_updates.put(decode_as(Node, node_body(node)))
         self._engine = CompiledProfile(load_profile(cell.policy), self._cluster)
         self._judge = PlanJudge(
             self._cluster, self._engine.is_eligible, cell.conflicts, cell.commit
@@ -308,9 +308,9 @@ class _Omega:
     def _end(self, rows: Ints) -> None:
         """Tasks have run their time."""
         pods = self._cluster.pods
-        self._cluster.uncharge_plain(rows, pods.slot[rows])
+        self._cluster.charges.uncharge_plain(rows, pods.slot[rows])
         for row in rows.tolist():
-            self._cluster.classes.leave(int(pods.class_id[row]))
+            self._cluster.classes.release(int(pods.class_id[row]))
             pods.remove(row)
 
     # ------------------------------------------------------------ what is there

@@ -91,7 +91,7 @@ def test_a_kept_place_ends_in_every_daemon_when_it_is_taken() -> None:
     rig.pods(owned("new", cpu="2", annotations=says(reservation="true")))
     rig.run(2.0)
     assert rig.store.list(RESERVATION).records == []
-    assert [len(rig.roles[name].cluster.keeps.places) for name in rig.roles] == [0] * 5
+    assert [len(rig.roles[name].cluster.reservations.places) for name in rig.roles] == [0] * 5
 
 
 def test_a_pod_may_take_a_kept_place_by_its_index_whoever_held_it() -> None:

@@ -183,7 +183,7 @@ def test_a_claim_whose_volume_is_made_is_told_the_node_first() -> None:
     plane = furnished(claim("data", "made"), store=store)
     plane.submit_pod(pod(**with_claim("data")))
     plane.settle()
-    found = plane.library().snapshot.objects.claims["default", "data"]
+    found = plane.library().snapshot.objects.pvcs["default", "data"]
     assert found.metadata.annotations[SELECTED_NODE] == plane.node_of("p") == "a1"
     assert store.order == ["PersistentVolumeClaim", "Binding"]
 
@@ -343,7 +343,7 @@ def test_a_pod_whose_volume_cannot_be_made_is_scheduled_again() -> None:
     plane.patch(kinds.NODE, "a1", spec={"unschedulable": True})
     store.unselect("data")
     plane.settle(LONG)
-    found = plane.library().snapshot.objects.claims["default", "data"]
+    found = plane.library().snapshot.objects.pvcs["default", "data"]
     assert found.metadata.annotations[SELECTED_NODE] == "b1"
     assert plane.breaches() == []
 
@@ -351,11 +351,11 @@ def test_a_pod_whose_volume_cannot_be_made_is_scheduled_again() -> None:
 def test_a_pod_does_not_wait_for_its_volume_for_ever() -> None:
     plane, _ = attended(claim("data", "made"))
     plane.settle(LONGEST_WAIT - 1)
-    late = ConflictCause.VOLUME_LATE.value
+    late = ConflictCause.VOLUME_TIMED_OUT.value
     assert plane.plane.binder.counts[late] == 0
     plane.settle(2.0)
     assert plane.plane.binder.counts[late] == 1
-    ((_, words),) = plane.plane.cluster.objects.late.values()
+    ((_, words),) = plane.plane.cluster.objects.wait_timeouts.values()
     assert words.startswith("waited 600 s for volumes on node ")
     assert words.endswith(
         "has made none for claim data (class made); see kubectl describe pvc data -n default"

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from stretto.state.numa.layout import MAX_ZONES
-from stretto.state.numa.ledger import ZONE_WIDTH
+from stretto.state.numa.layout import MAX_NUMA_NODES
+from stretto.state.numa.ledger import NUMA_COLUMNS
 from stretto.state.rows.devices import MAX_DEVICES
 
 _FLAGS: Any = {"error_model": "numpy", "cache": True, "nogil": True}
@@ -39,7 +39,7 @@ def _devices_in(classes, c, q, s, state, zones, fitting):
     milli, kind = classes.device[c, 4 * q + 1], classes.device[c, 4 * q + 2]
     models = classes.models[c, q]
     for d in range(MAX_DEVICES):
-        z = zones.device_zone[s, d]
+        z = zones.device_numa_node[s, d]
         if device_kind[s, d] != kind or z < 0 or z >= count:
             continue
         known += 1
@@ -72,7 +72,7 @@ def _amounts_fit(zones, asks, j, s, inside, exact):
     memory may lie inside or around.
     """
     count = zones.count[s]
-    for k in range(ZONE_WIDTH):
+    for k in range(NUMA_COLUMNS):
         amount = asks.amount[j, k]
         if amount <= 0 or zones.average[s, k] == 0:
             continue
@@ -125,7 +125,7 @@ def _devices_fit_numa(classes, c, s, state, zones, inside, exact, fitting):
 def _whole_numa_nodes(classes, c, zones, asks, j, s, state, fitting):
     """How many whole NUMA nodes a class needs on a slot."""
     number = np.int64(1)
-    for k in range(ZONE_WIDTH):
+    for k in range(NUMA_COLUMNS):
         amount, average = asks.amount[j, k], zones.average[s, k]
         if amount > 0 and average > 0 and (k < _CONFLICTING or asks.aligned[j, k]):
             number = max(number, -(-amount // average))
@@ -156,7 +156,7 @@ def _choose_whole_nodes(classes, c, zones, asks, j, s, state, fitting, first):
     """Whole NUMA nodes; ``first`` takes any that will do."""
     count = np.int64(zones.count[s])
     number = _whole_numa_nodes(classes, c, zones, asks, j, s, state, fitting)
-    spare = np.zeros(MAX_ZONES, np.int32)
+    spare = np.zeros(MAX_NUMA_NODES, np.int32)
     empty, sockets_seen, empties = np.int64(0), np.int64(0), 0
     for z in range(count):
         sockets_seen |= np.int64(1) << np.int64(zones.socket[s, z])
@@ -261,7 +261,7 @@ def pick_local_devices(classes, c, s, state, zones, asks, j, inside, fitting):
         for _ in range(need):
             best, least = -1, 1 << 30
             for d in range(MAX_DEVICES):
-                z = zones.device_zone[s, d]
+                z = zones.device_numa_node[s, d]
                 near = allowed == 0 or (z >= 0 and (allowed >> np.int32(z)) & 1)
                 if (
                     near
@@ -280,7 +280,7 @@ def take_numa_nodes(classes, c, zones, asks, j, s, state, inside, held):
     """Take what a class asks of the NUMA nodes of a mask; what each gave is noted in ``held``."""
     whole = asks.binding[j] == _WHOLE
     count = zones.count[s]
-    for k in range(ZONE_WIDTH):
+    for k in range(NUMA_COLUMNS):
         amount = asks.amount[j, k]
         if whole and k < _CONFLICTING:
             for z in range(count):

@@ -22,8 +22,8 @@ from stretto.framework.kernels.groups.numa import (
 )
 from stretto.framework.kernels.place.devices import apply, pick_devices
 from stretto.framework.kernels.place.slot_value import slot_value
-from stretto.state.numa.layout import MAX_ZONES
-from stretto.state.numa.ledger import DEVICE_BITS, ZONE_SHIFT, ZONE_WIDTH
+from stretto.state.numa.layout import MAX_NUMA_NODES
+from stretto.state.numa.ledger import DEVICE_BITS, NUMA_COLUMNS, NUMA_SHIFT
 from stretto.state.rows.slots import BLOCK
 
 _FLAGS: Any = {"error_model": "numpy", "cache": True, "nogil": True}
@@ -168,7 +168,7 @@ def _place_unit(program, state, zones, asks, caps, search, job, u, d, book, held
             mask = pick_local_devices(classes, c, s, state, zones, asks, j, inside, fitting)
             apply(classes, static, c, s, state, mask, 1)
             take_numa_nodes(classes, c, zones, asks, j, s, state, inside, held[i])
-            mask |= inside << np.int32(ZONE_SHIFT)
+            mask |= inside << np.int32(NUMA_SHIFT)
         else:
             mask = pick_devices(
                 classes, c, s, state, typical, thresholds, device_pick, np.uint64(0)
@@ -195,10 +195,10 @@ def _undo_unit(program, state, zones, asks, caps, search, job, u, book, held):
         job.slot[i] = -1
         if p < 0:
             continue
-        s, c, inside = search.slots[p], job.class_id[j], job.mask[i] >> np.int32(ZONE_SHIFT)
+        s, c, inside = search.slots[p], job.class_id[j], job.mask[i] >> np.int32(NUMA_SHIFT)
         if asks.binding[j] > 0:
             for z in range(zones.count[s]):
-                for k in range(ZONE_WIDTH):
+                for k in range(NUMA_COLUMNS):
                     zones.free[s, z, k] += held[i, z, k]
                     held[i, z, k] = 0
             if asks.binding[j] == _WHOLE:
@@ -215,7 +215,7 @@ def _undo_unit(program, state, zones, asks, caps, search, job, u, book, held):
 @njit(**_FLAGS)
 def count_in_slots(program, state, zones, asks, caps, search, c):
     """On how many places of a search one class of NUMA nodes fits now."""
-    fitting = np.zeros(MAX_ZONES, np.int64)
+    fitting = np.zeros(MAX_NUMA_NODES, np.int64)
     base = (np.zeros((0, 0), np.int16), np.zeros(0, np.uint8))
     found = 0
     for p in range(search.slots.shape[0]):
@@ -276,8 +276,8 @@ def place_in_slots(
         np.zeros(classes, np.int32),
         (rows, np.zeros(rows.shape[1], np.uint8)),
     )
-    held = np.zeros((pods if bound else 0, MAX_ZONES, ZONE_WIDTH), np.int64)
-    fitting = np.zeros(MAX_ZONES, np.int64)
+    held = np.zeros((pods if bound else 0, MAX_NUMA_NODES, NUMA_COLUMNS), np.int64)
+    fitting = np.zeros(MAX_NUMA_NODES, np.int64)
     choice = (log, log_state, device_pick)
     return _place_units(program, state, zones, asks, caps, search, job, book, held, choice, fitting)
 

@@ -24,7 +24,7 @@ from stretto.framework.kernels.numpy.slot_value import PointProgram, PointState,
 from stretto.state.classes.annotations import NumaBinding
 from stretto.state.numa.choice import (
     CONFLICTING,
-    NumaDeviceAsk,
+    NumaDeviceRequest,
     NumaMachine,
     bits,
     choose,
@@ -33,7 +33,7 @@ from stretto.state.numa.choice import (
     relevant_columns,
     spread,
 )
-from stretto.state.numa.ledger import DEVICE_BITS, ZONE_SHIFT, ZONE_WIDTH, numa_nodes_of
+from stretto.state.numa.ledger import DEVICE_BITS, NUMA_COLUMNS, NUMA_SHIFT, numa_nodes_of
 from stretto.state.rows.devices import MAX_DEVICES
 
 _BINDING = {code: binding for binding, code in CODES.items()}
@@ -148,7 +148,7 @@ def _take(run: _SlotSetCall, i: int, place: int) -> None:
         for z, k, amount in run.held[i]:
             run.zones.free[s, z, k] -= amount
         run.state.free[:2, s] -= _extra(run, j, c, s, inside)
-        mask |= inside << ZONE_SHIFT
+        mask |= inside << NUMA_SHIFT
     else:
         mask = pick_devices(run.program, c, s, run.state, run.device_pick, 0)
         apply(run.program, c, s, run.state, mask, 1)
@@ -221,16 +221,18 @@ def _fits(run: _SlotSetCall, c: int, q: int, s: int, d: int) -> bool:
     )
 
 
-def _device_ask(run: _SlotSetCall, j: int, c: int, q: int, s: int) -> NumaDeviceAsk:
+def _device_ask(run: _SlotSetCall, j: int, c: int, q: int, s: int) -> NumaDeviceRequest:
     classes, count = run.program.classes, int(run.zones.count[s])
     fitting, installed = [0] * count, [0] * count
     for d in range(MAX_DEVICES):
-        z = int(run.zones.device_zone[s, d])
+        z = int(run.zones.device_numa_node[s, d])
         if 0 <= z < count and run.state.device_kind[s, d] == classes.device[c, 4 * q + 2]:
             installed[z] += 1
             fitting[z] += _fits(run, c, q, s, d)
     need, aligned = int(classes.device[c, 4 * q]), bool(run.asks.device_aligned[j, q])
-    return NumaDeviceAsk(need, tuple(fitting) if any(installed) else (), tuple(installed), aligned)
+    return NumaDeviceRequest(
+        need, tuple(fitting) if any(installed) else (), tuple(installed), aligned
+    )
 
 
 def _choose(run: _SlotSetCall, j: int, c: int, s: int) -> int:
@@ -254,7 +256,7 @@ def _pick_local_devices(run: _SlotSetCall, j: int, c: int, s: int, inside: int) 
             found = [
                 (int(run.state.device_free[s, d]), d)
                 for d in range(MAX_DEVICES)
-                if int(run.zones.device_zone[s, d]) in near
+                if int(run.zones.device_numa_node[s, d]) in near
                 and not mask >> d & 1
                 and _fits(run, c, q, s, d)
             ]
@@ -267,7 +269,7 @@ def _parts(run: _SlotSetCall, j: int, s: int, inside: list[int]) -> list[tuple[i
     zones, whole = run.zones, _BINDING[int(run.asks.binding[j])] is NumaBinding.WHOLE
     machine = _machine(run, j, int(run.job.class_id[j]), s)
     parts = []
-    for k in range(ZONE_WIDTH):
+    for k in range(NUMA_COLUMNS):
         if whole and k in CONFLICTING:
             parts += [(z, k, int(zones.alloc[s, z, k])) for z in inside]
         elif k in relevant_columns(machine):

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from stretto.state.victims.columns import LEAVING, MAY_BE_ASKED, NOMINEE, VictimEntries, VictimSums
+from stretto.state.victims.columns import EVICTABLE, NOMINEE, TERMINATING, VictimEntries, VictimSums
 
 TO_POSITIVE: Final = 1 << 31
 """Added to every priority, so that more victims of negative priority never look better."""
@@ -181,9 +181,9 @@ def walk(
     places = range(first, last)
     kind, ask = entries.kind[slot], entries.ask[slot]
     breaks = _breaking(entries, limits, slot, places)
-    mine = [k for k in places if kind[k] == MAY_BE_ASKED and not (limits.hard and k in breaks)]
+    mine = [k for k in places if kind[k] == EVICTABLE and not (limits.hard and k in breaks)]
     waiting = [k for k in places if kind[k] == NOMINEE]
-    going = [k for k in places if kind[k] == LEAVING]
+    going = [k for k in places if kind[k] == TERMINATING]
     room = index.sums.free[wanted.columns, slot].copy()
     for k in (*mine, *waiting, *going):
         room += asks[ask[k]]
@@ -197,7 +197,7 @@ def walk(
             room = less
         else:
             chosen.append(k)
-    victims = sorted(k for k in chosen if kind[k] == MAY_BE_ASKED)
+    victims = sorted(k for k in chosen if kind[k] == EVICTABLE)
     beyond = tuple(k for k in victims if k in breaks)
     key = _key(entries, slot, victims, len(beyond))
     return WalkedSlot(key, tuple(victims), beyond, tuple(k for k in chosen if kind[k] == NOMINEE))

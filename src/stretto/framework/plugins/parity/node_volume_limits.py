@@ -77,7 +77,7 @@ def migrated(volume: Volume) -> tuple[str, str] | None:
 def pvcs_status(pod: SchedulingFacts, snapshot: ParitySnapshot) -> PluginStatus:
     """Whether the claims of a new pod can be counted."""
     for name, own in pod.pvc_names():
-        claim = snapshot.objects.claims.get((pod.namespace, name))
+        claim = snapshot.objects.pvcs.get((pod.namespace, name))
         if claim is None:
             where = f"looking up PVC {pod.namespace}/{name}"
             return unresolvable(f'{where}: persistentvolumeclaim "{name}" not found')
@@ -94,7 +94,7 @@ def volumes_of(pod: SchedulingFacts, snapshot: ParitySnapshot) -> tuple[Drivers,
         if disk is not None:
             found[f"{disk[0]}/{disk[1]}"] = disk[0]
     for name, own in pod.pvc_names():
-        claim = snapshot.objects.claims.get((pod.namespace, name))
+        claim = snapshot.objects.pvcs.get((pod.namespace, name))
         if claim is None:
             continue
         if own and (refusal := ownership_refusal(claim, pod)):

@@ -55,7 +55,7 @@ class VolumeBindingPlugin(FilterPlugin, ScorePlugin):
 def pvcs_refusal(pod: SchedulingFacts, snapshot: ParitySnapshot) -> str:
     """Why a claim of the pod cannot be used; empty where all can."""
     for name, own in pod.pvc_names():
-        claim = snapshot.objects.claims.get((pod.namespace, name))
+        claim = snapshot.objects.pvcs.get((pod.namespace, name))
         if claim is None and own:
             waiting = "waiting for ephemeral volume controller to create the"
             return f'{waiting} persistentvolumeclaim "{name}"'

@@ -47,7 +47,7 @@ class VolumeRestrictionsPlugin(FilterPlugin):
         for name, own in pod.shape.claims:
             if own:
                 continue
-            claim = snapshot.objects.claims.get((pod.namespace, name))
+            claim = snapshot.objects.pvcs.get((pod.namespace, name))
             if claim is None:
                 return unresolvable(f'persistentvolumeclaim "{name}" not found')
             if ONE_POD in claim.spec.access_modes:

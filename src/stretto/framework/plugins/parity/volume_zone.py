@@ -52,7 +52,7 @@ class VolumeZonePlugin(FilterPlugin):
 def _zones(namespace: str, name: str, snapshot: ParitySnapshot) -> list[Zones] | PluginStatus:
     """Where the volume of a claim is; or why the pod goes nowhere."""
     objects = snapshot.objects
-    claim = objects.claims.get((namespace, name))
+    claim = objects.pvcs.get((namespace, name))
     if claim is None:
         return unresolvable(f'persistentvolumeclaim "{name}" not found')
     if claim.spec.volume_name:
