@@ -260,7 +260,7 @@ def measure(case: Case, rounds: int) -> dict[str, Any]:
     watches.wrap(bench.plane.binder, "commit", "binder")
     watches.wrap(bench.plane.shards[0], "cycle", "shard")
     watches.wrap(bench.plane.shards[0].default.runtime, "sync", "snapshot")
-    watches.wrap(bench.plane.shards[0].default.runtime, "run_kernel", "kernel")
+    watches.wrap(bench.plane.shards[0].default.runtime.scores, "place", "kernel")
     walls, cpus = [], []
     for _ in range(rounds):
         watches.clear()

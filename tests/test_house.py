@@ -32,7 +32,13 @@ MANIFESTO_LINES = 15
 FOLDER_FILES = 15
 IMPORTS = 12
 #: Modules that join parts: their imports are their purpose.
-COMPOSITION_ROOTS = {"stretto.plane", "stretto.plane.copy"}
+COMPOSITION_ROOTS = {
+    "stretto.framework.placers",
+    "stretto.framework.plugins.table",
+    "stretto.plane.copy",
+    "stretto.plane.factory",
+    "stretto.plane.plane",
+}
 
 #: Hosts of package registries, written apart so that this file names none.
 REGISTRIES = [

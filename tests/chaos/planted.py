@@ -17,7 +17,7 @@ from stretto.control.dispatcher.answers import Answers
 from stretto.control.dispatcher.dispatcher import Dispatcher
 from stretto.control.eviction.judge import PreemptionJudge
 from stretto.framework.compiled.one_node import Preemptor
-from stretto.framework.engine.runtime import CompiledProfile
+from stretto.framework.engine.engine import CompiledProfile
 from stretto.framework.preemption import finder as finder_module
 from stretto.framework.preemption.finder import VictimFinder, VictimSearchResult
 from stretto.state.classes.preemption_attributes import PreemptionAttributeTable

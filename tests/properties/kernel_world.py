@@ -102,6 +102,7 @@ def make_world(shape: Shape, rng: np.random.Generator) -> World:
         peak=np.zeros((shape.classes + 2, blocks), np.int16),
         top=np.zeros((shape.classes + 2, 2 * shape.zones), np.int16),
         position=np.full(shape.classes + 2, -1, np.int64),
+        row_position=np.full(shape.classes + 2, -1, np.int64),
         entry=table,
     )
     base = int(rng.integers(0, 3))

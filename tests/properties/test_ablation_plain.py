@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from stretto.base.rng import Rng
 from stretto.framework.compiled.placement import PlacementRequest
-from stretto.framework.engine.runtime import CompiledProfile, Runtime
+from stretto.framework.engine.engine import CompiledProfile
+from stretto.framework.engine.runtime import Runtime
 from stretto.framework.profile.profile import load_profile
 from stretto.state.rows.slots import SlotMap
 from stretto.testing import make_node, make_pod

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 
 from stretto.base.rng import Rng
-from stretto.framework.engine.runtime import CompiledProfile, Runtime
+from stretto.framework.engine.engine import CompiledProfile
+from stretto.framework.engine.runtime import Runtime
 from stretto.framework.profile.profile import load_profile
 from stretto.state.work.units import Cure
 from tests.properties.between_world import Shape, World, shapes

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 
 from stretto.base.rng import Rng
 from stretto.framework.engine.diagnosis import diagnose
-from stretto.framework.engine.runtime import CompiledProfile, Runtime
+from stretto.framework.engine.engine import CompiledProfile
+from stretto.framework.engine.runtime import Runtime
 from stretto.framework.parity.scheduler import ExactScheduler
 from stretto.framework.profile.profile import load_profile
 from tests.properties.between_world import Shape, World, shapes

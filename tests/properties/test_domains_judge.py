@@ -12,7 +12,8 @@ from stretto.base.rng import Rng
 from stretto.control.binder.conflicts import ClaimChecks, PlanJudge
 from stretto.framework.affinity.recheck import ClaimRecheck
 from stretto.framework.compiled.placement import PlacementRequest
-from stretto.framework.engine.runtime import CompiledProfile, Runtime
+from stretto.framework.engine.engine import CompiledProfile
+from stretto.framework.engine.runtime import Runtime
 from stretto.framework.kernels.tiers import has_numba, kernel
 from stretto.framework.parity.scheduler import ExactScheduler
 from stretto.framework.profile.profile import load_profile

@@ -5,6 +5,7 @@ plans of which some claims are granted and others refused, events of others in b
 """
 
 from collections.abc import Sequence
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -12,12 +13,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from stretto.base.registry import Registry
 from stretto.base.rng import Rng
 from stretto.framework.compiled.placement import BatchPlacement, PlacementRequest
-from stretto.framework.engine.runtime import CompiledProfile, Runtime
+from stretto.framework.contract.rule import (
+    BoolArray,
+    FilterRule,
+    IntArray,
+    Rule,
+    Scope,
+    ScoreRule,
+    SlotArray,
+    View,
+)
+from stretto.framework.engine.engine import CompiledProfile
+from stretto.framework.engine.runtime import Runtime
 from stretto.framework.kernels.numpy.place import choose
 from stretto.framework.kernels.tiers import has_numba
-from stretto.framework.profile.profile import load_profile
+from stretto.framework.plugins.table import RULES
+from stretto.framework.profile.profile import Profile, load_profile
+from stretto.state.classes.table import PodClass
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.rows.slots import BLOCK
 from tests.properties.between_world import Shape, World, shapes
@@ -27,12 +42,60 @@ COMPILING = pytest.mark.timeout(400)
 ties = st.sampled_from(["rotate", "order", "name"])
 
 
+class EvenPods(FilterRule, ScoreRule):
+    """Depends on what the batch itself does to a slot; says nothing of every third class."""
+
+    NAME: ClassVar[str] = "EvenPods"
+    SCOPE: ClassVar[Scope] = Scope.SLOT
+
+    def signature(self, pod: PodClass) -> int | None:
+        return pod.id if pod.id % 3 else None
+
+    def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
+        return np.asarray(view.columns.free[0, slots] >= 300 * ((slots + pod.id) % 4))
+
+    def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
+        return np.asarray((view.columns.free[0, slots] // 100 + slots) % 60, np.int32)
+
+
+class NearTheMean(EvenPods):
+    """Depends on every slot."""
+
+    NAME: ClassVar[str] = "NearTheMean"
+    SCOPE: ClassVar[Scope] = Scope.DOMAIN
+
+    def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
+        free = view.columns.free[3]
+        return np.asarray(free[slots] >= free[view.columns.live > 0].mean() - 1)
+
+
+OWN: Final[Registry[type[Rule]]] = Registry(
+    "plugin",
+    {**{n: RULES.get(n) for n in RULES.names()}, "EvenPods": EvenPods, "NearTheMean": NearTheMean},
+)
+FORMS: Final[dict[str, dict[str, Any]]] = {
+    "plain": {},
+    "rows": {"score": {"enabled": [{"name": "AdaptiveCpuToMemRatio", "weight": 2}]}},
+    "slot rule": {p: {"enabled": [{"name": "EvenPods"}]} for p in ("filter", "score")},
+    "domain rule": {p: {"enabled": [{"name": "NearTheMean"}]} for p in ("filter", "score")},
+    "both": {
+        p: {"enabled": [{"name": "EvenPods"}, {"name": "NearTheMean"}]} for p in ("filter", "score")
+    },
+}
+forms = st.sampled_from(sorted(FORMS))
+
+
+def profile_of(tie: str, form: str) -> Profile:
+    """A profile with a tie rule and some rules beyond the default ones."""
+    return load_profile({"profiles": [{"plugins": FORMS[form], "stretto": {"tieRule": tie}}]}, OWN)
+
+
 class Plain(Runtime):
     """Every pod looks at every node, by the rules' own functions; nothing is remembered."""
 
     def place(self, request: PlacementRequest) -> BatchPlacement:
         ids = np.asarray(request.class_ids, np.int32)
-        self._make_ready(np.unique(ids))
+        self.make_ready(np.unique(ids))
         self.between.ready(np.unique(ids))
         slots = np.full(len(ids), -1, np.int32)
         pins = request.pins if len(request.pins) else [-1] * len(ids)
@@ -67,7 +130,7 @@ class Plain(Runtime):
                 wants = self.engine.cluster.classes[int(ids[i])].terms
                 if slots[i] >= 0:
                     helped = True
-                elif wants.affinity_keys or wants.hard:
+                elif wants.affinity_keys or wants.hard or self.engine.asked.over_domains:
                     refused.append(i)
                 else:
                     lost += 1
@@ -90,9 +153,9 @@ class Plain(Runtime):
 class Stage:
     """One world, and a runtime of each kind over it."""
 
-    def __init__(self, shape: Shape, tie: str) -> None:
+    def __init__(self, shape: Shape, tie: str, form: str) -> None:
         self.world = World(shape)
-        profile = load_profile({"profiles": [{"stretto": {"tieRule": tie}}]})
+        profile = profile_of(tie, form)
         engine = CompiledProfile(profile, self.world.cluster)
         self.plain: Runtime = Plain(engine, Rng(3), "numpy")
         self.runtimes = [Runtime(engine, Rng(3), tier) for tier in TIERS]
@@ -124,9 +187,9 @@ class Stage:
                 cluster.ledger.touch([slot])
 
 
-def check(shape: Shape, tie: str) -> tuple[int, int]:
+def check(shape: Shape, tie: str, form: str = "plain") -> tuple[int, int]:
     """Live through a world in every tier and plainly; pods placed and refused."""
-    stage = Stage(shape, tie)
+    stage = Stage(shape, tie, form)
     placed = refused = 0
     for _ in range(shape.steps):
         for _ in range(2):
@@ -136,7 +199,10 @@ def check(shape: Shape, tie: str) -> tuple[int, int]:
             runtime.sync()
         wanted = stage.plain.place(request).slots
         for tier, runtime in zip(TIERS, stage.runtimes, strict=True):
-            assert runtime.place(request).slots.tolist() == wanted.tolist(), tier
+            assert runtime.place(request).slots.tolist() == wanted.tolist(), (tier, form)
+            mine = int(request.class_ids[0])
+            runtime.sync()
+            assert np.array_equal(runtime.row(mine), runtime.reference_row(mine)), (tier, form)
         stage.grant(rows, wanted)
         placed += int((wanted >= 0).sum())
         refused += int((wanted < 0).sum())
@@ -150,12 +216,30 @@ def test_both_tiers_place_as_the_rules_say_one_by_one(shape: Shape, tie: str) ->
     check(shape, tie)
 
 
+@COMPILING
+@given(shapes, ties, forms)
+@settings(max_examples=60)
+def test_both_tiers_place_alike_by_scores_per_slot_and_by_python_rules(
+    shape: Shape, tie: str, form: str
+) -> None:
+    check(shape, tie, form)
+
+
+@COMPILING
+@pytest.mark.parametrize("form", sorted(FORMS))
+def test_the_worlds_place_and_refuse_pods_by_any_rules(form: str) -> None:
+    totals = np.zeros(2, np.int64)
+    for seed in range(6):
+        totals += check(Shape(seed, 7, 3, 5, 8, 4), "rotate", form)
+    assert (totals > 10).all(), totals
+
+
 @pytest.mark.timeout(1800)
 @pytest.mark.slow
-@given(shapes, ties)
+@given(shapes, ties, forms)
 @settings(max_examples=3000)
-def test_both_tiers_place_as_the_rules_say_at_length(shape: Shape, tie: str) -> None:
-    check(shape, tie)
+def test_both_tiers_place_as_the_rules_say_at_length(shape: Shape, tie: str, form: str) -> None:
+    check(shape, tie, form)
 
 
 @COMPILING

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from stretto.framework.compiled import devices as formulas
 from stretto.framework.compiled.devices import FGD_NOISE, fgd_thresholds
+from stretto.framework.compiled.tables import PodBatch
 from stretto.framework.kernels.numpy import place
 from stretto.framework.kernels.numpy.slot_value import PointProgram, PointState, slot_values
 from stretto.framework.kernels.tiers import has_numba, kernel
@@ -28,25 +29,42 @@ def size_of(world: World) -> int:
     return int(world.state[0].shape[1])
 
 
+def peaks_of(world: World, c: int) -> list[int]:
+    """The maxima that the compiled tier keeps of a class when it has looked for a slot."""
+    batch = PodBatch(
+        class_id=np.array([c], np.int32),
+        pin=np.array([-1], np.int32),
+        start=np.array([0, 1], np.int32),
+        at_least=np.array([1], np.int32),
+        blocking=np.zeros(1, np.uint8),
+        draw=np.zeros(1, np.uint64),
+        slot=np.zeros(1, np.int32),
+        devices=np.zeros(1, np.int32),
+    )
+    kernel("numba").place(*world[:5], world.choice, batch, world.limit)
+    peaks: list[int] = world.cache.peak[world.cache.entry[c]].tolist()
+    return peaks
+
+
 @pytest.mark.skipif(not has_numba(), reason="numba is not installed")
 @given(shapes)
 @settings(max_examples=100)
 def test_the_compiled_row_and_the_compiled_slots_equal_numpy(shape: Shape) -> None:
     kernel("numba")  # forgets what was compiled from other sources
-    from stretto.framework.kernels.place import rows, slot_value
+    from stretto.framework.kernels.place import slot_value
 
     world = world_of(shape)
     size = size_of(world)
-    row, peak = np.zeros(size, np.int16), np.zeros(size // BLOCK, np.int16)
     for c in range(shape.classes):
         expected = slot_values(
             PointProgram(*world.program), c, slice(0, size), PointState(*world.state)
         )
-        rows.rebuild(*world.program, c, world.state, row, peak)
+        entry = kernel("numba").refresh(world.program, c, *world[1:5], world.limit)
+        row = world.cache.row[entry]
         slots = [slot_value.slot_value(*world.program, c, s, world.state) for s in range(size)]
         assert slots == expected.tolist()
         assert row.tolist() == expected.tolist()
-        assert peak.tolist() == expected.reshape(-1, BLOCK).max(axis=1).tolist()
+        assert peaks_of(world.copy(), c) == expected.reshape(-1, BLOCK).max(axis=1).tolist()
 
 
 @given(shapes)

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from stretto.base.rng import Rng
 from stretto.framework.compiled.typical import TypicalPod, typical_pods
 from stretto.framework.contract.rule import Scope, View
-from stretto.framework.engine.runtime import CompiledProfile, Runtime
+from stretto.framework.engine.engine import CompiledProfile
+from stretto.framework.engine.runtime import Runtime
 from stretto.framework.kernels.tiers import has_numba
 from stretto.framework.plugins.table import RULES
 from stretto.framework.profile.profile import Profile, load_profile

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from stretto.base.rng import Rng
 from stretto.framework.compiled.placement import PlacementRequest
 from stretto.framework.engine import score_cache as module
-from stretto.framework.engine.runtime import CompiledProfile, Runtime
+from stretto.framework.engine.engine import CompiledProfile
+from stretto.framework.engine.runtime import Runtime
 from stretto.framework.kernels.tiers import has_numba
 from stretto.framework.profile.profile import load_profile
 from stretto.state.cluster.cluster import Cluster
@@ -143,7 +144,7 @@ def test_a_row_that_was_given_away_is_made_anew(tier: str, monkeypatch: pytest.M
     stage.place(0, 4, granted=True)
     stage.runtime.sync()
     assert stage.wrong() == []
-    assert len(stage.runtime._entries.position) == 64
+    assert len(stage.runtime.scores.entries.position) == 64
 
 
 @given(moves, st.integers(0, 8))

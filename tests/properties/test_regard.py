@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from stretto.base.errors import InputError
 from stretto.base.rng import Rng
-from stretto.framework.engine.runtime import CompiledProfile, Runtime
+from stretto.framework.engine.engine import CompiledProfile
+from stretto.framework.engine.runtime import Runtime
 from stretto.framework.parity.scheduler import ExactScheduler
 from stretto.framework.plugins.parity.inter_pod_affinity import raw_scores
 from stretto.framework.profile.profile import Profile, load_profile

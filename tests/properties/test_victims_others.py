@@ -12,8 +12,9 @@ from stretto.api.wire.kinds import POD, POD_DISRUPTION_BUDGET
 from stretto.base.clock import ManualClock, timestamp
 from stretto.base.rng import Rng
 from stretto.framework.compiled.one_node import PreemptionDryRun, Preemptor, VictimCandidate, best
-from stretto.framework.engine.runtime import CompiledProfile
-from stretto.framework.groups.runtime import GroupRuntime
+from stretto.framework.engine.engine import CompiledProfile
+from stretto.framework.engine.runtime import Runtime
+from stretto.framework.groups.stage import GroupStage
 from stretto.framework.parity.decision import Decision
 from stretto.framework.parity.scheduler import ExactScheduler
 from stretto.framework.preemption.explain import preemption_words
@@ -42,7 +43,9 @@ class World(between_world.World):
         super().__init__(shape)
         rules = {"budgets": "hard" if hard else "best-effort"}
         profile = load_profile({"profiles": [{"stretto": {"preemption": rules}}]})
-        self.runtime = GroupRuntime(CompiledProfile(profile, self.cluster), Rng(1), "numpy")
+        self.runtime = Runtime(
+            CompiledProfile(profile, self.cluster), Rng(1), "numpy", lambda r: [GroupStage(r)]
+        )
         self.ledger = BudgetLedger(self.cluster)
         for app in "ab" if budgets else "":
             self.budget(app, self.pick((0, 1, 2)))

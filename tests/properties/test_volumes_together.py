@@ -14,7 +14,7 @@ from stretto.api.wire.kinds import (
     Kind,
 )
 from stretto.framework.profile.profile import load_profile
-from stretto.framework.volumes.runtime import VolumeRuntime
+from stretto.framework.volumes.stage import VolumeStage
 from stretto.state.ingest.whole_objects import read_object
 from stretto.state.objects import identity_of
 from stretto.testing import Harness, make_node, make_pod
@@ -98,13 +98,13 @@ def settled(seed: int) -> Harness:
 @settings(max_examples=20)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_runs_get_the_places_and_volumes_of_pods_one_by_one(seed: int) -> None:
-    together = VolumeRuntime._run_of_alike
+    together = VolumeStage._run_of_alike
     try:
         found = settled(seed)
-        VolumeRuntime._run_of_alike = lambda *_: []  # type: ignore[method-assign]
+        VolumeStage._run_of_alike = lambda *_: []  # type: ignore[method-assign]
         alone = settled(seed)
     finally:
-        VolumeRuntime._run_of_alike = together  # type: ignore[method-assign]
+        VolumeStage._run_of_alike = together  # type: ignore[method-assign]
     assert found.placements() == alone.placements()
     for kind in (PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM):
         mine, theirs = (

@@ -1,9 +1,10 @@
-"""What a shard needs of a runtime, whichever rules it decides by.
+"""Makes the engine of each shard: what a shard needs, whichever rules it decides by.
 
-``runtime.Runtime`` decides by class, with kept scores; ``exact_runtime.ExactRuntime`` decides by
-pod, with kube-scheduler's own rules. A shard holds one or the other and cannot tell.
+``engine.runtime.Runtime`` decides by class, with cached scores; ``parity.runtime.ParityRuntime``
+decides by pod, with kube-scheduler's own rules. A shard holds one or the other.
 """
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
@@ -12,8 +13,11 @@ import numpy.typing as npt
 from stretto.base.clock import Clock
 from stretto.base.rng import Rng
 from stretto.framework.compiled.placement import BatchPlacement, PlacementRequest
-from stretto.framework.engine.runtime import CompiledProfile
-from stretto.framework.groups.runtime import GroupRuntime
+from stretto.framework.engine.engine import CompiledProfile
+from stretto.framework.engine.runtime import Runtime
+from stretto.framework.engine.sampling import SamplingStage, sampling_of
+from stretto.framework.engine.turns import Stage
+from stretto.framework.groups.stage import GroupStage
 from stretto.framework.model.book import PodFactsCache
 from stretto.framework.parity.runtime import ParityRuntime
 from stretto.framework.parity.victims import ParityVictimFinder
@@ -21,7 +25,7 @@ from stretto.framework.plugins.volumes import VolumeRule
 from stretto.framework.preemption.finder import VictimFinder, search_of
 from stretto.framework.preemption.volumes import VolumeVictimFinder
 from stretto.framework.volumes.rules import VolumeRules
-from stretto.framework.volumes.runtime import VolumeRuntime
+from stretto.framework.volumes.stage import VolumeStage
 from stretto.state.rows.snapshot import Columns
 from stretto.state.victims.budgets import BudgetLedger
 from stretto.state.work.units import Units
@@ -33,10 +37,13 @@ Finder = VictimFinder | ParityVictimFinder
 class Placer(Protocol):
     """One shard's engine for placing pods, over a snapshot of its own."""
 
-    #: The snapshot's amounts, generations and versions by slot.
-    columns: Columns
     #: uint8[block]: blocks of the own partition; all of them when there is none.
     own_block: npt.NDArray[np.uint8]
+
+    @property
+    def columns(self) -> Columns:
+        """Amounts, generations and versions by slot in the snapshot."""
+        ...
 
     def sync(self) -> None:
         """Bring the snapshot up to date."""
@@ -51,10 +58,10 @@ class Placer(Protocol):
 
 
 class PlacerFactory:
-    """Makes the runtimes of one profile's shards."""
+    """Makes the runtimes for the shards of one profile."""
 
     def __init__(self, engine: CompiledProfile, tier: str, units: Units | None = None) -> None:
-        """Over what the shards share; ``tier`` is the kernels' where there are any.
+        """Over what the shards share; ``tier`` names the kernels.
 
         ``units`` tells which pods belong together.
         """
@@ -67,17 +74,26 @@ class PlacerFactory:
         """A runtime with a snapshot of its own."""
         if self._engine.profile.exact:
             return ParityRuntime(self._engine.cluster, self._book)
-        kind = VolumeRuntime if self._engine.profile.needs_volumes else GroupRuntime
-        return kind(self._engine, rng, self._tier, self._units)
+        return Runtime(self._engine, rng, self._tier, self._stages)
+
+    def _stages(self, runtime: Runtime) -> Sequence[Stage]:
+        """What places units that a score does not decide alone, in order."""
+        groups, profile = GroupStage(runtime, self._units), self._engine.profile
+        sampling = sampling_of(profile, self._engine.cluster.nodes)
+        return [
+            *([VolumeStage(runtime, groups.places)] if profile.needs_volumes else []),
+            groups,
+            *([SamplingStage(runtime, sampling)] if sampling is not None else []),
+        ]
 
     def law(self) -> ParityRuntime | None:
-        """What judges claims where amounts do not; ``None`` where amounts do."""
+        """What judges claims where amounts do not suffice; ``None`` where they do."""
         if not self._engine.profile.exact:
             return None
         return ParityRuntime(self._engine.cluster, self._book)
 
     def volumes(self) -> VolumeRules | None:
-        """What judges the volumes of claims where amounts do the rest; ``None`` for none."""
+        """What judges the volumes of claims where amounts do the rest; ``None`` for no volumes."""
         profile = self._engine.profile
         if profile.exact or not profile.needs_volumes:
             return None
@@ -85,11 +101,11 @@ class PlacerFactory:
         return VolumeRules(self._engine.cluster, names)
 
     def finder(self, placer: Placer, budgets: BudgetLedger, clock: Clock) -> Finder:
-        """What finds victims for the pods that a runtime finds no place for."""
+        """What finds victims for pods that a runtime does not place."""
         rules = self._engine.profile.preemption
         if isinstance(placer, ParityRuntime):
             return ParityVictimFinder(self._engine.cluster, placer, rules, budgets, clock)
-        assert isinstance(placer, GroupRuntime)
+        assert isinstance(placer, Runtime)
         volumes, searches = self.volumes(), search_of(self._tier)
         if volumes is None:
             return VictimFinder(placer, budgets, clock, searches)

@@ -15,7 +15,7 @@ from stretto.control.eviction.parity_judge import ParityJudge, ParityPreemptionJ
 from stretto.control.scheduler.loop import LoopId, SchedulingLoop
 from stretto.control.scheduler.preemption import ShardPreemption
 from stretto.framework.affinity.recheck import ClaimRecheck
-from stretto.framework.engine.runtime import CompiledProfile
+from stretto.framework.engine.engine import CompiledProfile
 from stretto.framework.kernels.tiers import kernel
 from stretto.framework.placers import PlacerFactory
 from stretto.plane.config import PlaneConfig

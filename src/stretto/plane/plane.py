@@ -29,7 +29,7 @@ from stretto.control.scheduler.loop import SchedulingLoop
 from stretto.control.scheduler.partition import Partitions
 from stretto.control.scheduler.shard import Shard
 from stretto.control.scheduler.sub_clusters import sub_clusters_of
-from stretto.framework.engine.runtime import CompiledProfile
+from stretto.framework.engine.engine import CompiledProfile
 from stretto.framework.preemption.explain import MessageSuffixes
 from stretto.plane.config import Observer, PlaneConfig, Step, Witness
 from stretto.plane.factory import PartFactory

@@ -34,6 +34,7 @@ from stretto.stores.embedded.sqlite import SqliteStore
 from stretto.stores.embedded.templates import TemplateCache
 from stretto.stores.store import Deletion, Record, WriteOutcome
 from stretto_lab.bench.options import EngineBenchOptions
+from stretto_lab.bench.python_rules import profile_with_rule
 from stretto_lab.bench.stopwatch import Stopwatches
 
 SUBMIT: Final = 1024
@@ -112,7 +113,7 @@ class _Bench:
         self.clock = WallClock()
         self.rng = Rng(seed)
         started = self.clock.monotonic()
-        profile = load_profile(asked.profile)
+        profile = profile_with_rule(load_profile(asked.profile), asked.python_rule)
         spec = TemplateSpec(
             classes=asked.classes,
             constrained=asked.constrained,
@@ -236,7 +237,9 @@ class _Bench:
         for shard in plane.shards:
             watches.wrap(shard, "cycle", "shard")
             watches.wrap(shard.default.runtime, "sync", "snapshot")
-            watches.wrap(shard.default.runtime, "run_kernel", "kernel")
+            runtime = shard.default.runtime
+            assert isinstance(runtime, Runtime)
+            watches.wrap(runtime.scores, "place", "kernel")
         return watches
 
     def latency(self, pace: collector.Pace) -> tuple[float, float, float]:

@@ -36,3 +36,5 @@ class EngineBenchOptions(msgspec.Struct, frozen=True):
     zones: int = 10
     #: Pods that fit nowhere and wait while the others are placed.
     pending: int = 0
+    #: A Python rule that the profile gets: ``filter``, ``score`` or ``domain``; empty for none.
+    python_rule: str = ""

@@ -94,6 +94,13 @@ bench = click.Group(
     show_default=True,
     help="Kernels to use.",
 )
+@click.option(
+    "--python-rule",
+    type=click.Choice(["", "filter", "score", "domain"]),
+    default="",
+    metavar="filter|score|domain",
+    help="Add a rule that has only a Python form: a filter or a score per slot, or over domains.",
+)
 def engine(common: CommandContext, asked: EngineBenchOptions) -> None:
     """Place pods from JSON in hand to bound in the store, beside a million that run."""
     import msgspec

@@ -6,7 +6,8 @@ import numpy as np
 
 from stretto.base.rng import Rng
 from stretto.control.scheduler.loop import LoopId, SchedulingLoop
-from stretto.framework.engine.runtime import CompiledProfile, Runtime
+from stretto.framework.engine.engine import CompiledProfile
+from stretto.framework.engine.runtime import Runtime
 from stretto.framework.profile.profile import load_profile
 from stretto.state.work.claims import Plan
 from stretto.state.work.units import Cure, Dispatch, SetbackReason, Unit

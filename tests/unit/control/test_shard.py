@@ -10,7 +10,8 @@ from stretto.base.rng import Rng
 from stretto.control.scheduler.loop import LoopId, SchedulingLoop
 from stretto.control.scheduler.shard import MOST_LOOPS, Shard
 from stretto.control.scheduler.sub_clusters import sub_clusters_of
-from stretto.framework.engine.runtime import CompiledProfile, Runtime
+from stretto.framework.engine.engine import CompiledProfile
+from stretto.framework.engine.runtime import Runtime
 from stretto.framework.profile.profile import Profile, load_profile
 from stretto.state.rows.slots import BLOCK
 from stretto.state.work.claims import Plan

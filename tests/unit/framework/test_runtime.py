@@ -8,7 +8,8 @@ import pytest
 from stretto.base.rng import Rng
 from stretto.framework.compiled.placement import NOT_TRIED, BatchPlacement, PlacementRequest
 from stretto.framework.engine import score_cache as module
-from stretto.framework.engine.runtime import CompiledProfile, Runtime
+from stretto.framework.engine.engine import CompiledProfile
+from stretto.framework.engine.runtime import Runtime
 from stretto.framework.profile.profile import load_profile
 from stretto.state.classes import table as classes_module
 from stretto.state.rows.devices import MAX_MODELS
@@ -159,8 +160,8 @@ def test_the_row_unused_for_longest_is_given_away(monkeypatch: pytest.MonkeyPatc
     ids = [desk.a_class(cpu=f"{n}m") for n in range(1, 70)]
     for each in [*ids, ids[0], *ids[60:]]:
         desk.runtime.row(each)
-    entry = desk.runtime._entries.entry
-    assert (entry[ids[68]] >= 0, entry[ids[1]], len(desk.runtime._entries.position)) == (
+    entry = desk.runtime.scores.entries.entry
+    assert (entry[ids[68]] >= 0, entry[ids[1]], len(desk.runtime.scores.entries.position)) == (
         True, -1, 64,
     )  # fmt: skip
 

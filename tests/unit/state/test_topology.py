@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE, NODE, POD, POD_GROUP
 from stretto.base.errors import InputError
 from stretto.framework.groups.numa_snapshot import NumaColumns
+from stretto.framework.groups.stage import GroupStage
 from stretto.state.classes.annotations import (
     DOMAIN_CAPS,
     MEMORY_ENHANCEMENT,
@@ -282,4 +283,5 @@ def test_whatever_happens_the_books_agree_and_no_numa_node_gives_more_than_it_ha
     runtime.sync()
     fresh = NumaColumns(cluster.topology, cluster.ledger)
     fresh.sync(runtime.columns)
-    assert all(np.array_equal(a, b) for a, b in zip(runtime._numa.zones, fresh.zones, strict=True))
+    mine = runtime.stage(GroupStage).slot_sets.numa.zones
+    assert all(np.array_equal(a, b) for a, b in zip(mine, fresh.zones, strict=True))

@@ -51,8 +51,8 @@ def inter_pod() -> None:
         },
         "topologySpreadConstraints": [{**spread, "labelSelector": match}],
     }
-    for shards in (1, 2):
-        site = site_of(nodes(), shards=shards, partition=False)
+    for profile, shards in (("default", 1), ("default", 2), ("best-fit", 1)):
+        site = site_of(nodes(), profile=profile, shards=shards, partition=False)
         site.submit(*(make_pod(f"w{i}", labels={"app": "web"}, spec=spec) for i in range(5)))
         site.settle()
 

@@ -15,7 +15,8 @@ import numpy as np
 
 from stretto.base.rng import Rng
 from stretto.framework.compiled.placement import PlacementRequest
-from stretto.framework.engine.runtime import CompiledProfile, Runtime
+from stretto.framework.engine.engine import CompiledProfile
+from stretto.framework.engine.runtime import Runtime
 from stretto.framework.profile.profile import load_profile
 from stretto.state.classes.table import GPU
 from stretto.state.cluster.cluster import Cluster

@@ -30,7 +30,7 @@ from stretto.control.controllers.move_plan import (
 from stretto.control.controllers.movements import Movements
 from stretto.control.controllers.owners import recreating_owner
 from stretto.control.reporting.wording import move_event
-from stretto.framework.engine.runtime import CompiledProfile
+from stretto.framework.engine.engine import CompiledProfile
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.ingest.node_reports import OWN_MOVES
 from stretto.state.victims.budgets import BudgetLedger

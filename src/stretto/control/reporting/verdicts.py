@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from stretto.framework.contract.rule import FilterRule, View
 from stretto.framework.engine.diagnosis import diagnose
-from stretto.framework.engine.runtime import CompiledProfile
+from stretto.framework.engine.engine import CompiledProfile
 from stretto.state.rows.snapshot import Columns
 
 KEPT_FOR: Final = 5.0

@@ -19,7 +19,7 @@ from stretto.explain.why.judging import Judging, view_of
 from stretto.explain.why.pending import of_nodes
 from stretto.explain.words.reasons import TIERS, ReasonCode
 from stretto.framework.contract.rule import FilterRule
-from stretto.framework.engine.runtime import CompiledProfile
+from stretto.framework.engine.engine import CompiledProfile
 from stretto.state.rows.lifecycle import PodState, UnitState
 from stretto.state.rows.snapshot import Columns
 from stretto.state.work.units import NO_GROUP, Unit, Units

@@ -14,7 +14,7 @@ from stretto.control.scheduler.shard import Shard
 from stretto.explain.metrics.census import NOT_EVALUATED, Census
 from stretto.explain.metrics.tally import CounterMetric, MetricFamily, gauge
 from stretto.explain.words.reasons import TIERS, ReasonCode
-from stretto.framework.engine.runtime import CompiledProfile
+from stretto.framework.engine.engine import CompiledProfile
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.work.units import Units
 

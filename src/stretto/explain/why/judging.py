@@ -8,7 +8,7 @@ from collections.abc import Hashable
 
 from stretto.framework.compiled.typical import observed_typical_pods
 from stretto.framework.contract.rule import View
-from stretto.framework.engine.runtime import CompiledProfile
+from stretto.framework.engine.engine import CompiledProfile
 from stretto.framework.parity.explain import Judges, ParityRules
 from stretto.framework.plugins.volumes import VolumeRule
 from stretto.framework.profile.profile import Profile

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from stretto.base.arrays import distinct
 from stretto.framework.affinity.compile import DomainTables
+from stretto.framework.compiled.affinity import overlay
 from stretto.framework.compiled.domain_tables import CAP, DomainState, DomainTable
 from stretto.state.affinity.counts import SLOT_BITS
 from stretto.state.cluster.cluster import Cluster
@@ -121,6 +122,10 @@ class DomainView:
         keys = populations[known].astype(np.int64) << SLOT_BITS | slots[known]
         named, counts = np.unique(keys, return_counts=True)
         return named >> SLOT_BITS, named & SLOT_MASK, counts.astype(np.int64)
+
+    def overlay(self, class_id: int, row: npt.NDArray[np.int16]) -> npt.NDArray[np.int16]:
+        """int16[slot]: a row of scores with the constraints between pods; 0 where refused."""
+        return overlay(self.table, self.state, class_id, row, np.arange(len(row)))
 
     def ensure_stamps(self, entries: int) -> None:
         """Have a stamp for each entry of the class cache."""

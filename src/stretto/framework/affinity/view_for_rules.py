@@ -1,15 +1,17 @@
-"""A look at who is where: what rules between pods read of a view.
+"""What rules between pods may look at: counts of pods by slot and by domain.
 
-Nothing is kept here: sums are made from counts by slot whenever a rule asks. That is slow and
-plain, which is what the reference of the kernels must be, and quick enough for explanations.
+Nothing is kept here: sums are computed from counts by slot whenever a rule asks. That is slow and
+simple, which suits the reference of the kernels, and fast enough for explanations.
 """
 
 import numpy as np
 import numpy.typing as npt
 
+from stretto.framework.affinity.compile import DomainTables
 from stretto.framework.affinity.counts import DomainView
 from stretto.state.classes.table import PodClass
 from stretto.state.classes.terms import NO_POPULATION, SpreadConstraint
+from stretto.state.cluster.cluster import Cluster
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -19,12 +21,12 @@ class RuleView:
     """Counts and domains of all slots."""
 
     def __init__(self, view: DomainView) -> None:
-        """Look at a view as it is."""
+        """Over a view as it is."""
         self._view = view
         self._geography = view.tables.geography
 
     def exclude_pod(self, class_id: int, slot: int) -> None:
-        """Look on as if one pod of a class were not on its slot."""
+        """From now on, ignore one pod of a class on its slot."""
         self._view.ready(np.array([class_id], np.int32))
         self._view.take(class_id, slot, -1)
 
@@ -77,3 +79,12 @@ class RuleView:
         found: Mask = np.bincount(self.domain(key), within) > 0
         found[:1] = False
         return found
+
+
+def current_view(tables: DomainTables, cluster: Cluster) -> RuleView | None:
+    """Which pods are where now, as a copy; ``None`` where no rule counts pods."""
+    if not cluster.domains.populations:
+        return None
+    view = DomainView(tables, cluster)
+    view.sync()
+    return RuleView(view)

@@ -5,9 +5,8 @@ host name, where every node has its own) each node is its domain, and what a con
 slot-local but for the least count; such tallies keep a histogram of counts instead of sums.
 """
 
-from collections.abc import Callable
 from enum import IntEnum
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -112,11 +111,9 @@ class DomainState(NamedTuple):
 
 
 class InterPodProgram(NamedTuple):
-    """What the NumPy tier is given of rules between pods."""
+    """The constraints between pods, as a kernel call gets them."""
 
     #: What classes want.
     table: DomainTable
     #: Counts of the shard.
     state: DomainState
-    #: Asks rules over domains that have no compiled form; ``None`` where there are none.
-    asked: Callable[[int, npt.NDArray[Any]], npt.NDArray[np.int16]] | None = None

@@ -228,8 +228,10 @@ class ScoreCache(NamedTuple):
     peak: npt.NDArray[np.int16]
     #: int16[entry, range]: maxima of ranges of blocks, where blocks are kept alone.
     top: npt.NDArray[np.int16]
-    #: int64[entry]: log position that an entry reflects; -1 = make it anew.
+    #: int64[entry]: log position that the maxima of an entry reflect; -1 = make them anew.
     position: npt.NDArray[np.int64]
+    #: int64[entry]: log position that the row of an entry reflects, in the compiled tier.
+    row_position: npt.NDArray[np.int64]
     #: int32[class]: entry of a class; -1 for none.
     entry: npt.NDArray[np.int32]
 

@@ -1,8 +1,7 @@
-"""Rules without a compiled form: asked in NumPy, slot batch by slot batch.
+"""Rules without a compiled form: asked in NumPy, one batch of slots at a time.
 
-A rule of a plugin author depends on what is on a slot, like a built-in one, but the kernels do not
-know it. It is asked for exactly the slots that are scored anew, so the class cache keeps its
-answers too. Its errors are its guard's business (``guarded``).
+The kernels do not know the rule of a plugin author. They ask it for exactly the slots that they
+score again, so that the class cache keeps its answers too. ``guarded`` handles its errors.
 """
 
 from typing import Any
@@ -10,16 +9,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from stretto.framework.compiled.python_calls import DOMAIN_RULES, SLOT_RULES, SLOT_SCORES
 from stretto.framework.contract.rule import FilterRule, Scope, ScoreRule, View
+from stretto.framework.profile.guard import lock_arrays, unlock_arrays
 from stretto.framework.profile.profile import Profile
 from stretto.state.cluster.cluster import Cluster
 
 
 class PythonRules:
-    """The rules of a profile that must be asked."""
+    """The rules of a profile that have only a Python form."""
 
     def __init__(self, profile: Profile, cluster: Cluster) -> None:
-        """Find them: those on slots, whose answers are kept, and those over domains."""
+        """Find those with the scope SLOT, whose answers are kept, and those over domains."""
         asked = profile.python_filters
         self._filters = tuple(rule for rule in asked if rule.SCOPE is not Scope.DOMAIN)
         self._domain_filters = tuple(rule for rule in asked if rule.SCOPE is Scope.DOMAIN)
@@ -36,21 +37,22 @@ class PythonRules:
         )
         self._cluster = cluster
         self._outside = profile.outside
+        self._flags: dict[int, tuple[int, int]] = {}
 
     @property
     def faults(self) -> dict[str, str]:
-        """What rules from outside did wrong, by name: the last error of each."""
+        """The last fault of each rule of a plugin author, by the name of the rule."""
         healths = [rule.health for rule in self._outside]
         return {h.name: f"rule {h.name} {h.last_fault}" for h in healths if h.faults}
 
     @property
     def exists(self) -> bool:
-        """Whether there is any rule to ask."""
+        """Whether there is any such rule."""
         return bool(self._filters or self._scores or self.over_domains)
 
     @property
     def over_domains(self) -> bool:
-        """Whether there is a rule that must be asked at every decision."""
+        """Whether some rule must be asked at every decision."""
         return bool(self._domain_filters or self._domain_scores)
 
     def values(
@@ -65,6 +67,32 @@ class PythonRules:
         """int16[k]: the same of the rules over domains; good for one decision."""
         return self._say(self._domain_filters, self._domain_scores, view, class_id, slots)
 
+    def concerned(self, class_id: int) -> int:
+        """``SLOT_RULES``, ``SLOT_SCORES``, ``DOMAIN_RULES``: which rules apply to a class."""
+        serial = self._cluster.classes.serial(class_id)
+        kept = self._flags.get(class_id)
+        if kept is None or kept[0] != serial:
+            pod = self._cluster.classes[class_id]
+            slot_rules = (*self._filters, *(rule for rule, _ in self._scores))
+            domain_rules = (*self._domain_filters, *(rule for rule, _ in self._domain_scores))
+            flags = SLOT_RULES * any(rule.signature(pod) is not None for rule in slot_rules)
+            flags |= SLOT_SCORES * any(rule.signature(pod) is not None for rule, _ in self._scores)
+            flags |= DOMAIN_RULES * any(rule.signature(pod) is not None for rule in domain_rules)
+            self._flags[class_id] = kept = serial, flags
+        return kept[1]
+
+    def lock(self, view: View) -> list[npt.NDArray[Any]]:
+        """Make everything that a rule can reach read-only until ``unlock``."""
+        for rule in self._outside:
+            rule.hold(view)
+        return lock_arrays(view)
+
+    def unlock(self, locked: list[npt.NDArray[Any]]) -> None:
+        """Undo ``lock``."""
+        for rule in self._outside:
+            rule.hold(None)
+        unlock_arrays(locked)
+
     def _say(
         self,
         filters: tuple[FilterRule, ...],
@@ -74,12 +102,11 @@ class PythonRules:
         slots: npt.NDArray[np.integer[Any]],
     ) -> npt.NDArray[np.int16]:
         pod, asked = self._cluster.classes[class_id], slots.astype(np.int64)
-        passes = np.ones(len(asked), np.bool_)
-        for rule in filters:
-            if rule.signature(pod) is not None:
-                passes &= rule.filter(pod, view, asked)
-        total = np.zeros(len(asked), np.int32)
+        total = np.zeros(len(asked), np.int16)
         for score, weight in scores:
             if score.signature(pod) is not None:
-                total += weight * score.score(pod, view, asked)
-        return np.where(passes, total, -1).astype(np.int16)
+                total += (weight * score.score(pod, view, asked)).astype(np.int16)
+        for rule in filters:
+            if rule.signature(pod) is not None:
+                total[~rule.filter(pod, view, asked)] = -1
+        return total

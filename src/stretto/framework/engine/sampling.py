@@ -1,48 +1,53 @@
-"""Looking no further than some nodes that fit: kube-scheduler's ``percentageOfNodesToScore``.
+"""Search that ends after some feasible nodes: kube-scheduler's ``percentageOfNodesToScore``.
 
-Nodes are gone through in an order that hops over the zones, from where the last pod's search ended;
-once enough of them fit, the best of these is taken. The default looks at every node, because that
-costs less here than choosing whom to look at: a profile that asks for less gets the spreading over
-a part of the cluster that such a search brings, not speed. Pinned pods are not sampled.
+The search visits nodes in an order that alternates between zones, from where the search of the last
+pod ended. Once enough nodes are feasible, it takes the best of these. The default visits every
+node, because that costs less here than the selection of nodes: a profile with a lower percentage
+spreads pods over a part of the cluster, it does not gain speed. Pinned pods are not sampled.
 """
 
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from stretto.framework.compiled.placement import NOT_TRIED, BatchPlacement, PlacementRequest
+from stretto.framework.engine.turns import Run, place_in_turn
 from stretto.framework.profile.profile import Profile
 from stretto.state.nodes.table import NodeFacts
 
 LEAST: Final = 100
-"""Nodes found at least where a percentage says how many, as upstream."""
+"""The least number of nodes that a percentage amounts to, as upstream."""
 ADAPTIVE: Final = (50, 125, 5)
-"""Upstream's own share: so many percent, one less for so many nodes, and the least."""
+"""Upstream's own share: so many percent, one less per so many nodes, and the least."""
 
 
 class SamplingRuntime(Protocol):
     """What the search needs of a runtime."""
 
-    #: The search itself; ``None`` while it is at work.
-    sampling: "NodeSampling | None"
-    #: bool[slot]: the only slots that may be used now; ``None`` for any.
-    only: npt.NDArray[np.bool_] | None
+    @property
+    def only(self) -> npt.NDArray[np.bool_] | None:
+        """bool[slot]: the only slots that may be used now; ``None`` for any."""
+        ...
 
     def row(self, class_id: int) -> npt.NDArray[np.int16]:
         """int16[slot]: 0 where a class may not go."""
         ...
 
-    def place_here(self, request: PlacementRequest) -> BatchPlacement:
-        """Place a batch on what may be used."""
+    def confined(self, allowed: npt.NDArray[np.bool_]) -> Any:
+        """A context in which only these slots may be used."""
+        ...
+
+    def place_by_score(self, request: PlacementRequest) -> BatchPlacement:
+        """Place a batch on the slots that may be used."""
         ...
 
     def give_back(self, class_id: int, slot: int, mask: int) -> None:
-        """Take a pod off the snapshot again."""
+        """Remove a pod from the snapshot."""
 
 
 class NodeSampling:
-    """Where one shard's search stands."""
+    """Which nodes the next search visits, and how many feasible ones end it."""
 
     def __init__(self, profile: Profile, nodes: NodeFacts) -> None:
         """Begin at the first node."""
@@ -52,16 +57,8 @@ class NodeSampling:
         self._order: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._order_of = -1
 
-    def place(self, runtime: SamplingRuntime, request: PlacementRequest) -> BatchPlacement:
-        """Place a batch pod by pod, each among the nodes found for it."""
-        runtime.sampling, only = None, runtime.only
-        try:
-            return self._in_turn(runtime, request)
-        finally:
-            runtime.sampling, runtime.only = self, only
-
     def wanted(self, nodes: int) -> int:
-        """How many nodes must be found of so many."""
+        """How many feasible nodes end the search, among so many nodes."""
         if self._profile.quota is not None:
             return self._profile.quota
         percentage, (most, step, least) = self._profile.percentage, ADAPTIVE
@@ -70,41 +67,8 @@ class NodeSampling:
         share = percentage or max(least, most - nodes // step)
         return max(LEAST, nodes * share // 100)
 
-    def _in_turn(self, runtime: SamplingRuntime, request: PlacementRequest) -> BatchPlacement:
-        count, units = len(request.class_ids), len(request.at_least)
-        slots, masks = np.full(count, NOT_TRIED, np.int32), np.zeros(count, np.int32)
-        only, others = runtime.only, None
-        for u in range(units):
-            start, stop = int(request.starts[u]), int(request.starts[u + 1])
-            at_least, placed = max(1, int(request.at_least[u])), 0
-            for i in range(start, stop):
-                if stop - i + placed < at_least:
-                    break
-                found = self._one(runtime, request.pod(i), only)
-                slots[i], masks[i] = found.slots[0], found.devices[0]
-                placed += slots[i] >= 0
-                others = others or found.others
-            if placed < at_least:
-                for i in reversed(range(start, stop)):
-                    if slots[i] >= 0:
-                        runtime.give_back(int(request.class_ids[i]), int(slots[i]), int(masks[i]))
-                slots[start:stop], masks[start:stop] = -1, 0
-                if len(request.blocking) and request.blocking[u]:
-                    return BatchPlacement(slots, masks, u + 1, others=others)
-        return BatchPlacement(slots, masks, units, others=others)
-
-    def _one(
-        self, runtime: SamplingRuntime, alone: PlacementRequest, only: npt.NDArray[np.bool_] | None
-    ) -> BatchPlacement:
-        """One pod, inside what it is confined to and what is found for it."""
-        runtime.only = only
-        if not len(alone.pins) or int(alone.pins[0]) < 0:
-            feasible = runtime.row(int(alone.class_ids[0])) > 0
-            runtime.only = self._found(feasible if only is None else feasible & only)
-        return runtime.place_here(alone)
-
-    def _found(self, feasible: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-        """bool[slot]: the nodes that the search comes upon; it goes on behind them next time."""
+    def found(self, feasible: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        """bool[slot]: the nodes that the search finds; the next one starts after them."""
         order = self._in_order()
         found = np.zeros(len(feasible), np.bool_)
         if not len(order):
@@ -112,8 +76,8 @@ class NodeSampling:
         start, wanted = self._start % len(order), self.wanted(len(order))
         around = np.concatenate([order[start:], order[:start]])
         fit = np.flatnonzero(feasible[around])
-        looked_at = len(order) if len(fit) < wanted else int(fit[wanted - 1]) + 1
-        self._start = (start + looked_at) % len(order)
+        visited = len(order) if len(fit) < wanted else int(fit[wanted - 1]) + 1
+        self._start = (start + visited) % len(order)
         found[around[fit[:wanted]]] = True
         return found
 
@@ -134,7 +98,62 @@ class NodeSampling:
         return self._order
 
 
+class SamplingStage:
+    """Places batches pod by pod, each on the best of the nodes found for it."""
+
+    name = "sampling"
+
+    def __init__(self, runtime: SamplingRuntime, sampling: NodeSampling) -> None:
+        """Over a runtime that places a pod on the nodes found for it."""
+        self._runtime = runtime
+        self._sampling = sampling
+
+    def sync(self) -> None:
+        """The order of nodes follows the cluster by itself."""
+
+    def room(self, class_id: int, bound: int) -> int:
+        """The same bound."""
+        return bound
+
+    def concerns(self, request: PlacementRequest) -> bool | None:
+        """Every batch, as long as there is something to place."""
+        return True if len(request.class_ids) else None
+
+    def place(self, request: PlacementRequest, found: bool) -> BatchPlacement:
+        """Place a batch unit by unit."""
+        return place_in_turn(request, lambda u: Run(u + 1, self._unit))
+
+    def _unit(self, part: PlacementRequest) -> BatchPlacement:
+        """One unit, pod by pod: at least as many as must fit, or none."""
+        count, others = len(part.class_ids), None
+        slots, masks = np.full(count, NOT_TRIED, np.int32), np.zeros(count, np.int32)
+        at_least, placed = max(1, int(part.at_least[0])), 0
+        for i in range(count):
+            if count - i + placed < at_least:
+                break
+            found = self._pod(part.pod(i))
+            slots[i], masks[i] = found.slots[0], found.devices[0]
+            placed += int(slots[i] >= 0)
+            others = others or found.others
+        if placed < at_least:
+            for i in reversed(range(count)):
+                if slots[i] >= 0:
+                    self._runtime.give_back(int(part.class_ids[i]), int(slots[i]), int(masks[i]))
+            slots[:], masks[:] = -1, 0
+        return BatchPlacement(slots, masks, 1, others=others)
+
+    def _pod(self, alone: PlacementRequest) -> BatchPlacement:
+        """One pod; where it is not pinned, on the nodes found for it."""
+        if len(alone.pins) and int(alone.pins[0]) >= 0:
+            return self._runtime.place_by_score(alone)
+        feasible, only = self._runtime.row(int(alone.class_ids[0])) > 0, self._runtime.only
+        if only is not None:
+            feasible &= only
+        with self._runtime.confined(self._sampling.found(feasible)):
+            return self._runtime.place_by_score(alone)
+
+
 def sampling_of(profile: Profile, nodes: NodeFacts) -> NodeSampling | None:
-    """What a profile asks for; ``None`` where every node is looked at."""
+    """The search that a profile asks for; ``None`` where it visits every node."""
     every = profile.percentage is None or profile.percentage == 100
     return None if every and profile.quota is None else NodeSampling(profile, nodes)

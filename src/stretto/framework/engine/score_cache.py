@@ -28,6 +28,7 @@ class CacheEntries:
         self.row: npt.NDArray[np.int16] = np.zeros((0, 0), np.int16)
         self.peak: npt.NDArray[np.int16] = np.zeros((0, 0), np.int16)
         self.position: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        self.row_position: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self.entry: npt.NDArray[np.int32] = np.zeros(0, np.int32)
         self._serial: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._holder: npt.NDArray[np.int64] = np.zeros(0, np.int64)
@@ -40,6 +41,7 @@ class CacheEntries:
         self.top = np.zeros((0, self._ranges), np.int16)
         self.peak = np.zeros((0, size // BLOCK), np.int16)
         self.position = np.zeros(0, np.int64)
+        self.row_position = np.zeros(0, np.int64)
         self.entry[:] = -1
         self._holder = np.zeros(0, np.int64)
         self._used = np.zeros(0, np.int64)
@@ -63,11 +65,16 @@ class CacheEntries:
         held = wanted[self.entry[wanted] >= 0]
         self._used[self.entry[held]] = self._turn
         changed = self._serial[wanted] != serials
-        self.position[self.entry[wanted[changed & (self.entry[wanted] >= 0)]]] = -1
+        self.forget(wanted[changed & (self.entry[wanted] >= 0)])
         self._serial[wanted] = serials
         missing = wanted[self.entry[wanted] < 0]
         if len(missing):
             self._allot(missing, size)
+
+    def forget(self, class_ids: npt.NDArray[np.int32]) -> None:
+        """Have the entries of these classes made anew."""
+        self.position[self.entry[class_ids]] = -1
+        self.row_position[self.entry[class_ids]] = -1
 
     def _allot(self, missing: npt.NDArray[np.int32], size: int) -> None:
         slots = size if self._stores_rows else size // BLOCK + self._ranges
@@ -88,6 +95,7 @@ class CacheEntries:
         self._holder[entries] = missing
         self._used[entries] = self._turn
         self.position[entries] = -1
+        self.row_position[entries] = -1
 
     def _grow(self, length: int) -> None:
         more = length - len(self.position)
@@ -96,5 +104,6 @@ class CacheEntries:
         self.peak = np.concatenate([self.peak, np.zeros((more, blocks), np.int16)])
         self.top = np.concatenate([self.top, np.zeros((more, self._ranges), np.int16)])
         self.position = np.concatenate([self.position, np.full(more, -1, np.int64)])
+        self.row_position = np.concatenate([self.row_position, np.full(more, -1, np.int64)])
         self._holder = np.concatenate([self._holder, np.zeros(more, np.int64)])
         self._used = np.concatenate([self._used, np.zeros(more, np.int64)])

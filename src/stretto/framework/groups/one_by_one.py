@@ -1,10 +1,10 @@
-"""Units of NUMA nodes, domains or caps whose pods other pods concern: one pod after another.
+"""Units with NUMA nodes, domains or caps and rules between pods: placed one pod after another.
 
-``kernels_within`` knows nothing of affinity, anti-affinity and spreading. A unit that has both
-kinds of rules is placed pod by pod: the plain runtime's row says where a pod may go among the
-others and how good each slot is, the domain and the caps narrow that, NUMA nodes are asked on the
-best slots first. What a slot was before is kept, so that a domain that does not hold the unit is
-left as it was. Slower than the kernels, and rare.
+The kernels for given slots know no affinity, anti-affinity or spreading. A unit that has both is
+placed pod by pod: the row of the runtime says where a pod may go among the others and how good each
+slot is; the domain and the caps narrow that; the NUMA nodes of the best slots are checked first.
+The previous state of each slot is kept, so that a domain that does not hold the unit is restored.
+This is slower than the kernels, and rare.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from stretto.framework.compiled.group_tables import DomainCaps, DomainSearch
 from stretto.framework.compiled.placement import BatchPlacement, PlacementRequest
 from stretto.framework.engine.runtime import Runtime
-from stretto.framework.groups.calls import SlotSetRuntime
+from stretto.framework.groups.calls import SlotSetPlacer
 
 
 class _PlacedPod(NamedTuple):
@@ -34,13 +34,18 @@ class _PlacedPod(NamedTuple):
     before: list[npt.NDArray[np.generic]]
 
 
-class OneByOneRuntime(SlotSetRuntime):
+class OneByOnePlacer:
     """Places units that rules between pods concern too."""
 
-    def _place_one_by_one(
+    def __init__(self, runtime: Runtime, slot_sets: SlotSetPlacer) -> None:
+        """Over one runtime."""
+        self._runtime = runtime
+        self._slot_sets = slot_sets
+
+    def place(
         self, part: PlacementRequest, search: DomainSearch, caps: DomainCaps, goals: Sequence[int]
     ) -> BatchPlacement:
-        """One unit: the first goal that some domain can meet, in the first such domain."""
+        """One unit: the first goal that some domain meets, in the first such domain."""
         count = len(part.class_ids)
         slots, masks = np.full(count, -1, np.int32), np.zeros(count, np.int32)
         for goal in goals:
@@ -50,13 +55,13 @@ class OneByOneRuntime(SlotSetRuntime):
                     continue
                 for home in found:
                     slots[home.number], masks[home.number] = home.slot, home.mask
-                return BatchPlacement(slots, masks, 1, others=self.between.basis)
+                return BatchPlacement(slots, masks, 1, others=self._runtime.between.basis)
         return BatchPlacement(slots, masks, 1)
 
     def _fill(
         self, part: PlacementRequest, search: DomainSearch, caps: DomainCaps, d: int, goal: int
     ) -> list[_PlacedPod] | None:
-        """Place a unit in one domain; ``None``, and no trace, where too few find a place."""
+        """Place a unit in one domain; ``None``, without a trace, where too few pods fit."""
         first, last = int(search.start[d]), int(search.start[d + 1])
         places, domain = search.slots[first:last], caps.domain[:, first:last]
         room, homes = caps.room.copy(), list[_PlacedPod]()
@@ -67,7 +72,7 @@ class OneByOneRuntime(SlotSetRuntime):
                 break
             if class_id == failed:
                 continue
-            values = self.row(class_id)[places].astype(np.int32)
+            values = self._runtime.row(class_id)[places].astype(np.int32)
             for q in range(len(room)):
                 values[(domain[q] >= 0) & (room[q][np.maximum(domain[q], 0)] <= 0)] = 0
             at, home = self._finish_one(part, i, places, values)
@@ -91,39 +96,39 @@ class OneByOneRuntime(SlotSetRuntime):
         places: npt.NDArray[np.int32],
         values: npt.NDArray[np.int32],
     ) -> tuple[int, _PlacedPod | None]:
-        """One pod on the best place that takes it."""
+        """One pod on the best slot that holds it."""
         class_id = int(part.class_ids[i])
-        bound = self.engine.cluster.classes[class_id].annotations.numa is not None
+        bound = self._runtime.engine.cluster.classes[class_id].annotations.numa is not None
         order = np.argsort(-values, kind="stable")
         for at in order[: int(np.count_nonzero(values))].tolist():
             slot = int(places[at])
             before = [array.copy() for array in self._parts_of(slot)]
             if bound:
-                job = self._try_slot(places[at : at + 1], np.array([class_id], np.int32))
+                job = self._slot_sets.try_slots(places[at : at + 1], np.array([class_id], np.int32))
                 found, mask = int(job.slot[0]), int(job.mask[0])
             else:
                 one = part.pod(i)._replace(pins=[slot])
-                placed = Runtime.place(self, one)
+                placed = self._runtime.place_by_score(one)
                 found, mask = int(placed.slots[0]), int(placed.devices[0])
             if found >= 0:
                 return at, _PlacedPod(i, class_id, slot, mask, before)
         return -1, None
 
     def _parts_of(self, slot: int) -> list[npt.NDArray[np.generic]]:
-        """What of the snapshot belongs to a slot, as views."""
-        c = self.columns
+        """The parts of the snapshot that belong to a slot, as views."""
+        c = self._runtime.columns
         return [
             c.free[:, slot],
             c.ports[:, slot],
             c.device_free[slot],
             c.census[slot],
-            self._numa.zones.free[slot],
+            self._slot_sets.numa.zones.free[slot],
         ]
 
     def _undo(self, home: _PlacedPod) -> None:
-        """Leave a slot as it was before a pod came to it."""
+        """Restore a slot as it was before a pod was placed there."""
         for array, before in zip(self._parts_of(home.slot), home.before, strict=True):
             array[...] = before
-        self.columns.append(np.array([home.slot], np.int64))
-        if self._has_inter_pod_terms(np.array([home.class_id], np.int32)):
-            self.between.take(home.class_id, home.slot, -1)
+        self._runtime.columns.append(np.array([home.slot], np.int64))
+        if self._runtime.has_inter_pod_terms(np.array([home.class_id], np.int32)):
+            self._runtime.between.take(home.class_id, home.slot, -1)

@@ -9,7 +9,7 @@ these say of a node that is about to change is known when it has.
 
 from collections.abc import Sequence
 
-from stretto.framework.engine.runtime import CompiledProfile
+from stretto.framework.engine.engine import CompiledProfile
 from stretto.state.queries.fit_after import fits_after_eviction
 from stretto.state.queries.numa_after import numa_claims_for
 from stretto.state.work.claims import AwaitedNode

@@ -17,24 +17,22 @@ TIERS: Final = ("auto", "numba", "numpy")
 
 
 class KernelTier(NamedTuple):
-    """One tier."""
+    """One tier. ``among`` is an ``InterPodProgram`` or ``None``."""
 
     #: ``numba`` or ``numpy``.
     name: str
-    #: ``place(program, state, cache, log, log_state, choice, batch, limit)``: units tried.
+    #: ``place(program, state, cache, log, log_state, choice, batch, limit, among, rules)``: units
+    #: tried. The arguments from ``among`` on may be left out.
     place: Callable[..., Any]
-    #: ``refresh(program, class_id, state, cache, log, log_state, limit)``: entry of its row.
+    #: ``refresh(program, class_id, state, cache, log, log_state, limit, rules)``: entry of its row.
     refresh: Callable[..., Any]
-    #: ``place`` with one argument more, ``Between``: for batches in which other pods matter.
-    place_inter_pod: Callable[..., Any]
     #: ``place`` for plain profiles, with a cache of blocks alone; ``None`` where there is none.
     place_plain: Callable[..., Any] | None = None
-    #: ``place_plain`` with ``DomainTable`` and ``DomainState`` in place of the limit.
-    place_plain_inter_pod: Callable[..., Any] | None = None
-    #: ``recheck(table, state, class_ids, slots)``: claims that hold between pods, in order.
+    #: ``recheck(table, state, class_ids, slots)``: claims that inter-pod rules allow, in order.
     recheck: Callable[..., Any] | None = None
-    #: ``score_row(program, class_id, state, row)``: the row of a class of a plain profile.
-    score_row: Callable[..., Any] | None = None
+    #: ``plain_row(program, class_id, state, cache, log, log_state, rules)``: the row of a class of
+    #: a plain profile.
+    plain_row: Callable[..., Any] | None = None
     #: Whether the searches for victims and for NUMA nodes use compiled kernels too.
     compiles_searches: bool = False
 
@@ -50,22 +48,19 @@ def kernel(tier: str = "auto") -> KernelTier:
     from stretto.framework.kernels.numpy import place as plain
 
     if tier == "numpy":
-        return KernelTier("numpy", plain.place, plain.refresh, plain.place)
+        return KernelTier("numpy", plain.place, plain.refresh)
     cache = KernelCache()
     cache.forget_stale()
-    from stretto.framework.kernels.affinity import place as affinity
     from stretto.framework.kernels.affinity import values
-    from stretto.framework.kernels.place import blocks, loop, rows
+    from stretto.framework.kernels.place import calls
 
     return KernelTier(
-        "numba",
-        loop.place,
-        rows.refresh,
-        plain.place,
-        blocks.place,
-        affinity.place,
-        values.recheck,
-        blocks.score_row,
+        name="numba",
+        place=calls.place,
+        refresh=calls.refresh,
+        place_plain=calls.place_plain,
+        recheck=values.recheck,
+        plain_row=calls.plain_row,
         compiles_searches=tier == "numba" or cache.is_compiled(KernelSet.ALL),
     )
 

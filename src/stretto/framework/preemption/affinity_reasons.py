@@ -11,7 +11,7 @@ from stretto.framework.affinity.counts import DomainView
 from stretto.framework.affinity.headcounts import DomainExcess, eviction_preview
 from stretto.framework.compiled.affinity import constraints_of
 from stretto.framework.compiled.domain_tables import ConstraintKind
-from stretto.framework.engine.runtime import CompiledProfile
+from stretto.framework.engine.engine import CompiledProfile
 from stretto.framework.plugins.inter_pod_affinity import NEAR, NOT_NEAR, UNWANTED
 from stretto.framework.plugins.pod_topology_spread import NO_LABEL, UNEVEN
 from stretto.state.cluster.cluster import Cluster

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from stretto.framework.engine.runtime import CompiledProfile
+from stretto.framework.engine.engine import CompiledProfile
 from stretto.framework.preemption.affinity_reasons import PostEvictionRules, post_eviction_rules_of
 from stretto.state.rows.pods import NO_SLOT
 from stretto.state.rows.resources import PODS

@@ -17,7 +17,8 @@ from stretto.base.rng import Rng
 from stretto.framework.affinity.headcounts import EvictionPreview
 from stretto.framework.compiled.one_node import Holds, Preemptor, VictimCandidate
 from stretto.framework.contract.rule import Scope
-from stretto.framework.groups.runtime import GroupRuntime
+from stretto.framework.engine.runtime import Runtime
+from stretto.framework.groups.stage import GroupStage
 from stretto.framework.kernels.numpy.victims import (
     BudgetSetArrays,
     VictimDemand,
@@ -85,7 +86,7 @@ class VictimFinder:
     """Finds victims by the index of victims."""
 
     def __init__(
-        self, runtime: GroupRuntime, budgets: BudgetLedger, clock: Clock, searches: SearchKernels
+        self, runtime: Runtime, budgets: BudgetLedger, clock: Clock, searches: SearchKernels
     ) -> None:
         """Find on a shard's snapshot; the clock tells who started a short while ago."""
         engine = runtime.engine
@@ -114,7 +115,7 @@ class VictimFinder:
         self._taken: list[PromisedCandidate] = []
         #: Where the pod that is asked about may go; ``None`` for anywhere.
         self._only: Mask | None = None
-        self._places = PreemptionDomains(runtime, self.victims)
+        self._places = PreemptionDomains(engine.cluster, runtime.stage(GroupStage), self.victims)
         #: Nodes that were promised ahead to pods that are alike, the next one last.
         self._ahead: list[VictimCandidate] = []
         #: Rows of these pods, and what they are.

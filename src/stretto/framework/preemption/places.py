@@ -14,14 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.framework.compiled.placement import PlacementRequest
-from stretto.framework.groups.runtime import GroupRuntime
-from stretto.state.queries.domain_caps import (
-    caps_of,
-    count_by_domain,
-    members,
-    slots_of,
-    unit_size,
-)
+from stretto.framework.groups.stage import GroupStage
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.queries.domain_caps import caps_of, count_by_domain, members, slots_of, unit_size
 from stretto.state.victims.index import Victims
 from stretto.state.work.units import Unit
 
@@ -35,10 +30,10 @@ MOST: Final = 16
 class PreemptionDomains:
     """Reads where units may go off a shard's snapshot."""
 
-    def __init__(self, runtime: GroupRuntime, victims: Victims) -> None:
-        """Over one shard's runtime and its index of victims."""
-        self._runtime = runtime
-        self._cluster = runtime.engine.cluster
+    def __init__(self, cluster: Cluster, groups: GroupStage, victims: Victims) -> None:
+        """Over the group stage of one shard and its index of victims."""
+        self._groups = groups
+        self._cluster = cluster
         self._victims = victims
 
     def domains(self, unit: Unit, rows: Sequence[int], needed: int) -> list[Mask | None]:
@@ -54,7 +49,7 @@ class PreemptionDomains:
             return [None]
         ids = cluster.pods.class_id[np.array(rows, np.int64)]
         part = PlacementRequest(ids, [0, len(rows)], [max(1, needed)], rows=rows)
-        places = self._runtime.places(part, when_idle=True)
+        places = self._groups.places(part, when_idle=True)
         if places is None:
             return [None]
         found: list[Mask | None] = []

@@ -7,7 +7,7 @@ gives 0; faults and time are counted under the rule's name.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Final, TypeVar, cast
 
 import numpy as np
@@ -46,6 +46,11 @@ class GuardedRule(FilterRule, ScoreRule):
         #: Measures it; ``None`` measures nothing.
         self._clock: Clock | None = None
         self._rule = rule
+        self._held: View | None = None
+
+    def hold(self, view: View | None) -> None:
+        """The caller keeps the arrays behind this view read-only; ``None`` ends that."""
+        self._held = view
 
     def use_clock(self, clock: Clock) -> None:
         """Measure the time of the rule's calls with this clock from now on."""
@@ -129,7 +134,7 @@ class GuardedRule(FilterRule, ScoreRule):
         """The rule's answer with everything read-only, timed; ``None`` where it raised."""
         before = self._clock.monotonic() if self._clock is not None else 0.0
         try:
-            with _locked(view, slots), np.errstate(all="ignore"):
+            with self._locked(view, slots), np.errstate(all="ignore"):
                 return ask()
         except (Exception, SystemExit) as error:  # noqa: BLE001
             wrote = isinstance(error, ValueError) and _READ_ONLY in str(error)
@@ -139,6 +144,14 @@ class GuardedRule(FilterRule, ScoreRule):
         finally:
             after = self._clock.monotonic() if self._clock is not None else 0.0
             self.health.took(after - before, count)
+
+    def _locked(self, view: View, slots: SlotArray | None) -> AbstractContextManager[None]:
+        """Everything that the rule can reach is read-only meanwhile; slots stay so if held."""
+        if view is not self._held:
+            return _locked(view, slots)
+        if slots is not None:
+            slots.flags.writeable = False
+        return nullcontext()
 
     def _array(
         self, answer: Any, slots: SlotArray, wanted: tuple[type[np.generic], ...]
@@ -187,25 +200,36 @@ def _covers(said: Any, refused: BoolArray) -> bool:
 @contextmanager
 def _locked(view: View, slots: SlotArray | None) -> Iterator[None]:
     """Make everything that a rule can reach read-only."""
+    locked = lock_arrays(view, slots)
+    try:
+        yield
+    finally:
+        unlock_arrays(locked)
+
+
+def lock_arrays(view: View, slots: SlotArray | None = None) -> list[npt.NDArray[Any]]:
+    """Make the arrays behind a view, and these slots, read-only; returns those that were not."""
     locked: list[npt.NDArray[Any]] = []
     for array in _arrays(view, slots):
         if array.flags.writeable:
             array.flags.writeable = False
             locked.append(array)
-    try:
-        yield
-    finally:
-        for array in locked:
-            array.flags.writeable = True
+    return locked
+
+
+def unlock_arrays(locked: list[npt.NDArray[Any]]) -> None:
+    """Undo ``lock_arrays``."""
+    for array in locked:
+        array.flags.writeable = True
 
 
 def _arrays(view: View, slots: SlotArray | None) -> Iterator[npt.NDArray[Any]]:
-    """The arrays behind a view: the snapshot, the ledger, nodes and their labels."""
+    """The arrays behind a view: the snapshot, the ledger, nodes and their labels; and slots."""
+    if slots is not None:
+        yield slots
     ledger, nodes = view.columns.ledger, view.nodes
     for owner in (view.columns, ledger, ledger.devices, ledger.ports, ledger.slots, nodes):
         yield from (value for value in vars(owner).values() if isinstance(value, np.ndarray))
     for value in vars(nodes.labels).values():
         if isinstance(value, Mapping):
             yield from (each for each in value.values() if isinstance(each, np.ndarray))
-    if slots is not None:
-        yield slots

@@ -145,7 +145,7 @@ class OpenbStudy:
         runtime.sync()
         rank = np.zeros(runtime.columns.size, np.int32)
         rank[slots[given.node_order]] = np.arange(len(slots))
-        runtime.rank = rank
+        runtime.ties.rank = rank
         row_of_slot = np.full(len(rank), NOWHERE, np.int64)
         row_of_slot[slots] = np.arange(len(slots))
         return row_of_slot

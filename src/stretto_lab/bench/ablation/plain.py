@@ -36,7 +36,7 @@ class CopyingRuntime:
 
     def sync(self) -> None:
         """What ``Runtime.sync`` does, from nothing."""
-        self._runtime.columns = Columns(self._runtime.columns.ledger)
+        self._runtime.scores.columns = Columns(self._runtime.columns.ledger)
         self._sync()
 
 

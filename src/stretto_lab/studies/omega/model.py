@@ -33,7 +33,8 @@ from stretto.base.errors import InputError, InvariantBrokenError
 from stretto.base.rng import Rng
 from stretto.control.binder.conflicts import ClaimChecks, PlanJudge
 from stretto.control.scheduler.loop import LoopId, SchedulingLoop
-from stretto.framework.engine.runtime import CompiledProfile, Runtime
+from stretto.framework.engine.engine import CompiledProfile
+from stretto.framework.engine.runtime import Runtime
 from stretto.framework.profile.profile import load_profile
 from stretto.inputs.neutral.fleet import FleetNode, FleetPod
 from stretto.inputs.objects.objects import node_body, pod_body

@@ -20,7 +20,7 @@ from stretto.framework.kernels.groups.numa import (
     pick_local_devices,
     take_numa_nodes,
 )
-from stretto.framework.kernels.place.loop import apply, pick_devices
+from stretto.framework.kernels.place.devices import apply, pick_devices
 from stretto.framework.kernels.place.slot_value import slot_value
 from stretto.state.numa.layout import MAX_NUMA_NODES
 from stretto.state.numa.ledger import DEVICE_BITS, NUMA_COLUMNS, NUMA_SHIFT

@@ -14,13 +14,8 @@ import numpy.typing as npt
 from stretto.framework.compiled import affinity as domains
 from stretto.framework.compiled import devices as gpu
 from stretto.framework.compiled.domain_tables import InterPodProgram
-from stretto.framework.compiled.tables import (
-    DevicePick,
-    PodBatch,
-    ScoreCache,
-    SlotChoice,
-    TieBreak,
-)
+from stretto.framework.compiled.python_calls import PythonRuleCalls
+from stretto.framework.compiled.tables import DevicePick, PodBatch, ScoreCache, SlotChoice, TieBreak
 from stretto.framework.kernels.numpy.slot_value import (
     IntArray,
     PointProgram,
@@ -74,9 +69,17 @@ def refresh(
     log: IntArray,
     log_state: npt.NDArray[np.int64],
     limit: int,
+    rules: PythonRuleCalls | None = None,
 ) -> int:
-    """Bring a class's row up to the end of the log; returns its cache entry."""
-    return _refresh(PointProgram(*program), c, PointState(*state), cache, log, log_state, limit)
+    """Bring the row of a class to the end of the log; returns its cache entry."""
+    point = program_with(program, rules)
+    return _refresh(point, c, PointState(*state), cache, log, log_state, limit)
+
+
+def program_with(program: tuple[Any, ...], rules: PythonRuleCalls | None) -> PointProgram:
+    """A compiled profile with the Python rules that the NumPy tier asks itself."""
+    point = PointProgram(*program[:6])
+    return point if rules is None else point._replace(asked=rules.slot_values)
 
 
 def _refresh(
@@ -201,6 +204,11 @@ def apply(program: PointProgram, c: int, s: int, state: PointState, mask: int, s
         state.census[s, form] += sign
 
 
+def release(program: tuple[Any, ...], state: tuple[Any, ...], c: int, s: int, mask: int) -> None:
+    """Give the requests of a class and its devices back to a slot."""
+    apply(PointProgram(*program[:6]), c, s, PointState(*state), mask, -1)
+
+
 # ---------------------------------------------------------------- placing
 
 
@@ -213,16 +221,17 @@ def place(
     choice: SlotChoice,
     batch: PodBatch,
     limit: int,
-    between: InterPodProgram | None = None,
+    among: InterPodProgram | None = None,
+    rules: PythonRuleCalls | None = None,
 ) -> int:
     """Place a batch of units in order; returns how many units were tried.
 
-    As ``kernels_place.place``: answers go to ``batch.slot`` and ``batch.devices``, a unit with
-    fewer than ``at_least`` places is undone without a trace, and one that is blocking and fails
-    ends the batch. ``between`` has what classes want of other pods, where any does.
+    As the compiled ``place``: answers go to ``batch.slot`` and ``batch.devices``, a unit with fewer
+    than ``at_least`` places is undone without a trace, and a blocking unit that fails ends the
+    batch. ``among`` has the constraints between pods, ``rules`` the Python rules.
     """
     run = _PlaceCall(
-        PointProgram(*program),
+        program_with(program, rules),
         PointState(*state),
         cache,
         log,
@@ -230,7 +239,8 @@ def place(
         choice,
         batch,
         limit,
-        between,
+        among,
+        rules if rules is not None and rules.over_domains else None,
     )
     units = len(batch.at_least)
     for u in range(units):
@@ -254,7 +264,9 @@ class _PlaceCall(NamedTuple):
     choice: SlotChoice
     batch: PodBatch
     limit: int
-    between: InterPodProgram | None
+    among: InterPodProgram | None
+    #: The rules with the scope DOMAIN, where there are any.
+    rules: PythonRuleCalls | None
 
 
 def _place_unit(run: _PlaceCall, start: int, stop: int, at_least: int) -> int:
@@ -322,32 +334,26 @@ def _row_and_peaks(run: _PlaceCall, c: int) -> tuple[RowArray, RowArray]:
 
 def _is_judged(run: _PlaceCall, c: int) -> bool:
     """Whether other pods matter to a class."""
-    between = run.between
-    return between is not None and (
-        between.asked is not None or domains.is_judged(between.table, c)
-    )
+    judged = run.among is not None and domains.is_judged(run.among.table, c)
+    return run.rules is not None or judged
 
 
 def _with_inter_pod_counts(
     run: _PlaceCall, c: int, row: RowArray, slots: npt.NDArray[np.int64]
 ) -> RowArray:
-    """Scores with what other pods make of them."""
-    between = run.between
-    if between is None or not _is_judged(run, c):
+    """Scores with the constraints between pods and the rules over domains."""
+    if run.among is not None and domains.is_judged(run.among.table, c):
+        row = domains.overlay(run.among.table, run.among.state, c, row, slots)
+    if run.rules is None:
         return row
-    row = domains.overlay(between.table, between.state, c, row, slots)
-    if between.asked is None:
-        return row
-    said = between.asked(c, slots)
-    return np.where((row > 0) & (said >= 0), np.maximum(row + said, 1), 0).astype(np.int16)
+    answers = run.rules.domain_values(c, slots)
+    return np.where((row > 0) & (answers >= 0), np.maximum(row + answers, 1), 0).astype(np.int16)
 
 
 def _may_recover(run: _PlaceCall, c: int) -> bool:
     """Whether a class that fits nowhere may fit once other pods are placed."""
-    between = run.between
-    return between is not None and (
-        between.asked is not None or domains.may_recover(between.table, c)
-    )
+    recovers = run.among is not None and domains.may_recover(run.among.table, c)
+    return run.rules is not None or recovers
 
 
 def _undo(run: _PlaceCall, start: int, stop: int) -> None:
@@ -364,7 +370,7 @@ def _undo(run: _PlaceCall, start: int, stop: int) -> None:
 def _apply(run: _PlaceCall, c: int, s: int, mask: int, sign: int) -> None:
     """Apply and log."""
     apply(run.program, c, s, run.state, mask, sign)
-    if run.between is not None:
-        domains.count(run.between.table, run.between.state, c, s, sign)
+    if run.among is not None:
+        domains.count(run.among.table, run.among.state, c, s, sign)
     run.log[run.log_state[1]] = s
     run.log_state[1] += 1

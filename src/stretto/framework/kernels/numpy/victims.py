@@ -11,13 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from stretto.state.victims.columns import (
-    EVICTABLE,
-    NOMINEE,
-    TERMINATING,
-    VictimEntries,
-    VictimSums,
-)
+from stretto.state.victims.columns import EVICTABLE, NOMINEE, TERMINATING, VictimEntries, VictimSums
 
 TO_POSITIVE: Final = 1 << 31
 """Added to every priority, so that more victims of negative priority never look better."""

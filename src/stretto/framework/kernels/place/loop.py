@@ -1,9 +1,15 @@
-"""Compiled placing: refresh a class's row, take its best slot, apply, go on.
+"""The compiled place loop: bring a class up to date, take its best slot, charge it, go on.
 
-The numba tier of ``place``. It equals a full sequential scan, because a row depends only on the
-class and on slot-local state, every change of that state is in the log, and a row is brought up to
-the log's end before it is read. The NumPy tier (``kernels_numpy``) does the same with the rules'
-own vectorised functions; a property test compares the two and the plain scan.
+One loop serves every profile. ``rows`` is the kept rows of the class cache, or ``None`` for *plain*
+profiles (amounts, ports, devices and static rows say all), which keep the maxima of blocks alone.
+A plain profile with Python rules keeps their ``answers`` by entry and slot, else ``None``.
+``among`` is (table, state) of the constraints between pods, or ``None`` for batches in which no pod
+has or counts for one. ``rules`` is the callback to Python rules, for ``rows`` and ``answers``.
+
+The result equals a full sequential scan, because a value depends only on the class and on the
+state of the snapshot, every change of that state is in the log, and a class reads the log to its
+end before each choice. Property tests compare the loop with the NumPy tier and with a plain scan.
+Arrays travel as arguments: taking one out of a tuple inside a loop costs more than the work.
 """
 
 from typing import Any
@@ -11,278 +17,274 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from stretto.framework.compiled.tables import DevicePick, TieBreak
+from stretto.framework.kernels.affinity.values import (
+    buffers_of,
+    can_stay,
+    count,
+    limits_of,
+    may_recover,
+)
 from stretto.framework.kernels.borrow import borrowed
-from stretto.framework.kernels.place.rows import refresh
-from stretto.framework.kernels.place.slot_value import fgd_score, fullest_device, slot_value
-from stretto.state.rows.devices import MAX_DEVICES, WHOLE
+from stretto.framework.kernels.place.block_values import (
+    ask_of,
+    block_values,
+    is_narrow,
+    narrow_block,
+    rates_of,
+)
+from stretto.framework.kernels.place.devices import apply, pick_devices
+from stretto.framework.kernels.place.maxima import (
+    UNSURE,
+    catch_up,
+    find,
+    scratch_of,
+    settle,
+    weigh,
+)
+from stretto.framework.kernels.place.python_calls import (
+    ask_domain_rules,
+    has_domain_rules,
+    has_slot_rules,
+    pinned_value,
+)
+from stretto.framework.kernels.place.rows import catch_up_answers, catch_up_row
+from stretto.framework.kernels.place.slot_value import slot_value
 from stretto.state.rows.slots import BLOCK
 
 _FLAGS: Any = {"error_model": "numpy", "cache": True, "nogil": True}
-_ROTATE, _RANK = int(TieBreak.ROTATE), int(TieBreak.RANK)
-_SCORED, _DRAWN = int(DevicePick.SCORED), int(DevicePick.RANDOM)
+_INTO: Any = {"error_model": "numpy", "cache": True, "nogil": True, "forceinline": True}
 
 
-@njit(**_FLAGS)
-def _top(peak, own, only_own):
-    """The best score of any block, or of the own ones."""
-    top = np.int16(0)
-    if only_own:
-        for b in range(peak.shape[0]):
-            top = max(top, peak[b] * np.int16(own[b] != 0))
-    else:
-        for b in range(peak.shape[0]):
-            top = max(top, peak[b])
-    return top
-
-
-@njit(**_FLAGS)
-def _best(peak, own):
-    """The best score, and whether it is one of the own partition, which is asked first."""
-    top = _top(peak, own, True)
-    if top > 0:
-        return top, True
-    return _top(peak, own, False), False
-
-
-@njit(**_FLAGS)
-def choose(row, peak, choice, draw):
-    """The best slot by the tie rule, own partition first; -1 when nothing is feasible."""
-    own = choice.own_block
-    top, only_own = _best(peak, own)
-    if top == 0:
-        return -1
-    if choice.pick == _ROTATE:
-        return _choose_rotating(row, peak, own, only_own, top, choice)
-    if choice.pick == _RANK:
-        return _choose_by_rank(row, peak, own, only_own, top, choice.rank)
-    return _choose_by_draw(row, peak, own, only_own, top, draw)
-
-
-@njit(**_FLAGS)
-def _choose_by_rank(row, peak, own, only_own, top, rank):
-    """The best slot with the smallest rank."""
-    best, least = -1, np.int32(0)
-    for b in range(peak.shape[0]):
-        if peak[b] != top or (only_own and not own[b]):
-            continue
-        for s in range(b * BLOCK, (b + 1) * BLOCK):
-            if row[s] == top and (best < 0 or rank[s] < least):
-                best, least = s, rank[s]
-    return best
-
-
-@njit(**_FLAGS)
-def _choose_by_draw(row, peak, own, only_own, top, draw):
-    """One of the best slots by a draw."""
-    ties = np.uint64(0)
-    for counting in range(2):
-        wanted = draw % ties if counting else np.uint64(0)
-        for b in range(peak.shape[0]):
-            if peak[b] != top or (only_own and not own[b]):
-                continue
-            for s in range(b * BLOCK, (b + 1) * BLOCK):
-                if row[s] != top:
-                    continue
-                if not counting:
-                    ties += np.uint64(1)
-                elif wanted == np.uint64(0):
-                    return s
-                else:
-                    wanted -= np.uint64(1)
-    return -1
-
-
-@njit(**_FLAGS)
-def _next_zone(peak, own, only_own, top, choice):
-    """The zone whose turn it is among those with a best slot (stride scheduling by nodes)."""
-    block_zone, passes = choice.block_zone, choice.passes
-    now = passes[passes.shape[0] - 1]
-    zone, soonest = np.int32(-1), np.int64(0)
-    for b in range(peak.shape[0]):
-        if peak[b] == top and (own[b] or not only_own):
-            z = block_zone[b]
-            due = max(passes[z], now)
-            if zone < 0 or due < soonest or (due == soonest and z < zone):
-                zone, soonest = z, due
-    return zone
-
-
-@njit(**_FLAGS)
-def _next_block(peak, own, only_own, top, zone, block_zone, first, i):
-    """The first block with a best slot of a zone, from the ``i``-th of the ring on.
-
-    The ring starts and ends with block ``first``; returns the step, or the ring's length + 1.
-    """
-    blocks = peak.shape[0]
-    while i <= blocks:
-        b = first + i
-        if b >= blocks:
-            b -= blocks
-        if peak[b] == top and block_zone[b] == zone and (own[b] or not only_own):
-            return i
-        i += 1
-    return i
-
-
-@njit(**_FLAGS)
-def _first_in_block(row, top, b, begin):
-    """The first best slot of a block at or after ``begin``; -1 for none."""
-    for s in range(max(begin, b * BLOCK), (b + 1) * BLOCK):
-        if row[s] == top:
-            return s
-    return -1
-
-
-@njit(**_FLAGS)
-def _take_turn(choice, zone, found, size):
-    """A slot was picked in a zone: the cursor moves on, and the zone's turn is over."""
-    passes = choice.passes
-    choice.cursor[zone] = (found + 1) % size
-    last = passes.shape[0] - 1
-    soonest = max(passes[zone], passes[last])
-    passes[zone] = soonest + choice.stride[zone]
-    passes[last] = soonest
-
-
-@njit(**_FLAGS)
-def _choose_rotating(row, peak, own, only_own, top, choice):
-    """Zones take turns by their share of nodes, slots within a zone in a ring."""
-    zone = _next_zone(peak, own, only_own, top, choice)
-    block_zone, start = choice.block_zone, choice.cursor[zone]
-    first, i, found = start // BLOCK, 0, -1
-    while found < 0:
-        i = _next_block(peak, own, only_own, top, zone, block_zone, first, i)
-        found = _first_in_block(row, top, (first + i) % peak.shape[0], start if i == 0 else 0)
-        i += 1
-    _take_turn(choice, zone, found, row.shape[0])
-    return found
-
-
-@njit(**_FLAGS)
-def pick_devices(classes, c, s, state, typical, thresholds, how, draw):
-    """Bit mask of the devices that the class gets on the slot."""
-    free, device_free, device_kind, device_model = state[0], state[3], state[4], state[5]
-    view = (free, device_free, device_kind, device_model)
-    mask = np.int32(0)
-    for q in range(classes.models.shape[1]):
-        need, milli = classes.device[c, 4 * q], classes.device[c, 4 * q + 1]
-        if need == 0:
-            continue
-        if need == 1 and milli < WHOLE and how == _SCORED and q == 0:
-            device = fgd_score(classes, c, s, view, typical, thresholds)[1]
-            mask |= np.int32(1) << np.int32(device)
-            continue
-        if need == 1 and milli < WHOLE and how == _DRAWN:
-            mask |= _random_device(classes, c, q, s, view, draw)
-            continue
-        for _ in range(need):
-            device = fullest_device(classes, c, q, s, view, mask)
-            mask |= np.int32(1) << np.int32(device)
+@njit(**_INTO)
+def _take(classes, static, c, s, state, typical, thresholds, choice, draw):
+    """Charge the requests of a class to a slot; returns the bit mask of its devices."""
+    device = classes.device
+    if classes.port_row[c] == 0 and device[c, 0] + device[c, 4] == 0:
+        free, column, amount = state[0], classes.column, classes.amount
+        for i in range(classes.requests[c]):
+            free[column[c, i], s] -= amount[c, i]
+        return np.int32(0)
+    mask = pick_devices(classes, c, s, state, typical, thresholds, choice.device_pick, draw)
+    apply(classes, static, c, s, state, mask, 1)
     return mask
 
 
 @njit(**_FLAGS)
-def _random_device(classes, c, q, s, view, draw):
-    """One fitting device by a draw."""
-    seen, fitting = np.int32(0), np.uint64(0)
-    while True:
-        device = fullest_device(classes, c, q, s, view, seen)
-        if device < 0:
-            break
-        seen |= np.int32(1) << np.int32(device)
-        fitting += np.uint64(1)
-    wanted = (draw >> np.uint64(32)) % fitting
-    for d in range(MAX_DEVICES):
-        if (seen >> np.int32(d)) & 1:
-            if wanted == np.uint64(0):
-                return np.int32(1) << np.int32(d)
-            wanted -= np.uint64(1)
-    return np.int32(0)
+def _undo(classes, static, state, batch, start, stop, log, log_state, among):
+    """Release the places of a unit, the last first."""
+    for i in range(stop - 1, start - 1, -1):
+        c, s = batch.class_id[i], batch.slot[i]
+        if s >= 0:
+            apply(classes, static, c, s, state, batch.devices[i], -1)
+            if among is not None:
+                count(among[0], among[1], c, s, -1)
+            log[log_state[1]] = s
+            log_state[1] += 1
+        batch.slot[i] = -1
+        batch.devices[i] = 0
+
+
+@njit(**_INTO)
+def _pinned(scratch, program, state, c, s, rules, among, hosts, judged):
+    """The slot that a pod is pinned to; -1 where it is not feasible."""
+    classes, static, pair, scores, typical, thresholds = program
+    value = np.int32(slot_value(classes, static, pair, scores, typical, thresholds, c, s, state))
+    if rules is not None:
+        value = pinned_value(rules, c, s, value)
+    if among is not None:
+        table, others, buffers = among
+        if value > 0 and judged:
+            stays = can_stay(scratch[0], scratch[4], value, c, s, table, others, buffers, hosts)
+            value *= np.int32(stays)
+        if rules is not None and value > 0 and has_domain_rules(rules, c):
+            rules.slots[0] = s
+            ask_domain_rules(rules, c, 1)
+            value *= np.int32(rules.answers[0] >= 0)
+    return s if value > 0 else -1
+
+
+@njit(**_INTO)
+def _choose(
+    scratch, what, classes, static, rates, state, cache, choice, draw, rows, answers, rules, among,
+    hosts, judged,
+):  # fmt: skip
+    """The best slot of a class that is up to date; -1 for none, or ``UNSURE``."""
+    k, c = what[0], what[1]
+    peaks, tops, t, asked = cache.peak, cache.top, np.int64(k), 0
+    if among is not None:
+        concerned = judged
+        if rules is not None:
+            concerned = judged or has_domain_rules(rules, c)
+        if concerned:
+            asked = weigh(
+                scratch, what, classes, static, rates, state, cache, choice, rows, answers, among,
+                hosts,
+                rules, judged,
+            )  # fmt: skip
+        if asked != 0:
+            peaks, tops, t = scratch[6], scratch[7], np.int64(0)
+    return find(
+        scratch, what, classes, static, rates, state, choice, draw, peaks, tops, t, rows, answers,
+        among, hosts, asked,
+    )  # fmt: skip
+
+
+@njit(**_INTO)
+def _seek(
+    scratch, program, rates, state, cache, span, choice, batch, i, rows, answers, rules, among,
+):  # fmt: skip
+    """The slot for one pod; -1 for none."""
+    classes, static, pair = program[0], program[1], program[2]
+    c, s = batch.class_id[i], batch.pin[i]
+    judged, hosts, stamp = False, 0, np.int64(0)
+    if among is not None:
+        judged = among[0].stop[c] > among[0].start[c]
+        if judged:
+            hosts, stamp = limits_of(among[2][0], among[2][1], among[0], among[1], c)
+    if s >= 0:
+        return _pinned(scratch, program, state, c, s, rules, among, hosts, judged)
+    k, narrow = cache.entry[c], is_narrow(classes, static, c)
+    asks_rules = False
+    if answers is not None:
+        asks_rules = has_slot_rules(rules, c)
+        if asks_rules:
+            row, marks = answers[k], scratch[8]
+            catch_up_answers(c, row, k, cache.row_position, span, marks, rules)
+    what = (k, c, ask_of(classes, static, pair, c), narrow, asks_rules)
+    if rows is not None:
+        row, marks = rows[k], scratch[8]
+        catch_up_row(program, c, state, row, k, cache.row_position, span, marks, rules)
+    anew = False
+    if among is not None and judged:
+        anew = among[1].stamp[k] != stamp
+        among[1].stamp[k] = stamp
+    if anew or cache.position[k] != span[1] + span[2]:
+        catch_up(
+            scratch, what, classes, static, rates, state, cache, span, choice, rows, answers,
+            among, hosts,
+            anew,
+        )  # fmt: skip
+    draw = batch.draw[i]
+    found = _choose(
+        scratch, what, classes, static, rates, state, cache, choice, draw, rows, answers, rules,
+        among, hosts, judged,
+    )  # fmt: skip
+    if answers is not None:
+        while found == UNSURE:
+            settle(
+                scratch, what, classes, static, rates, state, cache, choice, rows, answers, among,
+                hosts, rules,
+            )  # fmt: skip
+            found = _choose(
+                scratch, what, classes, static, rates, state, cache, choice, draw, rows, answers,
+                rules, among, hosts, judged,
+            )  # fmt: skip
+    return found
 
 
 @njit(**_FLAGS)
-def apply(classes, static, c, s, state, mask, sign):
-    """Take (sign 1) or give back (sign -1) what a class asks on a slot."""
-    free, ports, device_free, device_kind, census = state[0], state[2], state[3], state[4], state[6]
-    for i in range(classes.requests[c]):
-        free[classes.column[c, i], s] -= sign * classes.amount[c, i]
-    p = classes.port_row[c]
-    if p > 0:
-        for w in range(ports.shape[0]):
-            if sign > 0:
-                ports[w, s] |= static.port_own[p, w]
-            else:
-                ports[w, s] &= ~static.port_own[p, w]
-    for q in range(classes.models.shape[1]):
-        need, milli = classes.device[c, 4 * q], classes.device[c, 4 * q + 1]
-        if need == 0:
-            continue
-        kind = classes.device[c, 4 * q + 2]
-        for d in range(MAX_DEVICES):
-            if (mask >> np.int32(d)) & 1 and device_kind[s, d] == kind:
-                device_free[s, d] -= sign * milli
-        form = 0 if milli < WHOLE else min(need, census.shape[1] - 1)
-        census[s, form] += sign
-
-
-@njit(**_FLAGS)
-def place(program, state, cache, log, log_state, choice, batch, limit):
+def place(program, state, cache, log, log_state, choice, batch, rows, answers, rules, among):
     """Place a batch of units in order; returns how many units were tried.
 
     ``program`` is (classes, static, pair, scores, typical, thresholds). Answers are written to
     ``batch.slot`` and ``batch.devices``. A unit with fewer than ``at_least`` places is undone
-    without a trace; one that is blocking and fails ends the batch.
+    without a trace; a blocking unit that fails ends the batch. The last four
+    arguments are described above; the log must have capacity for two entries per pod.
     """
-    return _place(program, state, cache, (log, log_state), choice, batch, limit)
+    blocks, size = cache.peak.shape[1], 0
+    if rules is not None:
+        size = state[0].shape[1]
+    if among is not None:
+        size = state[0].shape[1]
+    scratch = scratch_of(blocks, size, cache.top.shape[1])
+    if among is None:
+        return _place(
+            program,
+            state,
+            cache,
+            (log, log_state),
+            choice,
+            batch,
+            scratch,
+            rows,
+            answers,
+            rules,
+            None,
+        )
+    lent = (among[0], among[1], buffers_of(among[0]))
+    return _place(
+        program, state, cache, (log, log_state), choice, batch, scratch, rows, answers, rules, lent
+    )
 
 
 @njit(**_FLAGS)
-def _place(program, state, cache, logged, choice, batch, limit):
-    """``place``, whose caller holds every array: none is counted in here."""
-    state, cache, choice, batch = borrowed((state, cache, choice, batch))
-    program, (log, log_state) = borrowed(program), borrowed(logged)
-    classes, static, pair, scores, typical, thresholds = program
+def _place(program, state, cache, logged, choice, batch, buffers, rows, answers, rules, among):
+    """``place`` with buffers. The caller holds every array, so none is reference-counted here."""
+    program, state, cache = borrowed(program), borrowed(state), borrowed(cache)
+    choice, batch, scratch = borrowed(choice), borrowed(batch), borrowed(buffers)
+    log, log_state = borrowed(logged)
+    kept, said = borrowed(rows), borrowed(answers)
+    calls, others = borrowed(rules), borrowed(among)
+    classes, static, pair, _, typical, thresholds = program
+    class_id, pin, slot, devices = batch.class_id, batch.pin, batch.slot, batch.devices
+    draw, rates, by_rules = batch.draw, rates_of(pair), False
+    if rules is not None:
+        by_rules = rules.by_domain
     for u in range(batch.at_least.shape[0]):
-        start, stop = batch.start[u], batch.start[u + 1]
-        placed = 0
-        failed_class = -1
-        for i in range(start, stop):
-            c = batch.class_id[i]
-            if stop - i + placed < batch.at_least[u]:
-                break
-            if c == failed_class and batch.pin[i] < 0:
-                batch.slot[i] = -1
-                continue
-            s = batch.pin[i]
-            if s >= 0:
-                if slot_value(classes, static, pair, scores, typical, thresholds, c, s, state) == 0:
-                    s = -1
-            else:
-                k = refresh(program, c, state, cache, log, log_state, limit)
-                s = choose(cache.row[k], cache.peak[k], choice, batch.draw[i])
+        start, stop, at_least = batch.start[u], batch.start[u + 1], batch.at_least[u]
+        placed, lost, first, go_on = 0, 0, True, True
+        while go_on:  # again for pods that other pods of the unit may have made feasible
+            failed, before, waiting = -1, placed, False
+            for i in range(start, stop):
+                c, recovers = class_id[i], False
+                if among is not None:
+                    recovers = by_rules or may_recover(others[0], c)
+                if not first and (slot[i] >= 0 or not recovers):
+                    continue
+                if stop - start - lost < at_least:
+                    break
+                s = -1
+                if c != failed or pin[i] >= 0:
+                    span = (log, log_state[0], log_state[1])
+                    s = _seek(
+                        scratch, program, rates, state, cache, span, choice, batch, i, kept, said,
+                        calls, others,
+                    )  # fmt: skip
+                    failed = c if s < 0 and pin[i] < 0 else failed
+                slot[i] = s
                 if s < 0:
-                    failed_class = c
-            batch.slot[i] = s
-            if s < 0:
-                continue
-            mask = pick_devices(
-                classes, c, s, state, typical, thresholds, choice.device_pick, batch.draw[i]
-            )
-            batch.devices[i] = mask
-            apply(classes, static, c, s, state, mask, 1)
-            log[log_state[1]] = s
-            log_state[1] += 1
-            placed += 1
-        if placed < batch.at_least[u] or (placed == 0 and stop > start):
-            for i in range(stop - 1, start - 1, -1):
-                s = batch.slot[i]
-                if s >= 0:
-                    apply(classes, static, batch.class_id[i], s, state, batch.devices[i], -1)
-                    log[log_state[1]] = s
-                    log_state[1] += 1
-                batch.slot[i] = -1
-                batch.devices[i] = 0
+                    waiting = waiting or recovers
+                    lost += not recovers
+                    continue
+                devices[i] = _take(
+                    classes, static, c, s, state, typical, thresholds, choice, draw[i]
+                )
+                if among is not None:
+                    count(others[0], others[1], c, s, 1)
+                    if failed >= 0 and (by_rules or may_recover(others[0], failed)):
+                        failed = -1
+                log[log_state[1]] = s
+                log_state[1] += 1
+                placed += 1
+            first, go_on = False, waiting and placed > before and stop - start - lost >= at_least
+        if placed < at_least or (placed == 0 and stop > start):
+            _undo(classes, static, state, batch, start, stop, log, log_state, others)
             if batch.blocking[u]:
                 return u + 1
     return batch.at_least.shape[0]
+
+
+@njit(**_FLAGS)
+def score_row(program, c, state, row):
+    """The values of a class of a plain profile into ``row``: 0 = infeasible, else 1 + score."""
+    classes, static, pair = program[0], program[1], program[2]
+    ask, narrow = ask_of(classes, static, pair, c), is_narrow(classes, static, c)
+    weights, unit = rates_of(pair)
+    values = np.empty(BLOCK, np.int32)
+    for b in range(row.shape[0] // BLOCK):
+        low = np.uint64(b * BLOCK)
+        block_values(values, low, state[0], state[1], static.eligible, ask, weights, unit)
+        if narrow:
+            narrow_block(values, low, classes, static, c, state)
+        for j in range(BLOCK):
+            row[b * BLOCK + j] = values[j]

@@ -1,8 +1,8 @@
-"""Compiled rows of the class cache: made, patched, and brought up to the log's end.
+"""Compiled rows of the class cache: the value of every slot for a class, kept up to date.
 
-For profiles with scores that look at each slot for long (devices, fragmentation, shapes): what was
-computed is kept slot by slot. Profiles that need no more than amounts, ports, devices and static
-rows keep the maxima of blocks alone (``kernels_blocks``).
+For profiles whose scores cost much per slot (devices, fragmentation, shapes). Other profiles keep
+the maxima of blocks alone and score a block again when they need it (``maxima``); where they have
+Python rules, the row of a class holds the answers of these rules.
 """
 
 from typing import Any
@@ -10,85 +10,132 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from stretto.framework.compiled.python_calls import REFUSED, UNKNOWN
+from stretto.framework.kernels.place.python_calls import (
+    ask_slot_rules,
+    combined,
+    has_slot_rules,
+    has_slot_scores,
+)
 from stretto.framework.kernels.place.slot_value import slot_value
-from stretto.state.rows.slots import BLOCK
 
 _FLAGS: Any = {"error_model": "numpy", "cache": True, "nogil": True}
 
 
 @njit(**_FLAGS)
-def rebuild(classes, static, pair, scores, typical, thresholds, c, state, row, peak):
-    """Compute a class's whole row afresh."""
-    for b in range(peak.shape[0]):
-        top = np.int16(0)
-        for s in range(b * BLOCK, (b + 1) * BLOCK):
-            row[s] = np.int16(
-                slot_value(classes, static, pair, scores, typical, thresholds, c, s, state)
-            )
-            top = max(top, row[s])
-        peak[b] = top
+def _named_slots(slots, marks, log, first, stop):
+    """List the slots that a stretch of the log names, each once; returns the count."""
+    last = marks.shape[0] - 1
+    marks[last] += 1
+    visit, count = marks[last], 0
+    for e in range(first, stop):
+        s = log[e]
+        if marks[s] != visit:
+            marks[s] = visit
+            slots[count] = s
+            count += 1
+    return count
 
 
 @njit(**_FLAGS)
-def _put(row, peak, s, value):
-    """Set one slot of a row and keep its block's maximum."""
-    old = row[s]
-    if value == old:
+def _listed_slots(slots, size, marks, k, row_position, span):
+    """List the slots to score again for an entry, and move its position; returns the count.
+
+    Those that the log names, or every slot where the log does not reach back that far or names more
+    slots than there are. ``span`` is (log, position of its first entry, entries).
+    """
+    log, begin, length = span
+    first = row_position[k] - begin
+    row_position[k] = begin + length
+    if first < 0 or length - first > size:
+        for s in range(size):
+            slots[s] = s
+        return size
+    return _named_slots(slots, marks, log, first, length)
+
+
+@njit(**_FLAGS)
+def catch_up_answers(c, row, k, row_position, span, marks, rules):
+    """Bring the answers of the Python rules for a class to the end of the log.
+
+    Scores are asked at once, for all slots that changed. Filters are asked when a choice falls on
+    such a slot (``ask_unknown``): until then it counts as allowed, which bounds its value.
+    """
+    if row_position[k] == span[1] + span[2]:
         return
-    row[s] = value
-    b = s // BLOCK
-    if value > peak[b]:
-        peak[b] = value
-    elif old == peak[b]:
-        peak[b] = _block_top(row, b)
+    count = _listed_slots(rules.slots, row.shape[0], marks, k, row_position, span)
+    if has_slot_scores(rules, c):
+        ask_slot_rules(rules, c, count)
+        for i in range(count):
+            row[rules.slots[i]] = rules.answers[i]
+    else:
+        for i in range(count):
+            row[rules.slots[i]] = np.int16(UNKNOWN)
 
 
 @njit(**_FLAGS)
-def _named_again(entries, e):
-    """Whether an entry is named again soon: then the later one will do."""
-    again = False
-    for f in range(e + 1, min(e + 5, entries.shape[0])):
-        again = again or entries[f] == entries[e]
-    return again
+def ask_unknown(c, row, rules):
+    """Ask the Python rules about every slot whose answer is unknown; returns how many these are.
+
+    The slots are left in the buffer of ``rules``.
+    """
+    slots, count = rules.slots, 0
+    for s in range(row.shape[0]):
+        if row[s] == UNKNOWN:
+            slots[count] = s
+            count += 1
+    if count > 0:
+        ask_slot_rules(rules, c, count)
+        for i in range(count):
+            row[slots[i]] = rules.answers[i]
+    return count
 
 
 @njit(**_FLAGS)
-def _block_top(row, b):
-    """The maximum of one block."""
-    low = b * BLOCK
-    top = np.int16(0)
-    for t in range(BLOCK):
-        top = max(top, row[low + t])
-    return top
+def refresh_answers(c, cache, log, log_state, rules):
+    """Bring the answers of the Python rules for a class up to date; returns its cache entry."""
+    k = cache.entry[c]
+    row = cache.row[k]
+    marks = np.zeros(row.shape[0] + 1, np.int32)
+    span = (log, log_state[0], log_state[1])
+    catch_up_answers(c, row, k, cache.row_position, span, marks, rules)
+    count = ask_unknown(c, row, rules)
+    for i in range(count):
+        if row[rules.slots[i]] == REFUSED:
+            cache.position[k] = -1  # the maxima counted this slot as allowed
+    return k
 
 
 @njit(**_FLAGS)
-def replay(classes, static, pair, scores, typical, thresholds, c, state, row, peak, entries):
-    """Recompute the slots that a stretch of the log names, and the maxima they touch."""
-    for e in range(entries.shape[0]):
-        if not _named_again(entries, e):
-            s = entries[e]
-            value = slot_value(classes, static, pair, scores, typical, thresholds, c, s, state)
-            _put(row, peak, s, np.int16(value))
+def catch_up_row(program, c, state, row, k, row_position, span, marks, rules):
+    """Bring the row of a class to the end of the log; Python rules judge all slots in one call.
 
-
-@njit(**_FLAGS)
-def refresh(program, c, state, cache, log, log_state, limit):  # noqa: ARG001
-    """Bring a class's row up to the end of the log; returns its cache entry.
-
-    A slot costs the same in a row as in the log, so a row's length is the break-even; ``limit``
-    has no meaning here.
+    ``span`` is (log, position of its first entry, entries), ``marks`` int32[slot + 1].
     """
     classes, static, pair, scores, typical, thresholds = program
+    if row_position[k] == span[1] + span[2]:
+        return
+    slots = rules.slots
+    count = _listed_slots(slots, row.shape[0], marks, k, row_position, span)
+    asked = has_slot_rules(rules, c)
+    if asked:
+        ask_slot_rules(rules, c, count)
+    for i in range(count):
+        s = slots[i]
+        value = np.int32(
+            slot_value(classes, static, pair, scores, typical, thresholds, c, s, state)
+        )
+        if asked:
+            value = combined(value, np.int32(rules.answers[i]))
+        row[s] = np.int16(value)
+
+
+@njit(**_FLAGS)
+def refresh(program, c, state, cache, log, log_state, rules):
+    """Bring the row of a class to the end of the log; returns its cache entry."""
     k = cache.entry[c]
-    head, position = log_state[0] + log_state[1], cache.position[k]
-    if position == head:
-        return k
-    row, peak = cache.row[k], cache.peak[k]
-    if position >= log_state[0] and head - position <= row.shape[0]:
-        entries = log[position - log_state[0] : log_state[1]]
-        replay(classes, static, pair, scores, typical, thresholds, c, state, row, peak, entries)
-    else:
-        rebuild(classes, static, pair, scores, typical, thresholds, c, state, row, peak)
-    cache.position[k] = head
+    row = cache.row[k]
+    marks = np.zeros(row.shape[0] + 1, np.int32)
+    span = (log, log_state[0], log_state[1])
+    catch_up_row(program, c, state, row, k, cache.row_position, span, marks, rules)
     return k

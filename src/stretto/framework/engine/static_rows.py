@@ -1,7 +1,7 @@
-"""Static scores that depend on what other nodes are too: asked anew when nodes report images.
+"""Static rows of a profile: filters and scores that depend on the node object alone.
 
-The rows are shared by the shards of a profile; each shard is told which slots have another score,
-so that what it keeps of them is made again.
+Scores by images depend on the images of other nodes too. They are computed again when nodes report
+images; each shard learns which slots have another score, and scores them again.
 """
 
 import numpy as np
@@ -10,17 +10,29 @@ from stretto.base.arrays import distinct
 from stretto.framework.contract.rule import View
 from stretto.framework.plugins.image_locality import NAME
 from stretto.framework.profile.profile import Profile
+from stretto.state.cluster.cluster import Cluster
 from stretto.state.nodes.eligibility import Eligibility
 from stretto.state.nodes.table import NodeFacts
 from stretto.state.rows.pods import RowLog
 from stretto.state.rows.snapshot import Columns
 
+StaticRows = Eligibility[View]
+"""Static rows by signature."""
+
+
+def static_rows_of(profile: Profile, cluster: Cluster) -> StaticRows:
+    """The static rows of a profile, which follow the nodes of the cluster from now on."""
+    view = View(Columns(cluster.ledger), cluster.nodes)  # these rules never read columns
+    rows = Eligibility(profile.static_filters, profile.static_scores, cluster.nodes, lambda: view)
+    cluster.node_updates.listeners.append(rows.refresh)
+    return rows
+
 
 class StaticScoreRenewals:
     """Follows the images of nodes for one engine."""
 
-    def __init__(self, profile: Profile, nodes: NodeFacts, rows: Eligibility[View]) -> None:
-        """Follow where a score of the profile asks for images."""
+    def __init__(self, profile: Profile, nodes: NodeFacts, rows: StaticRows) -> None:
+        """Follow where a score of the profile reads images."""
         names = [rule.NAME for rule, _ in profile.static_scores]
         self._rule = names.index(NAME) if NAME in names else -1
         self._images = nodes.images
@@ -30,11 +42,11 @@ class StaticScoreRenewals:
 
     @property
     def matter(self) -> bool:
-        """Whether anybody asks for images, and any node has reported some."""
+        """Whether a score reads images, and any node has reported some."""
         return self._rule >= 0 and self._images.active
 
     def follow(self, columns: Columns, position: int) -> int:
-        """Bring the rows up to date, and a snapshot's log from where it stood; where it is now."""
+        """Bring the rows and the log of a snapshot up to date; returns the new position."""
         if self._seen != self._images.version:
             self._seen = self._images.version
             self._log.extend(self._rows.renew_score(self._rule))

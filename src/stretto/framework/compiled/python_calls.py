@@ -1,0 +1,77 @@
+"""What the compiled kernels need to call rules that have only a Python form."""
+
+from typing import Any, Final, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+SLOT_RULES: Final = 1
+"""Flag of a class: rules with the scope SLOT apply to it."""
+DOMAIN_RULES: Final = 2
+"""Flag of a class: rules with the scope DOMAIN apply to it."""
+
+
+SLOT_SCORES: Final = 4
+"""Flag of a class: some of its SLOT rules are scores, so that their answer has no tight bound."""
+REFUSED: Final = -1
+"""Answer of the rules where one of them refuses."""
+UNKNOWN: Final = -2
+"""In a row of answers: not asked since the slot changed."""
+
+
+class RuleCalls(NamedTuple):
+    """The callback into Python, and the buffers through which slots and answers travel.
+
+    The kernel writes slots to ``slots``, calls ``address`` with (class id, count, flag) and reads
+    one answer per slot from ``answers``.
+    """
+
+    #: Machine address of the callback; 0 where the profile has no Python rule.
+    address: int
+    #: uint8[class]: ``SLOT_RULES`` and ``DOMAIN_RULES``, for the classes of this call.
+    concerned: npt.NDArray[np.uint8]
+    #: int32[slot]: slots to score; the kernel uses it as a buffer in any case.
+    slots: npt.NDArray[np.int32]
+    #: int16[slot]: -1 where a rule refuses, else the weighted sum of the scores.
+    answers: npt.NDArray[np.int16]
+    #: Whether the profile has rules with the scope DOMAIN: any pod may fit once others are placed.
+    by_domain: bool = False
+
+
+def no_rule_calls(size: int) -> RuleCalls:
+    """Buffers for a snapshot of so many slots, and no Python rule."""
+    return RuleCalls(
+        address=0,
+        concerned=np.zeros(0, np.uint8),
+        slots=np.zeros(size, np.int32),
+        answers=np.zeros(0, np.int16),
+    )
+
+
+class PythonRuleCalls(Protocol):
+    """The Python rules of a profile, as the two kernel tiers ask them."""
+
+    @property
+    def over_domains(self) -> bool:
+        """Whether some rule has the scope DOMAIN."""
+        ...
+
+    def slot_values(
+        self, class_id: int, slots: npt.NDArray[np.integer[Any]]
+    ) -> npt.NDArray[np.int16]:
+        """int16[k]: -1 where a rule with the scope SLOT refuses, else the weighted scores."""
+        ...
+
+    def domain_values(
+        self, class_id: int, slots: npt.NDArray[np.integer[Any]]
+    ) -> npt.NDArray[np.int16]:
+        """int16[k]: the same of the rules with the scope DOMAIN; valid for one decision."""
+        ...
+
+    def compiled(self, class_ids: npt.NDArray[np.int32], size: int) -> RuleCalls:
+        """What a kernel call needs for these classes and so many slots; end it with ``finish``."""
+        ...
+
+    def finish(self) -> None:
+        """End a kernel call."""
+        ...

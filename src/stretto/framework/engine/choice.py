@@ -1,0 +1,70 @@
+"""How one shard chooses among equal scores: its partition, the turns of its zones, its ranks."""
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.base.rng import Rng
+from stretto.framework.compiled.tables import SlotChoice, TieBreak
+from stretto.framework.compiled.ties import PICKS, TieRule, ZoneTurns, drawn_order
+from stretto.framework.profile.profile import Profile
+from stretto.state.cluster.cluster import Cluster
+
+
+class TieState:
+    """The tie rule of a profile on one shard."""
+
+    def __init__(self, profile: Profile, cluster: Cluster, rng: Rng) -> None:
+        """Start with every block in the own partition."""
+        #: int32[slot]: ranks for the tie rules that go by a column, where they are given.
+        self.rank: npt.NDArray[np.int32] = np.zeros(0, np.int32)
+        #: uint8[block]: blocks of the own partition; all of them when there is none.
+        self.own_block: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
+        self._profile = profile
+        self._cluster = cluster
+        self._random = rng.numpy()
+        self._zones = ZoneTurns()
+        self._order_seed = rng.child("order").randint(0, 1 << 62)
+
+    @property
+    def ranges(self) -> int:
+        """Number of ranges of blocks, each of which has a maximum."""
+        return len(self._zones.ranges.first) - 1
+
+    def sync(self) -> bool:
+        """Follow the blocks of the cluster; True where the ranges are different ones now."""
+        slots = self._cluster.ledger.slots
+        if len(self.own_block) != slots.blocks:
+            more = np.ones(slots.blocks - len(self.own_block), np.uint8)
+            self.own_block = np.concatenate([self.own_block, more])
+        return self._zones.follow(slots, self.own_block)
+
+    def choice(self, generations: npt.NDArray[np.int64]) -> SlotChoice:
+        """How a slot is chosen among the best; its cursors move with every pick."""
+        return SlotChoice(
+            pick=int(self._profile.tie_rule),
+            device_pick=int(self._profile.device_pick),
+            rank=self._ranks(generations),
+            block_zone=self._cluster.ledger.slots.block_zone,
+            own_block=self.own_block,
+            range_of=self._zones.ranges.of_block,
+            range_first=self._zones.ranges.first,
+            range_block=self._zones.ranges.block,
+            stride=self._zones.stride,
+            passes=self._zones.passes,
+            cursor=self._zones.cursor,
+        )
+
+    def draws(self, count: int) -> npt.NDArray[np.uint64]:
+        """Random draws, only where the profile uses them (a stream is part of a seed)."""
+        if not self._profile.draws:
+            return np.zeros(count, np.uint64)
+        return self._random.integers(0, 1 << 63, count, dtype=np.uint64)
+
+    def _ranks(self, generations: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+        """Ranks for the tie rule: those that were given, else by name or by a drawn order."""
+        ties = self._profile.ties
+        if PICKS[ties] is not TieBreak.RANK or len(self.rank) == len(generations):
+            return self.rank
+        if ties is TieRule.NAME:
+            return self._cluster.nodes.name_rank
+        return drawn_order(generations, self._order_seed)

@@ -1,0 +1,155 @@
+"""The stage for what a score row cannot say: NUMA nodes, domains, caps, reserved places.
+
+Units that need nothing of the kind go to the stages after this one. The others are placed inside
+the slots that are open to them, unit by unit in the order of the batch, on the same snapshot, so
+that neither sees an outdated state of the other.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Final
+
+import numpy as np
+
+from stretto.framework.compiled.group_tables import DomainCaps, DomainSearch, no_caps
+from stretto.framework.compiled.placement import BatchPlacement, PlacementRequest
+from stretto.framework.engine.runtime import Runtime
+from stretto.framework.engine.turns import Run, place_in_turn
+from stretto.framework.groups.calls import SlotSetPlacer, new_job
+from stretto.framework.groups.one_by_one import OneByOnePlacer
+from stretto.framework.groups.places import DomainOrder
+from stretto.framework.groups.reserved import ReservedPlacer
+from stretto.framework.groups.tasks import GroupTask, GroupTasks
+from stretto.state.queries.domain_caps import count_by_domain, members, slots_of, unit_size
+from stretto.state.work.units import Units
+
+FIRST: Final = 8
+"""Domains that are tried before the slots of all others are listed."""
+
+Tasks = dict[int, GroupTask]
+
+
+class GroupStage:
+    """Places units by domains, caps, NUMA nodes and reservations."""
+
+    name = "groups"
+
+    def __init__(self, runtime: Runtime, units: Units | None = None) -> None:
+        """Over one runtime; ``units`` tells which pods belong together."""
+        #: Places inside given slots.
+        self.slot_sets = SlotSetPlacer(runtime)
+        self._runtime = runtime
+        self._one_by_one = OneByOnePlacer(runtime, self.slot_sets)
+        self._reserved = ReservedPlacer(runtime, self.slot_sets, self._place_alone)
+        self._tasks = GroupTasks(runtime, self.slot_sets, units if units is not None else Units())
+
+    def sync(self) -> None:
+        """Bring the NUMA nodes up to date with the ledger."""
+        self.slot_sets.sync()
+
+    def room(self, class_id: int, bound: int) -> int:
+        """The bound, by NUMA nodes where the class asks for some."""
+        numa = self._runtime.engine.cluster.classes[class_id].annotations.numa is not None
+        return self.slot_sets.room(class_id) if numa and bound else bound
+
+    def places(self, part: PlacementRequest, *, when_idle: bool = False) -> DomainOrder | None:
+        """Where one unit may go as its PodGroup says; ``None`` for anywhere.
+
+        Args:
+            part: the unit.
+            when_idle: whether allocatable amounts count instead of free ones.
+        """
+        return self._tasks.places(part, when_idle=when_idle)
+
+    def concerns(self, request: PlacementRequest) -> Tasks | None:
+        """The units of a batch that need this stage, by their number; ``None`` for none."""
+        return self._tasks.of(request) or None
+
+    def place(self, request: PlacementRequest, found: Tasks) -> BatchPlacement:
+        """Place runs of other units and of own ones, in the order of the batch."""
+        ids = np.asarray(request.class_ids, np.int32)
+        concerned, units = self._runtime.has_inter_pod_terms(ids), len(request.at_least)
+
+        def run_from(first: int) -> Run:
+            task, last = found.get(first), first + 1
+            if task is None:
+                while last < units and last not in found:
+                    last += 1
+                return Run(last, partial(self._runtime.place_after, self))
+            if not task.simple or (concerned and self._has_inter_pod_terms(request, first)):
+                return Run(last, partial(self._place_unit, task=task))
+            while last < units and last in found and found[last].simple:
+                if concerned and self._has_inter_pod_terms(request, last):
+                    break
+                last += 1
+            return Run(last, self.slot_sets.place_everywhere)
+
+        return place_in_turn(request, run_from)
+
+    def _has_inter_pod_terms(self, request: PlacementRequest, u: int) -> bool:
+        """Whether rules between pods concern a unit of a request."""
+        start, stop = int(request.starts[u]), int(request.starts[u + 1])
+        ids = np.asarray(request.class_ids[start:stop], np.int32)
+        return self._runtime.has_inter_pod_terms(ids)
+
+    # ------------------------------------------------------------ one unit
+
+    def _place_unit(self, part: PlacementRequest, task: GroupTask) -> BatchPlacement:
+        """One unit that is not placed together with others."""
+        return self._reserved.place(part, task) if task.expected else self._directed(part, task)
+
+    def _place_alone(self, alone: PlacementRequest) -> BatchPlacement:
+        """One pod without a place of its own, anywhere."""
+        if not self._tasks.is_bound(alone.class_ids):
+            return self._runtime.place_after(self, alone)
+        if not self._has_inter_pod_terms(alone, 0):
+            return self.slot_sets.place_everywhere(alone)
+        nothing = no_caps(self._runtime.columns.size)
+        return self._one_by_one.place(alone, self.slot_sets.everywhere(), nothing, [1])
+
+    def _directed(self, part: PlacementRequest, task: GroupTask) -> BatchPlacement:
+        """One unit with domains or caps: all of its pods in the first domain that holds them.
+
+        If no domain holds all of its pods, the first that holds as many as must fit.
+        """
+        ids = np.asarray(part.class_ids, np.int32)
+        places, least = task.places, max(1, task.at_least)
+        goals = [least] if places is None or least == len(ids) else [len(ids), least]
+        if self._runtime.has_inter_pod_terms(ids):
+            search = self.slot_sets.everywhere() if places is None else self._search(places)
+            return self._one_by_one.place(part, search, self._caps(task, search), goals)
+        for goal in goals:
+            for search in self._searches(places):
+                job = new_job(ids, [0, len(ids)], [goal], [False])
+                self.slot_sets.run(search, job, self._caps(task, search))
+                if (job.slot >= 0).any():
+                    return BatchPlacement(job.slot, job.mask, 1)
+        return BatchPlacement(job.slot, job.mask, 1)
+
+    def _searches(self, places: DomainOrder | None) -> Iterator[DomainSearch]:
+        """Where one unit is tried: in a few domains first, because mostly the first holds it."""
+        if places is None:
+            yield self.slot_sets.everywhere()
+        else:
+            yield from map(self._search, places.parts(FIRST))
+
+    def _search(self, places: DomainOrder) -> DomainSearch:
+        own = self.slot_sets.own(places.slots)
+        return DomainSearch(places.slots, places.start, own, np.zeros(1, np.int64))
+
+    def _caps(self, task: GroupTask, search: DomainSearch) -> DomainCaps:
+        """How many more pods of a unit each value of the capped labels may hold."""
+        cluster, places = self._runtime.engine.cluster, search.slots
+        if not task.caps or task.unit is None or task.row < 0:
+            return no_caps(len(places))
+        size = unit_size(cluster, task.unit, task.row)
+        held_on = slots_of(cluster, members(cluster, task.unit, task.row))
+        columns = [cluster.nodes.labels.column(cap.key) for cap in task.caps]
+        width = max(int(column.max(initial=0)) for column in columns) + 1
+        room = np.zeros((len(columns), width), np.int32)
+        for q, (cap, column) in enumerate(zip(task.caps, columns, strict=True)):
+            held = count_by_domain(column, held_on, width)
+            room[q] = cap.limit(size) - held
+            room[q, 0] = 0  # a node without the label is in no domain, so its count has no bound
+        domain = np.stack([column[places] for column in columns]).astype(np.int32)
+        return DomainCaps(domain, room)

@@ -1,0 +1,204 @@
+"""Which units of a batch need more than a score: NUMA nodes, domains, caps, reserved places."""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.api.types.godel import PodGroup
+from stretto.framework.compiled.placement import PlacementRequest
+from stretto.framework.engine.runtime import Runtime
+from stretto.framework.groups.calls import SlotSetPlacer
+from stretto.framework.groups.places import DomainOrder, GangDemand, GangDomains, is_directed
+from stretto.state.classes.annotations import GPU, DomainCap
+from stretto.state.classes.table import STAGED, PodClass
+from stretto.state.queries.domain_caps import caps_of
+from stretto.state.rows.pods import NO_SLOT
+from stretto.state.work.units import Unit, Units
+
+GROUP_PREFIX: Final = "PodGroupUnit/"
+GPU_MILLI: Final = -1
+"""Key of the milli of GPUs, next to resource columns."""
+
+
+class GroupTask(NamedTuple):
+    """One unit of a request that is not placed by score alone."""
+
+    #: First pod.
+    start: int
+    #: After the last pod.
+    stop: int
+    #: Pods that must fit together.
+    at_least: int
+    #: The unit; ``None`` where the request does not say.
+    unit: Unit | None
+    #: Its caps.
+    caps: tuple[DomainCap, ...]
+    #: Where it must go; ``None`` for anywhere.
+    places: DomainOrder | None
+    #: Row of its first pod; -1 where the request does not say.
+    row: int = -1
+    #: Whether places are reserved for its pods, or nodes recommended to them.
+    expected: bool = False
+    #: Whether it chooses rules that depend on the state of a slot: these are asked per unit.
+    chooses: bool = False
+
+    @property
+    def simple(self) -> bool:
+        """Whether it may be placed in one call with its neighbours."""
+        return not (self.places is not None or self.caps or self.chooses or self.expected)
+
+
+_BOUND: Final = GroupTask(0, 0, 1, None, (), None)
+"""A single pod that asks for NUMA nodes and for nothing else of this kind."""
+
+
+class GroupTasks:
+    """Finds the units that a score does not place, and where they may go."""
+
+    def __init__(self, runtime: Runtime, slot_sets: SlotSetPlacer, units: Units) -> None:
+        """Over one runtime; ``units`` tells which pods belong together."""
+        self._runtime = runtime
+        self._cluster = runtime.engine.cluster
+        self._slot_sets = slot_sets
+        self._units = units
+        self._gangs = GangDomains(self._cluster.nodes)
+
+    def of(self, request: PlacementRequest) -> dict[int, GroupTask]:
+        """The units of a request that are not placed by score alone, by their number in it."""
+        cluster = self._cluster
+        ids = np.asarray(request.class_ids, np.int32)
+        staged = (cluster.classes.special[ids] & STAGED) > 0
+        directed = bool(cluster.directed or cluster.recommended)
+        if not directed and not staged.any():
+            return {}
+        tasks: dict[int, GroupTask] = {}
+        alone: dict[int, bool] = {}
+        for u in self._candidates(request, staged, directed=directed):
+            start, stop = int(request.starts[u]), int(request.starts[u + 1])
+            if not directed and stop - start == 1:
+                class_id = int(ids[start])
+                if class_id not in alone:
+                    alone[class_id] = _is_bound_alone(cluster.classes[class_id])
+                if alone[class_id]:
+                    tasks[u] = _BOUND
+                    continue
+            task = self._task(request, u, special=bool(staged[start:stop].any()))
+            if task is not None:
+                tasks[u] = task
+        return tasks
+
+    def _candidates(
+        self, request: PlacementRequest, staged: npt.NDArray[np.bool_], *, directed: bool
+    ) -> Sequence[int]:
+        if directed:
+            return range(len(request.at_least))
+        units = np.searchsorted(request.starts, np.flatnonzero(staged), side="right") - 1
+        found: list[int] = np.unique(units).tolist()
+        return found
+
+    def _task(self, request: PlacementRequest, u: int, *, special: bool) -> GroupTask | None:
+        """One unit; ``None`` where a score places it."""
+        cluster = self._cluster
+        start, stop = int(request.starts[u]), int(request.starts[u + 1])
+        unit = self._units.of_row(int(request.rows[start])) if len(request.rows) else None
+        group = self._group_of(unit)
+        caps = caps_of(cluster, unit, int(request.class_ids[start])) if special or group else ()
+        hinted = unit is not None and unit.key in cluster.recommended
+        if not special and group is None and not hinted:
+            return None
+        places = None if self._runtime.only is not None else self.places(request.part(u, u + 1))
+        least = int(request.at_least[u])
+        expected = self._has_reservation(request, start, stop, unit) and places is None
+        task = GroupTask(
+            start=start,
+            stop=stop,
+            at_least=least,
+            unit=unit,
+            caps=caps,
+            places=places,
+            row=int(request.rows[start]) if len(request.rows) else -1,
+            expected=expected and least <= 1 and not caps,
+            chooses=self._slot_sets.chooses(request.class_ids[start:stop]),
+        )
+        bound = self.is_bound(request.class_ids[start:stop])
+        return task if group is not None or not task.simple or bound else None
+
+    def places(self, part: PlacementRequest, *, when_idle: bool = False) -> DomainOrder | None:
+        """Where one unit may go as its PodGroup says; ``None`` for anywhere.
+
+        Args:
+            part: the unit.
+            when_idle: whether allocatable amounts count instead of free ones.
+        """
+        unit = self._units.of_row(int(part.rows[0])) if len(part.rows) else None
+        group = self._group_of(unit)
+        if group is None or unit is None or not is_directed(group):
+            return None
+        asked = self._demand(part)
+        held, columns = self._slots_of(unit), self._runtime.columns
+        return self._gangs.places(group, held, asked, columns, when_idle=when_idle)
+
+    def is_bound(self, class_ids: Sequence[int] | npt.NDArray[np.int32]) -> bool:
+        """Whether some of these classes ask for NUMA nodes."""
+        classes = self._cluster.classes
+        ids = np.unique(np.asarray(class_ids)).tolist()
+        return any(classes[class_id].annotations.numa is not None for class_id in ids)
+
+    def _group_of(self, unit: Unit | None) -> PodGroup | None:
+        """The PodGroup of a unit where it directs its pods to domains."""
+        cluster = self._cluster
+        key = unit.key.removeprefix(GROUP_PREFIX) if unit is not None else ""
+        return cluster.groups.get(key) if key in cluster.directed else None
+
+    def _has_reservation(
+        self, request: PlacementRequest, start: int, stop: int, unit: Unit | None
+    ) -> bool:
+        """Whether places are reserved for pods of a unit, or nodes recommended to it."""
+        cluster = self._cluster
+        if unit is not None and cluster.recommended.get(unit.key):
+            return True
+        if not cluster.reservations or not len(request.rows):
+            return False
+        classes = [cluster.classes[int(c)] for c in request.class_ids[start:stop]]
+        rows = request.rows[start:stop]
+        return any(
+            cluster.reservations.for_row(int(r), p) for r, p in zip(rows, classes, strict=True)
+        )
+
+    def _slots_of(self, unit: Unit) -> npt.NDArray[np.int64]:
+        """int64[k]: slots of the bound pods of a unit."""
+        slots = self._cluster.pods.slot[np.array(list(unit.bound), np.int64)]
+        return np.asarray(slots[slots != NO_SLOT], np.int64)
+
+    def _demand(self, part: PlacementRequest) -> GangDemand:
+        """What the pods of a unit that must fit ask in all: those that ask least."""
+        classes = self._cluster.classes
+        ids, counts = np.unique(np.asarray(part.class_ids, np.int32), return_counts=True)
+        asked: dict[int, list[tuple[int, int]]] = {}
+        for class_id, count in zip(ids.tolist(), counts.tolist(), strict=True):
+            for column, amount in classes.scaled_requests(class_id):
+                asked.setdefault(column, []).append((amount, count))
+            milli = sum(d.count * d.milli for d in classes[class_id].devices if d.kind == GPU)
+            asked.setdefault(GPU_MILLI, []).append((milli, count))
+        least, pods = max(1, int(part.at_least[0])), len(part.class_ids)
+        sums = {column: _least(each, pods, least) for column, each in asked.items()}
+        return GangDemand([(c, n) for c, n in sums.items() if c >= 0], sums.get(GPU_MILLI, 0))
+
+
+def _is_bound_alone(pod: PodClass) -> bool:
+    """Whether a class asks for NUMA nodes, and for nothing else of this kind."""
+    asks = pod.annotations
+    others = asks.reservation is not None or asks.caps or asks.hard or asks.soft
+    return asks.numa is not None and not others
+
+
+def _least(asked: list[tuple[int, int]], pods: int, least: int) -> int:
+    """The sum of the ``least`` smallest amounts of so many pods; pods not listed ask nothing."""
+    left, total = least - (pods - sum(count for _, count in asked)), 0
+    for amount, count in sorted(asked):
+        here = min(count, max(0, left))
+        total += amount * here
+        left -= here
+    return total

@@ -1,0 +1,96 @@
+"""Compiled choice among equal scores: which zone, which blocks, which slot of a block."""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from stretto.state.rows.slots import BLOCK
+
+_INTO: Any = {"error_model": "numpy", "cache": True, "nogil": True, "forceinline": True}
+
+
+@njit(**_INTO)
+def zone_in_turn(tops, k, choice):
+    """The best score, whether it lies outside the own partition (0 or 1), and the zone in turn.
+
+    The own partition goes first. Among zones with a best slot, the next one by stride scheduling
+    takes its turn; -1 where nothing is feasible.
+    """
+    stride, passes = choice.stride, choice.passes
+    zones = stride.shape[0]
+    top, mine = np.int16(0), 0
+    for z in range(zones):
+        top = max(top, tops[k, 2 * z])
+    if top == 0:
+        mine = 1
+        for z in range(zones):
+            top = max(top, tops[k, 2 * z + 1])
+    zone, soonest, now = -1, np.int64(0), passes[zones]
+    if top > 0:
+        for z in range(zones):
+            if tops[k, 2 * z + mine] == top:
+                due = max(passes[z], now)
+                if zone < 0 or due < soonest:
+                    zone, soonest = z, due
+    return top, mine, zone
+
+
+@njit(**_INTO)
+def ring(todo, peaks, k, top, r, start, choice):
+    """List blocks of a range that have a best slot, in ring order from a slot; returns the count.
+
+    The block in which the ring starts appears again at its end.
+    """
+    first, members = choice.range_first, choice.range_block
+    low, high, here = first[r], first[r + 1], start // BLOCK
+    at = low
+    while at < high and members[at] < here:
+        at += 1
+    count, again = 0, -1
+    for m in range(at, high):
+        if peaks[k, members[m]] == top:
+            todo[count] = members[m]
+            count += 1
+            if members[m] != here:
+                return count
+            again = here
+    for m in range(low, at):
+        if peaks[k, members[m]] == top:
+            todo[count] = members[m]
+            return count + 1
+    if again >= 0:
+        todo[count] = again
+        count += 1
+    return count
+
+
+@njit(**_INTO)
+def tied(todo, peaks, k, top, mine, choice):
+    """List the blocks that have a best slot, in order; returns the count."""
+    range_of, count = choice.range_of, 0
+    for b in range(peaks.shape[1]):
+        if peaks[k, b] == top and range_of[b] % 2 == mine:
+            todo[count] = b
+            count += 1
+    return count
+
+
+@njit(**_INTO)
+def first_from(values, top, begin):
+    """The first best slot of a block at or after an offset; -1 for none."""
+    for j in range(begin, BLOCK):
+        if values[j] == top:
+            return j
+    return -1
+
+
+@njit(**_INTO)
+def take_turn(choice, zone, found, size):
+    """Record a pick: advance the cursor of the zone and end its turn."""
+    passes, cursor, stride = choice.passes, choice.cursor, choice.stride
+    zones = stride.shape[0]
+    cursor[zone] = (found + 1) % size
+    soonest = max(passes[zone], passes[zones])
+    passes[zone] = soonest + stride[zone]
+    passes[zones] = soonest

@@ -1,0 +1,391 @@
+"""Compiled maxima of blocks and ranges: what a class keeps, and what other pods make of it.
+
+A class keeps the maximum of each block of 64 slots and of each range of blocks (a zone's own blocks
+and its other ones), with its position in the log. To catch up, the blocks that the log names are
+scored again. Constraints on hosts are part of the maxima; the *stamp* holds what else they depend
+on. Constraints on other keys apply at each visit: to whole blocks where every block lies in one
+domain, otherwise to every slot.
+
+``rows`` is the kept rows, or ``None`` for profiles that score a block when they need it; these may
+keep ``answers``, those of Python rules by entry and slot. ``among``
+is (table, state, buffers) of the constraints between pods, or ``None`` for batches without any.
+numba compiles each combination without the branches that it does not need.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from stretto.framework.compiled.python_calls import REFUSED, UNKNOWN
+from stretto.framework.compiled.tables import TieBreak
+from stretto.framework.kernels.affinity.values import by_domain, in_domains, on_hosts
+from stretto.framework.kernels.place.block_values import (
+    block_values,
+    narrow_block,
+    top_of,
+    unit_top,
+)
+from stretto.framework.kernels.place.choose import first_from, ring, take_turn, tied, zone_in_turn
+from stretto.framework.kernels.place.python_calls import (
+    ask_domain_rules,
+    combined,
+    has_domain_rules,
+)
+from stretto.framework.kernels.place.rows import ask_unknown
+from stretto.state.rows.slots import BLOCK
+
+_FLAGS: Any = {"error_model": "numpy", "cache": True, "nogil": True}
+_INTO: Any = {"error_model": "numpy", "cache": True, "nogil": True, "forceinline": True}
+_ROTATE, _RANK, _RANDOM = int(TieBreak.ROTATE), int(TieBreak.RANK), int(TieBreak.RANDOM)
+FEW = 4
+"""Up to so many log entries per block, only the named blocks are scored; beyond, all of them."""
+UNSURE = -2
+"""In place of a slot: Python rules must be asked before the choice."""
+FROM_BUFFER = -1
+"""In place of a number of keys: the values of all slots are in the buffer of ``weigh``."""
+
+
+@njit(**_INTO)
+def scratch_of(blocks, size, ranges):
+    """Buffers of one call; ``size`` is 0 where no row buffer is needed.
+
+    Values of a block, blocks to score, visit marks of blocks, previous maxima, sums of a block,
+    values of all slots, maxima of blocks and of ranges with other pods, visit marks of slots.
+    """
+    return (
+        np.empty(BLOCK, np.int32),
+        np.empty(blocks + 1, np.int32),
+        np.zeros(blocks + 1, np.int32),
+        np.empty(blocks, np.int16),
+        np.zeros(BLOCK, np.int32),
+        np.zeros(size, np.int32),
+        np.zeros((1, blocks), np.int16),
+        np.zeros((1, ranges), np.int16),
+        np.zeros(size + 1, np.int32),
+    )
+
+
+@njit(**_INTO)
+def values_of(scratch, what, low, classes, static, rates, state, rows, answers, among, hosts):
+    """The values of a class on a block, with the constraints on hosts."""
+    values = scratch[0]
+    k, c, ask, narrow, asked = what
+    if rows is None:
+        weights, unit = rates
+        block_values(values, low, state[0], state[1], static.eligible, ask, weights, unit)
+        if narrow:
+            narrow_block(values, low, classes, static, c, state)
+    else:
+        for j in range(BLOCK):
+            values[j] = np.int32(rows[k, low + np.uint64(j)])
+    if answers is not None and asked:
+        for j in range(BLOCK):
+            more = np.int32(answers[k, low + np.uint64(j)])
+            allowed = np.int32((values[j] > 0) & (more != REFUSED))
+            values[j] = np.int32(values[j] + max(more, np.int32(0))) * allowed
+    if among is not None:
+        table, others, buffers = among
+        if hosts > 0:
+            weights_of_rules = (table.affinity_weight, table.spread_weight)
+            on_hosts(
+                values, scratch[4], low, buffers[0], hosts, others.pods, table.domain, table.mask,
+                weights_of_rules,
+            )  # fmt: skip
+
+
+@njit(**_INTO)
+def _top_of_block(scratch, what, low, classes, static, rates, state, rows, answers, among, hosts):
+    """The maximum of a block."""
+    if rows is None and hosts == 0 and rates[1] and not what[3] and not what[4]:
+        return unit_top(low, state[0], state[1], static.eligible, what[2])
+    values_of(scratch, what, low, classes, static, rates, state, rows, answers, among, hosts)
+    return top_of(scratch[0])
+
+
+@njit(**_INTO)
+def _named_blocks(todo, marks, visit, log, first, stop):
+    """List the blocks that a stretch of the log names, each once; returns the count."""
+    count = 0
+    for e in range(first, stop):
+        b = log[e] // BLOCK
+        if marks[b] != visit:
+            marks[b] = visit
+            todo[count] = b
+            count += 1
+    return count
+
+
+@njit(**_INTO)
+def _raise_ranges(peaks, tops, k, todo, count, before, choice):
+    """Bring the maxima of ranges up to date with the blocks that were scored again."""
+    range_of, first, members = choice.range_of, choice.range_first, choice.range_block
+    for i in range(count):
+        b = todo[i]
+        r = range_of[b]
+        if peaks[k, b] > tops[k, r]:
+            tops[k, r] = peaks[k, b]
+        elif before[i] == tops[k, r] and peaks[k, b] < before[i]:
+            top = np.int16(0)
+            for m in range(first[r], first[r + 1]):
+                top = max(top, peaks[k, members[m]])
+            tops[k, r] = top
+
+
+@njit(**_INTO)
+def catch_up(
+    scratch,
+    what,
+    classes,
+    static,
+    rates,
+    state,
+    cache,
+    span,
+    choice,
+    rows,
+    answers,
+    among,
+    hosts,
+    anew,
+):
+    """Bring the maxima of a class to the end of the log; ``anew`` scores every block."""
+    todo, marks, k = scratch[1], scratch[2], what[0]
+    log, begin, length = span
+    position = cache.position
+    first, blocks = position[k] - begin, cache.peak.shape[1]
+    position[k] = begin + length
+    every = anew or first < 0 or length - first > FEW * blocks
+    count = blocks
+    if not every:
+        marks[blocks] += 1
+        count = _named_blocks(todo, marks, marks[blocks], log, first, length)
+    score_blocks(
+        scratch, what, classes, static, rates, state, cache, choice, rows, answers, among, hosts,
+        count, every,
+    )  # fmt: skip
+
+
+@njit(**_INTO)
+def score_blocks(
+    scratch, what, classes, static, rates, state, cache, choice, rows, answers, among, hosts, count,
+    every,
+):  # fmt: skip
+    """Score every block again, or the first ``count`` blocks that are listed to be scored."""
+    k, todo, before = what[0], scratch[1], scratch[3]
+    peaks, tops, blocks = cache.peak, cache.top, cache.peak.shape[1]
+    for i in range(count):
+        b = i if every else todo[i]
+        low = np.uint64(b * BLOCK)
+        before[i] = peaks[k, b]
+        peaks[k, b] = _top_of_block(
+            scratch, what, low, classes, static, rates, state, rows, answers, among, hosts
+        )
+    if not every:
+        _raise_ranges(peaks, tops, k, todo, count, before, choice)
+        return
+    range_of = choice.range_of
+    tops[k] = 0
+    for b in range(blocks):
+        tops[k, range_of[b]] = max(tops[k, range_of[b]], peaks[k, b])
+
+
+@njit(**_FLAGS)
+def settle(
+    scratch, what, classes, static, rates, state, cache, choice, rows, answers, among, hosts, rules
+):
+    """Ask the Python rules about every unknown slot of a class; blocks with refusals change."""
+    todo, marks = scratch[1], scratch[2]
+    k, last, listed = what[0], marks.shape[0] - 1, 0
+    found = ask_unknown(what[1], answers[k], rules)
+    marks[last] += 1
+    for i in range(found):
+        b = rules.slots[i] // BLOCK
+        if answers[k, rules.slots[i]] == REFUSED and marks[b] != marks[last]:
+            marks[b] = marks[last]
+            todo[listed] = b
+            listed += 1
+    score_blocks(
+        scratch, what, classes, static, rates, state, cache, choice, rows, answers, among, hosts,
+        listed, False,
+    )  # fmt: skip
+
+
+@njit(**_FLAGS)
+def weigh(
+    scratch,
+    what,
+    classes,
+    static,
+    rates,
+    state,
+    cache,
+    choice,
+    rows,
+    answers,
+    among,
+    hosts,
+    rules,
+    judged,
+):
+    """Maxima with the constraints on keys other than hosts and the DOMAIN rules.
+
+    ``rules`` is the Python rules with the scope DOMAIN that apply to the class, else ``None``.
+    Returns the number of keys: 0 where the kept maxima are right as they are, ``FROM_BUFFER`` where
+    the values of all slots are in the buffer; otherwise maxima are in the buffers of ``scratch``.
+    """
+    raised, tops = scratch[6], scratch[7]
+    k, c = what[0], what[1]
+    table, others, buffers = among
+    keys = buffers[2]
+    asked, even = 0, True
+    if judged:
+        asked, even = by_domain(keys, table, others, buffers[1], c)
+    by_rules = False
+    if rules is not None:
+        by_rules = has_domain_rules(rules, c)
+    if asked == 0 and not by_rules:
+        return 0
+    peaks, range_of = cache.peak, choice.range_of
+    blocks = peaks.shape[1]
+    for b in range(blocks):
+        raised[0, b] = peaks[k, b]
+    if even and not by_rules:
+        _raise_blocks(raised, keys, asked, table.block_domain)
+    else:
+        _fill_buffer(
+            scratch, what, classes, static, rates, state, rows, answers, among, hosts, asked
+        )
+        if rules is not None and by_rules:
+            _apply_domain_rules(scratch, c, rules)
+        asked = FROM_BUFFER
+    for r in range(tops.shape[1]):
+        tops[0, r] = 0
+    for b in range(blocks):
+        tops[0, range_of[b]] = max(tops[0, range_of[b]], raised[0, b])
+    return asked
+
+
+@njit(**_FLAGS)
+def _raise_blocks(raised, keys, asked, block_domain):
+    """Apply domains to the maxima of blocks that each lie in one domain."""
+    allowed, bonus, base, names = keys
+    for n in range(asked):
+        key = names[n]
+        first = base[key]
+        for b in range(raised.shape[1]):
+            d, top = first + block_domain[key, b], np.int32(raised[0, b])
+            raised[0, b] = (top + bonus[d]) * np.int32(allowed[d]) * np.int32(top > 0)
+
+
+@njit(**_FLAGS)
+def _fill_buffer(scratch, what, classes, static, rates, state, rows, answers, among, hosts, asked):
+    """The values of all slots in blocks that have any, with what domains allow and add."""
+    values, buffer, raised = scratch[0], scratch[5], scratch[6]
+    table, _, buffers = among
+    for b in range(raised.shape[1]):
+        if raised[0, b] > 0:
+            low = np.uint64(b * BLOCK)
+            values_of(
+                scratch, what, low, classes, static, rates, state, rows, answers, among, hosts
+            )
+            in_domains(values, low, buffers[2], asked, table.domain)
+            for j in range(BLOCK):
+                buffer[b * BLOCK + j] = values[j]
+            raised[0, b] = top_of(values)
+
+
+@njit(**_FLAGS)
+def _apply_domain_rules(scratch, c, rules):
+    """Have every feasible slot of the buffer judged by the Python rules over domains."""
+    buffer, raised, slots, count = scratch[5], scratch[6], rules.slots, 0
+    for b in range(raised.shape[1]):
+        if raised[0, b] > 0:
+            for s in range(b * BLOCK, (b + 1) * BLOCK):
+                if buffer[s] > 0:
+                    slots[count] = s
+                    count += 1
+            raised[0, b] = 0
+    if count == 0:
+        return
+    ask_domain_rules(rules, c, count)
+    for i in range(count):
+        s = slots[i]
+        value = combined(buffer[s], np.int32(rules.answers[i]))
+        buffer[s] = value
+        raised[0, s // BLOCK] = max(raised[0, s // BLOCK], np.int16(value))
+
+
+@njit(**_INTO)
+def _read_block(
+    scratch, what, low, classes, static, rates, state, rows, answers, among, hosts, asked
+):
+    """The values of a block with all constraints; ``asked`` is the answer of ``weigh``."""
+    values = scratch[0]
+    if among is not None and asked == FROM_BUFFER:
+        for j in range(BLOCK):
+            values[j] = scratch[5][low + np.uint64(j)]
+        return
+    values_of(scratch, what, low, classes, static, rates, state, rows, answers, among, hosts)
+    if among is not None:
+        in_domains(values, low, among[2][2], asked, among[0].domain)
+
+
+@njit(**_INTO)
+def find(
+    scratch, what, classes, static, rates, state, choice, draw, peaks, tops, t, rows, answers,
+    among, hosts, asked,
+):  # fmt: skip
+    """The best slot by the tie rule, own partition first; -1 when nothing is feasible.
+
+    ``UNSURE``, and nothing changed, where the choice depends on answers that are unknown.
+    ``peaks[t]`` and ``tops[t]`` are the maxima to go by, ``asked`` the answer of ``weigh``.
+    """
+    values, todo = scratch[0], scratch[1]
+    top, mine, zone = zone_in_turn(tops, t, choice)
+    if top == 0:
+        return -1
+    start = np.int64(0)
+    if choice.pick == _ROTATE:
+        start = choice.cursor[zone]
+        count = ring(todo, peaks, t, top, 2 * zone + mine, start, choice)
+    else:
+        count = tied(todo, peaks, t, top, mine, choice)
+    looks = 2 * count if choice.pick == _RANDOM else count
+    best, least, ties, wanted = -1, np.int32(0), np.uint64(0), np.uint64(0)
+    for i in range(looks):
+        b = todo[i % count]
+        low = np.uint64(b * BLOCK)
+        _read_block(
+            scratch, what, low, classes, static, rates, state, rows, answers, among, hosts, asked
+        )
+        if choice.pick == _ROTATE:
+            begin = start % BLOCK if i == 0 and b == start // BLOCK else 0
+            found = first_from(values, top, begin)
+            if found >= 0:
+                s = b * BLOCK + found
+                if answers is not None and what[4] and answers[what[0], s] == UNKNOWN:
+                    return UNSURE
+                take_turn(choice, zone, s, state[0].shape[1])
+                return s
+            continue
+        if i == count:
+            wanted = draw % ties
+        for j in range(BLOCK):
+            if values[j] != top:
+                continue
+            s = b * BLOCK + j
+            if choice.pick == _RANK:
+                if best < 0 or choice.rank[s] < least:
+                    best, least = s, choice.rank[s]
+            elif i < count:
+                if answers is not None and what[4] and answers[what[0], s] == UNKNOWN:
+                    return UNSURE
+                ties += np.uint64(1)
+            elif wanted == np.uint64(0):
+                return s
+            else:
+                wanted -= np.uint64(1)
+    if answers is not None and what[4] and best >= 0 and answers[what[0], best] == UNKNOWN:
+        return UNSURE
+    return best
