@@ -16,7 +16,7 @@ from stretto.framework.compiled.placement import BatchPlacement, PlacementReques
 from stretto.framework.engine.engine import CompiledProfile
 from stretto.framework.engine.runtime import Runtime
 from stretto.framework.engine.sampling import SamplingStage, sampling_of
-from stretto.framework.engine.turns import Stage
+from stretto.framework.engine.turns import PlacingStage
 from stretto.framework.groups.stage import GroupStage
 from stretto.framework.model.book import PodFactsCache
 from stretto.framework.parity.runtime import ParityRuntime
@@ -76,7 +76,7 @@ class PlacerFactory:
             return ParityRuntime(self._engine.cluster, self._book)
         return Runtime(self._engine, rng, self._tier, self._stages)
 
-    def _stages(self, runtime: Runtime) -> Sequence[Stage]:
+    def _stages(self, runtime: Runtime) -> Sequence[PlacingStage]:
         """What places units that a score does not decide alone, in order."""
         groups, profile = GroupStage(runtime, self._units), self._engine.profile
         sampling = sampling_of(profile, self._engine.cluster.nodes)

@@ -3,7 +3,7 @@
 It owns what a shard may not share: its snapshot of the ledger, the class cache, and the cursors of
 its tie rule. ``sync`` brings the snapshot up to date, ``place`` decides a batch on it. What the
 shards of a profile share is compiled once (``CompiledProfile``). Units that a score does not decide
-alone are placed by stages (``turns.Stage``), on the same snapshot and in the order of the batch.
+alone are placed by stages (``turns.PlacingStage``), on the same snapshot and in the order of the batch.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +23,7 @@ from stretto.framework.contract.rule import View
 from stretto.framework.engine.choice import TieState
 from stretto.framework.engine.engine import CompiledProfile
 from stretto.framework.engine.scores import ClassScores
-from stretto.framework.engine.turns import Stage
+from stretto.framework.engine.turns import PlacingStage
 from stretto.state.rows.snapshot import Columns
 
 T = TypeVar("T")
@@ -38,7 +38,7 @@ class Runtime:
         engine: CompiledProfile,
         rng: Rng,
         tier: str = "auto",
-        stages: Callable[["Runtime"], Sequence[Stage]] = lambda _: (),
+        stages: Callable[["Runtime"], Sequence[PlacingStage]] = lambda _: (),
     ) -> None:
         """A runtime with a snapshot of its own.
 
@@ -59,7 +59,7 @@ class Runtime:
         self._only: Mask | None = None
         self._renewed = 0
         #: What places units that a score does not decide alone, in order.
-        self.stages: tuple[Stage, ...] = tuple(stages(self))
+        self.stages: tuple[PlacingStage, ...] = tuple(stages(self))
 
     @property
     def columns(self) -> Columns:
@@ -144,7 +144,7 @@ class Runtime:
         """Place a batch on the snapshot, in order; the snapshot shows the result at once."""
         return self._place_from(0, request)
 
-    def place_after(self, stage: Stage, request: PlacementRequest) -> BatchPlacement:
+    def place_after(self, stage: PlacingStage, request: PlacementRequest) -> BatchPlacement:
         """Place a batch by the stages after one, and by score."""
         return self._place_from(self.stages.index(stage) + 1, request)
 

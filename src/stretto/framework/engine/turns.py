@@ -10,7 +10,7 @@ from stretto.framework.compiled.placement import NOT_TRIED, BatchPlacement, Plac
 from stretto.state.work.claims import AwaitedNode, PlacementFailure, VolumeChoice
 
 
-class Stage(Protocol):
+class PlacingStage(Protocol):
     """Places the units that a runtime cannot place by score alone.
 
     A runtime asks its stages in order. The first that a batch concerns places it, and hands the
