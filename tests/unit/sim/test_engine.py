@@ -9,7 +9,8 @@ from stretto.framework.profile.profile import load_profile
 from stretto.inputs.neutral.fleet import FleetNode, FleetPod
 from stretto.sim.engine import NEVER, PodWork, WorkRecord, WorkRunner
 from stretto.sim.usage import usage
-from stretto.sim.world import World, WorldConfig, build_world, require_accepted
+from stretto.sim.world import World, WorldConfig, build_world
+from stretto.sim.writes import require_accepted
 from stretto.stores.store import Reply, StatusReason, WriteOutcome
 
 NODE = FleetNode("n", 4000, 8192)

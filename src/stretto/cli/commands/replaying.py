@@ -204,7 +204,7 @@ def _replay(common: CommandContext, opts: WhatIfOptions, side: _ReplaySide) -> "
     from stretto.cli.commands.plugins import report_health, warn_unused
     from stretto.plane.copy import PlaneSettings, SchedulingRules
     from stretto.sim.history.replay import Replay
-    from stretto.sim.setup import chosen_source
+    from stretto.sim.options import chosen_source
 
     source = chosen_source("default", side.policy, opts.profile, opts.plugins)
     rules = SchedulingRules(source, plugins=opts.plugins)
