@@ -151,7 +151,7 @@ def recorded_side(history: "ReplayHistory") -> dict[str, Any]:
 
     waits, arrived = recorded_waits(history), arrived_pods(history)
     count = len(waits)
-    left = sum(pod.bound == inf and pod.left < inf for pod in arrived)
+    left = sum(pod.bound == inf and pod.ended < inf for pod in arrived)
     return {
         "pods": len(arrived),
         "placed": count,

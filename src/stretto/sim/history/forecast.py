@@ -23,7 +23,12 @@ from stretto.api.wire.kinds import POD
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.plane.plane import Plane
-from stretto.sim.history.resubmit import body_of, other_objects, stated_run_time, with_remaining_time
+from stretto.sim.history.resubmit import (
+    body_of,
+    other_objects,
+    stated_run_time,
+    with_remaining_time,
+)
 from stretto.sim.world import AT_ONCE, POLLED
 from stretto.sim.writes import require_accepted
 from stretto.state.rows.lifecycle import PodState

@@ -214,7 +214,7 @@ def _unplaced(copy: PlaneCopy, fresh: dict[str, Record]) -> list[UnplacedPods]:
         row = pods.row(uid)
         if row is None:
             found.append(UnplacedPods((_key(record),), explainer.explain_unknown(record)))
-        elif not plane.cluster.node_of(row) and pods.state[row] != PodState.BOUND:
+        elif pods.slot[row] < 0 and pods.state[row] != PodState.BOUND:
             rows.append(row)
     for number, members in enumerate(pending_groups(plane, np.array(rows, np.int64))):
         answer = explainer.explain(members[0]) if number < EXPLAINED else None

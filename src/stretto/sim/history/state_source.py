@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Final
 
 from stretto.api.kinds.table import all_kinds
-
 from stretto.explain.records.record_file import RecordFile
 from stretto.explain.records.records import RunRecords
 from stretto.plane.copy import PlaneSettings, SchedulingRules, StoreState

@@ -12,9 +12,9 @@ import msgspec
 from stretto.inputs.neutral.fleet import FleetNode
 from stretto.inputs.traces.azure_vm import AzureVm, Lifetime, vm_pods
 from stretto.sim.engine import OnArrivals, UnfitPolicy
-from stretto.sim.usage import SimulationResult
 from stretto.sim.traces.drivers import PreparedTrace, TraceRun
 from stretto.sim.traces.hosts import DEFAULT_POLICY, HostsReport, HostsStudy, simulate_on_hosts
+from stretto.sim.usage import SimulationResult
 
 
 class AzureStudy(msgspec.Struct, frozen=True):

@@ -23,9 +23,8 @@ from stretto.framework.compiled.ties import TieRule
 from stretto.inputs.neutral.fleet import FleetNode, FleetPod
 from stretto.sim.engine import NEVER, OnArrivals, PodWork, UnfitPolicy, WorkRecord, WorkRunner
 from stretto.sim.policies import policy_profile
-from stretto.sim.usage import SimulationResult
 from stretto.sim.traces.drivers import PreparedTrace, TraceRun
-from stretto.sim.usage import usage
+from stretto.sim.usage import SimulationResult, usage
 from stretto.sim.world import WorldConfig, build_world
 
 DEFAULT_POLICY: Final = "packing"

@@ -21,9 +21,8 @@ from stretto.inputs.neutral.fleet import Fleet, FleetPod
 from stretto.inputs.traces.openb.protocol import typical_pods
 from stretto.sim.engine import NEVER, OnArrivals, PodWork, UnfitPolicy, WorkRecord, WorkRunner
 from stretto.sim.policies import policy_profile
-from stretto.sim.usage import SimulationResult
 from stretto.sim.traces.drivers import PreparedTrace, TraceRun
-from stretto.sim.usage import usage
+from stretto.sim.usage import SimulationResult, usage
 from stretto.sim.world import WorldConfig, build_world
 
 DEFAULT_POLICY: Final = "best-fit"

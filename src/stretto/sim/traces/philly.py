@@ -25,9 +25,8 @@ from stretto.framework.profile.profile import load_profile
 from stretto.inputs.neutral.fleet import FleetNode
 from stretto.inputs.traces.philly import PhillyJob, job_pods
 from stretto.sim.engine import NEVER, OnArrivals, PodWork, WorkRecord, WorkRunner
-from stretto.sim.usage import SimulationResult
 from stretto.sim.traces.drivers import PreparedTrace, TraceRun
-from stretto.sim.usage import usage
+from stretto.sim.usage import SimulationResult, usage
 from stretto.sim.world import World, WorldConfig, build_world
 
 TICKS_PER_S: Final = 10
