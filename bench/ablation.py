@@ -1,10 +1,10 @@
-"""Measure what each optimisation is worth, and record it.
+"""Measure the effect of each optimisation and record it.
 
     python bench/ablation.py [--nodes 5000,20000] [--rounds 5]
 
-Each size runs in this process, one after the other. Results go to
+The sizes run in this process, one after the other. Results go to
 ``bench/results/ablation-COMMIT.json`` and into the table of ``docs/performance.md``. The figures
-are medians; the factors of the whole engine are of CPU time, which neighbours disturb less.
+are medians; the factors of the whole engine use CPU time, which other processes disturb less.
 """
 
 import argparse
@@ -18,15 +18,15 @@ from stretto_lab.bench.ablation.victims import preemption
 
 CLAIMS = {
     "Snapshot by the change log": "four orders of magnitude on synchronisation",
-    "Slots by zone": "half of the cost was in making the list anew",
+    "Slots by zone": "half of the cost was the construction of the list",
     "Eight shards, decisions of 10 ms": "2,500 pods/s with one shard, 5,000 with several",
     "Preemption by priority sums": "a rejection within 2 ms",
 }
-"""What Gödel's article says of the same idea."""
+"""Result of the same idea in Gödel's article."""
 
 
 def table(found: dict[int, list[Ablation]]) -> list[str]:
-    """The page's table, size by size."""
+    """The table of the page, by size."""
     lines = [
         "| nodes | part | its counterpart | us each | | factor | whole engine | Gödel's article |",
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
@@ -45,7 +45,7 @@ def table(found: dict[int, list[Ablation]]) -> list[str]:
 
 
 def write_page(record: dict[str, Any], found: dict[int, list[Ablation]]) -> None:
-    """Put the figures into the page on performance."""
+    """Write the figures into the page on performance."""
     host = record["machine"]
     about = (
         f"Commit {record['commit']}, {host['cores']} cores of {host['cpu']}, Python "

@@ -1,11 +1,11 @@
-"""What a pod costs as the cluster grows: over nodes, over classes, over pods that wait.
+"""Measure the cost of a pod over the number of nodes, of classes and of pending pods.
 
     python bench/curves.py [--only nodes|classes|pending] [--pods N]
 
-Each point is the engine bench in a process of its own, without a latency pass. The figure is CPU
-time a pod from JSON in hand to bound, which neighbours on the machine disturb less than wall time.
+Each point is the engine benchmark in a separate process, without the latency pass. The figure is
+the CPU time per pod from JSON to the bind, which other processes disturb less than wall time.
 Results go to ``bench/results/curves-COMMIT.json``, into the table of ``docs/performance.md`` and
-into the plot beside it.
+into its plot.
 """
 
 import argparse
@@ -25,7 +25,7 @@ CURVES: dict[str, tuple[int, ...]] = {
 
 
 def point(curve: str, value: int, pods: int) -> dict[str, Any]:
-    """One point of a curve; running pods go with the nodes, ten on each."""
+    """One point of a curve; there are ten running pods per node."""
     options = {**PLAIN, "pods": pods, curve: value}
     if curve == "nodes":
         options["running"] = 10 * value
@@ -58,7 +58,7 @@ def table(record: dict[str, Any]) -> list[str]:
 
 
 def write_page(record: dict[str, Any]) -> None:
-    """Put the figures into the page on performance, and the plot beside it."""
+    """Write the figures into the page on performance, and draw the plot."""
     write(PERFORMANCE, "curves", table(record))
     for curve, points in record["curves"].items():
         at = [max(1, each["value"]) for each in points]
@@ -72,7 +72,7 @@ def write_page(record: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Measure, and record."""
+    """Measure and record."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", choices=["", *CURVES])
     parser.add_argument("--pods", type=int, default=20_000)

@@ -109,7 +109,7 @@ def test_an_interruption_keeps_what_is_known(monkeypatch: pytest.MonkeyPatch) ->
             raise KeyboardInterrupt
 
     items = [work(f"p{i}", i, 1, 9) for i in range(4)]
-    record = WorkRunner(world(), items, told=stop).run()
+    record = WorkRunner(world(), items, on_arrivals=stop).run()
     assert record.partial
     assert record.started.tolist() == [0, 1, NEVER, NEVER]
     assert not record.rejected.any()
