@@ -11,7 +11,7 @@ import argparse
 from typing import Any
 
 import msgspec
-from record import PERFORMANCE, commit, keep, machine, write
+from record import PERFORMANCE, commit, machine, store, write
 
 from stretto_lab.bench.ablation.score_cache import Ablation, AblationOptions, run_ablation
 from stretto_lab.bench.ablation.victims import preemption
@@ -60,11 +60,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--nodes", default="5000,20000", help="sizes, separated by commas")
     parser.add_argument("--rounds", type=int, default=5)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     host = machine()
     found = {
-        nodes: run_ablation(AblationOptions(nodes=nodes, rounds=asked.rounds), [preemption])
-        for nodes in map(int, asked.nodes.split(","))
+        nodes: run_ablation(AblationOptions(nodes=nodes, rounds=options.rounds), [preemption])
+        for nodes in map(int, options.nodes.split(","))
     }
     print("\n".join(table(found)))
     record = {
@@ -72,7 +72,7 @@ def main() -> None:
         "machine": host,
         "sizes": {str(nodes): msgspec.to_builtins(parts) for nodes, parts in found.items()},
     }
-    keep("ablation", record)
+    store("ablation", record)
     write_page(record, found)
 
 

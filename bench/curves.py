@@ -12,7 +12,7 @@ import argparse
 import json
 from typing import Any
 
-from record import DOCS, HERE, PERFORMANCE, commit, keep, machine, measure, write
+from record import DOCS, HERE, PERFORMANCE, commit, machine, measure, store, write
 
 from stretto.sim.plots import PlotLine, PlotTexts, curves_png
 
@@ -66,9 +66,9 @@ def write_page(record: dict[str, Any]) -> None:
             PlotLine("whole way", at, [each["cpu_us_per_pod"] for each in points]),
             PlotLine("kernel", at, [each["kernel_us_per_pod"] for each in points], colour=1),
         ]
-        said = f"What a pod costs over {curve}"
-        words = PlotTexts(said, curve, "CPU time a pod in microseconds", log_x=True)
-        (DOCS / "images" / f"curve-{curve}.png").write_bytes(curves_png(lines, words))
+        head = f"What a pod costs over {curve}"
+        texts = PlotTexts(head, curve, "CPU time a pod in microseconds", log_x=True)
+        (DOCS / "images" / f"curve-{curve}.png").write_bytes(curves_png(lines, texts))
 
 
 def main() -> None:
@@ -76,16 +76,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", choices=["", *CURVES])
     parser.add_argument("--pods", type=int, default=20_000)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     target = HERE / "results" / f"curves-{commit()}.json"
     record: dict[str, Any] = {"commit": commit(), "machine": machine(), "curves": {}}
     if target.exists():
         record = json.loads(target.read_text())
     for curve, values in CURVES.items():
-        if asked.only in ("", curve):
-            record["curves"][curve] = [point(curve, value, asked.pods) for value in values]
+        if options.only in ("", curve):
+            record["curves"][curve] = [point(curve, value, options.pods) for value in values]
             print(curve, record["curves"][curve], flush=True)
-            keep("curves", record)
+            store("curves", record)
     if len(record["curves"]) == len(CURVES):
         write_page(record)
 

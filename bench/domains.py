@@ -146,8 +146,8 @@ CASES = {
         lambda app: {"affinity": wishing("podAntiAffinity", HOST, app)}, 62
     ),
 }
-"""Workloads by name. The figure of the 5k shapes is the rate of kube-scheduler 1.36 in scheduler_perf on
-a machine of this kind; it includes API writes, which these workloads do not have."""
+"""Workloads by name. The figure of the 5k shapes is the rate of kube-scheduler 1.36 in scheduler_perf
+on a machine of this kind; it includes API writes, which these workloads do not have."""
 
 
 def body(app: str, rules: dict[str, Any]) -> tuple[bytes, bytes]:
@@ -219,8 +219,8 @@ class Bench:
         """Delete the pods of the last round."""
         for first in range(self.made - count, self.made, SUBMIT):
             last = min(first + SUBMIT, self.made)
-            gone = [Deletion("default", f"pod-{i:07}") for i in range(first, last)]
-            self.store.delete(POD, gone)
+            deletions = [Deletion("default", f"pod-{i:07}") for i in range(first, last)]
+            self.store.delete(POD, deletions)
             self.plane.step()
         self.plane.run_until_idle()
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from record import DOCS, commit, keep, machine, table, write
+from record import DOCS, commit, machine, store, table, write
 
 HERE = Path(__file__).parent
 WORKLOADS = "workloads"
@@ -105,18 +105,19 @@ def main() -> None:
         "--nodes", type=int, help="nodes instead of those of each run; the page is not written"
     )
     parser.add_argument("--rounds", type=int, help="rounds instead of those of each run")
-    asked = parser.parse_args()
-    instead = {key: getattr(asked, key) for key in ("nodes", "rounds") if getattr(asked, key)}
+    arguments = parser.parse_args()
+    given = {"nodes": arguments.nodes, "rounds": arguments.rounds}
+    instead = {key: value for key, value in given.items() if value}
     record = begun(yaml.safe_load((HERE / "workloads" / "kube.yaml").read_text()))
     for run in record["runs"]:
         options = {**run["options"], **instead}
-        names = [] if asked.only not in run["name"] else options["workload"].split(",")
+        names = [] if arguments.only not in run["name"] else options["workload"].split(",")
         plots = DOCS / "images" if run["name"] == WORKLOADS else None
         for name in names:
             if name not in run["result"]:
                 run["result"] |= measure({**options, "workload": name}, plots)
-                keep("kube", record)
-    if not asked.only and not asked.nodes:
+                store("kube", record)
+    if not arguments.only and not arguments.nodes:
         write_page(record)
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from record import commit, keep, machine
+from record import commit, machine, store
 
 from stretto.api.wire.kinds import NODE, POD, POD_DISRUPTION_BUDGET
 from stretto.base.clock import ManualClock
@@ -220,14 +220,14 @@ def measure_one(options: argparse.Namespace, budgets: bool) -> dict[str, Any]:
     started = time.process_time()
     field = Field(options.nodes, options.pods, budgets=budgets, tier=options.tier)
     part: dict[str, Any] = {"setup_s_cpu": time.process_time() - started}
-    count, asked = options.count, options.part or PARTS
-    if "different" in asked:
+    count, parts = options.count, options.part or PARTS
+    if "different" in parts:
         part["different"] = timed(field, field.submit(field.preemptors(count, alike=False)))
-    if "identical" in asked:
+    if "identical" in parts:
         part["identical"] = timed(field, field.submit(field.preemptors(20 * count, alike=True)))
-    if "impossible" in asked:
+    if "impossible" in parts:
         part["impossible"] = impossible(field, count)
-    if "whole plane" in asked:
+    if "whole plane" in parts:
         part["whole plane"] = whole(field, options.whole)
     print(msgspec.json.format(msgspec.json.encode(part)).decode(), file=sys.stderr)
     return part
@@ -249,7 +249,7 @@ def main() -> None:
     where = {"commit": commit(), "machine": machine()}
     report = measure(options) | where
     if options.record:
-        keep("preemption", report)
+        store("preemption", report)
     text = msgspec.json.format(msgspec.json.encode(report))
     if options.json is not None:
         options.json.write_bytes(text + b"\n")

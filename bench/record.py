@@ -66,7 +66,7 @@ def commit() -> str:
     return found + "-dirty" * subprocess.run(words, check=False).returncode
 
 
-def keep(name: str, record: dict[str, Any]) -> None:
+def store(name: str, record: dict[str, Any]) -> None:
     """Store the figures under the measured commit."""
     target = HERE / "results" / f"{name}-{record['commit']}.json"
     target.parent.mkdir(exist_ok=True)
@@ -143,11 +143,11 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=20_000)
     parser.add_argument("--running", type=int, default=1_000_000)
     parser.add_argument("--pods", type=int, default=50_000)
-    asked = parser.parse_args()
-    scale = {"nodes": asked.nodes, "running": asked.running, "pods": asked.pods}
+    options = parser.parse_args()
+    scale = {"nodes": options.nodes, "running": options.running, "pods": options.pods}
     found = []
     for workload in yaml.safe_load((HERE / "workloads" / "engine.yaml").read_text()):
-        if asked.only not in workload["name"]:
+        if options.only not in workload["name"]:
             continue
         result = measure({**scale, **workload["options"]})
         found.append({"name": workload["name"], **workload, "result": result})
@@ -157,8 +157,8 @@ def main() -> None:
             f"{result['rss_mb']:,.0f} MB  conflicts {result['conflicts']:.2%}"
         )
     record = {"commit": commit(), "machine": machine(), "workloads": found}
-    keep("engine", record)
-    if not asked.only:
+    store("engine", record)
+    if not options.only:
         write_page(record)
 
 

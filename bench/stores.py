@@ -45,7 +45,7 @@ def pod(number: int) -> bytes:
     }
     managed: dict[str, object] = {f"f:field{n}": {"f:value": {}} for n in range(24)}
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "0" * 36}
-    gone = {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"}
+    not_ready = {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"}
     body = {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -60,7 +60,7 @@ def pod(number: int) -> bytes:
             "schedulerName": "stretto",
             "priority": 100,
             "nodeSelector": {"disk": "ssd"},
-            "tolerations": [gone | {"tolerationSeconds": 300}],
+            "tolerations": [not_ready | {"tolerationSeconds": 300}],
             "containers": [container],
             "restartPolicy": "Always",
         },

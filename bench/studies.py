@@ -151,16 +151,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="omega, shards, forecast or one-pool")
     parser.add_argument("--data", type=Path, help="folder of the Philly traces")
-    asked = parser.parse_args()
-    if asked.only in ("", "omega"):
+    options = parser.parse_args()
+    if options.only in ("", "omega"):
         write(DOCS / "appendix" / "omega.md", "omega", omega_table(run("omega")["points"]))
-    if asked.only in ("", "shards"):
+    if options.only in ("", "shards"):
         write(PERFORMANCE, "shards", shards_table(run("shards")["points"]))
-    if asked.only in ("", "forecast") and asked.data is not None:
+    if options.only in ("", "forecast") and options.data is not None:
         write(
-            DOCS / "guides" / "researcher" / "forecast.md", "forecast", forecast_table(asked.data)
+            DOCS / "guides" / "researcher" / "forecast.md", "forecast", forecast_table(options.data)
         )
-    if asked.only in ("", "one-pool"):
+    if options.only in ("", "one-pool"):
         write(DOCS / "appendix" / "one-pool.md", "one-pool", one_pool_table(run("one-pool")))
 
 

@@ -2,7 +2,7 @@
 
     python bench/topology.py [--rounds N] [--json OUT]
 
-Each figure is the median of several rounds in one process, after one warm-up round that compiles the
+Each figure is the median of several rounds in one process, after a warm-up round that compiles the
 kernels. Machines are noisy, so CPU time, wall time and the load before the run are reported.
 """
 
@@ -198,8 +198,8 @@ def gang(
         shard.default.runtime.place = place  # type: ignore[method-assign]
         placing.append(Timed(*spent))
         bound = sum(1 for i in range(pods) if harness.node_of(f"{title}-{i}"))
-        gone = [Deletion("default", f"{title}-{i}") for i in range(pods)]
-        harness.store.delete(POD, gone)
+        deletions = [Deletion("default", f"{title}-{i}") for i in range(pods)]
+        harness.store.delete(POD, deletions)
         harness.settle()
     return placing[1:], whole[1:], bound
 
@@ -246,15 +246,15 @@ def given_back_by_shard(rounds: int) -> dict[str, Any]:
     calls: list[tuple[Any, Any, PlacementWork]] = []
     call = runtime._call  # type: ignore[attr-defined]  # noqa: SLF001 (a stage of its own)
 
-    def watched(*asked: Any) -> int:
-        calls.append(asked)
-        return int(call(*asked))
+    def watched(*arguments: Any) -> int:
+        calls.append(arguments)
+        return int(call(*arguments))
 
     runtime._call = watched  # type: ignore[attr-defined]  # noqa: SLF001
     harness.submit(*(make_pod(f"last-{i}", cpu="2", group="last") for i in range(1000)))
     harness.settle()
     program, state, work = calls[-1]
-    zones, asks, caps, search, job = work
+    zones, requests, caps, search, job = work
     free, before = runtime.columns.free, runtime.columns.free.copy()
     short = job._replace(start=np.array([0, 999], np.int32), at_least=np.array([999], np.int32))
     place = [0] * (int(search.slots.max()) + 1)
@@ -279,7 +279,7 @@ def given_back_by_shard(rounds: int) -> dict[str, Any]:
         call(program, state, work._replace(job=short))
         taken = int((before - free)[0].sum()) // 2000
         short.slot[:999] = [place[slot] for slot in short.slot[:999].tolist()]
-        give = (program, state, zones, asks, caps, search, short, 0, book, held)
+        give = (program, state, zones, requests, caps, search, short, 0, book, held)
         spent.append(timed(partial(_undo_unit, *give)))
     return {**median(spent[1:]), "taken": taken, "no_trace": bool((free == before).all())}
 
@@ -314,13 +314,13 @@ def given_back_by_binder(rounds: int, bound: bool) -> dict[str, Any]:
 
 def main() -> None:
     """Measure and print."""
-    words = argparse.ArgumentParser(description=__doc__)
-    words.add_argument("--rounds", type=int, default=9)
-    words.add_argument("--nodes", type=int, default=5000)
-    words.add_argument("--racks", type=int, default=1000)
-    words.add_argument("--batch", type=int, default=2000)
-    words.add_argument("--json", default="-")
-    asked = words.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--nodes", type=int, default=5000)
+    parser.add_argument("--racks", type=int, default=1000)
+    parser.add_argument("--batch", type=int, default=2000)
+    parser.add_argument("--json", default="-")
+    options = parser.parse_args()
     load = os.getloadavg()[0]
     git = ["git", "-C", str(HERE), "describe", "--always", "--dirty"]
     found = {
@@ -330,14 +330,14 @@ def main() -> None:
             "python": platform.python_version(),
             "load_before": load,
         },
-        "numa": numa(asked.nodes, asked.rounds, asked.batch),
-        "gangs": gangs(asked.racks, asked.rounds),
+        "numa": numa(options.nodes, options.rounds, options.batch),
+        "gangs": gangs(options.racks, options.rounds),
     }
     text = json.dumps(found, indent=1)
-    if asked.json == "-":
+    if options.json == "-":
         print(text)
     else:
-        Path(asked.json).write_text(text + "\n", encoding="utf-8")
+        Path(options.json).write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

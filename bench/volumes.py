@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 from domains import ENVIRONMENT, SUBMIT
-from record import PERFORMANCE, commit, keep, machine, table, write
+from record import PERFORMANCE, commit, machine, store, table, write
 
 from stretto.api.wire.kinds import (
     CSI_NODE,
@@ -162,15 +162,15 @@ class Bench:
     def check(self) -> None:
         """Check that each volume has one PVC, each PVC has the node of its pod, and limits hold."""
         bound = {r.name: r.node for r in self.store.list(POD).records}
-        kept: Counter[str] = Counter()
+        reserved: Counter[str] = Counter()
         for record in self.store.list(PERSISTENT_VOLUME).records:
             reference = msgspec.json.decode(record.body)["spec"].get("claimRef")
-            kept[reference["name"] if reference else ""] += 1
+            reserved[reference["name"] if reference else ""] += 1
         on_node: Counter[str] = Counter()
         for name, node in bound.items():
             if name.startswith("pod-"):
                 on_node[node] += 1
-                assert kept[name] == (self.case == "local")
+                assert reserved[name] == (self.case == "local")
         if self.case == "limits":
             assert max(on_node.values()) <= COUNT - 1
 
@@ -201,14 +201,14 @@ def measure(case: str, options: argparse.Namespace) -> dict[str, Any]:
 def write_page(record: dict[str, Any]) -> None:
     """Write the figures into the page on performance."""
     host = record["machine"]
-    said = f"Commit {record['commit']}, {host['cores']} cores of {host['cpu']}, "
-    said += f"Python {host['python']}, load {host['load_before']:.1f} before."
+    head = f"Commit {record['commit']}, {host['cores']} cores of {host['cpu']}, "
+    head += f"Python {host['python']}, load {host['load_before']:.1f} before."
     rows = [
         [name, f"{f['pods_per_s_of_cpu']:,} ({GOAL:,}, {FLOOR:,})", f"{f['pods_per_s']:,}"]
         for name, f in record["cases"].items()
     ]
     columns = ["volumes", "pods/s of CPU (goal, floor)", "pods/s of wall time"]
-    write(PERFORMANCE, "volumes", [said, "", *table(columns, rows)])
+    write(PERFORMANCE, "volumes", [head, "", *table(columns, rows)])
 
 
 def main() -> None:
@@ -234,7 +234,7 @@ def main() -> None:
     record |= {"commit": at, "machine": host}
     sys.stdout.write(json.dumps(record, indent=1) + "\n")
     if options.record:
-        keep("volumes", record)
+        store("volumes", record)
         write_page(record)
 
 

@@ -5,8 +5,8 @@
     harness.settle()
     assert harness.node_of("web") == "n1"
 
-The harness runs a real plane over a memory store in virtual time. Objects are JSON bytes, as a store
-accepts them.
+The harness runs a real plane over a memory store in virtual time. Objects are JSON bytes, in the
+format of a store.
 """
 
 from collections.abc import Mapping, Sequence
