@@ -146,8 +146,8 @@ CASES = {
         lambda app: {"affinity": wishing("podAntiAffinity", HOST, app)}, 62
     ),
 }
-"""Workloads by name. The figure of the 5k shapes is the rate of kube-scheduler 1.36 in scheduler_perf
-on a machine of this kind; it includes API writes, which these workloads do not have."""
+"""Workloads by name. The figure of the 5k shapes is the rate of kube-scheduler 1.36 in
+scheduler_perf on a machine of this kind; it includes API writes, which these workloads lack."""
 
 
 def body(app: str, rules: dict[str, Any]) -> tuple[bytes, bytes]:
