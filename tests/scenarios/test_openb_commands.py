@@ -201,7 +201,7 @@ def test_an_interrupted_comparison_keeps_the_runs_that_are_done(
         ((*COMPARE, "--json", "no/where.json"), "--json: got 'no'"),
         ((*COMPARE, "--pods", "n.csv"), "n.csv, line 1"),
         ((*SIMULATE, "--pods", "gone.csv"), "gone.csv"),
-        ((*SIMULATE, "--gpus", "4"), "it is for philly"),
+        ((*SIMULATE, "--gpus", "4"), "it applies to philly"),
         ((*SIMULATE, "--nodes-like", "8cpu-8gib:1"), "not both"),
         ((*SIMULATE, "--node-filter", "model=G9"), "some node matches"),
         ((*SIMULATE, "--policy", "bestfit"), "did you mean best-fit?"),
