@@ -1,32 +1,32 @@
-"""Measure what each optimisation is worth, and record it.
+"""Measure the effect of each optimisation and record it.
 
     python bench/ablation.py [--nodes 5000,20000] [--rounds 5]
 
-Each size runs in this process, one after the other. Results go to
+The sizes run in this process, one after the other. Results go to
 ``bench/results/ablation-COMMIT.json`` and into the table of ``docs/performance.md``. The figures
-are medians; the factors of the whole engine are of CPU time, which neighbours disturb less.
+are medians; the factors of the whole engine use CPU time, which other processes disturb less.
 """
 
 import argparse
 from typing import Any
 
 import msgspec
-from record import PERFORMANCE, commit, keep, machine, write
+from record import PERFORMANCE, commit, machine, store, write
 
 from stretto_lab.bench.ablation.score_cache import Ablation, AblationOptions, run_ablation
 from stretto_lab.bench.ablation.victims import preemption
 
 CLAIMS = {
     "Snapshot by the change log": "four orders of magnitude on synchronisation",
-    "Slots by zone": "half of the cost was in making the list anew",
+    "Slots by zone": "half of the cost was the construction of the list",
     "Eight shards, decisions of 10 ms": "2,500 pods/s with one shard, 5,000 with several",
     "Preemption by priority sums": "a rejection within 2 ms",
 }
-"""What Gödel's article says of the same idea."""
+"""Result of the same idea in Gödel's article."""
 
 
 def table(found: dict[int, list[Ablation]]) -> list[str]:
-    """The page's table, size by size."""
+    """The table of the page, by size."""
     lines = [
         "| nodes | part | its counterpart | us each | | factor | whole engine | Gödel's article |",
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
@@ -45,7 +45,7 @@ def table(found: dict[int, list[Ablation]]) -> list[str]:
 
 
 def write_page(record: dict[str, Any], found: dict[int, list[Ablation]]) -> None:
-    """Put the figures into the page on performance."""
+    """Write the figures into the page on performance."""
     host = record["machine"]
     about = (
         f"Commit {record['commit']}, {host['cores']} cores of {host['cpu']}, Python "
@@ -60,11 +60,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--nodes", default="5000,20000", help="sizes, separated by commas")
     parser.add_argument("--rounds", type=int, default=5)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     host = machine()
     found = {
-        nodes: run_ablation(AblationOptions(nodes=nodes, rounds=asked.rounds), [preemption])
-        for nodes in map(int, asked.nodes.split(","))
+        nodes: run_ablation(AblationOptions(nodes=nodes, rounds=options.rounds), [preemption])
+        for nodes in map(int, options.nodes.split(","))
     }
     print("\n".join(table(found)))
     record = {
@@ -72,7 +72,7 @@ def main() -> None:
         "machine": host,
         "sizes": {str(nodes): msgspec.to_builtins(parts) for nodes, parts in found.items()},
     }
-    keep("ablation", record)
+    store("ablation", record)
     write_page(record, found)
 
 

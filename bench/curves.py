@@ -1,18 +1,18 @@
-"""What a pod costs as the cluster grows: over nodes, over classes, over pods that wait.
+"""Measure the cost of a pod over the number of nodes, of classes and of pending pods.
 
     python bench/curves.py [--only nodes|classes|pending] [--pods N]
 
-Each point is the engine bench in a process of its own, without a latency pass. The figure is CPU
-time a pod from JSON in hand to bound, which neighbours on the machine disturb less than wall time.
+Each point is the engine benchmark in a separate process, without the latency pass. The figure is
+the CPU time per pod from JSON to the bind, which other processes disturb less than wall time.
 Results go to ``bench/results/curves-COMMIT.json``, into the table of ``docs/performance.md`` and
-into the plot beside it.
+into its plot.
 """
 
 import argparse
 import json
 from typing import Any
 
-from record import DOCS, HERE, PERFORMANCE, commit, keep, machine, measure, write
+from record import DOCS, HERE, PERFORMANCE, commit, machine, measure, store, write
 
 from stretto.sim.plots import PlotLine, PlotTexts, curves_png
 
@@ -25,7 +25,7 @@ CURVES: dict[str, tuple[int, ...]] = {
 
 
 def point(curve: str, value: int, pods: int) -> dict[str, Any]:
-    """One point of a curve; running pods go with the nodes, ten on each."""
+    """One point of a curve; there are ten running pods per node."""
     options = {**PLAIN, "pods": pods, curve: value}
     if curve == "nodes":
         options["running"] = 10 * value
@@ -58,7 +58,7 @@ def table(record: dict[str, Any]) -> list[str]:
 
 
 def write_page(record: dict[str, Any]) -> None:
-    """Put the figures into the page on performance, and the plot beside it."""
+    """Write the figures into the page on performance, and draw the plot."""
     write(PERFORMANCE, "curves", table(record))
     for curve, points in record["curves"].items():
         at = [max(1, each["value"]) for each in points]
@@ -66,26 +66,26 @@ def write_page(record: dict[str, Any]) -> None:
             PlotLine("whole way", at, [each["cpu_us_per_pod"] for each in points]),
             PlotLine("kernel", at, [each["kernel_us_per_pod"] for each in points], colour=1),
         ]
-        said = f"What a pod costs over {curve}"
-        words = PlotTexts(said, curve, "CPU time a pod in microseconds", log_x=True)
-        (DOCS / "images" / f"curve-{curve}.png").write_bytes(curves_png(lines, words))
+        head = f"What a pod costs over {curve}"
+        texts = PlotTexts(head, curve, "CPU time a pod in microseconds", log_x=True)
+        (DOCS / "images" / f"curve-{curve}.png").write_bytes(curves_png(lines, texts))
 
 
 def main() -> None:
-    """Measure, and record."""
+    """Measure and record."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", choices=["", *CURVES])
     parser.add_argument("--pods", type=int, default=20_000)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     target = HERE / "results" / f"curves-{commit()}.json"
     record: dict[str, Any] = {"commit": commit(), "machine": machine(), "curves": {}}
     if target.exists():
         record = json.loads(target.read_text())
     for curve, values in CURVES.items():
-        if asked.only in ("", curve):
-            record["curves"][curve] = [point(curve, value, asked.pods) for value in values]
+        if options.only in ("", curve):
+            record["curves"][curve] = [point(curve, value, options.pods) for value in values]
             print(curve, record["curves"][curve], flush=True)
-            keep("curves", record)
+            store("curves", record)
     if len(record["curves"]) == len(CURVES):
         write_page(record)
 

@@ -1,10 +1,10 @@
-"""Pods that speak of other pods: ``python bench/domains.py [NAME ...] [--json PATH]``.
+"""Affinity and topology spread: ``python bench/domains.py [NAME ...] [--json PATH]``.
 
-Prints JSON: pods a second from JSON in hand to bound in the memory store, in process, for rules
-between pods on a large cluster (20,000 nodes, 1,000,000 running pods of the same classes, pods of
-2.8 kB), and for the shapes of scheduler_perf on 5,000 nodes. Rounds are told one by one. Every run
-is checked: all pods bound, no required anti-affinity and no hard spread broken, kept scores equal
-to what the rules themselves say.
+Prints JSON: pods per second from JSON to the bind in the memory store, in one process, for
+inter-pod rules on a large cluster (20,000 nodes, 1,000,000 running pods of the same classes, pods
+of 2.8 kB) and for the shapes of scheduler_perf on 5,000 nodes. Each round is reported. Every run is
+checked: all pods are bound, no required anti-affinity and no hard spread is violated, and cached
+scores equal the scores of the rules.
 """
 
 import argparse
@@ -44,47 +44,47 @@ ENVIRONMENT = [{"name": f"SETTING_{n:02}", "value": f"value-of-setting-{n}"} for
 class Case(NamedTuple):
     """One workload."""
 
-    #: Nodes.
+    #: Number of nodes.
     nodes: int
-    #: Pods that run already.
+    #: Running pods.
     running: int
-    #: Pods to place in a round.
+    #: Pods placed per round.
     pods: int
-    #: Classes, each with an ``app`` of its own.
+    #: Number of classes, each with its own ``app`` label.
     classes: int
-    #: From an app to the rules of its pods.
+    #: Function from an app to the rules of its pods.
     rules: Callable[[str], dict[str, Any]]
-    #: Pods a second that are wanted, and the least that will do; 0 for none.
+    #: Goal and floor in pods per second; 0 for none.
     goal: tuple[int, int] = (0, 0)
 
 
 def matching(app: str) -> dict[str, Any]:
-    """The pods of an app."""
+    """Label selector of the pods of an app."""
     return {"matchLabels": {"app": app}}
 
 
 def term(key: str, app: str) -> dict[str, Any]:
-    """The neighbourhood of an app."""
+    """Affinity term for an app in one topology."""
     return {"topologyKey": key, "labelSelector": matching(app)}
 
 
 def apart(key: str, app: str) -> dict[str, Any]:
-    """Never beside the app."""
+    """Required anti-affinity to the app."""
     return {"podAntiAffinity": {REQUIRED: [term(key, app)]}}
 
 
 def together(key: str, app: str) -> dict[str, Any]:
-    """Always beside the app."""
+    """Required affinity to the app."""
     return {"podAffinity": {REQUIRED: [term(key, app)]}}
 
 
 def wishing(kind: str, key: str, app: str) -> dict[str, Any]:
-    """Rather beside the app, or rather not."""
+    """Preferred affinity or anti-affinity to the app."""
     return {kind: {PREFERRED: [{"weight": 100, "podAffinityTerm": term(key, app)}]}}
 
 
 def spread(key: str, skew: int, action: str, app: str) -> list[dict[str, Any]]:
-    """The app evenly over a label."""
+    """Topology spread of the app over a label."""
     return [
         {
             "maxSkew": skew,
@@ -96,18 +96,18 @@ def spread(key: str, skew: int, action: str, app: str) -> list[dict[str, Any]]:
 
 
 def apart_and_spread(app: str) -> dict[str, Any]:
-    """Never two on a host, evenly over zones."""
+    """Required anti-affinity on hosts, and spread over zones."""
     spreading = spread(ZONE, 1, "DoNotSchedule", app)
     return {"affinity": apart(HOST, app), "topologySpreadConstraints": spreading}
 
 
 def large(classes: int, rules: Callable[[str], dict[str, Any]], *goal: int) -> Case:
-    """A million running pods on 20,000 nodes."""
+    """A case with a million running pods on 20,000 nodes."""
     return Case(20_000, 1_000_000, 40_000, classes, rules, (goal[0], goal[1]))
 
 
 def small(rules: Callable[[str], dict[str, Any]], per_s: int, running: int = 5_000) -> Case:
-    """A shape of scheduler_perf; fifty times what kube-scheduler does is wanted."""
+    """A shape of scheduler_perf; the goal is fifty times kube-scheduler's rate."""
     return Case(5_000, running, 10_000, 1, rules, (50 * per_s, 0))
 
 
@@ -146,12 +146,12 @@ CASES = {
         lambda app: {"affinity": wishing("podAntiAffinity", HOST, app)}, 62
     ),
 }
-"""Named workloads; for the 5k shapes the figure is kube-scheduler 1.36's under its own
-scheduler_perf on a machine of this kind, API writes included, which these here do not have."""
+"""Workloads by name. The figure of the 5k shapes is the rate of kube-scheduler 1.36 in
+scheduler_perf on a machine of this kind; it includes API writes, which these workloads lack."""
 
 
 def body(app: str, rules: dict[str, Any]) -> tuple[bytes, bytes]:
-    """A pod of an app, cut where its name goes."""
+    """The JSON of an app's pod, split at the name."""
     requests = {"cpu": "100m", "memory": "256Mi"}
     container = {"name": "main", "resources": {"requests": requests}, "env": ENVIRONMENT}
     pod = {
@@ -216,16 +216,16 @@ class Bench:
         return took
 
     def clear_away(self, count: int) -> None:
-        """Remove the pods placed last."""
+        """Delete the pods of the last round."""
         for first in range(self.made - count, self.made, SUBMIT):
             last = min(first + SUBMIT, self.made)
-            gone = [Deletion("default", f"pod-{i:07}") for i in range(first, last)]
-            self.store.delete(POD, gone)
+            deletions = [Deletion("default", f"pod-{i:07}") for i in range(first, last)]
+            self.store.delete(POD, deletions)
             self.plane.step()
         self.plane.run_until_idle()
 
     def check(self) -> None:
-        """No rule is broken, and kept scores are what the rules say."""
+        """Check that no rule is violated and that cached scores equal those of the rules."""
         cluster, runtime = self.plane.cluster, self.plane.shards[0].default.runtime
         assert isinstance(runtime, Runtime)
         runtime.sync()
@@ -288,12 +288,12 @@ def measure(case: Case, rounds: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure the cases that are named, or all."""
-    parser = argparse.ArgumentParser(description="pods that speak of other pods")
+    """Measure the named cases, or all."""
+    parser = argparse.ArgumentParser(description="affinity and topology spread")
     parser.add_argument("names", nargs="*", help="cases whose names contain one of these")
-    parser.add_argument("--running", type=int, help="running pods instead of the case's own")
+    parser.add_argument("--running", type=int, help="number of running pods instead of the case's")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--json", type=Path, help="write the figures to a file as well")
+    parser.add_argument("--json", type=Path, help="also write the figures to a file")
     chosen = parser.parse_args()
     found = {}
     for name, case in CASES.items():

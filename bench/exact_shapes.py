@@ -1,8 +1,9 @@
-"""Pods a second of the exact path, in the shapes of scheduler_perf: python bench/exact_shapes.py.
+"""Pods per second of the exact path, in the shapes of scheduler_perf: python bench/exact_shapes.py.
 
 In process and without an API server: each pod is decided over every node and assumed before the
 next, once by the library alone and once by a whole plane under ``kube-parity`` on the memory store
-(watch, queue, shard, binder, bind). Wall and CPU time are both told, since machines are shared.
+(watch, queue, shard, binder, bind). Both wall and CPU time are reported, because machines are
+shared.
 """
 
 import json
@@ -26,12 +27,12 @@ GREEN = {"matchLabels": {"color": "green"}}
 
 
 def term(key: str) -> dict[str, Any]:
-    """The neighbourhood of green pods."""
+    """Affinity term for green pods."""
     return {"topologyKey": key, "labelSelector": GREEN}
 
 
 def wish(key: str) -> list[dict[str, Any]]:
-    """A preferred neighbourhood."""
+    """Preferred affinity term for green pods."""
     return [{"weight": 1, "podAffinityTerm": term(key)}]
 
 
@@ -73,7 +74,7 @@ def pod(name: str, shape: dict[str, Any], on: str = "") -> Pod:
 
 
 def library(shape: dict[str, Any], nodes: int, running: int, count: int) -> tuple[float, float]:
-    """Pods a second of the library, by the clock on the wall and by the processor's."""
+    """Pods per second of the library, by wall time and by CPU time."""
     snapshot = ParitySnapshot(map(node, range(nodes)))
     for number in range(running):
         snapshot.add_pod(pod(f"running-{number}", shape, f"node-{number % nodes:05}"))
@@ -89,7 +90,7 @@ def library(shape: dict[str, Any], nodes: int, running: int, count: int) -> tupl
 
 
 def plane(shape: dict[str, Any], nodes: int, running: int, count: int) -> tuple[float, float]:
-    """The same for a plane, from the creation of the pods to their binds in the store."""
+    """Pods per second of a plane, from the creation of the pods to their binds in the store."""
     harness = Harness([codec.encode(node(n)) for n in range(nodes)], profile="kube-parity")
     there = (pod(f"running-{n}", shape, f"node-{n % nodes:05}") for n in range(running))
     harness.submit(*map(codec.encode, there))
@@ -105,13 +106,13 @@ def plane(shape: dict[str, Any], nodes: int, running: int, count: int) -> tuple[
 
 
 def ours(each: Pod) -> Pod:
-    """A pod that asks for this scheduler."""
+    """A pod with this scheduler's name."""
     spec = msgspec.structs.replace(each.spec, scheduler_name="stretto")
     return msgspec.structs.replace(each, spec=spec)
 
 
 def main() -> None:
-    """Measure every shape, or those that are named."""
+    """Measure the named shapes, or all."""
     nodes, running, count = (int(each) for each in (*sys.argv[1:4], 5000, 1000, 1000)[:3])
     wanted = sys.argv[4:]
     print(f"{nodes:,} nodes, {running:,} pods running, {count:,} placed one by one")

@@ -1,11 +1,11 @@
-"""Measure Stretto beside kube-scheduler, and record the figures with machine and commit.
+"""Measure Stretto and kube-scheduler, and record the figures with machine and commit.
 
     python bench/kube.py [--only TEXT] [--nodes N] [--rounds N]
 
 The runs are those of ``bench/workloads/kube.yaml``, workload by workload. Results go to
-``bench/results/kube-COMMIT.json`` as far as they have come: who is stopped goes on from there with
-the same command. A full record also puts the table into ``docs/appendix/bench-kube.md``, with the
-plots beside it. The machine should be idle: API server, etcd, scheduler and loader share it.
+``bench/results/kube-COMMIT.json`` after each run; after an interruption, the same command resumes.
+A complete record also updates the table and the plots of ``docs/appendix/bench-kube.md``. The
+machine should be idle: API server, etcd, scheduler and load generator share it.
 """
 
 import argparse
@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from record import DOCS, commit, keep, machine, table, write
+from record import DOCS, commit, machine, store, table, write
 
 HERE = Path(__file__).parent
 WORKLOADS = "workloads"
-"""The run of which there are plots; others have a name for what is special."""
+"""The run with plots; other runs are named after their options."""
 COLUMNS = (
     "workload",
     "pods/s",
@@ -37,7 +37,7 @@ COLUMNS = (
 
 
 def measure(options: dict[str, Any], plots: Path | None) -> dict[str, Any]:
-    """One run; where there is a folder for plots it is drawn too."""
+    """Execute one run; draw plots if a folder is given."""
     words = [str(Path(sys.executable).parent / "stretto"), "bench", "kube", "--json", "-"]
     words += ["--out", str(plots)] if plots else []
     for key, value in options.items():
@@ -52,7 +52,7 @@ def measure(options: dict[str, Any], plots: Path | None) -> dict[str, Any]:
 
 
 def shown(value: float | None, digits: int = 0) -> str:
-    """A figure, or a dash."""
+    """A figure as text, or a dash for none."""
     return "-" if value is None else f"{value:,.{digits}f}"
 
 
@@ -77,7 +77,7 @@ def cells(run: dict[str, Any], name: str, found: dict[str, Any]) -> list[str]:
 
 
 def write_page(record: dict[str, Any]) -> None:
-    """Put the table into the page."""
+    """Write the table into the page."""
     host = record["machine"]
     where = f"{host['cores']} cores of {host['cpu']}, Python {host['python']}"
     about = f"Commit {record['commit']}, {where}, load {host['load_before']:.1f} before."
@@ -88,7 +88,7 @@ def write_page(record: dict[str, Any]) -> None:
 
 
 def begun(every: list[dict[str, Any]]) -> dict[str, Any]:
-    """The record of this commit as far as it has come."""
+    """The record of this commit so far."""
     target = HERE / "results" / f"kube-{commit()}.json"
     if target.exists():
         found: dict[str, Any] = json.loads(target.read_text())
@@ -100,21 +100,24 @@ def begun(every: list[dict[str, Any]]) -> dict[str, Any]:
 def main() -> None:
     """Measure and record."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default="", help="only runs whose name holds this")
-    parser.add_argument("--nodes", type=int, help="instead of each run's own; no page is written")
-    parser.add_argument("--rounds", type=int, help="instead of each run's own")
-    asked = parser.parse_args()
-    instead = {key: getattr(asked, key) for key in ("nodes", "rounds") if getattr(asked, key)}
+    parser.add_argument("--only", default="", help="only runs whose names contain this")
+    parser.add_argument(
+        "--nodes", type=int, help="nodes instead of those of each run; the page is not written"
+    )
+    parser.add_argument("--rounds", type=int, help="rounds instead of those of each run")
+    arguments = parser.parse_args()
+    given = {"nodes": arguments.nodes, "rounds": arguments.rounds}
+    instead = {key: value for key, value in given.items() if value}
     record = begun(yaml.safe_load((HERE / "workloads" / "kube.yaml").read_text()))
     for run in record["runs"]:
         options = {**run["options"], **instead}
-        names = [] if asked.only not in run["name"] else options["workload"].split(",")
+        names = [] if arguments.only not in run["name"] else options["workload"].split(",")
         plots = DOCS / "images" if run["name"] == WORKLOADS else None
         for name in names:
             if name not in run["result"]:
                 run["result"] |= measure({**options, "workload": name}, plots)
-                keep("kube", record)
-    if not asked.only and not asked.nodes:
+                store("kube", record)
+    if not arguments.only and not arguments.nodes:
         write_page(record)
 
 

@@ -1,12 +1,12 @@
-"""Preemption at size: every preemptor needs victims, on 20,000 nodes of 50 pods.
+"""Preemption on 20,000 nodes with 50 pods each, where every preemptor needs victims.
 
     python bench/preemption.py --record
     python bench/preemption.py --only "with budgets" --part different --part identical
-    python bench/preemption.py --nodes 2000 --count 200          # a quick look
+    python bench/preemption.py --nodes 2000 --count 200          # a quick run
 
-What is timed is the decision as a shard makes it: the best of all nodes and who must leave it,
-noted so that the next preemptor sees it. A whole plane over the memory store (judging, evicting,
-binding) is timed beside it. On a small cluster every answer is compared with rehearsing all nodes.
+The benchmark measures the decision of a shard: the best of all nodes and its victims, recorded for
+the next preemptor. It also measures a whole plane over the memory store (check, evict, bind). On a
+small cluster, every decision is compared with a dry run on all nodes.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from record import commit, keep, machine
+from record import commit, machine, store
 
 from stretto.api.wire.kinds import NODE, POD, POD_DISRUPTION_BUDGET
 from stretto.base.clock import ManualClock
@@ -43,13 +43,13 @@ GOALS = {"different": (1_000, 300), "identical": (100_000, 20_000)}
 
 
 class Field:
-    """A plane whose nodes are full to the last milli-CPU."""
+    """A plane whose nodes have no free CPU."""
 
     def __init__(self, nodes: int, pods: int, *, budgets: bool, tier: str) -> None:
-        """Every node has so many pods of three sizes and eight priorities."""
+        """Create the given number of pods on each node, of three sizes and eight priorities."""
         self.rng, self.clock = Rng(1), ManualClock()
         self.store = MemoryStore(self.clock, Rng(0))
-        gc.disable()  # a million records hold no circles
+        gc.disable()  # a million records have no reference cycles
         self.store.seed(self._records(nodes, pods, budgets))
         config = PlaneConfig(load_profile("default"), tier=tier)
         self.plane = Plane(config, self.store, self.clock)
@@ -91,16 +91,16 @@ class Field:
         return Record(POD, space, name, f"pod-{node}-{number}", version, body, f"n{node}")
 
     def submit(self, bodies: Sequence[bytes]) -> list[int]:
-        """Pods that wait, known to the plane; their rows."""
+        """Submit pending pods and let the plane read them; returns their rows."""
         before = self.plane.cluster.pods.rows()
         self.store.create(POD, bodies)
         self._follow()
         return np.setdiff1d(self.plane.cluster.pods.rows(), before).tolist()
 
     def withdraw(self) -> None:
-        """Those that wait are wanted no more."""
-        gone = [Deletion("default", f"w{number + 1}") for number in range(self.waiting)]
-        self.store.delete(POD, gone)
+        """Delete the pending pods."""
+        deletions = [Deletion("default", f"w{number + 1}") for number in range(self.waiting)]
+        self.store.delete(POD, deletions)
         self._follow()
 
     def _follow(self) -> None:
@@ -108,7 +108,7 @@ class Field:
             pass
 
     def preemptors(self, count: int, *, alike: bool, cpu: int = 0) -> list[bytes]:
-        """Pods above everybody, each of its own size or all of one."""
+        """Pods of the highest priority, with distinct or equal requests."""
         first, self.waiting = self.waiting + 1, self.waiting + count
         return [
             make_pod(
@@ -121,10 +121,10 @@ class Field:
         ]
 
     def finder(self) -> VictimFinder:
-        """The first shard's, at the beginning of a cycle."""
+        """The finder of the first shard, at the start of a cycle."""
         found = self.plane.shards[0].default.preempting
         assert found is not None
-        finder = found._finder  # noqa: SLF001  (a bench looks behind the counter)
+        finder = found._finder  # noqa: SLF001  (the benchmark needs the internal finder)
         assert isinstance(finder, VictimFinder)
         none = np.zeros(0, np.int32)
         finder.begin(Plan(0, NO_ROWS, NO_ROWS, none, NO_ROWS, NO_ROWS, none, [], []))
@@ -135,9 +135,9 @@ BODIES: dict[tuple[int, int, str], bytes] = {}
 
 
 def timed(field: Field, rows: Sequence[int]) -> dict[str, float]:
-    """Find and take for each row; wall and CPU time of one."""
+    """Find and take victims for each row; rates by wall and CPU time."""
     finder = field.finder()
-    finder.find(rows[0])  # the index is brought up to date outside the clock, as between cycles
+    finder.find(rows[0])  # update the index before the measurement, as between cycles
     finder.expect(rows)
     victims, wall, cpu = 0, time.perf_counter(), time.process_time()
     for row in rows:
@@ -152,7 +152,7 @@ def timed(field: Field, rows: Sequence[int]) -> dict[str, float]:
 
 
 def impossible(field: Field, count: int) -> dict[str, float]:
-    """Microseconds to say that nobody's leaving would help."""
+    """Microseconds to decide that no eviction would make the pod fit."""
     rows = field.submit(field.preemptors(count, alike=False, cpu=900_000))
     finder = field.finder()
     finder.find(rows[0])
@@ -163,9 +163,9 @@ def impossible(field: Field, count: int) -> dict[str, float]:
 
 
 def whole(field: Field, count: int) -> dict[str, float]:
-    """Preemptors a second through a whole plane: found, judged, evicted, bound.
+    """Preemptors per second of a whole plane: found, checked, evicted, bound.
 
-    Half of them are of their own size, half alike.
+    Half of them have distinct requests, half have equal requests.
     """
     field.withdraw()
     bodies = field.preemptors(count // 2, alike=False) + field.preemptors(count // 2, alike=True)
@@ -179,7 +179,7 @@ def whole(field: Field, count: int) -> dict[str, float]:
 
 
 def check(tier: str) -> int:
-    """Compare each answer on a small cluster with rehearsing every node; returns how many."""
+    """Compare each decision with a dry run on every node of a small cluster; returns the count."""
     field = Field(40, 20, budgets=True, tier=tier)
     rows = field.submit(field.preemptors(25, alike=False))
     finder, cluster = field.finder(), field.plane.cluster
@@ -195,12 +195,12 @@ def check(tier: str) -> int:
         )
         assert (best.slot, best.victims, best.beyond) == (found.slot, found.victims, found.beyond)
     alike = field.submit(field.preemptors(25, alike=True))
-    assert timed(field, alike)["victims"] > 0  # and what is compiled is compiled before it is timed
+    assert timed(field, alike)["victims"] > 0  # also compiles the kernels before the measurement
     return len(rows)
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Every figure."""
+    """All figures."""
     report: dict[str, Any] = {"nodes": options.nodes, "pods_a_node": options.pods}
     report["compared_with_rehearsing_every_node"] = check(options.tier)
     for budgets in (False, True):
@@ -209,47 +209,47 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         BODIES.clear()
         report["with budgets" if budgets else "without budgets"] = measure_one(options, budgets)
         gc.unfreeze()
-        gc.collect()  # a million pods must not stand in memory twice
+        gc.collect()  # a million pods must not be in memory twice
     report["goals"] = {name: {"goal": g, "floor": f} for name, (g, f) in GOALS.items()}
     report["load_average"] = os.getloadavg()[0]
     return report
 
 
 def measure_one(options: argparse.Namespace, budgets: bool) -> dict[str, Any]:
-    """Every figure of one cluster."""
+    """All figures of one cluster."""
     started = time.process_time()
     field = Field(options.nodes, options.pods, budgets=budgets, tier=options.tier)
     part: dict[str, Any] = {"setup_s_cpu": time.process_time() - started}
-    count, asked = options.count, options.part or PARTS
-    if "different" in asked:
+    count, parts = options.count, options.part or PARTS
+    if "different" in parts:
         part["different"] = timed(field, field.submit(field.preemptors(count, alike=False)))
-    if "identical" in asked:
+    if "identical" in parts:
         part["identical"] = timed(field, field.submit(field.preemptors(20 * count, alike=True)))
-    if "impossible" in asked:
+    if "impossible" in parts:
         part["impossible"] = impossible(field, count)
-    if "whole plane" in asked:
+    if "whole plane" in parts:
         part["whole plane"] = whole(field, options.whole)
     print(msgspec.json.format(msgspec.json.encode(part)).decode(), file=sys.stderr)
     return part
 
 
 def main() -> None:
-    """Measure, print, and write where asked."""
+    """Measure and print, and write with ``--record``."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--nodes", type=int, default=20_000)
     parser.add_argument("--pods", type=int, default=50)
     parser.add_argument("--count", type=int, default=1_000)
     parser.add_argument("--tier", default="auto")
     parser.add_argument("--only", choices=("with budgets", "without budgets"))
-    parser.add_argument("--part", action="append", choices=PARTS, help="these figures alone")
+    parser.add_argument("--part", action="append", choices=PARTS, help="only these figures")
     parser.add_argument("--whole", type=int, default=2_000, help="preemptors of the whole plane")
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--record", action="store_true", help="keep the figures with the commit")
+    parser.add_argument("--record", action="store_true", help="store the figures under the commit")
     options = parser.parse_args()
     where = {"commit": commit(), "machine": machine()}
     report = measure(options) | where
     if options.record:
-        keep("preemption", report)
+        store("preemption", report)
     text = msgspec.json.format(msgspec.json.encode(report))
     if options.json is not None:
         options.json.write_bytes(text + b"\n")

@@ -1,14 +1,14 @@
-"""How long the next unit and a reclaim take in a tree of 10,000 queues.
+"""Time of the next unit and of a reclaim decision in a tree of 10,000 queues.
 
 ``python bench/queues.py [--json PATH]``
 
-The tree has three levels (10 × 10 × 100); 100,000 pods of 20 sizes wait in its leaves, and the turn
-goes by dominant share at every level. A step hands out a batch, as a plane does. What is timed is
-all of it: the turn, the unit taken, what is promised to its queue, the shares of those above; in
-CPU seconds, so that neighbours on the machine do not count.
+The tree has three levels (10 × 10 × 100); 100,000 pods of 20 sizes are pending in its leaves, and
+every level is ordered by dominant share. A step dispatches a batch, as in a plane. The measured
+time includes the order, the removal of the unit, the charge to its queue and the shares of the
+parents. It is CPU time, so that other processes have no effect.
 
-For reclaim half of the queues hold more than they are guaranteed and half of them nothing, on 2,000
-full nodes. One decision finds the pod that leaves so that one of the others gets its own.
+For reclaim, half of the queues use more than their guarantee and the others use nothing, on 2,000
+full nodes. One decision finds the victim that lets another queue use its guarantee.
 """
 
 import argparse
@@ -33,22 +33,22 @@ from stretto.state.work.changes import ClusterChanges, PodArrival
 from stretto.state.work.units import Units
 
 QUEUES, UNITS, NODES, SIZES, BATCH = 10_000, 100_000, 2_000, 20, 1_000
-"""Queues, pods that wait, nodes, different sizes of pods, pods handed out in one step."""
+"""Numbers of queues, pending pods, nodes, pod sizes, and pods dispatched in one step."""
 
 
 class Pool:
-    """A pool of two resources: a pod that asks for much of the one asks for little of the other."""
+    """A pool of two resources: pods that request much of one request little of the other."""
 
     def requests_of(self, class_id: int) -> tuple[tuple[int, int], ...]:
-        """What a pod of a class takes."""
+        """Requests of a pod of a class."""
         return ((0, class_id + 1), (1, 2 * (SIZES - class_id)), (3, 1))
 
     def capacity(self) -> dict[int, int]:
-        """What there is."""
+        """Total capacity."""
         return {0: 2_000_000, 1: 4_000_000, 3: 1 << 30}
 
     def free(self) -> dict[int, int]:
-        """What is free."""
+        """Free capacity."""
         return self.capacity()
 
     def column(self, name: str) -> int:
@@ -56,7 +56,7 @@ class Pool:
         return {"cpu": 0, "memory": 1, "pods": 3}[name]
 
     def count(self, name: str, amount: int) -> tuple[int, int]:
-        """A resource as its column counts it."""
+        """Column and amount of a resource, in the unit of the column."""
         return self.column(name), amount
 
     def names(self, column: int, amount: int) -> tuple[str, int]:
@@ -79,12 +79,12 @@ def tree_of(limits: bool) -> list[QueueConfig]:
 
 
 def leaves() -> list[str]:
-    """Names of the queues that have no queues."""
+    """Names of the leaf queues."""
     return [f"q{i}-{j}-{k}" for i in range(10) for j in range(10) for k in range(QUEUES // 100)]
 
 
 def next_unit(limits: bool) -> list[float]:
-    """Microseconds a unit, one figure a step."""
+    """Microseconds per unit, one figure for each step."""
     pods, units = Pods(), Units()
     config = DispatcherConfig(queues=tuple(tree_of(limits)), between=SiblingPolicy.DRF)
     dispatcher = Dispatcher(pods, units, config, Pool())
@@ -112,30 +112,30 @@ def next_unit(limits: bool) -> list[float]:
 
 
 class Ground:
-    """Full nodes: each holds pods of borrowing queues."""
+    """Full nodes with pods of borrowing queues."""
 
     def __init__(self, running: dict[str, list[ReclaimablePod]]) -> None:
         self._running = running
 
     def running(self, queue: str) -> list[ReclaimablePod]:
-        """Pods that may leave."""
+        """Reclaimable pods of a queue."""
         return self._running.get(queue, [])
 
     def team(self, unit: str) -> None:
-        """Nobody is part of a gang."""
+        """No pod is part of a gang."""
         return
 
     def pending(self) -> list[tuple[str, tuple[tuple[int, int], ...], int]]:
-        """Nothing else is under way."""
+        """No other evictions are pending."""
         return []
 
     def fits(self, slot: int, classes: object, going: object) -> bool:
-        """One pod leaves for each that comes."""
+        """Whether there is one victim for each new pod."""
         return len(list(going)) >= len(list(classes))  # type: ignore[call-overload]
 
 
 def reclaim() -> list[float]:
-    """Milliseconds a decision."""
+    """Milliseconds per decision."""
     names = set(leaves())
     configs = [
         replace(each, guarantee={"cpu": 40}) if each.name in names else each
@@ -154,9 +154,9 @@ def reclaim() -> list[float]:
                 row += 1
     figures = []
     for _ in range(20):
-        asked = ReclaimRequest("q0-0-0", "new", (7,), ((0, 8), (1, 4), (3, 1)))
+        request = ReclaimRequest("q0-0-0", "new", (7,), ((0, 8), (1, 4), (3, 1)))
         began = process_time()
-        victims = choose_victims(tree, asked, Ground(running))
+        victims = choose_victims(tree, request, Ground(running))
         figures.append((process_time() - began) * 1e3)
         assert len(victims) == 1
     return figures
@@ -165,7 +165,7 @@ def reclaim() -> list[float]:
 def main(words: list[str]) -> None:
     """Measure and print, or write."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", default="", help="write the figures there")
+    parser.add_argument("--json", default="", help="write the figures to a file")
     given = parser.parse_args(words)
     figures = {
         "next_unit_us": statistics.median(next_unit(limits=False)),

@@ -1,9 +1,9 @@
-"""Run the engine bench over its workloads and record the figures with machine and commit.
+"""Run the workloads of the engine benchmark and record the figures with machine and commit.
 
     python bench/record.py [--only TEXT] [--nodes N --running N]
 
-Each workload runs in a process of its own (peak memory is a process's). Results go to
-``bench/results/engine-COMMIT.json``; machines are noisy, so read medians, and CPU time beside
+Each workload runs in a separate process, because peak memory is measured per process. Results go to
+``bench/results/engine-COMMIT.json``. Machines are noisy: use the medians, and compare CPU time with
 wall time.
 """
 
@@ -38,7 +38,7 @@ PERFORMANCE = DOCS / "performance.md"
 
 
 def machine() -> dict[str, Any]:
-    """What the figures were measured on."""
+    """The machine of the measurement."""
     model = next(
         (
             line.split(":", 1)[1].strip()
@@ -58,7 +58,7 @@ def machine() -> dict[str, Any]:
 
 
 def commit() -> str:
-    """The commit that is measured, marked when its code is not what is here."""
+    """The measured commit, marked if the working tree differs."""
     git = ["git", "-C", str(HERE.parent)]
     words = [*git, "describe", "--always"]
     found = subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
@@ -66,8 +66,8 @@ def commit() -> str:
     return found + "-dirty" * subprocess.run(words, check=False).returncode
 
 
-def keep(name: str, record: dict[str, Any]) -> None:
-    """Keep the figures under the commit that was measured."""
+def store(name: str, record: dict[str, Any]) -> None:
+    """Store the figures under the measured commit."""
     target = HERE / "results" / f"{name}-{record['commit']}.json"
     target.parent.mkdir(exist_ok=True)
     target.write_text(json.dumps(record, indent=1) + "\n")
@@ -75,13 +75,13 @@ def keep(name: str, record: dict[str, Any]) -> None:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Lines of a table in a page."""
+    """Replace the lines of a table in a page."""
     lines = [columns, ["---"] * len(columns), *rows]
     return ["| " + " | ".join(line) + " |" for line in lines]
 
 
 def write(page: Path, mark: str, lines: list[str]) -> None:
-    """Put lines between a page's marks."""
+    """Replace the lines between the marks of a page."""
     start, end = f"<!-- {mark} -->", f"<!-- /{mark} -->"
     head, found, rest = page.read_text().partition(start)
     if not found:
@@ -90,7 +90,7 @@ def write(page: Path, mark: str, lines: list[str]) -> None:
 
 
 def measure(options: dict[str, Any]) -> dict[str, Any]:
-    """One workload in a fresh process."""
+    """Run one workload in a new process."""
     with tempfile.TemporaryDirectory() as scratch:
         words = [
             str(Path(sys.executable).parent / "stretto"),
@@ -125,7 +125,7 @@ def cells(workload: dict[str, Any]) -> list[str]:
 
 
 def write_page(record: dict[str, Any]) -> None:
-    """Put the figures into the page on performance."""
+    """Write the figures into the page on performance."""
     host = record["machine"]
     machine = (
         f"Commit {record['commit']}, {host['cores']} cores of {host['cpu']}, "
@@ -139,15 +139,15 @@ def write_page(record: dict[str, Any]) -> None:
 def main() -> None:
     """Measure and record."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default="", help="only workloads whose name holds this")
+    parser.add_argument("--only", default="", help="only workloads whose names contain this")
     parser.add_argument("--nodes", type=int, default=20_000)
     parser.add_argument("--running", type=int, default=1_000_000)
     parser.add_argument("--pods", type=int, default=50_000)
-    asked = parser.parse_args()
-    scale = {"nodes": asked.nodes, "running": asked.running, "pods": asked.pods}
+    options = parser.parse_args()
+    scale = {"nodes": options.nodes, "running": options.running, "pods": options.pods}
     found = []
     for workload in yaml.safe_load((HERE / "workloads" / "engine.yaml").read_text()):
-        if asked.only not in workload["name"]:
+        if options.only not in workload["name"]:
             continue
         result = measure({**scale, **workload["options"]})
         found.append({"name": workload["name"], **workload, "result": result})
@@ -157,8 +157,8 @@ def main() -> None:
             f"{result['rss_mb']:,.0f} MB  conflicts {result['conflicts']:.2%}"
         )
     record = {"commit": commit(), "machine": machine(), "workloads": found}
-    keep("engine", record)
-    if not asked.only:
+    store("engine", record)
+    if not options.only:
         write_page(record)
 
 

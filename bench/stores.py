@@ -1,8 +1,8 @@
-"""What the stores cost: ``python bench/stores.py [--pods N] [--seeded N] [--json PATH]``.
+"""Cost of the stores: ``python bench/stores.py [--pods N] [--seeded N] [--json PATH]``.
 
 Prints JSON: microseconds for each pod (best of the rounds) of create, watch and bind, for the
-memory and the SQLite store, with pods of 2.8 kB; and the memory that seeded running pods take.
-Every figure is of a run that was checked: all pods bound, all events seen.
+memory and the SQLite store, with pods of 2.8 kB; and the memory of seeded running pods. Every run
+is checked: all pods are bound and all events are received.
 """
 
 import argparse
@@ -28,7 +28,7 @@ BATCH = 1000
 
 
 def pod(number: int) -> bytes:
-    """A pod as a cluster has them: mostly environment, probes and managed fields, 2.8 kB."""
+    """A typical pod of 2.8 kB: mostly environment, probes and managed fields."""
     probe = {"httpGet": {"path": "/healthz", "port": 8080}, "periodSeconds": 10}
     environment = [{"name": f"SETTING_{n:02}", "value": f"value-of-setting-{n}"} for n in range(22)]
     container = {
@@ -45,7 +45,7 @@ def pod(number: int) -> bytes:
     }
     managed: dict[str, object] = {f"f:field{n}": {"f:value": {}} for n in range(24)}
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "0" * 36}
-    gone = {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"}
+    not_ready = {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"}
     body = {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -60,7 +60,7 @@ def pod(number: int) -> bytes:
             "schedulerName": "stretto",
             "priority": 100,
             "nodeSelector": {"disk": "ssd"},
-            "tolerations": [gone | {"tolerationSeconds": 300}],
+            "tolerations": [not_ready | {"tolerationSeconds": 300}],
             "containers": [container],
             "restartPolicy": "Always",
         },
@@ -70,14 +70,14 @@ def pod(number: int) -> bytes:
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """How long it takes."""
+    """Microseconds per pod of a call."""
     begun = CLOCK.monotonic()
     work()
     return CLOCK.monotonic() - begun
 
 
 def measure(store: Store, bodies: list[bytes]) -> dict[str, float]:
-    """One round: batches are created, seen and bound, as an engine does it."""
+    """One round: create, watch and bind batches of pods."""
     store.create(NODE, [b'{"metadata":{"name":"n%d"}}' % number for number in range(NODES)])
     watch = store.watch(POD, store.list(POD).version)
     took = dict.fromkeys(("create", "watch", "bind"), 0.0)
@@ -106,19 +106,19 @@ def measure(store: Store, bodies: list[bytes]) -> dict[str, float]:
 
 
 def best(rounds: list[dict[str, float]]) -> dict[str, float]:
-    """The best of the rounds, each figure by itself, and what they come to."""
+    """The minimum of each figure over the rounds, and their sum."""
     figures = {name: round(min(each[name] for each in rounds), 3) for name in rounds[0]}
     return figures | {"create_and_bind_per_s": round(1e6 / sum(figures.values()))}
 
 
 def resident() -> int:
-    """Bytes of memory that this process holds now."""
+    """Resident memory of this process in bytes."""
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     return pages * 4096
 
 
 def seeded_bytes(count: int) -> float:
-    """Bytes for each seeded running pod, names and uids included."""
+    """Bytes per seeded running pod, including names and uids."""
     body = pod(0)
     nodes = [f"node-{number:06}" for number in range(20_000)]
     teams = [f"team-{number}" for number in range(50)]
@@ -171,11 +171,11 @@ def report(pods: int, rounds: int, seeded: int) -> dict[str, object]:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description="what the stores cost")
+    parser = argparse.ArgumentParser(description="cost of the stores")
     parser.add_argument("--pods", type=int, default=20_000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seeded", type=int, default=1_000_000)
-    parser.add_argument("--json", type=Path, help="write the figures to a file as well")
+    parser.add_argument("--json", type=Path, help="also write the figures to a file")
     chosen = parser.parse_args()
     text = json.dumps(report(chosen.pods, chosen.rounds, chosen.seeded), indent=2)
     sys.stdout.write(f"{text}\n")

@@ -1,11 +1,10 @@
-"""Run the studies in virtual time, and record them.
+"""Run the studies in virtual time and record them.
 
     python bench/studies.py [--only omega] [--data FOLDER]
 
-Runs the studies as they stand, keeps their JSON under ``bench/results``, their plots under
-``docs/images``, and puts the tables into the documents. The forecasts need the Philly traces:
-``--data FOLDER`` with ``philly_vc_*.csv``. The figures are of virtual time: they are the same on
-every machine.
+Writes their JSON to ``bench/results``, their plots to ``docs/images`` and the tables into the
+documents. The forecasts need the Philly traces: ``--data FOLDER`` with ``philly_vc_*.csv``. The
+figures are in virtual time, so they are the same on every machine.
 """
 
 import argparse
@@ -18,7 +17,7 @@ from typing import Any
 from record import DOCS, HERE, PERFORMANCE, commit, write
 
 SHOWN_MS = (1.0, 10.0, 100.0)
-"""Decision times of the shards' table; the plots show all."""
+"""Decision times in the table of the shard study; the plots contain all."""
 
 
 POOLS = {"0e4a51": 96, "ee9e8c": 224}
@@ -26,7 +25,7 @@ POOLS = {"0e4a51": 96, "ee9e8c": 224}
 
 
 def run(study: str, *more: str, name: str = "") -> dict[str, Any]:
-    """One study, with its plots in their place."""
+    """Run one study; returns its JSON and stores its plots."""
     target = HERE / "results" / f"{name or study}-{commit()}.json"
     stretto = str(Path(sys.executable).parent / "stretto")
     out = ["--json", str(target), "--out", str(DOCS / "images")]
@@ -38,7 +37,7 @@ def run(study: str, *more: str, name: str = "") -> dict[str, Any]:
 
 
 def omega_table(points: list[dict[str, Any]]) -> list[str]:
-    """Conflict fraction and busyness, a row for each decision time."""
+    """Conflict fraction and busyness, one row for each decision time."""
     decisions = list(dict.fromkeys(each["decision_s"] for each in points))
     groups: dict[str, dict[float, str]] = {}
     for each in points:
@@ -57,7 +56,7 @@ def omega_table(points: list[dict[str, Any]]) -> list[str]:
 
 
 def shards_table(points: list[dict[str, Any]]) -> list[str]:
-    """Throughput and redone work, a row for each plane."""
+    """Throughput and repeated work, one row for each plane."""
     cells: dict[tuple[str, int, str], dict[float, str]] = {}
     for each in points:
         how = "packing" if each["policy"] == "packing" else "spreading"
@@ -75,7 +74,7 @@ def shards_table(points: list[dict[str, Any]]) -> list[str]:
 
 
 def forecast_rows(cluster: str, gpus: int, reports: list[dict[str, Any]]) -> list[str]:
-    """A row for each order of the queue and source of run times."""
+    """One row for each queue policy and source of run times."""
     return [
         f"| {cluster}, {gpus} GPUs | {each['queue']} | {each['run_times']} | {each['forecasts']} "
         f"| {hours(each['mean_wait_s'])} | {hours(each['median_error_s'])} "
@@ -109,7 +108,7 @@ def hours(seconds: float) -> str:
 
 
 def one_pool_table(found: dict[str, Any]) -> list[str]:
-    """Both pools, then who paid."""
+    """Usage of both pools, then the results by queue."""
     lines = [
         "| | CPU mean | CPU peak | GPU mean | GPU peak |",
         "| --- | --- | --- | --- | --- |",
@@ -141,7 +140,7 @@ def one_pool_table(found: dict[str, Any]) -> list[str]:
 
 
 def span(seconds: float) -> str:
-    """Seconds as people say them."""
+    """Seconds as a duration with a unit."""
     if seconds < 120:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
@@ -152,16 +151,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="omega, shards, forecast or one-pool")
     parser.add_argument("--data", type=Path, help="folder of the Philly traces")
-    asked = parser.parse_args()
-    if asked.only in ("", "omega"):
+    options = parser.parse_args()
+    if options.only in ("", "omega"):
         write(DOCS / "appendix" / "omega.md", "omega", omega_table(run("omega")["points"]))
-    if asked.only in ("", "shards"):
+    if options.only in ("", "shards"):
         write(PERFORMANCE, "shards", shards_table(run("shards")["points"]))
-    if asked.only in ("", "forecast") and asked.data is not None:
+    if options.only in ("", "forecast") and options.data is not None:
         write(
-            DOCS / "guides" / "researcher" / "forecast.md", "forecast", forecast_table(asked.data)
+            DOCS / "guides" / "researcher" / "forecast.md", "forecast", forecast_table(options.data)
         )
-    if asked.only in ("", "one-pool"):
+    if options.only in ("", "one-pool"):
         write(DOCS / "appendix" / "one-pool.md", "one-pool", one_pool_table(run("one-pool")))
 
 

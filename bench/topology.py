@@ -1,9 +1,9 @@
-"""Measure NUMA-aware pods, gangs in domains and their roll-back, and record the figures.
+"""Measure NUMA-aware pods, gangs in domains and their roll-back.
 
     python bench/topology.py [--rounds N] [--json OUT]
 
-Each figure is the median of some rounds in one process, after one round that is not counted (it
-compiles the kernels). Machines are noisy: CPU time stands beside wall time, and the load before.
+Each figure is the median of several rounds in one process, after a warm-up round that compiles the
+kernels. Machines are noisy, so CPU time, wall time and the load before the run are reported.
 """
 
 import argparse
@@ -82,21 +82,21 @@ def numa_notes(exclusive: bool) -> dict[str, str]:
 
 
 def numa_pods(count: int, offset: int) -> Iterator[bytes]:
-    """A mix: three of four share a NUMA node, one takes whole ones; twelve sizes."""
+    """A mix of twelve sizes: three of four pods share a NUMA node, one uses whole NUMA nodes."""
     for i in range(offset, offset + count):
         cores = 1 + i % 3 if i % 4 else 4 * (1 + i % 2)
         yield make_pod(f"p{i}", cpu=str(cores), memory="2Gi", annotations=numa_notes(i % 4 == 0))
 
 
 def timed(work: Callable[[], object]) -> Timed:
-    """Wall and CPU seconds of some work."""
+    """Wall and CPU seconds of a call."""
     wall, cpu = time.perf_counter(), time.process_time()
     work()
     return Timed(time.perf_counter() - wall, time.process_time() - cpu)
 
 
 def median(rounds: list[Timed], count: int = 1) -> dict[str, float]:
-    """Milliseconds a round, and per second where a round is of several things."""
+    """Milliseconds per round, and items per second for rounds with several items."""
     wall = statistics.median(each.wall for each in rounds)
     cpu = statistics.median(each.cpu for each in rounds)
     found = {"wall_ms": round(1e3 * wall, 3), "cpu_ms": round(1e3 * cpu, 3)}
@@ -110,7 +110,7 @@ def median(rounds: list[Timed], count: int = 1) -> dict[str, float]:
 
 
 def numa(nodes: int, rounds: int, batch: int) -> dict[str, Any]:
-    """NUMA-aware pods from JSON in hand to bound, and the deciding alone."""
+    """NUMA-aware pods from JSON to the bind, and the decisions alone."""
     names = [f"n{i}" for i in range(nodes)]
     harness = Harness([make_node(name, cpu="64", memory="256Gi") for name in names])
     harness.create(CUSTOM_NODE_RESOURCE, *(numa_report(name, 8, 32) for name in names))
@@ -148,7 +148,7 @@ def numa(nodes: int, rounds: int, batch: int) -> dict[str, Any]:
 
 
 def rack_world(racks: int) -> Harness:
-    """Racks of 20 nodes, a switch to ten racks, four zones; some racks fuller than others."""
+    """Racks of 20 nodes, ten racks per switch, four zones; the racks are unevenly full."""
     nodes = [
         make_node(
             f"n{i}",
@@ -163,7 +163,7 @@ def rack_world(racks: int) -> Harness:
 
 
 def affinity(*keys: str) -> dict[str, Any]:
-    """A PodGroup's affinity to the values of some node labels, all required."""
+    """A PodGroup's required affinity to node labels."""
     terms = [{"topologyKey": key} for key in keys]
     return {"affinity": {"podGroupAffinity": {"required": terms}}}
 
@@ -171,7 +171,7 @@ def affinity(*keys: str) -> dict[str, Any]:
 def gang(
     harness: Harness, name: str, pods: int, rounds: int, **group: Any
 ) -> tuple[list[Timed], list[Timed], int]:
-    """A gang placed (and bound) again and again: placing alone, and end to end; bound pods."""
+    """Place (and bind) a gang repeatedly: placement alone, end to end, and bound pods."""
     notes = group.pop("notes", {})
     cpu = group.pop("cpu", "2")
     placing, whole, bound = [], [], 0
@@ -198,8 +198,8 @@ def gang(
         shard.default.runtime.place = place  # type: ignore[method-assign]
         placing.append(Timed(*spent))
         bound = sum(1 for i in range(pods) if harness.node_of(f"{title}-{i}"))
-        gone = [Deletion("default", f"{title}-{i}") for i in range(pods)]
-        harness.store.delete(POD, gone)
+        deletions = [Deletion("default", f"{title}-{i}") for i in range(pods)]
+        harness.store.delete(POD, deletions)
         harness.settle()
     return placing[1:], whole[1:], bound
 
@@ -231,7 +231,7 @@ def gangs(racks: int, rounds: int) -> dict[str, Any]:
 
 
 def rolled_back(rounds: int) -> dict[str, Any]:
-    """A gang of 1,000 given back, each step by a clock of its own: the shard's, the binder's."""
+    """Roll-back of a gang of 1,000, measured for the shard and for the binder."""
     return {"by_the_shard": given_back_by_shard(rounds)} | {
         f"by_the_binder{'_from_numa_nodes' if bound else ''}": given_back_by_binder(rounds, bound)
         for bound in (False, True)
@@ -239,22 +239,22 @@ def rolled_back(rounds: int) -> dict[str, Any]:
 
 
 def given_back_by_shard(rounds: int) -> dict[str, Any]:
-    """999 places that a gang of 1,000 took on a snapshot, given back by the kernel."""
+    """The kernel releases 999 slots that a gang of 1,000 took on a snapshot."""
     harness = Harness([make_node(f"n{i}", cpu="7", labels={"pen": "p"}) for i in range(333)])
     harness.create(POD_GROUP, make_group("last", 1000, **affinity("pen")))
     runtime = harness.plane.shards[0].default.runtime
     calls: list[tuple[Any, Any, PlacementWork]] = []
     call = runtime._call  # type: ignore[attr-defined]  # noqa: SLF001 (a stage of its own)
 
-    def watched(*asked: Any) -> int:
-        calls.append(asked)
-        return int(call(*asked))
+    def watched(*arguments: Any) -> int:
+        calls.append(arguments)
+        return int(call(*arguments))
 
     runtime._call = watched  # type: ignore[attr-defined]  # noqa: SLF001
     harness.submit(*(make_pod(f"last-{i}", cpu="2", group="last") for i in range(1000)))
     harness.settle()
     program, state, work = calls[-1]
-    zones, asks, caps, search, job = work
+    zones, requests, caps, search, job = work
     free, before = runtime.columns.free, runtime.columns.free.copy()
     short = job._replace(start=np.array([0, 999], np.int32), at_least=np.array([999], np.int32))
     place = [0] * (int(search.slots.max()) + 1)
@@ -279,13 +279,13 @@ def given_back_by_shard(rounds: int) -> dict[str, Any]:
         call(program, state, work._replace(job=short))
         taken = int((before - free)[0].sum()) // 2000
         short.slot[:999] = [place[slot] for slot in short.slot[:999].tolist()]
-        give = (program, state, zones, asks, caps, search, short, 0, book, held)
+        give = (program, state, zones, requests, caps, search, short, 0, book, held)
         spent.append(timed(partial(_undo_unit, *give)))
     return {**median(spent[1:]), "taken": taken, "no_trace": bool((free == before).all())}
 
 
 def given_back_by_binder(rounds: int, bound: bool) -> dict[str, Any]:
-    """The charges of 999 claims of a gang whose last claim does not hold, taken back."""
+    """Revert the charges of 999 claims of a gang whose last claim is refused."""
     harness = Harness([make_node(f"n{i}", cpu="8") for i in range(334)])
     reports = (numa_report(f"n{i}", 1, 4) for i in range(334))
     harness.create(CUSTOM_NODE_RESOURCE, *reports)
@@ -314,13 +314,13 @@ def given_back_by_binder(rounds: int, bound: bool) -> dict[str, Any]:
 
 def main() -> None:
     """Measure and print."""
-    words = argparse.ArgumentParser(description=__doc__)
-    words.add_argument("--rounds", type=int, default=9)
-    words.add_argument("--nodes", type=int, default=5000)
-    words.add_argument("--racks", type=int, default=1000)
-    words.add_argument("--batch", type=int, default=2000)
-    words.add_argument("--json", default="-")
-    asked = words.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--nodes", type=int, default=5000)
+    parser.add_argument("--racks", type=int, default=1000)
+    parser.add_argument("--batch", type=int, default=2000)
+    parser.add_argument("--json", default="-")
+    options = parser.parse_args()
     load = os.getloadavg()[0]
     git = ["git", "-C", str(HERE), "describe", "--always", "--dirty"]
     found = {
@@ -330,14 +330,14 @@ def main() -> None:
             "python": platform.python_version(),
             "load_before": load,
         },
-        "numa": numa(asked.nodes, asked.rounds, asked.batch),
-        "gangs": gangs(asked.racks, asked.rounds),
+        "numa": numa(options.nodes, options.rounds, options.batch),
+        "gangs": gangs(options.racks, options.rounds),
     }
     text = json.dumps(found, indent=1)
-    if asked.json == "-":
+    if options.json == "-":
         print(text)
     else:
-        Path(asked.json).write_text(text + "\n", encoding="utf-8")
+        Path(options.json).write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

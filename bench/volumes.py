@@ -1,12 +1,12 @@
 """Pods with volumes: ``python bench/volumes.py [made|limits|local ...] [--record]``.
 
 A whole plane over the memory store on 20,000 nodes with 1,000,000 running pods, one on each node
-with a bound volume. Every new pod (2.8 kB) names one claim of its own whose class waits for its
-first consumer. ``made``: the volume is made where the pod goes; ``limits``: made, and every node
-takes 16 of the driver's; ``local``: one is taken from those that the nodes of a zone reach. Claims
-and volumes stand in the store before the clock starts; reading them, creating the pods, and all
-that follows until they are bound, is timed. Each run is checked: every pod is bound, each local
-volume is kept for one claim, and no node has more volumes than its driver allows.
+with a bound volume. Every new pod (2.8 kB) has its own PVC with a WaitForFirstConsumer class.
+``made``: the volume is provisioned on the pod's node; ``limits``: the same, with at most 16 volumes
+per node and driver; ``local``: an existing volume of the node's zone is used. PVCs and volumes are
+in the store before the measurement, which includes reading them, creating the pods and everything
+up to their binds. Each run is checked: every pod is bound, each local volume belongs to one PVC,
+and no node has more volumes than its driver allows.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 from domains import ENVIRONMENT, SUBMIT
-from record import PERFORMANCE, commit, keep, machine, table, write
+from record import PERFORMANCE, commit, machine, store, table, write
 
 from stretto.api.wire.kinds import (
     CSI_NODE,
@@ -51,7 +51,7 @@ SIZE = {"requests": {"storage": "5Gi"}}
 
 
 def pod(claim: str) -> tuple[bytes, bytes, bytes]:
-    """A pod, cut where its name and its claim's name go; one without a claim for the empty name."""
+    """The JSON of a pod, split at its name and its PVC's name; an empty name omits the PVC."""
     requests = {"cpu": "100m", "memory": "256Mi"}
     container = {"name": "main", "resources": {"requests": requests}, "env": ENVIRONMENT}
     spec: dict[str, Any] = {"schedulerName": "stretto", "containers": [container]}
@@ -160,17 +160,17 @@ class Bench:
         return took
 
     def check(self) -> None:
-        """Each volume is one claim's, each claim's node is its pod's, and limits hold."""
+        """Check that each volume has one PVC, each PVC has the node of its pod, and limits hold."""
         bound = {r.name: r.node for r in self.store.list(POD).records}
-        kept: Counter[str] = Counter()
+        reserved: Counter[str] = Counter()
         for record in self.store.list(PERSISTENT_VOLUME).records:
             reference = msgspec.json.decode(record.body)["spec"].get("claimRef")
-            kept[reference["name"] if reference else ""] += 1
+            reserved[reference["name"] if reference else ""] += 1
         on_node: Counter[str] = Counter()
         for name, node in bound.items():
             if name.startswith("pod-"):
                 on_node[node] += 1
-                assert kept[name] == (self.case == "local")
+                assert reserved[name] == (self.case == "local")
         if self.case == "limits":
             assert max(on_node.values()) <= COUNT - 1
 
@@ -199,27 +199,29 @@ def measure(case: str, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def write_page(record: dict[str, Any]) -> None:
-    """Put the figures into the page on performance."""
+    """Write the figures into the page on performance."""
     host = record["machine"]
-    said = f"Commit {record['commit']}, {host['cores']} cores of {host['cpu']}, "
-    said += f"Python {host['python']}, load {host['load_before']:.1f} before."
+    head = f"Commit {record['commit']}, {host['cores']} cores of {host['cpu']}, "
+    head += f"Python {host['python']}, load {host['load_before']:.1f} before."
     rows = [
         [name, f"{f['pods_per_s_of_cpu']:,} ({GOAL:,}, {FLOOR:,})", f"{f['pods_per_s']:,}"]
         for name, f in record["cases"].items()
     ]
     columns = ["volumes", "pods/s of CPU (goal, floor)", "pods/s of wall time"]
-    write(PERFORMANCE, "volumes", [said, "", *table(columns, rows)])
+    write(PERFORMANCE, "volumes", [head, "", *table(columns, rows)])
 
 
 def main() -> None:
-    """Measure the cases that are named, or all."""
+    """Measure the named cases, or all."""
     parser = argparse.ArgumentParser(description="pods with volumes")
     parser.add_argument("names", nargs="*", choices=[[], *CASES])
     parser.add_argument("--nodes", type=int, default=20_000)
     parser.add_argument("--running", type=int, default=1_000_000)
     parser.add_argument("--pods", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--record", action="store_true", help="keep them, and write the page")
+    parser.add_argument(
+        "--record", action="store_true", help="store the figures and write the page"
+    )
     options = parser.parse_args()
     at, host = commit(), machine()
     found = {}
@@ -232,7 +234,7 @@ def main() -> None:
     record |= {"commit": at, "machine": host}
     sys.stdout.write(json.dumps(record, indent=1) + "\n")
     if options.record:
-        keep("volumes", record)
+        store("volumes", record)
         write_page(record)
 
 

@@ -15,7 +15,7 @@ from stretto.testing import Harness, make_node, make_pod
 
 
 class Walk:
-    """What was called while it listened."""
+    """The calls during a trace."""
 
     def __init__(self) -> None:
         self.calls = 0
@@ -23,7 +23,7 @@ class Walk:
         self.functions: set[tuple[str, str]] = set()
 
     def __call__(self, frame: FrameType, event: str, argument: Any) -> None:
-        """A profile event of the interpreter."""
+        """Process a profile event of the interpreter."""
         code = frame.f_code
         if event != "call" or "stretto" not in code.co_filename:
             return
@@ -33,14 +33,14 @@ class Walk:
         self.hops += back is not None and back.f_code.co_filename != code.co_filename
 
     def row(self) -> str:
-        """The figures of one line."""
+        """The figures as one line."""
         files = {name for name, _ in self.functions}
         sizes = f"{len(self.functions):5} functions {len(files):4} files"
         return f"{self.calls:6} calls {sizes} {self.hops:6} hops"
 
 
 def walk(act: Callable[[], object]) -> Walk:
-    """Listen to one act."""
+    """Trace the calls of one action."""
     found = Walk()
     sys.setprofile(found)
     try:
@@ -51,7 +51,7 @@ def walk(act: Callable[[], object]) -> Walk:
 
 
 def main() -> None:
-    """Print a line for each act."""
+    """Print one line for each action."""
     harness = Harness(
         [make_node(f"n{i}", cpu="16", memory="64Gi") for i in range(8)], config={"tier": "numpy"}
     )

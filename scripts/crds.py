@@ -1,8 +1,8 @@
 """Writes deploy/crds/*.yaml: structural schemas of our kinds, from the structs that read them.
 
-Types, names, defaults and sentences come from the structs in ``stretto.api``, names and printer
-columns from its table of kinds; bounds and CEL rules from ``crd_rules.py``. ``--check`` reports
-whether the files are up to date.
+Types, defaults and descriptions are those of the structs in ``stretto.api``; names and printer
+columns are those of its table of kinds; bounds and CEL rules are those of ``crd_rules.py``.
+``--check`` reports whether the files are up to date.
 """
 
 import argparse
@@ -29,7 +29,7 @@ HEADER: Final = (
     "# Made by scripts/crds.py from the structs of stretto.api: change those, then run it.\n"
 )
 DEPTH: Final = 2
-"""How often a type stands inside itself (zones in zones) before anything is let in."""
+"""Nesting depth of a type within itself (zones in zones) from which its schema is open."""
 OPEN: Final[dict[str, Any]] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 QUANTITY: Final[dict[str, Any]] = {
     "x-kubernetes-int-or-string": True,
@@ -101,10 +101,10 @@ def root(kind: Kind) -> dict[str, Any]:
 
 
 def _struct(struct: type, path: str, above: tuple[type, ...]) -> dict[str, Any]:
-    """A struct's schema; ``path`` is where it stands, ``above`` what it stands in."""
+    """A struct's schema; ``path`` is its position, ``above`` are the types that contain it."""
     about = inspect.type_info(struct)
     assert isinstance(about, inspect.StructType)
-    told = sentences(struct)
+    texts = sentences(struct)
     properties = {}
     for field in about.fields:
         at = f"{path}.{field.encode_name}"
@@ -112,7 +112,7 @@ def _struct(struct: type, path: str, above: tuple[type, ...]) -> dict[str, Any]:
         if field.encode_name.endswith("Time") or field.encode_name == "timeAdded":
             schema = {**schema, "format": "date-time"}
         rules = RULES.get(at, {})
-        properties[field.encode_name] = {"description": told[field.name], **schema, **rules}
+        properties[field.encode_name] = {"description": texts[field.name], **schema, **rules}
     required = [each.encode_name for each in about.fields if each.required]
     first = (struct.__doc__ or "").split("\n")[0]
     return {
@@ -126,7 +126,7 @@ def _struct(struct: type, path: str, above: tuple[type, ...]) -> dict[str, Any]:
 
 
 def _type(about: inspect.Type, path: str, above: tuple[type, ...]) -> dict[str, Any]:
-    """The schema of any type that a wire struct has."""
+    """The schema of a field's type."""
     if isinstance(about, inspect.UnionType):
         return _union(about, path, above)
     if isinstance(about, inspect.Metadata):
@@ -163,20 +163,20 @@ def _union(about: inspect.UnionType, path: str, above: tuple[type, ...]) -> dict
 
 
 def sentences(struct: type) -> dict[str, str]:
-    """What the comments before a struct's fields, and those of its bases, say."""
-    told: dict[str, str] = {}
+    """The comments before the fields of a struct and of its bases."""
+    texts: dict[str, str] = {}
     for each in reversed(struct.__mro__):
         if not issubclass(each, msgspec.Struct) or each is msgspec.Struct:
             continue
         found = re.findall(r"((?:^ +#: .*\n)+) +(\w+):", getsource(each), re.MULTILINE)
         for comment, name in found:
             words = " ".join(line.strip().removeprefix("#: ") for line in comment.splitlines())
-            told[name] = words.replace("``", "")
-    return told
+            texts[name] = words.replace("``", "")
+    return texts
 
 
 class _Plain(yaml.SafeDumper):
-    """Writes what stands twice twice, because anchors are hard to read."""
+    """Writes repeated values in full, because anchors are hard to read."""
 
     def ignore_aliases(self, data: Any) -> bool:
         """Whether to write the data out: always."""
@@ -189,9 +189,9 @@ def text_of(kind: Kind) -> str:
 
 
 def main() -> int:
-    """Write the files, or say which are out of step."""
+    """Write the files, or report which are stale."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if out of step")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if stale")
     check = parser.parse_args().check
     stale = []
     for kind in custom_kinds():
@@ -200,7 +200,7 @@ def main() -> int:
             stale.append(path.name)
             if not check:
                 path.write_text(text, encoding="utf-8")
-    print("\n".join(stale) or "in step")
+    print("\n".join(stale) or "up to date")
     return 1 if check and stale else 0
 
 

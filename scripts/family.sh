@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Run one family of tests within its budget: family.sh NAME SECONDS [pytest options] PATH...
-# VENV names the virtual environment. Paths that do not exist yet are left out. Above its budget a family says so (and fails with
-# BUDGETS=strict); above five times its budget it is taken for hung and stopped.
+# VENV names the virtual environment. Missing paths are skipped. A family above its budget prints a message (and fails with
+# BUDGETS=strict); above five times its budget it is stopped.
 set -euo pipefail
 
 name="$1" budget="$2"
@@ -29,7 +29,7 @@ timeout --foreground --kill-after=10 "$((5 * budget))" \
   "${VENV:-.venv}/bin/python" -m pytest --no-header --maxfail=5 --tb=short \
   -m "${MARKS:-not slow and not kube}" "${options[@]}" "${paths[@]}" </dev/null || code=$?
 case "$code" in
-  5) code=0 ;; # nothing collected: a folder that has no tests of this kind yet
+  5) code=0 ;; # no tests collected
   124 | 137) echo "--- $name: stopped after $((5 * budget)) s, five times its budget" >&2 ;;
 esac
 if ((code == 0 && SECONDS > budget)); then

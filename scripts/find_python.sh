@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Print a Python that can make the environment: 3.11 or newer, with venv.
-# The versions that the lock was made for come first; PYTHON=... chooses by hand.
+# Versions of the lock are preferred; PYTHON=... selects another.
 set -euo pipefail
 
 fit() {
@@ -13,7 +13,7 @@ locked() {
 
 if [[ -n "${PYTHON:-}" ]]; then
   fit "$PYTHON" && { echo "$PYTHON"; exit 0; }
-  echo "PYTHON=$PYTHON is no Python >= 3.11 with venv; name another, or leave PYTHON unset" >&2
+  echo "PYTHON=$PYTHON is not Python >= 3.11 with venv; set another, or unset PYTHON" >&2
   exit 1
 fi
 fallback=""
@@ -23,7 +23,7 @@ for name in python3 python3.14 python3.13 python3.12 python3.11 python; do
   fallback="${fallback:-$name}"
 done
 if [[ -n "$fallback" ]]; then
-  echo "note: $("$fallback" --version) is newer than the lock was made for (3.11 to 3.14)" >&2
+  echo "note: $("$fallback" --version) is newer than the versions of the lock (3.11 to 3.14)" >&2
   echo "$fallback"
   exit 0
 fi

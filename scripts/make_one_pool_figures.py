@@ -2,9 +2,9 @@
 
     python scripts/make_one_pool_figures.py DATA_FOLDER
 
-DATA_FOLDER holds ``azure_vm_2017/azure_vm_2017_24h.csv.gz`` and ``philly_vc/philly_vc_*.csv``. Of
-the Azure day every VM is kept, as counts by five-minute bin, size and lifetime bin; of each Philly
-cluster the eight days with the most GPU time, job by job.
+DATA_FOLDER contains ``azure_vm_2017/azure_vm_2017_24h.csv.gz`` and ``philly_vc/philly_vc_*.csv``.
+The Azure day is reduced to counts of VMs by five-minute bin, size and lifetime bin; each Philly
+cluster to the jobs of the eight days with the most GPU time.
 """
 
 import json

@@ -1,9 +1,9 @@
-"""Draw docs/images/run.png: what a real run of examples/openb.yaml prints, and its plots.
+"""Draw docs/images/run.png: the output and the plots of a run of examples/openb.yaml.
 
     .venv/bin/python scripts/run_picture.py
 
-The picture in the README is made, never painted: the command runs, its standard output and the PNG
-files that it writes are put side by side.
+The picture in the README is generated: the script runs the command and places its output and its
+plots side by side.
 """
 
 import subprocess
@@ -21,7 +21,7 @@ DARK, LIGHT = "#16181d", "#e6e6e6"
 
 
 def ran(out: Path) -> str:
-    """Run the example; what it prints."""
+    """Run the example; returns its output."""
     words = ["-m", "stretto.cli.main", "run", "examples/openb.yaml", "-q", "--out", str(out)]
     done = subprocess.run(
         [sys.executable, *words], cwd=ROOT, capture_output=True, text=True, check=True
@@ -47,6 +47,6 @@ def drawn(text: str, plots: list[Path]) -> None:
 
 
 with tempfile.TemporaryDirectory() as folder:
-    said = ran(Path(folder))
-    drawn(said, [Path(folder) / "gpus.png", Path(folder) / "placed.png"])
+    text = ran(Path(folder))
+    drawn(text, [Path(folder) / "gpus.png", Path(folder) / "placed.png"])
 print(f"{TARGET.relative_to(ROOT)}: {TARGET.stat().st_size // 1024} kB")

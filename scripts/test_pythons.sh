@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Run the unit, property and scenario families on every other supported Python that is installed:
 # test_pythons.sh VENV VERSION... Each version gets a virtual environment of its own (VENV-3.13). An
-# interpreter is looked for on the path, in pyenv's folder and through uv; nothing is downloaded.
+# interpreter is searched on the path, in pyenv's folder and by uv; nothing is downloaded.
 set -euo pipefail
 
 base="$1"
@@ -40,7 +40,7 @@ for version in "$@"; do
   versions+=("$version")
 done
 
-# One core a version; the families that follow take all cores.
+# Each version compiles on one core; the test families use all cores.
 compilers=()
 for version in ${versions[@]+"${versions[@]}"}; do
   "$base-$version/bin/stretto" --quiet kernels >/dev/null &

@@ -1,11 +1,11 @@
-"""Prefer nodes of the cheapest tariff: a score by a node label, in ten lines."""
+"""Prefers nodes of the cheapest tariff: a score from a node label, in ten lines."""
 
 from stretto.framework.contract.labels import label_numbers
 from stretto.framework.contract.rule import Scope, ScoreRule
 
 
 class CheapestTariff(ScoreRule):
-    """100 for nodes that cost nothing, one point less for each cent per hour."""
+    """100 minus the price of the node in cents per hour."""
 
     NAME, SCOPE = "CheapestTariff", Scope.STATIC
 

@@ -1,4 +1,4 @@
-"""Keep racks within their power: a filter over domains, which looks beyond the node itself."""
+"""Limits the cores in use per rack: a filter over domains, which depends on other nodes."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from stretto.state.work.units import Cure
 
 
 class RackPower(FilterRule):
-    """No more than some cores in use in each rack, whatever its nodes could give."""
+    """Filters nodes in racks whose cores in use would exceed the argument ``cores``."""
 
     NAME, SCOPE = "RackPower", Scope.DOMAIN
     CURES = Cure.POD_LEFT | Cure.NODE_ADDED | Cure.NODE_LABELS
@@ -19,11 +19,11 @@ class RackPower(FilterRule):
     def __init__(self, args):
         super().__init__(args)
         if not isinstance(args.get("cores"), int):
-            raise InputError("RackPower: cores", args.get("cores"), "cores for each rack")
+            raise InputError("RackPower: cores", args.get("cores"), "the number of cores per rack")
 
     def filter(self, pod, view, slots):
         racks, columns = label_domains(view, "example.com/rack"), view.columns
         used = (columns.alloc[CPU] - columns.free[CPU]) * (columns.live > 0)
-        asked = dict(pod.requests).get(CPU, 0)
-        full = np.bincount(racks, weights=used) + asked > 1000 * self.args["cores"]
+        requested = dict(pod.requests).get(CPU, 0)
+        full = np.bincount(racks, weights=used) + requested > 1000 * self.args["cores"]
         return ~full[racks[slots]] | (racks[slots] == 0)

@@ -1,12 +1,12 @@
-"""Public builders and a harness: the short way to a cluster, for tests, plugins and notebooks.
+"""Public builders and a harness of small clusters, for tests, plugins and notebooks.
 
     harness = Harness(nodes=[make_node("n1", cpu="4")])
     harness.submit(make_pod("web", cpu="500m"))
     harness.settle()
     assert harness.node_of("web") == "n1"
 
-The harness drives a real plane over a memory store in virtual time. Objects are plain JSON
-bytes, as a store takes them.
+The harness runs a real plane over a memory store in virtual time. Objects are JSON bytes, in the
+format of a store.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,9 +36,9 @@ def make_node(
 ) -> bytes:
     """A node as JSON.
 
-    ``more`` may hold ``model`` (of its GPUs), ``zone``, ``labels``, ``annotations``, ``taints``
-    (list of mappings), ``unschedulable``, ``pods`` (how many it takes, 110) and ``resources``
-    (further amounts).
+    ``more`` accepts ``model`` (of its GPUs), ``zone``, ``labels``, ``annotations``, ``taints``
+    (list of mappings), ``unschedulable``, ``pods`` (allocatable pods, 110) and ``resources``
+    (additional allocatable amounts).
     """
     labels = {"kubernetes.io/hostname": name, **more.get("labels", {})}
     if "zone" in more:
@@ -58,7 +58,7 @@ def make_node(
     return _encode("v1", "Node", meta, spec, {"allocatable": amounts})
 
 
-POD_WORDS: Final = frozenset(
+POD_OPTIONS: Final = frozenset(
     (
         "annotations",
         "gpu_milli",
@@ -75,7 +75,7 @@ POD_WORDS: Final = frozenset(
         "spec",
     )
 )
-"""What ``make_pod`` takes beside name, cpu, memory and gpus."""
+"""Options of ``make_pod`` in addition to its named parameters."""
 
 
 def make_pod(
@@ -83,13 +83,16 @@ def make_pod(
 ) -> bytes:
     """A pending pod as JSON.
 
-    ``more`` may hold ``namespace``, ``gpu_milli``, ``gpu_models``, ``group`` (PodGroup name),
-    ``owner`` (mapping of an ownerReference), ``priority``, ``node`` (already bound), ``ports``
-    (host ports), ``labels``, ``annotations``, ``resources`` (further requests), ``scheduler``
+    ``more`` accepts ``namespace``, ``gpu_milli``, ``gpu_models``, ``group`` (PodGroup name),
+    ``owner`` (mapping of an ownerReference), ``priority``, ``node`` (of a bound pod), ``ports``
+    (host ports), ``labels``, ``annotations``, ``resources`` (additional requests), ``scheduler``
     and ``spec`` (merged).
+
+    Raises:
+        TypeError: an option does not exist.
     """
-    if unknown := more.keys() - POD_WORDS:
-        raise TypeError(f"make_pod: {sorted(unknown)} is none of {sorted(POD_WORDS)}")
+    if unknown := more.keys() - POD_OPTIONS:
+        raise TypeError(f"make_pod: {sorted(unknown)}: expected options of {sorted(POD_OPTIONS)}")
     labels, notes = dict(more.get("labels", {})), dict(more.get("annotations", {}))
     if "group" in more:
         labels[GROUP_NAME] = notes[GROUP_NAME] = more["group"]
@@ -125,12 +128,12 @@ def make_pod(
 def make_report(
     name: str, numas: Sequence[Mapping[str, str]], *, sockets: int = 2, **more: Any
 ) -> bytes:
-    """A node agent's report (CustomNodeResource) as JSON: NUMA nodes, evenly over sockets.
+    """A node agent's report (CustomNodeResource) as JSON, with NUMA nodes evenly over sockets.
 
-    ``numas`` has what each NUMA node gives to pods. ``more`` may hold ``gpus`` (numbers of the GPUs
-    in each), ``held`` (allocations of each: consumer to amounts), ``used`` (CPU and memory really
-    used), ``at`` (RFC 3339 time of that), ``created``, ``zone`` (merged into each) and ``pool``
-    (what best-effort pods may take).
+    ``numas`` contains the allocatable amounts of each NUMA node. ``more`` accepts ``gpus`` (GPU
+    numbers of each), ``held`` (allocations of each: consumer to amounts), ``used`` (measured CPU
+    and memory), ``at`` (RFC 3339 time of the measurement), ``created``, ``zone`` (merged into each)
+    and ``pool`` (amounts for best-effort pods).
     """
     per_socket = -(-len(numas) // sockets)
     zones = []
@@ -166,21 +169,21 @@ def make_report(
 
 
 def numa_notes(*, exclusive: bool = False, **more: str) -> dict[str, str]:
-    """Annotations of a pod of dedicated cores that is bound to NUMA nodes."""
+    """Annotations of a pod with dedicated cores and NUMA binding."""
     flags = {"numa_binding": "true", "numa_exclusive": "true" if exclusive else "false"}
     memory = msgspec.json.encode(flags).decode()
     return {QOS_LEVEL: "dedicated_cores", MEMORY_ENHANCEMENT: memory, **more}
 
 
 def make_group(name: str, min_member: int, namespace: str = "default", **spec: Any) -> bytes:
-    """A PodGroup as JSON; ``spec`` holds further fields in wire spelling."""
+    """A PodGroup as JSON; ``spec`` contains additional fields by their JSON names."""
     meta = {"name": name, "namespace": namespace}
     version = "scheduling.godel.kubewharf.io/v1alpha1"
     return _encode(version, "PodGroup", meta, {"minMember": min_member, **spec}, {})
 
 
 class Harness:
-    """A plane over a store in virtual time, with the questions tests ask."""
+    """A plane over a store in virtual time, with queries for tests."""
 
     def __init__(
         self,
@@ -203,13 +206,17 @@ class Harness:
         self.create(NODE, *nodes)
 
     def create(self, kind: Kind, *bodies: bytes) -> None:
-        """Create objects; a refusal is an error of the test."""
+        """Create objects.
+
+        Raises:
+            AssertionError: the store refused an object.
+        """
         for reply in self.store.create(kind, bodies):
             if reply.outcome is not WriteOutcome.OK:
                 raise AssertionError(f"the store refused an object: {reply.message}")
 
     def replace(self, kind: Kind, body: bytes) -> None:
-        """Put another object of the same name in the place of one."""
+        """Delete an object and create another of the same name."""
         meta = msgspec.json.decode(body)["metadata"]
         space = meta.get("namespace", "")
         self.store.delete(kind, [Deletion(space, meta["name"])])
@@ -232,7 +239,7 @@ class Harness:
         self.store.delete(POD, [Deletion(namespace, name)])
 
     def settle(self, seconds: float = 0.0) -> None:
-        """Step until nothing moves; then let time pass and do so at every instant that is due."""
+        """Step until the plane is idle, then do so at every deadline of the next ``seconds``."""
         self.plane.run_until_idle()
         end = self.clock.monotonic() + seconds
         while self.clock.monotonic() < end:
@@ -241,30 +248,34 @@ class Harness:
             self.plane.run_until_idle()
 
     def node_of(self, name: str, namespace: str = "default") -> str:
-        """Node of a pod in the store; empty while it waits."""
+        """Node of a pod in the store; empty while it is pending."""
         record = self.store.get(POD, namespace, name)
         return record.node if record is not None else ""
 
     def notes_of(self, name: str, namespace: str = "default") -> dict[str, str]:
-        """Annotations that were written on a pod with its bind."""
+        """Annotations of a pod in the store, including those of its bind."""
         record = self.store.get(POD, namespace, name)
         return dict(record.annotations or {}) if record is not None else {}
 
     def placements(self, namespace: str = "default") -> dict[str, str]:
-        """Pod name to node of every pod of a namespace; empty while it waits."""
+        """Node of each pod of a namespace, by pod name; empty for pending pods."""
         records = self.store.list(POD).records
         return {r.name: r.node for r in records if r.namespace == namespace}
 
     def placed(self, *pods: bytes) -> dict[str, str]:
-        """Create pods and let them settle: where all pods are; a broken law is an error."""
+        """Create pods, settle, and return all placements.
+
+        Raises:
+            AssertionError: an invariant is violated.
+        """
         self.submit(*pods)
         self.settle()
-        if said := self.breaches():
-            raise AssertionError(f"laws are broken: {said}")
+        if found := self.breaches():
+            raise AssertionError(f"violated invariants: {found}")
         return self.placements()
 
     def breaches(self) -> list[InvariantBreach]:
-        """What is wrong with the books; empty when all is well."""
+        """Violated invariants of the cluster state; empty if there are none."""
         return check_all(self.plane.cluster)
 
 
@@ -275,7 +286,7 @@ def _encode(
     spec: Mapping[str, Any],
     status: Mapping[str, Any],
 ) -> bytes:
-    """An object as JSON, empty parts left out."""
+    """An object as JSON, without empty parts."""
     parts = {"metadata": meta, "spec": spec, "status": status}
     return msgspec.json.encode(
         {"apiVersion": version, "kind": kind, **{k: v for k, v in parts.items() if v}}

@@ -118,7 +118,7 @@ def test_a_file_that_cannot_be_read_is_exit_2(typed: Typed, name: str) -> None:
     [
         (("--policy", "fgdd"), "unknown policy 'fgdd'; did you mean fgd?"),
         (("--arrive", "nan"), "--arrive: got 'nan', expected a percentage"),
-        (("--seeds", "9-1"), "--seeds: got '9-1', expected ranges that rise"),
+        (("--seeds", "9-1"), "--seeds: got '9-1', expected ascending ranges"),
         (("--out", "no/such"), "--out: got 'no/such', expected a path whose folder exists"),
         (("--out", "n.csv"), "--out: got 'n.csv', expected a folder, not a file"),
         (("--polcy", "fgd"), "No such option '--polcy'"),

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from stretto.cli.main import cli
-from stretto.sim.occupancy import OccupancyMeter
+from stretto.sim.occupancy import OccupancySampler
 
 MONDAY = Path(__file__).resolve().parents[2] / "examples" / "recordings" / "monday.jsonl.gz"
 
@@ -151,10 +151,10 @@ def test_a_queue_that_is_made_is_told() -> None:
 def test_ctrl_c_ends_the_first_side_and_begins_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def ctrl_c(self: OccupancyMeter, time: float, *_: object) -> None:
+    def ctrl_c(self: OccupancySampler, time: float, *_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(OccupancyMeter, "look", ctrl_c)
+    monkeypatch.setattr(OccupancySampler, "sample", ctrl_c)
     found = stretto("compare", MONDAY, "--policy", "packing", "--json", tmp_path / "o.json")
     assert (found.exit_code, "interrupted; the figures cover 0 of 660 s" in found.stderr) == (
         130,

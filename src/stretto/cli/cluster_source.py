@@ -154,7 +154,7 @@ def state_in(
     from stretto.framework.profile.profile import load_profile
     from stretto.plane.copy import PlaneSettings, StoreState
     from stretto.sim.history.clusters import listed
-    from stretto.sim.setup import chosen_source
+    from stretto.sim.options import chosen_source
 
     source = chosen_source("default", profile=opts.profile, plugins=plugins)
     own = load_profile(source, known_rules(plugins)).scheduler_names

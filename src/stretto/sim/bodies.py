@@ -1,7 +1,7 @@
-"""Pods of a trace as JSON, fast: pods that differ in their name alone are encoded once.
+"""Encodes the pods of a trace as JSON; pods that differ only in their names are encoded once.
 
-A trace has thousands of pods of a few hundred kinds. Each kind is encoded once and cut where the
-name goes, so a pod is three pieces of text joined.
+A trace has thousands of pods and a few hundred distinct specs. Each spec is encoded once and split
+at the name, so a body is a concatenation of three parts.
 """
 
 from typing import Final
@@ -11,8 +11,8 @@ import msgspec
 from stretto.inputs.neutral.fleet import FleetPod
 from stretto.inputs.objects.objects import object_name, pod_object
 
-KINDS_KEPT: Final = 10_000
-"""Kinds remembered; a trace of gangs has a kind for each gang, and none is needed twice."""
+CACHED_SPECS: Final = 10_000
+"""Size of the cache; every gang has a spec of its own, which is not needed again."""
 _NAME: Final = "@name@"
 
 
@@ -20,12 +20,12 @@ class PodEncoder:
     """Encodes pods."""
 
     def __init__(self) -> None:
-        """Start with no kind known."""
-        self._cut: dict[tuple[object, ...], tuple[bytes, bytes]] = {}
+        """Start with an empty cache."""
+        self._parts: dict[tuple[object, ...], tuple[bytes, bytes]] = {}
 
     def body(self, pod: FleetPod, name: str = "") -> bytes:
-        """The JSON of a pending pod, under another name where one is given."""
-        kind = (
+        """The JSON of a pending pod, with another name if one is given."""
+        spec = (
             pod.cpu_milli,
             pod.memory_mib,
             pod.gpus,
@@ -36,17 +36,17 @@ class PodEncoder:
             pod.priority,
             pod.duration_s,
         )
-        found = self._cut.get(kind)
+        found = self._parts.get(spec)
         if found is None:
-            if len(self._cut) >= KINDS_KEPT:
-                self._cut.clear()
-            found = self._cut[kind] = _encode(pod)
+            if len(self._parts) >= CACHED_SPECS:
+                self._parts.clear()
+            found = self._parts[spec] = _encode(pod)
         head, tail = found
         return head + object_name(name or pod.name).encode() + tail
 
 
 def _encode(pod: FleetPod) -> tuple[bytes, bytes]:
-    """A kind's text before and behind the name."""
+    """The JSON before and after the name."""
     made = pod_object(pod)
     made["metadata"]["name"] = _NAME
     head, _, tail = msgspec.json.encode(made).partition(_NAME.encode())

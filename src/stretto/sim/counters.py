@@ -1,11 +1,11 @@
-"""What a plane did while it ran: an observer that counts, and keeps one float for each pod placed.
+"""Counters of a plane's steps: an observer that stores one float for each placed pod.
 
-    meter = Meter(plane)            # from now on
+    counters = StepCounters(plane)  # counts from now on
     ...                             # the plane runs
-    report = summarise(plane, meter)
+    report = summarise(plane, counters)
 
-Latency runs from the instant at which the plane first saw a pod to the end of the step that bound
-it, by the plane's own clock: real time in real time, virtual time in virtual time.
+Latency is the time from the first watch event of a pod to the end of the step that bound it, by
+the plane's clock (real or virtual).
 """
 
 from collections import Counter
@@ -19,23 +19,23 @@ from stretto.plane.plane import Plane
 from stretto.state.work.claims import ConflictCause
 
 DRAWN: Final = 500
-"""Points that are kept of the way: enough for a plot."""
+"""Points of the progress curve: enough for a plot."""
 
 Floats = npt.NDArray[np.float64]
 
 
 class StepCounters:
-    """Counts the steps of one plane."""
+    """Counts placements, refused claims and given-up pods of one plane."""
 
     def __init__(self, plane: Plane) -> None:
         """Start counting now."""
         #: Clock time of the start.
         self.start: float = plane.clock.monotonic()
-        #: Clock time of the last placement; the start where there was none.
+        #: Clock time of the last placement; the start if there was none.
         self.last: float = self.start
-        #: Pods placed by number of the shard.
+        #: Placed pods by shard number.
         self.placed_by_shard: Counter[int] = Counter()
-        #: Claims that were refused, by cause.
+        #: Refused claims by cause.
         self.refused: Counter[ConflictCause] = Counter()
         #: Pods of units that were given up.
         self.given_up: int = 0
@@ -47,11 +47,11 @@ class StepCounters:
 
     @property
     def placed(self) -> int:
-        """Pods placed since the start; one that was placed twice counts twice."""
+        """Placements since the start; a pod that was placed twice counts twice."""
         return self.placed_by_shard.total()
 
     def observe(self, step: Step) -> None:
-        """Note one step."""
+        """Count one step."""
         now = self._plane.clock.monotonic()
         since = self._plane.cluster.pods.since
         for plan, verdict in zip(step.plans, step.verdicts, strict=True):
@@ -68,11 +68,11 @@ class StepCounters:
         self._placed.append(self.placed)
 
     def waits(self) -> Floats:
-        """float64[pod]: seconds from first sight to the bind, in the order of placing."""
+        """float64[pod]: seconds from first watch event to bind, in the order of placement."""
         return np.concatenate(self._waits) if self._waits else np.zeros(0)
 
-    def way(self) -> tuple[list[float], list[int]]:
-        """Seconds since the start, and pods placed by then: at most ``DRAWN`` points."""
+    def progress(self) -> tuple[list[float], list[int]]:
+        """Seconds since the start, and the pods placed up to each: at most ``DRAWN`` points."""
         count = len(self._times)
         if not count:
             return [0.0], [0]

@@ -1,11 +1,10 @@
-"""Virtual time over the real plane: an agenda of arrivals and departures, instant by instant.
+"""Runs work through the real plane in virtual time, by an agenda of arrivals and departures.
 
-Time is counted in ticks (whole numbers, so that two things at one instant are at one instant). At
-each instant the engine writes what happens to the store, departures first, then arrivals in the
-order of the work, and lets the plane run until nothing moves; then it goes on to the next entry of
-the agenda, or to the time at which the plane has something to do by itself. Deciding is the
-plane's alone. One such step is a *round*; work that lives for no time at all starts in one round
-and leaves in the next, at the same instant.
+Time is counted in ticks, which are whole numbers, so equal instants compare equal. At each instant
+the engine writes the departures to the store, then the arrivals in the order of the work, and runs
+the plane until it is idle. Then it proceeds to the next entry of the agenda or to the next deadline
+of the plane. Only the plane decides. One such step is a *round*; work without a lifetime starts in
+one round and ends in the next, at the same instant.
 """
 
 import heapq
@@ -24,96 +23,98 @@ from stretto.inputs.neutral.fleet import FleetPod
 from stretto.inputs.objects.objects import NAMESPACE, object_name, pod_group_body
 from stretto.plane.config import Step
 from stretto.sim.bodies import PodEncoder
-from stretto.sim.world import AT_ONCE, World, require_accepted
+from stretto.sim.world import AT_ONCE, World
+from stretto.sim.writes import require_accepted
 from stretto.state.rows.lifecycle import PodState
 from stretto.stores.store import Deletion
 
 NEVER: Final = -1
-"""Tick or round of what has not happened."""
-PATIENCE: Final = 1000
-"""Rounds without a start after which a plane that only asks for more time is not given more."""
-_LEAVE, _COME = 0, 1
+"""Tick or round of an event that has not happened."""
+IDLE_ROUNDS: Final = 1000
+"""Rounds without a start and with an empty agenda after which the run ends."""
+_DEPARTURE, _ARRIVAL = 0, 1
 
 Ints = npt.NDArray[np.int64]
-Arrivals = Callable[[int], None]
-"""Told how many arrivals there have been."""
+OnArrivals = Callable[[int], None]
+"""Receives the number of arrivals so far."""
 
 
 class UnfitPolicy(Enum):
-    """What happens to work that does not fit when its turn comes."""
+    """What happens to work that does not fit when it is tried."""
 
-    #: It waits until it does.
+    #: It stays pending until it fits.
     WAIT = "wait"
-    #: It is turned away and never comes back.
+    #: It is rejected and not retried.
     REJECT = "reject"
 
 
 class PodWork(msgspec.Struct, frozen=True, gc=False):
-    """One pod, with when it comes and goes.
+    """One pod with its arrival and its end.
 
-    Pods of one group come at one instant and are a gang: all of them start, or none.
+    Pods of one group arrive at one instant and are a gang: all of them start, or none.
     """
 
-    #: What is asked for.
+    #: The pod and its requests.
     pod: FleetPod
     #: Tick at which it is submitted.
     arrival: int
-    #: Ticks that it runs once started; ``None`` where ``departure`` rules, or it stays.
+    #: Run time in ticks; ``None`` if ``departure`` is set or the pod does not end.
     lifetime: int | None = None
-    #: Tick at which it leaves, started or not; ``None`` where ``lifetime`` rules, or it stays.
+    #: Tick at which it is deleted, started or not; ``None`` if ``lifetime`` is set or the pod does
+    #: not end.
     departure: int | None = None
 
 
 class WorkRecord(msgspec.Struct, frozen=True):
-    """What became of the work, one entry each; ``NEVER`` for what has not happened."""
+    """Results of the work, one entry each; ``NEVER`` marks an event that has not happened."""
 
-    #: int64[work]: tick at which it was bound.
+    #: int64[work]: tick of the bind.
     started: Ints
-    #: int64[work]: tick at which it left after it had started.
+    #: int64[work]: tick of the end, for work that had started.
     ended: Ints
-    #: int64[work]: round of the start.
+    #: int64[work]: round of the bind.
     start_round: Ints
-    #: int64[work]: round in which it left.
+    #: int64[work]: round of the end.
     end_round: Ints
-    #: bool[work]: whether it was turned away, or can never start any more.
+    #: bool[work]: whether it was rejected, or can no longer start.
     rejected: npt.NDArray[np.bool_]
-    #: int64[round]: tick of each round that was run.
+    #: int64[round]: tick of each round.
     ticks: Ints
-    #: Whether it was interrupted: what comes later is not known.
+    #: Whether the run was interrupted, so that later events are missing.
     partial: bool = False
 
 
 class WorkRunner:
-    """Runs work through a world that has its nodes and nothing else."""
+    """Runs work through a world that contains only nodes."""
 
     def __init__(
         self,
         world: World,
         work: Sequence[PodWork],
         tick_s: float = 1.0,
-        told: Arrivals | None = None,
+        on_arrivals: OnArrivals | None = None,
     ) -> None:
-        """An engine for work listed in the order in which equal instants are served.
+        """Create an engine.
 
         Args:
-            world: where it happens; where its plane does not retry, what does not fit is rejected.
-            work: what comes.
-            tick_s: seconds of one tick.
-            told: called after each round.
+            world: the world; if its plane does not retry, work that does not fit is rejected.
+            work: the work, in the order in which arrivals of one instant are submitted.
+            tick_s: seconds per tick.
+            on_arrivals: called after each round.
         """
         self._world = world
         self._work = work
         self._tick_s = tick_s
-        self._told = told
+        self._on_arrivals = on_arrivals
         self._bodies = PodEncoder()
-        self._agenda = [(each.arrival, _COME, i) for i, each in enumerate(work)]
+        self._agenda = [(each.arrival, _ARRIVAL, i) for i, each in enumerate(work)]
         for i, each in enumerate(work):
             if each.departure is not None:
-                self._agenda.append((each.departure, _LEAVE, i))
+                self._agenda.append((each.departure, _DEPARTURE, i))
         heapq.heapify(self._agenda)
-        #: Members of each gang that have not left.
+        #: Members of each gang that are not deleted.
         self._members = Counter(each.pod.group for each in work if each.pod.group)
-        #: Work by the name of its pod, while that exists.
+        #: Index of the work by the name of its pod, while the pod exists.
         self._owner: dict[str, int] = {}
         self._granted: list[int] = []
         self._given_up: set[int] = set()
@@ -126,10 +127,10 @@ class WorkRunner:
         world.plane.observers.append(self._observe)
 
     def run(self) -> WorkRecord:
-        """Run until nothing can happen any more; Ctrl-C ends it early with what is known."""
+        """Run until nothing more can happen; Ctrl-C ends the run with a partial record."""
         idle, partial = 0, False
         try:
-            while (tick := self._next_tick()) is not None and idle < PATIENCE:
+            while (tick := self._next_tick()) is not None and idle < IDLE_ROUNDS:
                 placed = self._placed
                 self._step(tick)
                 idle = 0 if self._agenda or self._placed > placed else idle + 1
@@ -147,44 +148,44 @@ class WorkRunner:
         )
 
     def _next_tick(self) -> int | None:
-        """The next instant of the agenda or of the plane; ``None`` when there is none."""
+        """The next instant of the agenda or of the plane; ``None`` if there is none."""
         planned = self._agenda[0][0] if self._agenda else None
         due = self._world.plane.next_due()
         if due == inf or (planned is None and not self._owner):
             return planned
-        asked = max(ceil(due / self._tick_s), self._tick + 1) if due > 0 else self._tick + 1
-        return asked if planned is None else min(planned, asked)
+        own = max(ceil(due / self._tick_s), self._tick + 1) if due > 0 else self._tick + 1
+        return own if planned is None else min(planned, own)
 
     def _step(self, tick: int) -> None:
-        """One round: what happens at this instant, and what the plane makes of it."""
+        """Run one round: the departures and arrivals of an instant, and the plane's decisions."""
         self._tick = tick
         self._ticks.append(tick)
         self._world.clock.set(max(tick * self._tick_s, self._world.clock.monotonic()))
-        leaving, coming = self._take(tick)
-        self._leave(leaving)
-        self._come(coming)
+        departures, arrivals = self._take(tick)
+        self._end(departures)
+        self._submit(arrivals)
         self._world.poll()
         self._world.plane.run_until_idle()
         self._note_starts()
-        self._take_back_failed()
+        self._reject_failed()
         self._round += 1
-        if self._told is not None:
-            self._told(self._arrived)
+        if self._on_arrivals is not None:
+            self._on_arrivals(self._arrived)
 
     def _take(self, tick: int) -> tuple[list[int], list[int]]:
-        """What leaves and what comes at this instant, each in order."""
-        leaving: list[int] = []
-        coming: list[int] = []
+        """The departures and the arrivals of this instant, each in order."""
+        departures: list[int] = []
+        arrivals: list[int] = []
         while self._agenda and self._agenda[0][0] == tick:
             _, what, index = heapq.heappop(self._agenda)
-            (coming if what == _COME else leaving).append(index)
-        return leaving, coming
+            (arrivals if what == _ARRIVAL else departures).append(index)
+        return departures, arrivals
 
-    def _come(self, coming: Sequence[int]) -> None:
-        """Submit work."""
+    def _submit(self, arrivals: Sequence[int]) -> None:
+        """Create the pods and groups of work."""
         groups: dict[str, None] = {}
         bodies: list[bytes] = []
-        for index in coming:
+        for index in arrivals:
             pod = self._work[index].pod
             if pod.group:
                 groups[pod.group] = None
@@ -192,28 +193,28 @@ class WorkRunner:
             bodies.append(self._bodies.body(pod))
         self._create(POD_GROUP, [pod_group_body(name, self._members[name]) for name in groups])
         self._create(POD, bodies)
-        self._arrived += len(coming)
+        self._arrived += len(arrivals)
 
     def _create(self, kind: Kind, bodies: Sequence[bytes]) -> None:
         for low in range(0, len(bodies), AT_ONCE):
             require_accepted(self._world.store.create(kind, bodies[low : low + AT_ONCE]))
 
-    def _leave(self, leaving: Sequence[int]) -> None:
-        """Remove work that has run its time, or that did not start in time."""
-        gone = [index for index in leaving if not self._rejected[index]]
-        for index in gone:
+    def _end(self, departures: Sequence[int]) -> None:
+        """Delete work that has ended, or that has not started by its departure."""
+        ended = [index for index in departures if not self._rejected[index]]
+        for index in ended:
             if self._started[index] == NEVER:
                 self._rejected[index] = True
             else:
                 self._ended[index] = self._tick
                 self._end_round[index] = self._round
-        self._delete(gone)
+        self._delete(ended)
 
-    def _delete(self, gone: Sequence[int]) -> None:
-        """Remove pods, and the groups that they leave empty."""
+    def _delete(self, indices: Sequence[int]) -> None:
+        """Delete the pods of work, and groups without remaining pods."""
         pods: list[Deletion] = []
         groups: list[Deletion] = []
-        for index in gone:
+        for index in indices:
             pod = self._work[index].pod
             name = object_name(pod.name)
             del self._owner[name]
@@ -227,7 +228,7 @@ class WorkRunner:
                 require_accepted(self._world.store.delete(kind, old[low : low + AT_ONCE]))
 
     def _observe(self, step: Step) -> None:
-        """Note what the plane decided."""
+        """Record the plane's decisions."""
         for verdict in step.verdicts:
             self._granted.extend(verdict.granted.tolist())
         names = self._world.plane.cluster.pods.name
@@ -235,7 +236,7 @@ class WorkRunner:
             self._given_up.update(self._owner[names[row]] for row in failure.rows)
 
     def _note_starts(self) -> None:
-        """What is bound runs from now on."""
+        """Start the lifetime of bound pods."""
         pods = self._world.plane.cluster.pods
         for row in self._granted:
             if pods.state[row] != PodState.BOUND:
@@ -246,12 +247,12 @@ class WorkRunner:
             self._start_round[index] = self._round
             lifetime = self._work[index].lifetime
             if lifetime is not None:
-                heapq.heappush(self._agenda, (self._tick + lifetime, _LEAVE, index))
+                heapq.heappush(self._agenda, (self._tick + lifetime, _DEPARTURE, index))
         self._granted.clear()
 
-    def _take_back_failed(self) -> None:
-        """Take back work that the plane has given up."""
-        gone = sorted(self._given_up)
+    def _reject_failed(self) -> None:
+        """Reject work that the plane has given up."""
+        failed = sorted(self._given_up)
         self._given_up.clear()
-        self._rejected[gone] = True
-        self._delete(gone)
+        self._rejected[failed] = True
+        self._delete(failed)

@@ -1,4 +1,4 @@
-"""How full a plane's cluster is and how many pods wait, looked at from time to time."""
+"""Samples of a cluster's occupancy and of its pending pods."""
 
 from typing import Final, NamedTuple
 
@@ -10,41 +10,41 @@ from stretto.state.rows.lifecycle import PodState
 from stretto.state.rows.resources import CPU, MEMORY
 
 GPU: Final = "gpu"
-"""Name under which devices of all kinds are counted together."""
+"""Name for the devices of all kinds together."""
 NAMES: Final = ("cpu", "memory", GPU)
-"""What is looked at."""
+"""Names of the sampled resources."""
 
 
 class OccupancySample(NamedTuple):
-    """One look."""
+    """Occupancy at one instant."""
 
     #: Second.
     time_s: float
-    #: Part in use of what the nodes offer, 0..1, in the order of ``NAMES``.
+    #: Used part of the allocatable amount, 0..1, in the order of ``NAMES``.
     used: tuple[float, float, float]
-    #: Pods that wait.
+    #: Pending pods.
     pending: int
 
 
-class OccupancyMeter:
-    """Looks at one cluster."""
+class OccupancySampler:
+    """Samples the occupancy of one cluster."""
 
     def __init__(self, cluster: Cluster) -> None:
-        """Nothing seen yet."""
-        #: Every look, in order.
+        """Start without samples."""
+        #: All samples, in order.
         self.levels: list[OccupancySample] = []
         self._cluster = cluster
 
-    def look(self, time: float, pods: int) -> None:
-        """Note how it stands; ``pods`` exist, on nodes or waiting."""
+    def sample(self, time: float, pods: int) -> None:
+        """Add a sample; ``pods`` is the number of existing pods, bound or pending."""
         cluster = self._cluster
         states = cluster.pods.state[: cluster.pods.length]
-        held = int(np.isin(states, (PodState.BOUND, PodState.ASSUMED, PodState.NOMINATED)).sum())
+        placed = int(np.isin(states, (PodState.BOUND, PodState.ASSUMED, PodState.NOMINATED)).sum())
         used = (self._part(CPU), self._part(MEMORY), self._devices())
-        self.levels.append(OccupancySample(time, used, max(0, pods - held)))
+        self.levels.append(OccupancySample(time, used, max(0, pods - placed)))
 
     def mean(self) -> dict[str, float]:
-        """Use over time, by name; what the nodes have nothing of is left out."""
+        """Mean occupancy over time, by name; devices are omitted if no node has any."""
         if len(self.levels) < 2:
             return {name: round(value, 4) for name, value in self.peak().items()}
         times = np.array([level.time_s for level in self.levels])
@@ -55,15 +55,15 @@ class OccupancyMeter:
         return self._named(means.tolist())
 
     def peak(self) -> dict[str, float]:
-        """Most in use at any look, by name."""
+        """Highest occupancy of all samples, by name."""
         if not self.levels:
             return {}
         return self._named(np.array([level.used for level in self.levels]).max(axis=0).tolist())
 
     def _named(self, values: list[float]) -> dict[str, float]:
-        there = (True, True, bool((self._cluster.ledger.devices.kind > 0).any()))
-        found = zip(NAMES, values, there, strict=True)
-        return {name: round(value, 4) for name, value, has in found if has}
+        present = (True, True, bool((self._cluster.ledger.devices.kind > 0).any()))
+        found = zip(NAMES, values, present, strict=True)
+        return {name: round(value, 4) for name, value, exists in found if exists}
 
     def _part(self, column: int) -> float:
         ledger = self._cluster.ledger
@@ -72,6 +72,6 @@ class OccupancyMeter:
 
     def _devices(self) -> float:
         devices = self._cluster.ledger.devices
-        there = devices.kind > 0
-        whole = int(there.sum()) * WHOLE
-        return 1.0 - float(devices.free[there].sum()) / whole if whole else 0.0
+        present = devices.kind > 0
+        whole = int(present.sum()) * WHOLE
+        return 1.0 - float(devices.free[present].sum()) / whole if whole else 0.0

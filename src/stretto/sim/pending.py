@@ -1,7 +1,7 @@
-"""Pods without a node, counted by why: one pod of each kind is asked, and speaks for the others.
+"""Pods without a node, counted by reason; one pod of each group is explained for all of them.
 
-Pods that want the same and stand at the same place wait for the same reason, so a million of them
-cost as many questions as there are kinds. The commonest kinds are asked; the rest is counted.
+Pods of the same class and state are pending for the same reason, so the cost depends on the number
+of groups and not of pods. The largest groups are explained; the others are only counted.
 """
 
 from collections import Counter
@@ -14,25 +14,23 @@ import numpy.typing as npt
 from stretto.explain.why.gangs import gang_of
 from stretto.explain.why.inquiry import Inquiry
 from stretto.explain.why.pending import PodFindings, reasons_of
-from stretto.explain.why.scene import Scene
 from stretto.explain.why.sources.live import live_scene
 from stretto.explain.why.sources.unhandled import not_handled, unhandled_pod
 from stretto.explain.words.reasons import Reason, ReasonCode, reason
 from stretto.explain.words.standing import facts_of, quota_message
-from stretto.framework.contract.rule import View
 from stretto.plane.plane import Plane
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.work.units import Unit
 from stretto.stores.store import Record
 
-ASKED: Final = 200
-"""Kinds of pods that are asked: at 20,000 nodes a second or two."""
-GANGS_ASKED: Final = 20
-"""Gangs that are asked how far they would come: each costs a placement of its own."""
-NOT_ASKED: Final = "not looked at"
-"""Word for the pods of rarer kinds."""
+EXPLAINED: Final = 200
+"""Groups that are explained; with 20,000 nodes this takes one or two seconds."""
+EXPLAINED_GANGS: Final = 20
+"""Gangs for which a placement is computed to explain them."""
+NOT_EXPLAINED: Final = "not looked at"
+"""Code of the pods in smaller groups."""
 _PLACED: Final = (PodState.ASSUMED, PodState.BOUND, PodState.GONE)
-_ROOM: Final = (
+_CAPACITY: Final = (
     ReasonCode.NO_ROOM,
     ReasonCode.TOO_BIG,
     ReasonCode.VOLUME_CLAIMS,
@@ -42,36 +40,38 @@ _ROOM: Final = (
 
 
 class PendingPods(msgspec.Struct, frozen=True, gc=False):
-    """Pods that wait for one reason."""
+    """Pods that are pending for one reason."""
 
     #: Stable code of the reason (``no-room``, ``gang-short``, ...), or ``not looked at``.
     code: str
-    #: The commonest refusal of the nodes in Kubernetes' words; empty where nodes are no obstacle.
+    #: The most frequent refusal of the nodes, as kube-scheduler words it; empty if the cause is not
+    #: on the nodes.
     refusal: str
-    #: How many pods.
+    #: Number of pods.
     pods: int
-    #: One of them, as ``namespace/name``.
+    #: One of the pods, as ``namespace/name``.
     example: str
-    #: What is in its way, in a sentence.
+    #: The reason as a sentence.
     sentence: str
 
 
 def waiting_pods(plane: Plane) -> tuple[PendingPods, ...]:
-    """The pods without a node by reason, the commonest first."""
+    """The pods without a node by reason, the most frequent reason first."""
     pods = plane.cluster.pods
     states = pods.state[: pods.length]
     rows = np.flatnonzero(~np.isin(states, [int(state) for state in _PLACED]))
     if not len(rows):
         return ()
-    kinds = [(members[0], len(members)) for members in kinds_of(plane, rows)]
-    asker = PendingExplainer(plane)
+    groups = [(members[0], len(members)) for members in pending_groups(plane, rows)]
+    explainer = PendingExplainer(plane)
     counts: Counter[tuple[str, str]] = Counter()
     first: dict[tuple[str, str], tuple[int, str]] = {}
-    for number, (row, count) in enumerate(kinds):
-        code, refusal, sentence = NOT_ASKED, "", ""
-        if number < ASKED:
-            said = asker.ask(row)
-            code, refusal, sentence = said.reason.code.value, said.refusal, said.reason.sentence
+    for number, (row, count) in enumerate(groups):
+        code, refusal, sentence = NOT_EXPLAINED, "", ""
+        if number < EXPLAINED:
+            answer = explainer.explain(row)
+            code, refusal = answer.reason.code.value, answer.refusal
+            sentence = answer.reason.sentence
         counts[code, refusal] += count
         first.setdefault((code, refusal), (row, sentence))
     return tuple(
@@ -83,41 +83,42 @@ def waiting_pods(plane: Plane) -> tuple[PendingPods, ...]:
 
 
 class PendingAnswer(NamedTuple):
-    """What one pod of a kind was told."""
+    """Why one pod is pending."""
 
     #: The dominant reason.
     reason: Reason
-    #: The commonest refusal of the nodes in Kubernetes' words; empty where nodes are no obstacle.
+    #: The most frequent refusal of the nodes, as kube-scheduler words it; empty if the cause is not
+    #: on the nodes.
     refusal: str
-    #: kube-scheduler's sentence about all nodes.
+    #: kube-scheduler's message about all nodes.
     message: str
 
 
-def kinds_of(plane: Plane, rows: npt.NDArray[np.int64]) -> list[list[int]]:
-    """Rows of pods that wait for the same reason, the commonest kind first."""
+def pending_groups(plane: Plane, rows: npt.NDArray[np.int64]) -> list[list[int]]:
+    """Rows of pods that are pending for the same reason, the largest group first."""
     pods, units = plane.cluster.pods, plane.units
     found: dict[tuple[object, ...], list[int]] = {}
     classes, states = pods.class_id[rows].tolist(), pods.state[rows].tolist()
     for row, class_id, state in zip(rows.tolist(), classes, states, strict=True):
         unit = units.of_row(row)
-        place = (unit.state, unit.min_member, unit.is_complete) if unit is not None else ()
-        found.setdefault((class_id, state, *place), []).append(row)
+        standing = (unit.state, unit.min_member, unit.is_complete) if unit is not None else ()
+        found.setdefault((class_id, state, *standing), []).append(row)
     return sorted(found.values(), key=len, reverse=True)
 
 
 class PendingExplainer:
-    """Asks single pods why they wait."""
+    """Explains why single pods are pending."""
 
     def __init__(self, plane: Plane) -> None:
-        """Ask about a plane as it is now."""
+        """Create an explainer for the current state of a plane."""
         self._plane = plane
-        self._scene: Scene = live_scene(plane.cluster, plane.config.profile, plane.units)
-        self._view: View = self._scene.view()
+        self._scene = live_scene(plane.cluster, plane.config.profile, plane.units)
+        self._view = self._scene.view()
         self._slots = plane.cluster.nodes.live_slots()
         self._gangs = 0
 
-    def ask(self, row: int) -> PendingAnswer:
-        """What one pod is told."""
+    def explain(self, row: int) -> PendingAnswer:
+        """Why the pod of a row is pending."""
         cluster = self._plane.cluster
         pod = cluster.classes[int(cluster.pods.class_id[row])]
         inquiry = Inquiry(self._scene.rules(row)[0], pod, self._view, self._slots)
@@ -130,22 +131,22 @@ class PendingExplainer:
         gang = gang_of(self._scene, row, facts) if self._may_explain_gang(unit) else None
         state = PodState(int(cluster.pods.state[row]))
         found = reasons_of(inquiry, PodFindings(state), facts, gang)
-        said = inquiry.reasons()
-        refusal = said[0].reason if found[0].code in _ROOM and said else ""
+        refusals = inquiry.reasons()
+        refusal = refusals[0].reason if found[0].code in _CAPACITY and refusals else ""
         return PendingAnswer(found[0], refusal, inquiry.message())
 
-    def stranger(self, record: Record) -> Reason:
-        """Why the plane does not know a pod that exists."""
+    def explain_unknown(self, record: Record) -> Reason:
+        """Why an existing pod is not in the plane's cluster state."""
         why = not_handled(record, self._plane.cluster.config.scheduler_names)
         if why is not None:
             return why
         other = unhandled_pod(
             self._scene.objects, self._plane.cluster, f"{record.namespace}/{record.name}"
         )
-        return other[1] if other else reason(ReasonCode.QUEUED, "It has not been seen yet.")
+        return other[1] if other else reason(ReasonCode.QUEUED, "Not read by the scheduler yet.")
 
     def _may_explain_gang(self, unit: Unit | None) -> bool:
         if unit is None or not unit.is_gang:
             return False
         self._gangs += 1
-        return self._gangs <= GANGS_ASKED
+        return self._gangs <= EXPLAINED_GANGS

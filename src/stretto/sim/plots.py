@@ -1,4 +1,4 @@
-"""Plots as PNG. Matplotlib is imported when the first one is drawn, and never shows a window."""
+"""Plots as PNG. Matplotlib is imported at the first plot and never opens a window."""
 
 import io
 from collections.abc import Mapping, Sequence
@@ -9,64 +9,64 @@ import msgspec
 from stretto.base.errors import MissingExtraError
 
 if TYPE_CHECKING:
-    # Matplotlib costs a second to import, and most commands draw nothing.
+    # Importing matplotlib takes a second, and most commands draw no plots.
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#444444")
-"""Okabe and Ito's colours: most people with a colour vision deficiency tell them apart."""
+"""Okabe and Ito's colours, which most readers with a colour vision deficiency can distinguish."""
 DOTS_PER_INCH: Final = 110
-"""Sharp in a document, and some 60 kB a plot."""
+"""Resolution; a plot is about 60 kB."""
 
 
 class PlotLine(msgspec.Struct, frozen=True):
     """One curve of a plot."""
 
-    #: Its name in the legend; empty for none.
+    #: Name in the legend; empty for none.
     label: str
-    #: Where the points are.
+    #: Horizontal positions of the points.
     x: Sequence[float]
-    #: How high they are.
+    #: Vertical positions of the points.
     y: Sequence[float]
-    #: Number of its colour: curves that belong together share one.
+    #: Index of the colour; related curves share one.
     colour: int = 0
-    #: Drawn as marks without a line: figures of others beside ours.
+    #: Whether it is drawn as marks without a line, for published figures.
     marks: bool = False
-    #: Drawn as steps: what is level between two points, and not a slope.
+    #: Whether it is drawn as steps: constant between two points.
     steps: bool = False
-    #: Half the height of a band around it; empty for none.
+    #: Half the height of a band around the curve; empty for none.
     band: Sequence[float] = ()
 
 
 class PlotTexts(msgspec.Struct, frozen=True):
-    """What is written on a plot."""
+    """Texts and scales of a plot."""
 
-    #: Above it.
+    #: Title.
     title: str
-    #: Below it.
+    #: Label of the horizontal axis.
     x: str
-    #: Beside it.
+    #: Label of the vertical axis.
     y: str
-    #: Equal steps along it are equal factors.
+    #: Whether the horizontal axis is logarithmic.
     log_x: bool = False
-    #: The scale beside it begins at 0.
+    #: Whether the vertical axis starts at 0.
     from_0: bool = False
 
 
 def check_plots() -> None:
-    """Refuse plots before any work where they cannot be drawn.
+    """Check before any work that plots can be drawn.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
     """
     try:
-        import matplotlib  # noqa: F401, ICN001  (only whether it is installed)
+        import matplotlib  # noqa: F401, ICN001  (checks the installation only)
     except ImportError as error:
         raise MissingExtraError("drawing plots", "reports") from error
 
 
-def curves_png(lines: Sequence[PlotLine], words: PlotTexts) -> bytes:
-    """Curves over a common axis."""
+def curves_png(lines: Sequence[PlotLine], texts: PlotTexts) -> bytes:
+    """Curves over a common horizontal axis, as PNG."""
     figure, axes = _figure()
     for line in lines:
         colour = COLOURS[line.colour % len(COLOURS)]
@@ -82,11 +82,11 @@ def curves_png(lines: Sequence[PlotLine], words: PlotTexts) -> bytes:
             axes.fill_between(line.x, low, high, color=colour, alpha=0.15, linewidth=0)
     if any(line.label for line in lines):
         axes.legend(fontsize=8, frameon=False)
-    return _finish(figure, axes, words)
+    return _finish(figure, axes, texts)
 
 
-def bars_png(bars: Mapping[str, Sequence[float]], parts: Sequence[str], words: PlotTexts) -> bytes:
-    """Stacked bars: a bar for each name, with as many parts as ``parts`` has names."""
+def bars_png(bars: Mapping[str, Sequence[float]], parts: Sequence[str], texts: PlotTexts) -> bytes:
+    """Stacked bars as PNG: one bar for each name, with one part for each entry of ``parts``."""
     figure, axes = _figure()
     names = list(bars)
     bottom = [0.0] * len(names)
@@ -95,11 +95,11 @@ def bars_png(bars: Mapping[str, Sequence[float]], parts: Sequence[str], words: P
         axes.bar(names, heights, bottom=bottom, color=COLOURS[number % len(COLOURS)], label=part)
         bottom = [low + height for low, height in zip(bottom, heights, strict=True)]
     figure.legend(fontsize=8, frameon=False, loc="outside upper right", ncols=len(parts))
-    return _finish(figure, axes, words)
+    return _finish(figure, axes, texts)
 
 
 def _figure() -> "tuple[Figure, Axes]":
-    """An empty plot, drawn off screen."""
+    """An empty off-screen plot."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -108,14 +108,14 @@ def _figure() -> "tuple[Figure, Axes]":
     return figure, figure.add_subplot()
 
 
-def _finish(figure: "Figure", axes: "Axes", words: PlotTexts) -> bytes:
-    """Write on a plot and encode it; the same curves give the same bytes."""
-    axes.set_title(words.title, fontsize=10, loc="left")
-    axes.set_xlabel(words.x, fontsize=9)
-    axes.set_ylabel(words.y, fontsize=9)
-    if words.log_x:
+def _finish(figure: "Figure", axes: "Axes", texts: PlotTexts) -> bytes:
+    """Add the texts and encode the plot; equal curves give equal bytes."""
+    axes.set_title(texts.title, fontsize=10, loc="left")
+    axes.set_xlabel(texts.x, fontsize=9)
+    axes.set_ylabel(texts.y, fontsize=9)
+    if texts.log_x:
         axes.set_xscale("log")
-    if words.from_0:
+    if texts.from_0:
         axes.set_ylim(bottom=0)
     axes.grid(visible=True, alpha=0.25)
     for side in ("top", "right"):

@@ -1,7 +1,7 @@
-"""Policies by the names of the command line, as profiles fit for a published protocol.
+"""Policies by name, as profiles for a published protocol.
 
-A policy is a named profile. A protocol fixes what a profile leaves to taste: which node wins among
-equals, and which typical pods fragmentation is measured against.
+A policy is a named profile. A protocol also fixes the tie rule and the typical pods that
+fragmentation is measured against.
 """
 
 from collections.abc import Sequence
@@ -17,14 +17,14 @@ from stretto.framework.profile.profile import PROFILES, Profile, load_profile
 from stretto.inputs.traces.openb.protocol import TypicalPodKinds
 
 STUDY: Final = ("fgd", "best-fit", "dot-prod", "gpu-packing", "gpu-clustering", "random")
-"""The policies of the published study, in the order in which tables show them."""
+"""The policies of the published study, in the order of the tables."""
 
 
 def check_policies(names: Sequence[str]) -> tuple[str, ...]:
-    """Policies that exist, each once, in the order given.
+    """Check the names of policies; returns each once, in the order given.
 
     Raises:
-        UnknownNameError: there is no such policy; the nearest is named.
+        UnknownNameError: a policy does not exist; the message names the nearest.
     """
     for name in names:
         if name not in PROFILES:
@@ -37,8 +37,8 @@ def policy_profile(name: str, ties: TieRule, typical: TypicalPodKinds | None = N
 
     Args:
         name: the policy.
-        ties: which node wins among equals; a policy that draws goes on drawing.
-        typical: the workload that fragmentation is measured against; by default it is learnt.
+        ties: rule that breaks ties; a policy with random ties is unchanged.
+        typical: workload that fragmentation is measured against; by default it is observed.
     """
     check_policies([name])
     profile = load_profile(name)
@@ -55,7 +55,7 @@ def policy_profile(name: str, ties: TieRule, typical: TypicalPodKinds | None = N
 
 
 def kinds_of(typical: TypicalPodKinds) -> list[tuple[TypicalPod, float]]:
-    """Typical pods as the framework's kinds with their frequencies."""
+    """Typical pods in the framework's type, with their frequencies."""
     rows = zip(
         typical.cpu_milli.tolist(),
         typical.num_gpu.tolist(),
@@ -71,7 +71,7 @@ def kinds_of(typical: TypicalPodKinds) -> list[tuple[TypicalPod, float]]:
 
 
 def _arguments(typical: TypicalPodKinds) -> list[dict[str, Any]]:
-    """Typical pods as a profile spells them."""
+    """Typical pods in the format of a profile."""
     return [
         {
             "cpu": kind.cpu,

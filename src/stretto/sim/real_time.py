@@ -1,8 +1,8 @@
-"""A scenario through the real plane, in the time of whatever clock it is given.
+"""Runs a scenario through the real plane, in the time of a given clock.
 
-With the machine's clock this is ``stretto run``. Arrivals are written when their second has come,
-pods leave when theirs is over, and the plane steps in between; with speed 0 the scenario's time
-jumps to whatever comes next as soon as nothing moves. The run is over when nothing more can happen.
+With the machine's clock this is ``stretto run``. Arrivals are written and ended pods are deleted
+when they are due, and the plane steps in between. With speed 0, the scenario's time jumps to the
+next due entry as soon as the plane is idle. The run ends when nothing more can happen.
 """
 
 from collections.abc import Callable
@@ -21,59 +21,59 @@ from stretto.sim.feeder import Feeder
 from stretto.state.rows.lifecycle import PodState, UnitState
 from stretto.state.work.units import Unit
 
-TELL_EVERY: Final = 0.1
-"""Seconds between reports of progress: as often as an eye follows."""
-LONGEST_NAP: Final = 0.1
-"""Seconds slept at most, so that Ctrl-C and progress are not kept waiting."""
+REPORT_EVERY: Final = 0.1
+"""Seconds between progress reports."""
+LONGEST_SLEEP: Final = 0.1
+"""Longest sleep in seconds, so that Ctrl-C and progress reports are prompt."""
 PREPARED: Final = 16_384
-"""Pods written before the first decision: enough to learn what is typical from."""
+"""Pods written before the first decision: enough to derive the typical pods from."""
 POLLED: Final = 1 << 30
-"""Events taken at once before the first decision: all there are."""
+"""Upper bound of events per poll before the first decision: all of them."""
 
 
 class RunSample(NamedTuple):
-    """The run at one moment."""
+    """Progress of a run at one instant."""
 
-    #: Seconds since it began (or went on).
+    #: Seconds since the run started or resumed.
     seconds: float
     #: Pods on nodes.
     placed: int
-    #: Pods that want one.
+    #: Pods without a node.
     pending: int
     #: Pods written so far.
     arrived: int
 
     @property
     def ended(self) -> int:
-        """Pods that have left."""
+        """Pods that have ended."""
         return max(0, self.arrived - self.placed - self.pending)
 
 
-Told = Callable[[RunSample], None]
-"""Told how the run comes along, some ten times a second."""
+OnSample = Callable[[RunSample], None]
+"""Receives the progress, about ten times a second."""
 
 
 Check = Callable[[], None]
-"""Called between two steps: raises to end the run there."""
+"""Called between two steps; an exception ends the run."""
 
 
 class LiveRun:
-    """One run; it may be ended between two steps, and what is known then is the result."""
+    """One run. It can be ended between two steps; the state at that point is the result."""
 
     def __init__(self, plane: Plane, feeder: Feeder, clock: Clock, speed: float = 1.0) -> None:
-        """A run of a feeder's scenario on a plane over the same store.
+        """Create a run of a feeder's scenario on a plane over the same store.
 
         Args:
             plane: the scheduler.
-            feeder: what comes and leaves.
-            clock: its time, the plane's own.
-            speed: seconds of the scenario per second of the clock; 0 is as fast as it goes.
+            feeder: writes arrivals and deletes ended pods.
+            clock: the clock of the plane.
+            speed: scenario seconds per clock second; 0 is as fast as possible.
         """
-        #: Clock time at which it began.
+        #: Clock time of the start.
         self.start: float = clock.monotonic()
-        #: What happened to each pod.
+        #: Records the decisions about each pod.
         self.recorder = Recorder(plane.cluster, self.start, verdicts=plane.verdicts)
-        #: Why units were given up.
+        #: Units that were given up, with the reason.
         self.failures: dict[Unit, str] = {}
         self._plane = plane
         self._feeder = feeder
@@ -87,22 +87,22 @@ class LiveRun:
 
     @property
     def elapsed(self) -> float:
-        """Second of the scenario's time."""
+        """Current second of the scenario."""
         if self._speed == 0:
             return self._jumped
         return self._feeder.resumed_at + (self._clock.monotonic() - self.start) * self._speed
 
     @property
     def seconds(self) -> float:
-        """Seconds since the run began."""
+        """Seconds since the run started."""
         return self._clock.monotonic() - self.start
 
-    def run(self, told: Told | None = None, check: Check = lambda: None) -> None:
+    def run(self, on_sample: OnSample | None = None, check: Check = lambda: None) -> None:
         """Run until nothing more can happen.
 
         Args:
-            told: told of the progress.
-            check: called where the run may stop; whatever it raises ends the run.
+            on_sample: receives the progress.
+            check: called between two steps; an exception ends the run.
         """
         self._prepare()
         with collector.Pace() as pace:
@@ -110,7 +110,7 @@ class LiveRun:
                 check()
                 fed = self._feeder.feed(self.elapsed)
                 moved = self._plane.step() or fed > 0
-                self._tell(told)
+                self._report_progress(on_sample)
                 pace.spare(idle=not moved)
                 if moved:
                     continue
@@ -118,56 +118,56 @@ class LiveRun:
                     break
                 self._wait()
         self.finish()
-        self._tell(told, now=True)
+        self._report_progress(on_sample, now=True)
 
     def finish(self) -> None:
-        """Tell in the store of pods that wait still, where that is wanted."""
+        """Write the final events and conditions of pending pods, if these are enabled."""
         if self._plane.reporter is not None:
             self._plane.reporter.finish(self._clock.monotonic(), self._clock)
         if self._plane.statuses is not None:
             self._plane.statuses.report(self._clock.monotonic(), self._clock, at_once=True)
 
     def pause(self) -> None:
-        """Note in the store how far the run has come."""
+        """Write the run's progress to the store, so that it can resume."""
         self._feeder.pause(self.elapsed)
 
     def sample(self) -> RunSample:
-        """The run at this moment."""
+        """The progress at this instant."""
         pods = self._plane.cluster.pods
         counts = np.bincount(pods.state[: pods.length], minlength=len(PodState))
         placed = int(counts[PodState.BOUND] + counts[PodState.ASSUMED])
-        gone = int(counts[PodState.GONE])
-        pending = int(counts.sum()) - placed - gone
+        deleted = int(counts[PodState.GONE])
+        pending = int(counts.sum()) - placed - deleted
         return RunSample(self.seconds, placed, pending, self._feeder.pods)
 
     # ------------------------------------------------------------ inside
 
     def _prepare(self) -> None:
-        """Let the plane see what is there before its first decision.
+        """Let the plane read the initial objects before its first decision.
 
-        What is there already comes as a list, sorted by name; arrivals come as events, in their
-        own order, so the first look is before the first arrival.
+        Initial objects are read as a list, sorted by name; arrivals are read as events, in order.
+        Therefore the first poll precedes the first arrival.
         """
-        self._look()
+        self._poll()
         while self._feeder.pods < PREPARED and self._feeder.feed(self.elapsed):
             continue
-        self._look()
+        self._poll()
         self._adopt()
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         now = self._clock.monotonic()
         while self._plane.pump.poll(now, POLLED):
             continue
 
     def _adopt(self) -> None:
-        """Pods that are on nodes from before an interruption run their whole time again."""
+        """Restart the run time of pods that were bound before an interruption."""
         if not self._feeder.has_durations:
             return
         pods = self._plane.cluster.pods
         self._started(np.flatnonzero(pods.state[: pods.length] == PodState.BOUND))
 
     def _observe(self, step: Step) -> None:
-        """Start the time of pods that end by themselves, and keep why units were given up."""
+        """Start the run time of bound pods; record why units were given up."""
         if self._feeder.has_durations:
             for verdict in step.verdicts:
                 self._started(verdict.granted)
@@ -180,7 +180,7 @@ class LiveRun:
             self._feeder.started(pods.key(row), elapsed)
 
     def _is_over(self) -> bool:
-        """Whether nothing more can happen: nothing comes, leaves or waits out a delay."""
+        """Whether nothing more can happen: no arrival, end, reclaim or back-off is due."""
         if self._feeder.next_due() < inf or self._plane.binder.in_doubt:
             return False
         if self._plane.dispatcher.reclaimer.is_busy:
@@ -188,20 +188,20 @@ class LiveRun:
         return self._plane.dispatcher.views.counts()[UnitState.BACKOFF] == 0
 
     def _wait(self) -> None:
-        """Let time pass until something is due."""
+        """Sleep, or jump, until the next entry is due."""
         due = self._feeder.next_due()
         plane_due = self._plane.next_due() - self._clock.monotonic()
         if self._speed == 0:
             if due < inf:
                 self._jumped = max(self._jumped, due)
             else:
-                self._clock.sleep(min(max(plane_due, 1e-4), LONGEST_NAP))
+                self._clock.sleep(min(max(plane_due, 1e-4), LONGEST_SLEEP))
             return
         own = (due - self.elapsed) / self._speed
-        self._clock.sleep(min(max(min(own, plane_due), 1e-4), LONGEST_NAP))
+        self._clock.sleep(min(max(min(own, plane_due), 1e-4), LONGEST_SLEEP))
 
-    def _tell(self, told: Told | None, *, now: bool = False) -> None:
+    def _report_progress(self, on_sample: OnSample | None, *, now: bool = False) -> None:
         time = self._clock.monotonic()
-        if told is not None and (now or time - self._reported_at >= TELL_EVERY):
+        if on_sample is not None and (now or time - self._reported_at >= REPORT_EVERY):
             self._reported_at = time
-            told(self.sample())
+            on_sample(self.sample())

@@ -1,7 +1,7 @@
-"""The report at the end of a run: placed, pending and why, use by GPU model, conflicts, speed.
+"""The report of a run: placed and pending pods, GPU usage by model, conflicts and speed.
 
-It is made of what a plane shows and what a ``StepCounters`` has counted, and is the same for a run
-in real time and for one in virtual time. ``tables`` lays it out for people, ``plots`` draws it.
+It is computed from a plane and its ``StepCounters``, in real time and in virtual time alike.
+``tables`` formats it as tables, ``plots`` draws it.
 """
 
 from typing import Final, NamedTuple
@@ -21,73 +21,73 @@ from stretto.state.rows.lifecycle import PodState
 from stretto.state.rows.resources import CPU, PODS
 
 SCHEMA: Final = "stretto.run/v1"
-"""Version of the form below as JSON."""
+"""Version of ``RunReport`` as JSON."""
 NO_MODEL: Final = "GPU"
-"""Name of GPUs whose nodes name no model."""
+"""Name of GPUs on nodes that state no model."""
 
 
 class BindLatency(msgspec.Struct, frozen=True):
-    """From the first sight of a pod to its bind, in milliseconds."""
+    """Time from the first watch event of a pod to its bind, in milliseconds."""
 
-    #: Half of the pods took no longer.
+    #: Median.
     p50_ms: float
-    #: Nine in ten took no longer.
+    #: 90th percentile.
     p90_ms: float
-    #: All but one in a hundred took no longer.
+    #: 99th percentile.
     p99_ms: float
-    #: The longest.
+    #: Maximum.
     max_ms: float
 
 
 class ModelUse(msgspec.Struct, frozen=True):
-    """The GPUs of one model."""
+    """Usage of the GPUs of one model."""
 
     #: The model.
     model: str
-    #: Nodes that have such GPUs.
+    #: Nodes with GPUs of this model.
     nodes: int
-    #: GPUs.
+    #: Number of GPUs.
     gpus: int
-    #: Milli allocated.
+    #: Allocated GPU milli.
     allocated_milli: int
-    #: Milli allocated, in percent of what there is.
+    #: Allocated GPU milli, in percent of all.
     allocated_pct: float
-    #: Milli that are free and of no use to a typical pod, in percent of what there is; ``None``
-    #: where no typical pod wants a GPU, so that nothing would be of use.
+    #: Free GPU milli that no typical pod can use, in percent of all; ``None`` if no typical pod
+    #: requests a GPU.
     fragmented_pct: float | None
 
 
 class ResourceUse(msgspec.Struct, frozen=True):
-    """One resource over all nodes, in exact units (milli-CPU, bytes, pieces)."""
+    """One resource over all nodes, in exact units (milli-CPU, bytes, counts)."""
 
-    #: Its name.
+    #: Name of the resource.
     resource: str
-    #: Allocated.
+    #: Allocated amount.
     used: int
-    #: What the nodes offer.
+    #: Allocatable amount of all nodes.
     offered: int
-    #: Allocated, in percent.
+    #: Allocated amount, in percent of the allocatable amount.
     used_pct: float
 
 
 class RunReport(msgspec.Struct, frozen=True, kw_only=True):
-    """One run."""
+    """Results of one run."""
 
     #: Seconds from the start to the end, by the plane's clock.
     seconds: float
-    #: Nodes in the end.
+    #: Nodes at the end.
     nodes: int
-    #: Pods that exist in the end.
+    #: Pods that exist at the end.
     pods: int
-    #: Pods that are on a node in the end.
+    #: Pods on a node at the end.
     placed: int
-    #: Pods that are on none.
+    #: Pods without a node at the end.
     pending: int
-    #: Pods placed a second, from the start to the last placement.
+    #: Pods placed per second, from the start to the last placement.
     pods_per_s: float
-    #: Latency of what was placed; null where nothing was.
+    #: Latency of the placed pods; null if no pod was placed.
     latency: BindLatency | None
-    #: Claims that were refused.
+    #: Refused claims.
     conflicts: int
     #: Refused claims in percent of all claims.
     conflict_pct: float
@@ -95,51 +95,51 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     conflicts_by_cause: dict[str, int]
     #: Pods placed by shard.
     placed_by_shard: dict[str, int]
-    #: Why pods are pending, the commonest reason first.
+    #: Pending pods by reason, the most frequent reason first.
     waiting: tuple[PendingPods, ...]
-    #: Use of the GPUs, by model.
+    #: Usage of the GPUs, by model.
     models: tuple[ModelUse, ...]
-    #: Use of the other resources.
+    #: Usage of the other resources.
     resources: tuple[ResourceUse, ...]
-    #: Seconds since the start, for ``placed_after``.
+    #: Seconds since the start: the times of ``placed_after``.
     after_s: list[float]
-    #: Pods placed by then.
+    #: Pods placed up to each time.
     placed_after: list[int]
     #: Whether the run was interrupted.
     partial: bool = False
 
 
 class TableData(NamedTuple):
-    """One table, for whoever draws it."""
+    """One table, independent of its format."""
 
-    #: Above it; may be empty.
+    #: Title; may be empty.
     title: str
     #: Names of the columns.
     columns: tuple[str, ...]
-    #: The cells; ``None`` is an empty one.
+    #: The cells; ``None`` is an empty cell.
     rows: list[tuple[object, ...]]
 
 
-def summarise(plane: Plane, meter: StepCounters, *, partial: bool = False) -> RunReport:
-    """The report of a run as it stands now."""
+def summarise(plane: Plane, counters: StepCounters, *, partial: bool = False) -> RunReport:
+    """The report of a run at this instant."""
     pods = plane.cluster.pods
     states = pods.state[: pods.length]
     placed = int(np.isin(states, [int(PodState.BOUND), int(PodState.ASSUMED)]).sum())
-    refused = meter.refused.total()
-    busy = meter.last - meter.start
-    after, count = meter.way()
+    refused = counters.refused.total()
+    busy = counters.last - counters.start
+    after, count = counters.progress()
     return RunReport(
-        seconds=plane.clock.monotonic() - meter.start,
+        seconds=plane.clock.monotonic() - counters.start,
         nodes=len(plane.cluster.nodes.by_name),
         pods=len(pods),
         placed=placed,
         pending=len(pods) - placed,
-        pods_per_s=meter.placed / busy if busy > 0 else 0.0,
-        latency=_latency(meter),
+        pods_per_s=counters.placed / busy if busy > 0 else 0.0,
+        latency=_latency(counters),
         conflicts=refused,
-        conflict_pct=100.0 * refused / max(1, refused + meter.placed),
-        conflicts_by_cause={cause.value: n for cause, n in meter.refused.most_common()},
-        placed_by_shard={str(number): n for number, n in sorted(meter.placed_by_shard.items())},
+        conflict_pct=100.0 * refused / max(1, refused + counters.placed),
+        conflicts_by_cause={cause.value: n for cause, n in counters.refused.most_common()},
+        placed_by_shard={str(number): n for number, n in sorted(counters.placed_by_shard.items())},
         waiting=waiting_pods(plane),
         models=_models(plane),
         resources=_resources(plane),
@@ -150,7 +150,7 @@ def summarise(plane: Plane, meter: StepCounters, *, partial: bool = False) -> Ru
 
 
 def tables(report: RunReport) -> list[TableData]:
-    """The report as tables, the overall figures first."""
+    """The report as tables; the first table has the totals."""
     found = [TableData("", ("", "run"), _overall(report))]
     if report.waiting:
         rows: list[tuple[object, ...]] = [
@@ -170,16 +170,16 @@ def tables(report: RunReport) -> list[TableData]:
 
 
 def plots(report: RunReport) -> dict[str, bytes]:
-    """The report as PNG files by name."""
+    """The report as PNG files, by file name."""
     placed = [float(count) for count in report.placed_after]
-    way = PlotLine("", report.after_s, placed, steps=True)
+    curve = PlotLine("", report.after_s, placed, steps=True)
     found = {
         "placed.png": curves_png(
-            [way], PlotTexts("pods placed over time", "seconds", "pods placed")
+            [curve], PlotTexts("pods placed over time", "seconds", "pods placed")
         )
     }
     if report.models:
-        parts = ("allocated", "fragmented", "free and of use")
+        parts = ("allocated", "fragmented", "free and usable")
         bars = {
             each.model: (
                 each.allocated_pct,
@@ -188,13 +188,13 @@ def plots(report: RunReport) -> dict[str, bytes]:
             )
             for each in report.models
         }
-        words = PlotTexts("GPU milli by model", "model", "% of the model's GPU milli")
-        found["gpus.png"] = bars_png(bars, parts, words)
+        texts = PlotTexts("GPU milli by model", "model", "% of the model's GPU milli")
+        found["gpus.png"] = bars_png(bars, parts, texts)
     return found
 
 
 def _overall(report: RunReport) -> list[tuple[object, ...]]:
-    """The figures that are not about one thing."""
+    """The totals of the run."""
     latency = report.latency
     shown = (
         f"{latency.p50_ms:,.1f} / {latency.p99_ms:,.1f} / {latency.max_ms:,.1f}" if latency else "-"
@@ -212,8 +212,8 @@ def _overall(report: RunReport) -> list[tuple[object, ...]]:
     ]
 
 
-def _latency(meter: StepCounters) -> BindLatency | None:
-    waits = 1000.0 * meter.waits()
+def _latency(counters: StepCounters) -> BindLatency | None:
+    waits = 1000.0 * counters.waits()
     if not len(waits):
         return None
     p50, p90, p99 = (float(each) for each in np.percentile(waits, (50, 90, 99)))
@@ -221,11 +221,11 @@ def _latency(meter: StepCounters) -> BindLatency | None:
 
 
 def _models(plane: Plane) -> tuple[ModelUse, ...]:
-    """Use of the GPUs by model, the commonest first."""
+    """Usage of the GPUs by model, the model with the most GPUs first."""
     cluster = plane.cluster
     table, slots = cluster.ledger.devices, cluster.nodes.live_slots()
     kind = table.kind_number(GPU)
-    there = table.kind[slots] == kind
+    present = table.kind[slots] == kind
     typical = plane.engine.typical
     if not len(typical.frequency):
         typical = observed_typical_pods(cluster)
@@ -233,14 +233,14 @@ def _models(plane: Plane) -> tuple[ModelUse, ...]:
     columns = formulas.DeviceSlots(table.free[slots], table.kind[slots], table.model[slots])
     lost = formulas.fragmentation(typical, cpu.astype(np.int32), columns, kind)
     wanted = bool((typical.gpus > 0).any())
-    first = np.argmax(there, axis=1)
+    first = np.argmax(present, axis=1)
     model = table.model[slots][np.arange(len(slots)), first]
     found = []
-    for number in np.unique(model[there.any(axis=1)]).tolist():
-        mine = there.any(axis=1) & (model == number)
-        gpus = int(there[mine].sum())
+    for number in np.unique(model[present.any(axis=1)]).tolist():
+        mine = present.any(axis=1) & (model == number)
+        gpus = int(present[mine].sum())
         whole = gpus * WHOLE
-        used = whole - int(table.free[slots][mine][there[mine]].sum())
+        used = whole - int(table.free[slots][mine][present[mine]].sum())
         found.append(
             ModelUse(
                 model=table.model_names[number] or NO_MODEL,
@@ -255,7 +255,7 @@ def _models(plane: Plane) -> tuple[ModelUse, ...]:
 
 
 def _resources(plane: Plane) -> tuple[ResourceUse, ...]:
-    """Use of everything that is no device, where nodes offer it; places for pods left out."""
+    """Usage of each allocatable resource, without devices and without the ``pods`` resource."""
     ledger, slots = plane.cluster.ledger, plane.cluster.nodes.live_slots()
     found = []
     for column, name in enumerate(ledger.resources.names):

@@ -1,10 +1,10 @@
-"""How full the world was over time, from a record: levels by round, peaks, integrals.
+"""Usage over time from a work record (levels, peaks, integrals), and results of simulations.
 
-A level changes at the rounds in which work starts and leaves; what leaves in a round leaves before
-anything starts. So the peak over rounds is exact, also where work lives for no time at all.
+A level changes in the rounds in which work starts or ends; within a round, ends precede starts.
+Therefore the peak over rounds is exact, even for work without a lifetime.
 """
 
-from typing import Final, NamedTuple
+from typing import Final, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,14 +13,25 @@ from stretto.sim.engine import NEVER, WorkRecord
 from stretto.sim.plots import PlotLine
 
 DRAWN: Final = 2000
-"""Points of a curve that are drawn: more than a plot has pixels."""
+"""Points per drawn curve: more than a plot has pixels."""
 HOUR_S: Final = 3600.0
+"""Seconds per hour."""
 
 Ints = npt.NDArray[np.int64]
+Report = TypeVar("Report")
+
+
+class SimulationResult(NamedTuple, Generic[Report]):
+    """The result of one simulation."""
+
+    #: The report.
+    report: Report
+    #: Usage in percent over hours since the first arrival.
+    lines: tuple[PlotLine, ...]
 
 
 class AmountUsage(NamedTuple):
-    """How much of one amount was in use."""
+    """Usage of one amount over time."""
 
     #: int64[round]: tick of each round.
     ticks: Ints
@@ -29,16 +40,16 @@ class AmountUsage(NamedTuple):
 
     @property
     def peak(self) -> int:
-        """Most at any one time."""
+        """The highest level."""
         return int(self.levels.max(initial=0))
 
     @property
     def amount_ticks(self) -> int:
-        """Amount × ticks, up to the last round."""
+        """Integral of the amount over ticks, up to the last round."""
         return int((self.levels[:-1] * np.diff(self.ticks)).sum())
 
     def line(self, label: str, whole: int, tick_s: float, colour: int = 0) -> PlotLine:
-        """The level in percent of a whole over hours, as a curve of steps."""
+        """The level in percent of ``whole`` over hours, as a step curve."""
         shown = np.unique(np.linspace(0, max(len(self.ticks) - 1, 0), DRAWN).astype(np.int64))
         if not len(self.ticks):
             shown = shown[:0]
@@ -48,7 +59,7 @@ class AmountUsage(NamedTuple):
 
 
 def usage(record: WorkRecord, amounts: Ints) -> AmountUsage:
-    """Use of an amount (int64[work]: what each takes while it runs)."""
+    """Usage of an amount; ``amounts`` is int64[work], the amount each entry uses while it runs."""
     started = record.started != NEVER
     ended = record.ended != NEVER
     change = np.zeros(len(record.ticks), np.int64)

@@ -1,7 +1,7 @@
-"""A whole world in virtual time: a store in memory, a clock that is told, and the real plane.
+"""Simulated worlds: a memory store, a manual clock and the production plane.
 
-Every simulation starts here, so that what is measured is what runs: the same plane as in
-production, told by its arguments that time is virtual and that the store loses nothing.
+Every simulation starts here, so a simulation measures the same plane as in production. Its
+configuration has no timeouts and no safety net, because the store loses no events.
 """
 
 from collections.abc import Sequence
@@ -10,9 +10,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from stretto.api.wire.kinds import NODE
+from stretto.api.wire.kinds import NODE, POD
 from stretto.base.clock import ManualClock
-from stretto.base.errors import InvariantBrokenError
 from stretto.base.rng import Rng
 from stretto.control.queues.config import DispatcherConfig, QueueConfig
 from stretto.framework.profile.profile import Profile
@@ -20,45 +19,51 @@ from stretto.inputs.neutral.fleet import FleetNode
 from stretto.inputs.objects.objects import node_body
 from stretto.plane.config import PlaneConfig
 from stretto.plane.plane import Plane
+from stretto.sim.writes import require_accepted
 from stretto.state.cluster.config import ClusterConfig
 from stretto.stores.embedded.memory import MemoryStore
-from stretto.stores.store import Replies, WriteOutcome
 
 AT_ONCE: Final = 4096
-"""Objects written in one call: what a watch hands over in one go."""
+"""Objects written in one call, and events delivered by one poll of a watch."""
 POLLED: Final = 1 << 30
-"""Events taken from a watch before anything is decided: all there are."""
+"""Upper bound of events per poll before a decision: all of them."""
 WINDOW: Final = 8
-"""Units of a blocking queue that are tried at once: where a pool is full, one or two start."""
+"""Units of a blocking queue that are tried at once; in a full pool, one or two of them start."""
 
 
 class World(NamedTuple):
-    """One plane with everything around it."""
+    """One plane with its store and clock."""
 
     #: Virtual time.
     clock: ManualClock
-    #: Where objects live.
+    #: Store of the objects.
     store: MemoryStore
     #: The scheduler.
     plane: Plane
 
     def poll(self) -> None:
-        """Let the plane see all that has been written, before it decides anything."""
+        """Let the plane read all changes before it decides."""
         now = self.clock.monotonic()
         while self.plane.pump.poll(now, POLLED):
             pass
 
+    def submit_pods(self, bodies: Sequence[bytes]) -> None:
+        """Create pods in batches; the plane reads each batch, and decides nothing."""
+        for low in range(0, len(bodies), AT_ONCE):
+            require_accepted(self.store.create(POD, bodies[low : low + AT_ONCE]))
+            self.poll()
+
 
 class WorldConfig(msgspec.Struct, frozen=True):
-    """What a world is built from."""
+    """Settings of a world."""
 
-    #: Rules, policy and tie rule.
+    #: Rules, weights and tie rule.
     profile: Profile
-    #: Order of the queue: a name of ``QueuePolicy``.
+    #: Policy of the queue, by its name in ``QueuePolicy``.
     queue: str = "FifoSkip"
-    #: Whether what does not fit is tried again; otherwise it is given up at once.
+    #: Whether units that do not fit are retried; otherwise they are given up at once.
     retry: bool = True
-    #: Resources managed device by device; none makes them plain counts.
+    #: Whether GPUs are managed device by device; otherwise they are plain amounts.
     devices: bool = True
     #: Seed of every draw.
     seed: int = 0
@@ -67,7 +72,7 @@ class WorldConfig(msgspec.Struct, frozen=True):
 
 
 def build_world(config: WorldConfig, nodes: Sequence[FleetNode]) -> World:
-    """A world with these nodes in it, already seen by the plane."""
+    """A world with these nodes, which the plane has already read."""
     clock = ManualClock()
     rng = Rng(config.seed)
     store = MemoryStore(clock, rng.child("store"))
@@ -98,11 +103,3 @@ def build_world(config: WorldConfig, nodes: Sequence[FleetNode]) -> World:
     world.poll()
     plane.run_until_idle()
     return world
-
-
-def require_accepted(replies: Replies) -> None:
-    """Every write went through; a store in memory has no other excuse than a bug of ours."""
-    for reply in replies:
-        if reply.outcome is not WriteOutcome.OK:
-            reason = reply.message or reply.code.value
-            raise InvariantBrokenError("the simulated store", reason, "report this as a bug")

@@ -26,7 +26,7 @@ from stretto.inputs.objects.pod_templates import PodTemplates, TemplateSpec
 from stretto.inputs.scenario.workloads import poisson_times, synthetic_nodes
 from stretto.plane.config import PlaneConfig, Step
 from stretto.plane.plane import Plane
-from stretto.sim.setup import MEMORY, open_store
+from stretto.sim.options import MEMORY, open_store
 from stretto.state.classes.table import PodClasses
 from stretto.state.rows.resources import ResourceColumns
 from stretto.stores.embedded.memory import MemoryStore

@@ -17,7 +17,7 @@ PODS = [
 
 @pytest.mark.parametrize("kept", [1, 10_000])
 def test_a_body_is_that_of_the_object(monkeypatch: pytest.MonkeyPatch, kept: int) -> None:
-    monkeypatch.setattr(bodies, "KINDS_KEPT", kept)
+    monkeypatch.setattr(bodies, "CACHED_SPECS", kept)
     made = PodEncoder()
     for pod in PODS * 2:
         assert msgspec.json.decode(made.body(pod)) == pod_object(pod)

@@ -85,7 +85,7 @@ def test_a_signal_waits_until_the_workers_are_made() -> None:
     made: list[bool] = []
 
     def make() -> None:
-        with module._undisturbed():
+        with module._signals_deferred():
             signal.raise_signal(signal.SIGINT)
             made.append(True)
 
@@ -95,7 +95,7 @@ def test_a_signal_waits_until_the_workers_are_made() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_a_worker_leaves_when_nobody_holds_its_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_exits_when_its_parent_closes_the_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
     left: list[int] = []
     monkeypatch.setattr("stretto.sim.comparison.seeds.os._exit", left.append)
     line, held = Pipe(duplex=False)

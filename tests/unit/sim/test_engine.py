@@ -9,7 +9,8 @@ from stretto.framework.profile.profile import load_profile
 from stretto.inputs.neutral.fleet import FleetNode, FleetPod
 from stretto.sim.engine import NEVER, PodWork, WorkRecord, WorkRunner
 from stretto.sim.usage import usage
-from stretto.sim.world import World, WorldConfig, build_world, require_accepted
+from stretto.sim.world import World, WorldConfig, build_world
+from stretto.sim.writes import require_accepted
 from stretto.stores.store import Reply, StatusReason, WriteOutcome
 
 NODE = FleetNode("n", 4000, 8192)
@@ -108,7 +109,7 @@ def test_an_interruption_keeps_what_is_known(monkeypatch: pytest.MonkeyPatch) ->
             raise KeyboardInterrupt
 
     items = [work(f"p{i}", i, 1, 9) for i in range(4)]
-    record = WorkRunner(world(), items, told=stop).run()
+    record = WorkRunner(world(), items, on_arrivals=stop).run()
     assert record.partial
     assert record.started.tolist() == [0, 1, NEVER, NEVER]
     assert not record.rejected.any()

@@ -16,9 +16,10 @@ from stretto.inputs.scenario.feed import Feed, materialise
 from stretto.inputs.scenario.read import load_scenario
 from stretto.plane.config import PlaneConfig
 from stretto.plane.plane import Plane
-from stretto.sim.feeder import MARKER, Feeder, check_written, identity_of
+from stretto.sim.feeder import MARKER, Feeder, identity_of
+from stretto.sim.options import open_store, profile_source
 from stretto.sim.real_time import LiveRun, RunSample
-from stretto.sim.setup import open_store, profile_source
+from stretto.sim.writes import check_written
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.store import Reply, StatusReason, Store, WriteOutcome
 from stretto.testing import make_group, make_node, make_pod

@@ -12,7 +12,7 @@ from stretto.inputs.traces.openb.protocol import typical_pods
 from stretto.sim.comparison.fragmentation import (
     ArrivalDecisions,
     FragmentationCurve,
-    machines_of,
+    fleet_columns,
     replay,
     whole_percents,
 )
@@ -41,7 +41,7 @@ def replayed(fleet: Fleet, made: ArrivalDecisions) -> FragmentationCurve:
     for node in fleet.nodes:
         numbers.model_number(node.gpu_model)
     typical = weighted_pods(kinds_of(typical_pods(fleet.pods)), numbers)
-    return replay(fleet, machines_of(fleet, numbers.model_names), made, typical)
+    return replay(fleet, fleet_columns(fleet, numbers.model_names), made, typical)
 
 
 def test_the_replay_equals_a_plain_walk() -> None:
@@ -60,7 +60,7 @@ def test_the_replay_equals_a_plain_walk() -> None:
 def test_a_node_that_gives_more_than_it_has_is_a_broken_law() -> None:
     fleet = Fleet((FleetNode("n7", 4000, 1024, 1, "T4"),), (FleetPod("p", 1000, 1, 1, 600),) * 2)
     twice = ArrivalDecisions(np.array([0, 1]), np.array([0, 0]), np.array([1, 1]))
-    with pytest.raises(InvariantBrokenError, match="node n7 gave more than it has"):
+    with pytest.raises(InvariantBrokenError, match="node n7 is over-committed"):
         replayed(fleet, twice)
 
 

@@ -31,7 +31,7 @@ from stretto.plane.copy import PlaneSettings, SchedulingRules
 from stretto.sim.history.histories import ReplayHistory, history_of
 from stretto.sim.history.recording import RecordingSession, recorded_words
 from stretto.sim.history.replay import Replay, ReplayResult, recorded_waits
-from stretto.sim.history.what_if import AS_IT_WAS, Variation, queues_of, read_variation
+from stretto.sim.history.what_if import UNCHANGED, Variation, queues_of, read_variation
 from stretto.stores.store import Deletion, Patch, Update
 from stretto.testing import Harness, make_node, make_pod
 
@@ -57,7 +57,7 @@ class Tape:
         self.harness.clock.advance(seconds - self.taking.seconds)
         act()
         self.harness.settle()
-        self.taking.look()
+        self.taking.poll()
 
     def submit(self, *pods: bytes) -> Callable[[], object]:
         return lambda: self.harness.submit(*pods)
@@ -90,7 +90,7 @@ def history(recording: Recording) -> ReplayHistory:
     return history_of(recording)
 
 
-def replayed(history: ReplayHistory, variation: Variation = AS_IT_WAS) -> ReplayResult:
+def replayed(history: ReplayHistory, variation: Variation = UNCHANGED) -> ReplayResult:
     return Replay(
         variation.applied(history), variation.drains, SchedulingRules("default"), PlaneSettings()
     ).run()
@@ -102,7 +102,7 @@ def vary(**words: str) -> Variation:
 
 
 def test_a_recording_says_when_each_pod_came_started_and_left(history: ReplayHistory) -> None:
-    found = {pod.name: (pod.came, pod.bound, pod.left) for pod in history.pods}
+    found = {pod.name: (pod.arrived, pod.bound, pod.ended) for pod in history.pods}
     assert found["before"] == (0.0, 0.0, float("inf"))
     assert found["short"] == (1.0, 1.0, 5.0)
     assert found["waits"] == (2.0, 5.0, float("inf"))

@@ -51,7 +51,7 @@ def test_each_reason_has_an_example_and_a_sentence() -> None:
 def test_kinds_beyond_the_limit_are_counted_without_being_asked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("stretto.sim.pending.ASKED", 1)
+    monkeypatch.setattr("stretto.sim.pending.EXPLAINED", 1)
     harness, _ = crowded()
     found = waiting_pods(harness.plane)
     assert sum(each.pods for each in found) == 4

@@ -1,7 +1,7 @@
 {{- define "stretto.name" -}}
 {{- $own := default .Chart.Name .Values.nameOverride -}}
 {{- $name := ternary .Release.Name (printf "%s-%s" .Release.Name $own) (contains $own .Release.Name) -}}
-{{- /* A Service's name has at most 63 characters. */ -}}
+{{- /* Names of Services have at most 63 characters. */ -}}
 {{- trunc 63 $name | trimSuffix "-" }}
 {{- end }}
 
@@ -21,7 +21,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 
-{{- /* What a pod is labelled with: podLabels over the chart's own, but for those that a selector goes by. */ -}}
+{{- /* Labels of a pod: podLabels override those of the chart, except those of a selector. */ -}}
 {{- define "stretto.podLabels" -}}
 {{- $chosen := fromYaml (include "stretto.selector" .root) -}}
 {{- $fixed := append (keys $chosen | sortAlpha) "app.kubernetes.io/component" -}}

@@ -120,7 +120,7 @@ def plan(common: CommandContext, opts: PlanOptions) -> None:
 def _rules(state: "StoreState", opts: PlanOptions) -> "SchedulingRules":
     """The state's own rules, or those of the options."""
     from stretto.plane.copy import SchedulingRules
-    from stretto.sim.setup import chosen_source
+    from stretto.sim.options import chosen_source
 
     source = chosen_source(state.profile, opts.policy, opts.profile, opts.plugin)
     return SchedulingRules(source, opts.tier, plugins=opts.plugin)

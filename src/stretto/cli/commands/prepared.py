@@ -118,7 +118,8 @@ def prepared_run(scenario: "Scenario", opts: RunOptions) -> Iterator[ScenarioRun
     from stretto.inputs.scenario.feed import materialise
     from stretto.plane.copy import SchedulingRules
     from stretto.sim.feeder import Feeder
-    from stretto.sim.setup import build_site, open_store, profile_source
+    from stretto.sim.options import open_store, profile_source
+    from stretto.sim.setup import build_site
 
     source = profile_source(scenario, opts.policy, opts.profile, opts.plugin)
     rng, clock = Rng(scenario.seed), WallClock()

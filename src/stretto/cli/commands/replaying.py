@@ -151,7 +151,7 @@ def recorded_side(history: "ReplayHistory") -> dict[str, Any]:
 
     waits, arrived = recorded_waits(history), arrived_pods(history)
     count = len(waits)
-    left = sum(pod.bound == inf and pod.left < inf for pod in arrived)
+    left = sum(pod.bound == inf and pod.ended < inf for pod in arrived)
     return {
         "pods": len(arrived),
         "placed": count,
@@ -204,7 +204,7 @@ def _replay(common: CommandContext, opts: WhatIfOptions, side: _ReplaySide) -> "
     from stretto.cli.commands.plugins import report_health, warn_unused
     from stretto.plane.copy import PlaneSettings, SchedulingRules
     from stretto.sim.history.replay import Replay
-    from stretto.sim.setup import chosen_source
+    from stretto.sim.options import chosen_source
 
     source = chosen_source("default", side.policy, opts.profile, opts.plugins)
     rules = SchedulingRules(source, plugins=opts.plugins)

@@ -26,7 +26,7 @@ from stretto.cli.options import INPUT_FILE, CommandContext
 from stretto.explain.words.amounts import format_count
 
 if TYPE_CHECKING:
-    from stretto.sim.result import SimulationResult
+    from stretto.sim.usage import SimulationResult
 
 _LABELS: Final[Mapping[str, str]] = {
     "rejected_by_qos": "rejected by QoS",

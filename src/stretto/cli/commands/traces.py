@@ -10,7 +10,7 @@ from stretto.cli.options import CommandContext
 if TYPE_CHECKING:
     from stretto.inputs.neutral.fleet import FleetNode
     from stretto.inputs.traces.formats import TraceFormat
-    from stretto.sim.result import SimulationResult
+    from stretto.sim.usage import SimulationResult
 
 OF_FORMATS: Final = (
     "nodes", "nodes_like", "node_filter", "node_limit",

@@ -33,7 +33,7 @@ def show_expected_start(
     unit = None if row is None else copy.plane.units.of_row(row)
     if row is None or pods.slot[row] >= 0 or unit is None:
         return times
-    starts = forecast(copy.plane, asked=[unit.key])
+    starts = forecast(copy.plane, units=[unit.key])
     start, timeout = starts.after_s[unit.key], starts.late_s.get(unit.key)
     if isfinite(start):
         times["expected_start_s"] = start

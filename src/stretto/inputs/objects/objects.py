@@ -62,13 +62,13 @@ def node_body(node: FleetNode) -> bytes:
     labels = {HOSTNAME_LABEL: name, **node.labels}
     if node.zone:
         labels[ZONE_LABEL] = node.zone
-    room = {
+    allocatable = {
         "cpu": format_milli(node.cpu_milli),
         "memory": f"{node.memory_mib}Mi",
         "pods": str(node.max_pods),
     }
     if node.gpus:
-        room[GPU] = str(node.gpus)
+        allocatable[GPU] = str(node.gpus)
         labels[GPU_MODEL_LABEL] = node.gpu_model
     taints = [
         {"key": taint.key, "value": taint.value, "effect": taint.effect} for taint in node.taints
@@ -79,7 +79,7 @@ def node_body(node: FleetNode) -> bytes:
             "kind": "Node",
             "metadata": {"name": name, "labels": labels},
             "spec": {"taints": taints} if taints else {},
-            "status": {"capacity": room, "allocatable": room, "conditions": _READY},
+            "status": {"capacity": allocatable, "allocatable": allocatable, "conditions": _READY},
         }
     )
 

@@ -79,9 +79,9 @@ def _equal_pod(
         metadata["ownerReferences"] = [owner]
     if wanted.priority:
         spec["priority"] = wanted.priority
-    asked = {"cpu": str(wanted.cpu), "memory": str(wanted.memory)}
-    asked |= {name: str(amount) for name, amount in wanted.resources.items()}
-    spec["containers"][0]["resources"]["requests"].update(asked)
+    requests = {"cpu": str(wanted.cpu), "memory": str(wanted.memory)}
+    requests |= {name: str(amount) for name, amount in wanted.resources.items()}
+    spec["containers"][0]["resources"]["requests"].update(requests)
     spec.update(wanted.spec)
     return pod
 

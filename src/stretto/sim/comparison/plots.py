@@ -1,4 +1,4 @@
-"""The plots of the openb study: allocation and fragmentation over arrival, beside the published."""
+"""Plots of the openb study: allocation and fragmentation over arrival, with published points."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -8,35 +8,35 @@ from stretto.sim.comparison.seeds import PolicySummary
 from stretto.sim.plots import PlotLine, PlotTexts, curves_png
 
 ARRIVED: Final = "GPU milli arrived, % of the cluster"
-"""What lies along the axis of both plots."""
+"""Label of the horizontal axis of both plots."""
 FULL_PCT: Final = 100
-"""Up to here a fleet could take everything."""
+"""Arrival percentage at which requests equal the capacity of the fleet."""
 SHOWN_FROM_PCT: Final = 70
-"""Before this all policies place everything, and allocation is what has arrived."""
+"""First percentage shown; below it, all policies place all pods."""
 
 
 def study_plots(summary: Sequence[PolicySummary], curves: Curves | None = None) -> dict[str, bytes]:
-    """PNG files by name."""
+    """The plots as PNG files, by file name."""
     allocation, fragmentation = METRICS[0], METRICS[1]
-    beside = "; circles: published" if curves else ""
+    suffix = "; circles: published" if curves else ""
     overfilled = any(each.arrive_pct > FULL_PCT for each in summary)
     late = [e for e in summary if not overfilled or e.arrive_pct >= SHOWN_FROM_PCT]
     return {
         "allocation.png": curves_png(
             _lines(late, allocation, curves),
-            PlotTexts(f"GPU allocation{beside}", ARRIVED, "GPU milli allocated, % of the cluster"),
+            PlotTexts(f"GPU allocation{suffix}", ARRIVED, "GPU milli allocated, % of the cluster"),
         ),
         "fragmentation.png": curves_png(
             _lines(summary, fragmentation, curves),
             PlotTexts(
-                f"GPU fragmentation{beside}", ARRIVED, "GPU milli fragmented, % of the cluster"
+                f"GPU fragmentation{suffix}", ARRIVED, "GPU milli fragmented, % of the cluster"
             ),
         ),
     }
 
 
 def _lines(summary: Sequence[PolicySummary], metric: str, curves: Curves | None) -> list[PlotLine]:
-    """A curve for each policy, and the published points in the same colour."""
+    """A curve for each policy, with the published points in the same colour."""
     lines = []
     for colour, policy in enumerate(dict.fromkeys(each.policy for each in summary)):
         mine = [each for each in summary if each.policy == policy]
@@ -51,7 +51,7 @@ def _lines(summary: Sequence[PolicySummary], metric: str, curves: Curves | None)
 
 
 def _values(mine: Sequence[PolicySummary], metric: str) -> tuple[list[float], list[float]]:
-    """Means, and their deviations where there are any."""
+    """Means, and their deviations if there are any."""
     if metric != METRICS[0]:
         return [each.frag_pct_of_cluster_mean for each in mine], []
     deviations = [each.gpu_alloc_pct_sd for each in mine]

@@ -1,4 +1,4 @@
-"""The published curves of the openb study, and how far our own are from them."""
+"""The published curves of the openb study, and the differences of our results from them."""
 
 import re
 from collections.abc import Sequence
@@ -21,9 +21,9 @@ NAMES: Final = {
     "GpuClustering": "gpu-clustering",
     "Random": "random",
 }
-"""Policies as the study spells them, and as we do."""
+"""Names of the policies in the study, and in this project."""
 METRICS: Final = ("alloc_pct", "frag_pct_of_cluster", "frag_pct_of_idle")
-"""What the file tells of each policy."""
+"""Metrics in the file."""
 TOLERANCE: Final = {
     "fgd": 0.4,
     "best-fit": 0.5,
@@ -32,7 +32,7 @@ TOLERANCE: Final = {
     "gpu-clustering": 0.8,
     "random": 1.2,
 }
-"""How far a ten-seed mean of the GPU allocation may be from the published one, in points."""
+"""Allowed difference of a ten-seed mean of the GPU allocation from the published one, in points."""
 _WORKLOAD: Final = re.compile(r"openb_pod_list_(\w+)\.csv(?:\.gz)?", re.ASCII)
 
 Curves = dict[str, dict[str, dict[int, float]]]
@@ -40,7 +40,7 @@ Curves = dict[str, dict[str, dict[int, float]]]
 
 
 class PublishedAgreement(NamedTuple):
-    """One of our figures beside the published one."""
+    """One of our results and the published one."""
 
     #: The policy.
     policy: str
@@ -48,12 +48,12 @@ class PublishedAgreement(NamedTuple):
     arrive_pct: int
     #: Our mean of the GPU allocation, in percent of the cluster.
     ours: float
-    #: Theirs.
+    #: The published mean of the GPU allocation, in percent of the cluster.
     published: float
 
     @property
     def difference(self) -> float:
-        """How much more we allocate, in points."""
+        """Our mean minus the published one, in points."""
         return self.ours - self.published
 
 
@@ -61,7 +61,7 @@ def read_published(path: Path, workload: str) -> Curves:
     """The published curves of one pod list.
 
     Raises:
-        InputError: the file cannot be read, or does not have that list.
+        InputError: the file cannot be read, or lacks that list.
     """
     table = read_table(path, LAYOUT)
     workloads, policies = table.texts("workload"), table.texts("policy")
@@ -81,7 +81,7 @@ def read_published(path: Path, workload: str) -> Curves:
 
 
 def workload_of(path: Path) -> str:
-    """Which of the study's pod lists a file is, by its name; else ``default``."""
+    """The study's name of a pod list, from the name of its file; else ``default``."""
     found = _WORKLOAD.fullmatch(path.name)
     return found[1] if found else "default"
 
@@ -89,7 +89,7 @@ def workload_of(path: Path) -> str:
 def compare_with_published(
     summary: Sequence[PolicySummary], curves: Curves
 ) -> list[PublishedAgreement]:
-    """Our figures beside the published ones, wherever both are known."""
+    """Our results with the published ones, for each policy and percentage that both have."""
     found = []
     for each in summary:
         published = curves.get(each.policy, {}).get(METRICS[0], {}).get(each.arrive_pct)
@@ -100,7 +100,7 @@ def compare_with_published(
 
 
 def _check(table: CsvTable, column: str, cells: Sequence[str], known: Sequence[str]) -> None:
-    """Refuse a word that nobody knows."""
-    for word in dict.fromkeys(cells):
-        if word not in known:
-            table.refuse(list(cells).index(word), column, f"one of {', '.join(known)}")
+    """Refuse an unknown value in a column."""
+    for cell in dict.fromkeys(cells):
+        if cell not in known:
+            table.refuse(list(cells).index(cell), column, f"one of {', '.join(known)}")

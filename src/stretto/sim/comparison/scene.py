@@ -1,9 +1,9 @@
-"""The published openb study on the real plane: one run is one policy, one seed, one list of pods.
+"""The published openb study on the real plane: one run has one policy, one seed and one pod list.
 
-Nodes stand in an order drawn from the seed, pods arrive in another, nothing ever leaves, and what
-does not fit is dropped but counts as arrived (Weng et al., FGD, ATC 2023). The plane has one shard,
-serves first come first and does not retry. Allocation and fragmentation at every whole percent of
-arrival are computed afterwards from the decisions in their order.
+The orders of the nodes and of the arrivals are drawn from the seed; no pod ends; a pod that does
+not fit is dropped but counts as arrived (Weng et al., FGD, ATC 2023). The plane has one shard and a
+FIFO queue and does not retry. Allocation and fragmentation at every whole percent of arrival are
+computed afterwards from the ordered decisions.
 """
 
 from typing import Any, Final, NamedTuple
@@ -12,9 +12,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from stretto.api.wire.kinds import POD
 from stretto.base.errors import InputError
-from stretto.framework.compiled.tables import TypicalPodTable
 from stretto.framework.compiled.ties import TieRule
 from stretto.framework.compiled.typical import weighted_pods
 from stretto.framework.engine.runtime import Runtime
@@ -27,16 +25,16 @@ from stretto.sim.comparison.fragmentation import (
     ArrivalDecisions,
     FleetColumns,
     FragmentationCurve,
-    machines_of,
+    fleet_columns,
     replay,
     whole_percents,
 )
 from stretto.sim.policies import kinds_of, policy_profile
-from stretto.sim.world import AT_ONCE, World, WorldConfig, build_world, require_accepted
+from stretto.sim.world import World, WorldConfig, build_world
 from stretto.state.rows.devices import DeviceColumns
 
 DIGITS: Final = 6
-"""Decimals of percentages in reports: far below what any comparison can see."""
+"""Decimals of percentages in reports."""
 
 Ints = npt.NDArray[np.int64]
 
@@ -50,43 +48,43 @@ class PercentPoint(msgspec.Struct, frozen=True, gc=False):
     gpu_alloc_pct: float
     #: GPU milli fragmented, in percent of the fleet's.
     frag_pct_of_cluster: float
-    #: GPU milli fragmented, in percent of what is idle; 0 where nothing is.
+    #: GPU milli fragmented, in percent of the idle GPU milli; 0 if none is idle.
     frag_pct_of_idle: float
 
 
 class StudyRun(msgspec.Struct, frozen=True, gc=False):
-    """One run of the study."""
+    """Results of one run of the study."""
 
-    #: The policy, as it is spelled on the command line.
+    #: The policy, by its name on the command line.
     policy: str
     #: The seed of all orders and draws.
     seed: int
-    #: Pods that got a node.
+    #: Pods that were bound.
     placed: int
-    #: Pods that did not fit when their turn came.
+    #: Pods that did not fit.
     failed: int
-    #: GPU milli allocated in the end.
+    #: GPU milli allocated at the end.
     gpu_milli_used: int
-    #: GPU milli asked for by pods that did not fit.
+    #: GPU milli requested by pods that did not fit.
     gpu_milli_failed: int
-    #: CPU milli allocated in the end.
+    #: CPU milli allocated at the end.
     cpu_milli_used: int
-    #: Nodes with at least one pod in the end.
+    #: Nodes with at least one pod at the end.
     nodes_used: int
-    #: GPU milli fragmented in the end.
+    #: GPU milli fragmented at the end.
     frag_gpu_milli: float
-    #: The way there.
+    #: The fleet at each whole percent of arrival.
     points: tuple[PercentPoint, ...]
 
 
 class StudyRunSpec(NamedTuple):
-    """One run to make."""
+    """Settings of one run."""
 
     #: The policy.
     policy: str
     #: The seed.
     seed: int
-    #: How far to fill, in percent of the fleet's GPU milli; ``None`` takes the list as it is.
+    #: GPU milli to submit, in percent of the fleet's; ``None`` submits the list once.
     arrive_pct: float | None = protocol.PUBLISHED_ARRIVE_PCT
     #: Whether nodes and pods are shuffled.
     order: protocol.ArrivalOrder = protocol.ArrivalOrder.SHUFFLE
@@ -95,32 +93,32 @@ class StudyRunSpec(NamedTuple):
 
 
 class OpenbStudy:
-    """One fleet and its pods, and everything about them that all runs share."""
+    """One fleet with its pods, and the data that all runs share."""
 
     def __init__(self, fleet: Fleet) -> None:
-        """Count the typical pods of the list as it is, and make columns of the nodes."""
+        """Compute the typical pods of the list and the columns of the nodes."""
         #: The fleet.
         self.fleet = fleet
-        #: The typical pods, as counted.
+        #: The typical pods of the list.
         self.typical = protocol.typical_pods(fleet.pods)
         models = DeviceColumns()
         for node in fleet.nodes:
             models.model_number(node.gpu_model)
-        self._weighted: TypicalPodTable = weighted_pods(kinds_of(self.typical), models)
-        self._machines: FleetColumns = machines_of(fleet, models.model_names)
+        self._weighted = weighted_pods(kinds_of(self.typical), models)
+        self._columns: FleetColumns = fleet_columns(fleet, models.model_names)
         self._bodies = PodEncoder()
 
-    def run(self, asked: StudyRunSpec) -> StudyRun:
-        """Make one run."""
-        made, given = self.decide(asked)
-        curve = replay(self.fleet, self._machines, made, self._weighted)
-        return self._report(asked, made, given, curve)
+    def run(self, spec: StudyRunSpec) -> StudyRun:
+        """Execute one run."""
+        made, given = self.decide(spec)
+        curve = replay(self.fleet, self._columns, made, self._weighted)
+        return self._report(spec, made, given, curve)
 
-    def decide(self, asked: StudyRunSpec) -> tuple[ArrivalDecisions, protocol.ProtocolInput]:
-        """Let the plane decide on every arrival, in order."""
-        given = protocol.protocol_input(self.fleet, asked.seed, asked.arrive_pct, asked.order)
-        profile = policy_profile(asked.policy, TieRule.ORDER, self.typical)
-        config = WorldConfig(profile=profile, retry=False, seed=asked.seed, tier=asked.tier)
+    def decide(self, spec: StudyRunSpec) -> tuple[ArrivalDecisions, protocol.ProtocolInput]:
+        """Let the plane decide on all arrivals, in order."""
+        given = protocol.protocol_input(self.fleet, spec.seed, spec.arrive_pct, spec.order)
+        profile = policy_profile(spec.policy, TieRule.ORDER, self.typical)
+        config = WorldConfig(profile=profile, retry=False, seed=spec.seed, tier=spec.tier)
         world = build_world(config, self.fleet.nodes)
         row_of_slot = self._rank(world, given)
         pods = self.fleet.pods
@@ -128,14 +126,12 @@ class OpenbStudy:
             self._bodies.body(pods[row], name)
             for row, name in zip(given.arrivals.tolist(), given.names, strict=True)
         ]
-        for low in range(0, len(bodies), AT_ONCE):
-            require_accepted(world.store.create(POD, bodies[low : low + AT_ONCE]))
-            world.poll()
+        world.submit_pods(bodies)
         world.plane.run_until_idle()
         return self._decisions(world, given, row_of_slot), given
 
     def _rank(self, world: World, given: protocol.ProtocolInput) -> Ints:
-        """Tell the shard which node wins among equals; returns the fleet's row of each slot."""
+        """Set the order by which the shard breaks ties; returns the fleet's row of each slot."""
         slot_of = world.plane.cluster.nodes.by_name
         slots = np.array([slot_of[object_name(node.name)] for node in self.fleet.nodes], np.int64)
         runtime = world.plane.shards[0].default.runtime
@@ -153,7 +149,7 @@ class OpenbStudy:
     def _decisions(
         self, world: World, given: protocol.ProtocolInput, rows: Ints
     ) -> ArrivalDecisions:
-        """What is bound, by arrival."""
+        """The placements, by arrival."""
         cluster = world.plane.cluster
         table = cluster.pods
         by_name = {table.name[row]: row for row in table.rows().tolist()}
@@ -164,18 +160,18 @@ class OpenbStudy:
 
     def _report(
         self,
-        asked: StudyRunSpec,
+        spec: StudyRunSpec,
         made: ArrivalDecisions,
         given: protocol.ProtocolInput,
         curve: FragmentationCurve,
     ) -> StudyRun:
-        """The run in figures."""
+        """The results of a run."""
         placed = made.node != NOWHERE
         gpu = np.array([pod.gpu_milli_total for pod in self.fleet.pods], np.int64)[made.pod]
         cpu = np.array([pod.cpu_milli for pod in self.fleet.pods], np.int64)[made.pod]
         return StudyRun(
-            policy=asked.policy,
-            seed=asked.seed,
+            policy=spec.policy,
+            seed=spec.seed,
             placed=int(placed.sum()),
             failed=int((~placed).sum()),
             gpu_milli_used=int(gpu[placed].sum()),
@@ -190,7 +186,7 @@ class OpenbStudy:
 def points_of(
     curve: FragmentationCurve, arrived: npt.NDArray[np.float64], gpu_milli: int
 ) -> tuple[PercentPoint, ...]:
-    """A curve at every whole percent of arrival, averaged within each."""
+    """A curve averaged within each whole percent of arrival."""
     whole = max(1, gpu_milli)
     idle = gpu_milli - curve.allocated
     of_idle = np.where(idle > 0, curve.fragmented / np.maximum(idle, 1), 0.0)

@@ -1,7 +1,7 @@
-"""Policies against seeds: many runs of one study, on every core, and what they say together.
+"""Runs a study for many policies and seeds on all cores, and summarises the runs.
 
-A run shares nothing with another, so runs are spread over processes (started afresh, so that it
-works the same everywhere). Ctrl-C keeps the runs that are done. A run that fails ends the rest.
+Runs are independent, so they are distributed over processes, which are spawned on every platform.
+After Ctrl-C, the finished runs are reported. A run that fails ends the others.
 """
 
 import os
@@ -22,20 +22,20 @@ from stretto.inputs.neutral.fleet import Fleet
 from stretto.sim.comparison.scene import DIGITS, OpenbStudy, StudyRun, StudyRunSpec
 
 MAX_SEED: Final = 2**63 - 1
-"""Seeds are numbers of a generator: more than that it does not take."""
+"""Largest seed of the random generator."""
 MAX_RUNS: Final = 100_000
-"""More is a mistake: it would take a day."""
+"""Most runs of one comparison; more would take over a day."""
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
-Told = Callable[[StudyRun], None]
-"""Told of each run that is done, in the order in which they end."""
+OnRun = Callable[[StudyRun], None]
+"""Receives each finished run, in the order of completion."""
 Runs = Generator[tuple[int, StudyRun], None, None]
-"""Runs with their place in the order asked, as they end."""
+"""Runs with their index in the request, in the order of completion."""
 
 
 class PolicySummary(msgspec.Struct, frozen=True, gc=False):
-    """What the seeds of one policy say together at one percent of arrival."""
+    """The seeds of one policy combined, at one percent of arrival."""
 
     #: The policy.
     policy: str
@@ -43,45 +43,45 @@ class PolicySummary(msgspec.Struct, frozen=True, gc=False):
     arrive_pct: int
     #: Mean over seeds of the GPU milli allocated, in percent of the fleet's.
     gpu_alloc_pct_mean: float
-    #: Sample deviation of the same; null for one seed.
+    #: Sample standard deviation of it; null for one seed.
     gpu_alloc_pct_sd: float | None
     #: Mean over seeds of the GPU milli fragmented, in percent of the fleet's.
     frag_pct_of_cluster_mean: float
 
 
 class Comparison(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a comparison found."""
+    """Results of a comparison."""
 
-    #: The runs that are done, in the order asked.
+    #: The finished runs, in the order of the request.
     runs: tuple[StudyRun, ...]
-    #: What the seeds say together, by policy and percent.
+    #: The seeds combined, by policy and percent.
     summary: tuple[PolicySummary, ...]
-    #: Whether it was interrupted: runs are missing.
+    #: Whether it was interrupted, so that runs are missing.
     partial: bool = False
 
 
 def compare(
-    fleet: Fleet, asked: Sequence[StudyRunSpec], workers: int = 0, told: Told | None = None
+    fleet: Fleet, specs: Sequence[StudyRunSpec], workers: int = 0, on_run: OnRun | None = None
 ) -> Comparison:
-    """Make runs of a study; ``workers`` 0 takes every core this process may use."""
-    workers = min(workers or len(os.sched_getaffinity(0)), len(asked))
+    """Execute runs of a study; ``workers`` 0 uses every core of this process's affinity."""
+    workers = min(workers or len(os.sched_getaffinity(0)), len(specs))
     done: dict[int, StudyRun] = {}
     partial = False
-    runs = _in_turn(fleet, asked) if workers <= 1 else _side_by_side(fleet, asked, workers)
+    runs = _sequential(fleet, specs) if workers <= 1 else _parallel(fleet, specs, workers)
     try:
         with closing(runs):
-            for place, run in runs:
-                done[place] = run
-                if told is not None:
-                    told(run)
+            for index, run in runs:
+                done[index] = run
+                if on_run is not None:
+                    on_run(run)
     except KeyboardInterrupt:
         partial = True
-    found = tuple(done[place] for place in sorted(done))
+    found = tuple(done[index] for index in sorted(done))
     return Comparison(found, summarise(found), partial)
 
 
 def summarise(runs: Sequence[StudyRun]) -> tuple[PolicySummary, ...]:
-    """The seeds of each policy together, at every percent that all of them have reached."""
+    """The seeds of each policy combined, at every percent that all of them have reached."""
     found = []
     for policy in dict.fromkeys(run.policy for run in runs):
         curves = [{p.arrive_pct: p for p in run.points} for run in runs if run.policy == policy]
@@ -96,10 +96,10 @@ def summarise(runs: Sequence[StudyRun]) -> tuple[PolicySummary, ...]:
 
 
 def read_seeds(text: str, where: str = "seeds") -> tuple[int, ...]:
-    """Seeds such as ``42,43,44`` or ``42-51`` (``42..51`` too), each once.
+    """Parse seeds such as ``42,43,44``, ``42-51`` or ``42..51``; each is returned once.
 
     Raises:
-        InputError: it is no such list.
+        InputError: the text is not a list of seeds.
     """
     seeds: dict[int, None] = {}
     for part in text.split(","):
@@ -109,47 +109,47 @@ def read_seeds(text: str, where: str = "seeds") -> tuple[int, ...]:
             raise InputError(where, text, "numbers and ranges such as 42,43,44 or 42-51")
         first, last = map(int, ends)
         if not 0 <= last - first < MAX_RUNS:
-            raise InputError(where, text, f"ranges that rise, of at most {MAX_RUNS:,} seeds")
+            raise InputError(where, text, f"ascending ranges of at most {MAX_RUNS:,} seeds")
         seeds.update(dict.fromkeys(range(first, last + 1)))
     return tuple(seeds)
 
 
-def _in_turn(fleet: Fleet, asked: Sequence[StudyRunSpec]) -> Runs:
-    """One run after another, here."""
+def _sequential(fleet: Fleet, specs: Sequence[StudyRunSpec]) -> Runs:
+    """Runs in this process, one after the other."""
     study = OpenbStudy(fleet)
-    for place, each in enumerate(asked):
-        yield place, study.run(each)
+    for index, spec in enumerate(specs):
+        yield index, study.run(spec)
 
 
-def _side_by_side(fleet: Fleet, asked: Sequence[StudyRunSpec], workers: int) -> Runs:
-    """Runs in other processes, as they end; closing it ends those that are not done."""
+def _parallel(fleet: Fleet, specs: Sequence[StudyRunSpec], workers: int) -> Runs:
+    """Runs in other processes; closing the generator ends the unfinished runs."""
     context = get_context("spawn")
-    line, held = context.Pipe(duplex=False)
-    pool = ProcessPoolExecutor(workers, context, _start, (fleet, line))
+    child_end, parent_end = context.Pipe(duplex=False)
+    pool = ProcessPoolExecutor(workers, context, _start, (fleet, child_end))
     try:
-        with _undisturbed():
-            places: dict[Future[StudyRun], int] = {
-                pool.submit(_run, a): i for i, a in enumerate(asked)
+        with _signals_deferred():
+            indices: dict[Future[StudyRun], int] = {
+                pool.submit(_run, spec): i for i, spec in enumerate(specs)
             }
-        for future in as_completed(places):
-            yield places[future], future.result()
+        for future in as_completed(indices):
+            yield indices[future], future.result()
     finally:
-        held.close()
+        parent_end.close()
         pool.shutdown(wait=True, cancel_futures=True)
-        line.close()
+        child_end.close()
 
 
 @contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Signals wait while workers are started: a worker half made would be nobody's.
+def _signals_deferred() -> Iterator[None]:
+    """Defer signals while workers are spawned, so that no partly started worker is orphaned.
 
-    Workers begin with the signals blocked, until ``_start`` has said what they mean there.
+    Workers start with the signals blocked until ``_start`` has set the handlers.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    came: list[int] = []
-    before = {each: signal.signal(each, lambda each, _: came.append(each)) for each in _SIGNALS}
+    received: list[int] = []
+    before = {each: signal.signal(each, lambda each, _: received.append(each)) for each in _SIGNALS}
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     try:
         yield
@@ -157,34 +157,34 @@ def _undisturbed() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         for each, handler in before.items():
             signal.signal(each, signal.SIG_DFL if handler is None else handler)
-        if came:
-            signal.raise_signal(came[0])
+        if received:
+            signal.raise_signal(received[0])
 
 
 class _Worker:
-    """What a worker process holds."""
+    """State of a worker process."""
 
-    #: The study; ``None`` before the process has been started.
+    #: The study; ``None`` before ``_start``.
     study: OpenbStudy | None = None
 
 
-def _start(fleet: Fleet, line: Connection) -> None:
-    """Make a worker ready; Ctrl-C is the parent's business, who lets the line go to end it."""
+def _start(fleet: Fleet, pipe: Connection) -> None:
+    """Initialise a worker. It ignores Ctrl-C; the parent ends it by closing the pipe."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
-    threading.Thread(target=_exit_with_parent, args=(line,), daemon=True).start()
+    threading.Thread(target=_exit_with_parent, args=(pipe,), daemon=True).start()
     _Worker.study = OpenbStudy(fleet)
 
 
-def _exit_with_parent(line: Connection) -> None:
-    """Leave when nobody holds the other end: the parent is done, or was killed and cannot say."""
+def _exit_with_parent(pipe: Connection) -> None:
+    """Exit when the other end is closed, because the parent has finished or was killed."""
     with suppress(OSError, EOFError):
-        line.recv()
+        pipe.recv()
     os._exit(0)
 
 
-def _run(asked: StudyRunSpec) -> StudyRun:
-    """One run in a worker."""
+def _run(spec: StudyRunSpec) -> StudyRun:
+    """Execute one run in a worker."""
     if _Worker.study is None:
         raise InvariantBrokenError("a worker", "it was not started", "report this as a bug")
-    return _Worker.study.run(asked)
+    return _Worker.study.run(spec)

@@ -1,1 +1,1 @@
-"""Recordings and what-ifs: record a cluster, replay it, plan on a copy, forecast start times."""
+"""Recordings and sandboxes: record a cluster, replay it, plan submissions, forecast start times."""

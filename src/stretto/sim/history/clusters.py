@@ -1,8 +1,7 @@
-"""The state of a live cluster: the objects that its API server holds now, listed kind by kind.
+"""The state of a live cluster: the objects of its API server, listed by kind.
 
-Nothing is written, and scheduling goes on. The lists follow one another, so the state is not of one
-instant: pods come first and nodes after them, so that a node created in between is known when a pod
-names it.
+Nothing is written. The lists are read one after another, so the state is not of one instant: pods
+are listed before nodes, so that the node of every listed pod is listed too.
 """
 
 from collections.abc import Sequence
@@ -15,13 +14,13 @@ from stretto.explain.story import Story, story_of_objects
 from stretto.stores.store import ListOptions, Record, Store
 
 _NEEDED: Final = frozenset({POD, NODE})
-"""Kinds without which there is no state."""
+"""Kinds that a state requires."""
 
 
 class ClusterListing(NamedTuple):
     """The objects of a cluster that the user may list."""
 
-    #: Every object.
+    #: All listed objects.
     records: list[Record]
     #: Resources that the user may not list.
     hidden: list[str]
@@ -32,11 +31,11 @@ def listed(store: Store, wanted: Sequence[Kind] = ()) -> ClusterListing:
 
     Args:
         store: the cluster.
-        wanted: kinds to list; none stands for those that the table of kinds marks as examined.
+        wanted: kinds to list; if empty, those that the table of kinds marks as examined.
 
     Raises:
-        NotAllowedError: pods or nodes may not be listed; the message names the missing right.
-        UnreachableError: the server does not answer.
+        NotAllowedError: pods or nodes may not be listed; the message names the missing permission.
+        UnreachableError: the server does not respond.
     """
     records: list[Record] = []
     hidden = []
@@ -51,18 +50,18 @@ def listed(store: Store, wanted: Sequence[Kind] = ()) -> ClusterListing:
 
 
 def story_of_events(store: Store, space: str, name: str, where: str) -> Story:
-    """What a cluster's events tell of a pod; only what is about the pod is read.
+    """The history of a pod from a cluster's events; only the events of the pod are read.
 
     Args:
         store: the cluster.
         space: namespace of the pod.
-        name: its name.
-        where: the cluster in words.
+        name: name of the pod.
+        where: description of the cluster.
 
     Raises:
-        NotFoundError: there is no such pod; the nearest names are told.
-        NotAllowedError: pods may not be read, or events not be listed.
-        UnreachableError: the server does not answer.
+        NotFoundError: the pod does not exist; the message names the nearest names.
+        NotAllowedError: pods may not be read, or events may not be listed.
+        UnreachableError: the server does not respond.
     """
     pod = store.get(POD, space, name)
     if pod is None:

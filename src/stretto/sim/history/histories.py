@@ -1,7 +1,7 @@
-"""A recording, pod by pod: when each came, started and left, and what else changed when.
+"""A recording by pod: the arrival, start and end of each, and the changes of all other objects.
 
-A pod's identity is its uid. Names come again (a StatefulSet's pod is replaced by its namesake), so
-a later bearer of a name gets one of its own in the replay, where both may live at one time.
+A pod's identity is its uid. Names are reused (a StatefulSet's pod is replaced by one of the same
+name), so a later pod of a name gets another name in the replay, where both can exist at once.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,46 +18,46 @@ _OVER: Final = frozenset({"Succeeded", "Failed"})
 
 
 class PodHistory(msgspec.Struct, frozen=True):
-    """One pod of a recording."""
+    """History of one recorded pod."""
 
     #: Namespace.
     namespace: str
-    #: Name in the replay: its own, or one made of it where the name had been used.
+    #: Name in the replay: the recorded name, or a derived one if the name was used before.
     name: str
-    #: The pod as it was submitted: no node, no uid.
+    #: The pod as it was submitted, without node and uid.
     body: dict[str, Any]
-    #: Second at which it came; 0 for what was there.
-    came: float
-    #: Second at which it was bound; 0 for what was bound at the start, infinity for never.
+    #: Second of the creation; 0 for pods that existed at the start.
+    arrived: float
+    #: Second of the bind; 0 for pods that were bound at the start, infinity for never.
     bound: float
-    #: Node it was bound to; empty for none.
+    #: Node of the pod; empty for none.
     node: str
-    #: Whether nobody decided where it goes: its first version had a node.
+    #: Whether no scheduler decided on it: its first version had a node.
     fixed: bool
-    #: Second at which it ended or was deleted; infinity where it outlived the recording.
-    left: float
+    #: Second at which it ended or was deleted; infinity if it outlived the recording.
+    ended: float
 
     @property
     def run_time(self) -> float:
-        """Seconds from bind to end; infinity where either is not known."""
-        return self.left - self.bound if self.left < inf and self.bound < inf else inf
+        """Seconds from bind to end; infinity if either is unknown."""
+        return self.ended - self.bound if self.ended < inf and self.bound < inf else inf
 
 
 class ReplayHistory(msgspec.Struct, frozen=True):
-    """A recording as a replay wants it."""
+    """A recording in the form of a replay's input."""
 
-    #: Everything but pods that was there at the start, in the file's order.
+    #: All initial objects except pods, in the order of the file.
     objects: Sequence[RecordedChange]
-    #: Changes of everything but pods, in order.
+    #: Changes of all objects except pods, in order.
     changes: Sequence[RecordedChange]
-    #: Pods by the second at which they came.
+    #: Pods in the order of their arrival.
     pods: Sequence[PodHistory]
     #: Seconds covered.
     seconds: float
 
     @property
     def scheduler_names(self) -> frozenset[str]:
-        """Every scheduler that the pods asked for."""
+        """All scheduler names of the pods."""
         return frozenset(scheduler_of(pod.body) for pod in self.pods)
 
 
@@ -67,15 +67,15 @@ class _OpenPodHistory(msgspec.Struct):
     body: dict[str, Any]
     namespace: str
     name: str
-    came: float
+    arrived: float
     bound: float = inf
     node: str = ""
     fixed: bool = False
-    left: float = inf
+    ended: float = inf
 
 
 def history_of(recording: Recording) -> ReplayHistory:
-    """Read a recording pod by pod."""
+    """The history of a recording."""
     pods: dict[str, _OpenPodHistory] = {}
     for number, change in enumerate(_of(POD, recording.start)):
         pods[change.uid or f"start-{number}"] = _first(change, 0.0)
@@ -85,13 +85,13 @@ def history_of(recording: Recording) -> ReplayHistory:
     return ReplayHistory(
         objects=[each for each in recording.start if each.kind is not POD],
         changes=[each for each in recording.changes if each.kind is not POD],
-        pods=[_closed(each, taken) for each in sorted(pods.values(), key=lambda pod: pod.came)],
+        pods=[_closed(each, taken) for each in sorted(pods.values(), key=lambda pod: pod.arrived)],
         seconds=recording.seconds,
     )
 
 
 def scheduler_of(body: Mapping[str, Any]) -> str:
-    """The scheduler that a pod asks for."""
+    """The scheduler name of a pod."""
     return str((body.get("spec") or {}).get("schedulerName") or "default-scheduler")
 
 
@@ -99,38 +99,38 @@ def _of(kind: Kind, changes: Sequence[RecordedChange]) -> list[RecordedChange]:
     return [each for each in changes if each.kind is kind]
 
 
-def _first(change: RecordedChange, came: float) -> _OpenPodHistory:
-    """A pod as it was seen first."""
-    pod = _OpenPodHistory(change.body, change.namespace, change.name, came)
-    _note(pod, change.body, came)
-    pod.fixed = bool(pod.node) and came > 0
+def _first(change: RecordedChange, arrived: float) -> _OpenPodHistory:
+    """Start the history of a pod at its first version."""
+    pod = _OpenPodHistory(change.body, change.namespace, change.name, arrived)
+    _note(pod, change.body, arrived)
+    pod.fixed = bool(pod.node) and arrived > 0
     return pod
 
 
 def _follow(pods: dict[str, _OpenPodHistory], change: RecordedChange) -> None:
-    """One more event of a pod."""
+    """Apply an event to the history of its pod."""
     pod = pods.get(change.uid)
     if pod is None:
         if change.type is not ChangeType.DELETED:
             pods[change.uid] = _first(change, change.time_s)
         return
     if change.type is ChangeType.DELETED:
-        pod.left = min(pod.left, change.time_s)
+        pod.ended = min(pod.ended, change.time_s)
         return
     _note(pod, change.body, change.time_s)
 
 
 def _note(pod: _OpenPodHistory, body: Mapping[str, Any], time_s: float) -> None:
-    """What an event says of a pod's bind and end."""
+    """Record the bind and the end of a pod from one of its versions."""
     node = str((body.get("spec") or {}).get("nodeName") or "")
     if node and not pod.node:
         pod.node, pod.bound = node, time_s
     if (body.get("status") or {}).get("phase") in _OVER:
-        pod.left = min(pod.left, time_s)
+        pod.ended = min(pod.ended, time_s)
 
 
 def _closed(pod: _OpenPodHistory, taken: dict[tuple[str, str], int]) -> PodHistory:
-    """A pod's history, with a name that no other pod of the recording has."""
+    """The finished history of a pod, with a name that is unique in the recording."""
     body = deepcopy(pod.body)
     count = taken[pod.namespace, pod.name] = taken.get((pod.namespace, pod.name), 0) + 1
     name = pod.name if count == 1 else f"{pod.name[:240]}-again-{count}"
@@ -140,4 +140,6 @@ def _closed(pod: _OpenPodHistory, taken: dict[tuple[str, str], int]) -> PodHisto
         meta.pop(field, None)
     body.get("spec", {}).pop("nodeName", None)
     body.pop("status", None)
-    return PodHistory(pod.namespace, name, body, pod.came, pod.bound, pod.node, pod.fixed, pod.left)
+    return PodHistory(
+        pod.namespace, name, body, pod.arrived, pod.bound, pod.node, pod.fixed, pod.ended
+    )

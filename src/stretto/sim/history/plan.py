@@ -1,10 +1,9 @@
-"""What would happen if some objects were submitted now: tried on a copy, by the real plane.
+"""Plans a submission: the effect of new objects on a state, computed in a sandbox.
 
-    said = plan(state_of("sqlite:run.db"), objects)
+    report = plan(state_of("sqlite:run.db"), objects)
 
-The copy first settles as it is, so that what waits already has had its turn; then the objects come,
-and the plane decides as it would in earnest. What is told is the difference. Nothing outside the
-copy is touched.
+The sandbox first schedules the pods that are already pending. Then the objects are created, and the
+real plane decides. The report is the difference. Nothing outside the sandbox changes.
 """
 
 from collections import Counter
@@ -21,96 +20,98 @@ from stretto.explain.words.reasons import Reason, ReasonCode
 from stretto.inputs.objects.relations import InputObject
 from stretto.plane.copy import PlaneCopy, SchedulingRules, StoreState
 from stretto.plane.plane import Plane
-from stretto.sim.pending import ASKED, PendingExplainer, kinds_of
+from stretto.sim.pending import EXPLAINED, PendingExplainer, pending_groups
 from stretto.state.rows.devices import mask_to_text
 from stretto.state.rows.lifecycle import PodState
-from stretto.state.rows.pods import NO_SLOT
 from stretto.state.rows.resources import PODS
 from stretto.stores.store import Record, WriteOutcome
 
 SCHEMA: Final = "stretto.plan/v1"
-"""Version of the form below as JSON."""
-_HELD: Final = frozenset({ReasonCode.GATED, ReasonCode.OTHER_SCHEDULER, ReasonCode.ENDED})
-"""Reasons that say nothing of whether a pod would fit."""
+"""Version of ``PlanReport`` as JSON."""
+_NOT_SCHEDULED: Final = frozenset({ReasonCode.GATED, ReasonCode.OTHER_SCHEDULER, ReasonCode.ENDED})
+"""Reasons that do not depend on whether a pod fits."""
 
 
 class PlannedPlacement(msgspec.Struct, frozen=True):
-    """A pod that would get a node."""
+    """A pod that would be bound."""
 
     #: ``namespace/name``.
     pod: str
     #: The node.
     node: str
-    #: The devices that it would get there, such as ``0,3``; empty for none.
+    #: Allocated devices, such as ``0,3``; empty for none.
     devices: str = ""
 
 
 class UnplacedPods(msgspec.Struct, frozen=True):
-    """Pods of one kind that would stay without a node."""
+    """Pods that would stay pending for the same reason."""
 
-    #: ``namespace/name`` of each.
+    #: ``namespace/name`` of each pod.
     pods: tuple[str, ...]
-    #: Why: the dominant reason; ``None`` where there are so many kinds that nobody asked.
+    #: The dominant reason; ``None`` if there were too many groups to explain all.
     reason: Reason | None
-    #: kube-scheduler's sentence about all nodes; empty where the pods were not asked.
+    #: kube-scheduler's message about all nodes; empty if the reason is ``None``.
     message: str = ""
 
 
 class PlannedVictim(msgspec.Struct, frozen=True):
-    """A pod that would lose its node."""
+    """A pod that would be evicted."""
 
     #: ``namespace/name``.
     pod: str
-    #: The node that it is on.
+    #: Its current node.
     node: str
-    #: Where it would go instead; empty where it would be gone or wait.
+    #: Its new node; empty if it would be deleted or pending.
     instead: str = ""
 
 
 class PlannedUse(msgspec.Struct, frozen=True):
-    """How much of a resource is allocated, before and after."""
+    """Allocation of one resource, before and after."""
 
-    #: Its name.
+    #: Name of the resource.
     resource: str
-    #: In percent of what all nodes offer, before.
+    #: Percent of the allocatable amount of all nodes before the submission.
     before_pct: float
-    #: And after.
+    #: Percent of the allocatable amount of all nodes after the submission.
     after_pct: float
 
 
 class PlanReport(msgspec.Struct, frozen=True):
-    """What would happen."""
+    """The effect of a submission."""
 
-    #: The state it was tried on.
+    #: Title of the state.
     state: str
-    #: Objects by kind that would be submitted.
+    #: Number of submitted objects by kind.
     objects: dict[str, int]
-    #: Pods among them, or made by controllers among them.
+    #: Submitted pods, including those of submitted controllers.
     pods: int
-    #: Pods that would get a node.
+    #: Pods that would be bound.
     placed: tuple[PlannedPlacement, ...]
-    #: Pods that would stay without one, by why.
+    #: Pods that would stay pending, by reason.
     pending: tuple[UnplacedPods, ...]
-    #: Pods that would lose their node.
+    #: Pods that would be evicted.
     victims: tuple[PlannedVictim, ...]
-    #: Pods that wait now and would get a node too (the objects bring nodes, or make room).
+    #: Pods that are pending now and would be bound too (the objects add or free capacity).
     also_placed: tuple[PlannedPlacement, ...]
-    #: Objects that the store would refuse, with what it says.
+    #: Objects that the store would refuse, with the reasons.
     refused: tuple[str, ...]
     #: Allocation of each resource.
     use: tuple[PlannedUse, ...]
 
     @property
     def unfit(self) -> int:
-        """Pods that would not fit: those that somebody holds back are not counted."""
-        held = [e for e in self.pending if e.reason is not None and e.reason.code in _HELD]
-        return sum(len(each.pods) for each in self.pending) - sum(len(e.pods) for e in held)
+        """Pods that would not fit; gated, ended and other schedulers' pods are not counted."""
+        return sum(
+            len(each.pods)
+            for each in self.pending
+            if each.reason is None or each.reason.code not in _NOT_SCHEDULED
+        )
 
 
 class _PlanSnapshot(NamedTuple):
-    """A copy at one moment."""
+    """Placements and allocation at one instant."""
 
-    #: Nodes of the pods that have one, by uid; names with it.
+    #: (pod key, node) of each bound pod, by uid.
     nodes: dict[str, tuple[str, str]]
     #: Percent allocated, by resource.
     use: dict[str, float]
@@ -119,22 +120,22 @@ class _PlanSnapshot(NamedTuple):
 def plan(
     state: StoreState, objects: Sequence[InputObject], rules: SchedulingRules | None = None
 ) -> PlanReport:
-    """Try some objects on a copy of a state.
+    """Compute the effect of a submission in a sandbox.
 
     Args:
-        state: what is there.
-        objects: what would be submitted, controllers replaced by their pods.
-        rules: other rules than the state's own.
+        state: the state.
+        objects: the submitted objects, with controllers replaced by their pods.
+        rules: rules that replace the state's own; ``None`` for none.
 
     Raises:
         InputError: the rules cannot be used.
     """
     copy = PlaneCopy(state, rules)
     copy.settle()
-    before = _look(copy)
+    before = _snapshot(copy)
     refused, fresh = _submit(copy, objects)
     copy.settle()
-    after = _look(copy)
+    after = _snapshot(copy)
     return PlanReport(
         state=state.title,
         objects=dict(Counter(each.kind.kind for each in objects)),
@@ -154,12 +155,12 @@ def plan(
 
 
 def nodes_of(state: StoreState) -> list[Node]:
-    """The nodes of a state, for DaemonSets among the objects."""
+    """The nodes of a state, which determine the pods of submitted DaemonSets."""
     return [decode_as(Node, each.body) for each in state.records if each.kind == NODE]
 
 
 def _submit(copy: PlaneCopy, objects: Sequence[InputObject]) -> tuple[list[str], dict[str, Record]]:
-    """Create the objects; what was refused, and the pods that came, by uid."""
+    """Create the objects; returns the refusals, and the created pods by uid."""
     refused: list[str] = []
     fresh: dict[str, Record] = {}
     for each in objects:
@@ -171,8 +172,8 @@ def _submit(copy: PlaneCopy, objects: Sequence[InputObject]) -> tuple[list[str],
     return refused, fresh
 
 
-def _look(copy: PlaneCopy) -> _PlanSnapshot:
-    """Where every pod is, and how full the nodes are."""
+def _snapshot(copy: PlaneCopy) -> _PlanSnapshot:
+    """The placements of all pods and the allocation of the nodes."""
     records = copy.store.list(POD).records
     return _PlanSnapshot(
         {each.uid: (_key(each), each.node) for each in records if each.node}, _use(copy)
@@ -194,7 +195,7 @@ def _use(copy: PlaneCopy) -> dict[str, float]:
 
 
 def _placements(plane: Plane, uids: Sequence[str]) -> list[PlannedPlacement]:
-    """Pods with a node, in the order given."""
+    """Placements of pods with a node, in the order given."""
     pods, found = plane.cluster.pods, []
     for uid in uids:
         row = pods.row(uid)
@@ -205,27 +206,29 @@ def _placements(plane: Plane, uids: Sequence[str]) -> list[PlannedPlacement]:
 
 
 def _unplaced(copy: PlaneCopy, fresh: dict[str, Record]) -> list[UnplacedPods]:
-    """The new pods that have no node, kind by kind; one of each kind is asked."""
+    """The new pods without a node, by group; one pod of each group is explained."""
     plane = copy.plane
-    pods, asker = plane.cluster.pods, PendingExplainer(plane)
+    pods, explainer = plane.cluster.pods, PendingExplainer(plane)
     rows, found = [], []
     for uid, record in fresh.items():
         row = pods.row(uid)
         if row is None:
-            found.append(UnplacedPods((_key(record),), asker.stranger(record)))
-        elif pods.slot[row] == NO_SLOT and pods.state[row] != PodState.BOUND:
+            found.append(UnplacedPods((_key(record),), explainer.explain_unknown(record)))
+        elif pods.slot[row] < 0 and pods.state[row] != PodState.BOUND:
             rows.append(row)
-    for number, members in enumerate(kinds_of(plane, np.array(rows, np.int64))):
-        said = asker.ask(members[0]) if number < ASKED else None
+    for number, members in enumerate(pending_groups(plane, np.array(rows, np.int64))):
+        answer = explainer.explain(members[0]) if number < EXPLAINED else None
         keys = tuple(pods.key(row) for row in members)
         found.append(
-            UnplacedPods(keys, said.reason, said.message) if said else UnplacedPods(keys, None)
+            UnplacedPods(keys, answer.reason, answer.message)
+            if answer
+            else UnplacedPods(keys, None)
         )
     return found
 
 
 def _victims(before: _PlanSnapshot, after: _PlanSnapshot) -> list[PlannedVictim]:
-    """Pods that had a node and have it no longer."""
+    """Pods that are no longer on their node."""
     found = []
     for uid, (key, node) in before.nodes.items():
         _, now = after.nodes.get(uid, (key, ""))

@@ -1,7 +1,7 @@
-"""Records a store to a file: a list of its objects, then their changes.
+"""Records a store to a file: the list of its objects, then their changes.
 
-The store is only read. If a watch is too old (the server dropped its history, the network failed),
-the differences from a fresh list are written as changes of that second.
+The store is only read. If a watch expires (the server has compacted its history, or the network
+failed), the differences from a new list are written as changes of that second.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,38 +18,38 @@ from stretto.stores.reflector import Reflector, follow
 from stretto.stores.render import render
 from stretto.stores.store import EventType, Listing, Record, Store, WatchEvent
 
-NAP: Final = 0.2
+POLL_INTERVAL: Final = 0.2
 """Seconds between polls of idle watches."""
 
-Told = Callable[[float, int], None]
-"""Called with the seconds so far and the number of changes written."""
+OnProgress = Callable[[float, int], None]
+"""Receives the seconds since the start and the number of changes written."""
 
 _Entry = tuple[ChangeType, Kind, dict[str, Any]]
 
 
 class _KindTape:
-    """The records of one kind, and its changes since the last look."""
+    """The records of one kind, and its changes since the last poll."""
 
     def __init__(self, kind: Kind) -> None:
         #: The kind.
         self.kind = kind
-        #: Last record of each object, by uid.
+        #: Latest record of each object, by uid.
         self.records: dict[str, Record] = {}
-        #: Changes since they were last taken; none before ``begin``.
+        #: Changes since the last ``take``; none before ``begin``.
         self.changes: list[_Entry] = []
         self._has_begun = False
 
     def begin(self) -> list[Record]:
-        """Note changes from now on; the records by namespace and name."""
+        """Collect changes from now on; returns the records by namespace and name."""
         self._has_begun = True
         return sorted(self.records.values(), key=attrgetter("namespace", "name"))
 
     def known(self) -> Mapping[str, Record]:
-        """Uid to last record."""
+        """The latest record of each object, by uid."""
         return self.records
 
     def apply(self, events: Sequence[WatchEvent], now: float) -> None:
-        """Keep the records and note the changes."""
+        """Update the records and collect the changes."""
         del now
         for event in events:
             record = event.record
@@ -61,7 +61,7 @@ class _KindTape:
                 self.changes.append((ChangeType(event.type.name), self.kind, _body(record)))
 
     def listed(self, listing: Listing) -> None:
-        """Nothing to do: the differences were applied."""
+        """Do nothing, because the differences have been applied."""
 
     def take(self) -> list[_Entry]:
         """The changes since the last call."""
@@ -95,23 +95,25 @@ class RecordingSession:
         """Seconds since the start."""
         return self._clock.monotonic() - self._start
 
-    def run(self, longest: float, told: Told, check: Callable[[], None] = lambda: None) -> None:
-        """Record for so many seconds, or until ``check`` raises; the end is written either way."""
+    def run(
+        self, longest: float, on_progress: OnProgress, check: Callable[[], None] = lambda: None
+    ) -> None:
+        """Record for ``longest`` seconds or until ``check`` raises; the end is always written."""
         try:
-            while (left := longest - self.seconds) > 0:
+            while (remaining := longest - self.seconds) > 0:
                 check()
-                if not self.look():
-                    self._clock.sleep(min(NAP, left))
-                told(self.seconds, self.changes)
-            self.look()
+                if not self.poll():
+                    self._clock.sleep(min(POLL_INTERVAL, remaining))
+                on_progress(self.seconds, self.changes)
+            self.poll()
         finally:
             self._writer.end(self.seconds)
             self._unsubscribe()
             for reflector in self._reflectors:
                 reflector.close()
 
-    def look(self) -> int:
-        """Write what has changed since the last look; returns how many changes."""
+    def poll(self) -> int:
+        """Write the changes since the last poll; returns their number."""
         for reflector in self._reflectors:
             if reflector.is_due(0.0):
                 reflector.poll(self.seconds)
@@ -123,11 +125,11 @@ class RecordingSession:
 
 
 def _body(record: Record) -> dict[str, Any]:
-    """The object as clients see it."""
+    """The object as the API serves it."""
     body: dict[str, Any] = msgspec.json.decode(render(record))
     return body
 
 
 def recorded_words() -> list[str]:
-    """Names of the recorded kinds, for the first line of a recording."""
+    """Names of the recorded kinds, for the header of a recording."""
     return [word_of(kind) for kind in recorded_kinds()]

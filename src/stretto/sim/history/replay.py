@@ -1,90 +1,88 @@
-"""A recording once more, in virtual time, through the real plane: same cluster, same arrivals.
+"""Replays a recording in virtual time through the real plane: same cluster, same arrivals.
 
-Pods come when they came. The scheduler that decides is ours, under any profile; a pod that was
-bound before the recording began starts where it was. A pod that was seen to end runs as long after
-its start as it did then; one that was deleted while it waited leaves at that second; one that
-outlived the recording stays. A victim of preemption is submitted anew at once and runs its whole
-time again. What controllers would have done otherwise (because a pod started later, say) is not
-modelled.
+Pods arrive at their recorded seconds, and the plane decides under any profile. A pod that was bound
+before the recording started is bound to its recorded node. A pod with a recorded end runs as long
+after its start as recorded; a pod that was deleted while pending is deleted at that second; a pod
+that outlived the recording stays. A victim of preemption is created again at once and runs its
+whole time. Other reactions of controllers, for example to a later start, are not modelled.
 """
 
 import heapq
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import inf
 from typing import Any, Final
 
 import msgspec
 
-from stretto.api.kinds.table import entry_of
-from stretto.api.wire.kinds import NODE, POD, Kind
+from stretto.api.wire.kinds import POD, Kind
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.framework.profile.profile import Profile
-from stretto.inputs.objects.recordings import ChangeType, RecordedChange
 from stretto.plane.config import Step
 from stretto.plane.copy import PlaneSettings, SchedulingRules, build_plane
 from stretto.plane.plane import Plane
 from stretto.sim.history.histories import PodHistory, ReplayHistory
 from stretto.sim.history.what_if import NodeDrain, queues_of
-from stretto.sim.occupancy import OccupancyMeter, OccupancySample
-from stretto.sim.world import POLLED
+from stretto.sim.history.writer import HistoryWriter, deleted_keys, on_node
+from stretto.sim.occupancy import OccupancySample, OccupancySampler
 from stretto.state.rows.lifecycle import PodState
-from stretto.stores.embedded.memory import MemoryStore
-from stretto.stores.store import Deletion, EventType, Patch, Replies, Update, WriteOutcome
 
-AT_ONCE: Final = 4096
-"""Objects written in one call."""
-PATIENCE: Final = 1000
-"""Looks without a start after which a plane that only asks for more time is not given more."""
+POLLED: Final = 1 << 30
+"""Upper bound of events per poll before a decision: all of them."""
+IDLE_STEPS: Final = 1000
+"""Steps without a start and with an empty agenda after which the replay ends."""
 
-_Told = Callable[[float], None]
+_OnTime = Callable[[float], None]
 _Action = Callable[[], None]
 
 
 class ReplayOutcomes(msgspec.Struct, frozen=True):
-    """What became of the pods of one replay."""
+    """Results of one replay."""
 
-    #: Pods that came while it ran, or waited at its start.
+    #: Pods that arrived during the replay, or were pending at its start.
     pods: int
-    #: Those of them that got a node.
+    #: Those pods that were bound.
     placed: int
-    #: Those that left without one.
+    #: Those pods that were deleted without a node.
     left_waiting: int
-    #: Those that still waited at the end.
+    #: Those pods that were pending at the end.
     pending: int
-    #: Seconds from arrival to bind of those that got a node: mean, 95th percentile, longest.
+    #: Mean seconds from arrival to bind of the bound pods.
     mean_wait_s: float
+    #: 95th percentile of the seconds from arrival to bind.
     p95_wait_s: float
+    #: Maximum of the seconds from arrival to bind.
     max_wait_s: float
-    #: Pods that had to leave for others.
+    #: Pods that were evicted for others.
     evicted: int
-    #: Objects that the store refused, with the first reason.
+    #: Writes that the store refused.
     refused: int
-    #: The first of those reasons; empty for none.
+    #: Reason of the first refused write; empty for none.
     refusal: str
     #: Seconds covered.
     seconds: float
-    #: Part of what the nodes offer that was in use, by resource: over time and at most (0..1).
+    #: Mean used part of the allocatable amount (0..1), by resource.
     used_mean: dict[str, float]
+    #: Peak used part of the allocatable amount (0..1), by resource.
     used_peak: dict[str, float]
-    #: Whether it was interrupted.
+    #: Whether the replay was interrupted.
     partial: bool = False
 
 
 class ReplayResult(msgspec.Struct, frozen=True):
     """One replay."""
 
-    #: What became of it.
+    #: Results.
     outcomes: ReplayOutcomes
-    #: Use and waiting over time.
+    #: Occupancy and pending pods over time.
     levels: list[OccupancySample]
-    #: Seconds from arrival to bind by ``namespace/name``.
+    #: Seconds from arrival to bind, by ``namespace/name``.
     waits: dict[str, float]
 
 
 class Replay:
-    """Runs one history, varied or as it was."""
+    """Replays one history, with or without variations."""
 
     def __init__(
         self,
@@ -93,90 +91,87 @@ class Replay:
         rules: SchedulingRules,
         settings: PlaneSettings,
     ) -> None:
-        """Put the start into a store and build the plane over it.
+        """Create the initial objects in a store and build the plane over it.
 
         Args:
-            history: as a variation has made it, or as it was.
-            drains: nodes that are emptied as it runs.
-            rules: who decides.
-            settings: how.
+            history: the history, with variations applied.
+            drains: nodes that are drained during the replay.
+            rules: profile, kernels and plugins.
+            settings: settings of the plane.
         """
         self._history = history
         self._clock = ManualClock()
-        self._store = MemoryStore(self._clock, Rng(settings.seed).child("replay"))
+        self._writer = HistoryWriter(self._clock, Rng(settings.seed).child("replay"))
         self._agenda: list[tuple[float, int, _Action]] = []
         self._count = 0
         self._pods: dict[str, PodHistory] = {}
-        self._coming: list[PodHistory] = []
+        self._arriving: list[PodHistory] = []
         self._upcoming_count = 0
         self._started: dict[str, float] = {}
         self._granted: list[int] = []
-        self._left_waiting: set[str] = set()
+        self._deleted_pending: set[str] = set()
         self._evicted = 0
-        self._refusals: list[str] = []
-        self._drains = drains
-        self._drained: set[str] = set()
-        self._begin(history)
+        self._begin(history, drains)
         names = settings.scheduler_names | history.scheduler_names
         settings = settings._replace(scheduler_names=names)
-        queues = queues_of(history)
-        self._plane: Plane = build_plane(rules, settings, queues, self._store, self._clock)
+        store = self._writer.store
+        self._plane: Plane = build_plane(rules, settings, queues_of(history), store, self._clock)
         self._plane.observers.append(self._observe)
-        self._watch = self._store.watch(POD, self._store.version)
-        self._occupancy = OccupancyMeter(self._plane.cluster)
+        self._watch = store.watch(POD, store.version)
+        self._occupancy = OccupancySampler(self._plane.cluster)
 
     @property
     def profile(self) -> Profile:
-        """The rules that decide."""
+        """The profile of the plane."""
         return self._plane.config.profile
 
-    def run(self, told: _Told = lambda _: None) -> ReplayResult:
-        """Run to the recording's end; Ctrl-C ends it early with what is known."""
-        partial, idle = False, 0
+    def run(self, on_time: _OnTime = lambda _: None) -> ReplayResult:
+        """Run to the end of the recording; Ctrl-C ends the replay with a partial result."""
+        interrupted, idle = False, 0
         try:
-            while (time := self._next()) is not None and idle < PATIENCE:
+            while (time := self._next()) is not None and idle < IDLE_STEPS:
                 before = len(self._started)
                 self._step(time)
                 idle = 0 if self._agenda or len(self._started) > before else idle + 1
-                told(time)
+                on_time(time)
             self._clock.set(max(self._history.seconds, self._clock.monotonic()))
-            self._look()  # nothing changes any more: as it is, it is until the end
+            self._sample()  # the state is constant from the last step to the end
         except KeyboardInterrupt:
-            partial = True
-        return self._result(partial)
+            interrupted = True
+        return self._result(interrupted)
 
     # ------------------------------------------------------------ the agenda
 
-    def _begin(self, history: ReplayHistory) -> None:
-        """What was there, and what is to come."""
-        self._create((each.kind, each.body) for each in history.objects)
-        there: list[tuple[Kind, dict[str, Any]]] = []
+    def _begin(self, history: ReplayHistory, drains: Sequence[NodeDrain]) -> None:
+        """Create the initial objects and schedule everything else."""
+        self._writer.create((each.kind, each.body) for each in history.objects)
+        initial: list[tuple[Kind, dict[str, Any]]] = []
         for pod in history.pods:
             self._pods[_key(pod)] = pod
-            if pod.came == 0 and pod.bound == 0:
-                there.append((POD, _on_node(pod)))
-                self._at(pod.left, partial(self._leave, pod))
-            elif pod.came == 0:
-                there.append((POD, pod.body))
-                self._delete_pending(pod)
+            if pod.arrived == 0 and pod.bound == 0:
+                initial.append((POD, on_node(pod)))
+                self._at(pod.ended, partial(self._end, pod))
+            elif pod.arrived == 0:
+                initial.append((POD, pod.body))
+                self._schedule_deletion(pod)
             else:
                 self._upcoming_count += 1
-                self._at(pod.came, partial(self._come, pod))
-                self._delete_pending(pod)
-        self._create(there)
+                self._at(pod.arrived, partial(self._arrive, pod))
+                self._schedule_deletion(pod)
+        self._writer.create(initial)
         for change in history.changes:
-            self._at(change.time_s, partial(self._apply, change))
-        for drain in self._drains:
-            self._at(drain.at, partial(self._drain, drain))
+            self._at(change.time_s, partial(self._writer.apply, change))
+        for drain in drains:
+            self._at(drain.at, partial(self._writer.drain, drain))
 
-    def _come(self, pod: PodHistory) -> None:
+    def _arrive(self, pod: PodHistory) -> None:
         self._upcoming_count -= 1
-        self._coming.append(pod)
+        self._arriving.append(pod)
 
-    def _delete_pending(self, pod: PodHistory) -> None:
-        """A pod that was deleted without ever having had a node."""
-        if pod.bound == inf and pod.left < inf:
-            self._at(pod.left, partial(self._give_up, pod))
+    def _schedule_deletion(self, pod: PodHistory) -> None:
+        """Schedule the deletion of a pod that was deleted without having had a node."""
+        if pod.bound == inf and pod.ended < inf:
+            self._at(pod.ended, partial(self._delete_pending, pod))
 
     def _at(self, time: float, action: _Action) -> None:
         if time < inf:
@@ -195,91 +190,41 @@ class Replay:
         self._clock.set(max(time, self._clock.monotonic()))
         while self._agenda and self._agenda[0][0] <= time:
             heapq.heappop(self._agenda)[2]()
-        self._create((POD, _on_node(pod) if pod.fixed else pod.body) for pod in self._coming)
-        for pod in self._coming:
+        self._writer.create_pods(self._arriving)
+        for pod in self._arriving:
             if pod.fixed:
-                self._at(pod.left, partial(self._leave, pod))
-        self._coming.clear()
+                self._at(pod.ended, partial(self._end, pod))
+        self._arriving.clear()
         while self._plane.pump.poll(time, POLLED):
             pass
         self._plane.run_until_idle()
         self._note_starts(time)
         self._recreate_victims()
-        self._look()
+        self._sample()
 
-    def _look(self) -> None:
-        """Note how it stands; pods that are still to come wait for nothing."""
-        self._occupancy.look(self._clock.monotonic(), len(self._pods) - self._upcoming_count)
+    def _sample(self) -> None:
+        """Sample the occupancy; pods that have not arrived are not pending."""
+        self._occupancy.sample(self._clock.monotonic(), len(self._pods) - self._upcoming_count)
 
-    # ------------------------------------------------------------ what happens
+    # ------------------------------------------------------------ events
 
-    def _drain(self, drain: NodeDrain) -> None:
-        """Cordon nodes and send their pods away, those of DaemonSets excepted."""
-        for record in self._store.list(NODE).records:
-            body = msgspec.json.decode(record.body)
-            if drain.touches(body):
-                self._drained.add(record.name)
-                self._put_node(record.name, body)
-        leaving = [
-            Deletion(record.namespace, record.name)
-            for record in self._store.list(POD).records
-            if record.node in self._drained and not _is_daemon(record.body)
-        ]
-        if leaving:
-            self._check(self._store.delete(POD, leaving))
-
-    def _put_node(self, name: str, body: dict[str, Any]) -> None:
-        """Change a node; one that is drained stays cordoned."""
-        if name in self._drained:
-            body = {**body, "spec": {**(body.get("spec") or {}), "unschedulable": True}}
-        self._check(self._store.update(NODE, [Update("", name, msgspec.json.encode(body))]))
-
-    def _apply(self, change: RecordedChange) -> None:
-        """A change of anything but a pod."""
-        found = self._store.get(change.kind, change.namespace, change.name)
-        if change.type is ChangeType.DELETED:
-            self._check(self._store.delete(change.kind, [Deletion(change.namespace, change.name)]))
-        elif found is None:
-            self._create([(change.kind, change.body)])
-        else:
-            self._replace(change)
-            self._write_status(change, msgspec.json.decode(found.body).get("status") or {})
-
-    def _replace(self, change: RecordedChange) -> None:
-        """All of an object but its status."""
-        if change.kind is NODE:
-            self._put_node(change.name, change.body)
-        else:
-            body = msgspec.json.encode(change.body)
-            update = Update(change.namespace, change.name, body)
-            self._check(self._store.update(change.kind, [update]))
-
-    def _write_status(self, change: RecordedChange, before: Mapping[str, Any]) -> None:
-        """The status of an object as recorded, unless the replayed scheduler computes it."""
-        now = change.body.get("status") or {}
-        if not entry_of(change.kind).status_computed and now != before:
-            patch = {"status": _towards(before, now)}
-            self._check(
-                self._store.patch_status(change.kind, [Patch(change.namespace, change.name, patch)])
-            )
-
-    def _leave(self, pod: PodHistory) -> None:
-        """A pod has run its time."""
+    def _end(self, pod: PodHistory) -> None:
+        """Delete a pod that has ended."""
         if self._pods.pop(_key(pod), None) is not None:
-            self._check(self._store.delete(POD, [Deletion(pod.namespace, pod.name)]))
+            self._writer.delete_pod(pod)
 
-    def _give_up(self, pod: PodHistory) -> None:
-        """A pod that never had a node leaves at the second at which it left."""
+    def _delete_pending(self, pod: PodHistory) -> None:
+        """Delete a pod that is still pending at the second of its recorded deletion."""
         if _key(pod) in self._pods and _key(pod) not in self._started:
-            self._left_waiting.add(_key(pod))
-            self._leave(pod)
+            self._deleted_pending.add(_key(pod))
+            self._end(pod)
 
     def _observe(self, step: Step) -> None:
         for verdict in step.verdicts:
             self._granted.extend(verdict.granted.tolist())
 
     def _note_starts(self, time: float) -> None:
-        """What is bound runs from now on."""
+        """Start the run time of bound pods."""
         pods = self._plane.cluster.pods
         rows, self._granted = self._granted, []
         for row in rows:
@@ -287,102 +232,60 @@ class Replay:
             if pod is None:
                 continue
             if pods.state[row] != PodState.BOUND:
-                self._granted.append(row)  # its victims are leaving; looked at again
+                self._granted.append(row)  # its victims still exist; checked again in the next step
                 continue
             self._started.setdefault(_key(pod), time)
-            self._at(time + pod.run_time, partial(self._leave, pod))
+            self._at(time + pod.run_time, partial(self._end, pod))
 
     def _recreate_victims(self) -> None:
-        """Pods that had to go for others come again, as their controllers would see to."""
-        again: list[PodHistory] = []
-        for event in self._watch.poll(1 << 30):
-            key = f"{event.record.namespace}/{event.record.name}"
-            if event.type is EventType.DELETED and key in self._pods:
-                again.append(self._pods[key])
-        self._evicted += len(again)
-        self._create((POD, pod.body) for pod in again)
+        """Create evicted pods again, as their controllers would."""
+        victims = [self._pods[key] for key in deleted_keys(self._watch) if key in self._pods]
+        self._evicted += len(victims)
+        self._writer.create((POD, pod.body) for pod in victims)
 
-    # ------------------------------------------------------------ writing
+    # ------------------------------------------------------------ the result
 
-    def _create(self, objects: Iterable[tuple[Kind, dict[str, Any]]]) -> None:
-        by_kind: dict[Kind, list[bytes]] = {}
-        for kind, body in objects:
-            by_kind.setdefault(kind, []).append(msgspec.json.encode(body))
-        for kind, bodies in by_kind.items():
-            for low in range(0, len(bodies), AT_ONCE):
-                self._check(self._store.create(kind, bodies[low : low + AT_ONCE]))
-
-    def _check(self, replies: Replies) -> None:
-        self._refusals.extend(
-            reply.message or reply.code.value
-            for reply in replies
-            if reply.outcome is not WriteOutcome.OK
-        )
-
-    # ------------------------------------------------------------ at the end
-
-    def _result(self, partial: bool) -> ReplayResult:
-        asked = arrived_pods(self._history)
+    def _result(self, interrupted: bool) -> ReplayResult:
+        counted = arrived_pods(self._history)
         waits = {
-            _key(pod): self._started[_key(pod)] - pod.came
-            for pod in asked
+            _key(pod): self._started[_key(pod)] - pod.arrived
+            for pod in counted
             if _key(pod) in self._started
         }
         ordered = sorted(waits.values())
-        seconds = self._clock.monotonic()
+        refusals = self._writer.refusals
         outcomes = ReplayOutcomes(
-            pods=len(asked),
+            pods=len(counted),
             placed=len(waits),
-            left_waiting=len(self._left_waiting),
-            pending=len(asked) - len(waits) - len(self._left_waiting),
+            left_waiting=len(self._deleted_pending),
+            pending=len(counted) - len(waits) - len(self._deleted_pending),
             mean_wait_s=round(sum(ordered) / len(ordered), 3) if ordered else 0.0,
             p95_wait_s=round(ordered[int(0.95 * (len(ordered) - 1))], 3) if ordered else 0.0,
             max_wait_s=round(ordered[-1], 3) if ordered else 0.0,
             evicted=self._evicted,
-            refused=len(self._refusals),
-            refusal=self._refusals[0] if self._refusals else "",
-            seconds=round(seconds, 3),
+            refused=len(refusals),
+            refusal=refusals[0] if refusals else "",
+            seconds=round(self._clock.monotonic(), 3),
             used_mean=self._occupancy.mean(),
             used_peak=self._occupancy.peak(),
-            partial=partial,
+            partial=interrupted,
         )
         return ReplayResult(outcomes, self._occupancy.levels, waits)
 
 
 def arrived_pods(history: ReplayHistory) -> list[PodHistory]:
-    """Pods that came while it ran, or waited at its start, and for whom somebody decides."""
+    """Pods that a scheduler decided on: they arrived later, or were pending at the start."""
     return [pod for pod in history.pods if not pod.fixed and not _was_running(pod)]
 
 
 def recorded_waits(history: ReplayHistory) -> list[float]:
-    """Seconds from arrival to bind as they were recorded, of pods that came while it ran."""
-    return sorted(pod.bound - pod.came for pod in arrived_pods(history) if pod.bound < inf)
+    """Recorded seconds from arrival to bind of the pods that a scheduler decided on, ascending."""
+    return sorted(pod.bound - pod.arrived for pod in arrived_pods(history) if pod.bound < inf)
 
 
 def _was_running(pod: PodHistory) -> bool:
-    return pod.came == 0 and pod.bound == 0
-
-
-def _towards(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
-    """The merge patch (RFC 7386) that makes one object of the other."""
-    patch: dict[str, Any] = {key: None for key in before if key not in now}
-    for key, value in now.items():
-        old = before.get(key)
-        both = isinstance(old, dict) and isinstance(value, dict)
-        patch[key] = _towards(old or {}, value) if both else value
-    return patch
-
-
-def _is_daemon(body: bytes) -> bool:
-    """Whether a DaemonSet wants the pod exactly there."""
-    owners = msgspec.json.decode(body).get("metadata", {}).get("ownerReferences") or ()
-    return any(owner.get("kind") == "DaemonSet" for owner in owners)
+    return pod.arrived == 0 and pod.bound == 0
 
 
 def _key(pod: PodHistory) -> str:
     return f"{pod.namespace}/{pod.name}"
-
-
-def _on_node(pod: PodHistory) -> dict[str, Any]:
-    """A pod that is on its node from the first."""
-    return {**pod.body, "spec": {**pod.body.get("spec", {}), "nodeName": pod.node}}

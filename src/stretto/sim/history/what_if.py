@@ -1,10 +1,10 @@
-"""What if: variations of a recorded history, each said in a word on the command line.
+"""Variations of a recorded history, from options of the command line.
 
 add-nodes   NODE:N[@SECOND]             N more nodes like one of the cluster
             64cpu-256gib:N[@SECOND]     N more nodes of a shape
-drain       KEY=VALUE[@SECOND]          nodes with a label are cordoned and emptied
+drain       KEY=VALUE[@SECOND]          nodes with a label are cordoned and drained
 burst       NAMESPACE/POD:N[@SECOND]    N more pods like one of the recording
-queue       NAME:FIELD=VALUE[,...]      a queue with another weight, policy, limit, guarantee
+queue       NAME:FIELD=VALUE[,...]      another weight, policy, limit or guarantee of a queue
 """
 
 import itertools
@@ -29,7 +29,7 @@ HOSTNAME: Final = "kubernetes.io/hostname"
 MOST: Final = 100_000
 """Nodes or pods that one variation may add."""
 A_MOMENT: Final = 0.001
-"""Seconds until a pod of a burst counts as bound: one of second 0 was not running before."""
+"""Seconds from arrival to bind of burst pods, so that one at second 0 is not taken as running."""
 _COUNTED: Final = re.compile(r"(?P<name>[^:@\s]+):(?P<count>\d{1,6})(?:@(?P<at>\d+(?:\.\d+)?))?")
 _LABELLED: Final = re.compile(r"(?P<key>[^=@\s]+)=(?P<value>[^@\s]*)(?:@(?P<at>\d+(?:\.\d+)?))?")
 _SHAPED: Final = re.compile(r"\d+cpu-")
@@ -42,44 +42,50 @@ def labels_of(body: Mapping[str, Any]) -> Mapping[str, str]:
 
 
 class NodeDrain(msgspec.Struct, frozen=True):
-    """Nodes that are emptied."""
+    """A drain of the nodes with a label."""
 
-    #: Label key and value that they have.
+    #: Label key.
     key: str
+    #: Label value.
     value: str
-    #: Second at which.
+    #: Second of the drain.
     at: float = 0.0
 
     def touches(self, node: Mapping[str, Any]) -> bool:
-        """Whether a node is one of them."""
+        """Whether a node has the label."""
         return bool(labels_of(node).get(self.key) == self.value)
 
 
 class ExtraObjects(msgspec.Struct, frozen=True):
-    """More of something."""
+    """Additional nodes or pods."""
 
-    #: Node, shape, or ``namespace/pod`` that they are like.
+    #: Template: a node, a shape, or ``namespace/pod``.
     like: str
-    #: How many.
+    #: Number of objects.
     count: int
-    #: Second at which they come.
+    #: Second of the creation.
     at: float = 0.0
 
 
 class Variation(msgspec.Struct, frozen=True):
-    """Everything that is otherwise."""
+    """All differences from the recorded history."""
 
-    #: More nodes.
+    #: Additional nodes.
     nodes: tuple[ExtraObjects, ...] = ()
-    #: Nodes that are emptied.
+    #: Drains of nodes.
     drains: tuple[NodeDrain, ...] = ()
-    #: More pods.
+    #: Additional pods.
     bursts: tuple[ExtraObjects, ...] = ()
-    #: Fields of queues by name.
+    #: Changed QueueSpec fields, by the name of the queue.
     queue_fields: Mapping[str, Mapping[str, Any]] = {}
 
     def applied(self, history: ReplayHistory) -> ReplayHistory:
-        """The history with more nodes, more pods and other queues; drains happen as it runs."""
+        """The history with additional nodes and pods and changed queues; drains are not applied.
+
+        Raises:
+            InputError: a time or a parent queue is out of range.
+            NotFoundError: a node, label, pod or queue is not in the recording.
+        """
         _check_time(self, history)
         for drain in self.drains:
             _check_drain(drain, history)
@@ -89,8 +95,8 @@ class Variation(msgspec.Struct, frozen=True):
         _check_parents(self.queue_fields, (*objects, *changes))
         taken = {each.name for each in (*objects, *history.changes) if each.kind is NODE}
         nodes = [node for more in self.nodes for node in _nodes(more, history, taken)]
-        held = _keys(history)
-        bursts = (pod for more in self.bursts for pod in _burst(more, history, held))
+        names = _keys(history)
+        bursts = (pod for more in self.bursts for pod in _burst(more, history, names))
         return msgspec.structs.replace(
             history,
             objects=[*objects, *(node for node in nodes if not node.time_s)],
@@ -98,31 +104,33 @@ class Variation(msgspec.Struct, frozen=True):
                 (*changes, *(node for node in nodes if node.time_s)),
                 key=lambda change: change.time_s,
             ),
-            pods=sorted((*history.pods, *bursts), key=lambda pod: pod.came),
+            pods=sorted((*history.pods, *bursts), key=lambda pod: pod.arrived),
         )
 
     def new_queues(self, history: ReplayHistory) -> list[str]:
-        """Queues that a history does not have, and that are made."""
+        """Names of the queues that the history lacks and that are created."""
         all_of = (*history.objects, *history.changes)
         known = {each.name for each in all_of if each.kind is QUEUE}
         return [name for name in self.queue_fields if name not in known]
 
     @property
     def is_nothing(self) -> bool:
-        """Whether all is as it was."""
+        """Whether nothing is varied."""
         return not (self.nodes or self.drains or self.bursts or self.queue_fields)
 
 
-AS_IT_WAS: Final = Variation()
+UNCHANGED: Final = Variation()
+"""No variation."""
 
 
 def read_variation(
     nodes: Sequence[str], drains: Sequence[str], bursts: Sequence[str], queues: Sequence[str]
 ) -> Variation:
-    """A variation from the words of a command line.
+    """A variation from the values of options.
 
     Raises:
-        InputError: a word makes no sense; the option is named.
+        InputError: a value is invalid; the message names the option.
+        UnknownNameError: a field of a queue does not exist.
     """
     fields: dict[str, dict[str, Any]] = {}
     for text in queues:
@@ -136,20 +144,20 @@ def read_variation(
     )
 
 
-# ---------------------------------------------------------------- reading words
+# ---------------------------------------------------------------- reading options
 
 
 def _more(option: str, text: str, expected: str) -> ExtraObjects:
     parts = _COUNTED.fullmatch(text)
     if parts is None or not 0 < int(parts["count"]) <= MOST:
-        raise InputError(option, text, f"{expected} (1..{MOST:,}, @SECOND behind it for later)")
+        raise InputError(option, text, f"{expected} (1..{MOST:,}; append @SECOND for later)")
     return ExtraObjects(parts["name"], int(parts["count"]), float(parts["at"] or 0))
 
 
 def _drain(text: str) -> NodeDrain:
     parts = _LABELLED.fullmatch(text)
     if parts is None:
-        expected = "a node label, such as example.com/rack=r1, @SECOND behind it for later"
+        expected = "a node label, such as example.com/rack=r1; append @SECOND for later"
         raise InputError("--drain", text, expected)
     return NodeDrain(parts["key"], parts["value"], float(parts["at"] or 0))
 
@@ -181,16 +189,16 @@ def _queue(text: str) -> tuple[str, dict[str, Any]]:
 
 
 def queues_of(history: ReplayHistory) -> list[Queue]:
-    """The queues of a history, as the plane is told of them."""
+    """The initial queues of a history, decoded."""
     found = [each for each in history.objects if each.kind is QUEUE]
     return [decode_as(Queue, msgspec.json.encode(each.body)) for each in found]
 
 
 def _with_fields(each: RecordedChange, fields: Mapping[str, Mapping[str, Any]]) -> RecordedChange:
-    """An object, or what became of it later; a queue of which some fields are otherwise has them.
+    """An initial object or a change, with the changed fields if it is a queue.
 
-    Every status of a queue that is written comes with its whole spec, so a start that is otherwise
-    would hold until the next of them.
+    Changes of queues are edited too, because a recorded status change contains the whole spec and
+    would restore the recorded fields.
     """
     if each.kind is not QUEUE or each.name not in fields:
         return each
@@ -200,7 +208,7 @@ def _with_fields(each: RecordedChange, fields: Mapping[str, Mapping[str, Any]]) 
 
 
 def _queue_of(name: str, fields: Mapping[str, Any]) -> RecordedChange:
-    """A queue that the recording does not have."""
+    """A queue that the recording lacks."""
     meta = {"apiVersion": QUEUE.api_version, "kind": QUEUE.kind, "metadata": {"name": name}}
     body = {**meta, "spec": deepcopy(dict(fields))}
     return RecordedChange(0.0, ChangeType.ADDED, QUEUE, "", name, "", body)
@@ -215,7 +223,7 @@ def _merge(spec: dict[str, Any], changed: Mapping[str, Any]) -> None:
 
 
 def _nodes(more: ExtraObjects, history: ReplayHistory, taken: set[str]) -> Iterator[RecordedChange]:
-    """More nodes, like one that there is or of a shape."""
+    """Additional nodes, like an existing one or of a shape."""
     if _SHAPED.match(more.like):
         shapes = nodes_like(f"{more.like}:1", "more", "--add-nodes")
         models, stem = [msgspec.json.decode(node_body(shape)) for shape in shapes], "more"
@@ -231,7 +239,7 @@ def _nodes(more: ExtraObjects, history: ReplayHistory, taken: set[str]) -> Itera
 
 
 def _names(stem: str, count: int, taken: set[str]) -> Iterator[str]:
-    """So many names that nobody has; they are taken from now on."""
+    """New names that are not in ``taken``; they are added to it."""
     free = (name for i in itertools.count(1) if (name := f"{stem}-{i}") not in taken)
     for name in itertools.islice(free, count):
         taken.add(name)
@@ -250,7 +258,7 @@ def _node(name: str, like: Mapping[str, Any], at: float) -> RecordedChange:
 
 
 def _burst(more: ExtraObjects, history: ReplayHistory, taken: set[str]) -> Iterator[PodHistory]:
-    """More pods like one of the recording."""
+    """Additional pods, like one of the recording."""
     namespace, _, name = more.like.rpartition("/")
     namespace = namespace or "default"
     found = (pod for pod in history.pods if (pod.namespace, pod.name) == (namespace, name))
@@ -262,28 +270,34 @@ def _burst(more: ExtraObjects, history: ReplayHistory, taken: set[str]) -> Itera
     for key in _names(f"{namespace}/{name[:230]}-burst", more.count, taken):
         body = deepcopy(model.body)
         body["metadata"]["name"] = copy = key.rpartition("/")[2]
-        left = bound + model.run_time
         yield msgspec.structs.replace(
-            model, name=copy, body=body, came=more.at, bound=bound, left=left, fixed=False, node=""
+            model,
+            name=copy,
+            body=body,
+            arrived=more.at,
+            bound=bound,
+            ended=bound + model.run_time,
+            fixed=False,
+            node="",
         )
 
 
 def _keys(history: ReplayHistory) -> set[str]:
-    """Its pods by namespace and name."""
+    """The pods of a history, as ``namespace/name``."""
     return {f"{pod.namespace}/{pod.name}" for pod in history.pods}
 
 
-# ---------------------------------------------------------------- refusing
+# ---------------------------------------------------------------- checking
 
 
 def _missing(what: str, name: str, known: Iterable[str], hint: str) -> NotFoundError:
-    """Something that the recording does not have; what looks like it is named."""
+    """The error for a name that the recording lacks; it names the nearest."""
     near = " or ".join(UnknownNameError(what, name, known).nearest)
     return NotFoundError(what, quoted(name), f"did you mean {near}?" if near else hint)
 
 
 def _check_drain(drain: NodeDrain, history: ReplayHistory) -> None:
-    """A drain that touches no node is a mistake."""
+    """Check that a drain matches a node."""
     nodes = [each.body for each in history.objects if each.kind is NODE]
     if any(map(drain.touches, nodes)):
         return
@@ -293,28 +307,28 @@ def _check_drain(drain: NodeDrain, history: ReplayHistory) -> None:
 
 
 def _check_time(variation: Variation, history: ReplayHistory) -> None:
-    """What would come after the end would silently never come."""
-    for option, words in (
+    """Check that all times are within the recording."""
+    for option, parts in (
         ("--add-nodes", variation.nodes),
         ("--drain", variation.drains),
         ("--burst", variation.bursts),
     ):
-        for word in words:
-            if word.at > history.seconds:
+        for part in parts:
+            if part.at > history.seconds:
                 expected = f"a second of the recording, 0..{history.seconds:g}"
-                raise InputError(option, f"@{word.at:g}", expected)
+                raise InputError(option, f"@{part.at:g}", expected)
 
 
 def _check_parents(
     fields: Mapping[str, Mapping[str, Any]], objects: Sequence[RecordedChange]
 ) -> None:
-    """A parent that is not there, or below its own child, would leave the queue without one."""
+    """Check that parents of changed queues exist and form no cycle."""
     queues = [each for each in objects if each.kind is QUEUE]
     parents = {each.name: (each.body.get("spec") or {}).get("parent") for each in queues}
     for name, changed in fields.items():
         option, parent = f"--queue-share {name}:parent", changed.get("parent")
         if parent and parent not in parents:
-            hint = "name a queue of the recording, or make it with a --queue-share of its own"
+            hint = "name a queue of the recording, or create it by another --queue-share"
             raise _missing(f"{option}: queue", parent, parents, hint)
         above: list[str] = []
         while parent in parents and parent not in above:

@@ -1,7 +1,7 @@
-"""Azure VMs on hosts: VMs of tenants arrive in five-minute bins, run and end.
+"""Azure VMs on hosts: the VMs arrive in five-minute bins, run and end.
 
-A VM requests its cores and its memory, runs for the selected end of its lifetime bin from its
-start, and ends. With gangs a tenant's batch starts as one or not at all. Everything else is as in
+A VM requests its cores and its memory and runs for the lower or upper bound of its lifetime bin.
+With gangs, all VMs of a subscription's batch start or none. Otherwise the protocol is that of
 ``sim.traces.hosts``.
 """
 
@@ -11,18 +11,18 @@ import msgspec
 
 from stretto.inputs.neutral.fleet import FleetNode
 from stretto.inputs.traces.azure_vm import AzureVm, Lifetime, vm_pods
-from stretto.sim.engine import Arrivals, UnfitPolicy
-from stretto.sim.result import SimulationResult
-from stretto.sim.traces.drivers import PreparedRun, TraceRun
+from stretto.sim.engine import OnArrivals, UnfitPolicy
+from stretto.sim.traces.drivers import PreparedTrace, TraceRun
 from stretto.sim.traces.hosts import DEFAULT_POLICY, HostsReport, HostsStudy, simulate_on_hosts
+from stretto.sim.usage import SimulationResult
 
 
 class AzureStudy(msgspec.Struct, frozen=True):
     """Settings of a simulation of VMs."""
 
-    #: The end of the lifetime bin that is used.
+    #: Which bound of the lifetime bin is the run time.
     lifetime: Lifetime = Lifetime.MIN
-    #: Whether a batch starts as one gang.
+    #: Whether each batch is a gang.
     gangs: bool = False
     #: Policy that places VMs.
     policy: str = DEFAULT_POLICY
@@ -36,15 +36,15 @@ def simulate_azure(
     vms: Sequence[AzureVm],
     hosts: Sequence[FleetNode],
     study: AzureStudy,
-    told: Arrivals | None = None,
+    on_arrivals: OnArrivals | None = None,
 ) -> SimulationResult[HostsReport]:
     """Run VMs on hosts."""
     pods = vm_pods(tuple(vms), study.lifetime, gangs=study.gangs)
     settings = HostsStudy(study.policy, study.unfit, study.seed)
-    return simulate_on_hosts(pods, hosts, settings, told)
+    return simulate_on_hosts(pods, hosts, settings, on_arrivals)
 
 
-def prepare(run: TraceRun) -> PreparedRun:
+def prepare(run: TraceRun) -> PreparedTrace:
     """The driver of the azure-vm format."""
     keys, vms = run.keys, run.format.read(run.path, None)
     study = AzureStudy(
@@ -54,4 +54,4 @@ def prepare(run: TraceRun) -> PreparedRun:
         unfit=run.unfit,
         seed=run.seed,
     )
-    return PreparedRun(len(vms), lambda told: simulate_azure(vms, run.hosts, study, told))
+    return PreparedTrace(len(vms), lambda report: simulate_azure(vms, run.hosts, study, report))

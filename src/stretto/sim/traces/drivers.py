@@ -1,7 +1,7 @@
-"""Virtual-time drivers of trace formats: what they receive and what they return.
+"""Virtual-time drivers of trace formats: their inputs and results.
 
-``TraceFormat.driver`` names a driver as ``module:function``: the format belongs to ``inputs``,
-which may not import ``sim``.
+``TraceFormat.driver`` names a driver as ``module:function``, because formats belong to ``inputs``,
+which does not import ``sim``.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, cast
 
 from stretto.inputs.neutral.fleet import FleetNode
 from stretto.inputs.traces.formats import TraceFormat
-from stretto.sim.engine import Arrivals, UnfitPolicy
-from stretto.sim.result import SimulationResult
+from stretto.sim.engine import OnArrivals, UnfitPolicy
+from stretto.sim.usage import SimulationResult
 
 
 class TraceRun(NamedTuple):
@@ -26,7 +26,7 @@ class TraceRun(NamedTuple):
     hosts: tuple[FleetNode, ...]
     #: GPU models of the whole node list.
     models: set[str]
-    #: Options of ``simulate`` that were given, by name.
+    #: Options of ``simulate`` that the user set, by name.
     options: Mapping[str, Any]
     #: Seed of every draw.
     seed: int
@@ -38,20 +38,20 @@ class TraceRun(NamedTuple):
 
     @property
     def unfit(self) -> UnfitPolicy:
-        """What happens to pods that do not fit; by default they wait."""
+        """What happens to pods that do not fit; by default they stay pending."""
         return UnfitPolicy(self.options.get("on_unschedulable", UnfitPolicy.WAIT.value))
 
 
-class PreparedRun(NamedTuple):
+class PreparedTrace(NamedTuple):
     """A simulation that is ready to start."""
 
     #: Number of arrivals, for the progress bar.
     total: int
-    #: Runs it; the argument is called with the number of arrivals so far.
-    start: Callable[[Arrivals], SimulationResult[Any]]
+    #: Starts the simulation; the argument receives the number of arrivals so far.
+    start: Callable[[OnArrivals], SimulationResult[Any]]
 
 
-Driver = Callable[[TraceRun], PreparedRun]
+Driver = Callable[[TraceRun], PreparedTrace]
 """Reads a trace and prepares its simulation."""
 
 

@@ -1,15 +1,15 @@
-"""Pods of a trace on hosts: the protocol of formats that have none of their own.
+"""Pods of a trace on hosts: the protocol of formats without a protocol of their own.
 
-At one instant ends come first, then arrivals in the order of the list. Hosts are packed (the most
-allocated host first) unless another policy is given; ties go to the smallest host name. Pods of
-one group start as one gang or not at all.
+At each instant, ends precede arrivals, and arrivals follow the order of the list. Hosts are packed
+(the most allocated host first) unless another policy is selected; ties go to the smallest host
+name. Pods of one group are a gang: all of them start or none.
 
-``placed`` and ``rejected`` count pods. Pods that wait are ordered by arrival and may be passed by
-pods that fit; a pod is rejected only when it can never start: it does not fit after everything
-else has ended. With ``reject`` a pod (or a gang) that does not fit is rejected on arrival.
-``mean_wait_s`` is the mean over placed pods of the time from arrival to start. Percentages are of
-the capacity of all hosts: peaks are the highest values after a scheduling pass, so they count pods
-without a run time; the mean is over time, from the first arrival to the last end.
+``placed`` and ``rejected`` count pods. Pending pods are ordered by arrival, and later pods that fit
+may pass them. A pod is rejected only if it can never start: it does not fit after all others have
+ended. With ``reject``, a pod or a gang that does not fit on arrival is rejected. ``mean_wait_s`` is
+the mean time from arrival to start of placed pods. Percentages refer to the capacity of all hosts:
+a peak is the highest value after a scheduling pass, so it includes pods without a run time; the
+mean is over time, from the first arrival to the last end.
 """
 
 from collections.abc import Sequence
@@ -21,15 +21,14 @@ import numpy as np
 
 from stretto.framework.compiled.ties import TieRule
 from stretto.inputs.neutral.fleet import FleetNode, FleetPod
-from stretto.sim.engine import NEVER, Arrivals, PodWork, UnfitPolicy, WorkRecord, WorkRunner
+from stretto.sim.engine import NEVER, OnArrivals, PodWork, UnfitPolicy, WorkRecord, WorkRunner
 from stretto.sim.policies import policy_profile
-from stretto.sim.result import SimulationResult
-from stretto.sim.traces.drivers import PreparedRun, TraceRun
-from stretto.sim.usage import usage
+from stretto.sim.traces.drivers import PreparedTrace, TraceRun
+from stretto.sim.usage import SimulationResult, usage
 from stretto.sim.world import WorldConfig, build_world
 
 DEFAULT_POLICY: Final = "packing"
-"""Fills hosts one after the other, as a provider does."""
+"""Fills one host after the other, as cloud providers do."""
 
 
 class HostsStudy(msgspec.Struct, frozen=True):
@@ -48,15 +47,15 @@ class HostsReport(msgspec.Struct, frozen=True, omit_defaults=True):
 
     #: Pods that started.
     placed: int
-    #: Pods that did not.
+    #: Pods that did not start.
     rejected: int
-    #: Mean wait of placed pods from arrival to start; null when none was placed.
+    #: Mean time from arrival to start of placed pods; null if no pod was placed.
     mean_wait_s: float | None
-    #: Peak of the cores in use, in percent of all.
+    #: Peak of the cores in use, in percent of all cores.
     peak_cpu_pct: float
-    #: Peak of the memory in use, in percent of all.
+    #: Peak of the memory in use, in percent of all memory.
     peak_memory_pct: float
-    #: Mean over time of the cores in use, in percent of all.
+    #: Mean over time of the cores in use, in percent of all cores.
     mean_cpu_pct: float
     #: Whether the run was interrupted.
     partial: bool = False
@@ -66,7 +65,7 @@ def simulate_on_hosts(
     pods: Sequence[FleetPod],
     hosts: Sequence[FleetNode],
     study: HostsStudy,
-    told: Arrivals | None = None,
+    on_arrivals: OnArrivals | None = None,
 ) -> SimulationResult[HostsReport]:
     """Run pods on hosts at the times of their trace."""
     config = WorldConfig(
@@ -75,19 +74,21 @@ def simulate_on_hosts(
         seed=study.seed,
     )
     work = _work(pods)
-    record = WorkRunner(build_world(config, hosts), work, told=told).run()
+    record = WorkRunner(build_world(config, hosts), work, on_arrivals=on_arrivals).run()
     return _report(work, record, hosts)
 
 
-def prepare(run: TraceRun) -> PreparedRun:
+def prepare(run: TraceRun) -> PreparedTrace:
     """The driver of formats without a protocol of their own."""
     pods = run.format.pods(run.format.read(run.path, run.models or None), run.keys)
     study = HostsStudy(run.options.get("policy", DEFAULT_POLICY), run.unfit, run.seed)
-    return PreparedRun(len(pods), lambda told: simulate_on_hosts(pods, run.hosts, study, told))
+    return PreparedTrace(
+        len(pods), lambda report: simulate_on_hosts(pods, run.hosts, study, report)
+    )
 
 
 def _work(pods: Sequence[FleetPod]) -> list[PodWork]:
-    """Pods as work, in the order of the list; times in whole seconds."""
+    """Pods as work, in the order of the list, with times in whole seconds."""
     return [
         PodWork(pod, floor((pod.arrival_s or 0.0) + 0.5), floor((pod.duration_s or 0.0) + 0.5))
         for pod in pods

@@ -1,10 +1,10 @@
-"""The openb trace in its own time: pods come and go as they did, on a few nodes of the fleet.
+"""The openb trace with its own times: pods are created and deleted as recorded, on a small cluster.
 
-The trace is a one-percent sample, so a replay in true time needs a small cluster. At one instant
-deletions come before creations, and creations in the order of the file; a pod that is deleted at
-its own creation instant is left out; equal scores go to the smallest node name. A pod leaves at its
-deletion time whether it was placed late, or never. What does not fit is rejected for good, or
-waits.
+The trace is a one-percent sample, so a replay with its times needs only a few nodes. At each
+instant, deletions precede creations, and creations follow the order of the file. Pods that are
+deleted in the instant of their creation are dropped. Ties go to the smallest node name. A pod is
+deleted at its deletion time even if it was placed late or not at all. A pod that does not fit is
+rejected, or stays pending.
 """
 
 from collections import Counter
@@ -19,23 +19,22 @@ from stretto.base.errors import InputError
 from stretto.framework.compiled.ties import TieRule
 from stretto.inputs.neutral.fleet import Fleet, FleetPod
 from stretto.inputs.traces.openb.protocol import typical_pods
-from stretto.sim.engine import NEVER, Arrivals, PodWork, UnfitPolicy, WorkRecord, WorkRunner
+from stretto.sim.engine import NEVER, OnArrivals, PodWork, UnfitPolicy, WorkRecord, WorkRunner
 from stretto.sim.policies import policy_profile
-from stretto.sim.result import SimulationResult
-from stretto.sim.traces.drivers import PreparedRun, TraceRun
-from stretto.sim.usage import usage
+from stretto.sim.traces.drivers import PreparedTrace, TraceRun
+from stretto.sim.usage import SimulationResult, usage
 from stretto.sim.world import WorldConfig, build_world
 
 DEFAULT_POLICY: Final = "best-fit"
-"""The plainest of the study's policies that packs."""
+"""The simplest packing policy of the study."""
 NO_CLASS: Final = "none"
-"""Quality of service of pods that name none."""
+"""Quality of service of pods that do not state one."""
 
 
 class ReplayStudy(msgspec.Struct, frozen=True):
-    """How the trace is replayed."""
+    """Settings of a replay."""
 
-    #: Where pods go.
+    #: Policy that places pods.
     policy: str = DEFAULT_POLICY
     #: What happens to pods that do not fit.
     unfit: UnfitPolicy = UnfitPolicy.WAIT
@@ -44,36 +43,36 @@ class ReplayStudy(msgspec.Struct, frozen=True):
 
 
 class ReplayReport(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What became of the pods."""
+    """Results of a replay."""
 
-    #: Pods that got a node.
+    #: Pods that were bound.
     placed: int
-    #: Pods that got none: turned away, or deleted before they fitted.
+    #: Pods that were rejected, or deleted before they fitted.
     rejected: int
-    #: These by quality of service.
+    #: Rejected pods by quality of service.
     rejected_by_qos: dict[str, int]
-    #: Most GPU milli allocated at any one time.
+    #: Peak of the allocated GPU milli.
     peak_gpu_milli: int
-    #: GPU milli allocated, over time.
+    #: Integral of the allocated GPU milli over time.
     gpu_milli_seconds: int
     #: Whether the run was interrupted.
     partial: bool = False
 
 
-def prepare(run: TraceRun) -> PreparedRun:
+def prepare(run: TraceRun) -> PreparedTrace:
     """The driver of the openb format."""
     fleet = Fleet(run.hosts, run.format.read(run.path, run.models), run.path.name)
     study = ReplayStudy(run.options.get("policy", DEFAULT_POLICY), run.unfit, run.seed)
-    return PreparedRun(len(fleet.pods), lambda told: replay_openb(fleet, study, told))
+    return PreparedTrace(len(fleet.pods), lambda report: replay_openb(fleet, study, report))
 
 
 def replay_openb(
-    fleet: Fleet, study: ReplayStudy, told: Arrivals | None = None
+    fleet: Fleet, study: ReplayStudy, on_arrivals: OnArrivals | None = None
 ) -> SimulationResult[ReplayReport]:
     """Replay the pods of a fleet on its nodes.
 
     Raises:
-        InputError: the list has no times.
+        InputError: the pod list has no times.
     """
     typical = typical_pods(fleet.pods)
     config = WorldConfig(
@@ -82,12 +81,12 @@ def replay_openb(
         seed=study.seed,
     )
     work = work_of(fleet.pods)
-    record = WorkRunner(build_world(config, fleet.nodes), work, told=told).run()
+    record = WorkRunner(build_world(config, fleet.nodes), work, on_arrivals=on_arrivals).run()
     return _report(work, record, fleet.gpu_milli)
 
 
 def work_of(pods: Sequence[FleetPod]) -> list[PodWork]:
-    """Pods as work in the order of the list, without those that never lived."""
+    """Pods as work in the order of the list, without those that have no lifetime."""
     work = []
     for pod in pods:
         if pod.arrival_s is None or pod.departure_s is None:
@@ -102,12 +101,12 @@ def work_of(pods: Sequence[FleetPod]) -> list[PodWork]:
 def _report(
     work: Sequence[PodWork], record: WorkRecord, gpu_milli: int
 ) -> SimulationResult[ReplayReport]:
-    """A record in figures."""
+    """The report of a record."""
     gpu = usage(record, np.array([each.pod.gpu_milli_total for each in work], np.int64))
     classes = Counter(
         each.pod.qos or NO_CLASS
-        for each, away in zip(work, record.rejected.tolist(), strict=True)
-        if away
+        for each, rejected in zip(work, record.rejected.tolist(), strict=True)
+        if rejected
     )
     report = ReplayReport(
         placed=int((record.started != NEVER).sum()),

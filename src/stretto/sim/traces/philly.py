@@ -1,15 +1,15 @@
-"""Philly jobs on one pool of GPUs: gangs that wait in a queue, start together, run and leave.
+"""Philly jobs on one pool of GPUs: each job is a gang that waits in a queue, starts, runs and ends.
 
-The protocol. Times are counted in tenths of a second. Jobs are ordered by submission, then by job
-id (as numbers where both are). The pool is one scalar resource of one node. A job of n GPUs is a
-gang of n pods: all of them start or none. At one instant completions come first, then arrivals,
-then one scheduling pass. Under ``fifo`` the head of the queue blocks all that are behind it;
-``sjf`` orders by duration first, and its head blocks too; under ``skip`` whatever fits starts, in
-the order of the queue; ``easy`` reserves for the head only: a later job may start when it ends by
-the time at which the head can, or takes only what the head leaves over. Jobs larger than the pool
-are skipped and counted. A job waits from its submission to its start; its completion time (JCT)
-runs from its submission to its end; the makespan from the first submission to the last end;
-utilisation is GPU time used over the pool's GPU time in the makespan.
+Protocol: times are counted in tenths of a second. Jobs are ordered by submission, then by job id
+(as numbers if both are). The pool is one scalar resource of one node. A job of n GPUs is a gang of
+n pods: all of them start or none. At each instant, completions precede arrivals, and one scheduling
+pass follows. Under ``fifo``, the head of the queue blocks all later jobs; ``sjf`` orders by
+duration first, and its head blocks too; under ``skip``, every job that fits starts, in the order of
+the queue; ``easy`` reserves for the head only: a later job may start if it ends before the head can
+start, or if it uses only GPUs that the head does not need. Jobs larger than the pool are skipped
+and counted. The wait of a job is the time from submission to start; its completion time (JCT) is
+the time from submission to end; the makespan is the time from the first submission to the last end;
+utilisation is the GPU time used divided by the pool's GPU time in the makespan.
 """
 
 from collections.abc import Sequence
@@ -24,31 +24,30 @@ from stretto.control.queues.policies import policy_named
 from stretto.framework.profile.profile import load_profile
 from stretto.inputs.neutral.fleet import FleetNode
 from stretto.inputs.traces.philly import PhillyJob, job_pods
-from stretto.sim.engine import NEVER, Arrivals, PodWork, WorkRecord, WorkRunner
-from stretto.sim.result import SimulationResult
-from stretto.sim.traces.drivers import PreparedRun, TraceRun
-from stretto.sim.usage import usage
+from stretto.sim.engine import NEVER, OnArrivals, PodWork, WorkRecord, WorkRunner
+from stretto.sim.traces.drivers import PreparedTrace, TraceRun
+from stretto.sim.usage import SimulationResult, usage
 from stretto.sim.world import World, WorldConfig, build_world
 
 TICKS_PER_S: Final = 10
-"""Ticks of one second: the trace is written in tenths."""
+"""Ticks per second: the trace has a resolution of 0.1 s."""
 MAX_POOL: Final = 1_000_000
-"""GPUs of the biggest pool: some ten times the biggest that exists."""
+"""Largest pool in GPUs, about ten times the largest cluster known."""
 P95: Final = 0.95
-"""The percentile that the report names."""
+"""The percentile in the report."""
 
 DEFAULT_GPUS: Final = 64
 """GPUs of the pool by default."""
 
 
 class PhillyReport(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What became of the jobs; times in seconds."""
+    """Results of a simulation of jobs; times in seconds."""
 
     #: Jobs that started.
     started: int
-    #: Jobs that ask for more GPUs than the pool has.
+    #: Jobs that request more GPUs than the pool has.
     skipped_too_big: int
-    #: Mean wait from submission to start; null when nothing started.
+    #: Mean wait from submission to start; null if no job started.
     mean_wait_s: float | None
     #: 95th percentile of the wait: entry ⌊0.95 (n − 1)⌋ of the sorted waits.
     p95_wait_s: float | None
@@ -64,48 +63,54 @@ class PhillyReport(msgspec.Struct, frozen=True, omit_defaults=True):
     partial: bool = False
 
 
-def prepare(run: TraceRun) -> PreparedRun:
+def prepare(run: TraceRun) -> PreparedTrace:
     """The driver of the philly format."""
     jobs = run.format.read(run.path, None)
     gpus, queue = run.options.get("gpus", DEFAULT_GPUS), run.options.get("queue", "fifo")
     total = sum(job.gpus for job in jobs if job.gpus <= gpus)
-    return PreparedRun(total, lambda told: simulate_philly(jobs, gpus, queue, told))
+    return PreparedTrace(total, lambda report: simulate_philly(jobs, gpus, queue, report))
 
 
 def simulate_philly(
-    jobs: Sequence[PhillyJob], gpus: int, queue: str = "fifo", told: Arrivals | None = None
+    jobs: Sequence[PhillyJob],
+    gpus: int,
+    queue: str = "fifo",
+    on_arrivals: OnArrivals | None = None,
 ) -> SimulationResult[PhillyReport]:
     """Run jobs through a pool of GPUs.
 
     Raises:
-        InputError: the pool has no GPU, or more than any pool has.
-        UnknownNameError: there is no such order of the queue.
+        InputError: the size of the pool is out of range.
+        UnknownNameError: the queue policy does not exist.
     """
-    fitting, record = replay_jobs(jobs, gpus, queue, told)
+    fitting, record = replay_jobs(jobs, gpus, queue, on_arrivals)
     return _report(fitting, record, gpus, len(jobs) - len(fitting))
 
 
 def replay_jobs(
-    jobs: Sequence[PhillyJob], gpus: int, queue: str = "fifo", told: Arrivals | None = None
+    jobs: Sequence[PhillyJob],
+    gpus: int,
+    queue: str = "fifo",
+    on_arrivals: OnArrivals | None = None,
 ) -> tuple[list[PhillyJob], WorkRecord]:
-    """The jobs that fit into the pool, in order, and what became of their pods, job by job.
+    """The jobs that fit into the pool, in order, and the record of their pods, job by job.
 
     Raises:
-        InputError: the pool has no GPU, or more than any pool has.
-        UnknownNameError: there is no such order of the queue.
+        InputError: the size of the pool is out of range.
+        UnknownNameError: the queue policy does not exist.
     """
     fitting, world, work = philly_world(jobs, gpus, queue)
-    return fitting, WorkRunner(world, work, 1 / TICKS_PER_S, told).run()
+    return fitting, WorkRunner(world, work, 1 / TICKS_PER_S, on_arrivals).run()
 
 
 def philly_world(
     jobs: Sequence[PhillyJob], gpus: int, queue: str = "fifo"
 ) -> tuple[list[PhillyJob], World, list[PodWork]]:
-    """The jobs that fit into the pool, in order; the world that they run in; and their pods.
+    """The jobs that fit into the pool, in order; their world; and their pods as work.
 
     Raises:
-        InputError: the pool has no GPU, or more than any pool has.
-        UnknownNameError: there is no such order of the queue.
+        InputError: the size of the pool is out of range.
+        UnknownNameError: the queue policy does not exist.
     """
     if not 1 <= gpus <= MAX_POOL:
         raise InputError("gpus", gpus, f"1..{MAX_POOL:,} GPUs in the pool")
@@ -117,23 +122,23 @@ def philly_world(
 
 
 def pool_node(gpus: int) -> FleetNode:
-    """The node that is the pool."""
+    """The node that represents the pool."""
     return FleetNode("pool", 1000, 1024, gpus, "any", max_pods=gpus)
 
 
 def ticks(seconds: float) -> int:
-    """Seconds in whole ticks, half a tick rounded up."""
+    """Seconds in whole ticks; half a tick is rounded up."""
     return floor(seconds * TICKS_PER_S + 0.5)
 
 
 def _order(job: PhillyJob) -> tuple[int, int, int, str]:
-    """By submission, then by job id: numbers as numbers and before texts."""
+    """Sort key: submission, then job id; numeric ids are compared as numbers and come first."""
     number = int(job.job_id) if job.job_id.isdecimal() else -1
     return ticks(job.submit_s), number < 0, number, job.job_id
 
 
 def _work(job: PhillyJob) -> list[PodWork]:
-    """A job as a gang. One of a single GPU is a gang too, so that all are queued alike."""
+    """The pods of a job, as a gang. A job of one GPU is a gang too, so all are queued alike."""
     name = f"job-{job.job_id}"
     lifetime = ticks(job.duration_s)
     pods = [
@@ -146,10 +151,10 @@ def _work(job: PhillyJob) -> list[PodWork]:
 def _report(
     jobs: Sequence[PhillyJob], record: WorkRecord, gpus: int, skipped: int
 ) -> SimulationResult[PhillyReport]:
-    """A record in figures. Sums are of whole ticks, so no rounding builds up."""
-    asked = np.array([job.gpus for job in jobs], np.int64)
+    """The report of a record. Sums are of whole ticks, so rounding errors do not accumulate."""
+    requested = np.array([job.gpus for job in jobs], np.int64)
     submitted = np.array([ticks(job.submit_s) for job in jobs], np.int64)
-    lead = np.cumsum(asked) - asked
+    lead = np.cumsum(requested) - requested
     started, ended = record.started[lead], record.ended[lead]
     waited = np.sort((started - submitted)[started != NEVER])
     jct = (ended - submitted)[ended != NEVER]
@@ -172,5 +177,5 @@ def _report(
 
 
 def _seconds(total: np.int64, count: int) -> float | None:
-    """The mean of ticks in seconds; ``None`` of nothing."""
+    """The mean of ticks in seconds; ``None`` if the count is 0."""
     return int(total) / (count * TICKS_PER_S) if count else None

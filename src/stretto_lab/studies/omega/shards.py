@@ -27,7 +27,8 @@ from stretto.plane.config import PlaneConfig, Step
 from stretto.plane.plane import Plane
 from stretto.sim.bodies import PodEncoder
 from stretto.sim.plots import PlotLine, PlotTexts, curves_png
-from stretto.sim.world import AT_ONCE, require_accepted
+from stretto.sim.world import AT_ONCE
+from stretto.sim.writes import require_accepted
 from stretto.state.work.claims import Plan
 from stretto.stores.embedded.memory import MemoryStore
 

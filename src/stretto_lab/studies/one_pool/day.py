@@ -31,7 +31,8 @@ from stretto.inputs.objects.objects import (
 )
 from stretto.plane.config import PlaneConfig
 from stretto.plane.plane import Plane
-from stretto.sim.world import AT_ONCE, POLLED, require_accepted
+from stretto.sim.world import AT_ONCE, POLLED
+from stretto.sim.writes import require_accepted
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.store import Deletion, EventType, Patch, WatchEvent
 from stretto_lab.studies.one_pool.ledger import (

@@ -88,11 +88,11 @@ def protocol_input(
         names = [node.name for node in fleet.nodes]
         nodes = np.array(sorted(range(len(names)), key=names.__getitem__), np.int64)
         pods = np.arange(len(fleet.pods))
-    asked = np.array([pod.gpu_milli_total for pod in fleet.pods], np.int64)
+    requested = np.array([pod.gpu_milli_total for pod in fleet.pods], np.int64)
     if arrive_pct is not None:
-        target = _target(fleet, asked, arrive_pct)
-        pods = _tuned(pods, asked, target, rng.child("tune"))
-    arrived = np.cumsum(asked[pods], dtype=np.float64) * (100.0 / max(1, fleet.gpu_milli))
+        target = _target(fleet, requested, arrive_pct)
+        pods = _tuned(pods, requested, target, rng.child("tune"))
+    arrived = np.cumsum(requested[pods], dtype=np.float64) * (100.0 / max(1, fleet.gpu_milli))
     return ProtocolInput(nodes, pods, _names(fleet.pods, pods), arrived)
 
 
@@ -116,11 +116,11 @@ def typical_pods(pods: Sequence[FleetPod], share: float = TYPICAL_SHARE) -> Typi
     )
 
 
-def _target(fleet: Fleet, asked: npt.NDArray[np.int64], arrive_pct: float) -> float:
+def _target(fleet: Fleet, requested: npt.NDArray[np.int64], arrive_pct: float) -> float:
     """The target of arriving GPU milli; refuses invalid percentages and fleets without GPUs."""
     if not 0 < arrive_pct <= MAX_ARRIVE_PCT:
         raise InputError("arrive", arrive_pct, f"a percentage above 0, at most {MAX_ARRIVE_PCT:g}")
-    if not fleet.gpu_milli or not asked.sum():
+    if not fleet.gpu_milli or not requested.sum():
         lacking = "nodes have no GPU" if not fleet.gpu_milli else "pods ask for no GPU"
         hint = "take the list unchanged (arrive: file)"
         raise InputError("arrive", arrive_pct, f"GPUs to fill, but the {lacking}", hint)
@@ -128,26 +128,26 @@ def _target(fleet: Fleet, asked: npt.NDArray[np.int64], arrive_pct: float) -> fl
 
 
 def _tuned(
-    pods: npt.NDArray[np.int64], asked: npt.NDArray[np.int64], target: float, rng: Rng
+    pods: npt.NDArray[np.int64], requested: npt.NDArray[np.int64], target: float, rng: Rng
 ) -> npt.NDArray[np.int64]:
     """The shuffled pods, cut or extended by draws with replacement to the target."""
     generator = rng.numpy()
-    surplus = float(asked[pods].sum()) - target
+    surplus = float(requested[pods].sum()) - target
     if surplus > 0:
         victims = generator.permutation(len(pods))
-        freed = np.cumsum(asked[pods[victims]])
+        freed = np.cumsum(requested[pods[victims]])
         cut = int(np.searchsorted(freed, surplus)) + 1
         return np.delete(pods, victims[:cut])
-    room = -surplus
+    capacity = -surplus
     parts = [pods]
     while sum(map(len, parts)) <= MAX_ARRIVALS:
-        drawn = generator.integers(0, len(asked), _DRAWN_AT_ONCE)
-        used = np.cumsum(asked[drawn])
-        fitting = int(np.searchsorted(used, room, side="right"))
+        drawn = generator.integers(0, len(requested), _DRAWN_AT_ONCE)
+        used = np.cumsum(requested[drawn])
+        fitting = int(np.searchsorted(used, capacity, side="right"))
         parts.append(drawn[:fitting])
         if fitting < len(drawn):
             return np.concatenate(parts)
-        room -= float(used[-1])
+        capacity -= float(used[-1])
     expected = f"a list that requests {target:.0f} GPU milli within {MAX_ARRIVALS:,} pods"
     raise InputError("arrive", None, expected, "lower the percentage or add GPU pods")
 
