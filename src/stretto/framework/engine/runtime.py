@@ -3,7 +3,8 @@
 It owns what a shard may not share: its snapshot of the ledger, the class cache, and the cursors of
 its tie rule. ``sync`` brings the snapshot up to date, ``place`` decides a batch on it. What the
 shards of a profile share is compiled once (``CompiledProfile``). Units that a score does not decide
-alone are placed by stages (``turns.PlacingStage``), on the same snapshot and in the order of the batch.
+alone are placed by stages (``turns.PlacingStage``), on the same snapshot and in the order of the
+batch.
 """
 
 from collections.abc import Callable, Iterator, Sequence
