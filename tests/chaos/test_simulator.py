@@ -12,7 +12,7 @@ import pytest
 from stretto.base.errors import InputError
 from stretto.stores.faulty.odds import FAULTS
 from stretto_lab.chaos.draws.faults import Fault, FaultDraw
-from stretto_lab.chaos.draws.preemption import CHANGES as PUSHING
+from stretto_lab.chaos.draws.preemption import CHANGES as PREEMPTION_CHANGES
 from stretto_lab.chaos.run import run_seed
 from stretto_lab.chaos.setup import CHANGES, FAILPOINTS, HIGHEST_ODDS, draw
 from stretto_lab.chaos.trace import ChaosFailure, load_failure, save_failure
@@ -105,7 +105,7 @@ def test_every_kind_of_fault_is_met() -> None:
 def test_every_kind_of_change_is_drawn() -> None:
     weights = [draw(seed).weights for seed in range(60)]
     drawn = {kind for each in weights for kind, weight in each.items() if weight}
-    assert drawn >= {*CHANGES, *PUSHING}
+    assert drawn >= {*CHANGES, *PREEMPTION_CHANGES}
 
 
 def test_every_fault_of_the_store_is_known() -> None:
