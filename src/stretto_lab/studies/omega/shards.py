@@ -14,22 +14,17 @@ from typing import Final
 
 import msgspec
 
-from stretto.api.wire.kinds import NODE, POD
-from stretto.base.clock import ManualClock
 from stretto.base.errors import InputError
 from stretto.base.rng import Rng
 from stretto.control.queues.config import DispatcherConfig
-from stretto.control.scheduler.loop import SchedulingLoop
 from stretto.framework.profile.profile import load_profile
 from stretto.inputs.neutral.fleet import FleetNode, FleetPod
 from stretto.inputs.objects.objects import node_body
-from stretto.plane.config import PlaneConfig, Step
+from stretto.plane.config import PlaneConfig
 from stretto.plane.plane import Plane
 from stretto.sim.bodies import PodEncoder
 from stretto.sim.plots import PlotLine, PlotTexts, curves_png
-from stretto.sim.world import AT_ONCE, require_accepted
-from stretto.state.work.claims import Plan
-from stretto.stores.embedded.memory import MemoryStore
+from stretto_lab.studies.omega.planning import SlowBacklog
 
 NODE_CORES: Final = 32
 """Cores of a node; it has four GiB for each."""
@@ -39,9 +34,6 @@ ZONES: Final = 4
 """Zones of the nodes."""
 POLICIES: Final = ("default", "packing")
 """Spreading (least allocated first) and packing (most allocated first)."""
-CLOSE: Final = 1e-9
-"""Seconds by which two instants may differ and be one."""
-
 Told = Callable[[int], None]
 """Told how many runs are done."""
 
@@ -113,9 +105,9 @@ def run_shard_study(study: ShardStudy, told: Told | None = None) -> list[ShardPo
             seed=study.seed,
             dispatcher=DispatcherConfig(safety_net=inf),
         )
-        run = _ShardStudyRun(config, decision, study.commit_s)
-        took = run.run(nodes, pods)
-        points.append(run.point(took))
+        backlog = SlowBacklog(config, decision, study.commit_s)
+        took = backlog.run(nodes, pods)
+        points.append(_point(backlog.plane, decision, took))
         if told is not None:
             told(len(points))
     return points
@@ -163,125 +155,25 @@ def shard_plots(points: Sequence[ShardPoint]) -> dict[str, bytes]:
     return pictures
 
 
-class BinderTime:
-    """The time of the one binder."""
-
-    def __init__(self, commit_s: float) -> None:
-        """A binder that takes so many seconds for each claim."""
-        #: Seconds for each claim.
-        self.commit_s = commit_s
-        #: Clock time from which it is free.
-        self.free_at: float = 0.0
-
-    def turn(self, ready: float, claims: int) -> float:
-        """When it begins with a plan: asked for in the order in which plans are ready."""
-        begins = max(ready, self.free_at)
-        self.free_at = begins + claims * self.commit_s
-        return begins
-
-
-class SlowPlanning:
-    """Lets a loop's plan be ready some time after its snapshot.
-
-    It takes the place of the loop's ``cycle``. A plan is made at once, on the snapshot of now,
-    and kept; it is handed over when its time has come and it is its turn at the binder, and until
-    the binder has answered the loop does nothing.
-    """
-
-    def __init__(
-        self, loop: SchedulingLoop, clock: ManualClock, decision_s: float, binding: BinderTime
-    ) -> None:
-        """Slow a loop down."""
-        self._cycle = loop.cycle
-        self._clock = clock
-        self._decision_s = decision_s
-        self._binding = binding
-        self._plan: Plan | None = None
-        self._due = -inf
-
-    @property
-    def due(self) -> float:
-        """Clock time at which there is something to do; infinity for none."""
-        return self._due if self._due > self._clock.monotonic() else inf
-
-    def cycle(self, limit: int) -> Plan | None:
-        """What ``SchedulingLoop.cycle`` answers, later."""
-        now = self._clock.monotonic()
-        if now < self._due - CLOSE:
-            return None
-        if self._plan is None:
-            self._plan = self._cycle(limit)
-            if self._plan is None:
-                return None
-            self._due = self._binding.turn(now + self._decision_s, len(self._plan.rows))
-            if now < self._due - CLOSE:
-                return None
-        plan, self._plan = self._plan, None
-        self._due = now + len(plan.rows) * self._binding.commit_s
-        return plan
-
-
-class _ShardStudyRun:
-    """One plane with slow shards and a backlog."""
-
-    def __init__(self, config: PlaneConfig, decision_s: float, commit_s: float) -> None:
-        self._decision_s = decision_s
-        self._clock = ManualClock()
-        rng = Rng(config.seed)
-        self._store = MemoryStore(self._clock, rng.child("store"))
-        self._plane = Plane(config, self._store, self._clock)
-        self._binding = BinderTime(commit_s)
-        self._slow_planning: list[SlowPlanning] = []
-        for loop in [shard.default for shard in self._plane.shards]:
-            thinking = SlowPlanning(loop, self._clock, decision_s, self._binding)
-            # The instance's method, as a stopwatch does it: the plane knows nothing of it.
-            setattr(loop, "cycle", thinking.cycle)  # noqa: B010
-            self._slow_planning.append(thinking)
-        self._last = 0.0
-        self._plane.observers.append(self._observe)
-
-    def run(self, nodes: Sequence[bytes], pods: Sequence[bytes]) -> float:
-        """Place a backlog; returns the virtual seconds until the last pod was placed."""
-        for kind, bodies in ((NODE, nodes), (POD, pods)):
-            for low in range(0, len(bodies), AT_ONCE):
-                require_accepted(self._store.create(kind, bodies[low : low + AT_ONCE]))
-        while self._plane.pump.poll(0.0, AT_ONCE):
-            pass
-        left = len(pods)
-        while left:
-            self._plane.run_until_idle()
-            due = min(self._plane.next_due(), *(each.due for each in self._slow_planning))
-            left = len(pods) - self._plane.binder.counts["bound"]
-            if due == inf:
-                break
-            self._clock.set(max(due, self._clock.monotonic() + CLOSE))
-        return self._last
-
-    def point(self, took: float) -> ShardPoint:
-        """The run in figures."""
-        plane, counts = self._plane, self._plane.binder.counts
-        granted = counts["granted"]
-        refused = sum(n for cause, n in counts.items() if cause not in ("granted", "bound"))
-        pods = plane.cluster.pods
-        slots = pods.slot[: pods.length]
-        return ShardPoint(
-            shards=plane.config.shards,
-            decision_s=self._decision_s,
-            policy=plane.config.profile.name,
-            partitions=plane.config.partition and plane.config.shards > 1,
-            placed=granted,
-            took_s=round(took, 6),
-            pods_per_s=round(granted / took, 1) if took else None,
-            conflicts_pct=round(100 * refused / max(1, granted + refused), 3),
-            redone_pct=round(100 * refused / max(1, granted), 3),
-            nodes_used=len(set(slots[slots >= 0].tolist())),
-        )
-
-    def _observe(self, step: Step) -> None:
-        """A plan is through when the binder is done with its claims."""
-        if any(len(verdict.granted) for verdict in step.verdicts):
-            claims = sum(len(plan.rows) for plan in step.plans)
-            self._last = step.now + claims * self._binding.commit_s
+def _point(plane: Plane, decision_s: float, took: float) -> ShardPoint:
+    """The figures of a run from its plane; ``took`` is its virtual time in seconds."""
+    counts = plane.binder.counts
+    granted = counts["granted"]
+    refused = sum(n for cause, n in counts.items() if cause not in ("granted", "bound"))
+    pods = plane.cluster.pods
+    slots = pods.slot[: pods.length]
+    return ShardPoint(
+        shards=plane.config.shards,
+        decision_s=decision_s,
+        policy=plane.config.profile.name,
+        partitions=plane.config.partition and plane.config.shards > 1,
+        placed=granted,
+        took_s=round(took, 6),
+        pods_per_s=round(granted / took, 1) if took else None,
+        conflicts_pct=round(100 * refused / max(1, granted + refused), 3),
+        redone_pct=round(100 * refused / max(1, granted), 3),
+        nodes_used=len(set(slots[slots >= 0].tolist())),
+    )
 
 
 def _node(number: int) -> bytes:

@@ -22,7 +22,8 @@ from stretto.base.errors import InputError
 from stretto.base.rng import Rng
 from stretto.sim.plots import PlotLine, PlotTexts, curves_png
 from stretto.state.work.claims import CommitMode, ConflictMode
-from stretto_lab.studies.omega.model import OmegaCell, OmegaJob, OmegaRun, run_omega
+from stretto_lab.studies.omega.model import OmegaCell, OmegaJob, OmegaRun
+from stretto_lab.studies.omega.simulation import run_omega
 
 SATURATED: Final = 0.95
 """Part of the time from which on a scheduler is taken for always busy."""
