@@ -13,7 +13,8 @@ from typing import Any
 import msgspec
 from record import PERFORMANCE, commit, keep, machine, write
 
-from stretto_lab.bench.ablation.score_cache import Ablation, AblationOptions, run_ablation
+from stretto_lab.bench.ablation.scene import Ablation, AblationOptions
+from stretto_lab.bench.ablation.score_cache import run_ablation
 from stretto_lab.bench.ablation.victims import preemption
 
 CLAIMS = {

@@ -6,6 +6,8 @@ onlooker attached and the loader stopped.
 """
 
 import math
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any, Final, NamedTuple
@@ -13,6 +15,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from stretto.base.clock import Clock
+from stretto.base.errors import StrettoError
 from stretto_lab.bench_kube.options import KUBE_SCHEDULER, STRETTO, KubeBenchOptions
 from stretto_lab.bench_kube.rounds import BenchRound, WriteCeiling, ceiling, measure
 from stretto_lab.bench_kube.shapes import (
@@ -21,7 +24,6 @@ from stretto_lab.bench_kube.shapes import (
     shape_named,
     workload_counts,
 )
-from stretto_lab.bench_kube.warm import warm_up_kernels
 from stretto_lab.bench_kube.watch import PodCurve
 from stretto_lab.control_plane.cluster import CORE
 from stretto_lab.control_plane.tools import build
@@ -122,6 +124,18 @@ def plain(results: Mapping[str, WorkloadResult]) -> dict[str, Any]:
 
 _LABELS: Final = {"stretto": STRETTO, "kube_scheduler": KUBE_SCHEDULER}
 """Names of the sides in files, by their field."""
+
+
+def warm_up_kernels(profile: str, names: Sequence[str]) -> None:
+    """Rehearse workloads in a process of its own.
+
+    Raises:
+        StrettoError: the rehearsal has failed.
+    """
+    words = [sys.executable, "-m", "stretto_lab.bench_kube.warm", profile, *names]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise StrettoError(f"rehearsing the workloads failed:\n{done.stderr.strip()[-2000:]}")
 
 
 def schedulers_of(shape: WorkloadShape, asked: KubeBenchOptions) -> list[str]:

@@ -4,22 +4,20 @@ A process of its own (``python -m stretto_lab.bench_kube.warm PROFILE WORKLOAD..
 kernel's first compilation takes stays in the memory of whoever compiles it.
 """
 
-import subprocess
 import sys
 from collections.abc import Sequence
 from typing import Final
 
 from stretto.api.wire.kinds import NAMESPACE, NODE, POD, POD_GROUP, Kind
 from stretto.base.clock import ManualClock
-from stretto.base.errors import StrettoError
 from stretto.base.rng import Rng
 from stretto.control.scheduler.loop import BATCH
 from stretto.framework.profile.profile import load_profile
 from stretto.plane.config import PlaneConfig
 from stretto.plane.plane import Plane
+from stretto.sim.world import require_accepted
 from stretto.state.cluster.config import ClusterConfig
 from stretto.stores.embedded.memory import MemoryStore
-from stretto.stores.store import WriteOutcome
 from stretto_lab.bench_kube.shapes import (
     SCHEDULER,
     SPACES,
@@ -70,21 +68,7 @@ class WarmUp:
         plane.close()
 
     def _create(self, kind: Kind, bodies: Sequence[bytes]) -> None:
-        for reply in self.store.create(kind, bodies):
-            if reply.outcome is not WriteOutcome.OK:
-                raise StrettoError(f"creating {kind.resource}: {reply.message}")
-
-
-def warm_up_kernels(profile: str, names: Sequence[str]) -> None:
-    """Rehearse workloads in a process of its own.
-
-    Raises:
-        StrettoError: the rehearsal has failed.
-    """
-    words = [sys.executable, "-m", "stretto_lab.bench_kube.warm", profile, *names]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise StrettoError(f"rehearsing the workloads failed:\n{done.stderr.strip()[-2000:]}")
+        require_accepted(self.store.create(kind, bodies))
 
 
 def main(words: Sequence[str]) -> int:
