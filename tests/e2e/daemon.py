@@ -84,7 +84,7 @@ class Daemon:
 
     def _alive(self) -> str:
         self.part.check()
-        return self.part.said()
+        return self.part.log_tail()
 
 
 def turn() -> int:

@@ -53,7 +53,7 @@ def shell(plane: ControlPlane, text: str, folder: Path) -> subprocess.CompletedP
             command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=LONGEST
         )
     except subprocess.TimeoutExpired as error:
-        parts = "\n".join(f"{name}:\n{part.said()}" for name, part in plane.parts.items())
+        parts = "\n".join(f"{name}:\n{part.log_tail()}" for name, part in plane.parts.items())
         raise AssertionError(f"{text}\nprinted {error.stdout!r}, and waits\n{parts}") from error
 
 

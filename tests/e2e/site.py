@@ -137,7 +137,7 @@ class Yard:
 
     def said(self) -> str:
         places = {e["metadata"]["name"]: e["spec"].get("nodeName") for e in self.pods()}
-        return f"{places}\n{self.daemon.part.said()}"
+        return f"{places}\n{self.daemon.part.log_tail()}"
 
     def broken(self) -> list[Finding]:
         """Laws that what etcd holds breaks, in the whole cluster."""
