@@ -1,11 +1,11 @@
-"""Shards that take time to decide, in one whole plane: throughput, conflicts and redone work.
+"""The shards study: throughput, conflicts and repeated work of shards with a decision time.
 
-The plane is the product's: dispatcher, shards with snapshots of their own, binder, store. Time is
-virtual. A shard takes a snapshot, decides a batch, and hands the plan over ``decision_s`` later;
-what the others have committed meanwhile may be in its way. The binder is one: it judges plans in
-the order in which they are ready and takes ``commit_s`` for each claim. Refused claims go back
-through the dispatcher, with the product's own rule of retries. The whole backlog is there at the
-beginning, so that throughput is what the plane can do and not what comes.
+The plane is the real one: dispatcher, shards with their snapshots, binder and store, in virtual
+time. A shard takes a snapshot, decides a batch, and delivers the plan ``decision_s`` later; commits
+of other shards in that time may conflict with it. The single binder checks plans in the order in
+which they are ready and needs ``commit_s`` per claim. Refused claims return through the dispatcher
+with its retry rule. All pods are pending at the start, so the throughput is that of the plane and
+not of the arrivals.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -27,19 +27,19 @@ from stretto.sim.plots import PlotLine, PlotTexts, curves_png
 from stretto_lab.studies.omega.planning import SlowBacklog
 
 NODE_CORES: Final = 32
-"""Cores of a node; it has four GiB for each."""
+"""Cores of a node, with four GiB per core."""
 POD_CORES: Final = (1, 2, 4)
-"""What a pod asks for, each as likely."""
+"""Cores of a pod, equally likely."""
 ZONES: Final = 4
 """Zones of the nodes."""
 POLICIES: Final = ("default", "packing")
 """Spreading (least allocated first) and packing (most allocated first)."""
-Told = Callable[[int], None]
-"""Told how many runs are done."""
+OnRun = Callable[[int], None]
+"""Called with the number of finished runs."""
 
 
 class ShardStudy(msgspec.Struct, frozen=True):
-    """What is swept, over what."""
+    """Parameters of the sweep."""
 
     #: Nodes of 32 cores.
     nodes: int = 1000
@@ -51,9 +51,9 @@ class ShardStudy(msgspec.Struct, frozen=True):
     decisions_s: tuple[float, ...] = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1)
     #: Profiles: spreading and packing.
     policies: tuple[str, ...] = POLICIES
-    #: Pods that a shard decides at once.
+    #: Pods per decision.
     batch: int = 50
-    #: Seconds of the binder for each claim: what judging and binding was measured to take.
+    #: Binder seconds per claim, as measured for check and bind.
     commit_s: float = 6e-6
     #: Seed of every draw.
     seed: int = 0
@@ -67,7 +67,7 @@ class ShardStudy(msgspec.Struct, frozen=True):
 
 
 class ShardPoint(msgspec.Struct, frozen=True):
-    """One run in figures."""
+    """Figures of one run."""
 
     #: Shards.
     shards: int
@@ -75,27 +75,36 @@ class ShardPoint(msgspec.Struct, frozen=True):
     decision_s: float
     #: The profile: ``default`` spreads, ``packing`` packs.
     policy: str
-    #: Whether shards try nodes of their own first.
+    #: Whether shards have partitions.
     partitions: bool
-    #: Pods that got a node.
+    #: Placed pods.
     placed: int
-    #: Virtual seconds until the last of them had one.
+    #: Virtual seconds until the last pod was placed.
     took_s: float
-    #: Pods a virtual second; null where no time passed.
+    #: Pods per virtual second; null if no time passed.
     pods_per_s: float | None
-    #: Claims refused for each hundred that were made.
+    #: Refused claims in percent of all claims.
     conflicts_pct: float
-    #: Claims that had to be made again for each hundred pods placed.
+    #: Refused claims in percent of the placed pods.
     redone_pct: float
-    #: Nodes with a pod at the end: what packing is for.
+    #: Nodes with a pod at the end, which packing minimises.
     nodes_used: int
 
 
-def run_shard_study(study: ShardStudy, told: Told | None = None) -> list[ShardPoint]:
-    """Every run of a study."""
+def run_shard_study(study: ShardStudy, on_run: OnRun | None = None) -> list[ShardPoint]:
+    """Run the whole study."""
+    points: list[ShardPoint] = []
+    for point in shard_points(study):
+        points.append(point)
+        if on_run is not None:
+            on_run(len(points))
+    return points
+
+
+def shard_points(study: ShardStudy) -> Iterator[ShardPoint]:
+    """Run the study point by point."""
     nodes = [_node(number) for number in range(study.nodes)]
     pods = _pods(study)
-    points: list[ShardPoint] = []
     for shards, decision, policy, partitions in shard_runs(study):
         config = PlaneConfig(
             profile=load_profile(policy),
@@ -107,14 +116,11 @@ def run_shard_study(study: ShardStudy, told: Told | None = None) -> list[ShardPo
         )
         backlog = SlowBacklog(config, decision, study.commit_s)
         took = backlog.run(nodes, pods)
-        points.append(_point(backlog.plane, decision, took))
-        if told is not None:
-            told(len(points))
-    return points
+        yield _point(backlog.plane, decision, took)
 
 
 def shard_runs(study: ShardStudy) -> Iterator[tuple[int, float, str, bool]]:
-    """Shards, decision time, policy and partitions of every run; one shard has no partition."""
+    """Shards, decision time, policy and partitions of every run; one shard has no partitions."""
     for policy in study.policies:
         for shards in study.shards:
             for partitions in (True, False) if shards > 1 else (False,):
@@ -123,7 +129,7 @@ def shard_runs(study: ShardStudy) -> Iterator[tuple[int, float, str, bool]]:
 
 
 def shard_plots(points: Sequence[ShardPoint]) -> dict[str, bytes]:
-    """PNG files by name: throughput and redone work over the decision time."""
+    """PNG files by name: throughput and repeated work by decision time."""
     pictures: dict[str, bytes] = {}
     for policy in dict.fromkeys(each.policy for each in points):
         lines: dict[str, list[PlotLine]] = {"throughput": [], "redone": []}
@@ -146,10 +152,10 @@ def shard_plots(points: Sequence[ShardPoint]) -> dict[str, bytes]:
                     lines["redone"].append(PlotLine(label, x, redone, colour, marks=marks))
         how = "packing" if policy == "packing" else "spreading"
         along, speed_title = "decision time of a batch (ms)", f"Shards, {how}: throughput"
-        words = PlotTexts(speed_title, along, "pods a virtual second", log_x=True)
+        words = PlotTexts(speed_title, along, "pods per virtual second", log_x=True)
         pictures[f"shards-{how}-throughput.png"] = curves_png(lines["throughput"], words)
         words = PlotTexts(
-            f"Shards, {how}: redone work", along, "claims redone, % of pods", log_x=True
+            f"Shards, {how}: repeated work", along, "repeated claims, % of pods", log_x=True
         )
         pictures[f"shards-{how}-redone.png"] = curves_png(lines["redone"], words)
     return pictures
@@ -183,7 +189,7 @@ def _node(number: int) -> bytes:
 
 
 def _pods(study: ShardStudy) -> list[bytes]:
-    """Pods of mixed sizes in an order drawn by the seed."""
+    """Pods of mixed sizes in an order drawn by seed."""
     bodies = PodEncoder()
     sizes = Rng(study.seed).child("pods").numpy().choice(POD_CORES, study.pods).tolist()
     return [
