@@ -9,44 +9,44 @@ from stretto.state.work.claims import CommitMode, ConflictMode
 
 
 class OmegaJob(msgspec.Struct, frozen=True):
-    """Like tasks that one scheduler places in one transaction."""
+    """Equal tasks that one scheduler places in one transaction."""
 
-    #: Second of its arrival.
+    #: Arrival in seconds.
     arrival_s: float
     #: Tasks.
     tasks: int
-    #: Seconds that each task runs.
+    #: Run time of each task in seconds.
     lasts_s: float
-    #: Thousandths of a core that each task asks for.
+    #: Milli-CPU of each task.
     cpu_milli: int = 1000
-    #: MiB that each task asks for.
+    #: Memory of each task in MiB.
     memory_mib: int = 1024
 
 
 class OmegaCell(msgspec.Struct, frozen=True):
-    """The machines, the schedulers and how they meet."""
+    """Machines, schedulers and conflict rules."""
 
     #: Machines.
     machines: int = 1000
-    #: Thousandths of a core of each machine.
+    #: Milli-CPU of each machine.
     cpu_milli: int = 4000
-    #: MiB of each machine.
+    #: Memory of each machine in MiB.
     memory_mib: int = 16384
-    #: Part of the cores that is taken by what never ends, 0..1.
+    #: Share of cores that stays occupied, 0..1.
     fill: float = 0.0
-    #: Schedulers; jobs go to them in turn.
+    #: Schedulers; jobs are assigned round-robin.
     schedulers: int = 1
-    #: Seconds of thinking for each job.
+    #: Decision time per job in seconds.
     job_s: float = 0.1
-    #: Seconds of thinking for each task.
+    #: Decision time per task in seconds.
     task_s: float = 0.005
     #: When a claim conflicts.
     conflicts: ConflictMode = ConflictMode.FIT
-    #: What a conflict does to the other claims of the transaction.
+    #: Effect of a conflict on the other claims of the transaction.
     commit: CommitMode = CommitMode.INCREMENTAL
-    #: The profile by which machines are chosen; Omega's own choice is ``random``.
+    #: Profile that chooses machines; Omega uses ``random``.
     policy: str = "random"
-    #: Seconds after which nothing more begins; what has begun is not counted.
+    #: End of the simulation in seconds; later events are not counted.
     until_s: float = inf
     #: Seed of every draw.
     seed: int = 0
@@ -59,57 +59,57 @@ class OmegaCell(msgspec.Struct, frozen=True):
             if not low <= value < inf:
                 raise InputError(name, value, f"a number from {low} on")
         if not 0 <= self.fill < 1:
-            raise InputError("fill", self.fill, "a part of the cores from 0 up to 1")
+            raise InputError("fill", self.fill, "a share of the cores from 0 to below 1")
 
 
 class SchedulerUse(msgspec.Struct, frozen=True):
-    """What one scheduler did with its time; seconds."""
+    """Use of the time of one scheduler, in seconds."""
 
-    #: Thinking that was committed without a conflict.
+    #: Decisions committed without a conflict.
     useful_s: float
-    #: Thinking of which something was refused.
+    #: Decisions with a refused claim.
     wasted_s: float
-    #: Thinking that found no place for any task.
+    #: Decisions that found no machine.
     fruitless_s: float
     #: Transactions without a conflict.
     succeeded: int
-    #: Transactions with one at least.
+    #: Transactions with a conflict.
     failed: int
 
     @property
     def busy_s(self) -> float:
-        """All thinking."""
+        """Total decision time."""
         return self.useful_s + self.wasted_s + self.fruitless_s
 
 
 class OmegaRun(msgspec.Struct, frozen=True):
-    """What came of it."""
+    """Results of one run."""
 
-    #: Each scheduler.
+    #: Use by scheduler.
     schedulers: tuple[SchedulerUse, ...]
-    #: float[job]: seconds from arrival to the first thought; NaN where there was none.
+    #: float[job]: seconds from arrival to the first decision; NaN without one.
     waits_s: tuple[float, ...]
-    #: Jobs whose tasks were all placed.
+    #: Jobs with all tasks placed.
     done: int
-    #: Jobs given up.
+    #: Abandoned jobs.
     abandoned: int
     #: Claims granted.
     granted: int
     #: Claims refused.
     refused: int
-    #: Second of the last event; the end of the last task where nothing cuts it off.
+    #: Time of the last event in seconds.
     ends_s: float
-    #: Seconds over which busyness counts.
+    #: Time span of busyness in seconds.
     span_s: float
 
     @property
     def conflict_fraction(self) -> float | None:
-        """Failed transactions for each that succeeded; ``None`` where none did."""
+        """Failed transactions per successful one; ``None`` without success."""
         good = sum(each.succeeded for each in self.schedulers)
         return sum(each.failed for each in self.schedulers) / good if good else None
 
     @property
     def busyness(self) -> float:
-        """Part of the time that a scheduler thinks, the mean over them."""
+        """Mean share of time that schedulers are busy."""
         busy = sum(each.busy_s for each in self.schedulers)
         return busy / (self.span_s * len(self.schedulers)) if self.span_s else 0.0
