@@ -1,7 +1,7 @@
-"""Bugs for the simulator to find: parts of the product, wrapped by the tests and nowhere else.
+"""Bugs that the simulator must find: parts of the product that only these tests wrap.
 
-Each is something that a scheduler really got wrong once. A plant takes pytest's monkeypatch and
-spoils one part; what it spoils is put right again at the end of the test.
+Each is a real bug of some scheduler. A plant uses the monkeypatch fixture to break one part for one
+test.
 """
 
 from collections.abc import Callable
@@ -35,7 +35,7 @@ from stretto.stores.store import EventType, Reply, StatusReason, WriteOutcome
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 PLANTS: dict[str, Plant] = {}
-#: Faults that a plant needs and that must be frequent enough to meet it in a few seeds.
+#: Fault odds that are high enough to trigger a plant within a few seeds.
 HEAT: dict[str, dict[str, float]] = {
     "a_refused_second_try_frees_the_claim": {"late_request": 0.5, "refused_write": 0.5},
     "a_refusal_leaves_the_snapshot_as_it_is": {"late_plan": 0.9},
@@ -49,7 +49,7 @@ HEAT: dict[str, dict[str, float]] = {
     "the_file_is_written_after_the_answer": {"store_crash": 0.05},
     "an_answer_that_comes_late_is_taken_for_whatever_has_the_row_now": {"late_answer": 0.9},
 }
-#: Seeds at which a plant was found when the first ones missed it: they are tried first.
+#: Seeds that are tried first, for plants that the first seeds do not trigger.
 FOUND: dict[str, int] = {
     "an_unknown_bind_is_forgotten": 15,
     "a_new_binder_adopts_nothing": 15,
@@ -68,7 +68,7 @@ def plant(function: Plant) -> Plant:
 
 
 def wrap(patch: pytest.MonkeyPatch, owner: Any, name: str, wrapper: Callable[..., Any]) -> None:
-    """Put ``wrapper(original, self, ...)`` in the place of a method."""
+    """Replace a method by ``wrapper(original, self, ...)``."""
     original = getattr(owner, name)
     patch.setattr(owner, name, lambda self, *a, **k: wrapper(original, self, *a, **k))
 
@@ -219,7 +219,7 @@ def a_dead_shard_takes_its_units_along(patch: pytest.MonkeyPatch) -> None:
 
 
 @plant
-def nobody_is_woken(patch: pytest.MonkeyPatch) -> None:
+def no_unit_is_woken(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Dispatcher, "wake", lambda self, cures, probe, now: 0)
 
 
@@ -251,17 +251,17 @@ def the_store_binds_a_bound_pod_again(patch: pytest.MonkeyPatch) -> None:
 
 @plant
 def the_file_is_written_after_the_answer(patch: pytest.MonkeyPatch) -> None:
-    """Durable seeds only: what was acknowledged last is not in the file yet when it is closed."""
-    kept: dict[int, list[Any]] = {}
+    """For SQLite stores: the last acknowledged write is lost when the store closes."""
+    delayed: dict[int, list[Any]] = {}
 
     def write(original: Any, self: SqliteJournal, draft: Any) -> None:
-        waiting = kept.setdefault(id(self), [])
-        waiting.append(draft)
-        if len(waiting) > 1:
-            original(self, waiting.pop(0))
+        drafts = delayed.setdefault(id(self), [])
+        drafts.append(draft)
+        if len(drafts) > 1:
+            original(self, drafts.pop(0))
 
     def close(original: Any, self: SqliteJournal) -> None:
-        kept.pop(id(self), None)
+        delayed.pop(id(self), None)
         original(self)
 
     wrap(patch, SqliteJournal, "write", write)

@@ -61,7 +61,7 @@ def test_a_failure_is_shrunk_and_still_fails(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_campaign_names_the_command_that_shows_it_again(
     monkeypatch: pytest.MonkeyPatch, clock: object
 ) -> None:
-    PLANTS["nobody_is_woken"](monkeypatch)
+    PLANTS["no_unit_is_woken"](monkeypatch)
     seed = next(s for s in range(SEEDS) if run_seed(s, STEPS).breaches)
     report = run_campaign(Campaign(seed, 1, STEPS, shrink=0), clock)  # type: ignore[arg-type]
     (failing,) = report.as_json()["failing"]

@@ -1,4 +1,4 @@
-"""A day of one pool: services follow their tide, evicted work is made again, and books are kept."""
+"""A one-pool day: services follow their load curve, evicted work is recreated and counted."""
 
 import pytest
 
