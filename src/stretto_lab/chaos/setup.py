@@ -147,7 +147,7 @@ class ChaosSetup(msgspec.Struct, frozen=True):
     def lands_whole(self) -> bool:
         """Whether the store binds gangs in one transaction; half of the late ones do not.
 
-        A separate stream keeps all other draws of the seed unchanged.
+        A separate stream leaves all other draws of the seed unchanged.
         """
         late = self.odds.get("late_answer", 0.0) > 0.0
         return not late or Rng(self.seed).child("transactions").random() >= POD_BY_POD_SHARE
@@ -207,7 +207,7 @@ def draw(seed: int) -> ChaosSetup:
 def _rules(seed: int, profile: str, with_gpus: bool) -> str:
     """The profile, or an exact kube-scheduler profile.
 
-    Exact profiles count GPUs as plain resources and have no reservations. A separate stream keeps
+    Exact profiles count GPUs as plain resources and have no reservations. A separate stream leaves
     all other draws of the seed unchanged.
     """
     if with_gpus or PreemptionDraw(seed).moving.reservation_share:

@@ -42,14 +42,14 @@ class PairFiles(Protocol):
         ...
 
 
-class Subject(msgspec.Struct, frozen=True, kw_only=True):
+class CertificateSubject(msgspec.Struct, frozen=True, kw_only=True):
     """What a certificate states."""
 
     #: Common name (CN).
     name: str
     #: Organisations (O): the groups of a Kubernetes user.
     groups: tuple[str, ...] = ()
-    #: Subject alternative names: host names and IP addresses.
+    #: CertificateSubject alternative names: host names and IP addresses.
     hosts: tuple[str, ...] = ()
     #: Extended key usage; ``None`` states none.
     use: Use | None = None
@@ -61,7 +61,9 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     days: int = DAYS
 
 
-def write_pair(files: PairFiles, subject: Subject, signer: PairFiles | None = None) -> None:
+def write_pair(
+    files: PairFiles, subject: CertificateSubject, signer: PairFiles | None = None
+) -> None:
     """Write a P-256 key and its certificate as PEM; self-signed without a signer."""
     key = ec.generate_private_key(ec.SECP256R1())
     own_name = _name(subject)
@@ -104,13 +106,13 @@ def _write_key(path: Path, key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey) 
     path.write_bytes(text)
 
 
-def _name(subject: Subject) -> x509.Name:
+def _name(subject: CertificateSubject) -> x509.Name:
     groups = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in subject.groups]
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, subject.name), *groups])
 
 
 def _extensions(
-    subject: Subject, own: ec.EllipticCurvePublicKey, signer: ec.EllipticCurvePublicKey
+    subject: CertificateSubject, own: ec.EllipticCurvePublicKey, signer: ec.EllipticCurvePublicKey
 ) -> Sequence[tuple[x509.ExtensionType, bool]]:
     """Extensions of a certificate, each with whether it is critical."""
     found: list[tuple[x509.ExtensionType, bool]] = [

@@ -14,7 +14,7 @@ import msgspec
 
 from stretto_lab.control_plane.certificates import (
     DAYS,
-    Subject,
+    CertificateSubject,
     Use,
     write_pair,
     write_rsa_key,
@@ -53,10 +53,10 @@ class Credentials:
         self._folder = folder
         #: Certificate and key of the authority.
         self.ca = KeyPair(folder / "ca.crt", folder / "ca.key")
-        write_pair(self.ca, Subject(name="stretto lab", is_authority=True))
+        write_pair(self.ca, CertificateSubject(name="stretto lab", is_authority=True))
         #: Certificate and key of the server.
         self.server = self._signed(
-            "server", Subject(name="kube-apiserver", hosts=_HOSTS, use=Use.SERVER)
+            "server", CertificateSubject(name="kube-apiserver", hosts=_HOSTS, use=Use.SERVER)
         )
         #: Key that signs service accounts' tokens.
         self.accounts = folder / "accounts.key"
@@ -81,13 +81,13 @@ class Credentials:
             user: the user that it authenticates.
             days: days until it expires; negative: it expired that many days ago.
         """
-        subject = Subject(name=user.name, groups=user.groups, use=Use.CLIENT, days=days)
+        subject = CertificateSubject(name=user.name, groups=user.groups, use=Use.CLIENT, days=days)
         return self._signed(f"client-{user.name.replace(':', '-')}", subject)
 
     def foreign_authority(self) -> Path:
         """The certificate of an authority that has signed nothing in this run."""
         pair = KeyPair(self._folder / "foreign.crt", self._folder / "foreign.key")
-        write_pair(pair, Subject(name="foreign authority", is_authority=True))
+        write_pair(pair, CertificateSubject(name="foreign authority", is_authority=True))
         return pair.cert
 
     def kubeconfig(self, name: str, server: str, user: dict[str, object]) -> Path:
@@ -106,7 +106,7 @@ class Credentials:
         path.chmod(0o600)
         return path
 
-    def _signed(self, name: str, subject: Subject) -> KeyPair:
+    def _signed(self, name: str, subject: CertificateSubject) -> KeyPair:
         pair = KeyPair(self._folder / f"{name}.crt", self._folder / f"{name}.key")
         write_pair(pair, subject, self.ca)
         return pair

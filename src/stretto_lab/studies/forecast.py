@@ -159,10 +159,10 @@ class _ForecastingRun:
             ForecastPoint(
                 job_id=self._fitting[index].job_id,
                 queued=queued,
-                told_s=told,
+                told_s=predicted,
                 waited_s=int(started[index]) / TICKS_PER_S - now,
             )
-            for index, now, queued, told in self._forecasts
+            for index, now, queued, predicted in self._forecasts
             if started[index] != NEVER
         ]
 
@@ -197,21 +197,21 @@ class _ForecastingRun:
         if unit is None or not unit.pending:
             return
         lasts: Lasts = stated_run_times if self._study.run_times == KNOWN else self._typical.lasts
-        told = forecast(plane, lasts, [key]).after_s[key]
+        predicted = forecast(plane, lasts, [key]).after_s[key]
         counts = plane.dispatcher.views.counts()
         queued = counts[UnitState.QUEUED] + counts[UnitState.UNSCHEDULABLE]
         now = plane.clock.monotonic()
-        self._forecasts.append((index, now, queued, told if isfinite(told) else None))
+        self._forecasts.append((index, now, queued, predicted if isfinite(predicted) else None))
         if self._on_forecast is not None:
             self._on_forecast(len(self._forecasts))
 
 
 def _report(study: ForecastStudy, points: Sequence[ForecastPoint]) -> ForecastReport:
     answered = [each for each in points if each.told_s is not None]
-    told = np.array([each.told_s for each in answered], float)
+    predicted = np.array([each.told_s for each in answered], float)
     waited = np.array([each.waited_s for each in answered], float)
-    off = np.abs(told - waited)
-    near = ((told <= TWICE * waited) & (waited <= TWICE * told)) | (off <= SOON_S)
+    off = np.abs(predicted - waited)
+    near = ((predicted <= TWICE * waited) & (waited <= TWICE * predicted)) | (off <= SOON_S)
     spread = float(((waited - waited.mean()) ** 2).sum()) if len(waited) else 0.0
     return ForecastReport(
         queue=study.queue,
@@ -221,7 +221,7 @@ def _report(study: ForecastStudy, points: Sequence[ForecastPoint]) -> ForecastRe
         mean_wait_s=_mean(waited),
         median_error_s=round(float(np.median(off)), 1) if len(off) else 0.0,
         p90_error_s=round(float(np.percentile(off, 90)), 1) if len(off) else 0.0,
-        bias_s=_mean(told - waited),
+        bias_s=_mean(predicted - waited),
         near=_mean(near.astype(float)),
         explained=round(1 - float((off**2).sum()) / spread, 4) if spread else None,
     )
