@@ -13,12 +13,13 @@ from typing import Any
 import msgspec
 from record import PERFORMANCE, commit, machine, store, write
 
-from stretto_lab.bench.ablation.score_cache import Ablation, AblationOptions, run_ablation
+from stretto_lab.bench.ablation.scene import Ablation, AblationOptions
+from stretto_lab.bench.ablation.score_cache import run_ablation
 from stretto_lab.bench.ablation.victims import preemption
 
 CLAIMS = {
     "Snapshot by the change log": "four orders of magnitude on synchronisation",
-    "Slots by zone": "half of the cost was the construction of the list",
+    "Slots by zone": "rebuilding the list was half of the cost",
     "Eight shards, decisions of 10 ms": "2,500 pods/s with one shard, 5,000 with several",
     "Preemption by priority sums": "a rejection within 2 ms",
 }

@@ -1,4 +1,4 @@
-"""What the chaos tests share."""
+"""Fixtures of the chaos tests."""
 
 import pytest
 

@@ -1,7 +1,7 @@
-"""Bugs for the simulator to find: parts of the product, wrapped by the tests and nowhere else.
+"""Bugs that the simulator must find: parts of the product that only these tests wrap.
 
-Each is something that a scheduler really got wrong once. A plant takes pytest's monkeypatch and
-spoils one part; what it spoils is put right again at the end of the test.
+Each is a real bug of some scheduler. A plant uses the monkeypatch fixture to break one part for one
+test.
 """
 
 from collections.abc import Callable
@@ -35,21 +35,21 @@ from stretto.stores.store import EventType, Reply, StatusReason, WriteOutcome
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 PLANTS: dict[str, Plant] = {}
-#: Faults that a plant needs and that must be frequent enough to meet it in a few seeds.
+#: Fault odds that are high enough to trigger a plant within a few seeds.
 HEAT: dict[str, dict[str, float]] = {
     "a_refused_second_try_frees_the_claim": {"late_request": 0.5, "refused_write": 0.5},
     "a_refusal_leaves_the_snapshot_as_it_is": {"late_plan": 0.9},
     "the_binder_does_not_check_rules": {"late_plan": 0.6},
-    "an_old_list_is_believed": {"stale_list": 0.5, "cut_watch": 0.05},
+    "a_stale_list_is_trusted": {"stale_list": 0.5, "cut_watch": 0.05},
     "the_store_binds_a_bound_pod_again": {
         "late_request": 0.5,
         "kill_binder": 0.1,
         "stale_list": 0.0,
     },
     "the_file_is_written_after_the_answer": {"store_crash": 0.05},
-    "an_answer_that_comes_late_is_taken_for_whatever_has_the_row_now": {"late_answer": 0.9},
+    "a_late_answer_is_applied_to_a_reused_row": {"late_answer": 0.9},
 }
-#: Seeds at which a plant was found when the first ones missed it: they are tried first.
+#: Seeds that are tried first, for plants that the first seeds do not trigger.
 FOUND: dict[str, int] = {
     "an_unknown_bind_is_forgotten": 15,
     "a_new_binder_adopts_nothing": 15,
@@ -57,7 +57,7 @@ FOUND: dict[str, int] = {
     "a_gang_is_granted_in_part": 17,
     "a_refusal_leaves_the_snapshot_as_it_is": 5,
     "device_masks_are_not_compared": 13,
-    "the_end_of_a_node_is_missed": 12,
+    "node_deletions_are_missed": 12,
     "the_store_binds_a_bound_pod_again": 4,
 }
 
@@ -68,7 +68,7 @@ def plant(function: Plant) -> Plant:
 
 
 def wrap(patch: pytest.MonkeyPatch, owner: Any, name: str, wrapper: Callable[..., Any]) -> None:
-    """Put ``wrapper(original, self, ...)`` in the place of a method."""
+    """Replace a method by ``wrapper(original, self, ...)``."""
     original = getattr(owner, name)
     patch.setattr(owner, name, lambda self, *a, **k: wrapper(original, self, *a, **k))
 
@@ -102,7 +102,7 @@ def a_new_binder_adopts_nothing(patch: pytest.MonkeyPatch) -> None:
 
 
 @plant
-def an_answer_that_comes_late_is_taken_for_whatever_has_the_row_now(
+def a_late_answer_is_applied_to_a_reused_row(
     patch: pytest.MonkeyPatch,
 ) -> None:
     def answered(_: Any, self: Binder, batch: AnsweredBatch[SentBind], now: float) -> Refusals:
@@ -178,7 +178,7 @@ def a_refund_comes_twice(patch: pytest.MonkeyPatch) -> None:
 
 
 @plant
-def a_cut_watch_is_read_on_and_nothing_compared(patch: pytest.MonkeyPatch) -> None:
+def a_cut_watch_is_read_without_a_relist(patch: pytest.MonkeyPatch) -> None:
     def relist(original: Any, self: Reflector, now: float) -> int:
         if self.watch is not None:
             self.list_at = now + 1.0
@@ -189,7 +189,7 @@ def a_cut_watch_is_read_on_and_nothing_compared(patch: pytest.MonkeyPatch) -> No
 
 
 @plant
-def an_old_list_is_believed(patch: pytest.MonkeyPatch) -> None:
+def a_stale_list_is_trusted(patch: pytest.MonkeyPatch) -> None:
     def relist(original: Any, self: Reflector, now: float) -> int:
         self.version = 0
         return original(self, now)
@@ -198,12 +198,12 @@ def an_old_list_is_believed(patch: pytest.MonkeyPatch) -> None:
 
 
 @plant
-def a_finished_pod_keeps_its_room(patch: pytest.MonkeyPatch) -> None:
+def a_finished_pod_uses_capacity(patch: pytest.MonkeyPatch) -> None:
     patch.setattr("stretto.state.ingest.known_pods.FINISHED", frozenset())
 
 
 @plant
-def the_end_of_a_node_is_missed(patch: pytest.MonkeyPatch) -> None:
+def node_deletions_are_missed(patch: pytest.MonkeyPatch) -> None:
     def nodes(original: Any, self: Ingest, events: Any) -> None:
         original(self, [event for event in events if event.type is not EventType.DELETED])
 
@@ -214,12 +214,12 @@ def the_end_of_a_node_is_missed(patch: pytest.MonkeyPatch) -> None:
 
 
 @plant
-def a_dead_shard_takes_its_units_along(patch: pytest.MonkeyPatch) -> None:
+def a_crashed_shard_loses_its_units(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Answers, "lose_shard", lambda self, number, now: None)
 
 
 @plant
-def nobody_is_woken(patch: pytest.MonkeyPatch) -> None:
+def no_unit_is_woken(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Dispatcher, "wake", lambda self, cures, probe, now: 0)
 
 
@@ -251,17 +251,17 @@ def the_store_binds_a_bound_pod_again(patch: pytest.MonkeyPatch) -> None:
 
 @plant
 def the_file_is_written_after_the_answer(patch: pytest.MonkeyPatch) -> None:
-    """Durable seeds only: what was acknowledged last is not in the file yet when it is closed."""
-    kept: dict[int, list[Any]] = {}
+    """For SQLite stores: the last acknowledged write is lost when the store closes."""
+    delayed: dict[int, list[Any]] = {}
 
     def write(original: Any, self: SqliteJournal, draft: Any) -> None:
-        waiting = kept.setdefault(id(self), [])
-        waiting.append(draft)
-        if len(waiting) > 1:
-            original(self, waiting.pop(0))
+        drafts = delayed.setdefault(id(self), [])
+        drafts.append(draft)
+        if len(drafts) > 1:
+            original(self, drafts.pop(0))
 
     def close(original: Any, self: SqliteJournal) -> None:
-        kept.pop(id(self), None)
+        delayed.pop(id(self), None)
         original(self)
 
     wrap(patch, SqliteJournal, "write", write)
@@ -272,7 +272,7 @@ def the_file_is_written_after_the_answer(patch: pytest.MonkeyPatch) -> None:
 
 
 @plant
-def a_pod_pushes_out_its_equals(patch: pytest.MonkeyPatch) -> None:
+def a_pod_evicts_its_equals(patch: pytest.MonkeyPatch) -> None:
     higher = lambda class_id, priority: Preemptor(class_id, priority + 1)
     patch.setattr(finder_module, "Preemptor", higher)
     patch.setattr(PreemptionJudge, "_victims_problem", lambda *_: None)
@@ -284,12 +284,12 @@ def preemptions_are_proposed_that_are_never_granted(patch: pytest.MonkeyPatch) -
 
 
 @plant
-def notes_against_preemption_are_not_read(patch: pytest.MonkeyPatch) -> None:
+def annotations_against_preemption_are_ignored(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(PreemptionAttributeTable, "number_of", lambda *_: 0)
 
 
 @plant
-def victims_are_asked_before_anybody_looks_whether_it_helps(patch: pytest.MonkeyPatch) -> None:
+def victims_are_evicted_without_a_fit_check(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(PreemptionJudge, "_room_problem", lambda *_: None)
     wrap(patch, VictimFinder, "find", _one_too_few)
 

@@ -1,4 +1,4 @@
-"""A harness whose plane sees its store through a bad network, with faults on demand."""
+"""A harness with a faulty store between the plane and the real store."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from stretto.testing import Harness
 
 
 class Rig(Harness):
-    """The tests write to the store itself; the plane's reads and writes go through the faults."""
+    """Tests write to the real store; reads and writes of the plane pass through the faults."""
 
     def __init__(self, *nodes: bytes, profile: str = "default", **config: Any) -> None:
         clock = ManualClock()
@@ -26,34 +26,34 @@ class Rig(Harness):
         self.create(NODE, *nodes)
 
     def faults(self, **odds: float) -> None:
-        """From now on these faults, and no others."""
+        """Set the fault odds; other faults are off."""
         self.face._chance.odds = FaultOdds(**odds)
 
     def during(self, **odds: float) -> None:
-        """Let what is due now happen under these faults; then none."""
+        """Run the plane until it is idle with these faults, then turn them off."""
         self.faults(**odds)
         self.plane.run_until_idle()
         self.faults()
 
     def record(self, name: str) -> Record:
-        """A pod as the store has it."""
+        """The record of a pod in the store."""
         found = self.store.get(POD, "default", name)
         assert found is not None
         return found
 
     def drop(self, kind: Kind, name: str) -> None:
-        """Delete something of any kind."""
+        """Delete an object."""
         self.store.delete(kind, [Deletion("default" if kind.namespaced else "", name)])
 
     def shrink(self, node: str, **amounts: str) -> None:
-        """Change what a node may give."""
+        """Change the allocatable amounts of a node."""
         self.store.patch_status(NODE, [Patch("", node, {"status": {"allocatable": amounts}})])
 
     def used(self, node: str) -> int:
-        """Milli-CPU that are booked on a node."""
+        """Charged milli-CPU of a node."""
         cluster = self.plane.cluster
         return int(cluster.ledger.used[cluster.nodes.by_name[node], 0])
 
     def booked(self) -> int:
-        """Milli-CPU that are booked anywhere."""
+        """Charged milli-CPU of all nodes."""
         return int(self.plane.cluster.ledger.used[:, 0].sum())

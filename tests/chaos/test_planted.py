@@ -40,7 +40,7 @@ def test_a_planted_bug_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_late_answers_alone_find_what_is_wrong_with_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    PLANTS["an_answer_that_comes_late_is_taken_for_whatever_has_the_row_now"](monkeypatch)
+    PLANTS["a_late_answer_is_applied_to_a_reused_row"](monkeypatch)
     drawn = [draw(seed) for seed in range(6)]
     calm = [msgspec.structs.replace(each, odds={**each.odds, "late_answer": 0.0}) for each in drawn]
     assert [run_seed(each.seed, STEPS, setup=each).breaches for each in calm] == [()] * 6
@@ -51,7 +51,7 @@ def test_there_are_many_different_bugs() -> None:
 
 
 def test_a_failure_is_shrunk_and_still_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    PLANTS["a_dead_shard_takes_its_units_along"](monkeypatch)
+    PLANTS["a_crashed_shard_loses_its_units"](monkeypatch)
     result = next(r for seed in range(SEEDS) if (r := run_seed(seed, STEPS)).breaches)
     failure = Shrinker(result, STEPS, most_runs=25).shrink()
     assert len(failure.faults) < len(result.happened)
@@ -61,7 +61,7 @@ def test_a_failure_is_shrunk_and_still_fails(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_campaign_names_the_command_that_shows_it_again(
     monkeypatch: pytest.MonkeyPatch, clock: object
 ) -> None:
-    PLANTS["nobody_is_woken"](monkeypatch)
+    PLANTS["no_unit_is_woken"](monkeypatch)
     seed = next(s for s in range(SEEDS) if run_seed(s, STEPS).breaches)
     report = run_campaign(Campaign(seed, 1, STEPS, shrink=0), clock)  # type: ignore[arg-type]
     (failing,) = report.as_json()["failing"]

@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from stretto.base.clock import WallClock
 from stretto.base.errors import InputError
 from stretto.stores.faulty.odds import FAULTS
 from stretto_lab.chaos.draws.faults import Fault, FaultDraw
-from stretto_lab.chaos.draws.preemption import CHANGES as PUSHING
-from stretto_lab.chaos.run import run_seed
+from stretto_lab.chaos.draws.preemption import CHANGES as PREEMPTION_CHANGES
+from stretto_lab.chaos.report import Campaign, run_campaign
+from stretto_lab.chaos.run import SeedResult, run_seed
 from stretto_lab.chaos.setup import CHANGES, FAILPOINTS, HIGHEST_ODDS, draw
 from stretto_lab.chaos.trace import ChaosFailure, load_failure, save_failure
 
@@ -105,7 +107,7 @@ def test_every_kind_of_fault_is_met() -> None:
 def test_every_kind_of_change_is_drawn() -> None:
     weights = [draw(seed).weights for seed in range(60)]
     drawn = {kind for each in weights for kind, weight in each.items() if weight}
-    assert drawn >= {*CHANGES, *PUSHING}
+    assert drawn >= {*CHANGES, *PREEMPTION_CHANGES}
 
 
 def test_every_fault_of_the_store_is_known() -> None:
@@ -149,7 +151,20 @@ def test_the_command_reports_as_json() -> None:
     assert (report["schema"], report["seeds"], report["failing"]) == ("stretto.chaos/v1", 2, [])
 
 
-def test_a_mended_failure_replays_clean(tmp_path: Path) -> None:
+def test_a_clean_campaign_ends_with_all_laws_hold() -> None:
+    done = stretto("--seeds", "1", "--steps", "20", "-q")
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "all laws hold")
+
+
+def test_ctrl_c_gives_a_partial_report() -> None:
+    def interrupt(_: SeedResult) -> None:
+        raise KeyboardInterrupt
+
+    report = run_campaign(Campaign(0, 3, 10), WallClock(), interrupt)
+    assert (report.seeds, report.as_json()["partial"]) == (1, True)
+
+
+def test_a_fixed_failure_replays_clean(tmp_path: Path) -> None:
     save_failure(
         ChaosFailure(3, 7, ("law 1: x",), (Fault(2, "kill_plane", 0),)), tmp_path / "f.json"
     )

@@ -1,4 +1,4 @@
-"""What tests against a real API server share."""
+"""Fixtures of the tests against a real API server."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,11 +15,11 @@ from tests.e2e.site import Yard
 
 HERE = Path(__file__).parent
 HUNG = 600.0
-"""Seconds after which a test here hangs: what it waits for has shorter bounds of its own."""
+"""Timeout of a test in seconds; its waits have shorter timeouts."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give every test of this folder its time, unless it asks for another one."""
+    """Set the timeout of tests that have none."""
     for item in items:
         if HERE in item.path.parents and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(HUNG))
@@ -27,7 +27,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def plane(control_plane: ControlPlane) -> ControlPlane:
-    """The shared control plane, running, emptied, with the suite's namespaces."""
+    """The shared control plane, running and without objects of other tests."""
     for part in control_plane.parts.values():  # whatever a test before this one did to it
         part.resume()
         part.start()
@@ -39,7 +39,7 @@ def plane(control_plane: ControlPlane) -> ControlPlane:
 
 @pytest.fixture
 def site(plane: ControlPlane) -> Iterator[ControlPlane]:
-    """The shared control plane with four nodes and no lease; in the end it answers again."""
+    """The shared control plane with four nodes and no lease; it is healthy at the end."""
     plane.ask("DELETE", f"{LEASES}/stretto-scheduler")
     ready_nodes(plane, *(f"n{number}" for number in range(4)))
     yield plane
@@ -49,14 +49,14 @@ def site(plane: ControlPlane) -> Iterator[ControlPlane]:
 
 @pytest.fixture
 def wire(plane: ControlPlane) -> Iterator[FaultyWire]:
-    """A wire to the API server."""
+    """A proxy to the API server."""
     with FaultyWire(plane.port) as wire:
         yield wire
 
 
 @pytest.fixture
 def store(plane: ControlPlane) -> Iterator[KubeStore]:
-    """A store of the administrator over a good line, with patience."""
+    """A direct store of the administrator with long timeouts."""
     store = store_of(plane)
     yield store
     store.close()
@@ -64,7 +64,7 @@ def store(plane: ControlPlane) -> Iterator[KubeStore]:
 
 @pytest.fixture
 def hasty(plane: ControlPlane) -> Iterator[KubeStore]:
-    """One over a good line that soon gives up: for servers that are taken away."""
+    """A direct store with short timeouts, for servers that are stopped."""
     store = store_of(plane, QUICK)
     yield store
     store.close()
@@ -72,7 +72,7 @@ def hasty(plane: ControlPlane) -> Iterator[KubeStore]:
 
 @pytest.fixture
 def far(plane: ControlPlane, wire: FaultyWire) -> Iterator[KubeStore]:
-    """A store of the administrator behind the wire."""
+    """A store of the administrator through the proxy."""
     store = store_of(plane, QUICK, wire.server)
     yield store
     wire.heal()
@@ -83,7 +83,7 @@ def far(plane: ControlPlane, wire: FaultyWire) -> Iterator[KubeStore]:
 def ground(
     plane: ControlPlane, wire: FaultyWire, store: KubeStore, far: KubeStore
 ) -> Iterator[Ground]:
-    """A whole plane over the wire; groups of other tests are removed."""
+    """A plane through the proxy; PodGroups of other tests are deleted."""
     assert plane.ask("DELETE", GROUPS).status == 200
     ground = Ground(plane, wire, store, far)
     yield ground
@@ -92,13 +92,13 @@ def ground(
 
 @pytest.fixture
 def space(cluster: ControlPlane, request: pytest.FixtureRequest) -> str:
-    """A namespace of the test's own, in the cluster of its file."""
+    """A separate namespace in the cluster of the file."""
     return named_space(cluster, request.node.name)
 
 
 @pytest.fixture
 def yard(cluster: ControlPlane, daemon: Daemon, request: pytest.FixtureRequest) -> Iterator[Yard]:
-    """Nodes and a namespace of the test's own; in the end the laws hold in the whole cluster."""
+    """Separate nodes and a namespace; all laws hold in the cluster at the end."""
     daemon.part.start()  # unless it runs
     yard = Yard(cluster, daemon, named_space(cluster, request.node.name))
     yield yard

@@ -1,4 +1,4 @@
-"""`stretto scheduler` as a process of its own, and the objects that it is tried with."""
+"""`stretto scheduler` as a separate process, and objects for its tests."""
 
 import itertools
 import json
@@ -25,10 +25,10 @@ LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 PREFIX = "godel.bytedance.com/"
 PATIENCE = 150.0
-"""Seconds that anything may take on a busy machine: a bound of the tests, not of the product."""
+"""Timeout on a busy machine in seconds; a limit of the tests, not of the product."""
 _TURNS = itertools.count()
-_ANYBODY = ssl.create_default_context()
-_ANYBODY.check_hostname, _ANYBODY.verify_mode = False, ssl.CERT_NONE
+_UNVERIFIED = ssl.create_default_context()
+_UNVERIFIED.check_hostname, _UNVERIFIED.verify_mode = False, ssl.CERT_NONE
 
 
 class Daemon:
@@ -55,14 +55,14 @@ class Daemon:
         self.part.stop()
 
     def page(self, path: str, token: str = "") -> tuple[int, str]:
-        """What a path answers to the bearer of a token."""
+        """Status and body of a GET with a bearer token."""
         scheme = "https" if self.is_secure else "http"
         asked = urllib.request.Request(f"{scheme}://127.0.0.1:{self.port}{path}")
         if token:
             asked.add_header("Authorization", f"Bearer {token}")
         try:
-            with urllib.request.urlopen(asked, timeout=5, context=_ANYBODY) as said:
-                return said.status, said.read().decode()
+            with urllib.request.urlopen(asked, timeout=5, context=_UNVERIFIED) as reply:
+                return reply.status, reply.read().decode()
         except urllib.error.HTTPError as error:
             with error:
                 return error.code, error.read().decode()
@@ -74,7 +74,7 @@ class Daemon:
         return self.page("/readyz") == (200, "ok\n")
 
     def stands_by(self) -> bool:
-        """Whether it is ready to take over from another."""
+        """Whether it is a standby that is ready to take over."""
         return "standing by" in self.page("/readyz")[1]
 
     def ready(self) -> Self:
@@ -84,22 +84,24 @@ class Daemon:
 
     def _alive(self) -> str:
         self.part.check()
-        return self.part.said()
+        return self.part.log_tail()
 
 
 def turn() -> int:
-    """A number that nobody has had before."""
+    """A number that was not used before."""
     return next(_TURNS)
 
 
-def until(holds: Callable[[], bool], said: Callable[[], object], within: float = PATIENCE) -> None:
-    """Wait until something holds; while the server does not answer, it does not."""
+def until(
+    holds: Callable[[], bool], describe: Callable[[], object], within: float = PATIENCE
+) -> None:
+    """Wait until a condition holds; it does not hold while the server is unreachable."""
     deadline = time.monotonic() + within
     while True:
         try:
             if holds():
                 return
-            text = said()
+            text = describe()
         except UnreachableError as error:
             text = error
         assert time.monotonic() < deadline, text
@@ -107,37 +109,37 @@ def until(holds: Callable[[], bool], said: Callable[[], object], within: float =
 
 
 def node(name: str, cpu: str = "8") -> bytes:
-    """A node that is ready by itself."""
+    """A Ready node."""
     amounts = {"cpu": cpu, "memory": "32Gi", "pods": "110"}
     status = {"allocatable": amounts, "capacity": amounts}
     return json.dumps({"metadata": {"name": name}, "status": status}).encode()
 
 
 def pod(name: str, cpu: str = "500m", **spec: Any) -> dict[str, Any]:
-    """A pod for stretto, unless its spec says otherwise."""
+    """A pod for stretto, unless its spec names another scheduler."""
     container = {"name": "main", "image": "x", "resources": {"requests": {"cpu": cpu}}}
     whole = {"schedulerName": "stretto", "containers": [container], **spec}
     return {"metadata": {"name": name, "labels": {"app": "web"}}, "spec": whole}
 
 
 def put(plane: ControlPlane, path: str, *objects: dict[str, Any] | bytes) -> None:
-    """Create objects that must be accepted."""
+    """Create objects, all of which must be accepted."""
     for each in objects:
         body = each if isinstance(each, bytes) else json.dumps(each).encode()
-        said = plane.ask("POST", path, body)
-        assert said.status == 201, said.body
+        reply = plane.ask("POST", path, body)
+        assert reply.status == 201, reply.body
 
 
 def item(plane: ControlPlane, path: str) -> dict[str, Any]:
-    """An object as etcd holds it."""
-    said = plane.ask("GET", path)
-    assert said.status == 200, said.body
-    found: dict[str, Any] = json.loads(said.body)
+    """Read an object."""
+    reply = plane.ask("GET", path)
+    assert reply.status == 200, reply.body
+    found: dict[str, Any] = json.loads(reply.body)
     return found
 
 
 def ready_nodes(plane: ControlPlane, *names: str, cpu: str = "64", **labels: str) -> None:
-    """Nodes that are ready by themselves; no controller need say so."""
+    """Create Ready nodes without taints."""
     for name in names:
         body = json.loads(node(name, cpu))
         body["metadata"]["labels"] = labels
@@ -147,14 +149,14 @@ def ready_nodes(plane: ControlPlane, *names: str, cpu: str = "64", **labels: str
 
 
 def named_space(plane: ControlPlane, test: str) -> str:
-    """A namespace of a test's own; its name."""
+    """Create a namespace for a test and return its name."""
     name = f"t{crc32(test.encode()):08x}"
     put(plane, "/api/v1/namespaces", {"metadata": {"name": name}})
     return name
 
 
 def groups(space: str = SPACE) -> str:
-    """Where the PodGroups of a namespace are."""
+    """Path of the PodGroups of a namespace."""
     return collection_path(POD_GROUP, space)
 
 
@@ -173,43 +175,43 @@ def member(name: str, of: str, cpu: str = "1", **spec: Any) -> dict[str, Any]:
 
 
 def pods_of(plane: ControlPlane, namespace: str = SPACE) -> list[dict[str, Any]]:
-    """All pods of a namespace, as the API server holds them now.
+    """All pods of a namespace.
 
     Raises:
-        UnreachableError: it does not say.
+        UnreachableError: the server rejects the request.
     """
-    said = plane.ask("GET", f"/api/v1/namespaces/{namespace}/pods")
-    if said.status != 200:
-        raise UnreachableError(plane.server, said.body.decode())
-    items: list[dict[str, Any]] = json.loads(said.body)["items"]
+    reply = plane.ask("GET", f"/api/v1/namespaces/{namespace}/pods")
+    if reply.status != 200:
+        raise UnreachableError(plane.server, reply.body.decode())
+    items: list[dict[str, Any]] = json.loads(reply.body)["items"]
     return items
 
 
 def bound(plane: ControlPlane, namespace: str = SPACE) -> dict[str, str]:
-    """Nodes of the pods that have one, by name."""
+    """Nodes of bound pods, by name."""
     found = pods_of(plane, namespace)
     return {p["metadata"]["name"]: p["spec"]["nodeName"] for p in found if "nodeName" in p["spec"]}
 
 
 def why(plane: ControlPlane, name: str, namespace: str = SPACE) -> str:
-    """What a pod's conditions say, of why it waits for instance."""
+    """Condition messages of a pod, for example why it is pending."""
     status = item(plane, object_path(POD, namespace, name))["status"]
     return " ".join(each.get("message", "") for each in status.get("conditions", []))
 
 
 def may(plane: ControlPlane, user: str, what: dict[str, str]) -> bool:
-    """Whether the API server would let somebody do something."""
+    """Whether RBAC permits a user to do something."""
     about = {"spec": {"user": user, "resourceAttributes": what}}
     path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
-    said = plane.ask("POST", path, json.dumps(about).encode())
-    return bool(json.loads(said.body)["status"]["allowed"])
+    reply = plane.ask("POST", path, json.dumps(about).encode())
+    return bool(json.loads(reply.body)["status"]["allowed"])
 
 
 def rights_settle(plane: ControlPlane) -> None:
-    """Wait until the server knows of every right that was written so far.
+    """Wait until the server applies all RBAC objects written so far.
 
-    It learns of them from watches of its own, one for each kind: so what was written a moment ago
-    may not hold yet. What is written last here is known last.
+    The server reads RBAC objects from one watch per kind, so recent ones may not apply yet. The
+    objects written here are the last to apply.
     """
     user = f"settled-{turn()}"
     everywhere, here = {"verb": "get", "resource": "pods"}, {"verb": "get", "resource": "secrets"}
@@ -224,27 +226,30 @@ def rights_settle(plane: ControlPlane) -> None:
         whom = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}
         binding = {"metadata": {"name": user}, "roleRef": ref, "subjects": [whom]}
         put(plane, f"{RBAC}{path}/{prefix.lower()}rolebindings", binding)
-        until(lambda what=what: may(plane, user, what), lambda: f"no right of {user} is known")
+        until(
+            lambda what=what: may(plane, user, what),
+            lambda: f"the rights of {user} do not apply yet",
+        )
 
 
 def all_powerful(plane: ControlPlane, account: str) -> str:
-    """A service account that may do everything; its uid."""
+    """Create a service account with all rights and return its uid."""
     accounts = f"/api/v1/namespaces/{SPACE}/serviceaccounts"
     plane.ask("POST", accounts, json.dumps({"metadata": {"name": account}}).encode())
     empower(plane, {"kind": "ServiceAccount", "name": account, "namespace": SPACE})
     return str(item(plane, f"{accounts}/{account}")["metadata"]["uid"])
 
 
-def empower(plane: ControlPlane, whom: dict[str, str]) -> None:
-    """Somebody may do everything."""
+def empower(plane: ControlPlane, subject: dict[str, str]) -> None:
+    """Give a subject all rights."""
     ref = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
-    binding = {"metadata": {"name": whom["name"]}, "roleRef": ref, "subjects": [whom]}
+    binding = {"metadata": {"name": subject["name"]}, "roleRef": ref, "subjects": [subject]}
     plane.ask("POST", f"{RBAC}/clusterrolebindings", json.dumps(binding).encode())
     rights_settle(plane)
 
 
 def kubectl(plane: ControlPlane, *words: str) -> str:
-    """What kubectl says."""
+    """Output of kubectl."""
     from stretto_lab.control_plane.tools import build
 
     command = [str(build(["kubectl"])[0]), "--kubeconfig", str(plane.kubeconfig), *words]

@@ -1,7 +1,7 @@
-"""What is installed as users install it: the commands of a page, and the deployed scheduler.
+"""The documented installation: the commands of a page, and the deployed scheduler.
 
-No kubelet runs containers in a test's cluster. So the container of the Deployment that the cluster
-holds is started as a process, with its own arguments, its ConfigMap and its account's token.
+The test cluster has no kubelet, so the container of the Deployment is started as a process with its
+arguments, its ConfigMap and the token of its service account.
 """
 
 import os
@@ -22,14 +22,14 @@ _BLOCK = re.compile(r"(?:<!--- (.*?) -->\n)?```sh\n(.*?)```", re.DOTALL)
 
 
 class Block(NamedTuple):
-    """Commands of a page, and what stands before them as a mark."""
+    """A shell block of a page, with its marker."""
 
     mark: str
     text: str
 
 
 LONGEST = 300.0
-"""Seconds that any block of a page may take; the longest takes fifteen."""
+"""Timeout of a block in seconds; the longest takes fifteen."""
 
 
 def blocks(page: Path) -> Iterator[Block]:
@@ -53,12 +53,12 @@ def shell(plane: ControlPlane, text: str, folder: Path) -> subprocess.CompletedP
             command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=LONGEST
         )
     except subprocess.TimeoutExpired as error:
-        parts = "\n".join(f"{name}:\n{part.said()}" for name, part in plane.parts.items())
-        raise AssertionError(f"{text}\nprinted {error.stdout!r}, and waits\n{parts}") from error
+        parts = "\n".join(f"{name}:\n{part.log_tail()}" for name, part in plane.parts.items())
+        raise AssertionError(f"{text}\nprinted {error.stdout!r}, and timed out\n{parts}") from error
 
 
 class Deployed(Daemon):
-    """One replica of what a Deployment of the cluster describes."""
+    """One replica of a Deployment of the cluster."""
 
     def __init__(self, plane: ControlPlane, folder: Path, name: str = "stretto-scheduler") -> None:
         found = item(plane, f"/apis/apps/v1/namespaces/kube-system/deployments/{name}")
@@ -76,19 +76,19 @@ class Deployed(Daemon):
         subprocess.run(command, check=True, capture_output=True)
         more = [word for word in words[1:] if not word.startswith(("--bind-address", "--log"))]
         account = spec["serviceAccountName"]
-        said = shell(plane, f"kubectl -n kube-system create token {shlex.quote(account)}", folder)
-        token = said.stdout.strip()
-        assert token, said.stderr
-        way_in = plane.credentials.kubeconfig(account, plane.server, {"token": token})
-        super().__init__(way_in, folder / "log", *more, verb=words[0])
+        reply = shell(plane, f"kubectl -n kube-system create token {shlex.quote(account)}", folder)
+        token = reply.stdout.strip()
+        assert token, reply.stderr
+        kubeconfig = plane.credentials.kubeconfig(account, plane.server, {"token": token})
+        super().__init__(kubeconfig, folder / "log", *more, verb=words[0])
 
     def is_ready(self) -> bool:
-        """Whether the kubelet would call it ready, to schedule or to take over."""
+        """Whether the readiness probe succeeds, as leader or standby."""
         return self.page("/readyz")[0] == 200
 
 
 def _moved(word: str, places: list[str], folder: Path) -> str:
-    """A word of a command with mounted folders where ours is."""
+    """A command argument with mount paths replaced by the local folder."""
     for place in places:
         word = word.replace(place, str(folder))
     return word

@@ -1,4 +1,4 @@
-"""A whole plane in this process over a real API server, behind a wire that may be bad."""
+"""A plane in the test process over a real API server, behind a proxy with faults."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -29,13 +29,13 @@ from tests.e2e.daemon import PODS, bound, groups, pod, pods_of, put, ready_nodes
 GROUPS = groups()
 NAMES = frozenset({"stretto"})
 LONGEST = 90.0
-"""Seconds that anything may take here: a bound of the test, not of the product."""
+"""Timeout of any wait in seconds; a limit of the tests, not of the product."""
 QUICK = KubeOptions(write_patience=2.0, read_patience=4.0, answer=3.0, longest_wait=1.0)
-"""Patience of those whose end a test waits for."""
+"""Short timeouts for tests that wait for a failure."""
 
 
 class Places:
-    """Every node that pods were ever seen on, by a watch beside whoever binds them."""
+    """All nodes on which a pod was ever observed, by a separate watch."""
 
     def __init__(self, store: KubeStore) -> None:
         listing = store.list(POD)
@@ -43,14 +43,14 @@ class Places:
         self._seen = {each.uid: {each.node} for each in listing.records if each.node}
 
     def most(self, site: ControlPlane) -> int:
-        """The most nodes of any pod, once all that have one now were seen on it."""
+        """The highest number of nodes of a pod, once all bound pods were observed."""
         uids = {each["metadata"]["uid"] for each in pods_of(site) if "nodeName" in each["spec"]}
 
         def all_seen() -> bool:
             self._look()
             return uids <= set(self._seen)
 
-        until(all_seen, lambda: f"not seen: {uids - set(self._seen)}")
+        until(all_seen, lambda: f"not observed: {uids - set(self._seen)}")
         return max((len(each) for each in self._seen.values()), default=0)
 
     def _look(self) -> None:
@@ -64,7 +64,7 @@ class Places:
 
 
 class Ground:
-    """A plane that schedules over the wire, and a good line beside it to see what is true."""
+    """A plane that uses the proxy, and a direct connection to read the true state."""
 
     def __init__(
         self, site: ControlPlane, wire: FaultyWire, near: KubeStore, far: KubeStore
@@ -75,7 +75,7 @@ class Ground:
         self.places = Places(near)
 
     def new_plane(self, store: Store | None = None, clock: Clock | None = None) -> Plane:
-        """One more plane, over the wire unless another store is given."""
+        """Create another plane, through the proxy unless a store is given."""
         config = plane_config(load_profile("default"), (), 1, "numpy", report=True)
         clock = clock or WallClock()
         until = time.monotonic() + 4 * LONGEST
@@ -88,20 +88,20 @@ class Ground:
         return Plane(config, steady, clock, self._visit)
 
     def _visit(self, name: str) -> None:
-        self.failpoint(name)  # which may be another one by now
+        self.failpoint(name)  # tests may replace it
 
-    # ------------------------------------------------------------ what is there
+    # ------------------------------------------------------------ objects
 
     def nodes(self, *names: str, cpu: str = "8") -> None:
-        """Nodes that are ready by themselves."""
+        """Create Ready nodes."""
         ready_nodes(self.site, *names, cpu=cpu)
 
     def pods(self, *names: str, cpu: str = "1", **spec: Any) -> None:
-        """Pods for stretto."""
+        """Create pods for stretto."""
         put(self.site, PODS, *(pod(name, cpu, **spec) for name in names))
 
     def owned(self, *names: str) -> None:
-        """Pods for stretto that a controller would make again."""
+        """Create pods for stretto with an owner."""
         owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "web"}
         for name in names:
             body = pod(name, "1")
@@ -109,21 +109,21 @@ class Ground:
             put(self.site, PODS, body)
 
     def remove(self, name: str) -> None:
-        """A pod, gone at once."""
+        """Delete a pod without a grace period."""
         assert self.site.ask("DELETE", f"{PODS}/{name}?gracePeriodSeconds=0").status == 200
 
     def bound(self) -> dict[str, str]:
-        """Nodes of the pods that have one, as etcd holds them."""
+        """Nodes of bound pods in etcd."""
         return bound(self.site)
 
     def why(self, name: str) -> str:
-        """What a pod's conditions say."""
+        """Condition messages of a pod."""
         return why(self.site, name)
 
-    # ------------------------------------------------------------ what happens
+    # ------------------------------------------------------------ steps
 
     def go(self, holds: Callable[[], bool], *more: Plane) -> None:
-        """Step until something holds."""
+        """Step until a condition holds."""
         until = time.monotonic() + LONGEST
         while not holds():
             moved = [plane.step() for plane in (self.plane, *more)]
@@ -132,44 +132,44 @@ class Ground:
             assert time.monotonic() < until, (self.bound(), self.far.troubles())
 
     def go_for(self, seconds: float, *more: Plane) -> None:
-        """Step for a while."""
+        """Step for some seconds."""
         until = time.monotonic() + seconds
         self.go(lambda: time.monotonic() > until, *more)
 
     def synced(self) -> None:
-        """Step until everything has been listed."""
+        """Step until all kinds are listed."""
         self.go(lambda: self.plane.pump.synced)
 
     def all_bound(self, count: int) -> Callable[[], bool]:
-        """Asks whether so many pods have a node."""
+        """A condition: ``count`` pods are bound."""
         return lambda: len(self.bound()) == count
 
-    # ------------------------------------------------------------ what must hold
+    # ------------------------------------------------------------ checks
 
-    def laws_hold(self, *, books: bool = True) -> None:
-        """No law is broken by what etcd holds, nor by the plane's own books of it."""
+    def laws_hold(self, *, own_state: bool = True) -> None:
+        """Check that neither etcd nor the state of the plane violates a law."""
         records = listed(self.near).records
         assert examine(subject_of(records, NAMES)).broken == ()
         assert self.most_places() <= 1, "a pod was bound twice"
-        if books:
-            self.go(self.nothing_in_doubt)
+        if own_state:
+            self.go(self.nothing_uncertain)
             self.go_for(0.3)
             self.go(lambda: self.own_findings() == ())
 
     def own_findings(self) -> tuple[Finding, ...]:
-        """What the plane's own books break of the laws, beside what etcd holds now.
+        """Findings in the state of the plane, compared with etcd.
 
-        They are only ever as new as what the plane was told, so whoever asks has to wait.
+        The state lags behind etcd, so callers have to wait.
         """
         records = listed(self.near).records
         audit = self.plane.dispatcher.audit
         return examine(CheckedObjects(self.plane.cluster, records, audit=audit)).broken
 
-    def nothing_in_doubt(self) -> bool:
+    def nothing_uncertain(self) -> bool:
         return not self.plane.binder.in_doubt
 
     def most_places(self) -> int:
-        """The most nodes that any pod was ever seen on."""
+        """The highest number of nodes on which a pod was observed."""
         return self.places.most(self.site)
 
     def close(self) -> None:
@@ -180,19 +180,19 @@ class Ground:
 
 @contextmanager
 def ground_on(site: ControlPlane, options: KubeOptions, user: str = ADMIN) -> Iterator[Ground]:
-    """A whole plane of a user over a wire that is its own."""
-    with ExitStack() as held:
-        wire = held.enter_context(FaultyWire(site.port))
-        near = held.enter_context(closing(store_of(site, SURE)))
-        far = held.enter_context(closing(store_of(site, options, wire.server, user)))
+    """A plane of a user with its own proxy."""
+    with ExitStack() as stack:
+        wire = stack.enter_context(FaultyWire(site.port))
+        near = stack.enter_context(closing(store_of(site, SURE)))
+        far = stack.enter_context(closing(store_of(site, options, wire.server, user)))
         ground = Ground(site, wire, near, far)
-        held.callback(ground.close)
+        stack.callback(ground.close)
         yield ground
 
 
 def store_of(
     site: ControlPlane, options: KubeOptions = SURE, server: str = "", user: str = ADMIN
 ) -> KubeStore:
-    """A store of a user, at another address than the server's if given."""
+    """A store of a user, optionally with another server address."""
     config = site.kubeconfig_of(user, server)
     return KubeStore(KubeconfigAccess(config), Rng(6 if server else 5), options)

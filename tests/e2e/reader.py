@@ -1,4 +1,4 @@
-"""A reader that lists once and then only watches, and pods to read."""
+"""A reader that lists once and then watches, and pods to read."""
 
 import time
 
@@ -11,7 +11,7 @@ SPACE = "contract"
 
 
 class Picture:
-    """All pods as one list and the changes after it tell them; each change once and in order."""
+    """All pods according to one list and its watch; each change arrives once and in order."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -21,7 +21,7 @@ class Picture:
         self.watch: Watch = self._list()
 
     def settle(self, truth: Store, within: float = 90.0) -> bool:
-        """Poll until it shows what the store holds; whether it came to that."""
+        """Poll until it equals the store; False if that does not happen in time."""
         until = time.monotonic() + within
         while time.monotonic() < until:
             self.poll()
@@ -35,7 +35,7 @@ class Picture:
         return False
 
     def poll(self) -> None:
-        """Take in what has come."""
+        """Apply pending events."""
         try:
             events = self.watch.poll()
         except TooOldError:
@@ -63,12 +63,12 @@ class Picture:
 
 
 def pods(names: list[str]) -> list[bytes]:
-    """New pods."""
+    """Bodies of new pods."""
     return [bodies.typed(POD, bodies.pod(name, namespace=SPACE)) for name in names]
 
 
 def made(store: Store, *names: str) -> list[Record]:
-    """Pods that must be accepted."""
+    """Create pods, all of which must be accepted."""
     return [done(reply) for reply in store.create(POD, pods(list(names)))]
 
 

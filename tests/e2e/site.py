@@ -1,4 +1,4 @@
-"""A part of a cluster with nodes, pods and a namespace of its own, for whole stories."""
+"""A part of a cluster with its own nodes, pods and namespace, for long scenarios."""
 
 import json
 from collections import Counter
@@ -24,11 +24,11 @@ from tests.e2e.daemon import (
 from tests.e2e.plane import NAMES, store_of
 
 OPEN = {DoctorCheck.UNKNOWN_NODE}
-"""What nobody keeps from happening while nodes go: a controller removes those pods."""
+"""Findings that are expected while nodes are deleted: a controller removes those pods later."""
 
 
 def broken_laws(plane: ControlPlane) -> list[Finding]:
-    """Laws that what etcd holds breaks, in the whole cluster."""
+    """Findings of violated laws in etcd, for the whole cluster."""
     store = store_of(plane)
     try:
         found = examine(subject_of(listed(store).records, NAMES)).broken
@@ -38,16 +38,16 @@ def broken_laws(plane: ControlPlane) -> list[Finding]:
 
 
 class Yard:
-    """Nodes with a label of their own, and pods that go nowhere else."""
+    """Nodes with a separate label, and pods that only these nodes admit."""
 
     def __init__(self, plane: ControlPlane, daemon: Daemon, name: str) -> None:
         self.plane, self.daemon, self.space = plane, daemon, name
         self.here = {"yard": name}
 
-    # ------------------------------------------------------------ what there is
+    # ------------------------------------------------------------ objects
 
     def nodes(self, *names: str, cpu: str = "4", **labels: str) -> list[str]:
-        """Nodes of the yard; their names begin with its own."""
+        """Create nodes of the yard, named with its prefix."""
         made = [f"{self.space}-{name}" for name in names]
         for name in made:
             body = json.loads(node(name, cpu))
@@ -62,20 +62,20 @@ class Yard:
         return any(each["spec"].get("taints") for each in found)
 
     def template(self, app: str, cpu: str = "1", **spec: Any) -> dict[str, Any]:
-        """A pod's template."""
+        """A pod template."""
         asks = {"requests": {"cpu": cpu}}
         whole = {"schedulerName": "stretto", "nodeSelector": self.here, **spec}
         whole["containers"] = [{"name": "main", "image": "x", "resources": asks}]
         return {"metadata": {"labels": {"app": app}, "annotations": {}}, "spec": whole}
 
     def owner(self, kind: str, app: str, template: dict[str, Any], **spec: Any) -> None:
-        """A controller of pods, such as ``deployments``."""
+        """Create a controller of pods, such as ``deployments``."""
         whole = {"selector": {"matchLabels": {"app": app}}, "template": template, **spec}
         path = f"/apis/apps/v1/namespaces/{self.space}/{kind}"
         put(self.plane, path, {"metadata": {"name": app}, "spec": whole})
 
     def pod(self, name: str, template: dict[str, Any]) -> None:
-        """A pod by itself."""
+        """Create a pod without an owner."""
         body = {"metadata": {**template["metadata"], "name": name}, "spec": template["spec"]}
         put(self.plane, f"/api/v1/namespaces/{self.space}/pods", body)
 
@@ -83,9 +83,9 @@ class Yard:
         return kubectl(self.plane, "--namespace", self.space, *words)
 
     def rank(self, name: str, value: int) -> str:
-        """A priority class of the yard's; its name, once the server takes pods of it.
+        """Create a priority class and return its name once the server admits pods with it.
 
-        What admits pods learns of classes from a watch of its own.
+        The admission plugin reads classes from its own watch.
         """
         whole = f"{self.space}-{name}"
         path = "/apis/scheduling.k8s.io/v1/priorityclasses"
@@ -95,19 +95,19 @@ class Yard:
         until(lambda: self.plane.ask("POST", path, trial).status == 201, self.said)
         return whole
 
-    # ------------------------------------------------------------ how it fares
+    # ------------------------------------------------------------ state
 
     def why(self, name: str) -> str:
-        """What a pod's conditions say."""
+        """Condition messages of a pod."""
         return why(self.plane, name, self.space)
 
     def held(self) -> Counter[str]:
-        """Pods by the node that they are bound to, whether they run yet or not."""
+        """Number of bound pods by node, running or not."""
         nodes = (each["spec"].get("nodeName") for each in pods_of(self.plane, self.space))
         return Counter(name for name in nodes if name)
 
     def pods(self, app: str = "") -> list[dict[str, Any]]:
-        """Pods that nobody has asked to go."""
+        """Pods that are not being deleted."""
         return [
             each
             for each in pods_of(self.plane, self.space)
@@ -116,7 +116,7 @@ class Yard:
         ]
 
     def places(self, app: str = "") -> dict[str, str]:
-        """Nodes of the pods that run, by name."""
+        """Nodes of running pods, by pod name."""
         return {
             each["metadata"]["name"]: each["spec"]["nodeName"]
             for each in self.pods(app)
@@ -124,21 +124,21 @@ class Yard:
         }
 
     def loads(self, app: str = "") -> Counter[str]:
-        """Pods that run, by node."""
+        """Number of running pods by node."""
         return Counter(self.places(app).values())
 
     def runs(self, app: str, count: int) -> None:
-        """Wait until so many pods run, and no more."""
+        """Wait until exactly ``count`` pods exist and run."""
         self.until(lambda: len(self.places(app)) == len(self.pods(app)) == count)
 
     def until(self, holds: Callable[[], bool], within: float = PATIENCE) -> None:
-        """Wait until something holds."""
+        """Wait until a condition holds."""
         until(holds, self.said, within)
 
     def said(self) -> str:
         places = {e["metadata"]["name"]: e["spec"].get("nodeName") for e in self.pods()}
-        return f"{places}\n{self.daemon.part.said()}"
+        return f"{places}\n{self.daemon.part.log_tail()}"
 
     def broken(self) -> list[Finding]:
-        """Laws that what etcd holds breaks, in the whole cluster."""
+        """Findings of violated laws in etcd, for the whole cluster."""
         return broken_laws(self.plane)

@@ -1,4 +1,4 @@
-"""A server that turns writes away because its places are taken, and who it does so to."""
+"""An API server that rejects writes with 429 because its only write slot is in use."""
 
 import json
 from collections.abc import Iterator
@@ -14,32 +14,32 @@ ONE_PLACE = (
     "--max-mutating-requests-inflight=1",
     "--request-timeout=10m",
 )
-"""Flags of a server that does one write at a time, however long it takes."""
+"""Flags of a server with one write at a time and a long timeout."""
 LONGEST = 120.0
-"""Seconds for the answer to a write that is held up no more."""
+"""Timeout of the delayed write in seconds."""
 SURELY = 3
-"""Looks in a row at which there was no place: the server's own short writes take one too."""
+"""Consecutive rejections required, because short writes of the server also use the slot."""
 
 
 def no_master(plane: ControlPlane, user: str) -> None:
-    """A user may do everything; who belongs to system:masters is never turned away (429)."""
+    """Give a user all rights outside system:masters, whose members never receive 429."""
     empower(plane, {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user})
 
 
-def turned_away(plane: ControlPlane, user: str) -> int:
-    """How many requests of a user the server had no time for; it must keep an audit log."""
+def rejected_requests(plane: ControlPlane, user: str) -> int:
+    """Number of requests of a user that were rejected with 429; requires the audit log."""
     return sum(call.response_status.code == 429 for call in plane.audit(user))
 
 
 @contextmanager
 def only_place_taken(plane: ControlPlane, by: str) -> Iterator[None]:
-    """A write of a user takes the only place for writes that a server has, until this ends.
+    """Occupy the only write slot of a server with a write of a user.
 
-    Nobody else's write finds one meanwhile, however quick the server and slow those who ask it.
+    All other writes are rejected meanwhile.
     """
     write = _SlowWrite(plane, by)
     try:
-        until(write.holds_the_place, lambda: "there is room")
+        until(write.holds_the_place, lambda: "the write slot is free")
         yield
         write.end()
     finally:
@@ -47,7 +47,7 @@ def only_place_taken(plane: ControlPlane, by: str) -> Iterator[None]:
 
 
 class _SlowWrite:
-    """A write whose body waits, and that holds a place meanwhile."""
+    """A write that occupies a slot because its body is not sent."""
 
     def __init__(self, plane: ControlPlane, by: str) -> None:
         self._plane, self._by = plane, by
@@ -57,8 +57,8 @@ class _SlowWrite:
         self._line = self._begun()
 
     def holds_the_place(self) -> bool:
-        """Whether others are turned away for its sake; it is begun again if it was itself."""
-        if self._was_turned_away():
+        """Whether other writes are rejected; a rejected slow write is started again."""
+        if self._was_rejected():
             self.close()
             self._line, self._full = self._begun(), 0
         dry = f"{self._path}?dryRun=All"
@@ -66,8 +66,8 @@ class _SlowWrite:
         self._full = self._full + 1 if is_full else 0
         return self._full >= SURELY
 
-    def _was_turned_away(self) -> bool:
-        """Whether it was answered before its body."""
+    def _was_rejected(self) -> bool:
+        """Whether the server replied before the body."""
         self._line.sock.settimeout(0)
         try:
             self._line.sock.recv(1)
@@ -78,7 +78,7 @@ class _SlowWrite:
         return True
 
     def end(self) -> None:
-        """Send the rest of it."""
+        """Send the body."""
         self._line.send(self._body)
         assert self._line.getresponse().status == 201
 
@@ -92,5 +92,5 @@ class _SlowWrite:
         line.putheader("Authorization", f"Bearer {self._plane.credentials.tokens[self._by]}")
         line.putheader("Content-Type", "application/json")
         line.putheader("Content-Length", str(len(self._body)))
-        line.endheaders()  # and the body waits
+        line.endheaders()  # the body follows in ``end``
         return line

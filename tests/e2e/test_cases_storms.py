@@ -19,7 +19,7 @@ from tests.contract.kube_subject import kube_subject
 from tests.e2e.daemon import put, until
 from tests.e2e.plane import QUICK, Ground, ground_on
 from tests.e2e.reader import done
-from tests.e2e.storm import ONE_PLACE, no_master, only_place_taken, turned_away
+from tests.e2e.storm import ONE_PLACE, no_master, only_place_taken, rejected_requests
 
 pytestmark = pytest.mark.kube
 
@@ -134,7 +134,7 @@ def test_case_39_a_busy_server_delays_and_loses_nothing(crowd: Ground) -> None:
 
 def refused_for_a_while(crowd: Ground) -> None:
     """The plane steps until a write of its own has been turned away."""
-    there, before = crowd.bound(), turned_away(crowd.site, "us")
+    there, before = crowd.bound(), rejected_requests(crowd.site, "us")
     with only_place_taken(crowd.site, "them"):
-        crowd.go(lambda: turned_away(crowd.site, "us") > before)
+        crowd.go(lambda: rejected_requests(crowd.site, "us") > before)
         assert crowd.bound() == there

@@ -87,7 +87,7 @@ def test_case_12_a_pod_whose_event_was_lost_is_found_by_comparing(ground: Ground
     ground.synced()
     ground.pods("unseen")
     ground.go(lambda: "unseen" in ground.bound())
-    ground.laws_hold(books=False)
+    ground.laws_hold(own_state=False)
 
 
 def test_case_13_a_server_that_was_restored_from_a_backup_is_listed_afresh(
@@ -209,7 +209,7 @@ def test_case_18_a_node_that_is_not_seen_yet_is_not_gone(ground: Ground) -> None
     ground.go(ground.all_bound(2))
     ground.go_for(0.5)
     assert list(ground.bound().values()).count("n9") == 1
-    ground.laws_hold(books=False)
+    ground.laws_hold(own_state=False)
 
 
 def kinds_of(ground: Ground) -> list[Kind]:

@@ -29,7 +29,7 @@ def begun(daemons: list[Daemon]) -> tuple[Daemon, Daemon]:
     first.part.start()
     first.ready()
     second.part.start()
-    until(second.stands_by, second.part.said)
+    until(second.stands_by, second.part.log_tail)
     return first, second
 
 
@@ -47,7 +47,7 @@ def test_of_two_one_schedules_and_the_other_is_ready_to(
 ) -> None:
     first, second = begun(daemons)
     burst(site, "a", 20)
-    until(lambda: all_bound(site, 20), first.part.said)
+    until(lambda: all_bound(site, 20), first.part.log_tail)
     assert 'result="scheduled"' not in second.page("/metrics")[1]
 
 
@@ -56,10 +56,10 @@ def test_a_leader_that_stops_in_good_order_is_followed_at_once(
 ) -> None:
     first, second = begun(daemons)
     first.part.stop(within=PATIENCE)
-    assert '"stopped"' in first.part.said()
+    assert '"stopped"' in first.part.log_tail()
     second.ready()
     burst(site, "a", 5)
-    until(lambda: all_bound(site, 5), second.part.said)
+    until(lambda: all_bound(site, 5), second.part.log_tail)
 
 
 def test_a_killed_leader_is_followed_within_its_lease_and_no_pod_is_bound_twice(
@@ -70,7 +70,7 @@ def test_a_killed_leader_is_followed_within_its_lease_and_no_pod_is_bound_twice(
     burst(site, "a", 100)
     first.part.kill()
     burst(site, "b", 100)
-    until(lambda: all_bound(site, 200), second.part.said)
+    until(lambda: all_bound(site, 200), second.part.log_tail)
     assert "leader" in second.part.log.read_text()
     assert places.most(site) == 1
 
@@ -85,7 +85,7 @@ def test_a_burst_while_the_server_restarts_loses_nothing(
     site["kube-apiserver"].kill()
     site.restart("kube-apiserver")
     burst(site, "b", 100)
-    until(lambda: all_bound(site, 200), daemon.part.said)
+    until(lambda: all_bound(site, 200), daemon.part.log_tail)
     assert daemon.part.is_running
 
 
@@ -96,9 +96,9 @@ def test_a_daemon_that_was_asleep_past_its_lease_stands_back(
     first.part.pause()
     second.ready()
     first.part.resume()
-    until(first.stands_by, first.part.said)
+    until(first.stands_by, first.part.log_tail)
     burst(site, "a", 20)
-    until(lambda: all_bound(site, 20), second.part.said)
+    until(lambda: all_bound(site, 20), second.part.log_tail)
 
 
 def test_killed_at_any_moment_it_goes_on_where_it_was(
@@ -111,9 +111,9 @@ def test_killed_at_any_moment_it_goes_on_where_it_was(
         for number in range(4):
             daemon.part.start()
             burst(site, f"r{number}", 40)
-            until(lambda number=number: len(bound(site)) > 40 * number, daemon.part.said)
+            until(lambda number=number: len(bound(site)) > 40 * number, daemon.part.log_tail)
             store.wait(rng.random() / 10)
             daemon.part.kill()
         daemon.part.start()
-        until(lambda: all_bound(site, 160), daemon.part.said)
+        until(lambda: all_bound(site, 160), daemon.part.log_tail)
     assert places.most(site) == 1

@@ -54,11 +54,11 @@ def test_a_profile_that_changes_is_taken_up_without_a_restart(
 ) -> None:
     pid = ruled.part.pid
     put(site, PODS, pod("before"), pod("other", schedulerName="batch"))
-    until(lambda: "before" in bound(site), ruled.part.said)
+    until(lambda: "before" in bound(site), ruled.part.log_tail)
     profile.write_text(FORM % "batch")
-    until(lambda: "other" in bound(site), ruled.part.said)
+    until(lambda: "other" in bound(site), ruled.part.log_tail)
     put(site, PODS, pod("nobodys"), pod("after", schedulerName="batch"))
-    until(lambda: "after" in bound(site), ruled.part.said)
+    until(lambda: "after" in bound(site), ruled.part.log_tail)
     assert set(bound(site)) == {"before", "other", "after"}
     assert ruled.part.pid == pid
 
@@ -69,11 +69,11 @@ def test_a_bad_profile_keeps_the_old_one_and_is_told(
     profile.write_text(FORM % "stretto" + "    plugins: {filter: {enabled: [{name: NodeFot}]}}\n")
     assert ruled.part.pid is not None
     subprocess.run(["kill", "-HUP", str(ruled.part.pid)], check=True)
-    until(lambda: "stretto_profile_is_good 0.0" in ruled.page("/metrics")[1], ruled.part.said)
-    until(lambda: "the old one is kept" in ruled.part.said(), ruled.part.said)
-    assert "NodeFot" in ruled.part.said()
+    until(lambda: "stretto_profile_is_good 0.0" in ruled.page("/metrics")[1], ruled.part.log_tail)
+    until(lambda: "the old one is kept" in ruled.part.log_tail(), ruled.part.log_tail)
+    assert "NodeFot" in ruled.part.log_tail()
     put(site, PODS, pod("web"))
-    until(lambda: "web" in bound(site), ruled.part.said)
+    until(lambda: "web" in bound(site), ruled.part.log_tail)
 
 
 def test_a_node_s_name_that_a_predecessor_has_left_on_a_pod_is_taken_off(
@@ -86,7 +86,7 @@ def test_a_node_s_name_that_a_predecessor_has_left_on_a_pod_is_taken_off(
     with Daemon(site.kubeconfig, tmp_path / "log", "--no-leader-elect") as daemon:
         until(
             lambda: "nominatedNodeName" not in item(site, f"{PODS}/ours")["status"],
-            daemon.part.said,
+            daemon.part.log_tail,
         )
     assert item(site, f"{PODS}/other")["status"]["nominatedNodeName"] == "gone"
 
@@ -96,8 +96,8 @@ def test_beyond_loopback_it_does_not_start_without_a_certificate(
 ) -> None:
     daemon = Daemon(site.kubeconfig, tmp_path / "log", "--bind-address", "0.0.0.0:0")
     with daemon:
-        until(lambda: not daemon.part.is_running, daemon.part.said)
-    assert "--tls-cert-file" in daemon.part.said()
+        until(lambda: not daemon.part.is_running, daemon.part.log_tail)
+    assert "--tls-cert-file" in daemon.part.log_tail()
 
 
 @pytest.fixture
@@ -144,11 +144,11 @@ def test_asked_to_stop_it_hears_of_its_binds_and_gives_the_lease_up(
         daemon.ready()
         wire.latency = 0.2
         put(site, PODS, *(pod(f"p{number}", "10m") for number in range(60)))
-        until(lambda: len(bound(site)) > 0, daemon.part.said)
+        until(lambda: len(bound(site)) > 0, daemon.part.log_tail)
         assert daemon.part.pid is not None
         subprocess.run(["kill", f"-{int(signal.SIGTERM)}", str(daemon.part.pid)], check=True)
-        until(lambda: not daemon.part.is_running, daemon.part.said)
-    assert '"stopped"' in daemon.part.said()
+        until(lambda: not daemon.part.is_running, daemon.part.log_tail)
+    assert '"stopped"' in daemon.part.log_tail()
     assert item(site, LEASE)["spec"]["holderIdentity"] == ""
     landed = bound(site)
     site.restart("kube-apiserver")  # whatever was still on its way is gone with its connections

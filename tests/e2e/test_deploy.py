@@ -96,7 +96,7 @@ class Guide:
             self.running.enter_context(self.replicas[-1]).ready()
 
     def said(self) -> str:
-        return "\n".join(each.part.said() for each in self.replicas)
+        return "\n".join(each.part.log_tail() for each in self.replicas)
 
 
 @pytest.fixture(scope="module")

@@ -78,16 +78,16 @@ def test_a_token_that_expires_before_its_file_is_replaced_is_told_and_then_read_
     with Daemon(config, tmp_path / "log", "--lease", f"{SPACE}/expiry") as daemon:
         daemon.ready()
         put(site, PODS, pod("before", "10m"))
-        until(lambda: "before" in bound(site), daemon.part.said)
+        until(lambda: "before" in bound(site), daemon.part.log_tail)
         file.write_text(robot(BRIEF))
         assert site.ask("DELETE", f"{ACCOUNTS}/starter").status == 200
-        until(lambda: "the token of kubeconfig" in daemon.page("/readyz")[1], daemon.part.said)
+        until(lambda: "the token of kubeconfig" in daemon.page("/readyz")[1], daemon.part.log_tail)
         put(site, PODS, *(pod(f"late-{number}", "10m") for number in range(20)))
-        until(lambda: daemon.page("/readyz")[0] == 503, daemon.part.said)
-        until(lambda: daemon.page("/livez")[0] == 200, daemon.part.said)
+        until(lambda: daemon.page("/readyz")[0] == 503, daemon.part.log_tail)
+        until(lambda: daemon.page("/livez")[0] == 200, daemon.part.log_tail)
         assert set(bound(site)) == {"before"}
         file.write_text(robot(3600))
-        until(lambda: len(bound(site)) == 21, daemon.part.said)
+        until(lambda: len(bound(site)) == 21, daemon.part.log_tail)
         daemon.ready()
         assert daemon.part.is_running
     assert broken_laws(site) == []

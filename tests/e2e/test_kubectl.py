@@ -69,8 +69,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
         with Daemon(plane.kubeconfig, log, "--no-leader-elect") as daemon:
             daemon.ready()
             put(plane, PODS, in_queue("web"), pod("big", "64"), pod("theirs", schedulerName="x"))
-            until(lambda: "web" in bound(plane, SPACE), daemon.part.said)
-            until(lambda: events_of(plane, "big") != [], daemon.part.said)
+            until(lambda: "web" in bound(plane, SPACE), daemon.part.log_tail)
+            until(lambda: events_of(plane, "big") != [], daemon.part.log_tail)
             yield plane
 
 

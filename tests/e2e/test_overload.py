@@ -14,7 +14,7 @@ from stretto_lab.control_plane.credentials import CertificateUser
 from tests.e2e.daemon import PODS, bound, pod, put
 from tests.e2e.plane import SURE, store_of
 from tests.e2e.reader import SPACE, done, pods
-from tests.e2e.storm import ONE_PLACE, no_master, only_place_taken, turned_away
+from tests.e2e.storm import ONE_PLACE, no_master, only_place_taken, rejected_requests
 
 pytestmark = pytest.mark.kube
 
@@ -43,12 +43,12 @@ def store(narrow: ControlPlane) -> Iterator[KubeStore]:
 
 def test_a_storm_of_refusals_loses_no_write(narrow: ControlPlane, store: KubeStore) -> None:
     names = [f"p{number}" for number in range(60)]
-    before = turned_away(narrow, "us")
+    before = rejected_requests(narrow, "us")
     with only_place_taken(narrow, "them"):
         replies = store.create(POD, pods(names))
     assert outcomes(replies) == {WriteOutcome.REFUSED}
     assert any("nothing was sent" in reply.message for reply in replies)  # beyond the patience
-    assert turned_away(narrow, "us") > before
+    assert rejected_requests(narrow, "us") > before
     records = {}
     while names:  # what is refused within the patience is tried again by whoever wanted it
         replies = store.create(POD, pods(names))
@@ -67,10 +67,10 @@ def test_binds_come_through_a_storm(narrow: ControlPlane, store: KubeStore) -> N
     def bind() -> list[Reply]:
         return store.bind([Bind(SPACE, name, each.uid, "n1") for name, each in waiting.items()])
 
-    before = turned_away(narrow, "us")
+    before = rejected_requests(narrow, "us")
     with only_place_taken(narrow, "them"):
         assert outcomes(bind()) == {WriteOutcome.REFUSED}
-    assert turned_away(narrow, "us") > before
+    assert rejected_requests(narrow, "us") > before
     while waiting:
         replies = bind()
         assert outcomes(replies) <= {WriteOutcome.OK, WriteOutcome.REFUSED}

@@ -74,7 +74,7 @@ def daemons(
             running.enter_context(daemon)
         for daemon in found.values():
             daemon.ready()
-        until(lambda: shares(cluster) == {"shard-0", "shard-1"}, found["dispatcher"].part.said)
+        until(lambda: shares(cluster) == {"shard-0", "shard-1"}, found["dispatcher"].part.log_tail)
         yield found
 
 
@@ -98,7 +98,7 @@ def test_services_and_a_gang_are_placed_by_two_shards(
         found = item(cluster, f"{groups(space)}/ring")
         return found.get("status", {}).get("phase") == "Scheduled"
 
-    until(phase, daemons["controller"].part.said)
+    until(phase, daemons["controller"].part.log_tail)
 
 
 def test_a_gang_that_does_not_fit_waits_whole(
@@ -111,7 +111,7 @@ def test_a_gang_that_does_not_fit_waits_whole(
     members = [member(f"big-{n}", "big", nodeSelector=here) for n in range(3)]
     put(cluster, path, *members, pod("beside", "10m"))
     until(lambda: "beside" in bound(cluster, space), lambda: state(cluster, daemons, space))
-    until(lambda: "available" in why(cluster, "big-0", space), daemons["shard-0"].part.said)
+    until(lambda: "available" in why(cluster, "big-0", space), daemons["shard-0"].part.log_tail)
     assert set(bound(cluster, space)) == {"beside"}
     ready_nodes(cluster, f"{space}-1", cpu="2", **here)
     until(lambda: len(bound(cluster, space)) == 4, lambda: state(cluster, daemons, space))
@@ -145,7 +145,7 @@ def test_what_a_queue_has_lent_comes_back(
 
 
 def test_nodes_are_shared_out(cluster: ControlPlane, daemons: dict[str, Daemon]) -> None:
-    until(lambda: shares(cluster) == {"shard-0", "shard-1"}, daemons["dispatcher"].part.said)
+    until(lambda: shares(cluster) == {"shard-0", "shard-1"}, daemons["dispatcher"].part.log_tail)
 
 
 def test_any_daemon_may_be_killed_at_any_instant(
@@ -229,5 +229,5 @@ def state(plane: ControlPlane, daemons: dict[str, Daemon], space: str) -> str:
         for p in pods_of(plane, space)
         if "nodeName" not in p["spec"]
     ]
-    said = "\n".join(f"{name}: {d.part.said()[-600:]}" for name, d in daemons.items())
+    said = "\n".join(f"{name}: {d.part.log_tail()[-600:]}" for name, d in daemons.items())
     return f"{waiting[:6]}\n{said}"

@@ -72,7 +72,7 @@ def test_a_deployment_runs_and_a_job_finishes(
         phases = Counter(each["status"].get("phase") for each in pods_of(cluster, space))
         return (phases["Running"], phases["Succeeded"]) == (20, 4)
 
-    until(done, daemon.part.said)
+    until(done, daemon.part.log_tail)
     assert "sum" in kubectl(cluster, "get", "jobs", "-n", space, "-o", "name")
 
 
@@ -85,8 +85,8 @@ def test_pods_of_others_are_not_touched_and_what_they_hold_is_counted(
     put(cluster, path, pod("theirs", "3", schedulerName="other", nodeName=f"only-{space}"))
     put(cluster, path, pod("waits-for-them", "1", schedulerName="other"))
     put(cluster, path, pod("small", "1", nodeSelector=here), pod("big", "2", nodeSelector=here))
-    until(lambda: "small" in bound(cluster, space), daemon.part.said)
-    until(lambda: "Insufficient cpu" in why(cluster, "big", space), daemon.part.said)
+    until(lambda: "small" in bound(cluster, space), daemon.part.log_tail)
+    until(lambda: "Insufficient cpu" in why(cluster, "big", space), daemon.part.log_tail)
     assert set(bound(cluster, space)) == {"theirs", "small"}
 
 
@@ -94,7 +94,7 @@ def test_a_pod_costs_one_write(cluster: ControlPlane, daemon: Daemon, space: str
     path = f"/api/v1/namespaces/{space}/pods"
     names = {f"once-{number}" for number in range(10)}
     put(cluster, path, *(pod(name, "10m") for name in names))
-    until(lambda: len(bound(cluster, space)) == 10, daemon.part.said)
+    until(lambda: len(bound(cluster, space)) == 10, daemon.part.log_tail)
 
     def done() -> Counter[str]:
         calls = cluster.audit("stretto-scheduler")
@@ -111,19 +111,19 @@ def test_a_gang_starts_whole_or_waits(cluster: ControlPlane, daemon: Daemon, spa
     put(cluster, groups(space), group("ring", 3))
     members = [member(f"m{number}", "ring", nodeSelector=here) for number in range(3)]
     put(cluster, f"/api/v1/namespaces/{space}/pods", *members)
-    until(lambda: "ring" in why(cluster, "m0", space), daemon.part.said)
+    until(lambda: "ring" in why(cluster, "m0", space), daemon.part.log_tail)
     assert bound(cluster, space) == {}
     _labelled(cluster, f"more-{space}", here, cpu="2")
-    until(lambda: len(bound(cluster, space)) == 3, daemon.part.said)
+    until(lambda: len(bound(cluster, space)) == 3, daemon.part.log_tail)
 
 
 def test_probes_and_metrics_are_served(cluster: ControlPlane, daemon: Daemon, space: str) -> None:
     put(cluster, f"/api/v1/namespaces/{space}/pods", pod("counted", "10m"))
     for path in ("/livez", "/healthz"):
-        until(lambda path=path: daemon.page(path) == (200, "ok\n"), daemon.part.said)
+        until(lambda path=path: daemon.page(path) == (200, "ok\n"), daemon.part.log_tail)
     counter = 'scheduler_schedule_attempts_total{profile="stretto",result="scheduled"}'
-    until(lambda: counter in daemon.page("/metrics")[1], daemon.part.said)
-    until(lambda: daemon.page("/debug/pprof")[0] == 404, daemon.part.said)
+    until(lambda: counter in daemon.page("/metrics")[1], daemon.part.log_tail)
+    until(lambda: daemon.page("/debug/pprof")[0] == 404, daemon.part.log_tail)
 
 
 def test_its_log_is_json_and_holds_no_token(cluster: ControlPlane, daemon: Daemon) -> None:
@@ -143,8 +143,8 @@ def test_without_rights_it_ends_and_names_verb_and_resource(
 ) -> None:
     poor = Daemon(cluster.kubeconfig_of("nobody"), tmp_path / "log", "--no-leader-elect")
     with poor:
-        until(lambda: not poor.part.is_running, poor.part.said)
-        assert "list priorityclasses.scheduling.k8s.io is not allowed" in poor.part.said()
+        until(lambda: not poor.part.is_running, poor.part.log_tail)
+        assert "list priorityclasses.scheduling.k8s.io is not allowed" in poor.part.log_tail()
 
 
 def taints(plane: ControlPlane) -> list[Any]:

@@ -75,7 +75,7 @@ class Pair:
 
     def said(self) -> str:
         """What both have said last."""
-        return "\n".join(f"{self.verb}: {each.part.said()[-500:]}" for each in self.both)
+        return "\n".join(f"{self.verb}: {each.part.log_tail()[-500:]}" for each in self.both)
 
 
 @pytest.fixture(scope="module")

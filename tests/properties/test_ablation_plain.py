@@ -20,7 +20,8 @@ from stretto_lab.bench.ablation.plain import (
     ScanningRuntime,
     parts_of_new_classes,
 )
-from stretto_lab.bench.ablation.score_cache import Ablation, AblationOptions, run_ablation
+from stretto_lab.bench.ablation.scene import Ablation, AblationOptions
+from stretto_lab.bench.ablation.score_cache import run_ablation
 from stretto_lab.bench.ablation.victims import preemption
 from tests.support.hand_fed_cluster import Books
 

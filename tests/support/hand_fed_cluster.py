@@ -1,4 +1,4 @@
-"""A cluster fed by hand: events of nodes and pods without a store, and what its books say."""
+"""A cluster that tests feed with events, without a store."""
 
 import json
 from typing import Any
@@ -27,7 +27,7 @@ def changed(body: bytes, **parts: Any) -> bytes:
 
 
 class Books:
-    """A cluster and the hand that feeds it; versions rise by themselves."""
+    """A cluster with methods that apply events; versions increase automatically."""
 
     def __init__(self, *nodes: bytes, config: ClusterConfig | None = None) -> None:
         self.cluster = Cluster(config)
@@ -50,7 +50,7 @@ class Books:
         self.node(make_node(name), DELETED)
 
     def pod(self, body: bytes, type_: EventType = ADDED, uid: str = "", **more: Any) -> WatchEvent:
-        """Apply one pod event; a pod whose body names a node is told as bound."""
+        """Apply one pod event; a pod with a node in its body is bound."""
         node = json.loads(body)["spec"].get("nodeName", "")
         event = WatchEvent(type_, self.record(POD, body, uid, **{"node": node, **more}))
         self.ingest.pods([event], 0.0)
@@ -66,7 +66,7 @@ class Books:
         self.ingest.priorities([WatchEvent(type_, self.record(PRIORITY_CLASS, body))])
 
     def assume(self, uid: str, node: str) -> None:
-        """What the binder does: dispatched, charged, assumed."""
+        """Charge and assume a pod, as the binder does."""
         row = self.row(uid)
         self.cluster.charges.charge(row, self.slot(node))
         self.cluster.pods.state[row] = PodState.ASSUMED
@@ -88,7 +88,7 @@ class Books:
         return int(ledger.used[self.slot(node), ledger.resources.column(resource)])
 
     def class_of(self, body: bytes) -> int:
-        """The class of a pod that just came."""
+        """Add a pod and return its class."""
         self.pod(body, uid=f"uid-{self.version}")
         return int(self.cluster.pods.class_id[self.row(f"uid-{self.version - 1}")])
 
@@ -125,5 +125,5 @@ def portrait(cluster: Cluster) -> dict[str, Any]:
 
 
 def pod_bodies(count: int, **more: Any) -> list[bytes]:
-    """So many like pods."""
+    """Equal pods."""
     return [make_pod(f"p{i}", **more) for i in range(count)]

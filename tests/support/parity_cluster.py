@@ -1,4 +1,4 @@
-"""Small clusters for tests of the exact path, and what its plugins say of them."""
+"""Small clusters for tests of the exact path, and results of its plugins."""
 
 import json
 from typing import Any
@@ -59,12 +59,12 @@ def cluster(*items: Wire) -> ExactScheduler:
 
 
 def decide(asked: Pod, *items: Wire) -> Decision:
-    """One decision with everything asked."""
+    """One thorough decision."""
     return cluster(*items).decide(asked, thorough=True)
 
 
 def said(plugin: str, asked: Pod, *items: Wire) -> dict[str, PluginStatus]:
-    """What one filter says of the nodes that it refuses."""
+    """Statuses of one filter, by rejected node."""
     decision = decide(asked, *items)
     assert decision.filtered is not None
     verdict = decision.filtered.verdicts.get(plugin)
@@ -74,19 +74,19 @@ def said(plugin: str, asked: Pod, *items: Wire) -> dict[str, PluginStatus]:
 
 
 def refused(plugin: str, asked: Pod, *items: Wire) -> list[str]:
-    """Nodes that one filter refuses."""
+    """Nodes that one filter rejects."""
     return sorted(said(plugin, asked, *items))
 
 
 def before(plugin: str, asked: Pod, *items: Wire) -> PluginStatus | None:
-    """What one filter says before any node is looked at; None where it goes on."""
+    """PreFilter status of one plugin; None if it continues."""
     decision = decide(asked, *items)
     assert decision.filtered is not None
     return decision.filtered.prefilter.get(plugin)
 
 
 def scores(plugin: str, asked: Pod, *items: Wire) -> dict[str, int] | None:
-    """One score of every feasible node; None when it is skipped."""
+    """One score by feasible node; None if it is skipped."""
     decision = decide(asked, *items)
     if plugin in decision.skipped_scores:
         return None

@@ -1,4 +1,4 @@
-"""A plane under kube-parity, and the library's answer from what the store holds."""
+"""A plane with the kube-parity profile, and the exact decision on the store."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ NO_PREEMPTION = {"rules": "exact", "tieRule": "name", "preemption": False}
 
 
 class Parity(Harness):
-    """A plane under kube-parity that notes what it says of each pod."""
+    """A plane with kube-parity that records its messages."""
 
     def __init__(self, *nodes: bytes, preempts: bool = True, **more: Any) -> None:
         """Start with nodes."""
@@ -34,7 +34,7 @@ class Parity(Harness):
         super().__init__(nodes, profile=load_profile(PARITY if preempts else calm), **more)
         #: The last message of each pod, by name.
         self.said: dict[str, str] = {}
-        #: How often each pod was tried in vain.
+        #: Number of failed attempts of each pod.
         self.tries: dict[str, int] = {}
         self.plane.observers.append(self._note)
 
@@ -51,7 +51,7 @@ class Parity(Harness):
         self.create(codec.kind_of_struct(item), codec.encode(item))
 
     def submit_pod(self, pod: Pod) -> None:
-        """Create a pod that asks for this scheduler."""
+        """Create a pod for this scheduler."""
         self.put(ours(pod))
 
     def patch(self, kind: Kind, name: str, namespace: str = "default", **change: Any) -> None:
@@ -64,11 +64,11 @@ class Parity(Harness):
         return [pod_of(record) for record in self.store.list(POD).records if not record.node]
 
     def library(self) -> ExactScheduler:
-        """The exact path over a fresh snapshot of the store."""
+        """The exact path on a snapshot of the store."""
         return library_of(self.store)
 
     def live(self, pod: Pod) -> Decision:
-        """What the plane's own snapshot says of a pod now."""
+        """Decision on the snapshot of the plane."""
         return self.runtime.follower.scheduler.decide(pod, thorough=True)
 
     def _note(self, step: Step) -> None:
@@ -83,7 +83,7 @@ ENDED = ("Succeeded", "Failed")
 
 
 def library_of(store: Store) -> ExactScheduler:
-    """The exact path over a fresh snapshot of a store."""
+    """The exact path on a snapshot of a store."""
     nodes = [read_object(NODE, record) for record in store.list(NODE).records]
     pods = [pod_of(record) for record in store.list(POD).records]
     running = [pod for pod in pods if pod.spec.node_name and pod.status.phase not in ENDED]
@@ -93,13 +93,13 @@ def library_of(store: Store) -> ExactScheduler:
 
 
 def ours(pod: Pod) -> Pod:
-    """The same pod, asking for this scheduler."""
+    """The pod with this scheduler name."""
     spec = msgspec.structs.replace(pod.spec, scheduler_name="stretto")
     return msgspec.structs.replace(pod, spec=spec)
 
 
 def pod_of(record: Record) -> Pod:
-    """A pod as its record says it is."""
+    """Decode the pod of a record, with its node."""
     pod = read_object(POD, record)
     assert isinstance(pod, Pod)
     spec = msgspec.structs.replace(pod.spec, node_name=record.node or pod.spec.node_name)
@@ -107,6 +107,6 @@ def pod_of(record: Record) -> Pod:
 
 
 class ServerLike(MemoryStore):
-    """A store that leaves it to the budgets' status how many pods may leave, as API servers do."""
+    """A store that, like API servers, relies on disruptionsAllowed of budgets."""
 
     capabilities = Capabilities(counts_disruptions=False)

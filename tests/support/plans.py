@@ -1,4 +1,4 @@
-"""Hand-made plans for the judge and the binder."""
+"""Plans built by tests for the conflict check and the binder."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -12,7 +12,7 @@ from tests.support.hand_fed_cluster import Books
 
 
 def wait_for(books: Books, *uids: str) -> None:
-    """The pods are at a shard."""
+    """Mark pods as dispatched to a shard."""
     for uid in uids:
         books.cluster.pods.state[books.row(uid)] = PodState.DISPATCHED
 
@@ -24,7 +24,7 @@ def plan_of(
     at_least: int = 0,
     devices: Sequence[int] = (),
 ) -> Plan:
-    """Pod to node, as the cluster is now; ``units`` are sizes, single pods where there are none."""
+    """A plan of claims (pod to node) on the current state; ``units`` are sizes, default 1."""
     cluster, count = books.cluster, len(claims)
     rows = np.array([books.row(uid) for uid in claims], np.int64)
     slots = np.array([books.slot(node) for node in claims.values()], np.int32)

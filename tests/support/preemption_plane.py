@@ -1,4 +1,4 @@
-"""Planes with pods that may be asked to leave for others, in virtual time."""
+"""Planes with preemptible pods, in virtual time."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -22,7 +22,7 @@ def harness(*nodes: bytes, profile: Mapping[str, Any] = NO_MORE, **rules: Any) -
 
 
 def running(*pods: bytes, nodes: tuple[bytes, ...] = (), **rules: Any) -> Harness:
-    """A plane whose first pods are on their nodes."""
+    """A plane whose first pods are bound."""
     made = harness(*nodes, **rules)
     made.submit(*pods)
     made.settle()
@@ -38,7 +38,7 @@ def high(name: str = "high", **more: Any) -> bytes:
 
 
 def held(name: str = "low", **more: Any) -> bytes:
-    """A pod that does not go at once when it is asked."""
+    """A pod whose finalizer delays its deletion."""
     body = msgspec.json.decode(low(name, **more))
     body["metadata"] |= HOLD["metadata"]
     return msgspec.json.encode(body)

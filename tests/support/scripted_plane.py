@@ -1,4 +1,4 @@
-"""A plane on a rough voyage: a script of what happens, and the laws looked at after every step."""
+"""A plane driven by a script of events, with the laws checked after every step."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -35,7 +35,7 @@ LOSSES = FaultOdds(lost_reply=0.15, lost_request=0.15, half_batch=0.1, refused_w
 
 
 class Voyage:
-    """One store, and planes over it one after another."""
+    """One store with one plane at a time."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Voyage:
         plane.observers.append(self.look)
         return plane
 
-    # ---------------------------------------------------------------- what happens
+    # ---------------------------------------------------------------- events
 
     def play(self, move: str, which: int, form: int) -> None:
         self.outside(move, which, form)
@@ -80,7 +80,7 @@ class Voyage:
         self.check()
 
     def outside(self, move: str, which: int, form: int) -> None:
-        """What users and machines do; the store does as it is told."""
+        """Events from users and machines, written to the store without faults."""
         name, more = f"{move}-{which}", FORMS[form % len(FORMS)]
         if move == "pods":
             self.inner.create(POD, [make_pod(f"{name}-{n}-{form}", **more) for n in range(form)])
@@ -112,17 +112,17 @@ class Voyage:
             self.inner.patch_status(POD, [Patch(chosen.namespace, chosen.name, done)])
 
     def arrive(self) -> None:
-        """The weather clears, and everything gets its time."""
+        """Turn faults off and run until all retries are due."""
         self.store.heal()
         for _ in range(40):
             self.clock.advance(30.0)
             self.plane.run_until_idle()
         self.check()
 
-    # ---------------------------------------------------------------- what must hold
+    # ---------------------------------------------------------------- checks
 
     def look(self, step: Step) -> None:
-        """Law 1 and 2 at the moment of each claim."""
+        """Check laws 1 and 2 at each claim."""
         ledger = self.plane.cluster.ledger
         for plan, verdict in zip(step.plans, step.verdicts, strict=True):
             self.broken += [breach.what for breach in gangs_are_complete(plan, verdict)]
@@ -133,10 +133,10 @@ class Voyage:
                         (self.plane.cluster.pods.name[row], self.plane.cluster.nodes.names[slot])
                     )
                     if (ledger.used[slot] > ledger.alloc[slot]).any():
-                        self.broken.append(f"slot {slot} got more than it has")
+                        self.broken.append(f"slot {slot} is overcommitted")
 
     def check(self) -> None:
-        """The books, and law 3: who is bound stays where it is."""
+        """Check the ledgers, and law 3: a bound pod stays on its node."""
         self.broken += [breach.what for breach in check_all(self.plane.cluster)]
         self.broken += self.plane.dispatcher.audit()
         for record in self.inner.list(POD).records:
@@ -144,7 +144,7 @@ class Voyage:
                 self.broken.append(f"pod {record.name} was bound twice")
 
     def left_behind(self) -> list[str]:
-        """Single pods that fit somewhere now, and wait all the same."""
+        """Pending single pods that would fit."""
         cluster, runtime = self.plane.cluster, self.plane.shards[0].default.runtime
         runtime.sync()
         waiting = []
@@ -156,7 +156,7 @@ class Voyage:
         return waiting
 
     def part_gangs(self) -> list[str]:
-        """Groups of which some pods are bound, but fewer than there must be."""
+        """Groups with bound pods, but fewer than their minimum."""
         bound: Counter[str] = Counter()
         for record in self.inner.list(POD).records:
             bound[record.name.rsplit("-", 1)[0]] += bool(record.node)
@@ -168,7 +168,7 @@ class Voyage:
 
 
 def sailed(script: Iterable[Move], voyage: Voyage | None = None) -> Voyage:
-    """A voyage from its script to its end."""
+    """Play a script to its end."""
     voyage = voyage or Voyage()
     for move in script:
         voyage.play(*move)
@@ -177,7 +177,7 @@ def sailed(script: Iterable[Move], voyage: Voyage | None = None) -> Voyage:
 
 
 def fixed_script(seed: int, length: int = 40) -> Sequence[Move]:
-    """A script that depends on the seed alone."""
+    """A script that depends only on the seed."""
     rng = Rng(seed)
     return [
         (MOVES[rng.randint(0, len(MOVES) - 1)], rng.randint(0, 6), rng.randint(0, 5))

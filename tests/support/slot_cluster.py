@@ -1,4 +1,4 @@
-"""A small cluster by slots, for tests of rules that look at what is on a node."""
+"""A small cluster by slots, for tests of rules that read nodes."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,7 +17,7 @@ from stretto.testing import make_node, make_pod
 
 
 class SlotSketch:
-    """Nodes n0, n1, ... and the view that rules get of them."""
+    """Nodes n0, n1, ... and their view for rules."""
 
     def __init__(self, *nodes: dict[str, Any]) -> None:
         self.cluster = Cluster()
@@ -40,12 +40,12 @@ class SlotSketch:
         return self.cluster.nodes.by_name[name]
 
     def pod(self, **asked: Any) -> PodClass:
-        """A class that asks for this; see ``make_pod``."""
+        """A class with these requests; see ``make_pod``."""
         body = make_pod("p", **asked)
         return self.cluster.classes[self.cluster.classes.intern(decode_pod_head(body), body)]
 
     def run(self, node: str, pod: PodClass, devices: Sequence[int] = ()) -> None:
-        """Let a pod of a class run on a node, on these devices."""
+        """Charge a pod of a class to a node, with these devices."""
         ledger, slot = self.cluster.ledger, self.slot(node)
         ledger.charge(slot, pod.requests)
         ledger.ports.learn(pod.ports)

@@ -1,4 +1,4 @@
-"""Nodes and classes in a few words, for tests of rules that look at nodes."""
+"""Short constructors of nodes and classes, for tests of node rules."""
 
 from collections.abc import Sequence
 from itertools import count
@@ -33,7 +33,7 @@ def a_taint(text: str) -> dict[str, str]:
 
 
 def nodes_of(*nodes: Node) -> NodeFacts:
-    """Nodes on slots 0, 1, 2, ..., with room to 64."""
+    """Nodes on slots 0, 1, 2, ..., with a capacity of 64 slots."""
     table = NodeFacts()
     table.grow(64)
     for slot, node in enumerate(nodes):
@@ -42,7 +42,7 @@ def nodes_of(*nodes: Node) -> NodeFacts:
 
 
 def a_class(**spec: Any) -> PodClass:
-    """A class from a spec as on the wire; each has a serial of its own."""
+    """A class from a spec in wire form, with a unique serial."""
     serial = next(_serials)
     return PodClass(
         id=serial,
@@ -90,10 +90,10 @@ def term(*rules: str) -> dict[str, Any]:
 
 
 def look(nodes: NodeFacts) -> View:
-    """A view of nodes with nothing on them."""
+    """A view of empty nodes."""
     return View(Columns(Ledger()), nodes)
 
 
 def slots_of(*slots: int) -> SlotArray:
-    """Slots as rules take them."""
+    """Slots as an array."""
     return np.array(slots, np.int64)

@@ -13,7 +13,7 @@ ZONE = "topology.kubernetes.io/zone"
 
 
 class Site(Harness):
-    """A cluster with a shelf of volumes."""
+    """A cluster with volumes."""
 
     def put(self, kind: Kind, name: str, **fields: Any) -> None:
         meta = {"name": name, **fields.pop("metadata", {})}

@@ -1,18 +1,18 @@
-"""What a bench may be asked: light to import, so that a command line can describe it."""
+"""Options of the engine bench; light to import for the command line."""
 
 import msgspec
 
 
 class EngineBenchOptions(msgspec.Struct, frozen=True):
-    """What to measure."""
+    """Cluster, pods and passes."""
 
     #: Nodes of the cluster.
     nodes: int = 20_000
-    #: Pods that run already.
+    #: Running pods.
     running: int = 1_000_000
     #: Pods to place in the throughput pass.
     pods: int = 50_000
-    #: Different classes among them.
+    #: Distinct classes of the pods.
     classes: int = 200
     #: Share of the classes with host ports, selectors, affinity or tolerations.
     constrained: float = 0.3
@@ -20,7 +20,7 @@ class EngineBenchOptions(msgspec.Struct, frozen=True):
     units: int = 1
     #: Shards of the plane.
     shards: int = 1
-    #: Pods a second in the latency pass; 0 leaves it out.
+    #: Pods per second in the latency pass; 0 skips it.
     rate: float = 10_000.0
     #: Seconds of the latency pass.
     seconds: float = 3.0
@@ -34,7 +34,7 @@ class EngineBenchOptions(msgspec.Struct, frozen=True):
     tier: str = "auto"
     #: Zones of the cluster.
     zones: int = 10
-    #: Pods that fit nowhere and wait while the others are placed.
+    #: Pods that fit on no node and stay pending.
     pending: int = 0
     #: A Python rule that the profile gets: ``filter``, ``score`` or ``domain``; empty for none.
     python_rule: str = ""

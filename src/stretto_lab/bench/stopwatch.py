@@ -1,7 +1,7 @@
-"""Stopwatches around the parts of a plane: where a run's time goes.
+"""Stopwatches around the parts of a plane: the time of each stage.
 
-A stopwatch replaces one method of one object by itself and counts the seconds spent inside; what
-inner stopwatches count is taken off the outer one, so that the shares add up.
+A stopwatch replaces one method of one object and counts the seconds inside. The time of inner
+stopwatches is subtracted from outer ones, so that the shares add up.
 """
 
 from collections.abc import Callable
@@ -11,22 +11,22 @@ from stretto.base.clock import Clock
 
 
 class Stopwatches:
-    """A set of stopwatches that know of one another."""
+    """A set of nested stopwatches."""
 
     def __init__(self, clock: Clock) -> None:
-        """No stopwatch yet; ``clock`` tells the seconds."""
-        #: Seconds by stage, inner stages taken off.
+        """Start without stopwatches; ``clock`` measures the seconds."""
+        #: Seconds by stage, without inner stages.
         self.seconds: dict[str, float] = {}
         self._clock = clock
         self._inner: list[float] = []
 
     def wrap(self, owner: Any, method: str, stage: str) -> None:
-        """Count the seconds that ``owner.method`` takes under a stage."""
+        """Count the time of ``owner.method`` for a stage."""
         original = getattr(owner, method)
         setattr(owner, method, self.around(original, stage))
 
     def around(self, function: Callable[..., Any], stage: str) -> Callable[..., Any]:
-        """The same function, timed under a stage."""
+        """Return the function, timed for a stage."""
         self.seconds.setdefault(stage, 0.0)
         monotonic = self._clock.monotonic
 
@@ -44,12 +44,12 @@ class Stopwatches:
         return timed
 
     def shares(self, total: float) -> dict[str, float]:
-        """Part of a total spent in each stage, and in none (``other``)."""
+        """Share of a total by stage, and the rest as ``other``."""
         shares = {stage: round(s / total, 4) for stage, s in self.seconds.items()}
         shares["other"] = round(max(0.0, 1 - sum(self.seconds.values()) / total), 4)
         return shares
 
     def clear(self) -> None:
-        """Back to zero."""
+        """Reset all stages."""
         for stage in self.seconds:
             self.seconds[stage] = 0.0

@@ -1,1 +1,1 @@
-"""Benchmarks beside a real API server, compared with kube-scheduler."""
+"""Benchmarks on a real API server, compared with kube-scheduler."""

@@ -1,11 +1,13 @@
-"""``stretto bench kube``: Stretto and kube-scheduler on the same machine, objects and API server.
+"""Stretto and kube-scheduler on the same machine, with the same objects and API server.
 
-Sides and ceiling take turns, round by round, each on a fresh control plane. The ceiling is the
-workload's own writes, as Stretto made them in that round, replayed raw by the same client with the
-onlooker attached and the loader stopped.
+Both sides and the ceiling alternate by round, each on a new control plane. The ceiling is a raw
+replay of the writes that Stretto made in that round, by the same client, with the watcher attached
+and the loader stopped.
 """
 
 import math
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any, Final, NamedTuple
@@ -13,6 +15,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from stretto.base.clock import Clock
+from stretto.base.errors import StrettoError
 from stretto_lab.bench_kube.options import KUBE_SCHEDULER, STRETTO, KubeBenchOptions
 from stretto_lab.bench_kube.rounds import BenchRound, WriteCeiling, ceiling, measure
 from stretto_lab.bench_kube.shapes import (
@@ -21,60 +24,59 @@ from stretto_lab.bench_kube.shapes import (
     shape_named,
     workload_counts,
 )
-from stretto_lab.bench_kube.warm import warm_up_kernels
 from stretto_lab.bench_kube.watch import PodCurve
 from stretto_lab.control_plane.cluster import CORE
 from stretto_lab.control_plane.tools import build
 
-Told = Callable[[str], None]
-"""Told of each step that takes long."""
+OnStep = Callable[[str], None]
+"""Called with a message at each long step."""
 
 
 class SchedulerResult(msgspec.Struct, frozen=True):
-    """What one scheduler did with one workload; figures are medians over the rounds."""
+    """Results of one scheduler with one workload; medians over the rounds."""
 
-    #: Pods bound a second from just before its first write to the last binding, loader stopped.
+    #: Pods per second from just before the first write to the last bind, loader stopped.
     pods_per_s: float | None
-    #: Median seconds of a pod from seen to seen bound, at the even rate.
+    #: Median seconds from the first event of a pod to its bind, at the constant rate.
     p50_s: float | None
-    #: 99th percentile of the same.
+    #: 99th percentile of that latency.
     p99_s: float | None
-    #: Seconds from the start of the process to the first binding, all pods waiting.
+    #: Seconds from the start of the process to the first bind, with all pods pending.
     start_to_first_binding_s: float | None
-    #: Microseconds of the process's own CPU time a pod, in the same time.
+    #: CPU microseconds of the process per pod in the throughput pass.
     cpu_us_per_pod: float | None
     #: Peak resident memory of the process in MB.
     rss_mb: float | None
-    #: Pods bound in the throughput pass, the least of all rounds.
+    #: Pods bound in the throughput pass; the minimum of all rounds.
     bound: int
-    #: Pods of both passes that stayed out, the most of all rounds.
+    #: Pods of both passes that were not bound; the maximum of all rounds.
     unbound: int
-    #: Pods bound a second in each round.
+    #: Pods per second in each round.
     rounds_per_s: list[float | None]
     #: Pods over time in the last round.
     curve: PodCurve
 
 
 class WorkloadResult(msgspec.Struct, frozen=True):
-    """One workload."""
+    """Results of one workload."""
 
     #: Nodes.
     nodes: int
-    #: How many pods there were.
+    #: Pod counts.
     pods: WorkloadCounts
-    #: Our side.
+    #: Results of Stretto.
     stretto: SchedulerResult
-    #: The other side; ``None`` where it was not asked for or cannot do it.
+    #: Results of kube-scheduler; ``None`` if not selected or not supported.
     kube_scheduler: SchedulerResult | None
-    #: Pods a second when the same writes are replayed raw; ``None`` where nothing was bound.
+    #: Pods per second of the raw replay; ``None`` without binds.
     api_ceiling_per_s: float | None
-    #: The same in each round.
+    #: Pods per second of the replay in each round.
     ceiling_rounds_per_s: list[float | None]
-    #: Our rate over the other's.
+    #: Rate of Stretto divided by that of kube-scheduler.
     ratio: float | None
-    #: Our rate over the ceiling.
+    #: Rate of Stretto divided by the ceiling.
     share_of_ceiling: float | None
-    #: Writes of the replay that were not taken, in all rounds.
+    #: Rejected writes of the replay, in all rounds.
     replay_failed: int
 
 
@@ -88,25 +90,25 @@ class _WorkloadRounds(NamedTuple):
 
 
 def run_kube_bench(
-    asked: KubeBenchOptions, clock: Clock, told: Told
+    asked: KubeBenchOptions, clock: Clock, on_step: OnStep
 ) -> Iterator[tuple[str, WorkloadResult]]:
-    """Measure every workload that is asked for; what is missing of the programs is built.
+    """Measure the selected workloads; missing programs are built first.
 
-    Each is given as soon as it is measured, so that a failure later on loses none.
+    Each result is yielded when it is complete, so that a later failure loses none.
 
     Raises:
-        StrettoError: a program cannot be built, or has ended before its time.
+        StrettoError: a program cannot be built, or has exited early.
     """
     names = asked.names()
-    build((*CORE, *([KUBE_SCHEDULER] if asked.against == KUBE_SCHEDULER else [])), told)
-    told("rehearsing in memory, so that no kernel is compiled while something is measured")
+    build((*CORE, *([KUBE_SCHEDULER] if asked.against == KUBE_SCHEDULER else [])), on_step)
+    on_step("warm-up in memory, so that all kernels are compiled before the measurements")
     warm_up_kernels(asked.profile, names)
     for name in names:
-        yield name, _workload(shape_named(name), asked, clock, told)
+        yield name, _workload(shape_named(name), asked, clock, on_step)
 
 
 def plain(results: Mapping[str, WorkloadResult]) -> dict[str, Any]:
-    """The results as they are written: one key a workload."""
+    """The results as plain data, one key per workload."""
     found: dict[str, Any] = {}
     for name, result in results.items():
         fields = msgspec.to_builtins(result)
@@ -121,17 +123,29 @@ def plain(results: Mapping[str, WorkloadResult]) -> dict[str, Any]:
 
 
 _LABELS: Final = {"stretto": STRETTO, "kube_scheduler": KUBE_SCHEDULER}
-"""Names of the sides in files, by their field."""
+"""Names of the sides in files, by field."""
+
+
+def warm_up_kernels(profile: str, names: Sequence[str]) -> None:
+    """Place workloads once in a separate process, which compiles their kernels.
+
+    Raises:
+        StrettoError: the warm-up failed.
+    """
+    words = [sys.executable, "-m", "stretto_lab.bench_kube.warm", profile, *names]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise StrettoError(f"the warm-up failed:\n{done.stderr.strip()[-2000:]}")
 
 
 def schedulers_of(shape: WorkloadShape, asked: KubeBenchOptions) -> list[str]:
-    """Who is measured: kube-scheduler knows no gangs of custom kinds."""
+    """The schedulers to measure; kube-scheduler does not support gangs of PodGroups."""
     both = asked.against == KUBE_SCHEDULER and shape.gang == 1
     return [STRETTO, KUBE_SCHEDULER] if both else [STRETTO]
 
 
 def _workload(
-    shape: WorkloadShape, asked: KubeBenchOptions, clock: Clock, told: Told
+    shape: WorkloadShape, asked: KubeBenchOptions, clock: Clock, on_step: OnStep
 ) -> WorkloadResult:
     counts = workload_counts(shape, asked.nodes)
     rounds = _WorkloadRounds({name: [] for name in schedulers_of(shape, asked)}, [])
@@ -139,16 +153,16 @@ def _workload(
         turn = f"{shape.name}, round {number + 1} of {asked.rounds}"
         order = list(rounds.sides)
         for name in order if number % 2 == 0 else reversed(order):
-            told(f"{turn}: {name}, {counts.pods:,} pods on {asked.nodes:,} nodes")
+            on_step(f"{turn}: {name}, {counts.pods:,} pods on {asked.nodes:,} nodes")
             found = measure(shape, asked, name, clock)
             rounds.sides[name].append(found)
-            told(
+            on_step(
                 f"{turn}: {name} bound {found.drain.bound:,}, "
                 f"{_shown(pods_per_second(found))} a second"
             )
         writes = rounds.sides[STRETTO][-1].writes
         if writes.binds:
-            told(f"{turn}: the ceiling, the same writes without a scheduler")
+            on_step(f"{turn}: ceiling, raw replay of the same writes")
             rounds.ceilings.append(ceiling(shape, asked, writes, clock))
     return result_of(counts, asked.nodes, rounds.sides, rounds.ceilings)
 
@@ -162,7 +176,7 @@ def result_of(
     sides: Mapping[str, Sequence[BenchRound]],
     ceilings: Sequence[WriteCeiling],
 ) -> WorkloadResult:
-    """The figures of a workload from its rounds."""
+    """Compute the figures of a workload from its rounds."""
     ours = side_of(sides[STRETTO], counts)
     theirs = side_of(sides[KUBE_SCHEDULER], counts) if KUBE_SCHEDULER in sides else None
     tops = [each.bound / each.seconds if each.bound else None for each in ceilings]
@@ -181,7 +195,7 @@ def result_of(
 
 
 def side_of(rounds: Sequence[BenchRound], counts: WorkloadCounts) -> SchedulerResult:
-    """The figures of one side from its rounds."""
+    """Compute the figures of one side from its rounds."""
     rates = [pods_per_second(each) for each in rounds]
     waits = sorted(wait for each in rounds for wait in each.waits)
     out = [counts.pods - each.drain.bound + _never(each, counts) for each in rounds]
@@ -200,13 +214,13 @@ def side_of(rounds: Sequence[BenchRound], counts: WorkloadCounts) -> SchedulerRe
 
 
 def pods_per_second(found: BenchRound) -> float | None:
-    """Pods a second of a round's throughput pass; ``None`` where nothing was bound."""
+    """Pods per second of the throughput pass; ``None`` without binds."""
     drain = found.drain
     return drain.bound / drain.seconds if drain.seconds else None
 
 
 def quantile(values: Sequence[float], share: float) -> float | None:
-    """The nearest rank of a sorted list; ``None`` where it is endless or there is none.
+    """The nearest rank of a sorted list; ``None`` if it is infinite or the list is empty.
 
     >>> quantile([1.0, 2.0, 3.0], 0.5), quantile([], 0.5), quantile([float("inf")], 0.99)
     (2.0, None, None)
@@ -218,7 +232,7 @@ def quantile(values: Sequence[float], share: float) -> float | None:
 
 
 def _never(found: BenchRound, counts: WorkloadCounts) -> int:
-    """Pods of the latency pass that were not bound (or never came, after a long silence)."""
+    """Pods of the latency pass that were not bound or not created."""
     return counts.steady - sum(math.isfinite(wait) for wait in found.waits)
 
 

@@ -1,4 +1,4 @@
-"""What the bench against kube-scheduler may be asked: light to import, for the command line."""
+"""Options of the bench against kube-scheduler; light to import for the command line."""
 
 from typing import Final
 
@@ -19,39 +19,39 @@ WORKLOADS: Final = (
 )
 """Every workload, in the order of the tables."""
 STRETTO: Final = "stretto"
-"""Our side, as results name it."""
+"""Name of Stretto in results."""
 KUBE_SCHEDULER: Final = "kube-scheduler"
-"""The other side."""
+"""Name of kube-scheduler in results."""
 LEAST_NODES: Final = 10
-"""Below, workloads lose their shape (each anti-affine pod wants a node of its own)."""
+"""Minimum number of nodes: each anti-affine pod needs its own node."""
 
 
 class KubeBenchOptions(msgspec.Struct, frozen=True):
-    """What to measure."""
+    """Workloads and rounds."""
 
-    #: Workloads, apart by commas, of ``WORKLOADS``.
+    #: Workloads of ``WORKLOADS``, separated by commas.
     workload: str = ",".join(WORKLOADS)
-    #: Who else is measured: ``kube-scheduler`` or ``none``.
+    #: Other scheduler: ``kube-scheduler`` or ``none``.
     against: str = KUBE_SCHEDULER
     #: Nodes; pod counts scale with them.
     nodes: int = 5000
-    #: Small pods that run already, beside what a workload has running by itself.
+    #: Additional small running pods.
     running: int = 0
-    #: Rounds; each measures every side once, in turn.
+    #: Rounds; each measures every side once.
     rounds: int = 2
-    #: Pods a second in the pass that measures latency.
+    #: Pods per second in the latency pass.
     rate: float = 50.0
-    #: Seconds without a binding after which the rest counts as not placed.
+    #: Seconds without a bind after which the rest counts as not placed.
     patience: float = 60.0
-    #: Stretto's profile by name or file.
+    #: Profile of Stretto, by name or file.
     profile: str = "default"
 
     def names(self) -> list[str]:
-        """The workloads that are asked for, each once.
+        """The selected workloads without duplicates.
 
         Raises:
-            UnknownNameError: there is no such workload.
-            InputError: none is named.
+            UnknownNameError: a workload is unknown.
+            InputError: the list is empty.
         """
         names = list(dict.fromkeys(filter(None, map(str.strip, self.workload.split(",")))))
         for name in names:

@@ -1,4 +1,4 @@
-"""Plots of the bench: one a workload, created and scheduled pods over time."""
+"""Plots of the bench: created and scheduled pods over time, one per workload."""
 
 from stretto.sim.plots import PlotLine, PlotTexts, curves_png
 from stretto_lab.bench_kube.bench import SchedulerResult, WorkloadResult

@@ -1,9 +1,9 @@
-"""A workload's writes, sent raw: what the API server takes when nobody has to decide.
+"""Raw replay of the writes of a workload: the capacity of the API server without a scheduler.
 
-It runs as a process of its own (``python -m stretto_lab.bench_kube.replay KUBECONFIG PLAN OUT``),
-as a scheduler does, through the client that Stretto has. Binds, evictions, nominations and what
-PodGroups are told go out side by side, each in its lane; they do not wait for one another as a
-scheduler must, but for nominations: the server refuses those of pods that are bound.
+It runs as a separate process (``python -m stretto_lab.bench_kube.replay KUBECONFIG PLAN OUT``),
+like a scheduler, and uses the client of Stretto. Binds, evictions, nominations and PodGroup
+statuses are sent in parallel, each in its lane. They do not wait for each other, except that
+nominations are sent before binds, because the server rejects nominations of bound pods.
 """
 
 import sys
@@ -26,40 +26,40 @@ from stretto_lab.bench_kube.watch import PodWatcher
 
 T = TypeVar("T")
 AT_ONCE: Final = 1024
-"""Writes of a call: as many as a shard hands over in a plan."""
+"""Writes per call, as many as a shard puts into a plan."""
 PATIENT: Final = KubeOptions(write_patience=60.0, read_patience=60.0, connect=10.0, answer=30.0)
-"""A busy machine is waited for."""
+"""Long timeouts for busy machines."""
 
 
 class WritePlan(msgspec.Struct, frozen=True):
     """All writes of one workload."""
 
-    #: Bindings, in the order in which they were seen.
+    #: Binds, in the observed order.
     binds: list[Bind]
-    #: Pods that had to leave.
+    #: Evicted pods.
     evictions: list[Eviction] = []
-    #: Promises of a node.
+    #: Nominations.
     nominations: list[Patch] = []
-    #: What PodGroups were told.
+    #: Statuses of PodGroups.
     statuses: list[Patch] = []
 
     def __len__(self) -> int:
-        """How many writes there are in all."""
+        """Total number of writes."""
         binds, evictions = len(self.binds), len(self.evictions)
         return binds + evictions + len(self.nominations) + len(self.statuses)
 
 
 class WriteResults(msgspec.Struct, frozen=True):
-    """What the server made of it."""
+    """Results of the replay."""
 
-    #: Bindings that were taken.
+    #: Accepted binds.
     bound: int
-    #: Writes of any kind that were not taken.
+    #: Rejected writes of any kind.
     failed: int
 
 
 def writes_of(seen: PodWatcher) -> WritePlan:
-    """The writes that an onlooker has seen so far; pods have no uid yet."""
+    """The writes observed so far; pods have no uid yet."""
     order = sorted(seen.bound, key=seen.bound.__getitem__)
     binds = [Bind(MEASURED, name, "", seen.node_of[name]) for name in order]
     nominations = [
@@ -67,21 +67,21 @@ def writes_of(seen: PodWatcher) -> WritePlan:
         for bind in binds
         if bind.name in seen.nominated
     ]
-    evictions = [Eviction(RUNNING, name, "") for name, _ in seen.left]
-    statuses = [Patch(MEASURED, name, {"status": status}) for name, status in seen.told]
+    evictions = [Eviction(RUNNING, name, "") for name, _ in seen.evicted]
+    statuses = [Patch(MEASURED, name, {"status": status}) for name, status in seen.statuses]
     return WritePlan(binds, evictions, nominations, statuses)
 
 
 def with_uids(plan: WritePlan, uids: Mapping[str, str]) -> WritePlan:
-    """The same writes for the same pods of another cluster, where they have these uids."""
-    know = msgspec.structs.replace
-    binds = [know(bind, uid=uids[bind.name]) for bind in plan.binds if bind.name in uids]
-    going = [know(each, uid=uids[each.name]) for each in plan.evictions if each.name in uids]
-    return know(plan, binds=binds, evictions=going)
+    """The same writes with the pod uids of another cluster."""
+    replace = msgspec.structs.replace
+    binds = [replace(bind, uid=uids[bind.name]) for bind in plan.binds if bind.name in uids]
+    evictions = [replace(each, uid=uids[each.name]) for each in plan.evictions if each.name in uids]
+    return replace(plan, binds=binds, evictions=evictions)
 
 
 def replay(store: Store, plan: WritePlan) -> WriteResults:
-    """Send everything and wait for every answer."""
+    """Send all writes and wait for all replies."""
     with ThreadPoolExecutor(2) as threads:
         rest = [
             threads.submit(_all, plan.evictions, store.evict),
@@ -94,25 +94,25 @@ def replay(store: Store, plan: WritePlan) -> WriteResults:
 
 
 def warm_up(store: Store) -> None:
-    """Open the connections: writes to pods that do not exist, as many as each lane is wide."""
-    names = [f"nobody-{number}" for number in range(max(WIDTH.values()))]
-    change = {"status": {"nominatedNodeName": "nowhere"}}
-    store.bind([Bind(MEASURED, name, "", "nowhere") for name in names])
+    """Open the connections with writes to missing pods, as many as each lane is wide."""
+    names = [f"missing-{number}" for number in range(max(WIDTH.values()))]
+    change = {"status": {"nominatedNodeName": "missing"}}
+    store.bind([Bind(MEASURED, name, "", "missing") for name in names])
     store.evict([Eviction(MEASURED, name, "") for name in names])
     store.patch_status(POD, [Patch(MEASURED, name, change) for name in names])
 
 
 def _all(items: Sequence[T], send: Callable[[Sequence[T]], Replies]) -> int:
-    """How many of the writes were taken."""
-    taken = 0
+    """Number of accepted writes."""
+    accepted = 0
     for start in range(0, len(items), AT_ONCE):
         replies = send(items[start : start + AT_ONCE])
-        taken += sum(reply.outcome is WriteOutcome.OK for reply in replies)
-    return taken
+        accepted += sum(reply.outcome is WriteOutcome.OK for reply in replies)
+    return accepted
 
 
 def main(words: Sequence[str]) -> int:
-    """Replay a plan from a file and write to another how it went."""
+    """Replay the plan of a file and write the results to another."""
     kubeconfig, source, target = map(Path, words)
     plan = msgspec.json.decode(source.read_bytes(), type=WritePlan)
     store = KubeStore(KubeconfigAccess(kubeconfig), Rng(0), PATIENT)

@@ -1,11 +1,11 @@
-"""One round of one side, and one of the ceiling.
+"""One round of one side, and one measurement of the ceiling.
 
-A round has two passes. *Drain*: all pods wait before the scheduler starts and the loader stands
-still; what counts is the time from just before its first write (a binding, or the eviction that
-makes room for one) to the last binding. *Steady*: the loader
-creates pods at an even rate; what counts is the time of each pod from seen to seen bound.
-The ceiling is timed as a drain is, by the same onlooker: a watch shows a binding later than its
-sender has the answer, on a busy machine by a tenth of a drain.
+A round has two passes. *Drain*: all pods are pending before the scheduler starts, and the loader is
+idle. Its time lasts from just before the first write (a bind, or an eviction that frees capacity
+for one) to the last bind. *Steady*: the loader creates pods at a constant rate, and the time of
+each pod from its first event to its bind counts. The ceiling is timed like a drain, with the same
+watcher, because a watch shows a bind later than its sender receives the reply: by a tenth of a
+drain on a busy machine.
 """
 
 import sys
@@ -25,13 +25,13 @@ from stretto_lab.bench_kube.watch import PodCurve
 from stretto_lab.control_plane.parts import ServerProcess
 
 DRAIN_LOOK: Final = 0.02
-"""Seconds between looks while pods drain; each look costs the machine a little."""
+"""Polling interval during a drain in seconds; each poll costs some CPU time."""
 STEADY_LOOK: Final = 0.005
-"""Seconds between looks while latency is measured."""
+"""Polling interval during the latency pass in seconds."""
 SILENCE: Final = 2.0
-"""Seconds without a write after which a watch is taken to have shown them all."""
+"""Seconds without a write after which the watch counts as complete."""
 START_WITHIN: Final = 300.0
-"""Seconds for the first binding: a new machine compiles kernels first."""
+"""Seconds for the first bind, which include compilation on a new machine."""
 REPLAY_WITHIN: Final = 3600.0
 """Seconds for the replay of one workload."""
 
@@ -41,22 +41,23 @@ class DrainPass(NamedTuple):
 
     #: Pods bound.
     bound: int
-    #: Seconds from just before its first write was seen to the last binding; ``None`` without one.
+    #: Seconds from just before the first write to the last bind; ``None`` without a bind.
     seconds: float | None
-    #: Seconds from the start of the process to the first binding.
+    #: Seconds from the start of the process to the first bind.
     first_s: float | None
-    #: Processor seconds of the scheduler in the same time.
+    #: CPU seconds of the scheduler in the pass.
     cpu_s: float | None
 
 
 class BenchRound(NamedTuple):
-    """What one side did in one round."""
+    """Results of one side in one round."""
 
     #: The throughput pass.
     drain: DrainPass
-    #: Seconds from seen to bound of each pod of the latency pass; infinity where it stayed out.
+    #: Seconds from the first event to the bind of each pod of the latency pass; infinity if it
+    #: stayed pending.
     waits: list[float]
-    #: What the process has used at the end.
+    #: Resource usage of the process at the end.
     usage: ProcessUsage
     #: Pods over time.
     curve: PodCurve
@@ -65,21 +66,21 @@ class BenchRound(NamedTuple):
 
 
 class WriteCeiling(NamedTuple):
-    """The throughput pass of nobody: the writes of a side, sent raw."""
+    """The throughput pass without a scheduler: raw replay of the writes of a side."""
 
     #: Pods bound.
     bound: int
-    #: Seconds from just before the first write was seen to the last one, of any kind.
+    #: Seconds from just before the first write to the last write of any kind.
     seconds: float
-    #: Writes of any kind that were not taken.
+    #: Rejected writes of any kind.
     failed: int
 
 
 def measure(shape: WorkloadShape, asked: KubeBenchOptions, name: str, clock: Clock) -> BenchRound:
-    """One round of one side, on a control plane of its own.
+    """Measure one round of one side on a new control plane.
 
     Raises:
-        StrettoError: a program has ended before its time.
+        StrettoError: a program has exited early.
     """
     counts = workload_counts(shape, asked.nodes)
     names = [pod_name(number) for number in range(counts.pods + counts.steady)]
@@ -100,7 +101,7 @@ def measure(shape: WorkloadShape, asked: KubeBenchOptions, name: str, clock: Clo
 def ceiling(
     shape: WorkloadShape, asked: KubeBenchOptions, writes: WritePlan, clock: Clock
 ) -> WriteCeiling:
-    """What the API server takes of a workload's own writes, with nobody deciding.
+    """Measure the raw replay of the writes of a workload.
 
     Raises:
         StrettoError: the replay has failed.
@@ -120,7 +121,7 @@ def ceiling(
         finally:
             part.kill()
         if not out.exists():
-            raise StrettoError(f"the replay has failed; it said:\n{part.said()}")
+            raise StrettoError(f"the replay failed; last lines of its log:\n{part.log_tail()}")
         taken = msgspec.json.decode(out.read_bytes(), type=WriteResults)
         wait_for(site, lambda: len(seen.bound) >= taken.bound, asked.patience)
         wait_for(site, lambda: seen.looked_at - seen.wrote_at > SILENCE, asked.patience)
@@ -128,7 +129,7 @@ def ceiling(
 
 
 def wait_for(site: BenchSite, holds: Callable[[], bool], within: float) -> bool:
-    """Look on until something holds; whether it does in time."""
+    """Poll until a condition holds; False after ``within`` seconds."""
     until = site.seen.looked_at + within
     while not holds():
         site.seen.look(DRAIN_LOOK)
@@ -141,7 +142,7 @@ def wait_for(site: BenchSite, holds: Callable[[], bool], within: float) -> bool:
 def _drain(
     site: BenchSite, scheduler: ServerProcess, names: Sequence[str], patience: float
 ) -> DrainPass:
-    """Start the scheduler before pods that wait, and look on until they are bound."""
+    """Start the scheduler with all pods pending, and poll until they are bound."""
     seen = site.seen
     wait_for(site, lambda: len(seen.created) >= len(names), patience)
     scheduler.start()
@@ -169,7 +170,7 @@ def _drain(
 def _steady(
     site: BenchSite, scheduler: ServerProcess, names: Sequence[str], asked: KubeBenchOptions
 ) -> list[float]:
-    """Pods at an even rate: how long each waits for its node."""
+    """Create pods at a constant rate and return their waits in seconds."""
     seen = site.seen
     first = int(names[0].rpartition("-")[2])
     moved_at, bound = seen.looked_at, len(seen.bound)

@@ -1,8 +1,8 @@
-"""The workloads: nodes and pods in the shapes of Kubernetes' own scheduler_perf.
+"""The workloads: nodes and pods like those of scheduler_perf of Kubernetes.
 
-Counts are given for 5,000 nodes and scale with them. Pods that run already are made with their
-node, one node after the other, so that every side begins from the same cluster. Priorities are
-written as numbers (the Priority admission is off, as in scheduler_perf).
+Counts are for 5,000 nodes and scale with the number of nodes. Running pods are created with a node,
+round-robin, so that each side starts from the same cluster. Priorities are numbers (the Priority
+admission is off, as in scheduler_perf).
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -14,18 +14,18 @@ from stretto.api.wire.kinds import POD_GROUP
 from stretto_lab.bench_kube.options import WORKLOADS
 
 FULL: Final = 5000
-"""Nodes that the counts below are for."""
+"""Nodes to which the counts apply."""
 MEASURED: Final = "bench"
-"""Namespace of the pods that are measured."""
+"""Namespace of the measured pods."""
 RUNNING: Final = "bench-running"
-"""Namespace of the pods that run already."""
-STIRRED: Final = "bench-churn"
-"""Namespace of what comes and goes meanwhile."""
-SPACES: Final = (MEASURED, RUNNING, STIRRED)
+"""Namespace of the running pods."""
+CHURN: Final = "bench-churn"
+"""Namespace of the churn objects."""
+SPACES: Final = (MEASURED, RUNNING, CHURN)
 SCHEDULER: Final = "default-scheduler"
-"""The name that both sides answer to, so that the objects are the same."""
+"""Scheduler name of both sides, so that the objects are equal."""
 LEAST_STEADY: Final = 4
-"""Pods of the latency pass at least."""
+"""Minimum number of pods of the latency pass."""
 
 _GROUP: Final = "godel.bytedance.com/pod-group-name"
 _ZONE: Final = "topology.kubernetes.io/zone"
@@ -33,36 +33,36 @@ _HOST: Final = "kubernetes.io/hostname"
 _ENCODE: Final = msgspec.json.Encoder().encode
 
 Form = Mapping[str, Any]
-"""What a pod has beyond the plain one: ``labels``, ``annotations``, ``requests``, ``spec``."""
+"""Additions to the plain pod: ``labels``, ``annotations``, ``requests``, ``spec``."""
 Make = Callable[[int, int], Form]
-"""The form of pod number so-and-so among so many nodes."""
+"""Form of a pod by its number and the number of nodes."""
 
 
 class WorkloadShape(NamedTuple):
     """One workload."""
 
-    #: Name on the command line.
+    #: Name in ``--workload``.
     name: str
     #: Pods to place, with 5,000 nodes.
     pods: int
     #: Form of each.
     form: Make
-    #: Pods that run already, with 5,000 nodes.
+    #: Running pods, with 5,000 nodes.
     running: int = 0
     #: Form of each.
     running_form: Make = lambda _number, _nodes: {}
-    #: Zones of the nodes, in turn.
+    #: Zones of the nodes, round-robin.
     zones: tuple[str, ...] = ("zone1",)
-    #: Pods of a gang; 1 where there are none.
+    #: Pods of a gang; 1 without gangs.
     gang: int = 1
-    #: Whether a node, a pod and a service come and go every second.
-    stirs: bool = False
+    #: Whether a node, a pod and a service are created and deleted in turn.
+    churns: bool = False
 
 
 class WorkloadCounts(NamedTuple):
-    """A workload's counts for so many nodes."""
+    """Pod counts of a workload."""
 
-    #: Pods that run already.
+    #: Running pods.
     running: int
     #: Pods of the throughput pass.
     pods: int
@@ -71,10 +71,10 @@ class WorkloadCounts(NamedTuple):
 
 
 def workload_counts(shape: WorkloadShape, nodes: int) -> WorkloadCounts:
-    """How many pods there are with so many nodes; gangs are whole.
+    """Pod counts for a number of nodes; gangs are complete.
 
-    >>> counts_of(shape_named("gang"), 50)
-    Counts(running=0, pods=90, steady=9)
+    >>> workload_counts(shape_named("gang"), 50)
+    WorkloadCounts(running=0, pods=90, steady=9)
     """
     gangs = max(1, round(shape.pods / shape.gang * nodes / FULL))
     least = -(-LEAST_STEADY // shape.gang)
@@ -84,7 +84,7 @@ def workload_counts(shape: WorkloadShape, nodes: int) -> WorkloadCounts:
 
 
 def shape_named(name: str) -> WorkloadShape:
-    """The workload of a name of ``WORKLOADS``."""
+    """Return a workload by its name."""
     return _SHAPES[name]
 
 
@@ -97,7 +97,7 @@ def node_name(number: int) -> str:
 
 
 def node_bodies(shape: WorkloadShape, nodes: int) -> Iterator[bytes]:
-    """Nodes of 4 cores, 32 GiB and 110 pods that are ready by themselves."""
+    """Nodes with 4 cores, 32 GiB and 110 pods, created as Ready."""
     amounts = {"cpu": "4", "memory": "32Gi", "pods": "110"}
     ready = [{"type": "Ready", "status": "True", "reason": "Bench"}]
     for number in range(nodes):
@@ -108,7 +108,7 @@ def node_bodies(shape: WorkloadShape, nodes: int) -> Iterator[bytes]:
 
 
 def running_bodies(shape: WorkloadShape, nodes: int, more: int) -> Iterator[bytes]:
-    """The pods that run already, and so many small ones more."""
+    """Running pods of the workload, and ``more`` small ones."""
     for number in range(workload_counts(shape, nodes).running):
         form = shape.running_form(number, nodes)
         yield _pod(RUNNING, f"running-{number}", form, node_name(number % nodes))
@@ -128,7 +128,7 @@ def pod_name(number: int) -> str:
 
 
 def group_bodies(shape: WorkloadShape, pods: int) -> list[bytes]:
-    """The PodGroups of so many pods; none where there are no gangs."""
+    """PodGroups for ``pods`` pods; none without gangs."""
     if shape.gang == 1:
         return []
     named = {"apiVersion": POD_GROUP.api_version, "kind": POD_GROUP.kind}
@@ -139,15 +139,15 @@ def group_bodies(shape: WorkloadShape, pods: int) -> list[bytes]:
 
 
 def churn_bodies(number: int) -> tuple[bytes, bytes, bytes]:
-    """The node (which takes no pod), the pod and the service of one turn."""
+    """Node (without capacity), pod and service of one churn turn."""
     name = f"churn-{number}"
     ready = [{"type": "Ready", "status": "True", "reason": "Bench"}]
     status = {"capacity": {"pods": "0"}, "conditions": ready}
     node = _ENCODE({"metadata": {"name": name}, "status": status})
-    pod = _pod(STIRRED, name, {"requests": {}})
+    pod = _pod(CHURN, name, {"requests": {}})
     ports = [{"port": 80, "protocol": "TCP", "targetPort": 9376}]
     spec = {"selector": {"app": "churn"}, "ports": ports}
-    service = _ENCODE({"metadata": {"name": name, "namespace": STIRRED}, "spec": spec})
+    service = _ENCODE({"metadata": {"name": name, "namespace": CHURN}, "spec": spec})
     return node, pod, service
 
 
@@ -161,7 +161,7 @@ def _pod(namespace: str, name: str, form: Form, node: str = "") -> bytes:
     }
     spec = {
         "schedulerName": SCHEDULER,
-        "terminationGracePeriodSeconds": 0,  # no kubelet would confirm a slower end
+        "terminationGracePeriodSeconds": 0,  # no kubelet confirms a graceful termination
         "containers": [container],
         **form.get("spec", {}),
     }
@@ -173,7 +173,7 @@ def _pod(namespace: str, name: str, form: Form, node: str = "") -> bytes:
 
 
 def _member(shape: WorkloadShape, number: int, nodes: int) -> Form:
-    """A pod's form, with its gang where it has one."""
+    """Form of a pod, with its gang if there is one."""
     form = dict(shape.form(number, nodes))
     if shape.gang > 1:
         group = {_GROUP: f"gang-{number // shape.gang}"}
@@ -211,11 +211,11 @@ def _spread(_number: int, _nodes: int) -> Form:
 
 
 def _together(_number: int, _nodes: int) -> Form:
-    return _beside("podAffinity", "blue", _ZONE)
+    return _affinity_to("podAffinity", "blue", _ZONE)
 
 
 def _apart(_number: int, _nodes: int) -> Form:
-    return _beside("podAntiAffinity", "green", _HOST)
+    return _affinity_to("podAntiAffinity", "green", _HOST)
 
 
 def _low(_number: int, _nodes: int) -> Form:
@@ -231,7 +231,7 @@ def _on_nodes(term: Form) -> Form:
     return {"nodeAffinity": rule}
 
 
-def _beside(kind: str, color: str, key: str) -> Form:
+def _affinity_to(kind: str, color: str, key: str) -> Form:
     labels = {"color": color}
     term = {
         "labelSelector": {"matchLabels": labels},
@@ -253,7 +253,7 @@ _SHAPES: Final[dict[str, WorkloadShape]] = dict(
             WorkloadShape("pod-anti-affinity", 2000, _apart, 1000, _apart),
             WorkloadShape("preemption", 1000, _high, 20_000, _low),
             WorkloadShape("daemonset", 10_000, _of_daemon),
-            WorkloadShape("churn", 10_000, _plain, stirs=True),
+            WorkloadShape("churn", 10_000, _plain, churns=True),
             WorkloadShape("gang", 9000, _plain, gang=3),
         ),
         strict=True,

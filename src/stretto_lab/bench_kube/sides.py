@@ -1,4 +1,4 @@
-"""The sides: a scheduler as a process of its own, and what it has used so far."""
+"""The sides: each scheduler as a separate process, and its resource usage."""
 
 import os
 import sys
@@ -16,16 +16,16 @@ _MB: Final = 1e6
 
 
 class ProcessUsage(NamedTuple):
-    """What a process has used since it began; ``None`` where the system does not tell."""
+    """Resource usage of a process since its start; ``None`` if the system does not report it."""
 
-    #: Seconds of processor time, its own and the kernel's for it.
+    #: CPU seconds, user and system.
     cpu_s: float | None
-    #: Most resident memory so far, in MB.
+    #: Peak resident memory in MB.
     rss_mb: float | None
 
 
 def side(name: str, plane: ControlPlane, profile: str, log: Path) -> ServerProcess:
-    """A scheduler that is not started yet; both act as the administrator, without a lease."""
+    """A scheduler that is not started; both act as the administrator and without a lease."""
     if name != STRETTO:
         return plane[name]
     command = [sys.executable, "-m", "stretto.cli.main", "scheduler"]
@@ -35,7 +35,7 @@ def side(name: str, plane: ControlPlane, profile: str, log: Path) -> ServerProce
 
 
 def usage_of(pid: int) -> ProcessUsage:
-    """What a process has used, from ``/proc``."""
+    """Resource usage of a process, from ``/proc``."""
     folder = Path("/proc") / str(pid)
     try:
         behind_name = (folder / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()

@@ -1,7 +1,7 @@
-"""The site of one round: a fresh control plane, its nodes and pods, and the onlooker.
+"""The site of one round: a new control plane, its nodes and pods, and the watcher.
 
-Every round has a control plane of its own, with the same settings whoever is measured: no round
-inherits the history, the caches or the compactions of another.
+Each round has its own control plane with the same settings for both schedulers, so no round
+inherits history, caches or compactions.
 """
 
 import contextlib
@@ -26,8 +26,8 @@ from stretto.stores.store import Deletion, StatusReason, WriteOutcome
 from stretto_lab.bench_kube.options import KUBE_SCHEDULER, KubeBenchOptions
 from stretto_lab.bench_kube.replay import PATIENT
 from stretto_lab.bench_kube.shapes import (
+    CHURN,
     SPACES,
-    STIRRED,
     WorkloadShape,
     churn_bodies,
     group_bodies,
@@ -42,22 +42,22 @@ from stretto_lab.control_plane.cluster import ControlPlane, ControlPlaneConfig
 CHUNK: Final = 500
 """Objects created in one call."""
 API_FLAGS: Final = ("--disable-admission-plugins=TaintNodesByCondition,Priority",)
-"""No controller would take the taints of new nodes away; the same are off in scheduler_perf."""
+"""Disables admissions that scheduler_perf disables, such as the one that taints new nodes."""
 SCHEDULER_FLAGS: Final = ("--secure-port=0",)
-"""It starts late, when a port that was free may be a connection's; nobody asks it anything."""
+"""kube-scheduler starts late, when its port may be in use; nothing queries it."""
 SETTLE: Final = 4.0
-"""Seconds for a new API server's own first duties, so that no side is measured beside them."""
+"""Seconds for the startup work of a new API server, which must not overlap a measurement."""
 _TURN: Final = 1.0
-"""Seconds between turns of what comes and goes."""
+"""Seconds between churn turns."""
 _TICK: Final = 0.02
-"""Seconds between looks of a thread at whether something is due."""
+"""Polling interval of a background thread in seconds."""
 
 
 class BenchSite:
-    """A cluster with a workload; a context manager that leaves nothing behind."""
+    """A cluster with a workload; as a context manager it removes everything on exit."""
 
     def __init__(self, shape: WorkloadShape, asked: KubeBenchOptions, clock: Clock) -> None:
-        """Start etcd and the API server; schedulers are built, and started by nobody yet."""
+        """Start etcd and the API server; the schedulers are built but not started."""
         #: Workload.
         self.shape = shape
         #: Folder for logs and plans.
@@ -65,10 +65,10 @@ class BenchSite:
         self._asked = asked
         self._clock = clock
         self._exits = contextlib.ExitStack()
-        self._trouble: list[Exception] = []
+        self._errors: list[Exception] = []
         parts = (KUBE_SCHEDULER,) if asked.against == KUBE_SCHEDULER else ()
         try:
-            #: The programs.
+            #: The programs of the control plane.
             self.plane = ControlPlane(
                 ControlPlaneConfig(parts=parts, flags=API_FLAGS, scheduler_flags=SCHEDULER_FLAGS),
                 clock,
@@ -77,12 +77,12 @@ class BenchSite:
             for name in ("etcd", "kube-apiserver"):
                 self.plane[name].start()
             self.plane.wait_ready()
-            #: The loader's client, and the onlooker's.
+            #: Client of the loader and of the watcher.
             self.store = KubeStore(KubeconfigAccess(self.plane.kubeconfig), Rng(0), PATIENT)
             self._exits.callback(self.store.close)
-            self._furnish()
+            self._create_initial()
             clock.sleep(SETTLE)
-            #: What is seen of the pods.
+            #: Observations of the pods.
             self.seen = PodWatcher(self.store, clock, gangs=shape.gang > 1)
         except BaseException:
             self.close()
@@ -100,20 +100,20 @@ class BenchSite:
         self.close()
 
     def close(self) -> None:
-        """Stop whatever was started here."""
+        """Stop all programs."""
         self._exits.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     # ------------------------------------------------------------ objects
 
     def create(self, kind: Kind, bodies: Iterable[bytes]) -> None:
-        """Create objects, all of which must be accepted.
+        """Create objects.
 
         Raises:
-            StrettoError: one is not.
+            StrettoError: an object is rejected.
         """
-        waiting = iter(bodies)
-        while chunk := list(islice(waiting, CHUNK)):
+        pending = iter(bodies)
+        while chunk := list(islice(pending, CHUNK)):
             for reply in self.store.create(kind, chunk):
                 if (
                     reply.outcome is not WriteOutcome.OK
@@ -122,14 +122,14 @@ class BenchSite:
                     raise StrettoError(f"creating {kind.resource}: {reply.message}")
 
     def create_pods(self, numbers: range) -> None:
-        """Create pods to place, and see them."""
+        """Create pods to place and observe them."""
         for start in range(numbers.start, numbers.stop, CHUNK):
             some = range(start, min(start + CHUNK, numbers.stop))
             self.create(POD, pod_bodies(self.shape, self._asked.nodes, some))
             self.seen.look(0)
 
-    def _furnish(self) -> None:
-        """Namespaces, nodes, pods that run, and gangs."""
+    def _create_initial(self) -> None:
+        """Create namespaces, nodes, running pods and PodGroups."""
         shape, asked = self.shape, self._asked
         names = [msgspec.json.encode({"metadata": {"name": name}}) for name in SPACES]
         self.create(NAMESPACE, names)
@@ -140,33 +140,33 @@ class BenchSite:
             counts = workload_counts(shape, asked.nodes)
             self.create(POD_GROUP, group_bodies(shape, counts.pods + counts.steady))
 
-    # ------------------------------------------------------------ meanwhile
+    # ------------------------------------------------------------ background work
 
     @contextlib.contextmanager
     def churned(self) -> Iterator[None]:
-        """A node, a pod and a service come and go every second, where the workload wants it."""
-        if not self.shape.stirs:
+        """Create or delete a node, a pod and a service every second, if the workload has churn."""
+        if not self.shape.churns:
             yield
             return
-        with self._meanwhile(self._stir):
+        with self._in_background(self._churn):
             yield
 
     @contextlib.contextmanager
     def creating(self, numbers: range) -> Iterator[None]:
-        """Pods are created at the asked rate; gangs come whole."""
-        with self._meanwhile(lambda stop: self._create_steadily(numbers, stop)):
+        """Create pods at the configured rate; gangs are created completely."""
+        with self._in_background(lambda stop: self._create_steadily(numbers, stop)):
             yield
 
     @contextlib.contextmanager
-    def _meanwhile(self, work: Callable[[threading.Event], None]) -> Iterator[None]:
-        """Work in a thread until it is done or told to stop; what goes wrong there is raised."""
+    def _in_background(self, work: Callable[[threading.Event], None]) -> Iterator[None]:
+        """Run work in a thread until the context ends; its error is raised here."""
         stop = threading.Event()
 
         def guarded() -> None:
             try:
                 work(stop)
-            except Exception as error:  # noqa: BLE001  (told to whoever waits)
-                self._trouble.append(error)
+            except Exception as error:  # noqa: BLE001  (raised in the main thread)
+                self._errors.append(error)
 
         thread = threading.Thread(target=guarded, name="stretto-bench", daemon=True)
         thread.start()
@@ -178,9 +178,9 @@ class BenchSite:
         self.check()
 
     def check(self) -> None:
-        """Raise what has gone wrong meanwhile, or say that the API server has ended."""
-        if self._trouble:
-            raise self._trouble[0]
+        """Raise the error of background work, or report that a server has exited."""
+        if self._errors:
+            raise self._errors[0]
         for part in ("etcd", "kube-apiserver"):
             self.plane[part].check()
 
@@ -194,7 +194,7 @@ class BenchSite:
                 self.create(POD, pod_bodies(self.shape, self._asked.nodes, some))
                 done = due
 
-    def _stir(self, stop: threading.Event) -> None:
+    def _churn(self, stop: threading.Event) -> None:
         turn = 0
         while not stop.wait(_TURN):
             number, kinds = turn // 2, (NODE, POD, SERVICE)
@@ -203,6 +203,6 @@ class BenchSite:
                     self.create(kind, [body])
             else:
                 for kind in kinds:
-                    space = STIRRED if kind.namespaced else ""
+                    space = CHURN if kind.namespaced else ""
                     self.store.delete(kind, [Deletion(space, f"churn-{number}")])
             turn += 1

@@ -1,25 +1,23 @@
-"""Workloads placed once in memory: kernels that are not compiled yet are, before anybody measures.
+"""Warm-up: place workloads in memory, so that kernels are compiled before a measurement.
 
-A process of its own (``python -m stretto_lab.bench_kube.warm PROFILE WORKLOAD...``), because what a
-kernel's first compilation takes stays in the memory of whoever compiles it.
+It runs as a separate process (``python -m stretto_lab.bench_kube.warm PROFILE WORKLOAD...``),
+because compilation raises the peak memory of its process.
 """
 
-import subprocess
 import sys
 from collections.abc import Sequence
 from typing import Final
 
 from stretto.api.wire.kinds import NAMESPACE, NODE, POD, POD_GROUP, Kind
 from stretto.base.clock import ManualClock
-from stretto.base.errors import StrettoError
 from stretto.base.rng import Rng
 from stretto.control.scheduler.loop import BATCH
 from stretto.framework.profile.profile import load_profile
 from stretto.plane.config import PlaneConfig
 from stretto.plane.plane import Plane
+from stretto.sim.writes import require_accepted
 from stretto.state.cluster.config import ClusterConfig
 from stretto.stores.embedded.memory import MemoryStore
-from stretto.stores.store import WriteOutcome
 from stretto_lab.bench_kube.shapes import (
     SCHEDULER,
     SPACES,
@@ -34,64 +32,50 @@ from stretto_lab.bench_kube.shapes import (
 from stretto_lab.bench_kube.watch import PodWatcher
 
 NODES: Final = 50
-"""Nodes of a rehearsal."""
-_LOOKS: Final = 30
-"""Looks of a second (of virtual time) each, for pods that wait for others to leave."""
+"""Nodes of a warm-up."""
+_POLLS: Final = 30
+"""Polls, one virtual second apart, for pods that wait for evictions."""
 
 
 class WarmUp:
-    """A workload in a store in memory, and what an onlooker saw of it."""
+    """A workload in a memory store, with a watcher."""
 
     def __init__(self, shape: WorkloadShape) -> None:
-        """Nodes, running pods and pods to place; nobody places them yet."""
-        #: Pods there are.
+        """Create nodes, running pods and pending pods."""
+        #: Pod counts.
         self.counts = workload_counts(shape, NODES)
         #: Virtual time.
         self.clock = ManualClock()
-        #: Everything.
+        #: The store.
         self.store = MemoryStore(self.clock, Rng(0))
         pods = self.counts.pods + self.counts.steady
         self._create(NAMESPACE, [b'{"metadata": {"name": "%s"}}' % n.encode() for n in SPACES])
         self._create(NODE, list(node_bodies(shape, NODES)))
         self._create(POD, list(running_bodies(shape, NODES, NODES)))
         self._create(POD_GROUP, group_bodies(shape, pods))
-        #: What is seen of the pods.
+        #: Observations of the pods.
         self.seen = PodWatcher(self.store, self.clock, gangs=shape.gang > 1)
         self._create(POD, pod_bodies(shape, NODES, range(pods)))
 
     def place(self, profile: str = "default", tier: str = "auto", batch: int = BATCH) -> None:
-        """Let a plane place the pods, so many at once."""
+        """Let a plane place the pods in batches."""
         cluster = ClusterConfig(scheduler_names=frozenset({SCHEDULER}))
         config = PlaneConfig(load_profile(profile), cluster=cluster, tier=tier, batch=batch)
         plane = Plane(config, self.store, self.clock)
-        for _ in range(_LOOKS):
+        for _ in range(_POLLS):
             plane.run_until_idle()
             self.seen.look(1.0)
         plane.close()
 
     def _create(self, kind: Kind, bodies: Sequence[bytes]) -> None:
-        for reply in self.store.create(kind, bodies):
-            if reply.outcome is not WriteOutcome.OK:
-                raise StrettoError(f"creating {kind.resource}: {reply.message}")
-
-
-def warm_up_kernels(profile: str, names: Sequence[str]) -> None:
-    """Rehearse workloads in a process of its own.
-
-    Raises:
-        StrettoError: the rehearsal has failed.
-    """
-    words = [sys.executable, "-m", "stretto_lab.bench_kube.warm", profile, *names]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise StrettoError(f"rehearsing the workloads failed:\n{done.stderr.strip()[-2000:]}")
+        require_accepted(self.store.create(kind, bodies))
 
 
 def main(words: Sequence[str]) -> int:
-    """Rehearse the named workloads under a profile."""
+    """Place the named workloads under a profile."""
     profile, *names = words
     for name in names:
-        for batch in (BATCH, 1):  # pods that come one by one have kernels of their own
+        for batch in (BATCH, 1):  # single pods use other kernels
             WarmUp(shape_named(name)).place(profile, batch=batch)
     return 0
 

@@ -1,7 +1,7 @@
-"""The onlooker: what one watch of all pods has shown, and when.
+"""The watcher: what a watch of all pods has shown, with times.
 
-It is attached while a side is measured and while the ceiling is. Times are those at which it saw
-a change; it looks every few milliseconds.
+It runs while a side or the ceiling is measured, and polls every few milliseconds. Times are those
+of the poll that returned a change.
 """
 
 from collections.abc import Sequence
@@ -15,12 +15,12 @@ from stretto.stores.store import EventType, Store, WatchEvent
 from stretto_lab.bench_kube.shapes import MEASURED, RUNNING
 
 POINTS: Final = 240
-"""Points of a curve."""
+"""Number of points of a curve."""
 _NOMINATED: Final = b'"nominatedNodeName"'
 
 
 class PodCurve(NamedTuple):
-    """How many pods there were, and how many had a node, over time."""
+    """Numbers of created and bound pods over time."""
 
     #: Seconds since the first pod.
     t: list[float]
@@ -31,9 +31,9 @@ class PodCurve(NamedTuple):
 
 
 class _WatchedGroup(msgspec.Struct, frozen=True):
-    """A PodGroup, as far as it is told what became of it."""
+    """The status of a PodGroup."""
 
-    #: What was told.
+    #: The status.
     status: dict[str, Any] = {}
 
 
@@ -41,32 +41,32 @@ _GROUP: Final = msgspec.json.Decoder(_WatchedGroup)
 
 
 class PodWatcher:
-    """One watch of all pods; only the measured ones and those that leave are noted.
+    """A watch of all pods that records measured and evicted ones.
 
-    Where there are gangs, a second one of their groups.
+    With gangs, it also watches PodGroups.
     """
 
     def __init__(self, store: Store, clock: Clock, *, gangs: bool = False) -> None:
-        """Watch from now on."""
+        """Start the watches."""
         #: When each measured pod was first seen.
         self.created: dict[str, float] = {}
         #: When each was first seen with a node.
         self.bound: dict[str, float] = {}
-        #: The node of each that has one.
+        #: Node by bound pod.
         self.node_of: dict[str, str] = {}
-        #: The uid of each pod, also of those that ran before.
+        #: Uid by pod, including running ones.
         self.uid_of: dict[str, str] = {}
-        #: Those that were promised a node before they had it.
+        #: Pods that were nominated before they were bound.
         self.nominated: set[str] = set()
-        #: Pods that ran and have left: name and node.
-        self.left: list[tuple[str, str]] = []
-        #: What PodGroups were told, write by write: name and status.
-        self.told: list[tuple[str, dict[str, Any]]] = []
-        #: Time of the last look.
+        #: Running pods that were deleted: name and node.
+        self.evicted: list[tuple[str, str]] = []
+        #: Status writes of PodGroups: name and status.
+        self.statuses: list[tuple[str, dict[str, Any]]] = []
+        #: Time of the last poll.
         self.looked_at = clock.monotonic()
-        #: Time of the last look before a scheduler had begun.
+        #: Time of the last poll before the first write of a scheduler.
         self.idle_at = self.looked_at
-        #: Time of the look that showed the last write of a scheduler.
+        #: Time of the poll that showed the last write of a scheduler.
         self.wrote_at = self.looked_at
         self._clock = clock
         listing = store.list(POD)
@@ -76,10 +76,10 @@ class PodWatcher:
             self._watches.append(store.watch(POD_GROUP, store.list(POD_GROUP).version))
 
     def look(self, pause: float) -> None:
-        """Give the processor away for a moment, then note what has come.
+        """Sleep, then record all pending changes.
 
         Raises:
-            TooOldError: the server has forgotten what we have not seen yet.
+            TooOldError: the server has compacted changes that were not read yet.
         """
         writes = self._writes()
         if not self.has_begun:
@@ -95,13 +95,13 @@ class PodWatcher:
             self.wrote_at = now
 
     def note(self, event: WatchEvent, now: float) -> None:
-        """Note one change that was seen at a time."""
+        """Record one change that was read at ``now``."""
         record = event.record
         if record.kind == POD_GROUP:
-            self.told.append((record.name, _GROUP.decode(record.body).status))
+            self.statuses.append((record.name, _GROUP.decode(record.body).status))
             return
         if record.namespace == RUNNING and event.type is EventType.DELETED:
-            self.left.append((record.name, record.node))
+            self.evicted.append((record.name, record.node))
         if record.namespace != MEASURED:
             return
         if record.name not in self.created:
@@ -115,32 +115,32 @@ class PodWatcher:
 
     @property
     def has_begun(self) -> bool:
-        """Whether a scheduler has written anything yet: a binding, a nomination, an eviction."""
-        return bool(self.bound or self.nominated or self.left)
+        """Whether a scheduler has written a bind, a nomination or an eviction."""
+        return bool(self.bound or self.nominated or self.evicted)
 
     def waits(self, names: Sequence[str]) -> list[float]:
-        """Seconds from seen to seen bound of each pod; infinity for one that is not bound."""
+        """Seconds from the first event to the bind of each pod; infinity if it is not bound."""
         return [
             self.bound[name] - self.created[name] if name in self.bound else float("inf")
             for name in names
         ]
 
     def curve(self) -> PodCurve:
-        """Created and bound pods over time, at even distances."""
+        """Created and bound pods at equal intervals."""
         return curve_of(sorted(self.created.values()), sorted(self.bound.values()))
 
     def close(self) -> None:
-        """Watch no more."""
+        """Close the watches."""
         for watch in self._watches:
             watch.close()
 
     def _writes(self) -> int:
-        """How many writes there were, of any kind: what PodGroups are told too."""
-        return len(self.bound) + len(self.nominated) + len(self.left) + len(self.told)
+        """Number of observed writes, including PodGroup statuses."""
+        return len(self.bound) + len(self.nominated) + len(self.evicted) + len(self.statuses)
 
 
 def curve_of(created: Sequence[float], bound: Sequence[float]) -> PodCurve:
-    """Two rising lists of times as counts over a common axis.
+    """Convert two ascending lists of times into counts over a common axis.
 
     >>> curve_of([10.0, 11.0], [12.0]).scheduled[-1]
     1

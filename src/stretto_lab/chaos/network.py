@@ -1,7 +1,7 @@
-"""What stands between the plane and its store, and between its own parts.
+"""Faults between the plane and its store, and between parts of the plane.
 
-``ChaosStore`` is the faulty store with fate in place of a stream of chance; ``SlowPlane`` is the
-real plane whose plans may reach the binder some steps late, as they do between processes.
+``ChaosStore`` is the faulty store with fault draws instead of a random stream. ``SlowPlane`` is the
+real plane with plans that may reach the binder some steps late, as between processes.
 """
 
 from collections.abc import MutableMapping, Sequence
@@ -32,52 +32,52 @@ from stretto.stores.store import (
 from stretto_lab.chaos.draws.faults import FaultDraw
 
 LATEST: Final = 5
-"""Steps that a plan is late at most."""
+"""Largest delay of a plan in steps."""
 
 
 class ChaosStore(FaultyStore):
-    """The faulty store, its chance replaced by fate."""
+    """The faulty store, driven by fault draws."""
 
     def __init__(
         self,
         inner: Store,
-        fate: FaultDraw,
+        fault_draw: FaultDraw,
         clock: Clock,
         acknowledged: MutableMapping[str, str],
     ) -> None:
-        """``acknowledged`` takes what the store says yes to: uid of the pod to node."""
-        super().__init__(inner, fate.rng, NO_FAULTS, clock)
-        #: Whether lists are quorum reads now: whoever starts must not begin with an old one.
+        """``acknowledged`` receives acknowledged binds: pod uid to node."""
+        super().__init__(inner, fault_draw.rng, NO_FAULTS, clock)
+        #: Whether lists are quorum reads now: a starting plane must not use a stale list.
         self.fresh: bool = True
-        self._chance = fate
+        self._chance = fault_draw
         self._acknowledged = acknowledged
         self._binds_units = True
 
     def bind_pod_by_pod(self) -> None:
-        """From now on it has no transactions, as an API server has none."""
+        """Disable transactions, as with an API server."""
         self._binds_units = False
 
     @property
     def capabilities(self) -> Capabilities:
-        """Those of the faulty store, without transactions if it has none."""
+        """Capabilities of the faulty store, without transactions if they are disabled."""
         found = super().capabilities
         return replace(found, binds_units=found.binds_units and self._binds_units)
 
     def list(self, kind: Kind, selection: ListOptions = EVERYTHING) -> Listing:
-        """A list, stale now and then unless it must be fresh."""
+        """A list, sometimes stale unless it must be fresh."""
         if self.fresh:
             self._land(self._clock.monotonic())
             return self._inner.list(kind, selection)
         return super().list(kind, selection)
 
     def bind(self, binds: Sequence[Bind]) -> Replies:
-        """Bind pods, and note what is acknowledged."""
+        """Bind pods and record acknowledged binds."""
         replies = super().bind(binds)
         self._note(binds, replies)
         return replies
 
     def bind_units(self, units: Sequence[Sequence[Bind]]) -> UnitReplies:
-        """Bind units, and note what is acknowledged."""
+        """Bind units and record acknowledged binds."""
         answers = super().bind_units(units)
         for unit, replies in zip(units, answers, strict=True):
             self._note(unit, replies)
@@ -90,20 +90,20 @@ class ChaosStore(FaultyStore):
 
 
 class SlowPlane(Plane):
-    """The real plane; only its plans may be late on their way from shard to binder."""
+    """The real plane, with late plans between shard and binder."""
 
     def __init__(
-        self, config: PlaneConfig, store: ChaosStore, clock: Clock, fate: FaultDraw
+        self, config: PlaneConfig, store: ChaosStore, clock: Clock, fault_draw: FaultDraw
     ) -> None:
-        """A plane that crashes where fate says so."""
-        self._fault_draw = fate
+        """Create a plane that crashes at drawn failpoints."""
+        self._fault_draw = fault_draw
         self._late: list[tuple[int, Plan]] = []
         schedule = Stage("schedule", self._schedule_late)
         wiring = Wiring(stages=with_stage(STEP, schedule))
         super().__init__(config, store, clock, self._fail, wiring)
 
     def restart_shard(self, number: int, now: float) -> None:
-        """A shard has died: its plans may be lost with it, or arrive after its death."""
+        """Restart a shard; its late plans may be lost or arrive afterwards."""
         self._late = [
             (due, plan)
             for due, plan in self._late
@@ -116,14 +116,16 @@ class SlowPlane(Plane):
             raise Crash(name)
 
     def _schedule_late(self, plane: Plane, work: StepWork) -> None:
-        """Plans that arrive in this step: late ones first, then the new ones that are not late."""
+        """Deliver the plans of this step: late ones first, then new ones without delay."""
         Plane.schedule(plane, work)
-        fate = self._fault_draw
-        arrived = [plan for due, plan in self._late if due <= fate.step or not fate.active]
-        self._late = [(due, plan) for due, plan in self._late if due > fate.step and fate.active]
+        faults = self._fault_draw
+        arrived = [plan for due, plan in self._late if due <= faults.step or not faults.active]
+        self._late = [
+            (due, plan) for due, plan in self._late if due > faults.step and faults.active
+        ]
         for plan in work.plans:
-            if fate.fires("late_plan"):
-                self._late.append((fate.step + fate.rng.randint(1, LATEST), plan))
+            if faults.fires("late_plan"):
+                self._late.append((faults.step + faults.rng.randint(1, LATEST), plan))
             else:
                 arrived.append(plan)
         work.plans = arrived

@@ -1,10 +1,11 @@
-"""Many seeds and what came of them: figures for people, the same as JSON."""
+"""Campaigns over many seeds, reported as tables and as JSON."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from stretto.base.clock import Clock
 from stretto_lab.chaos.draws.faults import WORLD
@@ -15,75 +16,83 @@ from stretto_lab.chaos.trace import ChaosFailure, TraceHash
 SCHEMA: Final = "stretto.chaos/v1"
 """Version of the JSON report."""
 
-Told = Callable[[SeedResult], None]
-"""Told of each seed when it is done."""
+OnSeed = Callable[[SeedResult], None]
+"""Called with the result of each seed."""
 
 
 class Campaign(msgspec.Struct, frozen=True):
     """What to run."""
 
-    #: The first seed; the others follow.
+    #: First seed; the others follow it.
     first: int
-    #: How many seeds.
+    #: Number of seeds.
     seeds: int
     #: Steps of each, before the heal.
     steps: int
-    #: Failing seeds that are shrunk; the others are only named.
+    #: Failing seeds to shrink; later ones are only listed.
     shrink: int = 3
 
 
 class CampaignReport(msgspec.Struct):
-    """What came of a campaign."""
+    """Results of a campaign."""
 
-    #: What was asked.
+    #: Options of the campaign.
     asked: Campaign
     #: Seeds done.
     seeds: int = 0
-    #: Steps taken, those of the heals among them.
+    #: Steps, including those of the heals.
     steps: int = 0
-    #: Virtual seconds that passed.
+    #: Virtual seconds.
     virtual_s: float = 0.0
-    #: Real seconds that it took.
+    #: Wall-clock seconds.
     took_s: float = 0.0
-    #: Binds that became true.
+    #: Confirmed binds.
     bound: int = 0
-    #: Faults by kind, crashes by failpoint among them.
+    #: Faults by kind, including crashes by failpoint.
     faults: Counter[str] = msgspec.field(default_factory=Counter)
     #: Checks by law.
     checked: Counter[str] = msgspec.field(default_factory=Counter)
-    #: Seeds at which a law was broken, with what was said.
+    #: Breaches by failing seed.
     failing: dict[int, tuple[str, ...]] = msgspec.field(default_factory=dict)
-    #: The first of them, shrunk.
+    #: The first failures, shrunk.
     failures: list[ChaosFailure] = msgspec.field(default_factory=list)
     #: Hash over the traces of all seeds: the same campaign, the same hash.
     trace: str = ""
+    #: Whether the campaign was interrupted; unset if it was not.
+    partial: bool | UnsetType = UNSET
 
     def as_json(self) -> dict[str, Any]:
         """The report as plain data."""
         found: dict[str, Any] = msgspec.to_builtins(self, str_keys=True)
         found["failing"] = [
-            {"seed": seed, "breaches": list(said), "replay": replay(seed, self.asked.steps)}
-            for seed, said in self.failing.items()
+            {"seed": seed, "breaches": list(breaches), "replay": replay(seed, self.asked.steps)}
+            for seed, breaches in self.failing.items()
         ]
         return found
 
 
-def run_campaign(asked: Campaign, clock: Clock, told: Told = lambda _: None) -> CampaignReport:
-    """Run every seed; a failing one is shrunk. An interrupt keeps what is done so far."""
+def run_campaign(asked: Campaign, clock: Clock, on_seed: OnSeed = lambda _: None) -> CampaignReport:
+    """Run every seed and shrink failing ones.
+
+    Ctrl-C ends the campaign early: the report then holds the seeds that are done, and is partial.
+    """
     report = CampaignReport(asked)
     started = clock.monotonic()
     trace = TraceHash()
-    for seed in range(asked.first, asked.first + asked.seeds):
-        result = run_seed(seed, asked.steps)
-        _add(report, result)
-        trace.add(result.trace)
-        if result.breaches:
-            report.failing[seed] = result.breaches
-            if len(report.failures) < asked.shrink:
-                report.failures.append(Shrinker(result, asked.steps).shrink())
-        report.took_s = clock.monotonic() - started
-        report.trace = trace.hash()
-        told(result)
+    try:
+        for seed in range(asked.first, asked.first + asked.seeds):
+            result = run_seed(seed, asked.steps)
+            _add(report, result)
+            trace.add(result.trace)
+            if result.breaches:
+                report.failing[seed] = result.breaches
+                if len(report.failures) < asked.shrink:
+                    report.failures.append(Shrinker(result, asked.steps).shrink())
+            report.took_s = clock.monotonic() - started
+            report.trace = trace.hash()
+            on_seed(result)
+    except KeyboardInterrupt:
+        report.partial = True
     return report
 
 
@@ -102,7 +111,7 @@ def replay(seed: int, steps: int) -> str:
 
 
 def crashes(faults: Iterable[tuple[str, int]]) -> tuple[list[tuple[str, int]], list[Any]]:
-    """Counts of faults, crashes at failpoints apart."""
+    """Counts of faults, with crashes at failpoints in a second list."""
     rows = sorted(faults, key=lambda row: (-row[1], row[0]))
     at = [(kind.removeprefix("crash "), n) for kind, n in rows if kind.startswith("crash ")]
     return [row for row in rows if not row[0].startswith("crash ")], at

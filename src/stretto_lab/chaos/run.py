@@ -1,8 +1,7 @@
 """One seed's run: the real plane over a faulty store in virtual time, then the heal.
 
-A step lets the world change something, lets time pass, kills what fate wants dead, passes one batch
-through the plane, and checks every law. A crash drops the component that was at work; what is
-then started has to recover by itself.
+A step lets the world change objects, advances the clock, applies the drawn crashes, runs one step
+of the plane and checks every law.
 """
 
 import tempfile
@@ -14,87 +13,63 @@ from typing import Final
 
 import msgspec
 
-from stretto.base.clock import ManualClock
 from stretto.base.errors import WentBackError
 from stretto.base.failpoints import Crash
-from stretto.base.rng import Rng
-from stretto.plane.plane import Plane
 from stretto.state.queries.invariants import InvariantBreach
 from stretto.state.work.claims import ConflictCause
-from stretto.stores.embedded.memory import MemoryStore
-from stretto.stores.embedded.sqlite import SqliteStore
-from stretto.stores.faulty.odds import LONGEST_FLIGHT
-from stretto_lab.chaos.draws.faults import Fault, FaultDraw
-from stretto_lab.chaos.laws.laws import Laws
+from stretto_lab.chaos.draws.faults import Fault
+from stretto_lab.chaos.environment import START, ChaosEnvironment
 from stretto_lab.chaos.laws.liveness import check_rest
-from stretto_lab.chaos.laws.truth import TrueState
-from stretto_lab.chaos.network import ChaosStore, SlowPlane
 from stretto_lab.chaos.setup import ChaosSetup, draw
 from stretto_lab.chaos.trace import TraceHash
-from stretto_lab.chaos.world import ChaosWorld
 
 HEALED_WITHIN: Final = 60.0
-"""Virtual seconds after the heal in which all that can be placed must be."""
-IN_VAIN_FOR: Final = 20.0
-"""Virtual seconds before its end in which nothing may be claimed in vain: a unit that the binder
-refuses is tried again at least every ten."""
+"""Virtual seconds after the heal within which every pod that fits must be placed."""
+STABLE_FOR: Final = 20.0
+"""Virtual seconds at the end of the heal in which no claim may be refused: a refused unit is
+retried at least every ten seconds."""
 BUSY: Final = 3000
-"""Plane steps at one instant that are taken for a loop without end."""
-START: Final = 1000.0
-"""Clock time of the first step."""
+"""Plane steps at one instant that count as an endless loop."""
 
 
 class SeedResult(msgspec.Struct, frozen=True):
-    """What came of one seed."""
+    """Result of one seed."""
 
     #: The seed.
     seed: int
-    #: Steps taken, those of the heal among them.
+    #: Steps, including those of the heal.
     steps: int
-    #: Virtual seconds that passed.
+    #: Virtual seconds.
     seconds: float
-    #: Hash of everything that happened.
+    #: Hash of the whole run.
     trace: str
     #: Faults by kind.
     fired: dict[str, int]
-    #: Laws checked, by name.
+    #: Number of checks by law.
     checked: dict[str, int]
-    #: Binds that became true.
+    #: Confirmed binds.
     bound: int
-    #: Step at which a law was found broken; -1 when none was.
+    #: Step at which a law was violated; -1 if none was.
     failed_at: int
-    #: What was broken: ``law N: words``.
+    #: Breaches: ``law N: message``.
     breaches: tuple[str, ...]
-    #: Everything that fate let happen, in order.
+    #: All faults and changes, in order.
     happened: tuple[Fault, ...]
 
 
 class ChaosRun:
-    """One seed, one plane after the other, one store."""
+    """The steps of one seed, and its heal."""
 
     def __init__(
         self, setup: ChaosSetup, folder: Path, only: Collection[Fault] | None = None
     ) -> None:
-        """Draw the world; ``only`` lets exactly these faults happen."""
-        self._setup = setup
-        self._folder = folder
-        self._clock = ManualClock(START)
-        self._fault_draw = FaultDraw(setup.seed, setup.odds, only)
-        self._opened = 0
-        self._acknowledged: dict[str, str] = {}
-        self._inner = self._open()
-        self._store = self._chaos_store()
-        self._world = ChaosWorld(setup, self._inner, self._fault_draw)
-        self._truth = TrueState(self._inner, self._world)
-        self._laws = Laws(self._world, self._truth, self._acknowledged)
-        self._laws.lands_whole = setup.lands_whole
+        """Draw the world; ``only`` fires exactly these faults."""
+        self._environment = ChaosEnvironment(setup, folder, only)
         self._trace = TraceHash()
         self._steps = 0
-        self._world.begin()
-        self._plane = self._new_plane()
 
     def run(self, steps: int) -> SeedResult:
-        """Steps under fire, then the heal."""
+        """Run the steps with faults, then the heal."""
         breaches: list[InvariantBreach] = []
         failed_at = -1
         for step in range(steps):
@@ -105,188 +80,146 @@ class ChaosRun:
         else:
             breaches = self._heal(steps)
             failed_at = steps if breaches else -1
-        self._store.close()
-        fate = self._fault_draw
+        environment = self._environment
+        environment.close()
+        faults, checked = environment.fault_draw, environment.laws.checked
         return SeedResult(
-            seed=self._setup.seed,
+            seed=environment.setup.seed,
             steps=self._steps,
-            seconds=self._clock.monotonic() - START,
+            seconds=environment.clock.monotonic() - START,
             trace=self._trace.hash(),
-            fired={kind: fate.fired[kind] for kind in sorted(fate.fired)},
-            checked=dict(sorted(self._laws.checked.items())),
-            bound=self._laws.checked["1 binds were claimed"],
+            fired={kind: faults.fired[kind] for kind in sorted(faults.fired)},
+            checked=dict(sorted(checked.items())),
+            bound=checked["1 binds were claimed"],
             failed_at=failed_at,
             breaches=tuple(f"law {b.law}: {b.what}" for b in breaches),
-            happened=tuple(fate.happened),
+            happened=tuple(faults.happened),
         )
 
     # ------------------------------------------------------------ one step
 
     def _step(self, step: int) -> list[InvariantBreach]:
-        fate = self._fault_draw
-        fate.begin(step)
-        seconds = self._world.turn(step)
-        self._clock.advance(seconds)
-        if fate.fires("clock_jump"):
-            self._clock.jump_wall(fate.rng.choice((-10_800.0, -1.0, 3600.0, 86_400.0)))
-        found = self._kill(step)
+        environment = self._environment
+        faults = environment.fault_draw
+        faults.begin(step)
+        seconds = environment.world.turn(step)
+        environment.clock.advance(seconds)
+        if faults.fires("clock_jump"):
+            environment.clock.jump_wall(faults.rng.choice((-10_800.0, -1.0, 3600.0, 86_400.0)))
+        found = self._crash_between_steps(step)
         return found + self._run_pass(step)
 
     def _run_pass(self, step: int) -> list[InvariantBreach]:
-        """One batch through the plane, and the laws."""
-        whole, died = True, ""
+        """Run one step of the plane and check the laws."""
+        environment = self._environment
+        whole, failpoint = True, ""
         try:
-            self._plane.step()
+            environment.plane.step()
         except Crash as crash:
-            whole, died = False, str(crash)
-        except WentBackError:  # old lists all the time: the process ends, and another one begins
+            whole, failpoint = False, str(crash)
+        except WentBackError:  # the process ends after repeated stale lists, and a new one starts
             with suppress(Crash):
-                self._plane.binder.land(self._clock.monotonic())
-            self._restart_plane()
-            return self._laws.after_step(self._plane, step, whole=False)
-        except Exception as error:  # noqa: BLE001  (whatever the plane raises is a finding)
-            where = _place_of(error)
-            return [
-                InvariantBreach(0, f"the plane raised {type(error).__name__}: {error} ({where})")
-            ]
+                environment.plane.binder.land(environment.clock.monotonic())
+            environment.restart_plane()
+            return self._check(step, whole=False)
+        except Exception as error:  # noqa: BLE001  (any exception of the plane is a finding)
+            return [_raised(error)]
         self._steps += 1
-        found = self._laws.after_step(self._plane, step, whole=whole)
-        if self._plane.pump.synced:
-            self._store.fresh = False
-        if died:
-            found += self._recover(died, step)
-        self._note(step, died)
+        found = self._check(step, whole=whole)
+        if environment.plane.pump.synced:
+            environment.store.fresh = False
+        if failpoint:
+            environment.restart_component(failpoint)
+            found += self._check(step, whole=False)
+        self._note(step, failpoint)
         return found
 
-    def _note(self, step: int, died: str) -> None:
-        counts = self._plane.binder.counts
-        self._trace.add(step, self._clock.monotonic(), died, sorted(counts.items()))
-        self._trace.add(*self._truth.story)
-        self._truth.story.clear()
+    def _check(self, step: int, *, whole: bool) -> list[InvariantBreach]:
+        environment = self._environment
+        return environment.laws.after_step(environment.plane, step, whole=whole)
 
-    # ------------------------------------------------------------ deaths
+    def _note(self, step: int, failpoint: str) -> None:
+        environment = self._environment
+        counts = environment.plane.binder.counts
+        self._trace.add(step, environment.clock.monotonic(), failpoint, sorted(counts.items()))
+        self._trace.add(*environment.truth.changes)
+        environment.truth.changes.clear()
 
-    def _kill(self, step: int) -> list[InvariantBreach]:
-        """What dies between two steps."""
-        fate, plane, now = self._fault_draw, self._plane, self._clock.monotonic()
-        if self._setup.durable and fate.fires("store_crash"):
+    # ------------------------------------------------------------ crashes
+
+    def _crash_between_steps(self, step: int) -> list[InvariantBreach]:
+        """Apply the crashes that are drawn between two steps."""
+        environment = self._environment
+        faults, plane = environment.fault_draw, environment.plane
+        now = environment.clock.monotonic()
+        if environment.setup.durable and faults.fires("store_crash"):
             return self._crash_store(step)
-        if fate.fires("kill_plane"):
-            self._restart_plane()
-        elif fate.fires("kill_shard"):
-            plane.restart_shard(fate.rng.choice(plane.shards).number, now)
-        elif fate.fires("kill_binder"):
+        if faults.fires("kill_plane"):
+            environment.restart_plane()
+        elif faults.fires("kill_shard"):
+            plane.restart_shard(faults.rng.choice(plane.shards).number, now)
+        elif faults.fires("kill_binder"):
             plane.restart_binder(now)
-        elif fate.fires("kill_pump"):
+        elif faults.fires("kill_pump"):
             plane.pump.close()
         return []
 
-    def _recover(self, name: str, step: int) -> list[InvariantBreach]:
-        """A component has died at a failpoint: drop it and start another."""
-        plane, now = self._plane, self._clock.monotonic()
-        component = name.split(".", maxsplit=1)[0]
-        if component == "dispatcher" or self._fault_draw.fires("whole_plane_dies"):
-            self._restart_plane()
-        elif component == "pump":
-            plane.pump.close()
-        elif component == "shard":
-            for number in [shard.number for shard in plane.shards]:
-                plane.restart_shard(number, now)
-        else:
-            plane.restart_binder(now)
-        return self._laws.after_step(self._plane, step, whole=False)
-
-    def _restart_plane(self) -> None:
-        """The process dies; the next one waits until no write of the dead can land any more."""
-        self._plane.pump.close()
-        late = any(self._setup.odds.get(kind) for kind in ("late_request", "late_answer"))
-        self._clock.advance(LONGEST_FLIGHT + 0.1 if late else 0.5)
-        self._plane = self._new_plane()
-
     def _crash_store(self, step: int) -> list[InvariantBreach]:
-        """The store's process dies, and with it the plane that lives in it."""
-        found = self._laws.after_step(self._plane, step, whole=False)
-        self._plane.pump.close()
-        self._store.close()
-        self._inner = self._world.store = self._open()
-        found += self._truth.reopen(self._inner, self._inner.version)
-        self._store = self._chaos_store()
-        self._plane = self._new_plane()
+        """Crash the store with its plane, and compare the reopened store with the true state."""
+        found, environment = self._check(step, whole=False), self._environment
+        environment.close_plane_and_store()
+        found += environment.truth.reopen(environment.inner, environment.inner.version)
+        environment.start_plane_on_new_store()
         return found
-
-    def _new_plane(self) -> Plane:
-        self._store.fresh = True
-        plane = SlowPlane(self._setup.plane_config(), self._store, self._clock, self._fault_draw)
-        self._laws.follow_plane(plane)
-        return plane
-
-    def _open(self) -> MemoryStore | SqliteStore:
-        self._opened += 1
-        rng = Rng(self._setup.seed).child("store", self._opened)
-        if not self._setup.durable:
-            return MemoryStore(self._clock, rng)
-        return SqliteStore(self._folder / f"{self._setup.seed}.db", self._clock, rng)
-
-    def _chaos_store(self) -> ChaosStore:
-        face = ChaosStore(self._inner, self._fault_draw, self._clock, self._acknowledged)
-        if self._setup.odds.get("late_answer"):
-            face.delay_answers(self._clock.set)
-        if not self._setup.lands_whole:
-            face.bind_pod_by_pod()
-        return face
 
     # ------------------------------------------------------------ the heal
 
     def _heal(self, step: int) -> list[InvariantBreach]:
-        """No more faults: within a bounded time everything that can be placed is."""
-        self._fault_draw.begin(step)
-        self._fault_draw.heal()
-        self._store.heal()
-        self._world.tenants.lift(self._inner)
-        self._world.pushing.release_all(self._inner)
-        self._plane.rescheduler.run(None, lambda: self._plane.evictor, self._clock)
-        end, refused = self._clock.monotonic() + HEALED_WITHIN, -1
+        """Stop all faults: every pod that fits must be placed within a bounded time."""
+        environment = self._environment
+        environment.heal(step)
+        end, refused = environment.clock.monotonic() + HEALED_WITHIN, -1
         while True:
             for _ in range(BUSY):
-                before = self._plane.binder.counts["granted"]
+                before = environment.plane.binder.counts["granted"]
                 moved, found = self._healing_step(step)
                 if found:
                     return found
-                if not moved and before == self._plane.binder.counts["granted"]:
+                if not moved and before == environment.plane.binder.counts["granted"]:
                     break
             else:
-                return [InvariantBreach(3, f"the plane does not come to rest in {BUSY} steps")]
-            now = self._clock.monotonic()
-            if refused < 0 and now >= end - IN_VAIN_FOR:
+                return [InvariantBreach(3, f"the plane is not idle after {BUSY} steps")]
+            now = environment.clock.monotonic()
+            if refused < 0 and now >= end - STABLE_FOR:
                 refused = self._refusals()
             if now >= end:
                 return self._check_rest(refused)
-            self._clock.set(min(end, max(self._plane.next_due(), now + 0.05)))
+            environment.clock.set(min(end, max(environment.plane.next_due(), now + 0.05)))
 
     def _check_rest(self, refused: int) -> list[InvariantBreach]:
-        """What must hold at the end; ``refused`` claims were, a while before it."""
-        self._laws.checked["3 nothing is claimed in vain for ever"] += 1
-        found = check_rest(self._plane, self._world, self._truth)
+        """Check the final state; ``refused`` is the number of refusals at the start of the wait."""
+        environment = self._environment
+        environment.laws.checked["3 no claim is refused repeatedly"] += 1
+        found = check_rest(environment.plane, environment.world, environment.truth)
         if self._refusals() > refused:
-            found.append(InvariantBreach(3, "claims are made and refused again and again"))
+            found.append(InvariantBreach(3, "claims are made and refused repeatedly"))
         return found
 
     def _refusals(self) -> int:
-        """Claims that this plane's binder has refused so far, preemptions among them."""
-        counts = (self._plane.binder.counts, self._plane.evictor.counts)
+        """Claims that the binder of the current plane has refused, including preemptions."""
+        plane = self._environment.plane
+        counts = (plane.binder.counts, plane.evictor.counts)
         return sum(each[cause.value] for each in counts for cause in ConflictCause)
 
     def _healing_step(self, step: int) -> tuple[bool, list[InvariantBreach]]:
+        environment = self._environment
         try:
-            moved = self._plane.step()
-        except Exception as error:  # noqa: BLE001  (whatever the plane raises is a finding)
-            where = _place_of(error)
-            return False, [
-                InvariantBreach(0, f"the plane raised {type(error).__name__}: {error} ({where})")
-            ]
+            moved = environment.plane.step()
+        except Exception as error:  # noqa: BLE001  (any exception of the plane is a finding)
+            return False, [_raised(error)]
         self._steps += 1
-        self._store.fresh = False
-        found = self._laws.after_step(self._plane, step + 1, whole=True)
+        environment.store.fresh = False
+        found = self._check(step + 1, whole=True)
         self._note(step, "")
         return moved, found
 
@@ -294,7 +227,7 @@ class ChaosRun:
 def run_seed(
     seed: int, steps: int, only: Collection[Fault] | None = None, setup: ChaosSetup | None = None
 ) -> SeedResult:
-    """Run one seed; files, where it has some, live in a folder that is gone afterwards."""
+    """Run one seed; its files, if any, are in a temporary folder."""
     setup = setup or draw(seed)
     if not setup.durable:
         return ChaosRun(setup, Path(), only).run(steps)
@@ -303,11 +236,17 @@ def run_seed(
 
 
 def total(results: Sequence[SeedResult]) -> Counter[str]:
-    """Faults of many runs by kind."""
+    """Faults of several runs by kind."""
     faults: Counter[str] = Counter()
     for result in results:
         faults.update(result.fired)
     return faults
+
+
+def _raised(error: BaseException) -> InvariantBreach:
+    """An exception of the plane as a breach."""
+    text = f"the plane raised {type(error).__name__}: {error} ({_place_of(error)})"
+    return InvariantBreach(0, text)
 
 
 def _place_of(error: BaseException) -> str:
@@ -316,5 +255,5 @@ def _place_of(error: BaseException) -> str:
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     if trace is None:
-        return "nowhere"
+        return "no traceback"
     return f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}"

@@ -1,7 +1,7 @@
-"""What a seed draws before the first step: the plane, the store, the fleet, the pace, the odds.
+"""Draws of a seed before the first step: plane, store, fleet, pace and odds.
 
-Swarm testing: every kind of fault and of change is left out by some seeds and heavy in others, so
-that none hides behind another.
+Swarm testing: each seed omits some kinds of faults and changes and emphasises others, so that no
+kind masks another.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from stretto.base.rng import Rng
 from stretto.framework.profile.profile import Profile, load_profile
 from stretto.plane.config import PlaneConfig
 from stretto.state.work.claims import CommitMode, ConflictMode
-from stretto_lab.chaos.draws.affinity import KindAffinity
+from stretto_lab.chaos.draws.affinity import GroupAffinity
 from stretto_lab.chaos.draws.pods import NodeShapeDraw, PodRequest
 from stretto_lab.chaos.draws.preemption import PreemptionDraw
 from stretto_lab.chaos.draws.queues import QueueDraw
@@ -34,10 +34,10 @@ FAILPOINTS: Final = (
     "evictor.before-write",
     "evictor.after-write",
 )
-"""Every named point of the plane; a test holds this list against the source."""
+"""All failpoints of the plane; a test compares this list with the source."""
 
 _CRASHES: Final = {"binder": 0.1, "evictor": 0.5}
-"""The most for points that are passed less often than once a step."""
+"""Highest odds for failpoints that are passed less often than once per step."""
 
 HIGHEST_ODDS: Final[Mapping[str, float]] = {
     "drop_event": 0.05,
@@ -64,7 +64,7 @@ HIGHEST_ODDS: Final[Mapping[str, float]] = {
     **{f"crash {name}": _CRASHES.get(name.partition(".")[0], 0.03) for name in FAILPOINTS},
     "late_answer": 0.9,
 }
-"""The most that a seed may draw for each kind."""
+"""Highest odds of each kind."""
 
 CHANGES: Final = (
     "add_pod",
@@ -89,24 +89,24 @@ CHANGES: Final = (
     "ungate",
     "collect_garbage",
 )
-"""Everything that the world may do."""
+"""All changes of the world."""
 
 PROFILES: Final = ("default", "default", "default", "packing", "best-fit", "fgd", "random")
 EXACT: Final = "kube-parity"
 EXACT_SHARE: Final = 0.7
-"""Share of the seeds without GPUs and kept places in which kube-scheduler's own rules decide."""
+"""Share of seeds without GPUs and reservations that use an exact kube-scheduler profile."""
 POOLS_SHARE: Final = 0.25
-"""Share of the other seeds in which node agents report pools for best-effort pods."""
+"""Share of the other seeds in which node agents report best-effort pools."""
 SQLITE_SHARE: Final = 0.06
-"""Share of the seeds that run on a file: a commit costs a thousand times what memory does."""
+"""Share of seeds on SQLite: a commit costs a thousand times as much as in memory."""
 POD_BY_POD_SHARE: Final = 0.5
-"""Share of the seeds with late answers whose store has no transactions, as an API server has none:
-gangs are sent without waiting there."""
+"""Share of seeds with late answers whose store has no transactions, like an API server. Gangs are
+then bound pod by pod."""
 MODELS: Final = ("A100", "T4")
 
 
 class ChaosSetup(msgspec.Struct, frozen=True):
-    """Everything drawn before the first step."""
+    """All draws before the first step."""
 
     #: The seed.
     seed: int
@@ -118,23 +118,23 @@ class ChaosSetup(msgspec.Struct, frozen=True):
     commit: CommitMode
     #: Scheduler shards.
     shards: int
-    #: Pods a shard places in a cycle.
+    #: Pods that a shard places in a cycle.
     batch: int
     #: Kernel tier.
     tier: str
-    #: Whether shards have nodes of their own.
+    #: Whether shards have partitions.
     partition: bool
     #: Seconds between comparisons with a fresh list.
     compare_every: float
-    #: Whether the store is a file.
+    #: Whether the store is SQLite.
     durable: bool
     #: Nodes at the start.
     fleet: tuple[NodeShapeDraw, ...]
-    #: What pods may ask for.
+    #: Requests that pods choose from.
     asks: tuple[PodRequest, ...]
-    #: Changes before the first step.
+    #: Pods, services and gangs created before the first step.
     head_start: int
-    #: Changes a step on average.
+    #: Mean number of changes per step.
     pace: float
     #: Seconds between steps, to choose from.
     ticks: tuple[float, ...]
@@ -145,22 +145,22 @@ class ChaosSetup(msgspec.Struct, frozen=True):
 
     @property
     def lands_whole(self) -> bool:
-        """Whether the store binds gangs in one transaction: half of those that answer late do.
+        """Whether the store binds gangs in one transaction; half of the late ones do not.
 
-        Drawn apart, so that nothing else that a seed draws depends on it.
+        A separate stream leaves all other draws of the seed unchanged.
         """
         late = self.odds.get("late_answer", 0.0) > 0.0
         return not late or Rng(self.seed).child("transactions").random() >= POD_BY_POD_SHARE
 
     def plane_config(self) -> PlaneConfig:
-        """What the plane is built from."""
-        pushing = PreemptionDraw(self.seed)
+        """Configuration of the plane."""
+        preemption = PreemptionDraw(self.seed)
         profile = msgspec.structs.replace(
             SubClusterDraw(self.seed).rules(_profile(self.profile)),
             conflicts=self.conflicts,
             commit=self.commit,
-            preemption=pushing.rules,
-            rescheduling=pushing.moving.rules,
+            preemption=preemption.rules,
+            rescheduling=preemption.moving.rules,
         )
         return PlaneConfig(
             profile=profile,
@@ -174,7 +174,7 @@ class ChaosSetup(msgspec.Struct, frozen=True):
 
 
 def draw(seed: int) -> ChaosSetup:
-    """Everything that a seed says before the first step."""
+    """Draw the setup of a seed."""
     rng = Rng(seed).child("setup")
     zones = "abc"[: rng.randint(1, 3)]
     with_gpus = rng.random() < 0.6
@@ -205,10 +205,10 @@ def draw(seed: int) -> ChaosSetup:
 
 
 def _rules(seed: int, profile: str, with_gpus: bool) -> str:
-    """The profile, or kube-scheduler's own rules.
+    """The profile, or an exact kube-scheduler profile.
 
-    They count GPUs like any other resource and know nothing of kept places. Drawn apart, so that
-    nothing else that a seed draws depends on it.
+    Exact profiles count GPUs as plain resources and have no reservations. A separate stream leaves
+    all other draws of the seed unchanged.
     """
     if with_gpus or PreemptionDraw(seed).moving.reservation_share:
         return profile
@@ -216,7 +216,7 @@ def _rules(seed: int, profile: str, with_gpus: bool) -> str:
 
 
 def draw_shape(rng: Rng, zones: Sequence[str], with_gpus: bool) -> NodeShapeDraw:
-    """A node."""
+    """Draw a node."""
     gpus = rng.choice((0, 2, 4)) if with_gpus else 0
     return NodeShapeDraw(
         cpu=rng.choice((1000, 2000, 4000)),
@@ -233,7 +233,7 @@ def draw_shape(rng: Rng, zones: Sequence[str], with_gpus: bool) -> NodeShapeDraw
 
 
 def _draw_request(rng: Rng, with_gpus: bool) -> PodRequest:
-    """What some pods ask for; now and then it fits nowhere, ever."""
+    """Draw a request; sometimes one that never fits."""
     gpus = rng.choice((0, 1, 1, 2)) if with_gpus and rng.random() < 0.5 else 0
     return PodRequest(
         cpu=64_000 if rng.random() < 0.06 else rng.choice((100, 250, 500, 900)),
@@ -249,22 +249,22 @@ def _draw_request(rng: Rng, with_gpus: bool) -> PodRequest:
 
 
 def _with_extras(seed: int, asks: list[PodRequest]) -> tuple[PodRequest, ...]:
-    """Pods that name more than what they take: their kind, a sub-cluster."""
+    """Add affinity groups and sub-clusters to requests."""
     return SubClusterDraw(seed).add_extras(_with_affinity(seed, asks))
 
 
 def _with_affinity(seed: int, asks: list[PodRequest]) -> tuple[PodRequest, ...]:
-    """Some of the pods speak of their own kind, in some seeds all of them.
+    """Give some requests an affinity rule, in some seeds all of them.
 
-    Such pods are not moved, so seeds in which pods are to be moved have fewer of them.
+    The rescheduler does not move such pods, so seeds with moves have fewer of them.
     """
     rng = Rng(seed).child("kin")
     odds = rng.choice((0.0, 0.3, 0.6, 1.0))
     if PreemptionDraw(seed).moving.rules is not None:
         odds = rng.choice((0.0, 0.0, 0.1, odds))
-    rules = [rule for rule in KindAffinity if rule is not KindAffinity.FREE]
+    rules = [rule for rule in GroupAffinity if rule is not GroupAffinity.FREE]
     return tuple(
-        msgspec.structs.replace(ask, kin=f"kind-{number}", rule=rng.choice(rules))
+        msgspec.structs.replace(ask, group=f"group-{number}", rule=rng.choice(rules))
         if rng.random() < odds
         else ask
         for number, ask in enumerate(asks)
@@ -272,20 +272,20 @@ def _with_affinity(seed: int, asks: list[PodRequest]) -> tuple[PodRequest, ...]:
 
 
 def _with_pools(drawn: ChaosSetup) -> ChaosSetup:
-    """In some seeds nodes have pools, and some pods take from these; kube-scheduler knows none."""
+    """Add best-effort pools in some seeds; exact profiles do not support them."""
     rng = Rng(drawn.seed).child("pools")
     if rng.random() >= POOLS_SHARE:
         return drawn
-    know = msgspec.structs.replace
-    return know(
+    replace = msgspec.structs.replace
+    return replace(
         drawn,
-        fleet=tuple(know(shape, reclaimed=rng.choice((0, 500, 1500))) for shape in drawn.fleet),
-        asks=tuple(know(ask, best_effort=rng.random() < 0.5) for ask in drawn.asks),
+        fleet=tuple(replace(shape, reclaimed=rng.choice((0, 500, 1500))) for shape in drawn.fleet),
+        asks=tuple(replace(ask, best_effort=rng.random() < 0.5) for ask in drawn.asks),
     )
 
 
 def _swarm(rng: Rng, highest: Mapping[str, float], share: float) -> dict[str, float]:
-    """Odds for some kinds, spread over two orders of magnitude, and zero for the others."""
+    """Draw odds for some kinds over two orders of magnitude; others get zero."""
     drawn = {}
     for kind, most in highest.items():
         chosen, power = rng.random() < share, rng.random()

@@ -1,7 +1,7 @@
-"""Shrinking: as few faults and changes as still break the same law (delta debugging).
+"""Shrinking: find a minimal list of faults and changes that break the same law (delta debugging).
 
-Whatever happened in the failing run is a list; a run is repeated with parts of the list masked and
-the part stays out if the law still breaks. The seed still draws the world and the plane.
+The faults and changes of the failing run form a list. The run is repeated with parts of it masked;
+a part stays masked if the law still breaks. The seed still draws the world and the plane.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,15 +12,15 @@ from stretto_lab.chaos.run import SeedResult, run_seed
 from stretto_lab.chaos.trace import ChaosFailure
 
 MOST_RUNS: Final = 300
-"""Runs after which the smallest list so far is taken."""
+"""Limit of runs; the smallest list so far is then the result."""
 
 
 class Shrinker:
-    """Repeats a failing run with less and less in it."""
+    """Repeats a failing run with fewer faults."""
 
     def __init__(self, result: SeedResult, steps: int, most_runs: int = MOST_RUNS) -> None:
-        """``steps`` is what the failing run was asked for."""
-        #: Runs made.
+        """``steps`` is the number of steps of the failing run."""
+        #: Runs so far.
         self.runs = 0
         self._result = result
         self._law = _law(result)
@@ -29,11 +29,11 @@ class Shrinker:
         self._breaches = result.breaches
 
     def shrink(self) -> ChaosFailure:
-        """The smallest failure that was found."""
-        kept = list(self._result.happened)
-        if self._fails(kept):
-            kept = minimal(kept, self._fails)
-        return ChaosFailure(self._result.seed, self._steps, self._breaches, tuple(kept))
+        """Return the smallest failure found."""
+        faults = list(self._result.happened)
+        if self._fails(faults):
+            faults = minimal(faults, self._fails)
+        return ChaosFailure(self._result.seed, self._steps, self._breaches, tuple(faults))
 
     def _fails(self, faults: Sequence[Fault]) -> bool:
         if self.runs >= self._most:
@@ -47,7 +47,7 @@ class Shrinker:
 
 
 def minimal(items: list[Fault], fails: Callable[[Sequence[Fault]], bool]) -> list[Fault]:
-    """A part of the items that still fails and of which no chunk can be left out.
+    """A subset of the items that still fails and from which no chunk can be removed.
 
     >>> made = [Fault(step, "crash", 0) for step in range(20)]
     >>> wanted = {made[3], made[7]}
@@ -70,5 +70,5 @@ def minimal(items: list[Fault], fails: Callable[[Sequence[Fault]], bool]) -> lis
 
 
 def _law(result: SeedResult) -> str:
-    """The law that was broken first, without the words."""
+    """Name of the first violated law."""
     return result.breaches[0].split(":", maxsplit=1)[0] if result.breaches else ""

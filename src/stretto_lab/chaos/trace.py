@@ -1,7 +1,7 @@
-"""The trace: a running hash of everything that happened, and failures as files.
+"""The trace: a running hash of a run, and failures as files.
 
 Two runs with the same hash took the same decisions in the same order at the same virtual times. A
-failure is kept as the list of faults that make it happen; replaying needs no chance.
+failure is saved as the list of its faults, so that a replay needs no draws.
 """
 
 import hashlib
@@ -21,11 +21,11 @@ class TraceHash:
     """A running hash."""
 
     def __init__(self) -> None:
-        """Nothing has happened yet."""
+        """Start with an empty trace."""
         self._hash = hashlib.blake2b(digest_size=16)
 
     def add(self, *parts: object) -> None:
-        """Something happened; each part is taken by its ``repr``."""
+        """Add one entry; each part contributes its ``repr``."""
         if parts:
             self._hash.update("\x1f".join(map(repr, parts)).encode())
 
@@ -35,27 +35,27 @@ class TraceHash:
 
 
 class ChaosFailure(msgspec.Struct, frozen=True):
-    """A broken law, and all that it takes to see it again."""
+    """A violated law and everything needed to reproduce it."""
 
-    #: The seed: it draws the world and the plane.
+    #: Seed of the world and the plane.
     seed: int
     #: Steps to run before the heal.
     steps: int
-    #: What was broken.
+    #: Breaches.
     breaches: tuple[str, ...]
-    #: The faults and changes that are let happen; nothing else is.
+    #: Faults and changes that happen in the replay.
     faults: tuple[Fault, ...]
-    #: Version of this form.
+    #: Version of this format.
     schema: str = SCHEMA
 
 
 def save_failure(failure: ChaosFailure, path: Path) -> None:
-    """Keep a failure."""
+    """Save a failure."""
     path.write_bytes(msgspec.json.format(msgspec.json.encode(failure), indent=1) + b"\n")
 
 
 def load_failure(path: Path) -> ChaosFailure:
-    """A failure that was kept.
+    """Load a saved failure.
 
     Raises:
         InputError: the file holds something else.

@@ -1,8 +1,8 @@
-"""The world: everybody but us. It makes nodes and pods, changes them, and binds some itself.
+"""The world: all clients except Stretto.
 
-What it does depends on the seed and on what it did before, never on what the plane did (only
-whether a pod has a node yet is asked of the store). It writes to the store behind the faults: other
-people's networks are their own affair.
+It creates and changes nodes and pods, and binds some pods itself. Its changes depend on the seed
+and on its earlier changes, never on the plane; it reads from the store only whether a pod has a
+node. It writes to the store behind the faults.
 """
 
 from collections.abc import Callable
@@ -24,47 +24,47 @@ from stretto_lab.chaos.draws.pods import (
     pod_json,
     report_json,
 )
-from stretto_lab.chaos.draws.preemption import CHANGES as PUSHING
+from stretto_lab.chaos.draws.preemption import CHANGES as PREEMPTION_CHANGES
 from stretto_lab.chaos.draws.preemption import PreemptionDraw
 from stretto_lab.chaos.draws.queues import QueueDraw
 from stretto_lab.chaos.setup import ChaosSetup
 
 MOST_PODS: Final = 48
-"""Pods beyond which one goes for each that comes: small worlds meet more often."""
+"""Pods beyond which each new pod deletes another: small worlds cause more conflicts."""
 ZONES: Final = "abc"
 
 
 class WorldPod(msgspec.Struct, frozen=True):
-    """A pod that the world has made."""
+    """A pod of the world."""
 
     #: Its name.
     name: str
-    #: What it asks for.
+    #: Its request.
     ask: PodRequest
-    #: What it is part of.
+    #: Its owner, group and attributes.
     role: PodRole
 
 
 class WorldGroup(msgspec.Struct):
-    """A PodGroup that the world has made, or will."""
+    """A PodGroup of the world, perhaps not created yet."""
 
     #: Pods that must fit together.
     min_member: int
-    #: What its pods ask for.
+    #: Request of its pods.
     ask: PodRequest
     #: Whether it exists.
     exists: bool = False
-    #: Whether anything was changed after its pods came: then the laws of gangs say less.
+    #: Whether it changed after its pods were created; gang laws then skip it.
     disturbed: bool = False
-    #: Pods made for it so far.
+    #: Pods created for it.
     made: int = 0
 
 
 class ChaosWorld:
-    """Nodes, pods and PodGroups as their makers know them."""
+    """Nodes, pods and PodGroups, as created."""
 
-    def __init__(self, setup: ChaosSetup, store: Store, fate: FaultDraw) -> None:
-        """An empty world; ``begin`` fills it."""
+    def __init__(self, setup: ChaosSetup, store: Store, fault_draw: FaultDraw) -> None:
+        """Create an empty world; ``begin`` fills it."""
         #: The store without faults.
         self.store = store
         #: Shapes of the nodes that exist.
@@ -73,23 +73,23 @@ class ChaosWorld:
         self.node_uids: dict[str, str] = {}
         #: Versions of their last change.
         self.node_versions: dict[str, int] = {}
-        #: Every pod ever made, by uid.
+        #: Every pod ever created, by uid.
         self.members: dict[str, WorldPod] = {}
         #: Pods that exist: name to uid.
         self.pods: dict[str, str] = {}
         #: PodGroups by name.
         self.groups: dict[str, WorldGroup] = {}
-        #: Uids of pods whose place somebody else chose.
-        self.taken: set[str] = set()
-        #: Preemption: rules, budgets, and pods that do not go at once.
-        self.pushing = PreemptionDraw(setup.seed)
-        #: Its queues.
-        self.tenants = QueueDraw(setup.seed)
+        #: Uids of pods that other clients bound.
+        self.foreign_bound: set[str] = set()
+        #: Draws of preemption: rules, budgets, and pods with finalizers.
+        self.preemption = PreemptionDraw(setup.seed)
+        #: Draws of queues.
+        self.queues = QueueDraw(setup.seed)
         self._setup = setup
-        self._fault_draw = fate
+        self._fault_draw = fault_draw
         self._rng = Rng(setup.seed)
         self._serial = 0
-        self._gone: dict[str, NodeShapeDraw] = {}
+        self._deleted_nodes: dict[str, NodeShapeDraw] = {}
         self._kinds = [kind for kind, weight in setup.weights.items() if weight > 0]
         self._sums: list[float] = []
         for kind in self._kinds:
@@ -99,8 +99,8 @@ class ChaosWorld:
         }
 
     def begin(self) -> None:
-        """The first queues, nodes and pods."""
-        self.tenants.begin(self.store)
+        """Create the first queues, nodes and pods."""
+        self.queues.begin(self.store)
         for shape in self._setup.fleet:
             self._make_node(self._name("n"), shape)
         for number in range(self._setup.head_start):
@@ -109,7 +109,7 @@ class ChaosWorld:
             self._rng.choice(makers)()
 
     def turn(self, step: int) -> float:
-        """What happens at a step; returns how many seconds pass before it."""
+        """Apply the changes of a step; return the seconds that pass before it."""
         rng = Rng(self._setup.seed).child("turn", step)
         seconds = rng.choice(self._setup.ticks)
         pace = self._setup.pace
@@ -123,11 +123,11 @@ class ChaosWorld:
         return seconds
 
     def _change_of(self, name: str) -> Callable[[], object]:
-        """What makes a change of that name: this world, its queues, or what preemption draws."""
-        if name in PUSHING:
-            return self.pushing.change(name, lambda: self.store)
+        """The method for a change, here or in the draws of queues and preemption."""
+        if name in PREEMPTION_CHANGES:
+            return self.preemption.change(name, lambda: self.store)
         if name.endswith("_queue"):
-            verb = getattr(self.tenants, name.removesuffix("_queue"))
+            verb = getattr(self.queues, name.removesuffix("_queue"))
             return lambda: verb(self.store, self._rng)
         return getattr(self, name)  # type: ignore[no-any-return]
 
@@ -135,10 +135,10 @@ class ChaosWorld:
         drawn = self._rng.random() * self._sums[-1]
         return next(k for k, top in zip(self._kinds, self._sums, strict=True) if drawn <= top)
 
-    # ------------------------------------------------------------ pods come
+    # ------------------------------------------------------------ pods are created
 
     def add_pod(self) -> None:
-        """A pod by itself: mostly ours, now and then born on a node or somebody else's."""
+        """Create a single pod; sometimes it has a node already or another scheduler."""
         rng = self._rng
         node = rng.choice(list(self.nodes)) if self.nodes and rng.random() < 0.04 else ""
         role = PodRole(
@@ -150,7 +150,7 @@ class ChaosWorld:
         self._make_pod(self._name("p"), rng.choice(self._setup.asks), role)
 
     def add_service(self) -> None:
-        """Pods of one owner, mostly useful one by one."""
+        """Create the pods of one owner."""
         rng = self._rng
         together = rng.choice(("", "", "", "2", ALL_TOGETHER))
         role = PodRole(owner=self._name("s"), together=together, priority=rng.choice((0, 5)))
@@ -159,7 +159,7 @@ class ChaosWorld:
             self._make_pod(self._name("p"), ask, role)
 
     def add_gang(self) -> None:
-        """A PodGroup and its pods; the group may come late, or contradict itself."""
+        """Create a gang; its PodGroup may come later or be invalid."""
         rng = self._rng
         name, least = self._name("g"), rng.randint(2, 4)
         if rng.random() < 0.04:
@@ -171,26 +171,26 @@ class ChaosWorld:
             self._grow(name, group)
 
     def late_group(self) -> None:
-        """A PodGroup comes after its pods."""
+        """Create a PodGroup after its pods."""
         late = [name for name, group in self.groups.items() if not group.exists]
         if late:
             self._make_group(self._rng.choice(late))
 
     def gang_grows(self) -> None:
-        """One more pod of a gang."""
+        """Add a pod to a gang."""
         if self.groups:
             name = self._rng.choice(list(self.groups))
             self._grow(name, self.groups[name])
 
-    # ------------------------------------------------------------ pods go and change
+    # ------------------------------------------------------------ pods are deleted and changed
 
     def delete_pod(self) -> None:
-        """A pod is deleted."""
+        """Delete a pod."""
         if self.pods:
             self._delete(self._rng.choice(list(self.pods)))
 
     def finish_pod(self) -> None:
-        """A pod ends by itself, as only pods on nodes do."""
+        """Finish a pod; only bound pods finish."""
         name = self._some_pod()
         record = self.store.get(POD, "default", name) if name else None
         if record is not None and record.node:
@@ -199,9 +199,9 @@ class ChaosWorld:
             self.store.patch_status(POD, [Patch("default", name, status)])
 
     def recreate_pod(self) -> None:
-        """A pod is deleted and another of its name made at once."""
+        """Delete a pod and create another of the same name."""
         name = self._some_pod()
-        if not name or name in self.pushing.held:  # its name is not free before it has gone
+        if not name or name in self.preemption.held:  # a finalizer still holds its name
             return
         former = self.members[self.pods[name]]
         self._delete(name)
@@ -210,7 +210,7 @@ class ChaosWorld:
         self._make_pod(name, ask, msgspec.structs.replace(former.role, node=""))
 
     def ungate(self) -> None:
-        """The gates of a pod are opened."""
+        """Remove the scheduling gates of a pod."""
         gated = [n for n, uid in self.pods.items() if self.members[uid].role.gated]
         if not gated:
             return
@@ -222,16 +222,18 @@ class ChaosWorld:
         self.members[uid] = msgspec.structs.replace(member, role=role)
 
     def foreign_bind(self) -> None:
-        """Another scheduler places one of its pods, without asking whether there is room."""
+        """Let another scheduler bind one of its pods, without a check of capacity."""
         waiting = [n for n, u in self.pods.items() if self.members[u].role.foreign]
-        self._bind_by_others([name for name in waiting if self.pods[name] not in self.taken])
+        self._bind_by_others(
+            [name for name in waiting if self.pods[name] not in self.foreign_bound]
+        )
 
     def steal(self) -> None:
-        """Somebody binds a pod that is ours."""
+        """Let another client bind a pod of Stretto."""
         self._bind_by_others([n for n, u in self.pods.items() if not self.members[u].role.foreign])
 
     def collect_garbage(self) -> None:
-        """Pods on nodes that are gone are deleted, as Kubernetes does after a while."""
+        """Delete pods on deleted nodes, as the pod garbage collector does."""
         for name in list(self.pods):
             record = self.store.get(POD, "default", name)
             if record is not None and record.node and record.node not in self.nodes:
@@ -240,33 +242,33 @@ class ChaosWorld:
     # ------------------------------------------------------------ nodes
 
     def add_node(self) -> None:
-        """A node comes, of a shape that is there."""
+        """Add a node with a shape of the fleet."""
         if len(self.nodes) < 12:
             self._make_node(self._name("n"), self._rng.choice(self._setup.fleet))
 
     def remove_node(self) -> None:
-        """A node goes; its pods stay behind for the garbage collector."""
+        """Delete a node; its pods remain for the garbage collector."""
         if len(self.nodes) < 2:
             return
         name = self._some_node()
-        self._gone[name] = self.nodes.pop(name)
+        self._deleted_nodes[name] = self.nodes.pop(name)
         del self.node_uids[name]
         self.store.delete(NODE, [Deletion("", name)])
         if self._rng.random() < 0.3:
             self.readd_node()
 
     def readd_node(self) -> None:
-        """A node of a name that was there comes back: another node, with more or less room."""
-        if self._gone:
-            name = self._rng.choice(list(self._gone))
-            shape = self._gone.pop(name)
+        """Recreate a deleted node with another capacity."""
+        if self._deleted_nodes:
+            name = self._rng.choice(list(self._deleted_nodes))
+            shape = self._deleted_nodes.pop(name)
             cpu, cordoned = self._rng.choice((500, 1000, shape.cpu)), self._rng.random() < 0.1
             zone = self._rng.choice((shape.zone, ZONES[0]))
             shape = msgspec.structs.replace(shape, cpu=cpu, cordoned=cordoned, zone=zone)
             self._make_node(name, shape)
 
     def cordon(self) -> None:
-        """A node takes no more pods, or takes them again."""
+        """Cordon or uncordon a node."""
         if name := self._some_node():
             now = not self.nodes[name].cordoned
             self._reshape(name, cordoned=now)
@@ -274,21 +276,21 @@ class ChaosWorld:
             self.node_versions[name] = self._made(self.store.patch(NODE, [patch])).version
 
     def relabel(self) -> None:
-        """A node changes its pool."""
+        """Change the pool label of a node."""
         if name := self._some_node():
             pool = self._rng.choice(("blue", "green"))
             self._reshape(name, pool=pool)
             self._label(name, "pool", pool)
 
     def rezone(self) -> None:
-        """A node's zone was wrong and is put right."""
+        """Change the zone label of a node."""
         if name := self._some_node():
             zone = self._rng.choice(ZONES)
             self._reshape(name, zone=zone)
             self._label(name, "topology.kubernetes.io/zone", zone)
 
     def resize_up(self) -> None:
-        """A node gets more to give."""
+        """Increase the allocatable amounts of a node."""
         if name := self._some_node():
             shape = self.nodes[name]
             self._reshape(name, cpu=shape.cpu + 500, memory=shape.memory + 512, pods=shape.pods + 1)
@@ -300,7 +302,7 @@ class ChaosWorld:
     # ------------------------------------------------------------ PodGroups
 
     def change_group(self) -> None:
-        """A PodGroup wants more or fewer."""
+        """Change ``minMember`` of a PodGroup."""
         if name := self._some_group():
             group = self.groups[name]
             group.min_member, group.disturbed = self._rng.randint(1, 5), True
@@ -308,12 +310,12 @@ class ChaosWorld:
             self.store.patch(POD_GROUP, [patch])
 
     def delete_group(self) -> None:
-        """A PodGroup goes and leaves its pods."""
+        """Delete a PodGroup but not its pods."""
         if name := self._some_group():
             self.groups[name].exists, self.groups[name].disturbed = False, True
             self.store.delete(POD_GROUP, [Deletion("default", name)])
 
-    # ------------------------------------------------------------ how it is done
+    # ------------------------------------------------------------ internals
 
     def _name(self, prefix: str) -> str:
         self._serial += 1
@@ -334,7 +336,7 @@ class ChaosWorld:
         self.nodes[name] = shape
         self.node_uids[name] = made.uid
         self.node_versions[name] = made.version
-        if shape.reclaimed:  # the report of a former node of that name is too old to count
+        if shape.reclaimed:  # the report of a former node of that name is stale
             self.store.delete(CUSTOM_NODE_RESOURCE, [Deletion("", name)])
             self._made(self.store.create(CUSTOM_NODE_RESOURCE, [report_json(name, shape)]))
 
@@ -342,15 +344,15 @@ class ChaosWorld:
         if len(self.pods) >= MOST_PODS:
             self._delete(self._some_pod())
         if not role.queue and not role.foreign:
-            queue = self.tenants.queue_of(role.group or role.owner or name)
+            queue = self.queues.queue_of(role.group or role.owner or name)
             role = msgspec.structs.replace(role, queue=queue)
-        role = self.pushing.add_extras(role)
+        role = self.preemption.add_extras(role)
         uid = self._made(self.store.create(POD, [pod_json(name, ask, role)])).uid
         self.pods[name] = uid
         self.members[uid] = WorldPod(name, ask, role)
-        self.pushing.made(name, uid, role)
+        self.preemption.made(name, uid, role)
         if role.node:
-            self.taken.add(uid)
+            self.foreign_bound.add(uid)
             self._disturb(name)
 
     def _make_group(self, name: str) -> None:
@@ -368,7 +370,7 @@ class ChaosWorld:
         self.store.delete(POD, [Deletion("default", name)])
 
     def _disturb(self, name: str) -> None:
-        """Somebody else has laid hands on a gang."""
+        """Note that another client changed a gang."""
         group = self.members[self.pods[name]].role.group
         if group:
             self.groups[group].disturbed = True
@@ -380,7 +382,7 @@ class ChaosWorld:
         record = self.store.get(POD, "default", name)
         if record is None or record.node or record.uid != self.pods[name]:
             return
-        self.taken.add(record.uid)
+        self.foreign_bound.add(record.uid)
         self._disturb(name)
         self.store.bind([Bind("default", name, record.uid, node)])
 
@@ -393,7 +395,7 @@ class ChaosWorld:
 
     @staticmethod
     def _made(replies: Replies) -> Record:
-        """What the store has made of one write, which it must take."""
+        """The record of a write, which the store must accept."""
         (reply,) = replies
         if reply.outcome is not WriteOutcome.OK or reply.record is None:
             raise AssertionError(f"the store refused what the world wrote: {reply.message}")

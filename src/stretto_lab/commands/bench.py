@@ -1,4 +1,4 @@
-"""``stretto bench``: what this machine can do."""
+"""``stretto bench``: measure the throughput of this machine."""
 
 import click
 
@@ -14,11 +14,12 @@ from stretto_lab.bench_kube.options import (
     WORKLOADS,
     KubeBenchOptions,
 )
+from stretto_lab.commands.results import write_plots
 
 bench = click.Group(
     "bench",
     params=options.shared_options(out=False),
-    help="Measure what this machine can do.",
+    help="Measure the throughput of this machine.",
 )
 
 
@@ -37,10 +38,12 @@ bench = click.Group(
     type=COUNT,
     default=1_000_000,
     show_default=True,
-    help="Pods that run already.",
+    help="Running pods.",
 )
 @click.option("--pods", type=POSITIVE, default=50_000, show_default=True, help="Pods to place.")
-@click.option("--classes", type=POSITIVE, default=200, show_default=True, help="Different specs.")
+@click.option(
+    "--classes", type=POSITIVE, default=200, show_default=True, help="Distinct pod classes."
+)
 @click.option(
     "--constrained",
     type=SHARE,
@@ -55,7 +58,7 @@ bench = click.Group(
     type=options.FiniteRange(min=0),
     default=10_000.0,
     show_default=True,
-    help="Pods a second in the latency pass; 0 leaves it out.",
+    help="Pods per second in the latency pass; 0 skips it.",
 )
 @click.option(
     "--seconds",
@@ -77,14 +80,14 @@ bench = click.Group(
     type=COUNT,
     default=0,
     show_default=True,
-    help="Pods that fit nowhere and wait meanwhile.",
+    help="Pods that fit on no node and stay pending.",
 )
 @click.option(
     "--store",
     default="memory",
     show_default=True,
     metavar="memory|sqlite:PATH",
-    help="Store that the pods go through.",
+    help="Store of the pods.",
 )
 @click.option("--profile", default="default", show_default=True, metavar="NAME|FILE")
 @click.option(
@@ -102,7 +105,7 @@ bench = click.Group(
     help="Add a rule that has only a Python form: a filter or a score per slot, or over domains.",
 )
 def engine(common: CommandContext, asked: EngineBenchOptions) -> None:
-    """Place pods from JSON in hand to bound in the store, beside a million that run."""
+    """Measure scheduling throughput, from JSON to bind."""
     import msgspec
 
     from stretto_lab.bench.engine import run_engine_bench
@@ -113,13 +116,13 @@ def engine(common: CommandContext, asked: EngineBenchOptions) -> None:
     common.console.json("stretto.bench.engine/v1", msgspec.to_builtins(found))
     rows = [
         ("end to end, pods/s", f"{found.end_to_end_per_s:,.0f}"),
-        ("of all rounds", ", ".join(f"{each:,.0f}" for each in found.rounds_per_s)),
+        ("each round, pods/s", ", ".join(f"{each:,.0f}" for each in found.rounds_per_s)),
         ("decoder alone, pods/s", f"{found.decode_only_per_s:,.0f}"),
         ("kernel, us/pod", found.kernel_us_per_pod),
         ("CPU, us/pod", found.cpu_us_per_pod),
         ("latency p50 / p99, ms", f"{found.p50_ms} / {found.p99_ms}"),
         ("peak memory, MB", f"{found.rss_mb:,.0f}"),
-        ("bound / without a place", f"{found.bound:,} / {found.unplaced:,}"),
+        ("bound / not bound", f"{found.bound:,} / {found.unplaced:,}"),
         ("conflicts", f"{found.conflicts:.2%}"),
         ("equal to the reference", "yes" if found.equal_to_reference else "NO"),
     ]
@@ -146,13 +149,13 @@ def engine(common: CommandContext, asked: EngineBenchOptions) -> None:
     type=click.Choice([KUBE_SCHEDULER, "none"]),
     default=KUBE_SCHEDULER,
     show_default=True,
-    help="Who else is measured, in turn.",
+    help="Scheduler to compare with.",
 )
 @click.option(
     "--workload",
     default=",".join(WORKLOADS),
     metavar="NAME,...",
-    help=f"Workloads of {', '.join(WORKLOADS)} [all].",
+    help=f"Workloads from {', '.join(WORKLOADS)} [all].",
 )
 @click.option(
     "--nodes",
@@ -166,7 +169,7 @@ def engine(common: CommandContext, asked: EngineBenchOptions) -> None:
     type=COUNT,
     default=0,
     show_default=True,
-    help="Small pods that run already, beside the workload's own.",
+    help="Additional small running pods.",
 )
 @click.option(
     "--rounds",
@@ -180,40 +183,39 @@ def engine(common: CommandContext, asked: EngineBenchOptions) -> None:
     type=options.FiniteRange(min=1),
     default=50.0,
     show_default=True,
-    help="Pods a second in the latency pass.",
+    help="Pods per second in the latency pass.",
 )
 @click.option(
     "--patience",
     type=options.FiniteRange(min=1),
     default=60.0,
     show_default=True,
-    help="Seconds without a binding after which the rest counts as not placed.",
+    help="Seconds without a bind after which the rest counts as not placed.",
 )
 @click.option("--profile", default="default", show_default=True, metavar="NAME|FILE")
 def kube(common: CommandContext, asked: KubeBenchOptions) -> None:
-    """Stretto beside kube-scheduler on real API servers: the same machine, objects and settings.
+    """Compare Stretto with kube-scheduler on real API servers.
 
-    Programs that are missing are built first, which takes minutes, once. Workloads have the shapes
-    of Kubernetes' scheduler_perf.
+    Both run on the same machine, with the same objects and settings. Missing programs are built
+    first, which takes minutes, once. Workloads are like those of Kubernetes' scheduler_perf.
     """
     from stretto.base.clock import WallClock
-    from stretto.cli import sinks
     from stretto.framework.profile.profile import load_profile
     from stretto_lab.bench_kube.bench import WorkloadResult, plain, run_kube_bench
 
-    load_profile(asked.profile)  # a wrong one is said before anything is built
+    load_profile(asked.profile)  # report an invalid profile before any build
     if common.out is not None:
         from stretto.sim.plots import check_plots
         from stretto_lab.bench_kube.plot import curves
 
         check_plots()
-    measured_tier("auto", common.console.note)  # the daemons find compiled kernels
+    measured_tier("auto", common.console.note)  # compile the kernels for the daemons
     found: dict[str, WorkloadResult] = {}
     try:
         for name, result in run_kube_bench(asked, WallClock(), common.console.note):
             found[name] = result
             common.console.json_so_far("stretto.bench.kube/v1", plain(found))
-    finally:  # what was measured before an error or Ctrl-C took an hour, perhaps
+    finally:  # an error or Ctrl-C does not lose the finished workloads
         if found:
             common.console.json("stretto.bench.kube/v1", plain(found))
     heads = ["workload", STRETTO, KUBE_SCHEDULER, "ratio", "ceiling", "share"]
@@ -225,10 +227,11 @@ def kube(common: CommandContext, asked: KubeBenchOptions) -> None:
         row += [result.api_ceiling_per_s, result.share_of_ceiling, ours.p50_s, ours.p99_s]
         row += [theirs and theirs.p50_s, theirs and theirs.p99_s, ours.cpu_us_per_pod]
         rows.append([*row, ours.rss_mb, ours.start_to_first_binding_s, ours.unbound])
-    common.console.table(heads, rows, "pods a second; latency in seconds")
+    common.console.table(heads, rows, "pods per second; latency in seconds")
     if common.out is not None:
-        for name, result in found.items():
-            sinks.write_whole(common.out / f"kube-{name}.png", curves(name, result))
+        write_plots(
+            common, {f"kube-{name}.png": curves(name, result) for name, result in found.items()}
+        )
 
 
 bench.add_command(engine)

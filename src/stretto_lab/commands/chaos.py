@@ -1,4 +1,4 @@
-"""``stretto chaos``: the fault simulator over many seeds, or one failure again."""
+"""``stretto chaos``: run the fault simulator over many seeds, or replay one failure."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 class ChaosOptions:
     """Options of ``chaos``."""
 
-    #: How many seeds, from ``--seed`` on.
+    #: Number of seeds, starting with ``--seed``.
     seeds: int
     #: Steps of each seed before the heal.
     steps: int
-    #: A saved failure to run again instead.
+    #: A saved failure to replay instead.
     replay: Path | None
 
 
@@ -38,16 +38,16 @@ class ChaosOptions:
     """,
     out=True,
 )
-@click.option("--seeds", type=options.POSITIVE, default=50, help="How many seeds [50].")
-@click.option("--steps", type=options.POSITIVE, default=400, help="Steps of each [400].")
-@click.option("--replay", type=options.INPUT_FILE, metavar="FILE", help="Run a saved failure.")
+@click.option("--seeds", type=options.POSITIVE, default=50, help="Number of seeds [50].")
+@click.option("--steps", type=options.POSITIVE, default=400, help="Steps of each seed [400].")
+@click.option("--replay", type=options.INPUT_FILE, metavar="FILE", help="Replay a saved failure.")
 def chaos(common: CommandContext, asked: ChaosOptions) -> None:
     """Run the fault simulator and check every law.
 
-    Each seed draws a cluster, its work and its faults, runs the real plane in virtual time with
-    every law checked after each step, then heals and demands that all that can be placed is. A
-    broken law is exit code 9, with the command that shows it again and a shrunk trace in --out
-    (else in out).
+    Each seed draws a cluster, its workload and its faults. It runs the real plane in virtual time,
+    checks every law after each step, then stops all faults and requires that every pod that fits is
+    placed. A violated law exits with code 9; the output shows the command that reproduces it, and a
+    shrunk trace is written to --out (default: out). Ctrl-C reports the seeds that are done.
     """
     if asked.replay is not None:
         _replay(common.console, asked.replay)
@@ -59,39 +59,44 @@ def chaos(common: CommandContext, asked: ChaosOptions) -> None:
     done = 0
     with console.progress("chaos", asked.seeds) as progress:
 
-        def told(result: SeedResult) -> None:
+        def on_seed(result: SeedResult) -> None:
             nonlocal done
             done += 1
             progress.update(done, f"seed {result.seed}")
 
         campaign = Campaign(common.seed, asked.seeds, asked.steps)
-        report = run_campaign(campaign, console.clock, told)
+        report = run_campaign(campaign, console.clock, on_seed)
     _show(console, report)
-    saved = [_save(common.out, failure) for failure in report.failures]
+    saved = [_save(common, failure) for failure in report.failures]
     console.json(SCHEMA, report.as_json())
+    if report.partial is True:
+        raise KeyboardInterrupt
     if report.failing:
         seeds = ", ".join(map(str, list(report.failing)[:10]))
         hint = f"replay it with --replay {saved[0]}" if saved else ""
         raise CheckFailedError(f"a law (seeds {seeds})", _first(report), hint)
+    console.data("\nall laws hold")
 
 
 def _first(report: "CampaignReport") -> str:
+    """The first breach of a failing campaign."""
     return next(iter(report.failing.values()))[0]
 
 
-def _save(out: Path | None, failure: "ChaosFailure") -> Path:
-    """Keep a shrunk failure beside the reports."""
+def _save(common: CommandContext, failure: "ChaosFailure") -> Path:
+    """Write a shrunk failure."""
     from stretto_lab.chaos.trace import save_failure
 
-    folder = out or Path("out")
+    folder = common.out or Path("out")
     folder.mkdir(exist_ok=True)
     path = folder / f"chaos-{failure.seed}.json"
     save_failure(failure, path)
+    common.console.note(f"written: {path}")
     return path
 
 
 def _show(console: Console, report: "CampaignReport") -> None:
-    """The figures, then what failed."""
+    """Show the figures, then the failures."""
     from stretto_lab.chaos.report import crashes, replay
 
     faults, at = crashes(report.faults.items())
@@ -104,8 +109,8 @@ def _show(console: Console, report: "CampaignReport") -> None:
         f"({rate:,.0f} a second), {report.virtual_s:,.0f} virtual seconds, "
         f"{report.bound:,} pods bound, trace {report.trace}"
     )
-    for seed, said in report.failing.items():
-        console.data(f"\nseed {seed} broke {said[0]}\n  {replay(seed, report.asked.steps)}")
+    for seed, breaches in report.failing.items():
+        console.data(f"\nseed {seed} violates {breaches[0]}\n  {replay(seed, report.asked.steps)}")
     for failure in report.failures:
         console.data(f"\nseed {failure.seed}, shrunk to {len(failure.faults)} faults and changes:")
         for fault in failure.faults:
@@ -113,7 +118,7 @@ def _show(console: Console, report: "CampaignReport") -> None:
 
 
 def _replay(console: Console, path: Path) -> None:
-    """Run a saved failure again."""
+    """Replay a saved failure."""
     from stretto_lab.chaos.run import run_seed
     from stretto_lab.chaos.trace import SCHEMA, load_failure
 
@@ -123,4 +128,4 @@ def _replay(console: Console, path: Path) -> None:
     if result.breaches:
         what = f"a law (seed {failure.seed}, step {result.failed_at})"
         raise CheckFailedError(what, "; ".join(result.breaches))
-    console.data(f"{len(failure.faults)} faults and changes of seed {failure.seed}: laws hold")
+    console.data(f"{len(failure.faults)} faults and changes of seed {failure.seed}: all laws hold")

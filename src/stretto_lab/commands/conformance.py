@@ -1,4 +1,4 @@
-"""``stretto conformance``: recorded decisions of kube-scheduler against this one."""
+"""``stretto conformance``: compare decisions with recorded kube-scheduler decisions."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     from stretto_lab.conformance.kube_cases import ConformanceReport
 
 SHOWN: Final = 10
-"""Fields that are listed without ``-v``."""
+"""Fields listed without ``-v``."""
 CUT: Final = 160
-"""Characters of a value that are shown."""
+"""Characters shown of a value."""
 PARITY: Final = "kube-parity"
-"""The profile that is held to the recordings; told again so that help needs no import."""
+"""The profile that is compared; repeated here so that help needs no import."""
 
 
 @dataclass(frozen=True)
 class ConformanceOptions:
     """Options of ``conformance``."""
 
-    #: Files of cases.
+    #: Case files.
     cases: tuple[Path, ...]
-    #: The profile that decides.
+    #: The deciding profile.
     profile: str
 
 
@@ -44,14 +44,14 @@ class ConformanceOptions:
     multiple=True,
     required=True,
     type=INPUT_FILE,
-    help="Recorded cases, one a line, plain or .gz; may be repeated.",
+    help="Recorded cases, one per line, plain or .gz; may be repeated.",
 )
-@click.option("--profile", default=PARITY, metavar="NAME", help=f"What decides [{PARITY}].")
+@click.option("--profile", default=PARITY, metavar="NAME", help=f"Profile to compare [{PARITY}].")
 def conformance(common: CommandContext, asked: ConformanceOptions) -> None:
-    """Hold decisions to recorded ones of kube-scheduler.
+    """Compare decisions with recorded kube-scheduler decisions.
 
-    A case agrees when every recorded field does: codes and reasons of each plugin on each node,
-    scores, totals, the best nodes, the message, preemption. Exit 9 when any case disagrees.
+    A case agrees if every recorded field agrees: codes and reasons of each plugin on each node,
+    scores, totals, the best nodes, the message, preemption. Exits with code 9 if a case disagrees.
     """
     import msgspec
 
@@ -67,21 +67,21 @@ def conformance(common: CommandContext, asked: ConformanceOptions) -> None:
     if report.partial is True:
         raise KeyboardInterrupt
     if report.agreed < report.cases:
-        apart = report.cases - report.agreed
-        raise CheckFailedError(f"agreement in {apart:,} of {report.cases:,} cases")
+        disagreeing = report.cases - report.agreed
+        raise CheckFailedError(f"agreement in {disagreeing:,} of {report.cases:,} cases")
 
 
 def _show(common: CommandContext, report: "ConformanceReport") -> None:
-    """The figures, features that disagree, and the first fields."""
+    """Show the totals, disagreeing features and the first fields."""
     console = common.console
     console.data(f"{report.agreed:,} of {report.cases:,} cases agree")
-    apart = [
+    disagreeing = [
         (name, tally.cases, tally.agreed)
         for name, tally in sorted(report.features.items())
         if tally.agreed < tally.cases
     ]
-    if apart:
-        console.table(["feature", "cases", "agreed"], apart)
+    if disagreeing:
+        console.table(["feature", "cases", "agreed"], disagreeing)
     shown = report.disagreed if common.console.verbose else report.disagreed[:SHOWN]
     for each in shown:
         console.data(f"{each.id} {each.field}")

@@ -1,4 +1,4 @@
-"""``stretto study``: experiments in virtual time, each with a table, JSON and plots."""
+"""``stretto study``: experiments in virtual time, with tables, JSON and plots."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stretto.cli import options, sinks
+from stretto.cli import options
 from stretto.cli.number_lists import counts, seconds
 from stretto.cli.options import ABOVE_0, POSITIVE, SHARE, CommandContext
+from stretto_lab.commands.results import collect, duration_cells, write_plots
 
 if TYPE_CHECKING:
     from stretto_lab.studies.omega.sweep import OmegaPoint
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 study = click.Group(
     "study",
     params=options.shared_options(out=False),
-    help="Experiments in virtual time: what a design costs and gains.",
+    help="Experiments in virtual time: costs and gains of a design.",
 )
 
 
@@ -30,19 +31,19 @@ class OmegaOptions:
     schedulers: str
     #: Decision times of a job in seconds, separated by commas.
     decisions: str
-    #: Seconds of thinking for each task.
+    #: Decision time per task in seconds.
     task_s: float
-    #: Schedulers with which every mode is run.
+    #: Number of schedulers for the comparison of modes.
     modes_at: int
     #: Hours simulated.
     hours: float
-    #: Jobs a second.
+    #: Jobs per second.
     jobs_per_s: float
-    #: Part of the cores taken by what never ends.
+    #: Share of cores that stays occupied.
     fill: float
-    #: Part of the cores that jobs hold.
+    #: Share of cores that jobs use.
     load: float
-    #: How machines are chosen.
+    #: Profile that chooses machines.
     policy: str
 
 
@@ -57,40 +58,53 @@ class OmegaOptions:
 )
 @click.option("--machines", type=POSITIVE, default=1000, show_default=True, help="Machines.")
 @click.option(
-    "--schedulers", default="1,2,4,8,16,32", show_default=True, metavar="N,...", help="How many."
+    "--schedulers",
+    default="1,2,4,8,16,32",
+    show_default=True,
+    metavar="N,...",
+    help="Scheduler counts.",
 )
 @click.option(
     "--decisions",
     default="0.1,0.3,1,3,10,30",
     show_default=True,
     metavar="S,...",
-    help="Seconds of thinking for each job.",
+    help="Decision times per job in seconds.",
 )
 @click.option(
     "--task-s",
     type=options.FiniteRange(min=0),
     default=0.005,
     show_default=True,
-    help="Seconds of thinking for each task.",
+    help="Decision time per task in seconds.",
 )
 @click.option(
-    "--modes-at", type=POSITIVE, default=8, show_default=True, help="Schedulers for all modes."
+    "--modes-at",
+    type=POSITIVE,
+    default=8,
+    show_default=True,
+    help="Number of schedulers for the comparison of modes.",
 )
 @click.option("--hours", type=ABOVE_0, default=1.0, show_default=True, help="Hours simulated.")
-@click.option("--jobs-per-s", type=ABOVE_0, default=0.5, show_default=True, help="Jobs a second.")
-@click.option("--fill", type=SHARE, default=0.6, show_default=True)
-@click.option("--load", type=SHARE, default=0.25, show_default=True)
+@click.option("--jobs-per-s", type=ABOVE_0, default=0.5, show_default=True, help="Jobs per second.")
+@click.option(
+    "--fill", type=SHARE, default=0.6, show_default=True, help="Share of cores always in use."
+)
+@click.option(
+    "--load", type=SHARE, default=0.25, show_default=True, help="Share of cores used by jobs."
+)
 @click.option("--policy", default="random", show_default=True, metavar="NAME", help="A profile.")
 def omega(common: CommandContext, asked: OmegaOptions) -> None:
-    """Omega's experiment: schedulers that think for a while, and what their claims run into.
+    """Reproduce Omega's conflict curves: schedulers with a decision time, on shared state.
 
-    Conflicts and busyness over the decision time, by the number of schedulers and by mode, on the
-    real snapshots, plans and judge. What the figures mean is in docs/appendix/omega.md.
+    Shows conflicts and busyness by decision time, number of schedulers and mode, with the real
+    snapshots, plans and conflict check. docs/appendix/omega.md explains the figures. Ctrl-C reports
+    the runs that are done.
     """
     import msgspec
 
     from stretto.sim.policies import check_policies
-    from stretto_lab.studies.omega.sweep import OmegaStudy, omega_plots, run_study, runs_of
+    from stretto_lab.studies.omega.sweep import OmegaStudy, omega_plots, omega_points, runs_of
 
     check_policies([asked.policy])
     wanted = OmegaStudy(
@@ -108,12 +122,13 @@ def omega(common: CommandContext, asked: OmegaOptions) -> None:
     )
     _check_plots(common)
     with common.console.progress("omega", sum(1 for _ in runs_of(wanted))) as bar:
-        points = run_study(wanted, bar.update)
+        points, interrupted = collect(omega_points(wanted), bar)
     _show_omega(common, points)
     found = {"study": msgspec.to_builtins(wanted), "points": msgspec.to_builtins(points)}
-    common.console.json("stretto.study.omega/v1", found)
+    common.console.json("stretto.study.omega/v1", found | _partial(interrupted=interrupted))
     if common.out is not None:
-        _write(common, omega_plots(points, asked.modes_at))
+        write_plots(common, omega_plots(points, asked.modes_at))
+    _end(interrupted=interrupted)
 
 
 @dataclass(frozen=True)
@@ -122,15 +137,15 @@ class ShardStudyOptions:
 
     #: Nodes.
     nodes: int
-    #: Pods, all there at the beginning.
+    #: Pods, all pending at the start.
     pods: int
     #: Numbers of shards, separated by commas.
     shards: str
     #: Decision times of a batch in milliseconds, separated by commas.
     decisions_ms: str
-    #: Pods that a shard decides at once.
+    #: Pods per decision.
     batch: int
-    #: Microseconds of the binder for each claim.
+    #: Binder time per claim in microseconds.
     commit_us: float
 
 
@@ -143,36 +158,41 @@ class ShardStudyOptions:
     """,
     out=True,
 )
-@click.option("--nodes", type=POSITIVE, default=1000, show_default=True, help="Of 32 cores.")
-@click.option("--pods", type=POSITIVE, default=10_000, show_default=True, help="1, 2 or 4 cores.")
-@click.option("--shards", default="1,2,4,8", show_default=True, metavar="N,...", help="How many.")
+@click.option("--nodes", type=POSITIVE, default=1000, show_default=True, help="Nodes of 32 cores.")
+@click.option(
+    "--pods", type=POSITIVE, default=10_000, show_default=True, help="Pods of 1, 2 or 4 cores."
+)
+@click.option(
+    "--shards", default="1,2,4,8", show_default=True, metavar="N,...", help="Shard counts."
+)
 @click.option(
     "--decisions-ms",
     default="0,1,3,10,30,100",
     show_default=True,
     metavar="MS,...",
-    help="From the snapshot to the plan.",
+    help="Decision times per batch in milliseconds.",
 )
-@click.option("--batch", type=POSITIVE, default=50, show_default=True, help="Pods of one decision.")
+@click.option("--batch", type=POSITIVE, default=50, show_default=True, help="Pods per decision.")
 @click.option(
     "--commit-us",
     type=options.FiniteRange(min=0),
     default=6.0,
     show_default=True,
-    help="The binder's time for a claim.",
+    help="Binder time per claim in microseconds.",
 )
 def shards(common: CommandContext, asked: ShardStudyOptions) -> None:
-    """Shards that take time to decide, in one plane: throughput, conflicts and redone work.
+    """Measure shards with a decision time: throughput, conflicts and repeated work.
 
-    With and without partitions, spreading and packing, in virtual time over the real dispatcher,
-    shards and binder. What the figures mean is in docs/appendix/omega.md.
+    Runs with and without partitions, spreading and packing, in virtual time with the real
+    dispatcher, shards and binder. docs/appendix/omega.md explains the figures. Ctrl-C reports the
+    runs that are done.
     """
     import msgspec
 
     from stretto_lab.studies.omega.shards import (
         ShardStudy,
-        run_shard_study,
         shard_plots,
+        shard_points,
         shard_runs,
     )
 
@@ -187,7 +207,7 @@ def shards(common: CommandContext, asked: ShardStudyOptions) -> None:
     )
     _check_plots(common)
     with common.console.progress("shards", sum(1 for _ in shard_runs(wanted))) as bar:
-        points = run_shard_study(wanted, bar.update)
+        points, interrupted = collect(shard_points(wanted), bar)
     rows = [
         (
             each.policy,
@@ -205,24 +225,25 @@ def shards(common: CommandContext, asked: ShardStudyOptions) -> None:
     names = "policy,shards,partitions,decision (ms),placed,pods/s,conflicts %,redone %,nodes used"
     common.console.table(names.split(","), rows)
     found = {"study": msgspec.to_builtins(wanted), "points": msgspec.to_builtins(points)}
-    common.console.json("stretto.study.shards/v1", found)
+    common.console.json("stretto.study.shards/v1", found | _partial(interrupted=interrupted))
     if common.out is not None:
-        _write(common, shard_plots(points))
+        write_plots(common, shard_plots(points))
+    _end(interrupted=interrupted)
 
 
 @dataclass(frozen=True)
 class ForecastOptions:
     """Options of ``study forecast``."""
 
-    #: The list of jobs.
+    #: Philly job list.
     pods: Path
     #: GPUs of the pool.
     gpus: int
-    #: Orders of the queue, separated by commas.
+    #: Queue policies, separated by commas.
     queue: str
-    #: Where run times are taken from, separated by commas.
+    #: Sources of run times, separated by commas.
     run_times: str
-    #: Jobs that are asked about.
+    #: Jobs to forecast.
     samples: int
 
 
@@ -236,14 +257,14 @@ class ForecastOptions:
 )
 @click.option("--pods", type=options.INPUT_FILE, required=True, help="A Philly job list.")
 @click.option("--gpus", type=POSITIVE, default=64, show_default=True, help="Size of the pool.")
-@click.option("--queue", default="fifo,skip,easy,sjf", show_default=True, metavar="ORDER,...")
+@click.option("--queue", default="fifo,skip,easy,sjf", show_default=True, metavar="POLICY,...")
 @click.option("--run-times", default="known,typical", show_default=True, metavar="NAME,...")
-@click.option("--samples", type=POSITIVE, default=100, show_default=True, help="Jobs asked about.")
+@click.option("--samples", type=POSITIVE, default=100, show_default=True, help="Jobs to forecast.")
 def forecast(common: CommandContext, asked: ForecastOptions) -> None:
-    """Forecast when waiting jobs start, and hold it against what happens.
+    """Forecast when pending jobs start, and compare with the actual starts.
 
-    A trace runs through a pool of GPUs; in between the plane's future is simulated on a copy. What
-    the figures mean is in docs/guides/researcher/forecast.md.
+    A trace runs through a pool of GPUs; forecasts simulate a copy of the plane.
+    docs/guides/researcher/forecast.md explains the figures.
     """
     import msgspec
 
@@ -264,13 +285,12 @@ def forecast(common: CommandContext, asked: ForecastOptions) -> None:
         with common.console.progress(f"{each.queue}, {each.run_times}", asked.samples) as bar:
             found.append(study_forecast(jobs, each, bar.update))
     reports = [msgspec.structs.asdict(report) for report, _ in found]
-    names = [name.replace("_", " ") for name in reports[0]]
-    common.console.table(names, [tuple(each.values()) for each in reports])
+    _show_records(common, reports)
     points = [msgspec.to_builtins(points) for _, points in found]
     whole = [{**report, "points": each} for report, each in zip(reports, points, strict=True)]
     common.console.json("stretto.study.forecast/v1", {"reports": whole})
     if common.out is not None:
-        _write(common, {"forecast.png": forecast_plot(found)})
+        write_plots(common, {"forecast.png": forecast_plot(found)})
 
 
 @dataclass(frozen=True)
@@ -279,7 +299,7 @@ class OnePoolOptions:
 
     #: Machines.
     nodes: int
-    #: Hours that count.
+    #: Measured hours, after the warm-up.
     hours: float
 
 
@@ -292,13 +312,17 @@ class OnePoolOptions:
     """,
     out=True,
 )
-@click.option("--nodes", type=click.IntRange(20, 20_000), default=2000, show_default=True)
-@click.option("--hours", type=options.FiniteRange(0.1, 48), default=24.0, show_default=True)
+@click.option(
+    "--nodes", type=click.IntRange(20, 20_000), default=2000, show_default=True, help="Machines."
+)
+@click.option(
+    "--hours", type=options.FiniteRange(0.1, 48), default=24.0, show_default=True, help="Hours."
+)
 def one_pool(common: CommandContext, asked: OnePoolOptions) -> None:
-    """A day of services, training and batch in one pool, and in two of together the same size.
+    """Compare one pool for services, training and batch with two separate pools.
 
-    Real arrivals of Azure VMs and Philly jobs under a tide of services, over the real queues,
-    preemption and reclaim. What the figures mean is in docs/appendix/one-pool.md.
+    One day with real arrivals of Azure VMs and Philly jobs, and services with a daily load curve,
+    on the real queues, preemption and reclaim. docs/appendix/one-pool.md explains the figures.
     """
     import msgspec
 
@@ -316,12 +340,10 @@ def one_pool(common: CommandContext, asked: OnePoolOptions) -> None:
         ],
     )
     for pool in found.pools:
-        lines = [msgspec.structs.asdict(each) for each in pool.queues]
-        names = [name.replace("_", " ") for name in lines[0]]
-        common.console.table(names, [tuple(each.values()) for each in lines], pool.name)
+        _show_records(common, [msgspec.structs.asdict(each) for each in pool.queues], pool.name)
     common.console.json("stretto.study.one-pool/v1", msgspec.to_builtins(found))
     if common.out is not None:
-        _write(common, one_pool_plots(found))
+        write_plots(common, one_pool_plots(found))
 
 
 def _show_omega(common: CommandContext, points: "list[OmegaPoint]") -> None:
@@ -360,12 +382,23 @@ def _check_plots(common: CommandContext) -> None:
         check_plots()
 
 
-def _write(common: CommandContext, pictures: dict[str, bytes]) -> None:
-    """Plots into the output folder."""
-    assert common.out is not None
-    for name, picture in pictures.items():
-        sinks.write_whole(common.out / name, picture)
-        common.console.note(f"written: {common.out / name}")
+def _show_records(
+    common: CommandContext, records: list[dict[str, object]], title: str | None = None
+) -> None:
+    """Show records as a table with readable durations."""
+    rows = [duration_cells(each) for each in records]
+    common.console.table(rows[0][0], [cells for _, cells in rows], *([title] if title else []))
+
+
+def _partial(*, interrupted: bool) -> dict[str, bool]:
+    """The member that marks partial results."""
+    return {"partial": True} if interrupted else {}
+
+
+def _end(*, interrupted: bool) -> None:
+    """Exit as after Ctrl-C if the results are partial."""
+    if interrupted:
+        raise KeyboardInterrupt
 
 
 study.add_command(omega)

@@ -16,4 +16,4 @@ VERBS: Final[Mapping[str, Verb]] = {
     "bench": Verb(f"{_HERE}.bench:bench", "Measure the throughput of this machine."),
     "chaos": Verb(f"{_HERE}.chaos:chaos", "Run the fault simulator and check every law."),
 }
-"""Name of the command to its place and sentence."""
+"""Commands by name, each with its module and summary."""

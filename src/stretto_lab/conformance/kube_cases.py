@@ -1,8 +1,8 @@
-"""The conformance runner: recorded decisions of kube-scheduler against the exact path.
+"""The conformance runner: the exact path compared with recorded kube-scheduler decisions.
 
-One line of a file is one case: a cluster with a pod, or with a sequence of pods of which each is
-assumed before the next. A case agrees only when every recorded field does: codes and reasons of
-each plugin on each node, scores, totals, the best nodes, the message, and preemption to the victim.
+One line of a file is one case: a cluster with a pod, or with a sequence of pods in which each is
+assumed before the next. A case agrees if every recorded field agrees: codes and reasons of each
+plugin on each node, scores, totals, the best nodes, the message, and preemption with its victims.
 """
 
 import gzip
@@ -31,19 +31,19 @@ from stretto.framework.parity.decision import (
 from stretto.framework.parity.scheduler import WEIGHTS, ExactScheduler
 
 PARITY: Final = "kube-parity"
-"""The profile that is held to the recordings."""
+"""The profile that is compared with the recordings."""
 SCHEMA: Final = "stretto.conformance/v1"
 _GZIP: Final = b"\x1f\x8b"
 _BOM: Final = b"\xef\xbb\xbf"
 
 Fields = dict[str, Any]
-"""What is compared, field by field, in the form of the recordings."""
+"""Compared fields, in the form of the recordings."""
 
 
 class ConformanceCase(msgspec.Struct, frozen=True):
-    """One line."""
+    """One case."""
 
-    #: Its name.
+    #: Name.
     id: str
     #: The cluster's nodes.
     nodes: tuple[Node, ...] = ()
@@ -51,15 +51,15 @@ class ConformanceCase(msgspec.Struct, frozen=True):
     pods: tuple[Pod, ...] = ()
     #: All other objects.
     objects: tuple[msgspec.Raw, ...] = ()
-    #: The pod to decide about, in a single case.
+    #: The pod of a single case.
     pod: Pod | None = None
-    #: The pods to decide about, in a sequence.
+    #: The pods of a sequence.
     sequence: tuple[Pod, ...] = ()
-    #: What the case exercises.
+    #: Features that the case exercises.
     features: tuple[str, ...] = ()
-    #: What was recorded.
+    #: The recorded value.
     expect: dict[str, Any] = {}
-    #: File and line, for refusals.
+    #: File and line, for error messages.
     origin: str = ""
 
 
@@ -68,11 +68,11 @@ class Disagreement(msgspec.Struct, frozen=True):
 
     #: The case.
     id: str
-    #: The field; in a sequence with the step's number.
+    #: The field; in a sequence, with the step number.
     field: str
-    #: What was recorded.
+    #: The recorded value.
     want: Any
-    #: What the exact path says.
+    #: The value of the exact path.
     got: Any
 
 
@@ -86,17 +86,17 @@ class FeatureTally(msgspec.Struct):
 
 
 class ConformanceReport(msgspec.Struct):
-    """How far the cases agree."""
+    """Agreement of all cases."""
 
     #: Cases.
     cases: int = 0
     #: Cases that agree in every field.
     agreed: int = 0
-    #: The same by feature.
+    #: Agreement by feature.
     features: dict[str, FeatureTally] = {}
-    #: Every field that differs.
+    #: All fields that differ.
     disagreed: list[Disagreement] = []
-    #: Whether the run was interrupted; unset where it was not.
+    #: Whether the run was interrupted; unset if it was not.
     partial: bool | UnsetType = UNSET
 
     def add(self, case: ConformanceCase, found: list[Disagreement]) -> None:
@@ -111,27 +111,27 @@ class ConformanceReport(msgspec.Struct):
 
 
 def run(
-    cases: Iterable[ConformanceCase], told: Callable[[int], None] = lambda _: None
+    cases: Iterable[ConformanceCase], on_case: Callable[[int], None] = lambda _: None
 ) -> ConformanceReport:
-    """Decide every case and compare; ``told`` hears how many are done.
+    """Decide and compare every case; ``on_case`` is called with the number of cases done.
 
-    Ctrl-C ends it early: the report then holds what was compared, and says that it is partial.
+    Ctrl-C ends the run early: the report then holds the cases that are done, and is partial.
     """
     report = ConformanceReport()
     try:
         for case in cases:
             report.add(case, compare(case))
-            told(report.cases)
+            on_case(report.cases)
     except KeyboardInterrupt:
         report.partial = True
     return report
 
 
 def count(path: Path) -> int:
-    """How many cases a file holds.
+    """Number of cases in a file.
 
     Raises:
-        InputError: it cannot be read, or holds none.
+        InputError: it cannot be read, or has no cases.
     """
     found = sum(1 for _ in _lines(path))
     if not found:
@@ -141,10 +141,10 @@ def count(path: Path) -> int:
 
 
 def read(path: Path) -> Iterator[ConformanceCase]:
-    """The cases of a file, plain or compressed.
+    """Read the cases of a file, plain or gzip.
 
     Raises:
-        InputError: the file cannot be read, or a line is no case; it names the line.
+        InputError: the file cannot be read, or a line is not a case; the message names the line.
     """
     for number, line in _lines(path):
         where = f"{path}:{number}"
@@ -159,9 +159,9 @@ def read(path: Path) -> Iterator[ConformanceCase]:
 
 
 class _LineMembers(Wire, frozen=True):
-    """Which members a line has."""
+    """Presence of the members of a line."""
 
-    #: What was recorded.
+    #: The recorded value.
     expect: msgspec.Raw | UnsetType = UNSET
 
 
@@ -171,12 +171,12 @@ def _check_nodes(case: ConformanceCase, where: str) -> None:
         name = node.metadata.name
         if name in seen:
             field = f"{where}: nodes[{index}].metadata.name"
-            raise InputError(field, name, "a name of its own (an earlier node has it)")
+            raise InputError(field, name, "a unique name (an earlier node has it)")
         seen.add(name)
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Lines that are not blank, with their numbers; unpacked where the file is gzip."""
+    """Non-blank lines with their numbers; gzip files are decompressed."""
     try:
         with path.open("rb") as file:
             packed = path.suffix == ".gz" or file.read(2) == _GZIP
@@ -190,7 +190,7 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def compare(case: ConformanceCase) -> list[Disagreement]:
-    """Fields of one case that differ.
+    """Compare one case; return the fields that differ.
 
     Raises:
         InputError: one of its objects, or a recorded step, is malformed.
@@ -212,7 +212,7 @@ def compare(case: ConformanceCase) -> list[Disagreement]:
 
 
 def _steps(case: ConformanceCase, where: str) -> list[Fields]:
-    """What was recorded of a sequence, step by step."""
+    """The recorded steps of a sequence."""
     try:
         return msgspec.convert(case.expect.get("steps", []), list[Fields])
     except msgspec.ValidationError as error:
@@ -221,7 +221,7 @@ def _steps(case: ConformanceCase, where: str) -> list[Fields]:
 
 
 def decoded(body: msgspec.Raw, where: str = "object") -> Wire:
-    """An object of any kind; ``where`` names it in a refusal."""
+    """Decode an object of any kind; ``where`` names it in errors."""
     head = codec.decode_as(_ObjectHead, bytes(body), where)
     try:
         kind = TABLE.of(head.api_version, head.kind)
@@ -234,28 +234,28 @@ def decoded(body: msgspec.Raw, where: str = "object") -> Wire:
 
 
 def step(scheduler: ExactScheduler, pod: Pod) -> Fields:
-    """Decide one pod of a sequence and assume it on the best node, the first by name."""
+    """Decide one pod of a sequence and assume it on the first best node by name."""
     decision = scheduler.decide(pod, may_preempt=False)
-    told: Fields = {"pod": pod.metadata.name, "feasible": decision.feasible_names}
+    found: Fields = {"pod": pod.metadata.name, "feasible": decision.feasible_names}
     if decision.filtered is not None and decision.filtered.ended_by:
-        told["prefilter"] = _prefilter(decision.filtered)
+        found["prefilter"] = _prefilter(decision.filtered)
     if decision.message:
-        return _present(told | {"message": decision.message})
-    told["total"] = _by_node(decision, decision.total.tolist())
-    told["argmax"] = decision.best
-    told["choice"] = decision.best[0]
-    scheduler.assume(decision, told["choice"])
-    return _present(told)
+        return _present(found | {"message": decision.message})
+    found["total"] = _by_node(decision, decision.total.tolist())
+    found["argmax"] = decision.best
+    found["choice"] = decision.best[0]
+    scheduler.assume(decision, found["choice"])
+    return _present(found)
 
 
 def fields(decision: Decision) -> Fields:
-    """A decision in the form of the recordings."""
+    """Convert a decision into the form of the recordings."""
     if decision.filtered is None and decision.preenqueue.code is StatusCode.SUCCESS:
         return {"feasible": [], "message": decision.message}
     if decision.filtered is None:
         gates = {"SchedulingGates": _status(decision.preenqueue)}
         return {"preenqueue": gates, "feasible": []}
-    told: Fields = {
+    found: Fields = {
         "prefilter": _prefilter(decision.filtered),
         "skip_filter": _skipped(decision.filtered),
         "filter": _filter(decision),
@@ -264,19 +264,19 @@ def fields(decision: Decision) -> Fields:
         "message": decision.message,
     }
     if len(decision.feasible):
-        told["scores"] = {
+        found["scores"] = {
             name: _by_node(decision, score.tolist()) for name, score in decision.scores.items()
         }
-        told["skip_score"] = sorted(decision.skipped_scores)
-        told["total"] = _by_node(decision, decision.total.tolist())
-        told["argmax"] = decision.best
+        found["skip_score"] = sorted(decision.skipped_scores)
+        found["total"] = _by_node(decision, decision.total.tolist())
+        found["argmax"] = decision.best
     if decision.preemption is not None:
-        told["preemption"] = _preemption(decision.preemption)
-    return _present(told)
+        found["preemption"] = _preemption(decision.preemption)
+    return _present(found)
 
 
 class _ObjectHead(Wire, frozen=True):
-    """How an object names its kind."""
+    """API version and kind of an object."""
 
     #: Group and version.
     api_version: str = ""
@@ -290,9 +290,9 @@ def _differences(case: str, prefix: str, want: Fields, got: Fields) -> Iterator[
             yield Disagreement(case, prefix + field, want.get(field), got.get(field))
 
 
-def _present(told: Fields) -> Fields:
-    """Without empty members; ``feasible`` is always told."""
-    return {name: each for name, each in told.items() if each or name == "feasible"}
+def _present(found: Fields) -> Fields:
+    """Remove empty members except ``feasible``."""
+    return {name: each for name, each in found.items() if each or name == "feasible"}
 
 
 def _status(status: PluginStatus) -> Fields:
@@ -300,16 +300,16 @@ def _status(status: PluginStatus) -> Fields:
 
 
 def _prefilter(filtered: FilterResult) -> Fields:
-    """Plugins that failed before the nodes, and those that limit them."""
-    told = {
+    """PreFilter results: failures, and plugins that limit the nodes."""
+    found = {
         name: _status(status)
         for name, status in filtered.prefilter.items()
         if status.code is not StatusCode.SKIP
     }
     for name, check in filtered.checks.items():
         if check.only is not None:
-            told[name] = {"code": StatusCode.SUCCESS.value, "nodes": sorted(check.only)}
-    return told
+            found[name] = {"code": StatusCode.SUCCESS.value, "nodes": sorted(check.only)}
+    return found
 
 
 def _skipped(filtered: FilterResult) -> list[str]:
@@ -317,13 +317,13 @@ def _skipped(filtered: FilterResult) -> list[str]:
 
 
 def _filter(decision: Decision) -> Fields:
-    """Every refusal of every plugin, by node."""
+    """Rejections of all plugins, by node."""
     assert decision.filtered is not None
-    told: dict[str, Fields] = {}
+    found: dict[str, Fields] = {}
     for name, verdict in decision.filtered.verdicts.items():
         for node in verdict.refused.nonzero()[0].tolist():
-            told.setdefault(decision.names[node], {})[name] = _status(verdict.status(node))
-    return told
+            found.setdefault(decision.names[node], {})[name] = _status(verdict.status(node))
+    return found
 
 
 def _by_node(decision: Decision, values: list[int]) -> dict[str, int]:
@@ -332,7 +332,7 @@ def _by_node(decision: Decision, values: list[int]) -> dict[str, int]:
 
 
 def _preemption(preemption: PostFilterResult) -> Fields:
-    told: Fields = {
+    found: Fields = {
         "status": preemption.status.code.value,
         "message": preemption.message,
         "candidates": [_candidate(each) for each in preemption.candidates],
@@ -341,9 +341,9 @@ def _preemption(preemption: PostFilterResult) -> Fields:
     }
     if preemption.chosen is not None:
         chosen = _candidate(preemption.chosen)
-        told |= {"node": chosen["node"], "victims": chosen["victims"]}
-        told["pdb_violations"] = chosen["pdb_violations"]
-    return _present(told)
+        found |= {"node": chosen["node"], "victims": chosen["victims"]}
+        found["pdb_violations"] = chosen["pdb_violations"]
+    return _present(found)
 
 
 def _candidate(candidate: PreemptionCandidate) -> Fields:

@@ -49,7 +49,7 @@ class CertificateSubject(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     #: Organisations (O): the groups of a Kubernetes user.
     groups: tuple[str, ...] = ()
-    #: Subject alternative names: host names and IP addresses.
+    #: CertificateSubject alternative names: host names and IP addresses.
     hosts: tuple[str, ...] = ()
     #: Extended key usage; ``None`` states none.
     use: Use | None = None

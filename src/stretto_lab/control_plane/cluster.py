@@ -1,7 +1,7 @@
-"""A control plane on loopback: etcd and an API server, and what else is asked for.
+"""A control plane on loopback: etcd, an API server and optional programs.
 
-TLS and RBAC are on, ports are free ones, everything lives in one folder and goes with it. It is a
-context manager; leaving it, by Ctrl-C too, stops every program.
+TLS and RBAC are enabled, ports are free ones, and all files are in one temporary folder. As a
+context manager it stops every program on exit, also on Ctrl-C.
 """
 
 import contextlib
@@ -26,18 +26,18 @@ from stretto_lab.control_plane.stages import stages
 from stretto_lab.control_plane.tools import build, path_of
 
 READY_WITHIN: Final = 60.0
-"""Seconds for the API server to become ready: 1.4 on an idle machine."""
+"""Seconds within which the API server must be ready; 1.4 on an idle machine."""
 _POLL: Final = 0.05
 _ANSWER: Final = 30.0
-"""Seconds for one answer, however busy the machine is."""
+"""Timeout of one request in seconds, also on a busy machine."""
 CORE: Final = ("etcd", "kube-apiserver")
-"""What every control plane runs."""
+"""Programs of every control plane."""
 OPTIONAL: Final = ("kube-controller-manager", "kube-scheduler", "kwok")
-"""What it may run beside."""
+"""Optional programs."""
 
 
 class ServerAnswer(NamedTuple):
-    """An answer of the API server."""
+    """A response of the API server."""
 
     #: HTTP status.
     status: int
@@ -46,14 +46,14 @@ class ServerAnswer(NamedTuple):
 
 
 class _AuditUser(msgspec.Struct, frozen=True):
-    """Who made a request."""
+    """The user of a request."""
 
     #: The name.
     username: str = ""
 
 
 class _AuditObject(msgspec.Struct, frozen=True):
-    """What a request was about."""
+    """The object of a request."""
 
     #: Resource in the plural.
     resource: str = ""
@@ -64,22 +64,22 @@ class _AuditObject(msgspec.Struct, frozen=True):
 
 
 class _AuditStatus(msgspec.Struct, frozen=True):
-    """How a request ended."""
+    """The response to a request."""
 
     #: HTTP status.
     code: int = 0
 
 
 class AuditedCall(msgspec.Struct, frozen=True, rename="camel"):
-    """One request as the API server has noted it."""
+    """One request of the audit log."""
 
-    #: Verb, as RBAC says it.
+    #: Verb, as in RBAC.
     verb: str
-    #: Who made it.
+    #: User.
     user: _AuditUser
-    #: What it was about.
+    #: Object.
     object_ref: _AuditObject = _AuditObject()
-    #: What the server answered.
+    #: Response.
     response_status: _AuditStatus = _AuditStatus()
 
     @property
@@ -100,29 +100,29 @@ rules:
 
 
 class ControlPlaneConfig(msgspec.Struct, frozen=True):
-    """What a control plane is made of."""
+    """Programs, users and flags of a control plane."""
 
-    #: Programs beside etcd and the API server, of ``OPTIONAL``.
+    #: Programs in addition to ``CORE``, from ``OPTIONAL``.
     parts: tuple[str, ...] = ()
-    #: Users beside the administrator; they may do what RBAC lets them.
+    #: Users in addition to the administrator; RBAC limits them.
     users: tuple[CertificateUser, ...] = ()
-    #: Whether every request is noted, for ``ControlPlane.audit``.
+    #: Whether requests are logged for ``ControlPlane.audit``.
     audited: bool = False
-    #: More flags for the API server.
+    #: Additional flags of the API server.
     flags: tuple[str, ...] = ()
-    #: More flags for kube-scheduler.
+    #: Additional flags of kube-scheduler.
     scheduler_flags: tuple[str, ...] = ()
 
 
 class ControlPlane:
-    """The running programs, each under its name in ``parts``."""
+    """The programs by name in ``parts``."""
 
     def __init__(
         self,
         config: ControlPlaneConfig = ControlPlaneConfig(),  # noqa: B008  (frozen)
         clock: Clock | None = None,
     ) -> None:
-        """Prepare folders, ports and secrets; programs that are missing are built."""
+        """Prepare folders, ports and secrets; build missing programs."""
         self._config = config
         self._clock = clock or WallClock()
         self._folder = Path(tempfile.mkdtemp(prefix="stretto-kube-"))
@@ -135,7 +135,7 @@ class ControlPlane:
             self.server = f"https://127.0.0.1:{self._ports[2]}"
             #: Kubeconfig of the administrator.
             self.kubeconfig = self.kubeconfig_of(ADMIN)
-            #: Every program by its name, in the order in which they start.
+            #: All programs by name, in start order.
             self.parts: dict[str, ServerProcess] = {}
             for name in (*CORE, *config.parts):
                 self._add(name, self._command(name))
@@ -156,13 +156,13 @@ class ControlPlane:
         self.close()
 
     def __getitem__(self, name: str) -> ServerProcess:
-        """One program by its name."""
+        """Return one program by name."""
         return self.parts[name]
 
     # ------------------------------------------------------------ all together
 
     def start(self) -> None:
-        """Start everything and wait until the API server is ready."""
+        """Start all programs and wait until the API server is ready."""
         try:
             for name, part in self.parts.items():
                 part.start()
@@ -173,14 +173,14 @@ class ControlPlane:
             raise
 
     def close(self) -> None:
-        """Stop everything, last started first, and remove the folder."""
+        """Stop all programs in reverse order and remove the folder."""
         for part in reversed(self.parts.values()):
             with contextlib.suppress(OSError):
                 part.kill() if part.name == "etcd" else part.stop()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def restart(self, name: str, *, kill: bool = False) -> None:
-        """End one program, politely or not, and start it again; waits for the API server."""
+        """Stop or kill one program and start it again; waits for the API server."""
         part = self.parts[name]
         part.kill() if kill else part.stop()
         part.start()
@@ -188,52 +188,54 @@ class ControlPlane:
             self.wait_ready()
 
     def wait_ready(self, within: float = READY_WITHIN) -> None:
-        """Wait until the API server says that it is ready.
+        """Wait until the API server is ready.
 
         Raises:
-            TimeoutExpiredError: it does not in time.
-            StrettoError: etcd or the API server has ended; what it said is in the message.
+            TimeoutExpiredError: it is not ready in time.
+            StrettoError: etcd or the API server has exited; the message has the end of its log.
         """
         until = self._clock.monotonic() + within
         while not self.is_ready():
             for name in CORE:
                 self.parts[name].check()
             if self._clock.monotonic() > until:
-                said = self.parts["kube-apiserver"].said()
-                raise TimeoutExpiredError("starting kube-apiserver", f"it said:\n{said}")
+                log = self.parts["kube-apiserver"].log_tail()
+                raise TimeoutExpiredError(
+                    "starting kube-apiserver", f"last lines of its log:\n{log}"
+                )
             self._clock.sleep(_POLL)
 
     def is_ready(self) -> bool:
-        """Whether the API server answers that it is ready."""
+        """Whether the API server reports that it is ready."""
         try:
             return self.ask("GET", "/readyz").status == 200
         except UnreachableError:
             return False
 
     def ask(self, method: str, path: str, body: bytes = b"", user: str = ADMIN) -> ServerAnswer:
-        """One request to the API server as a user, for whatever a store does not do.
+        """Send one request to the API server as a user, for operations that a store lacks.
 
         Raises:
-            UnreachableError: it does not answer.
+            UnreachableError: it does not respond.
         """
         trust = ssl.create_default_context(cafile=str(self.credentials.ca.cert))
-        line = http.client.HTTPSConnection(
+        connection = http.client.HTTPSConnection(
             "127.0.0.1", self._ports[2], timeout=_ANSWER, context=trust
         )
         kind = "merge-patch+json" if method == "PATCH" else "json"
         token = f"Bearer {self.credentials.tokens[user]}"
         headers = {"Authorization": token, "Content-Type": f"application/{kind}"}
         try:
-            line.request(method, path, body or None, headers)
-            answer = line.getresponse()
+            connection.request(method, path, body or None, headers)
+            answer = connection.getresponse()
             return ServerAnswer(answer.status, answer.read())
         except (OSError, http.client.HTTPException) as error:
             raise UnreachableError(self.server, str(error)) from error
         finally:
-            line.close()
+            connection.close()
 
     def install(self, kinds: Sequence[Kind] = CUSTOM) -> None:
-        """Define custom kinds and wait until the API server serves them."""
+        """Create CRDs and wait until the API server serves them."""
         for kind in kinds:
             self.ask("POST", PATH, definition(kind))
         until = self._clock.monotonic() + READY_WITHIN
@@ -243,19 +245,19 @@ class ControlPlane:
                     raise TimeoutExpiredError(f"defining {kind.resource}")
                 self._clock.sleep(_POLL)
 
-    # ------------------------------------------------------------ who may log in
+    # ------------------------------------------------------------ users
 
     def kubeconfig_of(self, user: str, server: str = "") -> Path:
-        """The kubeconfig of a user with a token, at another address than the server's if given."""
+        """The kubeconfig of a user, optionally with another server address."""
         token = self.credentials.tokens.get(user)
         if token is None:
             known = ", ".join(self.credentials.tokens)
-            raise StrettoError(f"no user {user!r} here; known: {known}")
+            raise StrettoError(f"unknown user {user!r}; known: {known}")
         name = f"{user}-{server.rpartition(':')[2]}" if server else user
         return self.credentials.kubeconfig(name, server or self.server, {"token": token})
 
     def audit(self, user: str) -> list[AuditedCall]:
-        """Every request that a user has made so far, in order (``audited`` must be set)."""
+        """All requests of a user so far, in order (requires ``audited``)."""
         path = self._folder / "audit.log"
         text = path.read_bytes() if path.exists() else b""
         lines = text.rpartition(b"\n")[0].splitlines()  # the server may be writing the last one
@@ -358,4 +360,4 @@ _FLAGS: Final = {
     "kube-scheduler": ControlPlane._scheduler,  # noqa: SLF001
     "kwok": ControlPlane._kwok,  # noqa: SLF001
 }
-"""Which method gives a program its flags."""
+"""Methods that return the flags, by program."""

@@ -1,7 +1,7 @@
-"""Custom resource definitions of every kind that is not Kubernetes' own, with open schemas.
+"""Open-schema CRDs for all kinds that are not part of Kubernetes.
 
-They let an API server keep our objects in tests and benches; what is installed in clusters has
-structural schemas, defaults and printer columns.
+They let an API server store custom objects in tests and benches. The CRDs that are installed in
+clusters have structural schemas, defaults and printer columns.
 """
 
 from typing import Any, Final
@@ -12,14 +12,14 @@ from stretto.api.kinds.table import custom_kinds
 from stretto.api.wire.kinds import Kind
 
 CUSTOM: Final = custom_kinds()
-"""The kinds that need a definition."""
+"""Kinds with a CRD."""
 
 PATH: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-"""Where definitions are created."""
+"""Path for creating CRDs."""
 
 
 def definition(kind: Kind) -> bytes:
-    """The JSON of one definition: any spec and status, status as a subresource."""
+    """JSON of one CRD: open spec and status, with a status subresource."""
     open_object: dict[str, Any] = {
         "type": "object",
         "x-kubernetes-preserve-unknown-fields": True,

@@ -1,7 +1,7 @@
-"""Certificates, tokens and kubeconfigs of a control plane that lives for one run.
+"""Certificates, tokens and kubeconfigs of a temporary control plane.
 
-TLS is on, with an authority of its own per run. Users authenticate by token (a static token file;
-one of them is in ``system:masters``) or by client certificate, so that tests can exercise RBAC.
+TLS uses a separate authority per run. Users authenticate by token (a static token file; one of them
+is in ``system:masters``) or by client certificate, so that tests can exercise RBAC.
 """
 
 import json
@@ -28,9 +28,9 @@ _HOSTS: Final = ("localhost", "127.0.0.1")
 class CertificateUser(msgspec.Struct, frozen=True):
     """A user of the API server."""
 
-    #: Name in the API server's eyes.
+    #: User name.
     name: str
-    #: Groups it belongs to.
+    #: Groups of the user.
     groups: tuple[str, ...] = ()
 
 
@@ -44,17 +44,17 @@ class KeyPair(NamedTuple):
 
 
 class Credentials:
-    """All secrets of one run, in one folder."""
+    """The secrets of one run, in one folder."""
 
     def __init__(self, folder: Path, users: Sequence[CertificateUser] = ()) -> None:
-        """Make an authority, the server's certificate, the key of service accounts and tokens."""
+        """Create the authority, the server certificate, the service account key and the tokens."""
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o700)
         self._folder = folder
-        #: Certificate of the authority that signed the server's.
+        #: Certificate and key of the authority.
         self.ca = KeyPair(folder / "ca.crt", folder / "ca.key")
         write_pair(self.ca, CertificateSubject(name="stretto lab", is_authority=True))
-        #: The server's own.
+        #: Certificate and key of the server.
         self.server = self._signed(
             "server", CertificateSubject(name="kube-apiserver", hosts=_HOSTS, use=Use.SERVER)
         )
@@ -63,7 +63,7 @@ class Credentials:
         write_rsa_key(self.accounts)
         #: Token of each user.
         self.tokens: dict[str, str] = {}
-        #: File of the tokens, as the API server reads it.
+        #: The token file of the API server.
         self.token_file = folder / "tokens.csv"
         for user in (CertificateUser(ADMIN, ("system:masters",)), *users):
             self.tokens[user.name] = secrets.token_hex(24)
@@ -85,7 +85,7 @@ class Credentials:
         return self._signed(f"client-{user.name.replace(':', '-')}", subject)
 
     def foreign_authority(self) -> Path:
-        """The certificate of an authority that has signed nothing here."""
+        """The certificate of an authority that has signed nothing in this run."""
         pair = KeyPair(self._folder / "foreign.crt", self._folder / "foreign.key")
         write_pair(pair, CertificateSubject(name="foreign authority", is_authority=True))
         return pair.cert

@@ -1,7 +1,7 @@
-"""A wire between a client and a server that can be bad: slow, cut, deaf on the way back.
+"""A TCP proxy between a client and a server with network faults: latency, cuts, lost replies.
 
-It carries bytes and understands none of them, so TLS passes through and the faults are those of a
-network. Clients talk to ``server``; the faults are attributes that may be set at any time.
+It forwards bytes without interpreting them, so TLS passes through. Clients connect to ``server``;
+faults are attributes that may be set at any time.
 """
 
 import asyncio
@@ -16,26 +16,26 @@ _CHUNK: Final = 1 << 16
 
 
 class FaultyWire:
-    """Loopback TCP to a loopback port."""
+    """A proxy from one loopback port to another."""
 
     def __init__(self, port: int) -> None:
-        """A wire to a port, without faults."""
-        #: Seconds added to everything that comes back.
+        """Start a proxy to a port, without faults."""
+        #: Delay of all replies in seconds.
         self.latency = 0.0
         #: Seconds after which each connection is cut; 0 for never.
         self.cut_every = 0.0
-        #: Answers are lost: what comes back ends the connection instead.
+        #: Whether replies are lost and end the connection.
         self.is_deaf = False
-        #: What comes back is swallowed, and the connection stays as if nothing were to be said.
+        #: Whether replies are dropped while connections stay open.
         self.is_mute = False
-        #: New connections are refused at once.
+        #: Whether new connections are refused.
         self.is_down = False
         self._target = port
         self._lines: set[asyncio.Task[None]] = set()
         self._loop = LoopThread("stretto-wire")
         self._server = self._loop.run(self._listen())
         own = self._server.sockets[0].getsockname()[1]
-        #: Where clients connect, for an API server.
+        #: Address for clients of an API server.
         self.server = f"https://127.0.0.1:{own}"
 
     def __enter__(self) -> Self:
@@ -50,20 +50,22 @@ class FaultyWire:
         self.close()
 
     def cut(self) -> None:
-        """Cut every connection now."""
+        """Close all connections now."""
         self._loop.run(self._cut())
 
     def heal(self) -> None:
-        """No more faults; what is open stays open."""
+        """Stop all faults; open connections stay open."""
         self.latency = self.cut_every = 0.0
         self.is_deaf = self.is_down = self.is_mute = False
 
     def close(self) -> None:
-        """Cut everything and listen no more."""
+        """Close all connections and stop listening."""
 
         async def last() -> None:
             self._server.close()
-            await asyncio.sleep(0)  # what was accepted a moment ago begins, so that it can end
+            await asyncio.sleep(
+                0
+            )  # let tasks of new connections start, so that they can be cancelled
             lines = list(self._lines)
             for line in lines:
                 line.cancel()
@@ -85,10 +87,10 @@ class FaultyWire:
             task.add_done_callback(self._lines.discard)
         with contextlib.suppress(OSError, TimeoutError, asyncio.CancelledError):
             if not self.is_down:
-                await self._carry(near, out)
+                await self._forward(near, out)
         out.transport.abort()
 
-    async def _carry(self, near: asyncio.StreamReader, out: asyncio.StreamWriter) -> None:
+    async def _forward(self, near: asyncio.StreamReader, out: asyncio.StreamWriter) -> None:
         far, on = await asyncio.open_connection("127.0.0.1", self._target)
         ways: tuple[Coroutine[Any, Any, None], ...] = (self._there(near, on), self._back(far, out))
         tasks = [asyncio.ensure_future(way) for way in ways]
@@ -96,7 +98,7 @@ class FaultyWire:
             limit = self.cut_every or None
             await asyncio.wait(tasks, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            on.transport.abort()  # first: who is cut twice does not come further than the wait
+            on.transport.abort()  # first, because a second cancellation ends the wait below
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,8 +1,8 @@
-"""One program of a control plane as a process: started, killed, paused and stopped.
+"""One program of a control plane as a process: start, kill, pause and stop.
 
-Each runs in a session of its own, so that Ctrl-C reaches whoever started it and the programs are
-stopped in order. Should that one be killed outright, the kernel kills them (``setpriv`` asks it
-to): no way out leaves a process behind.
+Each program runs in its own session, so that Ctrl-C reaches only the parent, which stops the
+programs in order. If the parent is killed, the kernel kills them (through ``setpriv``), so no
+process is left behind.
 """
 
 import contextlib
@@ -21,23 +21,23 @@ from typing import Final
 from stretto.base.errors import StrettoError
 
 STOP_WITHIN: Final = 5.0
-"""Seconds that a program has to end by itself."""
+"""Seconds for a graceful exit."""
 _BLOCK: Final = 200
-"""Ports of a block: more than a process uses at once, so that none comes again soon."""
+"""Ports per block: more than a process uses at once, so that no port is reused soon."""
 _BLOCKS: Final = range(12_000, 32_000, _BLOCK)
-"""Where blocks begin, all below the ephemeral ports (32768 and on, where nobody has moved them)."""
-_SAID: Final = 12
-"""Lines of a program's log that are shown when it ended too early."""
+"""First port of each block, all below the ephemeral ports (32768 by default)."""
+_TAIL: Final = 12
+"""Log lines shown in errors."""
 
 
 class ServerProcess:
     """A program with its arguments and its log."""
 
     def __init__(self, name: str, command: Sequence[str], log: Path) -> None:
-        """A program that is not running yet."""
-        #: What it is called in messages.
+        """Prepare a program without starting it."""
+        #: Name in messages.
         self.name = name
-        #: Where everything that it says goes.
+        #: File of its output.
         self.log = log
         log.parent.mkdir(parents=True, exist_ok=True)
         self._command = list(command)
@@ -52,16 +52,16 @@ class ServerProcess:
 
     @property
     def is_running(self) -> bool:
-        """Whether the process is there (paused counts as running)."""
+        """Whether the process exists; a paused process counts."""
         return self._process is not None and self._process.poll() is None
 
     def start(self) -> None:
-        """Start it, unless it runs."""
+        """Start it if it is not running."""
         if self.is_running:
             return
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [*_bound(), *self._command],
+                [*_killed_with_parent(), *self._command],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -69,7 +69,7 @@ class ServerProcess:
             )
 
     def stop(self, within: float = STOP_WITHIN) -> None:
-        """Ask it to end; one that does not in so many seconds is killed."""
+        """Send SIGTERM, and kill the process after ``within`` seconds."""
         self._signal(signal.SIGCONT)
         self._signal(signal.SIGTERM)
         if self._process is not None:
@@ -79,35 +79,35 @@ class ServerProcess:
                 self.kill()
 
     def kill(self) -> None:
-        """Kill it with its children, as ``kill -9`` does."""
+        """Kill it and its children with SIGKILL."""
         if self._process is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
 
     def pause(self) -> None:
-        """Stop its time: connections stay open and nobody answers."""
+        """Suspend it: connections stay open without replies."""
         self._signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Let it go on."""
+        """Resume it."""
         self._signal(signal.SIGCONT)
 
     def check(self) -> None:
-        """Say what it said, where it has ended although nobody asked.
+        """Check that it is running.
 
         Raises:
-            StrettoError: it is not running.
+            StrettoError: it has exited; the message has the end of its log.
         """
         if not self.is_running:
-            raise StrettoError(f"{self.name} has ended; it said:\n{self.said()}")
+            raise StrettoError(f"{self.name} has exited; last lines of its log:\n{self.log_tail()}")
 
-    def said(self) -> str:
+    def log_tail(self) -> str:
         """The last lines of its log."""
         if not self.log.exists():
             return ""
         text = self.log.read_text(encoding="utf-8", errors="replace")
-        return "\n".join(text.splitlines()[-_SAID:])
+        return "\n".join(text.splitlines()[-_TAIL:])
 
     def _signal(self, number: int) -> None:
         if self._process is not None and self._process.poll() is None:
@@ -115,10 +115,10 @@ class ServerProcess:
 
 
 def free_ports(count: int) -> list[int]:
-    """Loopback ports that nobody listens on now, all different, and that nobody is given soon.
+    """Return distinct loopback ports that are not in use and are not reused soon.
 
-    Programs start long after their ports were chosen. So the ports are no ephemeral ones, which
-    any connection may take meanwhile, and each process that asks has a block of its own.
+    Programs start long after their ports are chosen, so the ports are not ephemeral ones, which any
+    connection may take, and each process reserves its own block.
     """
     found: list[int] = []
     for port in _PORTS:
@@ -128,21 +128,21 @@ def free_ports(count: int) -> list[int]:
             found.append(port)
         if len(found) == count:
             return found
-    raise AssertionError("ports go round and round")
+    raise AssertionError("the port iterator ended")
 
 
 def _claimed_ports() -> Iterator[int]:
-    """The ports of a block that is this process's for as long as it lives, again and again."""
-    with contextlib.ExitStack() as held:
-        block = next(each for each in _BLOCKS if _is_locked(each, held))
+    """The ports of a block that this process has locked, in an endless cycle."""
+    with contextlib.ExitStack() as locks:
+        block = next(each for each in _BLOCKS if _is_locked(each, locks))
         yield from itertools.cycle(range(block, block + _BLOCK))
 
 
-def _is_locked(block: int, held: contextlib.ExitStack) -> bool:
-    """Whether a block could be had; a file is locked while it is."""
+def _is_locked(block: int, locks: contextlib.ExitStack) -> bool:
+    """Try to lock the file of a block."""
     folder = Path(tempfile.gettempdir()) / f"stretto-ports-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
-    file = held.enter_context((folder / str(block)).open("w"))
+    file = locks.enter_context((folder / str(block)).open("w"))
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -152,10 +152,10 @@ def _is_locked(block: int, held: contextlib.ExitStack) -> bool:
 
 
 _PORTS: Final = _claimed_ports()
-"""Ports to be had, from the block that is looked for when the first one is asked for."""
+"""Ports of the block, which is locked at the first use."""
 
 
-def _bound() -> list[str]:
-    """What makes the kernel kill a program when its starter is gone, where that is to be had."""
+def _killed_with_parent() -> list[str]:
+    """Command prefix that makes the kernel kill a program with its parent, if available."""
     found = shutil.which("setpriv")
     return [found, "--pdeathsig", "KILL", "--"] if found else []

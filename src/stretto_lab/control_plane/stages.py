@@ -1,8 +1,8 @@
-"""How simulated nodes and pods live: kwok knows nothing by itself and is told in stages.
+"""Stages of kwok: how simulated nodes and pods change state.
 
-Nodes become Ready at once; pods on a node run at once, those of a Job finish after a moment, and
-those that are deleted go. A node with the label ``lost`` is let alone: what somebody else says of
-it stays.
+Nodes become Ready at once. Bound pods run at once, pods of a Job finish after a second, and deleted
+pods are removed. kwok ignores nodes with the label ``lost``, so that tests can set their
+conditions.
 """
 
 from collections.abc import Sequence
@@ -47,12 +47,12 @@ containerStatuses:
 {{ end }}
 """
 _JOB_SECONDS: Final = 1
-"""How long pods of a Job run."""
+"""Run time of Job pods in seconds."""
 
 
 def stages() -> bytes:
-    """Kwok's configuration: JSON documents one after the other, which YAML allows."""
-    living = _where(".metadata.deletionTimestamp", "DoesNotExist")
+    """The configuration of kwok: a sequence of JSON documents, which is valid YAML."""
+    existing = _where(".metadata.deletionTimestamp", "DoesNotExist")
     pending = _where(".status.phase", "In", "Pending")
     running = _where(".status.phase", "In", "Running")
     of_job = _where(".metadata.ownerReferences.[].kind", "In", "Job")
@@ -62,8 +62,8 @@ def stages() -> bytes:
     after = {"durationMilliseconds": _JOB_SECONDS * 1000}
     all_of = (
         _stage("node-ready", "Node", [unready, present], {"statusTemplate": _READY}),
-        _stage("pod-running", "Pod", [living, pending], {"statusTemplate": _RUNNING}),
-        _stage("pod-done", "Pod", [living, running, of_job], {"statusTemplate": _DONE}, after),
+        _stage("pod-running", "Pod", [existing, pending], {"statusTemplate": _RUNNING}),
+        _stage("pod-done", "Pod", [existing, running, of_job], {"statusTemplate": _DONE}, after),
         _stage(
             "pod-gone",
             "Pod",

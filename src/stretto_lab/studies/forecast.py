@@ -1,10 +1,10 @@
-"""How good the forecast is: asked in the middle of a Philly trace, held against what happened.
+"""The forecast study: forecasts made during a Philly trace, compared with the actual starts.
 
-A trace runs through a pool as in ``sim.traces.philly``. Every so often, when a job that has just
-come does not start at once, its start is forecast from what the plane knows then: the queue, what
-runs, and run times that are stated (``known``) or learnt from jobs that have ended (``typical``).
-Later the real start is there. Nothing of the future goes into a forecast; what comes later may pass
-the job (shortest first, backfill) or not (first come, first served).
+A trace runs through a pool as in ``sim.traces.philly``. For a sample of jobs that do not start on
+arrival, the start is forecast from the state of the plane: the queue, running jobs, and run times
+that are stated (``known``) or learnt from finished jobs (``typical``). Later the actual start is
+known. A forecast uses no information about the future; jobs that arrive later may overtake the job
+(shortest first, backfill) or not (first come, first served).
 """
 
 import heapq
@@ -28,68 +28,69 @@ from stretto.sim.traces.philly import TICKS_PER_S, philly_world
 from stretto.state.rows.lifecycle import UnitState
 
 KNOWN: Final = "known"
-"""Run times as jobs state them."""
+"""Run times stated by the jobs."""
 TYPICAL: Final = "typical"
-"""Run times learnt from jobs that have ended."""
+"""Run times learnt from finished jobs."""
 RUN_TIMES: Final[Registry[str]] = Registry("run times", {KNOWN: KNOWN, TYPICAL: TYPICAL})
-"""Where run times are taken from."""
+"""Sources of run times."""
 HOUR_S: Final = 3600.0
 TWICE: Final = 2.0
-"""A forecast within half and twice the wait counts as near."""
+"""Factor within which a forecast counts as near."""
 SOON_S: Final = 60.0
-"""So does one that is off by a minute at most."""
+"""Error in seconds up to which a forecast also counts as near."""
 
-Told = Callable[[int], None]
+OnForecast = Callable[[int], None]
+"""Called with the number of forecasts made."""
 
 
 class ForecastPoint(msgspec.Struct, frozen=True):
-    """One forecast and what became of it; seconds of waiting from the moment it was made."""
+    """One forecast and the actual wait, in seconds from the forecast."""
 
     #: The job.
     job_id: str
-    #: Units that waited, the job among them.
+    #: Pending units, including the job.
     queued: int
-    #: What was told; null where nothing was expected to make room.
+    #: Forecast wait; null if no running pod was expected to free enough capacity.
     told_s: float | None
-    #: What happened.
+    #: Actual wait.
     waited_s: float
 
 
 class ForecastReport(msgspec.Struct, frozen=True):
-    """How far forecasts were off, over jobs that had to wait."""
+    """Errors of the forecasts of jobs that had to wait."""
 
-    #: Order of the queue.
+    #: Queue policy.
     queue: str
-    #: Where run times were taken from.
+    #: Source of run times.
     run_times: str
-    #: Forecasts made and held against a start.
+    #: Forecasts with a known start.
     forecasts: int
-    #: Of them, those without an answer.
+    #: Forecasts without an estimate.
     unanswered: int
-    #: Mean wait that really followed, in seconds.
+    #: Mean actual wait in seconds.
     mean_wait_s: float
-    #: Median of how far they were off, in seconds.
+    #: Median absolute error in seconds.
     median_error_s: float
-    #: 90th percentile of the same.
+    #: 90th percentile of the absolute error in seconds.
     p90_error_s: float
-    #: Mean of told minus waited: below 0 where jobs wait longer than told.
+    #: Mean of forecast minus actual wait: negative if jobs wait longer than forecast.
     bias_s: float
-    #: Part that was within half and twice the wait, or off by a minute at most.
+    #: Share within half and twice the wait, or at most a minute off.
     near: float
-    #: Part of the spread of waits that is explained: 1 is perfect, 0 is no better than the mean.
+    #: Explained share of the variance of waits: 1 is perfect, 0 is no better than the mean.
     explained: float | None
 
 
 class ForecastStudy(msgspec.Struct, frozen=True):
-    """What is asked, of what."""
+    """Pool, queue and sample."""
 
     #: GPUs of the pool.
     gpus: int = 64
-    #: Order of the queue.
+    #: Queue policy.
     queue: str = "fifo"
-    #: Where run times are taken from.
+    #: Source of run times.
     run_times: str = KNOWN
-    #: Jobs that are asked about, evenly over the trace; those that start at once tell nothing.
+    #: Jobs to forecast, evenly over the trace; those that start at once are skipped.
     samples: int = 200
 
     def __post_init__(self) -> None:
@@ -99,40 +100,40 @@ class ForecastStudy(msgspec.Struct, frozen=True):
 
 
 def study_forecast(
-    jobs: Sequence[PhillyJob], study: ForecastStudy, told: Told | None = None
+    jobs: Sequence[PhillyJob], study: ForecastStudy, on_forecast: OnForecast | None = None
 ) -> tuple[ForecastReport, list[ForecastPoint]]:
-    """Forecast the starts of a sample of jobs, and hold them against what happens.
+    """Forecast the starts of a sample of jobs, and compare with the actual starts.
 
     Raises:
         InputError: the pool has no GPU.
-        UnknownNameError: there is no such order of the queue.
+        UnknownNameError: the queue policy is unknown.
     """
-    asking = _ForecastingRun(jobs, study, told)
-    points = asking.run()
+    run = _ForecastingRun(jobs, study, on_forecast)
+    points = run.run()
     return _report(study, points), points
 
 
 def forecast_plot(reports: Sequence[tuple[ForecastReport, list[ForecastPoint]]]) -> bytes:
-    """Told beside waited, in hours, a colour for each report; the line is where both are equal."""
+    """Plot forecast and actual waits in hours, one colour per report, with the diagonal."""
     lines, top = [], 1.0
     for colour, (report, points) in enumerate(reports):
         found = [(e.told_s / HOUR_S, e.waited_s / HOUR_S) for e in points if e.told_s is not None]
         top = max([top, *(max(pair) for pair in found)])
-        x, y = [told for told, _ in found], [waited for _, waited in found]
+        x, y = [wait for wait, _ in found], [waited for _, waited in found]
         lines.append(PlotLine(f"{report.queue}, {report.run_times}", x, y, colour, marks=True))
     lines.append(PlotLine("", [0.0, top], [0.0, top], 6))
-    words = PlotTexts(
-        "Forecast of a job's start", "told: hours from now", "waited: hours from then"
-    )
+    words = PlotTexts("Forecast of a job's start", "forecast wait, hours", "actual wait, hours")
     return curves_png(lines, words)
 
 
 class _ForecastingRun:
-    """One run with forecasts in between."""
+    """One run with forecasts during it."""
 
-    def __init__(self, jobs: Sequence[PhillyJob], study: ForecastStudy, told: Told | None) -> None:
+    def __init__(
+        self, jobs: Sequence[PhillyJob], study: ForecastStudy, on_forecast: OnForecast | None
+    ) -> None:
         self._study = study
-        self._told = told
+        self._on_forecast = on_forecast
         self._fitting, self._world, self._work = philly_world(jobs, study.gpus, study.queue)
         sizes = np.array([job.gpus for job in self._fitting], np.int64)
         #: First pod of each job.
@@ -143,30 +144,30 @@ class _ForecastingRun:
             for index, lead in enumerate(self._lead.tolist())
             for piece in [self._work[lead]]
         }
-        #: (end, GPUs, run time) of jobs that run.
+        #: (end, GPUs, run time) of running jobs.
         self._ends: list[tuple[float, int, float]] = []
         self._every = max(1, len(self._fitting) // study.samples)
         self._arrived = 0
-        self._asked: list[tuple[int, float, int, float | None]] = []
+        self._forecasts: list[tuple[int, float, int, float | None]] = []
         self._world.plane.observers.append(self._observe)
 
     def run(self) -> list[ForecastPoint]:
-        """Forecasts with their starts, in the order in which they were made."""
+        """Forecasts with actual starts, in order."""
         record = WorkRunner(self._world, self._work, 1 / TICKS_PER_S, self._look).run()
         started = record.started[self._lead]
         return [
             ForecastPoint(
                 job_id=self._fitting[index].job_id,
                 queued=queued,
-                told_s=told,
+                told_s=predicted,
                 waited_s=int(started[index]) / TICKS_PER_S - now,
             )
-            for index, now, queued, told in self._asked
+            for index, now, queued, predicted in self._forecasts
             if started[index] != NEVER
         ]
 
     def _look(self, arrived: int) -> None:
-        """After a round: learn what has ended, and ask about what has come."""
+        """After a round: learn from finished jobs, and forecast new ones."""
         now = self._world.clock.monotonic()
         while self._ends and self._ends[0][0] <= now:
             _, gpus, seconds = heapq.heappop(self._ends)
@@ -175,10 +176,10 @@ class _ForecastingRun:
         self._arrived = arrived
         for index in range(first, last):
             if index % self._every == 0:
-                self._ask(index)
+                self._forecast(index)
 
     def _observe(self, step: Step) -> None:
-        """Note when jobs end that start now: typical run times are learnt from them then."""
+        """Record the end of starting jobs, when their run times will be learnt."""
         names = self._world.plane.cluster.pods.name
         for verdict in step.verdicts:
             for row in verdict.granted.tolist():
@@ -188,7 +189,7 @@ class _ForecastingRun:
                     end = (step.now + job.duration_s, job.gpus, job.duration_s)
                     heapq.heappush(self._ends, end)
 
-    def _ask(self, index: int) -> None:
+    def _forecast(self, index: int) -> None:
         plane = self._world.plane
         job = self._fitting[index]
         key = f"PodGroupUnit/default/{object_name(f'job-{job.job_id}')}"
@@ -196,21 +197,21 @@ class _ForecastingRun:
         if unit is None or not unit.pending:
             return
         lasts: Lasts = stated_run_times if self._study.run_times == KNOWN else self._typical.lasts
-        told = forecast(plane, lasts, [key]).after_s[key]
+        predicted = forecast(plane, lasts, [key]).after_s[key]
         counts = plane.dispatcher.views.counts()
         queued = counts[UnitState.QUEUED] + counts[UnitState.UNSCHEDULABLE]
         now = plane.clock.monotonic()
-        self._asked.append((index, now, queued, told if isfinite(told) else None))
-        if self._told is not None:
-            self._told(len(self._asked))
+        self._forecasts.append((index, now, queued, predicted if isfinite(predicted) else None))
+        if self._on_forecast is not None:
+            self._on_forecast(len(self._forecasts))
 
 
 def _report(study: ForecastStudy, points: Sequence[ForecastPoint]) -> ForecastReport:
     answered = [each for each in points if each.told_s is not None]
-    told = np.array([each.told_s for each in answered], float)
+    predicted = np.array([each.told_s for each in answered], float)
     waited = np.array([each.waited_s for each in answered], float)
-    off = np.abs(told - waited)
-    near = ((told <= TWICE * waited) & (waited <= TWICE * told)) | (off <= SOON_S)
+    off = np.abs(predicted - waited)
+    near = ((predicted <= TWICE * waited) & (waited <= TWICE * predicted)) | (off <= SOON_S)
     spread = float(((waited - waited.mean()) ** 2).sum()) if len(waited) else 0.0
     return ForecastReport(
         queue=study.queue,
@@ -220,7 +221,7 @@ def _report(study: ForecastStudy, points: Sequence[ForecastPoint]) -> ForecastRe
         mean_wait_s=_mean(waited),
         median_error_s=round(float(np.median(off)), 1) if len(off) else 0.0,
         p90_error_s=round(float(np.percentile(off, 90)), 1) if len(off) else 0.0,
-        bias_s=_mean(told - waited),
+        bias_s=_mean(predicted - waited),
         near=_mean(near.astype(float)),
         explained=round(1 - float((off**2).sum()) / spread, 4) if spread else None,
     )

@@ -1,4 +1,4 @@
-"""VMs on hosts, and openb pods in their own time, in plain Python with BestFit and name ties."""
+"""Reference of VMs on hosts and of openb pods in trace time, with BestFit and name ties."""
 
 import heapq
 from collections import Counter
@@ -15,7 +15,7 @@ def choose(nodes: Sequence[Node], pod: FleetPod) -> Node | None:
 
 
 def place(nodes: Sequence[Node], pods: Sequence[FleetPod]) -> list[tuple[Node, Any]] | None:
-    """Nodes and GPUs of all these pods, taken; or none of them is placed."""
+    """Place all pods and return their nodes and GPUs, or place none."""
     taken: list[tuple[FleetPod, Node, Any]] = []
     for pod in pods:
         node = choose(nodes, pod)
@@ -37,7 +37,7 @@ def free(node: Node, pod: FleetPod, gpus: Any) -> None:
 
 
 def replay(nodes: Sequence[FleetNode], pods: Sequence[FleetPod]) -> dict[str, Any]:
-    """openb in its own time; what does not fit is rejected."""
+    """openb in trace time; pods that do not fit are rejected."""
     machines = [Node(node) for node in nodes]
     lived = [pod for pod in pods if pod.departure_s != pod.arrival_s]
     events = sorted(
@@ -74,7 +74,7 @@ def replay(nodes: Sequence[FleetNode], pods: Sequence[FleetPod]) -> dict[str, An
 def run_vms(
     hosts: Sequence[FleetNode], pods: Sequence[FleetPod], *, waiting: bool
 ) -> dict[str, Any]:
-    """VMs that come, live and leave; those of a group start as one or not at all."""
+    """VMs in trace time; the VMs of a group start together or not at all."""
     nodes = [Node(host) for host in hosts]
     groups: dict[str, list[FleetPod]] = {}
     for i, pod in enumerate(pods):
@@ -83,7 +83,7 @@ def run_vms(
     queue: list[list[FleetPod]] = []
     running: list[tuple[float, int, Any]] = []
     waits: list[float] = []
-    turned_away = serial = cpu = peak = integral = 0
+    rejected = serial = cpu = peak = integral = 0
     now = begin = coming[-1][0].arrival_s
     while coming or running:
         times = [running[0][0]] if running else []
@@ -107,12 +107,12 @@ def run_vms(
                 waits.append(now - pod.arrival_s)
                 cpu += pod.cpu_milli
         queue = left if waiting else []
-        turned_away += 0 if waiting else sum(map(len, left))
+        rejected += 0 if waiting else sum(map(len, left))
         peak = max(peak, cpu)
     all_cpu = sum(host.cpu_milli for host in hosts)
     return {
         "placed": len(waits),
-        "rejected": turned_away + sum(map(len, queue)),
+        "rejected": rejected + sum(map(len, queue)),
         "mean_wait_s": sum(waits) / len(waits),
         "peak_cpu_pct": 100 * peak / all_cpu,
         "mean_cpu_pct": 100 * integral / (all_cpu * (now - begin)),

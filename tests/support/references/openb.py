@@ -1,7 +1,7 @@
-"""The openb protocol once more, in plain Python, written from its description and nothing else.
+"""Reference of the openb protocol in plain Python, written from its description.
 
-Slow on purpose: no columns, no cache, one node after another. What the plane decides on a small
-sample must be what comes out here, pod by pod.
+It is simple and slow: no columns, no cache. The decisions of the plane on a small sample must be
+equal to these, pod by pod.
 """
 
 from collections import Counter
@@ -17,7 +17,7 @@ NOWHERE: Decision = (-1, ())
 
 
 class Node:
-    """A node with what is left of it."""
+    """A node with its free capacity."""
 
     def __init__(self, node: FleetNode) -> None:
         self.node = node
@@ -39,8 +39,8 @@ class Node:
         return len(self.fitting(pod)) >= pod.gpus
 
     def fullest(self, pod: FleetPod) -> tuple[int, ...]:
-        by_room = sorted(self.fitting(pod), key=lambda i: (self.gpus[i], i))
-        return tuple(by_room[: pod.gpus])
+        by_free = sorted(self.fitting(pod), key=lambda i: (self.gpus[i], i))
+        return tuple(by_free[: pod.gpus])
 
     def place(self, pod: FleetPod, gpus: tuple[int, ...]) -> None:
         self.cpu -= pod.cpu_milli
@@ -131,7 +131,7 @@ SCORES: dict[str, Callable[[Node, FleetPod], int]] = {
 def fgd(
     node: Node, pod: FleetPod, typical: tuple[tuple[Kind, float], ...]
 ) -> tuple[int, tuple[int, ...]]:
-    """The score, and the GPUs it is for."""
+    """The score and its GPUs."""
     before = fragmented(typical, node)
     share = pod.gpus == 1 and pod.gpu_milli < 1000
     choices = [(i,) for i in node.fitting(pod)] if share else [tuple(node.fitting(pod)[: pod.gpus])]

@@ -1,4 +1,4 @@
-"""A queue on a pool of GPUs in plain Python: FIFO, shortest first, skipping and EASY backfill."""
+"""Reference of queues on a pool of GPUs: FIFO, shortest first, skipping and EASY backfill."""
 
 import heapq
 from collections import deque
@@ -19,7 +19,7 @@ class Job(NamedTuple):
 
 
 class Started(NamedTuple):
-    """One job that was started."""
+    """A started job."""
 
     job: Job
     at: int
@@ -30,14 +30,14 @@ class Started(NamedTuple):
 
 
 class PoolState:
-    """What waits, in the order of arrival, what runs, and what is free."""
+    """Pending jobs in order of arrival, running jobs and free GPUs."""
 
     def __init__(self, gpus: int) -> None:
         self.free, self.now = gpus, 0
         self.queue: list[Job] = []
         self.running: list[tuple[int, int]] = []
         self.starts: list[Started] = []
-        #: The earliest shadow time that a head under ``easy`` was ever given, by job.
+        #: Earliest shadow time of each head under ``easy``, by job.
         self.shadows: dict[Job, int] = {}
 
     def start(self, job: Job) -> None:
@@ -80,7 +80,7 @@ def _easy(pool: PoolState) -> None:
 
 
 def reservation(pool: PoolState, size: int) -> tuple[int, int]:
-    """When so many GPUs will be free, and how many more than that then are."""
+    """Time when enough GPUs are free, and how many more are free then."""
     free, shadow = pool.free, None
     for end, freed in sorted(pool.running):
         if shadow is not None and end > shadow:
@@ -101,12 +101,12 @@ PASSES: dict[str, Callable[[PoolState], None]] = {
 
 
 def starts(jobs: Sequence[PhillyJob], gpus: int, policy: str = "fifo") -> list[Started]:
-    """Every start in order."""
+    """All starts in order."""
     return lived(jobs, gpus, policy).starts
 
 
 def lived(jobs: Sequence[PhillyJob], gpus: int, policy: str) -> PoolState:
-    """The pool after all have ended: at one instant completions, then arrivals, then one pass."""
+    """Run all jobs: at one instant completions, then arrivals, then one pass."""
     coming = deque(
         sorted(
             Job(round(job.submit_s * 10), int(job.job_id), job.gpus, round(job.duration_s * 10))
@@ -128,7 +128,7 @@ def lived(jobs: Sequence[PhillyJob], gpus: int, policy: str) -> PoolState:
 
 
 def run(jobs: Sequence[PhillyJob], gpus: int, policy: str = "fifo") -> dict[str, Any]:
-    """What became of the jobs, in the words of the command."""
+    """Results of the jobs, with the names of the command."""
     found = starts(jobs, gpus, policy)
     waits = sorted(each.at - each.job.submitted for each in found)
     completions = [each.end - each.job.submitted for each in found]

@@ -1,4 +1,4 @@
-"""What every decision of reclaim must keep, in plain sums, and all that might be decided."""
+"""Reference of reclaim: rules of lawful decisions in plain sums, and all possible decisions."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Pod(NamedTuple):
-    """A running pod: its row, node, queue, unit and what it takes."""
+    """A running pod: row, node, queue, unit and CPU."""
 
     row: int
     slot: int
@@ -24,52 +24,57 @@ class Scene(NamedTuple):
     sizes: Sequence[int]
     pods: Sequence[Pod]
 
-    def used(self, queue: str, gone: Iterable[int] = ()) -> int:
-        """What a queue holds with all below it, without those that are gone."""
-        gone = set(gone)
+    def used(self, queue: str, evicted: Iterable[int] = ()) -> int:
+        """Use of a queue and its descendants, without evicted pods."""
+        evicted = set(evicted)
         return sum(
-            pod.cpu for pod in self.pods if pod.row not in gone and queue in self.above(pod.queue)
+            pod.cpu
+            for pod in self.pods
+            if pod.row not in evicted and queue in self.above(pod.queue)
         )
 
     def above(self, queue: str) -> list[str]:
-        """A queue and all that it is part of, the root last."""
+        """A queue and its ancestors, the root last."""
         found = [queue]
         while found[-1] != "root":
             found.append(self.parents[found[-1]])
         return found
 
     def guarantee(self, queue: str) -> int | None:
-        """What a queue is guaranteed; what it says, else what its queues are guaranteed."""
+        """Guarantee of a queue: its own, or the sum of its children."""
         if queue in self.guarantees:
             return self.guarantees[queue]
         below = [self.guarantee(name) for name, parent in self.parents.items() if parent == queue]
         stated = [each for each in below if each is not None]
         return sum(stated) if stated else None
 
-    def is_lawful(self, asker: str, cpu: int, gone: Iterable[int]) -> bool:
-        """Whether these may go for so much in a queue: nobody falls under a guarantee, no gang
-        under its minimum, and everybody is within the asker's reach."""
-        gone = set(gone)
+    def is_lawful(self, asker: str, cpu: int, evicted: Iterable[int]) -> bool:
+        """Whether evicting these pods for a queue is lawful.
+
+        No queue falls below its guarantee, no gang below its minimum, and every victim is within
+        the reach of the queue.
+        """
+        evicted = set(evicted)
         own, reach = self.above(asker), self.reach(asker, cpu)
         for pod in self.pods:
-            if pod.row not in gone:
+            if pod.row not in evicted:
                 continue
             if reach is None or reach not in self.above(pod.queue) or pod.queue == asker:
                 return False
             for queue in self.above(pod.queue):
                 least = self.guarantee(queue)
                 others = queue not in own and least is not None
-                if others and self.used(queue, gone) < least:
+                if others and self.used(queue, evicted) < least:
                     return False
         for unit, least in self.least.items():
-            left = [pod for pod in self.pods if pod.unit == unit and pod.row not in gone]
-            lost = any(pod.unit == unit and pod.row in gone for pod in self.pods)
+            left = [pod for pod in self.pods if pod.unit == unit and pod.row not in evicted]
+            lost = any(pod.unit == unit and pod.row in evicted for pod in self.pods)
             if lost and left and len(left) < least:
                 return False
         return True
 
     def reach(self, asker: str, cpu: int) -> str | None:
-        """The highest queue below which the asker may take; none where its guarantee is used."""
+        """The highest queue to reclaim below; None if the guarantee is used."""
         found = None
         for queue in self.above(asker)[:-1]:
             least = self.guarantee(queue)
@@ -78,19 +83,19 @@ class Scene(NamedTuple):
             found = self.parents[queue]
         return found
 
-    def fits(self, slot: int, asks: Sequence[int], gone: Iterable[int]) -> bool:
-        """Whether so much fits a node without those that are gone."""
-        gone = set(gone)
-        used = sum(pod.cpu for pod in self.pods if pod.slot == slot and pod.row not in gone)
+    def fits(self, slot: int, asks: Sequence[int], evicted: Iterable[int]) -> bool:
+        """Whether requests fit on a node without evicted pods."""
+        evicted = set(evicted)
+        used = sum(pod.cpu for pod in self.pods if pod.slot == slot and pod.row not in evicted)
         return used + sum(asks) <= self.sizes[slot]
 
     def answers(self, asker: str, cpu: int) -> list[frozenset[int]]:
-        """Every lawful set of rows whose going lets one pod in."""
+        """All lawful sets of rows whose eviction lets one pod fit."""
         rows = [pod.row for pod in self.pods]
         return [
-            frozenset(gone)
+            frozenset(evicted)
             for size in range(1, len(rows) + 1)
-            for gone in combinations(rows, size)
-            if self.is_lawful(asker, cpu, gone)
-            and any(self.fits(slot, [cpu], gone) for slot in range(len(self.sizes)))
+            for evicted in combinations(rows, size)
+            if self.is_lawful(asker, cpu, evicted)
+            and any(self.fits(slot, [cpu], evicted) for slot in range(len(self.sizes)))
         ]

@@ -51,7 +51,7 @@ def test_preemptors_make_pods_leave_and_the_plan_says_which() -> None:
     pods = trial.counts.pods + trial.counts.steady
     assert len(plan.binds) == pods
     assert len(plan.evictions) >= 3 * pods
-    left_of = Counter(node for _, node in trial.seen.left)
+    left_of = Counter(node for _, node in trial.seen.evicted)
     assert {bind.node for bind in plan.binds} <= left_of.keys()
 
 
@@ -78,7 +78,7 @@ def test_what_gangs_were_told_is_replayed_too() -> None:
     ]
     assert replay(second.store, plan).failed == 0
     second.seen.look(0)
-    assert second.seen.told == first.seen.told
+    assert second.seen.statuses == first.seen.statuses
 
 
 def test_a_replay_counts_what_was_not_taken() -> None:

@@ -5,7 +5,8 @@ from msgspec.structs import replace
 
 from stretto.base.errors import InputError
 from stretto.state.work.claims import CommitMode, ConflictMode
-from stretto_lab.studies.omega.model import OmegaCell, OmegaJob, OmegaRun, run_omega
+from stretto_lab.studies.omega.model import OmegaCell, OmegaJob, OmegaRun
+from stretto_lab.studies.omega.simulation import run_omega
 from stretto_lab.studies.omega.sweep import (
     MODES,
     OmegaPoint,

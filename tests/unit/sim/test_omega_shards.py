@@ -5,8 +5,8 @@ from itertools import pairwise
 import pytest
 
 from stretto.base.errors import InputError
+from stretto_lab.studies.omega.planning import BinderTime
 from stretto_lab.studies.omega.shards import (
-    BinderTime,
     ShardPoint,
     ShardStudy,
     run_shard_study,

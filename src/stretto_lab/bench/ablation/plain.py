@@ -1,7 +1,7 @@
-"""The plain counterparts of what makes the engine fast: what one would write first.
+"""Plain counterparts of the optimisations: the straightforward implementations.
 
-Each answers as its fast twin does and remembers nothing. They are for the ablation bench and for
-the properties that hold both equal; the product has no switch for them.
+Each returns the same results as its optimised version and caches nothing. The ablation bench and
+property tests use them; the product has no switch for them.
 """
 
 from collections import deque
@@ -17,43 +17,43 @@ from stretto.state.rows.snapshot import Columns
 
 
 def whole_copy(ledger: Ledger) -> Columns:
-    """A snapshot copied anew: the twin of a snapshot that follows the change log."""
+    """Copy the whole ledger: the counterpart of following the change log."""
     columns = Columns(ledger)
     columns.sync()
     return columns
 
 
 class CopyingRuntime:
-    """Lets a runtime copy the whole ledger at every look, as if nobody had kept a log.
+    """Makes a runtime copy the whole ledger at every sync, as without a change log.
 
-    Whoever copies everything does not know what has changed, so kept scores are void too.
+    Such a copy has no list of changes, so it also invalidates cached scores.
     """
 
     def __init__(self, runtime: Runtime) -> None:
-        """Take the place of the runtime's ``sync``."""
+        """Prepare the replacement of the runtime's ``sync``."""
         self._runtime = runtime
         self._sync = runtime.sync
 
     def sync(self) -> None:
-        """What ``Runtime.sync`` does, from nothing."""
+        """Do a ``Runtime.sync`` from an empty snapshot."""
         self._runtime.scores.columns = Columns(self._runtime.columns.ledger)
         self._sync()
 
 
 class ScanningRuntime:
-    """Lets a runtime score every node for every unit, as if no class had been seen before.
+    """Makes a runtime score every node for every unit, as without a class cache.
 
-    Kept scores are dropped wherever a class comes again, so whatever the kernel looks at it must
-    score; it stays the same compiled kernel, with the cost of a call shared by a dozen pods.
+    Cached scores are dropped whenever a class repeats, so the kernel computes every score it reads.
+    The compiled kernel is the same, and about a dozen pods share the cost of a call.
     """
 
     def __init__(self, runtime: Runtime) -> None:
-        """Take the place of the runtime's ``place``."""
+        """Prepare the replacement of the runtime's ``place``."""
         self._runtime = runtime
         self._place = runtime.place
 
     def place(self, request: PlacementRequest) -> BatchPlacement:
-        """What ``Runtime.place`` answers, on scores made anew."""
+        """Do a ``Runtime.place`` with recomputed scores."""
         count, tried = len(np.asarray(request.class_ids)), 0
         slots = np.full(count, NOT_TRIED, np.int32)
         devices = np.zeros(count, np.int32)
@@ -68,13 +68,13 @@ class ScanningRuntime:
         return BatchPlacement(slots, devices, tried)
 
     def forget(self) -> None:
-        """Drop every score: those of another workload are void, which is the door for it."""
+        """Invalidate all scores by raising the workload version."""
         self._runtime.engine.workload_version += 1
         self._runtime.sync()
 
 
 def parts_of_new_classes(request: PlacementRequest) -> Iterator[tuple[int, PlacementRequest]]:
-    """A batch cut before each unit of a class that was there since the last cut.
+    """Split a batch before each unit whose class occurred since the last split.
 
     Yields the index of each part's first pod, and the part.
     """
@@ -93,7 +93,7 @@ def parts_of_new_classes(request: PlacementRequest) -> Iterator[tuple[int, Place
 def _part(
     request: PlacementRequest, ids: npt.NDArray[np.int32], begin: int, end: int
 ) -> PlacementRequest:
-    """Some units of a batch as a batch."""
+    """The part of a batch from one unit to another."""
     first, stop = request.starts[begin], request.starts[end]
     return PlacementRequest(
         class_ids=ids[first:stop],
@@ -105,30 +105,30 @@ def _part(
 
 
 class PlainNodeList:
-    """Nodes in the order in which zones take turns, made anew after every change.
+    """A node list that rotates over zones, rebuilt after every change.
 
-    The twin of ``state.rows.slots``: kube-scheduler's node tree makes such a list for each snapshot
-    in which a node has come or gone.
+    The counterpart of ``state.rows.slots``: the node tree of kube-scheduler builds such a list for
+    each snapshot in which nodes were added or removed.
     """
 
     def __init__(self) -> None:
-        """No node yet."""
-        #: Node names, zone after zone in turn.
+        """Start without nodes."""
+        #: Node names, rotating over zones.
         self.order: list[str] = []
         self._zone_of: dict[str, str] = {}
 
     def add(self, name: str, zone: str) -> None:
-        """A node comes."""
+        """Add a node."""
         self._zone_of[name] = zone
         self._make()
 
     def remove(self, name: str) -> None:
-        """A node goes."""
+        """Remove a node."""
         del self._zone_of[name]
         self._make()
 
     def fill(self, nodes: Iterable[tuple[str, str]]) -> None:
-        """Many nodes (name, zone) come at once."""
+        """Add many nodes (name, zone)."""
         self._zone_of.update(nodes)
         self._make()
 

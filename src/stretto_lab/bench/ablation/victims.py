@@ -1,13 +1,14 @@
-"""What the index of victims is worth: priority sums against walking every node.
+"""The gain of the victim index: priority sums, compared with a dry run on every node.
 
-Two preemptors stand in front of the bench's cluster, whose running pods all have a lower priority:
-one that no node could hold whoever left, and one that a few pods' leaving would help. The plain
-counterpart rehearses each preemption on every node, the way that the index is held equal to.
+Two preemptors meet the cluster of the bench, whose running pods all have a lower priority: one that
+fits on no node after any eviction, and one that fits after a few evictions. The plain counterpart
+runs the preemption dry run on every node, which is the reference of the index.
 """
 
 from typing import Any, Final
 
 import msgspec
+import numpy as np
 
 from stretto.api.wire.kinds import POD
 from stretto.base.errors import CheckFailedError
@@ -15,82 +16,92 @@ from stretto.framework.compiled.one_node import PreemptionDryRun, Preemptor, Vic
 from stretto.framework.placers import Finder
 from stretto.inputs.neutral.fleet import FleetPod
 from stretto.inputs.objects.objects import pod_object
+from stretto.state.work.claims import Plan
 from stretto.stores.store import WriteOutcome
-from stretto_lab.bench.ablation.score_cache import Ablation, AblationScene, scene_time
+from stretto_lab.bench.ablation.scene import Ablation, AblationScene, scene_time
 
 PRIORITY: Final = 1000
-"""Of the preemptors; what runs has none."""
-HOPELESS: Final = FleetPod("hopeless", 1_000_000, 1024, priority=PRIORITY)
-"""Asks for more cores than any node has."""
-WELCOME: Final = FleetPod("welcome", 0, 1024, priority=PRIORITY)
-"""Asks for as many cores as the bench says: some node has them once a few pods have left."""
-WALKS: Final = 3
-"""Times that all nodes are walked."""
+"""Priority of the preemptors; running pods have priority 0."""
+IMPOSSIBLE: Final = FleetPod("impossible", 1_000_000, 1024, priority=PRIORITY)
+"""Requests more cores than any node has."""
+FEASIBLE: Final = FleetPod("feasible", 0, 1024, priority=PRIORITY)
+"""Requests most of a node; some node has that capacity after a few evictions."""
+REPETITIONS: Final = 3
+"""Repetitions of the dry run on all nodes."""
 PART: Final = "Preemption by priority sums"
 
 
 def preemption(scene: AblationScene) -> list[Ablation]:
-    """A search by priority sums, against a rehearsal on every node.
+    """Time a search by priority sums and a dry run on every node.
 
     Raises:
-        CheckFailedError: both find another victim, or the hopeless pod is helped.
+        CheckFailedError: the two searches find different victims.
     """
-    most = max(node.cpu_milli for node in scene.nodes)
-    hopeless = _row(scene, HOPELESS)
-    welcome = _row(scene, msgspec.structs.replace(WELCOME, cpu_milli=most * 9 // 10))
+    most = max(node.cpu_milli for node in scene.objects.nodes)
+    impossible = _row(scene, IMPOSSIBLE)
+    feasible = _row(scene, msgspec.structs.replace(FEASIBLE, cpu_milli=most * 9 // 10))
     plane = scene.plane
     finder = plane.factory.placers.finder(
         plane.shards[0].default.runtime, plane.budgets, plane.clock
     )
     found = []
-    for row, what in ((hopeless, "rejection"), (welcome, "victims found")):
+    for row, what in ((impossible, "rejection"), (feasible, "victims found")):
         plain = _walk(scene, row)
-        fast = _search(scene, finder, row)
+        fast = _search(finder, row)
         if (fast is None) != (plain is None) or (
             fast is not None and plain is not None and _key(scene, fast) != _key(scene, plain)
         ):
-            raise CheckFailedError("the index of victims", f"another answer for the {what}")
-        quick = scene_time(lambda row=row: _search(scene, finder, row))  # type: ignore[misc]
-        slow = scene_time(lambda row=row: _walk(scene, row), looks=WALKS)  # type: ignore[misc]
-        found.append(Ablation(PART, "a rehearsal on every node", what, quick, slow))
+            raise CheckFailedError("the index of victims", f"different results for the {what}")
+        quick = scene_time(lambda row=row: _search(finder, row))  # type: ignore[misc]
+        slow = scene_time(lambda row=row: _walk(scene, row), samples=REPETITIONS)  # type: ignore[misc]
+        found.append(Ablation(PART, "a dry run on every node", what, quick, slow))
     return found
 
 
 def _row(scene: AblationScene, pod: FleetPod) -> int:
-    """A row for a pod that a gate keeps from being scheduled."""
+    """Create a pod with a scheduling gate and return its row."""
     body: dict[str, Any] = pod_object(pod)
     body["spec"]["schedulingGates"] = [{"name": "bench"}]
-    (reply,) = scene.store.create(POD, [msgspec.json.encode(body)])
+    (reply,) = scene.objects.store.create(POD, [msgspec.json.encode(body)])
     if reply.outcome is not WriteOutcome.OK or reply.record is None:
-        raise CheckFailedError("the bench", f"a pod was refused: {reply.message}")
+        raise CheckFailedError("the bench", f"the store rejected a pod: {reply.message}")
     scene.plane.run_until_idle()
     row = scene.plane.cluster.pods.row(reply.record.uid)
     if row is None:
-        raise CheckFailedError("the bench", "a pod was not seen")
+        raise CheckFailedError("the bench", "the plane does not know a pod")
     return row
 
 
-def _search(scene: AblationScene, finder: Finder, row: int) -> VictimCandidate | None:
-    """One cycle with one preemptor, by the index."""
-    finder.begin(scene.empty_plan())
+def _search(finder: Finder, row: int) -> VictimCandidate | None:
+    """Search with the index, in a cycle with one preemptor."""
+    finder.begin(_empty_plan())
     return finder.find(row).candidate
 
 
 def _walk(scene: AblationScene, row: int) -> VictimCandidate | None:
-    """The same by rehearsing on every node that admits the pod."""
+    """Search with a dry run on every node that admits the pod."""
     plane = scene.plane
     pods, rules = plane.cluster.pods, plane.config.profile.preemption
     plane.budgets.sync()
-    rehearsal = PreemptionDryRun(plane.cluster, rules, plane.budgets, plane.clock.monotonic())
+    dry_run = PreemptionDryRun(plane.cluster, rules, plane.budgets, plane.clock.monotonic())
     preemptor = Preemptor(int(pods.class_id[row]), int(pods.priority[row]))
     admitted = scene.admitting(preemptor.class_id)
-    tried = (rehearsal.on_slot(preemptor, slot) for slot in admitted)
-    return best(rehearsal, [each for each in tried if each is not None])
+    tried = (dry_run.on_slot(preemptor, slot) for slot in admitted)
+    return best(dry_run, [each for each in tried if each is not None])
 
 
 def _key(scene: AblationScene, candidate: VictimCandidate) -> tuple[object, ...]:
-    """What makes two answers equally good: the order of candidates, then the slot."""
+    """The sort key of a candidate, then its slot."""
     plane = scene.plane
     rules = plane.config.profile.preemption
-    rehearsal = PreemptionDryRun(plane.cluster, rules, plane.budgets, plane.clock.monotonic())
-    return (*rehearsal.key(candidate), candidate.slot)
+    dry_run = PreemptionDryRun(plane.cluster, rules, plane.budgets, plane.clock.monotonic())
+    return (*dry_run.key(candidate), candidate.slot)
+
+
+def _empty_plan() -> Plan:
+    """The plan of a cycle without claims."""
+    none, few = np.zeros(0, np.int64), np.zeros(0, np.int32)
+    return Plan(
+        shard=0, rows=none, serials=none, slots=few, generations=none, versions=none,
+        devices=few, units=[], setbacks=[],
+    )  # fmt: skip

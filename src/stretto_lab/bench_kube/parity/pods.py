@@ -1,4 +1,4 @@
-"""Varied nodes and random pods for parity live: each draws some of kube-scheduler's rules."""
+"""Varied nodes and random pods for live parity; each pod uses some rules of kube-scheduler."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -8,7 +8,7 @@ import msgspec
 from stretto.base.rng import Rng
 
 SPACE: Final = "parity"
-"""Namespace of everything."""
+"""Namespace of all objects."""
 _ZONE: Final = "topology.kubernetes.io/zone"
 _HOST: Final = "kubernetes.io/hostname"
 _APPS: Final = ("web", "db", "cache", "queue")
@@ -26,13 +26,13 @@ def node_bodies(count: int, rng: Rng) -> list[bytes]:
 
 
 def service_body() -> bytes:
-    """A service over one of the apps, whose pods Kubernetes then spreads by default."""
+    """A service over one app, whose pods Kubernetes spreads by default."""
     spec = {"selector": {"app": _APPS[0]}, "ports": [{"port": 80}]}
     return _ENCODE({"metadata": {"name": "web", "namespace": SPACE}, "spec": spec})
 
 
 def pod_body(number: int, rng: Rng) -> bytes:
-    """A random pod: its size, and each trait with a chance of its own."""
+    """A random pod: a size, and each trait with its own probability."""
     spec: Form = {"containers": [_container(rng)], "terminationGracePeriodSeconds": 0}
     for chance, trait in _TRAITS:
         if rng.random() < chance:
@@ -81,7 +81,7 @@ def _container(rng: Rng) -> Form:
 
 
 def _merge(into: Form, more: Form) -> None:
-    """Add a trait; affinities of different traits stand beside one another."""
+    """Merge a trait into a spec; affinities of several traits are combined."""
     for key, value in more.items():
         if key == "containers":
             into[key][0].update(value)
@@ -128,7 +128,7 @@ def _spreads(rng: Rng) -> Form:
     return {"topologySpreadConstraints": [rule]}
 
 
-def _beside(rng: Rng) -> Form:
+def _required_near(rng: Rng) -> Form:
     return {"affinity": {_way(rng): {_REQUIRED: [_term(rng)]}}}
 
 
@@ -173,7 +173,7 @@ _TRAITS: Final[tuple[tuple[float, Callable[[Rng], Form]], ...]] = (
     (0.2, _prefers),
     (0.25, _tolerates),
     (0.25, _spreads),
-    (0.1, _beside),
+    (0.1, _required_near),
     (0.2, _prefer_near),
     (0.08, _port),
     (0.08, _large),

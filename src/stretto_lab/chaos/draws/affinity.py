@@ -1,7 +1,7 @@
-"""Pods that speak of their own kind: what they say, and whether a node would do, in plain words.
+"""Affinity between pods of a group, with a reference for it.
 
-All pods of one kind (a label) have the same rule, so that a reference needs no selectors: it counts
-pods of the kind by node and by zone. It shares nothing with the plane but the rules' meaning.
+All pods of one group (a label) share one rule, so the reference needs no selectors: it counts the
+pods of the group by node and by zone. It shares no code with the plane.
 """
 
 from collections import Counter
@@ -9,70 +9,70 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any, Final
 
-LABEL: Final = "kin"
+LABEL: Final = "group"
 HOST: Final = "kubernetes.io/hostname"
 ZONE: Final = "topology.kubernetes.io/zone"
 SKEW: Final = 1
-"""By how many pods zones may differ for kinds that spread."""
+"""Maximum skew of groups with a hard spread."""
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
-class KindAffinity(Enum):
-    """What pods of a kind say of one another."""
+class GroupAffinity(Enum):
+    """The rule between the pods of a group."""
 
-    #: Nothing.
+    #: No rule.
     FREE = "free"
-    #: Never two on a node.
+    #: Required anti-affinity by node.
     APART = "apart"
-    #: Evenly over the zones.
+    #: Hard spread over zones.
     SPREAD = "spread"
-    #: All in one zone.
+    #: Required affinity by zone.
     NEAR = "near"
-    #: Rather not two on a node.
+    #: Preferred anti-affinity by node.
     SHY = "shy"
-    #: Rather evenly over the nodes.
+    #: Soft spread over nodes.
     EVEN = "even"
 
 
-def spec_of(kind: str, rule: KindAffinity) -> dict[str, Any]:
-    """The part of a spec that says it."""
-    selector = {"matchLabels": {LABEL: kind}}
+def spec_of(group: str, rule: GroupAffinity) -> dict[str, Any]:
+    """The fields of a pod spec that state the rule."""
+    selector = {"matchLabels": {LABEL: group}}
     near = {"topologyKey": ZONE, "labelSelector": selector}
     here = {"topologyKey": HOST, "labelSelector": selector}
     spread = {"maxSkew": SKEW, "labelSelector": selector}
     hard = {**spread, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule"}
     soft = {**spread, "topologyKey": HOST, "whenUnsatisfiable": "ScheduleAnyway"}
-    wish = {"weight": 10, "podAffinityTerm": here}
-    said: dict[KindAffinity, dict[str, Any]] = {
-        KindAffinity.FREE: {},
-        KindAffinity.APART: {"affinity": {"podAntiAffinity": {_REQUIRED: [here]}}},
-        KindAffinity.SPREAD: {"topologySpreadConstraints": [hard]},
-        KindAffinity.NEAR: {"affinity": {"podAffinity": {_REQUIRED: [near]}}},
-        KindAffinity.SHY: {"affinity": {"podAntiAffinity": {_PREFERRED: [wish]}}},
-        KindAffinity.EVEN: {"topologySpreadConstraints": [soft]},
+    preferred = {"weight": 10, "podAffinityTerm": here}
+    fields: dict[GroupAffinity, dict[str, Any]] = {
+        GroupAffinity.FREE: {},
+        GroupAffinity.APART: {"affinity": {"podAntiAffinity": {_REQUIRED: [here]}}},
+        GroupAffinity.SPREAD: {"topologySpreadConstraints": [hard]},
+        GroupAffinity.NEAR: {"affinity": {"podAffinity": {_REQUIRED: [near]}}},
+        GroupAffinity.SHY: {"affinity": {"podAntiAffinity": {_PREFERRED: [preferred]}}},
+        GroupAffinity.EVEN: {"topologySpreadConstraints": [soft]},
     }
-    return said[rule]
+    return fields[rule]
 
 
 def allows_together(
-    rule: KindAffinity, node: str, kin: Mapping[str, int], zones: Mapping[str, str]
+    rule: GroupAffinity, node: str, counts: Mapping[str, int], zones: Mapping[str, str]
 ) -> bool:
-    """Whether pods of the kind let one more onto a node.
+    """Whether the rule admits one more pod of the group on a node.
 
     Args:
-        rule: what the kind says.
+        rule: the rule of the group.
         node: the node.
-        kin: pods of the kind by node.
+        counts: pods of the group by node.
         zones: zone by node, of the nodes that the pod's own selector allows.
     """
-    if rule is KindAffinity.APART:
-        return not kin.get(node)
-    counts = Counter(dict.fromkeys(zones.values(), 0))
+    if rule is GroupAffinity.APART:
+        return not counts.get(node)
+    by_zone = Counter(dict.fromkeys(zones.values(), 0))
     for name, zone in zones.items():
-        counts[zone] += kin.get(name, 0)
-    if rule is KindAffinity.SPREAD:
-        return counts[zones[node]] + 1 - min(counts.values()) <= SKEW
-    if rule is KindAffinity.NEAR:
-        return counts[zones[node]] > 0 or not sum(kin.values())
+        by_zone[zone] += counts.get(name, 0)
+    if rule is GroupAffinity.SPREAD:
+        return by_zone[zones[node]] + 1 - min(by_zone.values()) <= SKEW
+    if rule is GroupAffinity.NEAR:
+        return by_zone[zones[node]] > 0 or not sum(counts.values())
     return True

@@ -1,8 +1,8 @@
-"""Fate: whether a fault happens, decided by seed, step, kind and count, and by nothing else.
+"""Fault draws: whether a fault happens depends only on seed, step, kind and count.
 
-One stream of chance would shift every later fault when one is left out. Here each decision stands
-alone: the k-th question of a kind at a step has the same answer in every run of a seed, so a fault
-can be masked and the rest stays. A replay names the faults that happen and asks no chance at all.
+With one random stream, leaving out one fault would shift all later ones. Here each decision is
+independent: the k-th decision of a kind at a step is the same in every run of a seed, so a fault
+can be masked and the others stay. A replay lists the faults that happen and draws nothing.
 """
 
 from collections import Counter
@@ -16,33 +16,33 @@ from stretto.stores.faulty.watch import FaultChance
 _MASK: Final = (1 << 64) - 1
 _GOLDEN: Final = 0x9E3779B97F4A7C15
 WORLD: Final = "world"
-"""Kind under which changes made by the world are recorded, so that they can be masked too."""
+"""Kind of the changes that the world makes; they can be masked like faults."""
 
 
 class Fault(NamedTuple):
-    """One thing that happened to the plane."""
+    """One fault or change."""
 
-    #: Step at which it happened.
+    #: Step of the run.
     step: int
-    #: Its kind: a name of ``FaultOdds``, ``crash NAME``, ``clock_jump``, ``world`` and the like.
+    #: Kind: a name of ``FaultOdds``, ``crash NAME``, ``clock_jump``, ``world`` and the like.
     kind: str
-    #: Which question of that kind at that step it answers, from 0.
+    #: Index among the decisions of that kind at that step, from 0.
     nth: int
 
 
 class FaultDraw(FaultChance):
-    """Decides, and remembers what has happened."""
+    """Decides on faults and records them."""
 
     def __init__(
         self, seed: int, odds: Mapping[str, float], only: Collection[Fault] | None = None
     ) -> None:
-        """Draw by odds, or let exactly the faults of ``only`` happen."""
+        """Draw by odds, or fire exactly the faults of ``only``."""
         super().__init__(NO_FAULTS, Rng(seed))
-        #: Everything that has happened, in order.
+        #: All faults and changes so far, in order.
         self.happened: list[Fault] = []
-        #: Whether faults may happen; the world's own changes go on without.
+        #: Whether faults may happen; changes of the world do not depend on it.
         self.active: bool = True
-        #: The step that is on.
+        #: The current step.
         self.step: int = -1
         self._table = dict(odds)
         self._only = None if only is None else frozenset(only)
@@ -51,17 +51,17 @@ class FaultDraw(FaultChance):
         self._counts: Counter[str] = Counter()
 
     def begin(self, step: int) -> None:
-        """Begin a step: counts start anew, and so does the stream for sizes and delays."""
+        """Begin a step: reset the counts and the stream for sizes and delays."""
         self.step = step
         self._counts.clear()
         self.rng = Rng(_mix(self._seed + step))
 
     def heal(self) -> None:
-        """No more faults."""
+        """Stop all faults."""
         self.active = False
 
     def fires(self, fault: str) -> bool:
-        """Whether a fault happens now."""
+        """Decide whether a fault happens now."""
         if not self.active:
             return False
         if self._only is None:
@@ -72,7 +72,7 @@ class FaultDraw(FaultChance):
         return self._decide(fault, 1.0)
 
     def world(self) -> bool:
-        """Whether the world's next change of this step takes place; always, unless masked."""
+        """Decide whether the next change of the world takes place: always, unless masked."""
         return self._decide(WORLD, 1.0)
 
     def _decide(self, kind: str, odds: float) -> bool:

@@ -1,7 +1,7 @@
-"""What the simulator knows of nodes and pods: a few plain numbers, and their JSON.
+"""Nodes and pods of the simulator: a few plain numbers, and their JSON.
 
-The reference that judges the plane is made of these numbers and of nothing that the plane uses:
-no classes, no columns, no quantities parsed.
+The reference that checks the plane uses only these numbers: no classes, no columns, no parsed
+quantities.
 """
 
 from collections.abc import Iterable
@@ -17,23 +17,23 @@ from stretto.state.classes.annotations import RESERVATION, RESERVATION_TTL
 from stretto.state.classes.preemption_attributes import CAN_BE_PREEMPTED
 from stretto.state.classes.table import GPU, GPU_MILLI, GPU_MODELS
 from stretto.state.cluster.config import GPU_PRODUCT, SCHEDULER_NAME
-from stretto_lab.chaos.draws.affinity import LABEL, KindAffinity, spec_of
+from stretto_lab.chaos.draws.affinity import LABEL, GroupAffinity, spec_of
 
 MIB: Final = 1 << 20
 WIDGET: Final = "example.com/widget"
-"""An extended resource that some nodes have."""
+"""Extended resource of some nodes."""
 WHOLE: Final = 1000
 """Milli of a whole GPU."""
 
 
 class NodeShapeDraw(msgspec.Struct, frozen=True):
-    """A node as the world makes it."""
+    """A node of the world."""
 
     #: Milli-CPU.
     cpu: int
     #: Memory in MiB.
     memory: int
-    #: Pods it takes.
+    #: Allocatable pods.
     pods: int = 16
     #: Extended resources.
     widgets: int = 0
@@ -43,18 +43,18 @@ class NodeShapeDraw(msgspec.Struct, frozen=True):
     model: str = ""
     #: Zone.
     zone: str = "a"
-    #: Value of the label that selectors ask for.
+    #: Value of the label that selectors match.
     pool: str = "blue"
     #: Whether it has a taint that few pods tolerate.
     tainted: bool = False
     #: Whether it is cordoned.
     cordoned: bool = False
-    #: Milli-CPU of its pool for best-effort pods; 0 where its agent reports none.
+    #: Milli-CPU of its best-effort pool; 0 without a report of its agent.
     reclaimed: int = 0
 
 
 class PodRequest(msgspec.Struct, frozen=True):
-    """What a pod asks for."""
+    """Request of a pod."""
 
     #: Milli-CPU.
     cpu: int
@@ -70,20 +70,20 @@ class PodRequest(msgspec.Struct, frozen=True):
     model: str = ""
     #: Host ports.
     ports: tuple[int, ...] = ()
-    #: Pool that the node must be of; empty for any.
+    #: Required pool of the node; empty for any.
     pool: str = ""
     #: Whether it tolerates the taint.
     tolerates: bool = False
-    #: Kind of pods that have one rule in common; empty for none.
-    kin: str = ""
-    #: What pods of the kind say of one another.
-    rule: KindAffinity = KindAffinity.FREE
+    #: Group of pods that share one affinity rule; empty for none.
+    group: str = ""
+    #: Rule between the pods of the group.
+    rule: GroupAffinity = GroupAffinity.FREE
     #: Whether CPU and memory come from the node's pool.
     best_effort: bool = False
 
 
 class PodRole(msgspec.Struct, frozen=True):
-    """What a pod is part of, and whose it is."""
+    """Owner, group and scheduling attributes of a pod."""
 
     #: PodGroup; empty for none.
     group: str = ""
@@ -95,32 +95,32 @@ class PodRole(msgspec.Struct, frozen=True):
     priority: int = 0
     #: Whether a scheduling gate holds it.
     gated: bool = False
-    #: Whether another scheduler is asked to place it.
+    #: Whether another scheduler places it.
     foreign: bool = False
-    #: Node it is born on; empty for none.
+    #: Node on which it is created; empty for none.
     node: str = ""
-    #: What budgets select by.
+    #: Label that PodDisruptionBudgets select.
     app: str = "chaos"
-    #: What it says of being preempted: ``true``, ``false`` or nothing.
+    #: Its can-be-preempted annotation: ``true``, ``false`` or empty.
     agrees: str = ""
-    #: Whether it does not go at once when it is asked to.
+    #: Whether a finalizer delays its deletion.
     held: bool = False
-    #: Queue that it names; empty for none.
+    #: Its queue annotation; empty for none.
     queue: str = ""
-    #: Seconds for which its place is kept when it goes; empty for none.
-    keeps: str = ""
+    #: Seconds for which its place is reserved after its deletion; empty for none.
+    reserve_s: str = ""
 
 
 POOL_MEMORY: Final = 2048
 """MiB of memory in each pool."""
 POOL_PODS: Final = 4
-"""Places in each pool."""
+"""Pods in each pool."""
 ALL_TOGETHER: Final = ALL_MEMBERS
 """Value of ``PodRole.together``: all pods that exist."""
 
 
 def node_json(name: str, shape: NodeShapeDraw) -> bytes:
-    """A node as a store takes it."""
+    """A node as JSON for a store."""
     labels = {"kubernetes.io/hostname": name, "pool": shape.pool}
     labels["topology.kubernetes.io/zone"] = shape.zone
     amounts = {"cpu": f"{shape.cpu}m", "memory": f"{shape.memory}Mi", "pods": str(shape.pods)}
@@ -138,48 +138,48 @@ def node_json(name: str, shape: NodeShapeDraw) -> bytes:
 
 
 def report_json(name: str, shape: NodeShapeDraw) -> bytes:
-    """What a node's agent reports of its pool, as a store takes it."""
+    """The report of a node agent on its pool, as JSON for a store."""
     amounts = {"cpu": f"{shape.reclaimed}m", "memory": f"{POOL_MEMORY}Mi", "pods": str(POOL_PODS)}
     kind, status = CUSTOM_NODE_RESOURCE, {"resources": {"allocatable": amounts}}
     return _json(kind.api_version, kind.kind, {"name": name}, {}, status)
 
 
 def pod_json(name: str, ask: PodRequest, role: PodRole) -> bytes:
-    """A pod as a store takes it."""
-    notes: dict[str, str] = {}
+    """A pod as JSON for a store."""
+    annotations: dict[str, str] = {}
     labels = {"app": role.app}
     if role.agrees:
-        notes[CAN_BE_PREEMPTED] = role.agrees
+        annotations[CAN_BE_PREEMPTED] = role.agrees
     if ask.best_effort:
-        notes[RESOURCE_TYPE] = BEST_EFFORT
+        annotations[RESOURCE_TYPE] = BEST_EFFORT
     requests = {"cpu": f"{ask.cpu}m", "memory": f"{ask.memory}Mi"}
     if ask.widgets:
         requests[WIDGET] = str(ask.widgets)
     if ask.gpus:
         requests[GPU] = str(ask.gpus)
         if ask.milli < WHOLE:
-            notes[GPU_MILLI] = str(ask.milli)
+            annotations[GPU_MILLI] = str(ask.milli)
         if ask.model:
-            notes[GPU_MODELS] = ask.model
+            annotations[GPU_MODELS] = ask.model
     if role.group:
-        labels[GROUP_NAME] = notes[GROUP_NAME] = role.group
+        labels[GROUP_NAME] = annotations[GROUP_NAME] = role.group
     if role.queue:
-        notes["stretto.dev/queue"] = role.queue
-    if role.keeps:
-        notes |= {RESERVATION: "true", RESERVATION_TTL: role.keeps}
+        annotations["stretto.dev/queue"] = role.queue
+    if role.reserve_s:
+        annotations |= {RESERVATION: "true", RESERVATION_TTL: role.reserve_s}
     if role.together:
-        notes["stretto.dev/min-member"] = role.together
+        annotations["stretto.dev/min-member"] = role.together
     ports = [{"containerPort": port, "hostPort": port} for port in ask.ports]
     spec: dict[str, Any] = {
-        "schedulerName": "somebody-else" if role.foreign else SCHEDULER_NAME,
+        "schedulerName": "another-scheduler" if role.foreign else SCHEDULER_NAME,
         "containers": [{"name": "main", "resources": {"requests": requests}, "ports": ports}],
         "priority": role.priority,
     }
     if ask.pool:
         spec["nodeSelector"] = {"pool": ask.pool}
-    if ask.kin:
-        labels[LABEL] = ask.kin
-        spec |= spec_of(ask.kin, ask.rule)
+    if ask.group:
+        labels[LABEL] = ask.group
+        spec |= spec_of(ask.group, ask.rule)
     if ask.tolerates:
         spec["tolerations"] = [{"key": "dedicated", "operator": "Exists"}]
     if role.gated:
@@ -187,7 +187,7 @@ def pod_json(name: str, ask: PodRequest, role: PodRole) -> bytes:
     if role.node:
         spec["nodeName"] = role.node
     meta: dict[str, Any] = {"name": name, "namespace": "default", "labels": labels}
-    meta["annotations"] = notes
+    meta["annotations"] = annotations
     if role.held:
         meta["finalizers"] = ["chaos.stretto.dev/held"]
     if role.owner:
@@ -197,7 +197,7 @@ def pod_json(name: str, ask: PodRequest, role: PodRole) -> bytes:
 
 
 def group_json(name: str, min_member: int, timeout: int | None = None) -> bytes:
-    """A PodGroup as a store takes it."""
+    """A PodGroup as JSON for a store."""
     meta = {"name": name, "namespace": "default"}
     spec: dict[str, Any] = {"minMember": min_member}
     if timeout is not None:
@@ -206,7 +206,7 @@ def group_json(name: str, min_member: int, timeout: int | None = None) -> bytes:
 
 
 def admits(shape: NodeShapeDraw, ask: PodRequest) -> bool:
-    """Whether a node's static facts let a pod in, room aside."""
+    """Whether the static rules of a node admit a pod, capacity aside."""
     return (
         not shape.cordoned
         and (ask.tolerates or not shape.tainted)
@@ -216,27 +216,27 @@ def admits(shape: NodeShapeDraw, ask: PodRequest) -> bool:
 
 
 def overruns(shape: NodeShapeDraw, asks: Iterable[PodRequest], last: PodRequest) -> str:
-    """What of the amounts that ``last`` asks for is overrun by all asks; empty when nothing is."""
-    everybody = list(asks)
-    alike = [ask for ask in everybody if ask.best_effort == last.best_effort]
+    """Resources requested by ``last`` that all requests overcommit; empty if none."""
+    requests = list(asks)
+    same_pool = [ask for ask in requests if ask.best_effort == last.best_effort]
     pooled, reported = last.best_effort, shape.reclaimed > 0
     sums = {
-        "cpu": (sum(a.cpu for a in alike), shape.reclaimed if pooled else shape.cpu, last.cpu),
+        "cpu": (sum(a.cpu for a in same_pool), shape.reclaimed if pooled else shape.cpu, last.cpu),
         "memory": (
-            sum(a.memory for a in alike),
+            sum(a.memory for a in same_pool),
             POOL_MEMORY * reported if pooled else shape.memory,
             last.memory,
         ),
-        "pods": (len(everybody), shape.pods, 1),
-        "places in the pool": (len(alike), POOL_PODS * reported, pooled),
-        WIDGET: (sum(a.widgets for a in everybody), shape.widgets, last.widgets),
+        "pods": (len(requests), shape.pods, 1),
+        "places in the pool": (len(same_pool), POOL_PODS * reported, pooled),
+        WIDGET: (sum(a.widgets for a in requests), shape.widgets, last.widgets),
     }
     over = [
         f"{name} {used} of {there}"
         for name, (used, there, asked) in sums.items()
         if asked and used > there
     ]
-    taken = [port for a in everybody for port in a.ports]
+    taken = [port for a in requests for port in a.ports]
     over += [f"host port {port} taken twice" for port in last.ports if taken.count(port) > 1]
     return ", ".join(over)
 

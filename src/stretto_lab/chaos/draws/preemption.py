@@ -1,6 +1,6 @@
-"""Preemption in the simulator: rules, budgets, notes and pods that do not go at once, by seed.
+"""Preemption in the simulator: rules, budgets, annotations and finalizers, drawn by seed.
 
-Moves and kept places (``moving``) are drawn beside it: they push pods about, too.
+Moves and reservations are drawn in ``reservations``; they evict pods, too.
 """
 
 from collections.abc import Callable
@@ -18,64 +18,64 @@ from stretto_lab.chaos.draws.reservations import ReservationDraw
 
 APPS: Final = ("red", "green", "blue")
 CHANGES: Final = ("set_budget", "drop_budget", "let_go", *MOVES)
-"""What the world may do about it."""
+"""Changes of the world that concern preemption."""
 
 
 class PreemptionDraw:
-    """What a seed draws about preemption, and what the world does about it."""
+    """Draws of a seed for preemption, and the changes of the world."""
 
     def __init__(self, seed: int) -> None:
-        """Draw from a stream of its own."""
+        """Draw from a separate stream."""
         rng = Rng(seed).child("pushing")
-        #: The profile's rules.
+        #: Preemption rules of the profile.
         self.rules = OFF if rng.random() < 0.1 else _draw_rules(rng)
-        #: How often a pod does not go at once.
+        #: Share of pods with a finalizer.
         self.holding_share = rng.choice((0.0, 0.2, 0.6))
-        #: Whether there are budgets.
+        #: Whether the seed has PodDisruptionBudgets.
         self.with_budgets = rng.random() < 0.6
-        #: Kept places and moves.
+        #: Draws of reservations and moves.
         self.moving = ReservationDraw(seed)
-        #: Pods with finalizers, by name, that may have to be let go.
+        #: Uids of pods with finalizers, by name.
         self.held: dict[str, str] = {}
         self._rng = rng
 
     def weights(self) -> dict[str, float]:
-        """Weights of its changes."""
+        """Weight of each change."""
         budgets = 2.0 if self.with_budgets else 0.0
         held = 8.0 if self.holding_share else 0.0
         own = {"set_budget": budgets, "drop_budget": budgets / 4, "let_go": held}
         return {**own, **self.moving.weights()}
 
     def change(self, name: str, store: Callable[[], Store]) -> Callable[[], object]:
-        """One of ``CHANGES`` on a store."""
+        """The change of a name, applied to a store."""
         if name in MOVES:
             return lambda: getattr(self.moving, name)(store())
         return lambda: getattr(self, f"_{name}")(store())
 
     def add_extras(self, role: PodRole) -> PodRole:
-        """Give a pod an app, perhaps a note, perhaps a finalizer."""
+        """Add an app label, and perhaps an annotation and a finalizer."""
         rng = self._rng
-        note = rng.choice(("", "", "", "true", "false"))
+        annotation = rng.choice(("", "", "", "true", "false"))
         held = not role.group and rng.random() < self.holding_share
-        role = msgspec.structs.replace(role, app=rng.choice(APPS), agrees=note, held=held)
+        role = msgspec.structs.replace(role, app=rng.choice(APPS), agrees=annotation, held=held)
         return self.moving.add_extras(role)
 
     def made(self, name: str, uid: str, role: PodRole) -> None:
-        """A pod was made."""
+        """Record a new pod."""
         if role.held:
             self.held[name] = uid
 
     def release_all(self, store: Store) -> None:
-        """Nothing holds a pod any more that is to leave."""
+        """Remove all finalizers."""
         for name in list(self.held):
             self._release(store, name)
 
     def _let_go(self, store: Store) -> None:
-        leaving = [name for name in self.held if self._is_leaving(store, name)]
-        if leaving:
-            self._release(store, self._rng.choice(leaving))
+        terminating = [name for name in self.held if self._is_terminating(store, name)]
+        if terminating:
+            self._release(store, self._rng.choice(terminating))
 
-    def _is_leaving(self, store: Store, name: str) -> bool:
+    def _is_terminating(self, store: Store, name: str) -> bool:
         record = store.get(POD, "default", name)
         if record is None or record.uid != self.held[name]:
             del self.held[name]

@@ -1,8 +1,8 @@
-"""Queues in the simulator: a small tree with limits that change, and law 5 over it.
+"""Queues in the simulator: a small tree with changing limits, and law 5 over it.
 
-The world makes Queue objects, changes and deletes them. The law looks at claims as they are made
-and counts for itself, by the labels with which the world made the pods: no claim takes a queue, or
-one that it is part of, above the limit that the plane knew when the pod was handed out.
+The world creates, changes and deletes Queue objects. The law checks each new claim with its own
+counts, by the queues with which the world created the pods: no claim takes a queue or one of its
+ancestors above the limit that the plane knew when the pod was dispatched.
 """
 
 from collections import Counter
@@ -21,11 +21,11 @@ from stretto.state.rows.lifecycle import PodState, UnitState
 from stretto.stores.store import Deletion, Patch, StatusReason, Store, WriteOutcome
 
 SHARE: Final = 0.4
-"""Share of the seeds that have queues."""
+"""Share of seeds with queues."""
 CHANGES: Final = ("change_queue", "drop_queue", "remake_queue")
-"""What the world may do to queues."""
+"""Changes of the world that concern queues."""
 NAMES: Final = ("org", "qa", "qb", "qc")
-"""The queues: two are part of ``org``, one stands beside it."""
+"""Queue names: ``qa`` and ``qb`` are children of ``org``."""
 PARENTS: Final = {"qa": "org", "qb": "org"}
 _HOLDING: Final = (int(PodState.NOMINATED), int(PodState.ASSUMED), int(PodState.BOUND))
 
@@ -34,51 +34,51 @@ class QueueDraw:
     """The queues of one world."""
 
     def __init__(self, seed: int) -> None:
-        """No queue exists before ``begin``."""
+        """Draw whether there are queues; ``begin`` creates them."""
         rng = Rng(seed).child("queues")
-        #: Whether this seed has queues at all.
+        #: Whether this seed has queues.
         self.exist: bool = rng.random() < SHARE
         self._seed = seed
         self._there: set[str] = set()
 
     def weights(self) -> dict[str, float]:
-        """How often each change happens."""
+        """Weight of each change."""
         return dict.fromkeys(CHANGES, 3.0) if self.exist else {}
 
     def begin(self, store: Store) -> None:
-        """Make the queues."""
+        """Create the queues."""
         if self.exist:
             rng = Rng(self._seed).child("queues", "begin")
             for name in NAMES:
                 self._make(store, name, rng)
 
     def queue_of(self, owner: str) -> str:
-        """The queue that pods of one owner, group or name ask for; empty for the default."""
+        """The queue annotation for an owner, group or pod name; empty for the default queue."""
         if not self.exist:
             return ""
         return Rng(self._seed).child("queue of", owner).choice((*NAMES, "", ""))
 
     def change(self, store: Store, rng: Rng) -> None:
-        """A queue gets other limits, another guarantee, another policy."""
+        """Change limit, guarantee and policy of a queue."""
         if self._there:
             name = rng.choice(sorted(self._there))
             store.patch(QUEUE, [Patch("", name, {"spec": _spec(name, rng)})])
 
     def drop(self, store: Store, rng: Rng) -> None:
-        """A queue is deleted, used or not."""
+        """Delete a queue, used or not."""
         if self._there:
             name = rng.choice(sorted(self._there))
             self._there.discard(name)
             store.delete(QUEUE, [Deletion("", name)])
 
     def remake(self, store: Store, rng: Rng) -> None:
-        """A queue that was deleted is made again."""
-        gone = [name for name in NAMES if name not in self._there]
-        if gone:
-            self._make(store, rng.choice(gone), rng)
+        """Create a deleted queue again."""
+        deleted = [name for name in NAMES if name not in self._there]
+        if deleted:
+            self._make(store, rng.choice(deleted), rng)
 
     def lift(self, store: Store) -> None:
-        """All queues exist, without limits and guarantees: what fits may be placed."""
+        """Create missing queues and remove all limits and guarantees."""
         if not self.exist:
             return
         free: dict[str, Any] = {"limit": None, "guarantee": None, "maxRunningUnits": None}
@@ -97,46 +97,49 @@ class QueueDraw:
 
 
 def _spec(name: str, rng: Rng) -> dict[str, Any]:
-    """What a queue says; whatever it does not say is taken away."""
+    """Spec of a queue; absent fields are removed by null."""
     limit = rng.choice((None, 500, 1000, 2000, 4000))
-    owed = rng.choice((None, None, 500, 1000))
-    owed = None if limit is not None and owed is not None and owed > limit else owed
+    guarantee = rng.choice((None, None, 500, 1000))
+    guarantee = (
+        None if limit is not None and guarantee is not None and guarantee > limit else guarantee
+    )
     return {
         "parent": PARENTS.get(name, ""),
         "policy": rng.choice(("FifoSkip", "FifoSkip", "FIFO", "Priority", "DRF", "Easy")),
         "limit": {"cpu": f"{limit}m"} if limit is not None else None,
-        "guarantee": {"cpu": f"{owed}m"} if owed is not None else None,
+        "guarantee": {"cpu": f"{guarantee}m"} if guarantee is not None else None,
         "maxRunningUnits": rng.choice((None, None, None, 1, 3)),
     }
 
 
 class QueueLaw:
-    """Law 5, step by step."""
+    """Law 5: claims within the limits of queues."""
 
     def __init__(self) -> None:
-        """Nothing seen yet."""
-        #: How often a queue was looked at.
+        """Start without any check."""
+        #: Number of checks of a queue.
         self.looks: int = 0
         self._specs: dict[str, QueueSpec] = {}
         self._rows: set[str] = set()
-        #: Queues where a limit was lowered, or others bound pods, while units were at shards.
+        #: Queues whose limit changed, or where other clients bound pods, while units were at
+        #: shards.
         self._excused: set[str] = set()
-        #: Queues, and those above them, of which something was at a shard after the last step.
+        #: Queues and ancestors with a unit at a shard after the last step.
         self._busy: set[str] = set()
 
     def follow_plane(self) -> None:
-        """A new plane: it finds what there is."""
+        """Reset for a new plane, which lists the existing objects."""
         self._specs, self._rows = {}, set()
         self._excused = set(NAMES)
 
     def breaches(
         self, plane: Plane, pods: Iterable[tuple[str, str, str, int]], fresh: set[str]
     ) -> Iterator[InvariantBreach]:
-        """Limits that the claims of a step have broken.
+        """Limits violated by the claims of a step.
 
         Args:
-            plane: what was known when they were made.
-            pods: (uid, queue, unit, milli-CPU) of the pods that hold something, as made.
+            plane: the plane that made the claims.
+            pods: (uid, queue, unit, milli-CPU) of pods that use their queue, by their roles.
             fresh: uids of the claims that are new.
         """
         known = {name: queue.spec for name, queue in plane.cluster.queues.items()}
@@ -161,23 +164,21 @@ class QueueLaw:
             spec = known[name]
             most = amount("cpu", spec.limit["cpu"], "limit") if "cpu" in spec.limit else None
             if most is not None and used[name] > most and name in takes:
-                yield InvariantBreach(
-                    5, f"queue {name}: {used[name]}m claimed, {most}m is the limit"
-                )
+                yield InvariantBreach(5, f"queue {name}: {used[name]}m claimed, limit {most}m")
             runs = spec.max_running_units
             if runs is not None and len(units[name]) > runs and new[name] - self._ran(holding, now):
-                yield InvariantBreach(5, f"queue {name}: {len(units[name])} units run, {runs} may")
+                yield InvariantBreach(5, f"queue {name}: {len(units[name])} run, limit {runs}")
         self._rows, self._specs = now, known
 
     def _ran(self, holding: Iterable[tuple[str, str, str, int]], now: set[str]) -> set[str]:
-        """Units of which something ran before this step."""
+        """Units with a pod that ran before this step."""
         return {unit for uid, _, unit, _ in holding if uid in self._rows and uid in now}
 
     def _excuse(self, plane: Plane, known: dict[str, QueueSpec], bound: set[str]) -> None:
-        """What was handed out before a change is measured by what was known then."""
+        """Excuse queues that changed while their units were at shards."""
         away = {unit.queue for unit in plane.units if unit.state is UnitState.DISPATCHED}
         busy = {name for queue in away for name in _above(queue, known)}
-        self._excused &= busy | self._busy  # what was at a shard may have been granted just now
+        self._excused &= busy | self._busy  # a unit that was at a shard may be granted in this step
         self._busy = busy
         changed = {n for n in NAMES if known.get(n) != self._specs.get(n)}
         for name in (*changed, *bound):
@@ -186,7 +187,7 @@ class QueueLaw:
 
 
 def _above(queue: str, known: dict[str, QueueSpec]) -> list[str]:
-    """A queue and those that it is part of, as far as they exist."""
+    """A queue and its existing ancestors."""
     found = []
     while queue in known and queue not in found:
         found.append(queue)
@@ -195,7 +196,7 @@ def _above(queue: str, known: dict[str, QueueSpec]) -> list[str]:
 
 
 def holding(plane: Plane, world: Any) -> Iterator[tuple[str, str, str, int]]:
-    """The pods that hold something, by what the world made them of."""
+    """Pods that use their queue, by their roles."""
     pods = plane.cluster.pods
     for row in pods.rows().tolist():
         member = world.members.get(pods.uid[row])

@@ -1,9 +1,8 @@
-"""Kept places and moves in the simulator: drawn by seed, and the law over them.
+"""Reservations and moves in the simulator: drawn by seed, with the laws over them.
 
-Some pods of services keep their places for a while when they go, some planes move pods by
-themselves, and somebody else's rescheduler recommends nodes. The law knows what the world made of
-each pod and looks at whoever is asked to leave for a move, and at what is claimed beside kept
-places.
+Some pods of services reserve their places after deletion, some planes move pods, and another
+rescheduler recommends nodes. The law knows what the world made of each pod. It checks pods that are
+evicted for a move, and claims on nodes with reservations.
 """
 
 from collections.abc import Callable, Iterable
@@ -23,28 +22,28 @@ from stretto_lab.chaos.draws.pods import MIB, WIDGET, NodeShapeDraw, PodRequest,
 from stretto_lab.chaos.draws.queues import QueueDraw
 
 CHANGES: Final = ("add_movement", "drop_movement")
-"""What somebody else's rescheduler may do."""
+"""Changes made by another rescheduler."""
 NAMES: Final = ("m1", "m2", "m3")
-"""Movements that may exist."""
+"""Names of Movement objects."""
 
 
 class ReservationDraw:
-    """What a seed draws about kept places and moves."""
+    """Draws of a seed for reservations and moves."""
 
     def __init__(self, seed: int) -> None:
-        """Draw from a stream of its own."""
+        """Draw from a separate stream."""
         rng = Rng(seed).child("moving")
-        #: How often a pod of a service keeps its place.
+        #: Share of service pods with a reservation.
         self.reservation_share: float = rng.choice((0.0, 0.4, 1.0))
-        #: Seconds for which places are kept.
+        #: Seconds for which places stay reserved.
         self.ttl: int = rng.choice((3, 20))
-        #: How a plane moves pods by itself; ``None`` where it does not.
+        #: Rules of rescheduling; ``None`` if the plane moves no pods.
         self.rules: ReschedulingRules | None = None
         if rng.random() < 0.6:
             every, goal = rng.choice((1.0, 8.0)), rng.choice(list(ReschedulingGoal))
             dry_run, moves = rng.random() < 0.15, rng.randint(1, 4)
             self.rules = ReschedulingRules(every, goal, moves, dry_run)
-        #: Whether somebody recommends nodes.
+        #: Whether another rescheduler recommends nodes.
         self.with_movements: bool = rng.random() < 0.5
         self._rng = rng
         self._queues: bool = QueueDraw(seed).exist
@@ -52,14 +51,16 @@ class ReservationDraw:
         self._single_count = 0
 
     def weights(self) -> dict[str, float]:
-        """Weights of its changes."""
+        """Weight of each change."""
         weight = 3.0 if self.with_movements else 0.0
         return {"add_movement": weight, "drop_movement": weight / 3}
 
     def add_extras(self, role: PodRole) -> PodRole:
-        """Let a pod of a service keep its place, perhaps; one alone may get an owner."""
+        """Perhaps reserve the place of a service pod; a single pod may get an owner."""
         alone = not (role.owner or role.group or role.foreign or role.node)
-        alone = alone and (bool(role.queue) or not self._queues)  # made again, it names the same
+        alone = alone and (
+            bool(role.queue) or not self._queues
+        )  # its replacement must name the same queue
         if (
             alone
             and (self.rules is not None or self.reservation_share)
@@ -71,12 +72,12 @@ class ReservationDraw:
             return role
         if role.owner not in self._owners:
             self._owners = [*self._owners[-5:], role.owner]
-        if role.keeps or self._rng.random() >= self.reservation_share:
+        if role.reserve_s or self._rng.random() >= self.reservation_share:
             return role
-        return msgspec.structs.replace(role, keeps=str(self.ttl))
+        return msgspec.structs.replace(role, reserve_s=str(self.ttl))
 
     def add_movement(self, store: Store) -> None:
-        """Somebody recommends some nodes, one of them perhaps gone, to the pods of an owner."""
+        """Recommend nodes, perhaps a missing one, to the pods of an owner."""
         nodes = [record.name for record in store.list(NODE).records]
         if not self._owners or not nodes:
             return
@@ -93,30 +94,30 @@ class ReservationDraw:
             "apiVersion": MOVEMENT.api_version,
             "kind": MOVEMENT.kind,
             "metadata": {"name": self._rng.choice(NAMES)},
-            "spec": {"creator": "somebody", "generation": 1},
+            "spec": {"creator": "rescheduler", "generation": 1},
             "status": {"owners": [{"owner": owner, "recommendedNodes": wanted}]},
         }
         store.create(MOVEMENT, [msgspec.json.encode(body)])
 
     def drop_movement(self, store: Store) -> None:
-        """A Movement is over."""
+        """Delete a Movement."""
         store.delete(MOVEMENT, [Deletion("", self._rng.choice(NAMES))])
 
 
 class ReservationLaw:
-    """Laws 1 and 4 over kept places and moves."""
+    """Laws 1 and 4 for reservations and moves."""
 
     def __init__(self, role_of: Callable[[str], PodRole | None]) -> None:
-        """``role_of`` says what the world made a pod of a uid."""
-        #: Pods that were asked to leave for a move and looked at.
+        """``role_of`` returns the role of a pod by its uid."""
+        #: Number of evictions for a move that were checked.
         self.looks: int = 0
-        #: Claims beside kept places that were looked at.
-        self.beside: int = 0
+        #: Number of claims on nodes with reservations that were checked.
+        self.with_reservations: int = 0
         self._role_of = role_of
         self._seen: set[tuple[str, int]] = set()
 
     def moved(self, plane: Plane) -> list[InvariantBreach]:
-        """Who was asked to leave for a move: only whom somebody makes again, no gang, few."""
+        """Check evictions for a move: within the rules, and only of owned single pods."""
         rules, cluster = plane.config.profile.rescheduling, plane.cluster
         fresh = [
             cluster.pods.uid[row]
@@ -132,7 +133,9 @@ class ReservationLaw:
         self.looks += len(fresh)
         found = []
         if fresh and (rules is None or rules.dry_run or len(fresh) > rules.moves):
-            found.append(InvariantBreach(4, f"{len(fresh)} pods are moved, the rules are {rules}"))
+            found.append(
+                InvariantBreach(4, f"{len(fresh)} pods are moved, which exceeds the rules {rules}")
+            )
         for uid in fresh:
             role = self._role_of(uid)
             if role is not None and (role.group or not role.owner or role.agrees == "false"):
@@ -144,19 +147,19 @@ class ReservationLaw:
         shape: NodeShapeDraw,
         asks: Iterable[PodRequest],
         ask: PodRequest,
-        kept: Iterable[PlaceReservation],
+        reserved: Iterable[PlaceReservation],
         plane: Plane,
     ) -> str:
-        """What a claim overruns with the places that are kept on its node; empty for nothing."""
-        there = [_request_of(place, plane) for place in kept]
+        """Resources that a claim overcommits together with the reservations on its node."""
+        there = [_request_of(place, plane) for place in reserved]
         if not there:
             return ""
-        self.beside += 1
+        self.with_reservations += 1
         return overruns(shape, [*asks, *there], ask)
 
 
 def _request_of(place: PlaceReservation, plane: Plane) -> PodRequest:
-    """What a kept place holds, in the simulator's words."""
+    """A reservation as a request of the simulator."""
     names = plane.cluster.ledger.resources.names
     held = {names[column]: amount for column, amount in place.pod.requests}
     ports = tuple(port.port for port in place.pod.ports)

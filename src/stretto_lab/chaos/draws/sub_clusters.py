@@ -1,7 +1,7 @@
-"""Sub-clusters in the simulator: by seed, the pools are sub-clusters with scheduling loops.
+"""Sub-clusters in the simulator: in some seeds, each pool is a sub-cluster with its own loops.
 
-The rule allows what the pods' node selectors allow anyway, so whatever must hold without it must
-hold with it; nodes that change their pool change their sub-cluster.
+The rule admits exactly what the node selectors of the pods admit, so all laws hold with and without
+it. A node that changes its pool changes its sub-cluster.
 """
 
 from collections.abc import Sequence
@@ -15,32 +15,32 @@ from stretto.framework.profile.profile import Profile
 from stretto_lab.chaos.draws.pods import PodRequest
 
 SHARE: Final = 0.5
-"""Share of the seeds that have sub-clusters, where the profile can."""
+"""Share of seeds with sub-clusters, among those whose profile supports them."""
 
 
 class SubClusterDraw:
-    """What a seed draws about sub-clusters."""
+    """Draws of a seed for sub-clusters."""
 
     def __init__(self, seed: int) -> None:
-        """Draw from a stream of its own."""
+        """Draw from a separate stream."""
         rng = Rng(seed).child("sub-clusters")
-        #: Whether there are any.
+        #: Whether the seed has sub-clusters.
         self.parts = rng.random() < SHARE
-        #: How many more of the pods name one.
+        #: Share of pods that also name a pool.
         self.naming = rng.choice((0.2, 0.5, 0.9))
-        #: Seconds without work after which a loop ends.
+        #: Idle seconds after which a loop ends.
         self.recycle_after = rng.choice((0.0, 5.0, RECYCLE_AFTER))
         self._rng = rng
 
     def rules(self, profile: Profile) -> Profile:
-        """A profile with the rule; kube-scheduler's own rules know none."""
+        """Return the profile with the rule; exact profiles do not support it."""
         if not self.parts or profile.exact:
             return profile
         rule = SubClusterRule({"key": "pool", "recycleAfter": self.recycle_after})
         return msgspec.structs.replace(profile, filters=(*profile.filters, rule))
 
     def add_extras(self, asks: Sequence[PodRequest]) -> tuple[PodRequest, ...]:
-        """Some more of the pods name a pool."""
+        """Let more pods name a pool."""
         if not self.parts:
             return tuple(asks)
         named = [each.pool or self._rng.choice(("blue", "green")) for each in asks]

@@ -1,8 +1,8 @@
-"""Law 5 between pods: no claim breaks a required anti-affinity or a hard spread when it is made.
+"""Law 5 between pods: no claim violates a required anti-affinity or a hard spread when it is made.
 
-Looked at in the step in which a claim is made, on the pods that the plane knew of, counted by the
-world's own numbers. A spread is looked at where nothing but claims changed counts in that step:
-what was refused or asked to leave after a claim may have been there when it was made.
+A claim is checked in the step in which it is made, against the pods that the plane knew and the
+world's own numbers. A spread is checked only in steps in which nothing but claims changed the
+counts: a pod that was refused or evicted after a claim may have counted when the claim was made.
 """
 
 from collections import Counter
@@ -14,86 +14,82 @@ from stretto.plane.plane import Plane
 from stretto.state.queries.invariants import InvariantBreach
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.rows.pods import NO_SLOT
-from stretto_lab.chaos.draws.affinity import SKEW, KindAffinity
+from stretto_lab.chaos.draws.affinity import SKEW, GroupAffinity
 from stretto_lab.chaos.draws.pods import PodRequest
 from stretto_lab.chaos.world import ChaosWorld
 
 
 class _CountedPods(NamedTuple):
-    """Who counts beside pods that stay where they are."""
+    """Which pods count in addition to running ones."""
 
-    #: Pods that are leaving.
-    leaving: bool
-    #: Pods whose room is kept.
+    #: Pods with an eviction under way.
+    evicting: bool
+    #: Nominated pods.
     nominated: bool
 
 
 class AffinityLaw:
-    """Checks fresh claims against other pods of their kind."""
+    """Checks new claims against other pods of their group."""
 
     def __init__(self, world: ChaosWorld) -> None:
-        """Nothing looked at yet."""
-        #: How many claims were looked at.
+        """Start without any check."""
+        #: Number of claims that were checked.
         self.looks = 0
         self._world = world
         self._disturbed = True
 
     def look_at(self, step: Step) -> None:
-        """What a step did beside making claims."""
+        """Record whether a step changed counts other than by claims."""
         refused = bool(step.refusals) or any(v.refused or len(v.nominated) for v in step.verdicts)
         self._disturbed = refused
 
     def breaches(self, plane: Plane, fresh: Iterable[tuple[str, int]]) -> list[InvariantBreach]:
-        """What is wrong with the claims of one step."""
+        """Return the breaches in the claims of one step."""
         found = list[InvariantBreach]()
         for uid, slot in fresh:
             ask = self._world.members[uid].ask
-            if ask.rule is KindAffinity.APART:
+            if ask.rule is GroupAffinity.APART:
                 found += self._apart(plane, uid, slot, ask)
-            elif ask.rule is KindAffinity.SPREAD and not self._disturbed:
+            elif ask.rule is GroupAffinity.SPREAD and not self._disturbed:
                 found += self._spread(plane, slot, ask)
-        self._disturbed = True  # until the next step says otherwise
+        self._disturbed = True  # until ``look_at`` sees the next step
         return found
 
     def _apart(self, plane: Plane, uid: str, slot: int, ask: PodRequest) -> list[InvariantBreach]:
         self.looks += 1
         pods = plane.cluster.pods
-        # By kube-scheduler's rules a nominated pod of lower priority is looked at again later.
+        # kube-scheduler checks a nominated pod of lower priority again when it is bound.
         later = PodState.NOMINATED if plane.config.profile.exact else None
         others = [
             pods.name[row]
             for row in pods.on_slot(slot).tolist()
             if pods.uid[row] != uid
-            and self._kind_of(pods.uid[row]) == ask.kin
+            and self._group_of(pods.uid[row]) == ask.group
             and int(pods.state[row]) != later
         ]
         if not others:
             return []
         name = plane.cluster.nodes.names[slot]
         return [
-            InvariantBreach(5, f"a pod of kind {ask.kin} was claimed on {name} beside {others}")
+            InvariantBreach(5, f"pod of group {ask.group} claimed on {name}, which has {others}")
         ]
 
     def _spread(self, plane: Plane, slot: int, ask: PodRequest) -> list[InvariantBreach]:
         self.looks += 1
-        # kube-scheduler counts nominated pods on the node it looks at alone, not in its zone.
-        promised = (False, True) if plane.config.profile.exact else (True,)
+        # kube-scheduler counts nominated pods only on the node that it checks, not in its zone.
+        nominated_counts = (False, True) if plane.config.profile.exact else (True,)
         skews = [
-            self._skew(plane, slot, ask, _CountedPods(leaving, nominated))
-            for leaving in (False, True)
-            for nominated in promised
+            self._skew(plane, slot, ask, _CountedPods(evicting, nominated))
+            for evicting in (False, True)
+            for nominated in nominated_counts
         ]
         if min(skews) <= SKEW:
             return []
         zone = plane.cluster.nodes.zones[slot]
-        return [
-            InvariantBreach(
-                5, f"kind {ask.kin} has {min(skews)} pods more in zone {zone} than elsewhere"
-            )
-        ]
+        return [InvariantBreach(5, f"group {ask.group} has a skew of {min(skews)} in zone {zone}")]
 
     def _skew(self, plane: Plane, slot: int, ask: PodRequest, counted: _CountedPods) -> int:
-        """Pods of a kind in a slot's zone above the emptiest zone."""
+        """Pods of a group in the slot's zone minus those in the zone with the fewest."""
         pods, nodes = plane.cluster.pods, plane.cluster.nodes
         allowed = [
             s
@@ -106,14 +102,14 @@ class AffinityLaw:
             if (
                 at == NO_SLOT
                 or at not in allowed
-                or (pods.eviction_state[row] and not counted.leaving)
+                or (pods.eviction_state[row] and not counted.evicting)
             ):
                 continue
             if int(pods.state[row]) == PodState.NOMINATED and not counted.nominated:
                 continue
-            counts[nodes.zones[at]] += self._kind_of(pods.uid[row]) == ask.kin
+            counts[nodes.zones[at]] += self._group_of(pods.uid[row]) == ask.group
         return counts[nodes.zones[slot]] - min(counts.values())
 
-    def _kind_of(self, uid: str) -> str:
+    def _group_of(self, uid: str) -> str:
         member = self._world.members.get(uid)
-        return "" if member is None else member.ask.kin
+        return "" if member is None else member.ask.group

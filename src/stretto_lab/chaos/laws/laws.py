@@ -1,8 +1,9 @@
-"""The laws, checked against the truth after each step.
+"""The laws, checked against the true state after each step.
 
-A claim is looked at in the step in which it is made: everything that is of ours on its node, and
-what others have there and the plane knew of, must fit together with it. What only others caused
-(a pod that nobody had told us of, another node under the same name) is no breach of ours.
+A claim is checked in the step in which it is made. All pods that Stretto placed on its node, and
+all other pods there that the plane knows, must fit together with it. A conflict that only other
+clients caused (a pod that the plane has not seen yet, another node under the same name) is not a
+breach.
 """
 
 from collections import Counter
@@ -25,19 +26,19 @@ from stretto_lab.chaos.laws.truth import ConfirmedBind, TruePod, TrueState
 from stretto_lab.chaos.world import ChaosWorld
 
 AUDIT_EVERY: Final = 10
-"""Steps between audits of the dispatcher, which walk every unit."""
+"""Steps between audits of the dispatcher, each of which visits every unit."""
 FULL_EVERY: Final = 100
-"""Steps between full recomputations; between them only what has changed is computed again."""
+"""Steps between full recomputations; other steps recompute only the changed slots."""
 
 
 class ClaimedPod(NamedTuple):
-    """A pod that the plane has claimed a node for."""
+    """The claim of a plane for one pod."""
 
-    #: Number of the plane that made it: the next one after a crash makes its own.
+    #: Number of the plane that made it; a plane restarted after a crash has the next number.
     plane: int
     #: Name of the node.
     node: str
-    #: Uid of the node, as the plane knew it.
+    #: Uid of the node, as known to the plane.
     node_uid: str
     #: Devices.
     mask: int
@@ -49,14 +50,14 @@ class Laws:
     def __init__(
         self, world: ChaosWorld, truth: TrueState, acknowledged: MutableMapping[str, str]
     ) -> None:
-        """Nothing checked yet; ``acknowledged`` is where the store's face notes what it took."""
+        """Start without any check; ``acknowledged`` collects acknowledged binds."""
         #: How often each law was checked.
         self.checked: Counter[str] = Counter()
         #: Whether the store binds gangs in one transaction.
         self.lands_whole: bool = True
         self._world = world
         self._truth = truth
-        self._news = acknowledged
+        self._acknowledged_binds = acknowledged
         self._claims: dict[str, ClaimedPod] = {}
         self._last: dict[str, ClaimedPod] = {}
         self._adrift: set[str] = set()
@@ -66,14 +67,14 @@ class Laws:
         self._number = 0
         self._position = -1
         self._queue_law = QueueLaw()
-        self._preemption_draw = PreemptionLaw(world)
-        self._kin = AffinityLaw(world)
-        self._reservation_draw = ReservationLaw(self._role_of)
+        self._preemption_law = PreemptionLaw(world)
+        self._affinity_law = AffinityLaw(world)
+        self._reservation_law = ReservationLaw(self._role_of)
 
     # ------------------------------------------------------------ a plane's life
 
     def follow_plane(self, plane: Plane) -> None:
-        """A new plane: from now on its steps are looked at."""
+        """Observe the steps of a new plane."""
         self._number += 1
         self._position = -1
         self._adrift |= self._claims.keys()
@@ -83,41 +84,41 @@ class Laws:
         plane.observers.append(lambda step: self._look_at(plane, step))
 
     def _look_at(self, plane: Plane, step: Step) -> None:
-        """Gangs are granted for enough or for none, and preemptions are lawful."""
-        self._broken.extend(self._preemption_draw.look_at(plane, step))
-        self._kin.look_at(step)
-        self.checked["4 preemptions are lawful"] = self._preemption_draw.looks
+        """Check that gangs are granted completely or not at all, and check preemptions."""
+        self._broken.extend(self._preemption_law.look_at(plane, step))
+        self._affinity_law.look_at(step)
+        self.checked["4 preemptions are permitted"] = self._preemption_law.looks
         for plan, verdict in zip(step.plans, step.verdicts, strict=True):
-            self.checked["2 gangs are whole"] += 1
+            self.checked["2 gangs are granted completely"] += 1
             self._broken.extend(gangs_are_complete(plan, verdict))
 
     def after_step(self, plane: Plane, step: int, *, whole: bool) -> list[InvariantBreach]:
-        """Every law after one step; ``whole`` says that the step was not cut short by a crash."""
+        """Check every law after one step; ``whole`` is False if a crash interrupted the step."""
         fresh = self._claimed(plane)
         confirmed_binds, found = self._truth.follow()
-        found += self._kin.breaches(plane, fresh)
-        self.checked["5 kinds keep apart and even"] = self._kin.looks
+        found += self._affinity_law.breaches(plane, fresh)
+        self.checked["5 classes spread evenly and apart"] = self._affinity_law.looks
         for uid, slot in fresh:
             found += self._judge(plane, uid, slot)
         for confirmed_bind in confirmed_binds:
             found += self._landed(confirmed_bind)
         found += self._acknowledged()
         found += self._gangs(confirmed_binds)
-        found += self._books(plane)
-        found += self._reservation_draw.moved(plane)
-        self.checked["4 moves are lawful"] = self._reservation_draw.looks
-        self.checked["1 kept places stay free"] = self._reservation_draw.beside
+        found += self._ledger_breaches(plane)
+        found += self._reservation_law.moved(plane)
+        self.checked["4 moves are permitted"] = self._reservation_law.looks
+        self.checked["1 reservations stay free"] = self._reservation_law.with_reservations
         found += self._version_breaches(plane)
-        if self._world.tenants.exist:
+        if self._world.queues.exist:
             new = {uid for uid, _ in fresh}
             pods = holding(plane, self._world)
             found += self._queue_law.breaches(plane, pods, new)
-            self.checked["5 limits of queues hold"] = self._queue_law.looks
+            self.checked["5 queue limits hold"] = self._queue_law.looks
         if whole and step % AUDIT_EVERY == 0 and not plane.cluster.changes:
             self.checked["3 every unit in one place"] += 1
             found += [InvariantBreach(3, text) for text in plane.dispatcher.audit()]
         if step % FULL_EVERY == 0:
-            self.checked["1 all books recomputed"] += 1
+            self.checked["1 all ledgers recomputed"] += 1
             found += check_all(plane.cluster)
         found += self._broken
         self._broken = []
@@ -126,7 +127,7 @@ class Laws:
     # ------------------------------------------------------------ law 1: claims
 
     def _claimed(self, plane: Plane) -> list[tuple[str, int]]:
-        """Uids and slots of the claims that are new."""
+        """Uids and slots of new claims."""
         cluster = plane.cluster
         pods = cluster.pods
         now: dict[str, ClaimedPod] = {}
@@ -141,7 +142,7 @@ class Laws:
             nodes, mask = cluster.nodes, int(pods.devices[row])
             claim = ClaimedPod(self._number, nodes.names[slot], nodes.uids[slot], mask)
             if known is not None and known._replace(node_uid=claim.node_uid) == claim:
-                now[uid] = known  # the same claim; its node may have come back as another
+                now[uid] = known  # the same claim; its node may have been recreated
                 continue
             now[uid] = claim
             fresh.append((uid, slot))
@@ -150,7 +151,7 @@ class Laws:
         return fresh
 
     def _judge(self, plane: Plane, uid: str, slot: int) -> list[InvariantBreach]:
-        """Whether a claim was lawful, by the truth and by what the plane knew of others."""
+        """Check one claim against the truth and against the other pods that the plane knew."""
         claim, pod = self._claims[uid], self._truth.pods.get(uid)
         shape = self._world.nodes.get(claim.node)
         if pod is None or pod.finished or shape is None:
@@ -160,18 +161,18 @@ class Laws:
         self.checked["1 claims fit"] += 1
         others = self._others(plane, claim, slot, uid)
         ask = pod.ask
-        said = overruns(shape, [*(other.ask for other, _ in others), ask], ask)
-        if not said and ask.gpus:
-            said = _device_trouble(shape, ask, claim.mask, others)
-        if not said:
-            kept = [p for p in plane.cluster.reservations.places.values() if p.slot == slot]
+        problem = overruns(shape, [*(other.ask for other, _ in others), ask], ask)
+        if not problem and ask.gpus:
+            problem = _device_problem(shape, ask, claim.mask, others)
+        if not problem:
+            reserved = [p for p in plane.cluster.reservations.places.values() if p.slot == slot]
             asks = [*(other.ask for other, _ in others), ask]
-            said = self._reservation_draw.crowded(shape, asks, ask, kept, plane)
+            problem = self._reservation_law.crowded(shape, asks, ask, reserved, plane)
         found = []
-        if said:
-            beside = ", ".join(sorted(_words(other) for other, _ in others))
+        if problem:
+            near = ", ".join(sorted(_described(other) for other, _ in others))
             found.append(
-                InvariantBreach(1, f"claim of {pod.name} on {claim.node}: {said} beside {beside}")
+                InvariantBreach(1, f"claim of {pod.name} on {claim.node}: {problem} with {near}")
             )
         found += self._judge_rules(plane, claim, slot, ask)
         return found
@@ -179,7 +180,7 @@ class Laws:
     def _others(
         self, plane: Plane, claim: ClaimedPod, slot: int, uid: str
     ) -> list[tuple[TruePod, int]]:
-        """Who counts on the claim's node, with devices: ours, claimed, others that are known."""
+        """Own, claimed and other known pods on the claim's node, with their devices."""
         pods = plane.cluster.pods
         found: dict[str, tuple[TruePod, int]] = {}
         for other in self._truth.on_node.get(claim.node, {}).values():
@@ -204,26 +205,26 @@ class Laws:
     def _judge_rules(
         self, plane: Plane, claim: ClaimedPod, slot: int, ask: PodRequest
     ) -> list[InvariantBreach]:
-        """Whether the node would have the pod at all, as far as the plane knew the node."""
+        """Check the static rules of the node, if the plane knew its current version."""
         shape = self._world.nodes[claim.node]
         if shape != self._seen_shape(plane, claim.node, slot) or admits(shape, ask):
             return []
-        return [InvariantBreach(1, f"claim on {claim.node}, whose rules keep the pod out")]
+        return [InvariantBreach(1, f"claim on {claim.node}, whose rules exclude the pod")]
 
     def _seen_shape(self, plane: Plane, name: str, slot: int) -> NodeShapeDraw | None:
-        """The true shape, where what the plane knows of the node is up to date."""
+        """The true shape of a node, or None if the plane knows an old version."""
         record = self._world.node_versions.get(name)
         known = plane.cluster.nodes.versions[slot]
         return self._world.nodes[name] if str(record) == known else None
 
     def _landed(self, confirmed_bind: ConfirmedBind) -> list[InvariantBreach]:
-        """A bind of ours has become true: it was claimed, and what is ours still fits."""
+        """Check a confirmed bind: it was claimed, and the pods placed by Stretto still fit."""
         self.checked["1 binds were claimed"] += 1
         pod, node = confirmed_bind.pod, confirmed_bind.node
         claim = self._last.get(pod.uid)
         if claim is None or claim.node != node:
-            meant = claim.node if claim is not None else "no node"
-            return [InvariantBreach(1, f"pod {pod.name} was bound to {node}, claimed was {meant}")]
+            claimed = claim.node if claim is not None else "no node"
+            return [InvariantBreach(1, f"pod {pod.name} bound to {node}, claimed on {claimed}")]
         shape = self._world.nodes.get(node)
         if shape is None or claim.node_uid != self._world.node_uids[node]:
             return []
@@ -232,23 +233,25 @@ class Laws:
             for other in self._truth.on_node.get(node, {}).values()
             if other.ours and other is not pod and self._node_uid(other) == claim.node_uid
         ]
-        said = overruns(shape, [*(other.ask for other in mine), pod.ask], pod.ask)
-        if not said and pod.ask.gpus:
-            said = _device_trouble(shape, pod.ask, pod.mask, [(each, each.mask) for each in mine])
-        return [InvariantBreach(1, f"bind of {pod.name} to {node}: {said}")] if said else []
+        problem = overruns(shape, [*(other.ask for other in mine), pod.ask], pod.ask)
+        if not problem and pod.ask.gpus:
+            problem = _device_problem(
+                shape, pod.ask, pod.mask, [(each, each.mask) for each in mine]
+            )
+        return [InvariantBreach(1, f"bind of {pod.name} to {node}: {problem}")] if problem else []
 
     def _node_uid(self, pod: TruePod) -> str:
-        """Uid of the node for which a pod of ours was claimed last; empty for one never claimed."""
+        """Uid of the node of the last claim of a pod; empty without a claim."""
         claim = self._last.get(pod.uid)
         return claim.node_uid if claim is not None else ""
 
     # ------------------------------------------------------------ laws 2 and 3
 
     def _gangs(self, confirmed_binds: Sequence[ConfirmedBind]) -> list[InvariantBreach]:
-        """Pods of a gang land together: enough of them, or none.
+        """Check that at least ``min_member`` pods of a gang are bound, or none.
 
-        A claim whose bind went unanswered counts, also where its plane has died since. Where pods
-        are bound one by one, the store says what lands: there verdicts alone tell.
+        A claim whose bind was not answered counts, even if its plane has crashed since. Stores that
+        bind pod by pod may bind parts of a gang; there only verdicts are checked.
         """
         found: list[InvariantBreach] = []
         if not self.lands_whole:
@@ -259,14 +262,14 @@ class Laws:
             group = self._world.groups[name]
             if group.disturbed or not group.exists:
                 continue
-            self.checked["2 gangs land whole"] += 1
+            self.checked["2 gangs are bound completely"] += 1
             bound = sum(
                 1
                 for uid, pod in self._truth.pods.items()
                 if self._world.members[uid].role.group == name
                 and (pod.node or uid in self._claims or uid in self._adrift)
             )
-            bound += sum(  # landed, and evicted as one, between two looks
+            bound += sum(  # bound and evicted between two steps
                 1
                 for each in confirmed_binds
                 if each.pod.uid not in self._truth.pods
@@ -279,20 +282,20 @@ class Laws:
         return sorted(found)
 
     def _acknowledged(self) -> list[InvariantBreach]:
-        """What the store said yes to is so."""
+        """Check that acknowledged binds are in the true state."""
         found = []
-        for uid, node in self._news.items():
+        for uid, node in self._acknowledged_binds.items():
             self.checked["3 acknowledged binds stand"] += 1
             pod = self._truth.pods.get(uid)
             if pod is not None and pod.node != node:
                 found.append(
-                    InvariantBreach(3, f"the bind of {pod.name} to {node} was acknowledged, lost")
+                    InvariantBreach(3, f"bind of {pod.name} to {node} was acknowledged and lost")
                 )
-        self._news.clear()
+        self._acknowledged_binds.clear()
         return found
 
-    def _books(self, plane: Plane) -> list[InvariantBreach]:
-        """Used amounts of every slot that has changed are what its pods take."""
+    def _ledger_breaches(self, plane: Plane) -> list[InvariantBreach]:
+        """Check the used amounts of every changed slot against its pods' requests."""
         cluster = plane.cluster
         ledger, pods = cluster.ledger, cluster.pods
         changed = ledger.changes_since(self._position) if self._position >= 0 else None
@@ -301,7 +304,7 @@ class Laws:
         found = []
         for slot in slots:
             rows = pods.on_slot(slot)
-            self.checked["1 books equal rows"] += 1
+            self.checked["1 ledger equals rows"] += 1
             expected = cluster.classes.requests_of(pods.class_id[rows]).sum(axis=0)
             for place in cluster.reservations.places.values():
                 if place.slot == slot:
@@ -313,12 +316,12 @@ class Laws:
             width = min(len(expected), len(used))
             if (expected[:width] != used[:width]).any():
                 found.append(
-                    InvariantBreach(1, f"slot {slot} is booked as {used.tolist()}, not {expected}")
+                    InvariantBreach(1, f"slot {slot}: charged {used.tolist()}, expected {expected}")
                 )
         return found
 
     def _version_breaches(self, plane: Plane) -> list[InvariantBreach]:
-        """What is known of a node never becomes older, and one that has gone stays gone."""
+        """Check that known node versions never decrease and that deleted nodes stay deleted."""
         nodes = plane.cluster.nodes
         found = []
         present = set()
@@ -332,25 +335,25 @@ class Laws:
             self._seen[uid] = version
             present.add(uid)
         self._present = present
-        self.checked["3 nothing known grows older"] += 1
+        self.checked["3 no version goes back"] += 1
         return found
 
 
-def _words(pod: TruePod) -> str:
-    """A pod in a message: whose it is, and whether its bind is true already."""
-    whose = ("ours" if pod.ours else "others'") if pod.node else "claimed"
-    return f"{pod.name} ({whose})"
+def _described(pod: TruePod) -> str:
+    """A pod in a message, with its origin and whether its bind is confirmed."""
+    origin = ("ours" if pod.ours else "foreign") if pod.node else "claimed"
+    return f"{pod.name} ({origin})"
 
 
-def _device_trouble(
+def _device_problem(
     shape: NodeShapeDraw, ask: PodRequest, mask: int, others: Iterable[tuple[TruePod, int]]
 ) -> str:
-    """What is wrong with the devices of a claim; empty when nothing is."""
+    """What is wrong with the devices of a claim; empty if nothing is."""
     chosen = [d for d in range(16) if mask >> d & 1]
     if len(chosen) != ask.gpus or any(d >= shape.gpus for d in chosen):
         return f"devices {chosen} for {ask.gpus} of {shape.gpus} GPUs"
     for device in chosen:
         taken = ask.milli + sum(o.ask.milli for o, m in others if o.ask.gpus and m >> device & 1)
         if taken > WHOLE:
-            return f"device {device} is given out {taken} milli"
+            return f"device {device} is allocated {taken} milli"
     return ""

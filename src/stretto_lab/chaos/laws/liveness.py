@@ -1,8 +1,7 @@
-"""After the heal: everything that can be placed is placed, and the plane knows the world as it is.
+"""Checks after the heal: every pod that fits is placed, and the plane knows the true state.
 
-The reference asks the truth, unit by unit, whether what still waits would fit now. Gangs are of
-equal pods, so counting how many fit needs no search; where a gang was disturbed by others only
-its single pods are asked for.
+The reference computes from the true state whether pending units would fit. Gangs consist of equal
+pods, so counting how many fit needs no search. Gangs that other clients changed are skipped.
 """
 
 from collections import defaultdict
@@ -24,11 +23,11 @@ RESTING: Final = {
     UnitState.FAILED,
     UnitState.BACKOFF,
 }
-"""Where a unit may be when nothing moves any more."""
+"""States of a unit in an idle plane."""
 
 
 def check_rest(plane: Plane, world: ChaosWorld, truth: TrueState) -> list[InvariantBreach]:
-    """Everything that must hold once a healed plane has come to rest."""
+    """Return all breaches of a healed plane that is idle."""
     return [
         *_same_world(plane, world, truth),
         *_nothing_open(plane),
@@ -42,28 +41,28 @@ def check_rest(plane: Plane, world: ChaosWorld, truth: TrueState) -> list[Invari
 
 
 def _same_world(plane: Plane, world: ChaosWorld, truth: TrueState) -> list[InvariantBreach]:
-    """The cluster as it is known is the cluster as it is."""
+    """Check that the known cluster equals the true one."""
     cluster = plane.cluster
     found = []
     known = {name: cluster.nodes.uids[slot] for name, slot in cluster.nodes.by_name.items()}
     if known != world.node_uids:
         found.append(
-            InvariantBreach(3, f"nodes known {sorted(known)}, there are {sorted(world.nodes)}")
+            InvariantBreach(3, f"known nodes {sorted(known)}, true nodes {sorted(world.nodes)}")
         )
     for name, slot in cluster.nodes.by_name.items():
         if cluster.nodes.versions[slot] != str(world.node_versions.get(name)):
-            found.append(InvariantBreach(3, f"node {name} is known in an old version"))
+            found.append(InvariantBreach(3, f"an old version of node {name} is known"))
     groups = {f"default/{name}" for name, group in world.groups.items() if group.exists}
     if set(cluster.groups) != groups:
         found.append(
-            InvariantBreach(3, f"PodGroups known {sorted(cluster.groups)}, are {sorted(groups)}")
+            InvariantBreach(3, f"known PodGroups {sorted(cluster.groups)}, true {sorted(groups)}")
         )
-    expected = {uid: pod for uid, pod in truth.pods.items() if _is_our_business(pod, world)}
+    expected = {uid: pod for uid, pod in truth.pods.items() if _is_in_scope(pod, world)}
     for row in cluster.pods.rows().tolist():
         pod = expected.pop(cluster.pods.uid[row], None)
         if pod is None:
             found.append(
-                InvariantBreach(3, f"pod {cluster.pods.key(row)} is known and is not there")
+                InvariantBreach(3, f"pod {cluster.pods.key(row)} is known but does not exist")
             )
         elif pod.node != cluster.node_of(row):
             found.append(
@@ -78,18 +77,18 @@ def _same_world(plane: Plane, world: ChaosWorld, truth: TrueState) -> list[Invar
     return found
 
 
-def _is_our_business(pod: TruePod, world: ChaosWorld) -> bool:
+def _is_in_scope(pod: TruePod, world: ChaosWorld) -> bool:
     return not pod.finished and (bool(pod.node) or not world.members[pod.uid].role.foreign)
 
 
 def _nothing_open(plane: Plane) -> list[InvariantBreach]:
-    """Nothing in doubt, nobody on the way."""
+    """Check that no bind is uncertain and no unit is in transit."""
     found = [
-        InvariantBreach(3, f"the bind of {plane.cluster.pods.key(row)} is still in doubt")
+        InvariantBreach(3, f"the bind of {plane.cluster.pods.key(row)} is still uncertain")
         for row in plane.binder.in_doubt
     ]
     if plane.binder.is_waiting and not found:
-        found.append(InvariantBreach(3, "binds are still on their way"))
+        found.append(InvariantBreach(3, "binds are still in flight"))
     found += [
         InvariantBreach(3, f"unit {unit.key} is stuck: {unit.state.name}")
         for unit in plane.units
@@ -102,32 +101,32 @@ def _nothing_open(plane: Plane) -> list[InvariantBreach]:
 
 
 def _all_placed(plane: Plane, world: ChaosWorld, truth: TrueState) -> list[InvariantBreach]:
-    """No pod or gang waits that would fit."""
+    """Check that no pending pod or gang would fit."""
     together: dict[str, list[TruePod]] = defaultdict(list)
     found = []
     for pod in truth.wanted():
         role = world.members[pod.uid].role
         if role.group or role.together:
             together[role.group or role.owner].append(pod)
-        elif (node := _node_for(plane, world, truth, pod.ask)) and not _given_up(plane, pod):
-            found.append(InvariantBreach(3, f"pod {pod.name} waits and would fit on {node}"))
+        elif (node := _node_for(plane, world, truth, pod.ask)) and not _has_failed(plane, pod):
+            found.append(InvariantBreach(3, f"pod {pod.name} is pending and would fit on {node}"))
     for name, pods in together.items():
-        found += _gang_waits(plane, world, truth, (name, pods))
+        found += _gang_is_pending(plane, world, truth, (name, pods))
     return found
 
 
-def _gang_waits(
+def _gang_is_pending(
     plane: Plane, world: ChaosWorld, truth: TrueState, gang: tuple[str, list[TruePod]]
 ) -> list[InvariantBreach]:
-    """A gang that waits although enough of it would fit together."""
+    """Report a pending gang if enough of its pods would fit together."""
     name, pods = gang
     group = world.groups.get(name)
     if group is not None and (not group.exists or group.min_member < 1 or group.disturbed):
         return []
     row = plane.cluster.pods.row(pods[0].uid)
     unit = plane.units.of_row(row) if row is not None else None
-    if any(pod.ask.kin for pod in pods):
-        return []  # how many fit depends on the order: single pods are asked for
+    if any(pod.ask.group for pod in pods):
+        return []  # how many fit depends on the order
     if unit is None or unit.state is UnitState.FAILED or len({pod.ask for pod in pods}) > 1:
         return [] if unit is not None else [InvariantBreach(3, f"gang {name} has no unit")]
     if group is not None and unit.min_member != group.min_member:
@@ -137,24 +136,26 @@ def _gang_waits(
     needed = max(1, unit.still_needed)
     if not unit.is_complete or needed > len(pods):
         return []
-    room = _how_many(plane, world, truth, pods[0].ask)
-    if room < needed:
+    fitting = _fitting_count(plane, world, truth, pods[0].ask)
+    if fitting < needed:
         return []
-    return [InvariantBreach(3, f"gang {name}: {needed} of {len(pods)} pods wait, {room} would fit")]
+    return [
+        InvariantBreach(3, f"gang {name}: {needed} of {len(pods)} pods needed, {fitting} would fit")
+    ]
 
 
-def _given_up(plane: Plane, pod: TruePod) -> bool:
-    """Whether its unit was given up, which is said in reports."""
+def _has_failed(plane: Plane, pod: TruePod) -> bool:
+    """Whether the unit of a pod has failed, which reports show."""
     row = plane.cluster.pods.row(pod.uid)
     unit = plane.units.of_row(row) if row is not None else None
     return unit is not None and unit.state is UnitState.FAILED
 
 
 def _node_for(plane: Plane, world: ChaosWorld, truth: TrueState, ask: PodRequest) -> str:
-    """A node where a pod would fit now; empty when there is none."""
+    """A node on which a pod fits now; empty if there is none."""
     zones = {n: s.zone for n, s in world.nodes.items() if not ask.pool or s.pool == ask.pool}
-    kin = {
-        name: sum(pod.ask.kin == ask.kin for pod in there.values())
+    group_counts = {
+        name: sum(pod.ask.group == ask.group for pod in there.values())
         for name, there in truth.on_node.items()
     }
     return next(
@@ -162,14 +163,14 @@ def _node_for(plane: Plane, world: ChaosWorld, truth: TrueState, ask: PodRequest
             name
             for name, shape in world.nodes.items()
             if _fits(plane, truth, (name, shape), [ask])
-            and allows_together(ask.rule, name, kin, zones)
+            and allows_together(ask.rule, name, group_counts, zones)
         ),
         "",
     )
 
 
-def _how_many(plane: Plane, world: ChaosWorld, truth: TrueState, ask: PodRequest) -> int:
-    """How many equal pods fit together now."""
+def _fitting_count(plane: Plane, world: ChaosWorld, truth: TrueState, ask: PodRequest) -> int:
+    """Number of equal pods that fit together now."""
     total = 0
     for node in world.nodes.items():
         count = 0
@@ -182,7 +183,7 @@ def _how_many(plane: Plane, world: ChaosWorld, truth: TrueState, ask: PodRequest
 def _fits(
     plane: Plane, truth: TrueState, node: tuple[str, NodeShapeDraw], more: list[PodRequest]
 ) -> bool:
-    """Whether some equal pods fit on a node beside what is there."""
+    """Whether equal pods fit on a node in addition to its pods."""
     name, shape = node
     ask = more[0]
     if not admits(shape, ask):
@@ -196,7 +197,7 @@ def _fits(
 
 
 def _gpu_places(plane: Plane, name: str, shape: NodeShapeDraw, ask: PodRequest) -> int:
-    """How many equal pods of GPUs fit on a node; without a note, what the plane guessed counts."""
+    """Number of equal GPU pods that fit, by the devices that the plane assumes."""
     pods = plane.cluster.pods
     slot = plane.cluster.nodes.by_name.get(name, NO_SLOT)
     free = [WHOLE] * shape.gpus

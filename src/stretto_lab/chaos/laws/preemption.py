@@ -1,7 +1,7 @@
-"""Law 4 in the simulator: whom a preemption may push out, and for whom.
+"""Law 4 in the simulator: which victims a preemption may evict.
 
-The reference knows priorities, notes and sizes of pods as the world made them, and looks at every
-preemption that a binder grants.
+The reference knows priorities, annotations and sizes of pods from the world that made them. It
+checks every preemption that the binder grants.
 """
 
 from collections.abc import Iterable
@@ -21,16 +21,17 @@ class PreemptionLaw:
     """Law 4, checked on every preemption that is granted."""
 
     def __init__(self, world: ChaosWorld) -> None:
-        """Nothing looked at yet."""
-        #: How many preemptions were looked at.
+        """Start without any check."""
+        #: Number of preemptions that were checked.
         self.looks = 0
         self._world = world
 
     def look_at(self, plane: Plane, step: Step) -> list[InvariantBreach]:
-        """What is wrong with the preemptions of one step."""
+        """Return the breaches in the preemptions of one step."""
         found: list[InvariantBreach] = []
         for i, (plan, verdict) in enumerate(zip(step.plans, step.verdicts, strict=True)):
-            # kube-scheduler's rules give kept room to whoever matters more, and that came later.
+            # Under kube-scheduler's rules a later pod of higher priority may take nominated
+            # capacity.
             later = {row for each in step.verdicts[i + 1 :] for row in each.granted.tolist()}
             nominated = set(verdict.nominated.tolist())
             for each in plan.preemptions:
@@ -45,7 +46,7 @@ class PreemptionLaw:
     def _victims(
         self, plane: Plane, each: UnitPreemption, rows: list[int]
     ) -> list[InvariantBreach]:
-        """Nobody of equal or higher priority, nobody protected, nobody beyond a hard budget."""
+        """Check victims: lower priority, not protected, and within hard budgets."""
         rules = plane.config.profile.preemption
         lowest = min((self._role(plane, row).priority for row in rows), default=UNPROTECTED)
         found = []
@@ -56,17 +57,18 @@ class PreemptionLaw:
                 why = "beyond a hard budget"
             if why:
                 found.append(
-                    InvariantBreach(4, f"pod {plane.cluster.pods.name[row]} was pushed out {why}")
+                    InvariantBreach(4, f"pod {plane.cluster.pods.name[row]} was evicted {why}")
                 )
         return found
 
     def _fit(self, plane: Plane, rows: list[int], later: set[int]) -> list[InvariantBreach]:
-        """Whether the pods fit their nodes, as the plane knows them, once all have left.
+        """Check that the preemptors fit their nodes once all victims are deleted.
 
-        ``later`` are claims that were granted after them.
+        ``later`` holds the rows of claims that were granted after theirs. Nodes that the plane
+        knows in an old version are skipped.
         """
         pods, nodes = plane.cluster.pods, plane.cluster.nodes
-        leaving, members = plane.cluster.evictions.in_progress, self._world.members
+        evicting, members = plane.cluster.evictions.in_progress, self._world.members
         found = []
         for row in rows:
             slot = int(pods.slot[row])
@@ -76,12 +78,12 @@ class PreemptionLaw:
                 continue
             here = np.flatnonzero(pods.slot[: pods.length] == slot).tolist()
             here = [other for other in here if other not in later]
-            stay = self._asks(plane, [other for other in here if other not in leaving])
+            stay = self._asks(plane, [other for other in here if other not in evicting])
             ask = members[pods.uid[row]].ask
-            said = overruns(shape, stay, ask) or ("" if admits(shape, ask) else "its rules")
-            if said:
-                text = f"pod {pods.name[row]} pushes others out of {name} and does not fit"
-                found.append(InvariantBreach(4, f"{text}: {said}"))
+            problem = overruns(shape, stay, ask) or ("" if admits(shape, ask) else "its rules")
+            if problem:
+                text = f"pod {pods.name[row]} evicts pods from {name} and does not fit"
+                found.append(InvariantBreach(4, f"{text}: {problem}"))
         return found
 
     def _asks(self, plane: Plane, rows: Iterable[int]) -> list[PodRequest]:
@@ -93,13 +95,13 @@ class PreemptionLaw:
 
 
 def _forbidden_reason(role: PodRole, lowest: int, rules: PreemptionRules) -> str:
-    """Why a pod may not be pushed out by pods of that priority, as a sentence ends; or nothing."""
+    """Why a preemptor of that priority may not evict a pod; empty if it may."""
     if role.priority >= lowest:
-        return f"by one of priority {lowest} and has {role.priority}"
+        return f"by a pod of priority {lowest} although it has priority {role.priority}"
     if role.priority >= rules.protected_from:
         return "although its priority is protected"
     if role.agrees == "false":
-        return "although it forbids that"
+        return "although its annotation forbids it"
     if rules.opt_in and role.agrees != "true":
-        return "and never agreed to it"
+        return "without its opt-in annotation"
     return ""

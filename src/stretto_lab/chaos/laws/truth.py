@@ -1,7 +1,7 @@
-"""The truth: what the store behind the faults really holds, followed event by event.
+"""The true state: the contents of the store behind the faults, followed event by event.
 
-Kept in plain dictionaries of the simulator's own numbers, so that no mistake of the plane's model
-can hide in it. A move that no store may make (a bound pod on another node) is noted at once.
+Plain dictionaries of the simulator's own numbers, so that a bug in the plane's model cannot hide
+here. A change that no store may make (a bound pod on another node) is a breach.
 """
 
 from collections.abc import Iterator
@@ -18,32 +18,32 @@ from stretto_lab.chaos.draws.pods import PodRequest
 from stretto_lab.chaos.world import ChaosWorld
 
 FINISHED = ("Succeeded", "Failed")
-"""Phases in which a pod takes nothing any more."""
+"""Phases in which a pod uses no capacity."""
 
 
 class TruePod(msgspec.Struct):
-    """A pod as it really is."""
+    """The true state of one pod."""
 
     #: Its uid.
     uid: str
     #: Its name.
     name: str
-    #: What it asks for.
+    #: Its request.
     ask: PodRequest
     #: Store version of its last change.
     version: int
-    #: Its node; empty while it waits.
+    #: Its node; empty while it is pending.
     node: str = ""
-    #: Whether we chose the node.
+    #: Whether Stretto chose the node.
     ours: bool = False
-    #: Devices that it was given, as a mask; 0 where nobody said.
+    #: Mask of its devices; 0 without the annotation.
     mask: int = 0
-    #: Whether it has ended.
+    #: Whether it has finished.
     finished: bool = False
 
 
 class ConfirmedBind(msgspec.Struct, frozen=True):
-    """A bind of ours that has become true."""
+    """A bind by Stretto that the store shows."""
 
     #: The pod.
     pod: TruePod
@@ -55,18 +55,18 @@ class TrueState:
     """Every pod that exists, by uid and by node."""
 
     def __init__(self, store: Store, world: ChaosWorld) -> None:
-        """Follow a store from its first version on."""
+        """Follow a store from its first version."""
         #: Pods that exist, by uid.
         self.pods: dict[str, TruePod] = {}
-        #: Pods on each node that take something there.
+        #: Pods that use capacity, by node.
         self.on_node: dict[str, dict[str, TruePod]] = {}
-        #: Words for the trace: what has happened since it was last taken.
-        self.story: list[str] = []
+        #: Changes for the trace, since the trace was last written.
+        self.changes: list[str] = []
         self._world = world
         self._watch = store.watch(POD, 0)
 
     def follow(self) -> tuple[list[ConfirmedBind], list[InvariantBreach]]:
-        """Take in what has happened; our binds that became true, and what may never happen."""
+        """Apply new events; return confirmed binds and breaches."""
         confirmed_binds: list[ConfirmedBind] = []
         breaches: list[InvariantBreach] = []
         for event in self._watch.poll(1 << 20):
@@ -76,11 +76,11 @@ class TrueState:
         return confirmed_binds, breaches
 
     def reopen(self, store: Store, version: int) -> list[InvariantBreach]:
-        """The store was opened again: nothing that it acknowledged may be missing or different."""
+        """Compare a reopened store with the acknowledged state."""
         listed = {record.uid: record for record in store.list(POD).records}
         breaches = [
             InvariantBreach(
-                3, f"pod {pod.name} was acknowledged and is lost or older after a crash"
+                3, f"pod {pod.name} was acknowledged and is lost or stale after a crash"
             )
             for uid, pod in self.pods.items()
             if uid not in listed
@@ -91,7 +91,7 @@ class TrueState:
         return breaches
 
     def wanted(self) -> Iterator[TruePod]:
-        """Pods of ours that have no node and no gate."""
+        """Pending pods of Stretto without a scheduling gate."""
         for uid, pod in self.pods.items():
             role = self._world.members[uid].role
             if not pod.node and not pod.finished and not role.foreign and not role.gated:
@@ -100,11 +100,11 @@ class TrueState:
     def _apply(self, event: WatchEvent, breaches: list[InvariantBreach]) -> ConfirmedBind | None:
         record = event.record
         pod = self.pods.get(record.uid)
-        self.story.append(f"{event.type.name} {record.name} {record.version} {record.node}")
+        self.changes.append(f"{event.type.name} {record.name} {record.version} {record.node}")
         if event.type is EventType.DELETED:
             if pod is not None:
                 del self.pods[record.uid]
-                self._leave(pod)
+                self._free(pod)
             return None
         if pod is None:
             member = self._world.members[record.uid]
@@ -120,7 +120,7 @@ class TrueState:
         pod.version = record.version
         if bound:
             pod.node = record.node
-            pod.ours = record.uid not in self._world.taken
+            pod.ours = record.uid not in self._world.foreign_bound
             notes = record.annotations or {}
             pod.mask = text_to_mask(notes.get(GPU_DEVICES, ""))
             self.on_node.setdefault(pod.node, {})[pod.uid] = pod
@@ -128,9 +128,9 @@ class TrueState:
             phase = decode_pod_head(record.body).status.phase
             if phase in FINISHED:
                 pod.finished = True
-                self._leave(pod)
+                self._free(pod)
         return ConfirmedBind(pod, pod.node) if bound and pod.ours else None
 
-    def _leave(self, pod: TruePod) -> None:
+    def _free(self, pod: TruePod) -> None:
         if pod.node:
             self.on_node.get(pod.node, {}).pop(pod.uid, None)

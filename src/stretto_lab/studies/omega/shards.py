@@ -1,11 +1,11 @@
-"""Shards that take time to decide, in one whole plane: throughput, conflicts and redone work.
+"""The shards study: throughput, conflicts and repeated work of shards with a decision time.
 
-The plane is the product's: dispatcher, shards with snapshots of their own, binder, store. Time is
-virtual. A shard takes a snapshot, decides a batch, and hands the plan over ``decision_s`` later;
-what the others have committed meanwhile may be in its way. The binder is one: it judges plans in
-the order in which they are ready and takes ``commit_s`` for each claim. Refused claims go back
-through the dispatcher, with the product's own rule of retries. The whole backlog is there at the
-beginning, so that throughput is what the plane can do and not what comes.
+The plane is the real one: dispatcher, shards with their snapshots, binder and store, in virtual
+time. A shard takes a snapshot, decides a batch, and delivers the plan ``decision_s`` later; commits
+of other shards in that time may conflict with it. The single binder checks plans in the order in
+which they are ready and needs ``commit_s`` per claim. Refused claims return through the dispatcher
+with its retry rule. All pods are pending at the start, so the throughput is that of the plane and
+not of the arrivals.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -14,41 +14,32 @@ from typing import Final
 
 import msgspec
 
-from stretto.api.wire.kinds import NODE, POD
-from stretto.base.clock import ManualClock
 from stretto.base.errors import InputError
 from stretto.base.rng import Rng
 from stretto.control.queues.config import DispatcherConfig
-from stretto.control.scheduler.loop import SchedulingLoop
 from stretto.framework.profile.profile import load_profile
 from stretto.inputs.neutral.fleet import FleetNode, FleetPod
 from stretto.inputs.objects.objects import node_body
-from stretto.plane.config import PlaneConfig, Step
+from stretto.plane.config import PlaneConfig
 from stretto.plane.plane import Plane
 from stretto.sim.bodies import PodEncoder
 from stretto.sim.plots import PlotLine, PlotTexts, curves_png
-from stretto.sim.world import AT_ONCE
-from stretto.sim.writes import require_accepted
-from stretto.state.work.claims import Plan
-from stretto.stores.embedded.memory import MemoryStore
+from stretto_lab.studies.omega.planning import SlowBacklog
 
 NODE_CORES: Final = 32
-"""Cores of a node; it has four GiB for each."""
+"""Cores of a node, with four GiB per core."""
 POD_CORES: Final = (1, 2, 4)
-"""What a pod asks for, each as likely."""
+"""Cores of a pod, equally likely."""
 ZONES: Final = 4
 """Zones of the nodes."""
 POLICIES: Final = ("default", "packing")
 """Spreading (least allocated first) and packing (most allocated first)."""
-CLOSE: Final = 1e-9
-"""Seconds by which two instants may differ and be one."""
-
-Told = Callable[[int], None]
-"""Told how many runs are done."""
+OnRun = Callable[[int], None]
+"""Called with the number of finished runs."""
 
 
 class ShardStudy(msgspec.Struct, frozen=True):
-    """What is swept, over what."""
+    """Parameters of the sweep."""
 
     #: Nodes of 32 cores.
     nodes: int = 1000
@@ -60,9 +51,9 @@ class ShardStudy(msgspec.Struct, frozen=True):
     decisions_s: tuple[float, ...] = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1)
     #: Profiles: spreading and packing.
     policies: tuple[str, ...] = POLICIES
-    #: Pods that a shard decides at once.
+    #: Pods per decision.
     batch: int = 50
-    #: Seconds of the binder for each claim: what judging and binding was measured to take.
+    #: Binder seconds per claim, as measured for check and bind.
     commit_s: float = 6e-6
     #: Seed of every draw.
     seed: int = 0
@@ -76,7 +67,7 @@ class ShardStudy(msgspec.Struct, frozen=True):
 
 
 class ShardPoint(msgspec.Struct, frozen=True):
-    """One run in figures."""
+    """Figures of one run."""
 
     #: Shards.
     shards: int
@@ -84,27 +75,36 @@ class ShardPoint(msgspec.Struct, frozen=True):
     decision_s: float
     #: The profile: ``default`` spreads, ``packing`` packs.
     policy: str
-    #: Whether shards try nodes of their own first.
+    #: Whether shards have partitions.
     partitions: bool
-    #: Pods that got a node.
+    #: Placed pods.
     placed: int
-    #: Virtual seconds until the last of them had one.
+    #: Virtual seconds until the last pod was placed.
     took_s: float
-    #: Pods a virtual second; null where no time passed.
+    #: Pods per virtual second; null if no time passed.
     pods_per_s: float | None
-    #: Claims refused for each hundred that were made.
+    #: Refused claims in percent of all claims.
     conflicts_pct: float
-    #: Claims that had to be made again for each hundred pods placed.
+    #: Refused claims in percent of the placed pods.
     redone_pct: float
-    #: Nodes with a pod at the end: what packing is for.
+    #: Nodes with a pod at the end, which packing minimises.
     nodes_used: int
 
 
-def run_shard_study(study: ShardStudy, told: Told | None = None) -> list[ShardPoint]:
-    """Every run of a study."""
+def run_shard_study(study: ShardStudy, on_run: OnRun | None = None) -> list[ShardPoint]:
+    """Run the whole study."""
+    points: list[ShardPoint] = []
+    for point in shard_points(study):
+        points.append(point)
+        if on_run is not None:
+            on_run(len(points))
+    return points
+
+
+def shard_points(study: ShardStudy) -> Iterator[ShardPoint]:
+    """Run the study point by point."""
     nodes = [_node(number) for number in range(study.nodes)]
     pods = _pods(study)
-    points: list[ShardPoint] = []
     for shards, decision, policy, partitions in shard_runs(study):
         config = PlaneConfig(
             profile=load_profile(policy),
@@ -114,16 +114,13 @@ def run_shard_study(study: ShardStudy, told: Told | None = None) -> list[ShardPo
             seed=study.seed,
             dispatcher=DispatcherConfig(safety_net=inf),
         )
-        run = _ShardStudyRun(config, decision, study.commit_s)
-        took = run.run(nodes, pods)
-        points.append(run.point(took))
-        if told is not None:
-            told(len(points))
-    return points
+        backlog = SlowBacklog(config, decision, study.commit_s)
+        took = backlog.run(nodes, pods)
+        yield _point(backlog.plane, decision, took)
 
 
 def shard_runs(study: ShardStudy) -> Iterator[tuple[int, float, str, bool]]:
-    """Shards, decision time, policy and partitions of every run; one shard has no partition."""
+    """Shards, decision time, policy and partitions of every run; one shard has no partitions."""
     for policy in study.policies:
         for shards in study.shards:
             for partitions in (True, False) if shards > 1 else (False,):
@@ -132,7 +129,7 @@ def shard_runs(study: ShardStudy) -> Iterator[tuple[int, float, str, bool]]:
 
 
 def shard_plots(points: Sequence[ShardPoint]) -> dict[str, bytes]:
-    """PNG files by name: throughput and redone work over the decision time."""
+    """PNG files by name: throughput and repeated work by decision time."""
     pictures: dict[str, bytes] = {}
     for policy in dict.fromkeys(each.policy for each in points):
         lines: dict[str, list[PlotLine]] = {"throughput": [], "redone": []}
@@ -155,134 +152,34 @@ def shard_plots(points: Sequence[ShardPoint]) -> dict[str, bytes]:
                     lines["redone"].append(PlotLine(label, x, redone, colour, marks=marks))
         how = "packing" if policy == "packing" else "spreading"
         along, speed_title = "decision time of a batch (ms)", f"Shards, {how}: throughput"
-        words = PlotTexts(speed_title, along, "pods a virtual second", log_x=True)
+        words = PlotTexts(speed_title, along, "pods per virtual second", log_x=True)
         pictures[f"shards-{how}-throughput.png"] = curves_png(lines["throughput"], words)
         words = PlotTexts(
-            f"Shards, {how}: redone work", along, "claims redone, % of pods", log_x=True
+            f"Shards, {how}: repeated work", along, "repeated claims, % of pods", log_x=True
         )
         pictures[f"shards-{how}-redone.png"] = curves_png(lines["redone"], words)
     return pictures
 
 
-class BinderTime:
-    """The time of the one binder."""
-
-    def __init__(self, commit_s: float) -> None:
-        """A binder that takes so many seconds for each claim."""
-        #: Seconds for each claim.
-        self.commit_s = commit_s
-        #: Clock time from which it is free.
-        self.free_at: float = 0.0
-
-    def turn(self, ready: float, claims: int) -> float:
-        """When it begins with a plan: asked for in the order in which plans are ready."""
-        begins = max(ready, self.free_at)
-        self.free_at = begins + claims * self.commit_s
-        return begins
-
-
-class SlowPlanning:
-    """Lets a loop's plan be ready some time after its snapshot.
-
-    It takes the place of the loop's ``cycle``. A plan is made at once, on the snapshot of now,
-    and kept; it is handed over when its time has come and it is its turn at the binder, and until
-    the binder has answered the loop does nothing.
-    """
-
-    def __init__(
-        self, loop: SchedulingLoop, clock: ManualClock, decision_s: float, binding: BinderTime
-    ) -> None:
-        """Slow a loop down."""
-        self._cycle = loop.cycle
-        self._clock = clock
-        self._decision_s = decision_s
-        self._binding = binding
-        self._plan: Plan | None = None
-        self._due = -inf
-
-    @property
-    def due(self) -> float:
-        """Clock time at which there is something to do; infinity for none."""
-        return self._due if self._due > self._clock.monotonic() else inf
-
-    def cycle(self, limit: int) -> Plan | None:
-        """What ``SchedulingLoop.cycle`` answers, later."""
-        now = self._clock.monotonic()
-        if now < self._due - CLOSE:
-            return None
-        if self._plan is None:
-            self._plan = self._cycle(limit)
-            if self._plan is None:
-                return None
-            self._due = self._binding.turn(now + self._decision_s, len(self._plan.rows))
-            if now < self._due - CLOSE:
-                return None
-        plan, self._plan = self._plan, None
-        self._due = now + len(plan.rows) * self._binding.commit_s
-        return plan
-
-
-class _ShardStudyRun:
-    """One plane with slow shards and a backlog."""
-
-    def __init__(self, config: PlaneConfig, decision_s: float, commit_s: float) -> None:
-        self._decision_s = decision_s
-        self._clock = ManualClock()
-        rng = Rng(config.seed)
-        self._store = MemoryStore(self._clock, rng.child("store"))
-        self._plane = Plane(config, self._store, self._clock)
-        self._binding = BinderTime(commit_s)
-        self._slow_planning: list[SlowPlanning] = []
-        for loop in [shard.default for shard in self._plane.shards]:
-            thinking = SlowPlanning(loop, self._clock, decision_s, self._binding)
-            # The instance's method, as a stopwatch does it: the plane knows nothing of it.
-            setattr(loop, "cycle", thinking.cycle)  # noqa: B010
-            self._slow_planning.append(thinking)
-        self._last = 0.0
-        self._plane.observers.append(self._observe)
-
-    def run(self, nodes: Sequence[bytes], pods: Sequence[bytes]) -> float:
-        """Place a backlog; returns the virtual seconds until the last pod was placed."""
-        for kind, bodies in ((NODE, nodes), (POD, pods)):
-            for low in range(0, len(bodies), AT_ONCE):
-                require_accepted(self._store.create(kind, bodies[low : low + AT_ONCE]))
-        while self._plane.pump.poll(0.0, AT_ONCE):
-            pass
-        left = len(pods)
-        while left:
-            self._plane.run_until_idle()
-            due = min(self._plane.next_due(), *(each.due for each in self._slow_planning))
-            left = len(pods) - self._plane.binder.counts["bound"]
-            if due == inf:
-                break
-            self._clock.set(max(due, self._clock.monotonic() + CLOSE))
-        return self._last
-
-    def point(self, took: float) -> ShardPoint:
-        """The run in figures."""
-        plane, counts = self._plane, self._plane.binder.counts
-        granted = counts["granted"]
-        refused = sum(n for cause, n in counts.items() if cause not in ("granted", "bound"))
-        pods = plane.cluster.pods
-        slots = pods.slot[: pods.length]
-        return ShardPoint(
-            shards=plane.config.shards,
-            decision_s=self._decision_s,
-            policy=plane.config.profile.name,
-            partitions=plane.config.partition and plane.config.shards > 1,
-            placed=granted,
-            took_s=round(took, 6),
-            pods_per_s=round(granted / took, 1) if took else None,
-            conflicts_pct=round(100 * refused / max(1, granted + refused), 3),
-            redone_pct=round(100 * refused / max(1, granted), 3),
-            nodes_used=len(set(slots[slots >= 0].tolist())),
-        )
-
-    def _observe(self, step: Step) -> None:
-        """A plan is through when the binder is done with its claims."""
-        if any(len(verdict.granted) for verdict in step.verdicts):
-            claims = sum(len(plan.rows) for plan in step.plans)
-            self._last = step.now + claims * self._binding.commit_s
+def _point(plane: Plane, decision_s: float, took: float) -> ShardPoint:
+    """The figures of a run from its plane; ``took`` is its virtual time in seconds."""
+    counts = plane.binder.counts
+    granted = counts["granted"]
+    refused = sum(n for cause, n in counts.items() if cause not in ("granted", "bound"))
+    pods = plane.cluster.pods
+    slots = pods.slot[: pods.length]
+    return ShardPoint(
+        shards=plane.config.shards,
+        decision_s=decision_s,
+        policy=plane.config.profile.name,
+        partitions=plane.config.partition and plane.config.shards > 1,
+        placed=granted,
+        took_s=round(took, 6),
+        pods_per_s=round(granted / took, 1) if took else None,
+        conflicts_pct=round(100 * refused / max(1, granted + refused), 3),
+        redone_pct=round(100 * refused / max(1, granted), 3),
+        nodes_used=len(set(slots[slots >= 0].tolist())),
+    )
 
 
 def _node(number: int) -> bytes:
@@ -292,7 +189,7 @@ def _node(number: int) -> bytes:
 
 
 def _pods(study: ShardStudy) -> list[bytes]:
-    """Pods of mixed sizes in an order drawn by the seed."""
+    """Pods of mixed sizes in an order drawn by seed."""
     bodies = PodEncoder()
     sizes = Rng(study.seed).child("pods").numpy().choice(POD_CORES, study.pods).tolist()
     return [

@@ -1,14 +1,14 @@
-"""The sweep of Omega's experiment: decision times × schedulers, and what each mode costs.
+"""The Omega sweep: decision times and numbers of schedulers, and the cost of each mode.
 
-The work is drawn by a seed: jobs come in a Poisson stream, have a geometric number of like tasks
-and run for exponential times, so that together they hold ``load`` of the cell's cores beside the
-``fill`` that never ends. The production traces of the paper are not public; shapes can be compared
-with it, absolute figures cannot.
+The workload is drawn by seed: jobs arrive in a Poisson stream, have a geometric number of equal
+tasks and run for exponential times, so that they use ``load`` of the cores in addition to the
+occupied ``fill``. The production traces of the paper are not public; the shapes of curves can be
+compared with it, absolute figures cannot.
 
-Two sweeps over the decision time of a job: one with several numbers of schedulers in the product's
-own mode (a claim conflicts when it no longer fits, the rest of the job is kept), one with every
-mode at one number of schedulers. A point is *saturated* when its schedulers think all the time:
-less is placed then, the cell is emptier, and its conflicts say little.
+There are two sweeps over the decision time: several numbers of schedulers in the default mode (a
+claim conflicts if it no longer fits; the rest of the job is committed), and every mode with one
+number of schedulers. A point is *saturated* if its schedulers are always busy: then less is placed,
+the cell is emptier, and its conflicts are not comparable.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,47 +22,48 @@ from stretto.base.errors import InputError
 from stretto.base.rng import Rng
 from stretto.sim.plots import PlotLine, PlotTexts, curves_png
 from stretto.state.work.claims import CommitMode, ConflictMode
-from stretto_lab.studies.omega.model import OmegaCell, OmegaJob, OmegaRun, run_omega
+from stretto_lab.studies.omega.model import OmegaCell, OmegaJob, OmegaRun
+from stretto_lab.studies.omega.simulation import run_omega
 
 SATURATED: Final = 0.95
-"""Part of the time from which on a scheduler is taken for always busy."""
+"""Busyness from which a scheduler counts as saturated."""
 SIZES_MILLI: Final = (500, 1000, 1500)
-"""What a task asks for, each as likely: one core on the mean."""
+"""Milli-CPU and MiB of a task, equally likely: one core on average."""
 HOUR_S: Final = 3600.0
 
-Told = Callable[[int], None]
-"""Told how many runs are done."""
+OnRun = Callable[[int], None]
+"""Called with the number of finished runs."""
 Mode = tuple[ConflictMode, CommitMode]
 
 PLAIN: Final[Mode] = (ConflictMode.FIT, CommitMode.INCREMENTAL)
-"""The product's own mode, and Omega's."""
+"""The default mode of Stretto and of Omega."""
 MODES: Final[tuple[Mode, ...]] = tuple((c, m) for c in ConflictMode for m in CommitMode)
 
 
 class OmegaStudy(msgspec.Struct, frozen=True):
-    """What is swept, over what."""
+    """Parameters of the sweep."""
 
     #: Machines of four cores and 16 GiB.
     machines: int = 1000
-    #: Part of the cores taken by what never ends.
+    #: Share of cores that stays occupied.
     fill: float = 0.6
-    #: Part of the cores that the jobs hold on the mean, once the cell is in balance.
+    #: Mean share of cores that jobs use in steady state.
     load: float = 0.25
-    #: Jobs a second.
+    #: Jobs per second.
     jobs_per_s: float = 0.5
-    #: Tasks of a job on the mean.
+    #: Mean number of tasks per job.
     tasks: float = 10.0
     #: Hours simulated.
     hours: float = 1.0
-    #: Seconds of thinking for each job, swept.
+    #: Decision times per job in seconds, swept.
     decisions_s: tuple[float, ...] = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
-    #: Seconds of thinking for each task.
+    #: Decision time per task in seconds.
     task_s: float = 0.005
     #: Numbers of schedulers, swept.
     schedulers: tuple[int, ...] = (1, 2, 4, 8, 16, 32)
-    #: Schedulers with which every mode is run.
+    #: Number of schedulers for the comparison of modes.
     modes_at: int = 8
-    #: The profile by which machines are chosen.
+    #: Profile that chooses machines.
     policy: str = "random"
     #: Seed of every draw.
     seed: int = 0
@@ -80,42 +81,42 @@ class OmegaStudy(msgspec.Struct, frozen=True):
 
 
 class OmegaPoint(msgspec.Struct, frozen=True):
-    """One run in figures."""
+    """Figures of one run."""
 
     #: Schedulers.
     schedulers: int
-    #: Seconds of thinking for each job.
+    #: Decision time per job in seconds.
     decision_s: float
     #: When a claim conflicts.
     conflicts: ConflictMode
-    #: What a conflict does to the rest of the job.
+    #: Effect of a conflict on the rest of the job.
     commit: CommitMode
-    #: Failed transactions for each that succeeded; null where none did.
+    #: Failed transactions per successful one; null without success.
     conflict_fraction: float | None
-    #: Part of the time that a scheduler thinks, the mean over them.
+    #: Mean share of time that schedulers are busy.
     busyness: float
-    #: The same of each scheduler.
+    #: Busyness of each scheduler.
     busyness_each: tuple[float, ...]
-    #: Part of the time spent on transactions that failed.
+    #: Share of time spent on failed transactions.
     wasted: float
-    #: Whether the schedulers think all the time.
+    #: Whether the schedulers are always busy.
     saturated: bool
-    #: Mean seconds from a job's arrival to its first thought.
+    #: Mean seconds from the arrival of a job to its first decision.
     wait_mean_s: float | None
-    #: The 90th percentile of the same.
+    #: 90th percentile of that wait.
     wait_p90_s: float | None
     #: Jobs done.
     done: int
-    #: Jobs given up.
+    #: Abandoned jobs.
     abandoned: int
     #: Claims granted.
     granted: int
-    #: Claims refused: work done again.
+    #: Refused claims, whose work is repeated.
     refused: int
 
 
 def omega_jobs(study: OmegaStudy) -> list[OmegaJob]:
-    """The jobs of a study, in the order of their arrival."""
+    """Draw the jobs of a study, in order of arrival."""
     draw = Rng(study.seed).child("jobs").numpy()
     cores = study.machines * OmegaCell().cpu_milli / 1000
     lasts = study.load * cores / (study.jobs_per_s * study.tasks * np.mean(SIZES_MILLI) / 1000)
@@ -130,10 +131,19 @@ def omega_jobs(study: OmegaStudy) -> list[OmegaJob]:
     return jobs
 
 
-def run_study(study: OmegaStudy, told: Told | None = None) -> list[OmegaPoint]:
-    """Every run of a study: by schedulers in the plain mode, then by mode."""
-    jobs = omega_jobs(study)
+def run_study(study: OmegaStudy, on_run: OnRun | None = None) -> list[OmegaPoint]:
+    """Run the whole study."""
     points: list[OmegaPoint] = []
+    for point in omega_points(study):
+        points.append(point)
+        if on_run is not None:
+            on_run(len(points))
+    return points
+
+
+def omega_points(study: OmegaStudy) -> Iterator[OmegaPoint]:
+    """Run the study point by point: by schedulers in the default mode, then by mode."""
+    jobs = omega_jobs(study)
     for schedulers, decision, mode in runs_of(study):
         cell = OmegaCell(
             machines=study.machines,
@@ -147,14 +157,11 @@ def run_study(study: OmegaStudy, told: Told | None = None) -> list[OmegaPoint]:
             until_s=study.hours * HOUR_S,
             seed=study.seed,
         )
-        points.append(_point(cell, run_omega(jobs, cell)))
-        if told is not None:
-            told(len(points))
-    return points
+        yield _point(cell, run_omega(jobs, cell))
 
 
 def runs_of(study: OmegaStudy) -> Iterator[tuple[int, float, Mode]]:
-    """Schedulers, decision time and mode of every run, none twice."""
+    """Schedulers, decision time and mode of every run, without duplicates."""
     for schedulers in dict.fromkeys((*study.schedulers, study.modes_at)):
         for mode in MODES if schedulers == study.modes_at else (PLAIN,):
             for decision in study.decisions_s:
@@ -190,20 +197,18 @@ _ALONG: Final = "decision time of a job (s)"
 
 
 def _conflicts(groups: dict[str, list[OmegaPoint]], title: str) -> bytes:
-    """Conflict fractions; what is saturated is left out."""
+    """Plot conflict fractions without saturated points."""
     shown = {
         name: [(e.decision_s, e.conflict_fraction or 0.0) for e in found if not e.saturated]
         for name, found in groups.items()
     }
-    words = PlotTexts(title, _ALONG, "failed transactions for each that succeeded", log_x=True)
+    words = PlotTexts(title, _ALONG, "failed transactions per successful one", log_x=True)
     return _curves(shown, words)
 
 
 def _busyness(groups: dict[str, list[OmegaPoint]], title: str) -> bytes:
     shown = {name: [(e.decision_s, e.busyness) for e in found] for name, found in groups.items()}
-    return _curves(
-        shown, PlotTexts(title, _ALONG, "part of the time a scheduler thinks", log_x=True)
-    )
+    return _curves(shown, PlotTexts(title, _ALONG, "share of time a scheduler is busy", log_x=True))
 
 
 def _curves(shown: dict[str, list[tuple[float, float]]], words: PlotTexts) -> bytes:

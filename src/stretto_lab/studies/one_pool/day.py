@@ -1,13 +1,14 @@
-"""One pool over a day: services with a tide, gangs and batch below them, in virtual time.
+"""A one-pool day in virtual time: services with a load curve, gangs and batch.
 
-The plane is the product's: queues in a tree, preemption, reclaim, shards, binder, store. Around it
-stand the controllers that a cluster has, as clients of the store: services keep as many replicas as
-their tide wants, jobs are made again when some of their pods were evicted, and node agents let
-evicted pods stop for a grace time before their room is free. Time is in ticks of half a minute. At
-one tick what has stopped or ended leaves first, then comes what arrives, then services follow their
-tide; then the plane runs until nothing moves, and controllers answer to what it has done.
+The plane is the real one: queue tree, preemption, reclaim, shards, binder and store. The
+controllers of a cluster are simulated as clients of the store: services scale their replicas along
+the load curve, jobs recreate evicted pods, and node agents stop evicted pods after a grace period,
+which frees their capacity. Time is in ticks of half a minute. In one tick, stopped and finished
+pods are deleted first, then jobs arrive, then services scale; then the plane runs until it is idle
+and the controllers react.
 
-A job that loses a pod loses the work of all of them: it runs its whole time again once it is whole.
+A job that loses a pod loses the work of all its pods: it runs its whole time again once it is
+complete.
 """
 
 import heapq
@@ -44,33 +45,33 @@ from stretto_lab.studies.one_pool.ledger import (
 )
 
 SAMPLE: Final = 10
-"""Ticks between two looks at how full the pool is: five minutes."""
+"""Ticks between samples of utilisation: five minutes."""
 ROUNDS: Final = 16
-"""Times that controllers may answer within a tick before time goes on."""
+"""Maximum number of controller reactions within a tick."""
 FINALIZER: Final = "stretto.dev/stopping"
-"""Keeps a pod of a job until its node's agent says that it has stopped."""
+"""Finalizer of job pods, which the node agent removes when the pod has stopped."""
 QUEUE_NOTE: Final = "stretto.dev/queue"
-_LET_GO: Final = {"metadata": {"finalizers": None}}
+_RELEASE: Final = {"metadata": {"finalizers": None}}
 _NAME: Final = "@name@"
 
 
 class _JobUnit(msgspec.Struct, eq=False):
-    """A job on its way."""
+    """A job that is not done."""
 
     job: OnePoolJob
     name: str
     #: Pods that exist, by name: the tick at which each started, or -1.
     pods: dict[str, int] = msgspec.field(default_factory=dict)
-    #: Rises when work is lost: an end that was planned before is void.
+    #: Incremented when work is lost, which cancels a planned end.
     version: int = 0
-    #: Tick at which all of it ran; -1 while it does not.
+    #: Tick since which all pods run; -1 otherwise.
     whole: int = -1
-    #: Pods made so far, replacements included.
+    #: Pods created so far, including replacements.
     made: int = 0
 
 
 class _ReplicaPod(msgspec.Struct, eq=False, gc=False):
-    """A pod as its controller knows it."""
+    """A pod as known to its controller."""
 
     queue: str
     shape: FleetPod
@@ -95,7 +96,7 @@ def run_one_pool_day(
         work: services and jobs.
         config: the plane, with its queues.
         until: tick at which it ends.
-        counted_from: tick from which waits, evictions and work count; before it the pool fills.
+        counted_from: tick from which waits, evictions and work count; the warm-up precedes it.
     """
     return _OnePoolDay(nodes, work, config, counted_from).run(until)
 
@@ -123,13 +124,13 @@ class _OnePoolDay:
         self._tick = 0
         self._pods: dict[str, _ReplicaPod] = {}
         self._arrivals = deque(sorted(self._jobs, key=lambda job: job.arrival))
-        self._replica_changes = [deque(service.tide) for service in self._services]
-        #: Replicas of each service, the newest last.
+        self._replica_changes = [deque(service.load_curve) for service in self._services]
+        #: Replicas by service, newest last.
         self._replicas: list[dict[str, None]] = [{} for _ in self._services]
         self._made = 0
-        #: (tick, order, unit, version) at which jobs end.
+        #: (tick, order, unit, version) of job ends.
         self._ends: list[tuple[int, int, _JobUnit, int]] = []
-        #: Pods that stop, by tick.
+        #: Stopping pods by tick.
         self._stops: dict[int, list[str]] = defaultdict(list)
         self._bodies: dict[tuple[object, ...], tuple[bytes, bytes]] = {}
         self._new: list[bytes] = []
@@ -137,73 +138,73 @@ class _OnePoolDay:
         self._cores: Counter[str] = Counter()
         self._gpus: Counter[str] = Counter()
         queues = [*(s.queue for s in self._services), *(job.queue for job in self._jobs)]
-        self._books = {queue: QueueLedger() for queue in queues}
+        self._ledgers = {queue: QueueLedger() for queue in queues}
         self._samples: list[tuple[int, Counter[str], Counter[str]]] = []
 
     def run(self, until: int) -> OnePoolDayResult:
-        """Tick by tick where something happens."""
+        """Run all ticks with events."""
         while self._tick < until:
             self._clock.set(max(float(self._tick * TICK_S), self._clock.monotonic()))
-            self._leave()
-            self._come()
-            self._follow()
+            self._delete_finished()
+            self._admit_jobs()
+            self._scale()
             self._settle()
             if self._tick % SAMPLE == 0:
-                look = (self._tick, self._cores.copy(), self._gpus.copy())
-                self._samples.append(look)
+                sample = (self._tick, self._cores.copy(), self._gpus.copy())
+                self._samples.append(sample)
             self._tick = self._next(until)
         return self._report()
 
     def _next(self, until: int) -> int:
-        """The next tick at which something happens."""
+        """The next tick with an event."""
         due = [until, (self._tick // SAMPLE + 1) * SAMPLE]
         plane = self._plane.next_due()
         if plane < inf:
-            due.append(ceil(max(0.0, plane) / TICK_S))  # the past means now
+            due.append(ceil(max(0.0, plane) / TICK_S))  # a past deadline is due now
         if self._arrivals:
             due.append(self._arrivals[0].arrival)
         if self._ends:
             due.append(self._ends[0][0])
-        due += [tide[0][0] for tide in self._replica_changes if tide]
+        due += [curve[0][0] for curve in self._replica_changes if curve]
         due += self._stops
         return max(self._tick + 1, min(due))
 
-    # ------------------------------------------------------------ what happens
+    # ------------------------------------------------------------ events
 
-    def _leave(self) -> None:
-        """What has stopped is let go; what has run its time leaves."""
+    def _delete_finished(self) -> None:
+        """Release stopped pods and delete finished jobs."""
         stopped = self._stops.pop(self._tick, [])
         self._release([name for name in stopped if name in self._pods])
-        gone: list[str] = []
+        finished: list[str] = []
         while self._ends and self._ends[0][0] <= self._tick:
             _, _, unit, version = heapq.heappop(self._ends)
             if unit.version == version:
                 self._done(unit)
-                gone.extend(unit.pods)
-        if not gone:
+                finished.extend(unit.pods)
+        if not finished:
             return
-        self._store.delete(POD, [Deletion(NAMESPACE, name) for name in gone])
-        for name in gone:
+        self._store.delete(POD, [Deletion(NAMESPACE, name) for name in finished])
+        for name in finished:
             self._forget(name)
-        self._release(gone)
+        self._release(finished)
 
     def _release(self, names: Sequence[str]) -> None:
-        """Node agents let go of pods that have stopped."""
-        patches = [Patch(NAMESPACE, name, _LET_GO) for name in names]
+        """Remove the finalizers of stopped pods."""
+        patches = [Patch(NAMESPACE, name, _RELEASE) for name in names]
         for low in range(0, len(patches), AT_ONCE):
             self._store.patch(POD, patches[low : low + AT_ONCE])
 
     def _done(self, unit: _JobUnit) -> None:
-        """A job has run its time."""
+        """Count a finished job."""
         if self._tick < self._counted_from:
             return
-        book, job = self._books[unit.job.queue], unit.job
+        ledger, job = self._ledgers[unit.job.queue], unit.job
         hours = job.pods * job.lasts * TICK_S / 3600
-        book.done_core_h += hours * job.shape.cpu_milli / 1000
-        book.done_gpu_h += hours * job.shape.gpus
+        ledger.done_core_h += hours * job.shape.cpu_milli / 1000
+        ledger.done_gpu_h += hours * job.shape.gpus
 
-    def _come(self) -> None:
-        """Jobs arrive."""
+    def _admit_jobs(self) -> None:
+        """Create the jobs that arrive."""
         while self._arrivals and self._arrivals[0].arrival <= self._tick:
             job = self._arrivals.popleft()
             self._made += 1
@@ -214,7 +215,7 @@ class _OnePoolDay:
             self._fill(unit)
 
     def _fill(self, unit: _JobUnit) -> None:
-        """The job's controller makes the pods that it lacks."""
+        """Create the missing pods of a job."""
         job = unit.job
         for _ in range(job.pods - len(unit.pods)):
             unit.made += 1
@@ -222,23 +223,23 @@ class _OnePoolDay:
             unit.pods[name] = -1
             self._make(name, _ReplicaPod(job.queue, job.shape, self._tick, unit))
 
-    def _follow(self) -> None:
-        """Services take as many replicas as their tide wants."""
-        for number, (service, tide) in enumerate(
+    def _scale(self) -> None:
+        """Scale the services along their load curves."""
+        for number, (service, curve) in enumerate(
             zip(self._services, self._replica_changes, strict=True)
         ):
             wanted = -1
-            while tide and tide[0][0] <= self._tick:
-                wanted = tide.popleft()[1]
+            while curve and curve[0][0] <= self._tick:
+                wanted = curve.popleft()[1]
             if wanted < 0:
                 continue
             replicas = self._replicas[number]
             while len(replicas) < wanted:
                 self._replica(number, service)
-            gone = [replicas.popitem()[0] for _ in range(len(replicas) - wanted)]
-            for name in gone:
+            removed = [replicas.popitem()[0] for _ in range(len(replicas) - wanted)]
+            for name in removed:
                 self._forget(name)
-            self._store.delete(POD, [Deletion(NAMESPACE, name) for name in gone])
+            self._store.delete(POD, [Deletion(NAMESPACE, name) for name in removed])
 
     def _replica(self, number: int, service: DiurnalService) -> None:
         self._made += 1
@@ -252,12 +253,12 @@ class _OnePoolDay:
         head, tail = self._cut(pod, group)
         self._new.append(head + name.encode() + tail)
         if self._tick >= self._counted_from:
-            self._books[pod.queue].came += 1
+            self._ledgers[pod.queue].came += 1
 
     def _cut(self, pod: _ReplicaPod, group: str) -> tuple[bytes, bytes]:
-        """A pod's JSON before and behind its name; kept for pods that are in no gang.
+        """JSON of a pod before and after its name; cached for pods without a gang.
 
-        Training says how long it runs, as such jobs can; batch does not.
+        Training pods state their run time; batch pods do not.
         """
         shape = pod.shape
         lasts = pod.unit.job.lasts if pod.unit is not None and shape.gpus else 0
@@ -278,14 +279,14 @@ class _OnePoolDay:
                 self._bodies[key] = found
         return found
 
-    # ------------------------------------------------------------ the plane and its answers
+    # ------------------------------------------------------------ the plane and the controllers
 
     def _settle(self) -> None:
-        """The plane runs until nothing moves; controllers answer, and it runs again."""
+        """Run the plane until it is idle, let the controllers react, and repeat."""
         for _ in range(ROUNDS):
             self._write()
             self._plane.run_until_idle()
-            if not self._answer():
+            if not self._react():
                 return
 
     def _write(self) -> None:
@@ -296,8 +297,8 @@ class _OnePoolDay:
         while self._plane.pump.poll(self._clock.monotonic(), POLLED):
             pass
 
-    def _answer(self) -> bool:
-        """Look at what has happened to pods; True where something was written."""
+    def _react(self) -> bool:
+        """React to pod events; True if something was created."""
         for event in self._events():
             record = event.record
             pod = self._pods.get(record.name)
@@ -321,9 +322,9 @@ class _OnePoolDay:
         pod.started = self._tick
         self._use(pod, 1)
         if self._tick >= self._counted_from:
-            book = self._books[pod.queue]
-            book.started += 1
-            book.waits[self._tick - pod.came] += 1
+            ledger = self._ledgers[pod.queue]
+            ledger.started += 1
+            ledger.waits[self._tick - pod.came] += 1
         unit = pod.unit
         if unit is None:
             return
@@ -335,21 +336,21 @@ class _OnePoolDay:
             heapq.heappush(self._ends, (end, self._made, unit, unit.version))
 
     def _lose(self, pod: _ReplicaPod) -> None:
-        """A pod was told to go: the work of its job since it was whole is lost."""
+        """Count an eviction and the lost work of its job."""
         counted = self._tick >= self._counted_from
-        book, unit = self._books[pod.queue], pod.unit
-        book.evicted += counted
+        ledger, unit = self._ledgers[pod.queue], pod.unit
+        ledger.evicted += counted
         if unit is None or unit.whole < 0:
             return
         hours = unit.job.pods * (self._tick - unit.whole) * TICK_S / 3600
         if counted:
-            book.lost_core_h += hours * unit.job.shape.cpu_milli / 1000
-            book.lost_gpu_h += hours * unit.job.shape.gpus
+            ledger.lost_core_h += hours * unit.job.shape.cpu_milli / 1000
+            ledger.lost_gpu_h += hours * unit.job.shape.gpus
         unit.version += 1
         unit.whole = -1
 
     def _evicted(self, name: str, pod: _ReplicaPod) -> None:
-        """A pod has gone against its controller's will: another takes its place."""
+        """Replace an evicted pod."""
         if not pod.stopping:
             self._lose(pod)
         self._forget(name)
@@ -372,12 +373,12 @@ class _OnePoolDay:
     def _report(self) -> OnePoolDayResult:
         for pod in self._pods.values():
             if pod.started < 0:
-                book = self._books[pod.queue]
-                book.waiting += 1
-                book.waiting_most = max(book.waiting_most, self._tick - pod.came)
-        queues: Mapping[str, QueueLedger] = self._books
+                ledger = self._ledgers[pod.queue]
+                ledger.waiting += 1
+                ledger.waiting_most = max(ledger.waiting_most, self._tick - pod.came)
+        queues: Mapping[str, QueueLedger] = self._ledgers
         return OnePoolDayResult(
-            books=self._books,
+            ledgers=self._ledgers,
             ticks=tuple(tick for tick, _, _ in self._samples),
             cores={q: tuple(cores[q] / 1000 for _, cores, _ in self._samples) for q in queues},
             gpus={q: tuple(gpus[q] for _, _, gpus in self._samples) for q in queues},

@@ -1,4 +1,4 @@
-"""What a day of one pool is made of, and the books that are kept of it."""
+"""Input and accounting of the one-pool day."""
 
 from collections import Counter
 from typing import Final
@@ -8,72 +8,72 @@ import msgspec
 from stretto.inputs.neutral.fleet import FleetPod
 
 TICK_S: Final = 30
-"""Seconds of a tick: what an evicted pod takes to stop (Kubernetes' default grace)."""
+"""Seconds of a tick, equal to the default grace period of a pod."""
 
 
 class OnePoolJob(msgspec.Struct, frozen=True, gc=False):
-    """A job: like pods that start together, run for a time and leave."""
+    """A job: equal pods that start together, run for a time and finish."""
 
     #: Tick of its arrival.
     arrival: int
-    #: Ticks that it runs.
+    #: Run time in ticks.
     lasts: int
-    #: What each pod asks for, with its priority.
+    #: Request and priority of each pod.
     shape: FleetPod
     #: Its queue.
     queue: str
-    #: Pods; more than one are a gang.
+    #: Pods; more than one form a gang.
     pods: int = 1
 
 
 class DiurnalService(msgspec.Struct, frozen=True):
-    """A service whose replicas follow a tide."""
+    """A service whose replicas follow a daily load curve."""
 
-    #: Name of its pods.
+    #: Name prefix of its pods.
     name: str
-    #: What each replica asks for, with its priority.
+    #: Request and priority of each replica.
     shape: FleetPod
     #: Its queue.
     queue: str
     #: Replicas wanted from each tick on: (tick, replicas), the first at tick 0.
-    tide: tuple[tuple[int, int], ...]
+    load_curve: tuple[tuple[int, int], ...]
 
 
 class QueueLedger(msgspec.Struct):
-    """What became of one queue's pods."""
+    """Accounting of the pods of one queue."""
 
-    #: Pods that came, replacements of evicted ones included.
+    #: Created pods, including replacements of evicted ones.
     came: int = 0
-    #: Pods that got a node.
+    #: Pods that were bound.
     started: int = 0
     #: Pods that were evicted.
     evicted: int = 0
-    #: Core hours of jobs that were done.
+    #: Core hours of finished jobs.
     done_core_h: float = 0.0
-    #: Core hours of work that was lost by evictions.
+    #: Core hours of work lost by evictions.
     lost_core_h: float = 0.0
-    #: GPU hours of jobs that were done.
+    #: GPU hours of finished jobs.
     done_gpu_h: float = 0.0
-    #: GPU hours of work that was lost by evictions.
+    #: GPU hours of work lost by evictions.
     lost_gpu_h: float = 0.0
-    #: Ticks that each started pod waited.
+    #: Waits in ticks: number of bound pods by wait.
     waits: Counter[int] = msgspec.field(default_factory=Counter)
-    #: Pods without a node at the end.
+    #: Pending pods at the end.
     waiting: int = 0
-    #: Ticks that the longest of them has waited.
+    #: Longest wait of these pods in ticks.
     waiting_most: int = 0
 
 
 class OnePoolDayResult(msgspec.Struct, frozen=True):
-    """A day of one pool."""
+    """Results of one day."""
 
-    #: By queue.
-    books: dict[str, QueueLedger]
-    #: Tick of each look.
+    #: Accounting by queue.
+    ledgers: dict[str, QueueLedger]
+    #: Tick of each sample.
     ticks: tuple[int, ...]
-    #: By queue: cores in use at each look.
+    #: By queue: cores in use at each sample.
     cores: dict[str, tuple[float, ...]]
-    #: By queue: GPUs in use at each look.
+    #: By queue: GPUs in use at each sample.
     gpus: dict[str, tuple[int, ...]]
     #: Cores and GPUs of the pool.
     capacity: tuple[float, int]

@@ -1,14 +1,14 @@
-"""The one-pool scenario: a day of one pool beside the same day of two pools, and who paid for it.
+"""The one-pool scenario: a day in one pool, compared with the same day in two pools.
 
-Two thousand machines, a hundred of them with eight GPUs. *Online*: services whose replicas follow
-a tide with its peak in the evening, priority 1000. *Training*: two tenants' gangs, the real
-arrivals of busy days of two Philly clusters, each tenant with half of the GPUs guaranteed,
-priority 100. *Batch*: three tenants, each with the real arrivals, sizes and lifetimes of a day of
-Azure VMs, one of them eight hours earlier and one eight hours later, priority 10.
+There are 2,000 machines, 100 of them with eight GPUs. *Online*: services with a daily load curve
+that peaks in the evening, priority 1000. *Training*: the gangs of two tenants, with the real
+arrivals of busy days of two Philly clusters; each tenant has half of the GPUs guaranteed, priority
+100. *Batch*: three tenants, each with the real arrivals, sizes and lifetimes of a day of Azure VMs,
+shifted by 0, 8 and 16 hours, priority 10.
 
-In *one pool* all of it is in one tree of queues: online is guaranteed its peak, and whatever it
-leaves is lent. In *two pools* of together as many machines, online has machines for its peak and
-a tenth more, and all others have the rest. The same plane, twice.
+In *one pool* all workloads share one queue tree: online has its peak guaranteed, and other queues
+borrow what it does not use. In *two pools* with as many machines in total, online has machines for
+110 % of its peak, and the others have the rest. Both use the same plane.
 """
 
 from collections.abc import Callable, Sequence
@@ -39,46 +39,47 @@ from stretto_lab.studies.one_pool.ledger import (
     QueueLedger,
 )
 
-Told = Callable[[int], None]
+OnRun = Callable[[int], None]
+"""Called with the number of finished runs."""
 
 DAY: Final = DAY_S // TICK_S
 """Ticks of a day."""
 WARM_UP: Final = DAY // 4
-"""Ticks before the day that counts, in which the pool fills."""
-TIDE_STEP: Final = 20
-"""Ticks between two steps of the tide: ten minutes."""
+"""Ticks of the warm-up, in which the pool fills."""
+CURVE_STEP: Final = 20
+"""Ticks between two steps of the load curve: ten minutes."""
 NODE_CORES, GPU_NODE_CORES, NODE_GPUS = 24, 96, 8
-"""Cores of a machine, of one with GPUs, and its GPUs; four GiB a core."""
+"""Cores of a machine, cores of a GPU machine, and its GPUs; four GiB per core."""
 GPU_NODES_PCT: Final = 5
-"""Machines with GPUs in a hundred."""
+"""Percentage of machines with GPUs."""
 WORKER: Final = FleetPod("worker", 8000, 32 * 1024, gpus=1, priority=100)
 """A training pod: one GPU, eight cores and 32 GiB."""
 REPLICA: Final = FleetPod("replica", 8000, 24 * 1024, priority=1000)
 """A replica of a service."""
 LOW: Final = 0.35
-"""Part of the peak that services want when it is quietest."""
+"""Minimum load of services as a share of the peak."""
 PEAK_HOUR: Final = 20
-"""When they want most."""
+"""Hour of the peak."""
 SERVICES: Final = 20
 ONLINE_PART: Final = 0.5
-"""Part of all cores that services want at their peak."""
+"""Share of all cores that services use at the peak."""
 SPARE: Final = 1.1
-"""Machines of the online pool: its peak, times this."""
+"""Size of the online pool as a multiple of its peak."""
 BATCH: Final = ("batch-a", "batch-b", "batch-c")
 BATCH_SHIFTS_H: Final = (0, 8, 16)
-"""Hours by which each tenant's day is later than the trace's."""
+"""Shift of the day of each tenant in hours."""
 TRAINING: Final = ("research", "product")
 TRAINING_DAYS: Final = 4
-"""Days of each Philly cluster that arrive within the one day, at a whole scale."""
+"""Days of each Philly cluster that arrive within the one day, at full scale."""
 ONLINE: Final = "online"
 
 
 class OnePoolStudy(msgspec.Struct, frozen=True):
-    """How large it is."""
+    """Size of the study."""
 
-    #: Machines; the work grows with them.
+    #: Machines; the workload scales with them.
     nodes: int = 2000
-    #: Hours that count, after six in which the pool fills.
+    #: Measured hours, after six hours of warm-up.
     hours: float = 24.0
     #: Seed of every draw.
     seed: int = 0
@@ -91,7 +92,7 @@ class OnePoolStudy(msgspec.Struct, frozen=True):
 
     @property
     def scale(self) -> float:
-        """How large it is beside 2,000 machines."""
+        """Scale relative to 2,000 machines."""
         return self.nodes / 2000
 
     @property
@@ -101,80 +102,80 @@ class OnePoolStudy(msgspec.Struct, frozen=True):
 
 
 class QueueWaits(msgspec.Struct, frozen=True):
-    """What became of a queue; waits in seconds."""
+    """Figures of one queue; waits in seconds."""
 
-    #: Its name.
+    #: Queue name.
     queue: str
-    #: Pods that got a node.
+    #: Pods that were bound.
     started: int
-    #: Mean wait of those.
+    #: Mean wait of bound pods.
     mean_wait_s: float
-    #: 99th percentile of the same.
+    #: 99th percentile of these waits.
     p99_wait_s: float
-    #: The longest wait, of pods that still wait too.
+    #: Longest wait, including pending pods.
     max_wait_s: float
-    #: Pods without a node at the end.
+    #: Pending pods at the end.
     waiting: int
     #: Pods that were evicted.
     evicted: int
-    #: Core hours of jobs that were done.
+    #: Core hours of finished jobs.
     done_core_h: float
     #: Core hours lost by evictions.
     lost_core_h: float
-    #: GPU hours of jobs that were done.
+    #: GPU hours of finished jobs.
     done_gpu_h: float
     #: GPU hours lost by evictions.
     lost_gpu_h: float
 
 
 class PoolReport(msgspec.Struct, frozen=True):
-    """One way to run the day."""
+    """Figures of one configuration."""
 
     #: ``one pool`` or ``two pools``.
     name: str
     #: Machines.
     nodes: int
-    #: Mean of the cores in use, in percent of all.
+    #: Mean CPU utilisation in percent.
     mean_cpu_pct: float
-    #: The most at any look.
+    #: Highest CPU utilisation of a sample.
     peak_cpu_pct: float
-    #: Mean of the GPUs in use, in percent of all.
+    #: Mean GPU utilisation in percent.
     mean_gpu_pct: float
-    #: The most at any look.
+    #: Highest GPU utilisation of a sample.
     peak_gpu_pct: float
-    #: By queue.
+    #: Figures by queue.
     queues: tuple[QueueWaits, ...]
 
 
 class OnePoolResult(msgspec.Struct, frozen=True):
-    """Both ways, with their curves."""
+    """Figures of both configurations, with curves."""
 
-    #: What was asked.
+    #: The study.
     study: OnePoolStudy
-    #: Where the arrivals come from.
+    #: Sources of the arrivals.
     source: str
-    #: Their licences.
+    #: Licences of the sources.
     licence: str
-    #: The reports.
+    #: Figures by configuration.
     pools: tuple[PoolReport, ...]
-    #: Hours of each look, from the beginning of the day that counts.
+    #: Hour of each sample, from the end of the warm-up.
     hours: tuple[float, ...]
-    #: By pool and queue: cores in use, in percent of all.
+    #: By pool and queue: cores in use, in percent.
     cpu_pct: dict[str, dict[str, tuple[float, ...]]]
-    #: By pool: GPUs in use, in percent of all.
+    #: By pool: GPUs in use, in percent.
     gpu_pct: dict[str, tuple[float, ...]]
 
 
-def run_one_pool(study: OnePoolStudy, told: Told = lambda _: None) -> OnePoolResult:
-    """The day in one pool, and in two; ``told`` hears how many of the three runs are done."""
+def run_one_pool(study: OnePoolStudy, on_run: OnRun = lambda _: None) -> OnePoolResult:
+    """Run the day in one pool and in two; ``on_run`` is called after each of the first runs."""
     arrivals = load_arrivals()
     nodes = machines(study)
     services, jobs = services_of(study), jobs_of(study, arrivals)
     whole = run_one_pool_day(nodes, (services, jobs), _config(study, nodes), study.until, WARM_UP)
-    told(1)
+    on_run(1)
     mine, others = split_machines(study, nodes)
     online = run_one_pool_day(mine, (services, ()), _config(study, mine), study.until, WARM_UP)
-    told(2)
+    on_run(2)
     offline = run_one_pool_day(others, ((), jobs), _config(study, others), study.until, WARM_UP)
     first = next(i for i, tick in enumerate(whole.ticks) if tick >= WARM_UP)
     runs = {"one pool": (whole,), "two pools": (online, offline)}
@@ -190,7 +191,7 @@ def run_one_pool(study: OnePoolStudy, told: Told = lambda _: None) -> OnePoolRes
 
 
 def machines(study: OnePoolStudy) -> list[FleetNode]:
-    """The machines; every twentieth has GPUs."""
+    """Create the machines; every twentieth has GPUs."""
     every = 100 // GPU_NODES_PCT
     return [
         FleetNode(
@@ -209,7 +210,7 @@ def machines(study: OnePoolStudy) -> list[FleetNode]:
 def split_machines(
     study: OnePoolStudy, nodes: Sequence[FleetNode]
 ) -> tuple[list[FleetNode], list[FleetNode]]:
-    """The machines of the online pool, and the others; GPUs are among the others."""
+    """Split the machines into the online pool and the rest, which has the GPUs."""
     plain = [node for node in nodes if not node.gpus]
     wanted = min(len(plain) - 1, ceil(peak_cores(study) * SPARE / NODE_CORES))
     mine = plain[:wanted]
@@ -218,29 +219,29 @@ def split_machines(
 
 
 def services_of(study: OnePoolStudy) -> list[DiurnalService]:
-    """Services with their tide: a cosine with its peak in the evening, a little apart."""
+    """Create services with a cosine load curve and slightly different peaks in the evening."""
     replicas = peak_cores(study) * 1000 / REPLICA.cpu_milli / SERVICES
     found = []
     for number in range(SERVICES):
         peak = PEAK_HOUR + (number - SERVICES / 2) / SERVICES
-        tide = []
-        for tick in range(0, study.until + 1, TIDE_STEP):
+        curve = []
+        for tick in range(0, study.until + 1, CURVE_STEP):
             hour = ((tick - WARM_UP) * TICK_S / 3600) % 24
             swing = (1 + cos(2 * pi * (hour - peak) / 24)) / 2
-            tide.append((tick, max(1, round(replicas * (LOW + (1 - LOW) * swing)))))
-        found.append(DiurnalService(f"service-{number}", REPLICA, ONLINE, tuple(tide)))
+            curve.append((tick, max(1, round(replicas * (LOW + (1 - LOW) * swing)))))
+        found.append(DiurnalService(f"service-{number}", REPLICA, ONLINE, tuple(curve)))
     return found
 
 
 def jobs_of(study: OnePoolStudy, arrivals: OnePoolArrivals) -> list[OnePoolJob]:
-    """Training and batch, in the order of their arrival."""
+    """Training and batch jobs, in order of arrival."""
     return sorted(
         [*_training(study, arrivals), *_batch(study, arrivals)], key=lambda job: job.arrival
     )
 
 
 def _training(study: OnePoolStudy, arrivals: OnePoolArrivals) -> list[OnePoolJob]:
-    """Busy days of each cluster, all on the one day; a smaller pool takes a part of the jobs."""
+    """Busy days of each cluster on one day; a smaller pool takes a share of the jobs."""
     draw = Rng(study.seed).child("training").numpy()
     jobs: list[OnePoolJob] = []
     pool = sum(node.gpus for node in machines(study))
@@ -256,7 +257,7 @@ def _training(study: OnePoolStudy, arrivals: OnePoolArrivals) -> list[OnePoolJob
 
 
 def _batch(study: OnePoolStudy, arrivals: OnePoolArrivals) -> list[OnePoolJob]:
-    """A day of VMs for each tenant; within a bin they come at moments drawn by the seed."""
+    """A day of VMs per tenant, at moments within a bin that are drawn by seed."""
     draw = Rng(study.seed).child("batch").numpy()
     vms = arrivals.vms
     jobs: list[OnePoolJob] = []
@@ -266,8 +267,8 @@ def _batch(study: OnePoolStudy, arrivals: OnePoolArrivals) -> list[OnePoolJob]:
                 cores, memory = vms.shapes[shape]
                 pod = FleetPod("task", 1000 * cores, memory, priority=10)
                 lasts = max(1, round(vms.lifetimes_s[life] / TICK_S))
-                kept = count if study.scale == 1 else int(draw.binomial(count, study.scale))
-                for offset in draw.integers(0, BIN_S, kept).tolist():
+                drawn = count if study.scale == 1 else int(draw.binomial(count, study.scale))
+                for offset in draw.integers(0, BIN_S, drawn).tolist():
                     second = (number * BIN_S + offset + shift * 3600) % DAY_S
                     jobs += [
                         OnePoolJob(t, lasts, pod, queue) for t in _moments(second, study.until)
@@ -276,13 +277,13 @@ def _batch(study: OnePoolStudy, arrivals: OnePoolArrivals) -> list[OnePoolJob]:
 
 
 def _moments(second: int, until: int) -> list[int]:
-    """Ticks at which what comes at a second of the day comes, warm-up included."""
+    """Ticks of an arrival at a second of the day, including the warm-up."""
     first = (second // TICK_S + WARM_UP) % DAY
     return list(range(first, until, DAY))
 
 
 def _config(study: OnePoolStudy, nodes: Sequence[FleetNode]) -> PlaneConfig:
-    """The plane with its tree of queues."""
+    """The configuration of the plane with its queue tree."""
     gpus = sum(node.gpus for node in nodes)
     cores = sum(node.cpu_milli for node in nodes)
     half = {"nvidia.com/gpu": gpus // 2}
@@ -306,7 +307,7 @@ def _config(study: OnePoolStudy, nodes: Sequence[FleetNode]) -> PlaneConfig:
 
 
 def peak_cores(study: OnePoolStudy) -> float:
-    """Cores that services want at their peak."""
+    """Cores that services use at the peak."""
     return ONLINE_PART * sum(node.cpu_milli for node in machines(study)) / 1000
 
 
@@ -326,7 +327,7 @@ def one_pool_plots(result: OnePoolResult) -> dict[str, bytes]:
         "one-pool-cpu.png": curves_png(cpu, PlotTexts("Cores: one pool and two", along, use)),
         "one-pool-gpu.png": curves_png(gpu, PlotTexts("GPUs: one pool and two", along, use)),
         "one-pool-queues.png": curves_png(
-            queues, PlotTexts("One pool: cores by queue, one upon the other", along, use)
+            queues, PlotTexts("One pool: cores by queue, stacked", along, use)
         ),
     }
 
@@ -343,12 +344,12 @@ def _report(
         peak_cpu_pct=round(float(cpu.max()), 2),
         mean_gpu_pct=round(float(gpu.mean()), 2),
         peak_gpu_pct=round(float(gpu.max()), 2),
-        queues=tuple(_line(q, book) for run in runs for q, book in run.books.items()),
+        queues=tuple(_line(q, ledger) for run in runs for q, ledger in run.ledgers.items()),
     )
 
 
 def _cpu_by_queue(runs: Sequence[OnePoolDayResult], first: int) -> dict[str, tuple[float, ...]]:
-    """Cores in use by queue, in percent of the cores of all the pools together."""
+    """Cores in use by queue, in percent of all cores of all pools."""
     whole = sum(run.capacity[0] for run in runs)
     return {
         queue: tuple(100 * cores / whole for cores in used[first:])
@@ -358,28 +359,29 @@ def _cpu_by_queue(runs: Sequence[OnePoolDayResult], first: int) -> dict[str, tup
 
 
 def _gpu(runs: Sequence[OnePoolDayResult], first: int) -> npt.NDArray[np.float64]:
-    """GPUs in use, in percent of those of all the pools together."""
+    """GPUs in use, in percent of all GPUs of all pools."""
     whole = sum(run.capacity[1] for run in runs)
     used = [np.array(each[first:]) for run in runs for each in run.gpus.values()]
     total: npt.NDArray[np.float64] = np.sum(used, axis=0) * (100.0 / max(1, whole))
     return total
 
 
-def _line(queue: str, book: QueueLedger) -> QueueWaits:
+def _line(queue: str, ledger: QueueLedger) -> QueueWaits:
     waits = np.repeat(
-        np.array(list(book.waits.keys()), np.int64), np.array(list(book.waits.values()), np.int64)
+        np.array(list(ledger.waits.keys()), np.int64),
+        np.array(list(ledger.waits.values()), np.int64),
     )
     known = len(waits) > 0
     return QueueWaits(
         queue=queue,
-        started=book.started,
+        started=ledger.started,
         mean_wait_s=round(TICK_S * float(waits.mean()), 1) if known else 0.0,
         p99_wait_s=TICK_S * float(np.percentile(waits, 99)) if known else 0.0,
-        max_wait_s=float(TICK_S * max(int(waits.max(initial=0)), book.waiting_most)),
-        waiting=book.waiting,
-        evicted=book.evicted,
-        done_core_h=round(book.done_core_h, 1),
-        lost_core_h=round(book.lost_core_h, 1),
-        done_gpu_h=round(book.done_gpu_h, 1),
-        lost_gpu_h=round(book.lost_gpu_h, 1),
+        max_wait_s=float(TICK_S * max(int(waits.max(initial=0)), ledger.waiting_most)),
+        waiting=ledger.waiting,
+        evicted=ledger.evicted,
+        done_core_h=round(ledger.done_core_h, 1),
+        lost_core_h=round(ledger.lost_core_h, 1),
+        done_gpu_h=round(ledger.done_gpu_h, 1),
+        lost_gpu_h=round(ledger.lost_gpu_h, 1),
     )

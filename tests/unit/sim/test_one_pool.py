@@ -1,4 +1,4 @@
-"""A day of one pool: services follow their tide, evicted work is made again, and books are kept."""
+"""A one-pool day: services follow their load curve, evicted work is recreated and counted."""
 
 import pytest
 
@@ -42,7 +42,7 @@ def pool(
 
 def test_jobs_run_their_time_and_leave() -> None:
     run = pool(OnePoolJob(0, 10, LOW, "batch"), OnePoolJob(3, 10, LOW, "batch"))
-    book = run.books["batch"]
+    book = run.ledgers["batch"]
     assert (book.started, book.waiting, book.evicted) == (2, 0, 0)
     assert book.done_core_h == pytest.approx(2 * 10 * 30 / 3600)
     assert run.cores["batch"] == (1.0, 1.0, 0.0, 0.0)
@@ -50,19 +50,19 @@ def test_jobs_run_their_time_and_leave() -> None:
 
 def test_what_does_not_fit_waits_for_what_leaves() -> None:
     run = pool(*[OnePoolJob(0, 10, LOW, "batch") for _ in range(6)])
-    assert dict(run.books["batch"].waits) == {0: 4, 10: 2}
+    assert dict(run.ledgers["batch"].waits) == {0: 4, 10: 2}
 
 
 def test_replicas_follow_the_tide_both_ways() -> None:
-    run = pool(tide=((0, 1), (10, 4), (20, 2)))
+    run = pool(load_curve=((0, 1), (10, 4), (20, 2)))
     assert run.cores["online"] == (1.0, 4.0, 2.0, 2.0)
-    assert run.books["online"].started == 4
+    assert run.ledgers["online"].started == 4
 
 
 def test_a_rising_tide_evicts_batch_within_its_grace_and_batch_comes_back() -> None:
     jobs = [OnePoolJob(0, 15, LOW, "batch") for _ in range(4)]
-    run = pool(*jobs, tide=((0, 0), (10, 2), (20, 0)))
-    online, batch = run.books["online"], run.books["batch"]
+    run = pool(*jobs, load_curve=((0, 0), (10, 2), (20, 0)))
+    online, batch = run.ledgers["online"], run.ledgers["batch"]
     assert max(online.waits) == 1
     assert (online.evicted, batch.evicted) == (0, 2)
     assert batch.lost_core_h == pytest.approx(2 * 10 * 30 / 3600)
@@ -71,8 +71,8 @@ def test_a_rising_tide_evicts_batch_within_its_grace_and_batch_comes_back() -> N
 
 def test_a_gang_that_loses_a_pod_runs_its_whole_time_again() -> None:
     gang = OnePoolJob(0, 20, LOW, "batch", pods=4)
-    run = pool(gang, tide=((0, 0), (10, 1), (12, 0)), until=60)
-    book = run.books["batch"]
+    run = pool(gang, load_curve=((0, 0), (10, 1), (12, 0)), until=60)
+    book = run.ledgers["batch"]
     assert book.evicted >= 1
     assert book.lost_core_h == pytest.approx(4 * 10 * 30 / 3600)
     assert book.done_core_h == pytest.approx(4 * 20 * 30 / 3600)
@@ -81,7 +81,7 @@ def test_a_gang_that_loses_a_pod_runs_its_whole_time_again() -> None:
 def test_only_what_comes_after_the_warm_up_counts() -> None:
     nodes, jobs = [FleetNode("n", 4000, 65536)], [OnePoolJob(t, 5, LOW, "batch") for t in (0, 20)]
     run = run_one_pool_day(nodes, ((), jobs), CONFIG, 40, counted_from=10)
-    assert (run.books["batch"].came, run.books["batch"].started) == (1, 1)
+    assert (run.ledgers["batch"].came, run.ledgers["batch"].started) == (1, 1)
 
 
 STUDY = OnePoolStudy(nodes=20, hours=0.5)
@@ -97,7 +97,7 @@ def test_two_pools_have_together_the_machines_of_one() -> None:
 
 def test_the_tide_s_peak_is_in_the_evening_and_its_low_a_third_of_it() -> None:
     services = services_of(OnePoolStudy(nodes=2000))
-    wanted = [sum(s.tide[i][1] for s in services) for i in range(len(services[0].tide))]
+    wanted = [sum(s.load_curve[i][1] for s in services) for i in range(len(services[0].load_curve))]
     day = wanted[WARM_UP // 20 :]
     assert day.index(max(day)) * 600 / 3600 == pytest.approx(20, abs=0.5)
     assert min(day) / max(day) == pytest.approx(0.35, abs=0.03)
