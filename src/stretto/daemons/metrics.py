@@ -14,7 +14,7 @@ def metrics_of(plane: Plane) -> Metrics:
         plane.verdicts,
         plane.reporter,
         plane.rescheduler,
-        plane.relief,
+        plane.overcommit_eviction,
         lambda: plane.shards,
     )
     metrics = Metrics(watched, plane.clock)

@@ -17,7 +17,7 @@ import msgspec
 from stretto.base.clock import Clock
 from stretto.base.failpoints import Failpoint, no_failpoint
 from stretto.control.binder.binder import Refusals
-from stretto.control.controllers.overcommit_relief import OvercommitEviction
+from stretto.control.controllers.overcommit_eviction import OvercommitEviction
 from stretto.control.controllers.rescheduler import Rescheduler
 from stretto.control.controllers.reservations import Reservations
 from stretto.control.dispatcher.dispatcher import Dispatcher
@@ -195,7 +195,9 @@ class Plane:
         self.evictor = self.factory.evictor()
         preemption = self.config.profile.preemption
         #: What reclaim asks about nodes.
-        self.floor = ReclaimView(self.cluster, preemption, self.fit_questions(), self.budgets)
+        self.reclaim_view = ReclaimView(
+            self.cluster, preemption, self.fit_questions(), self.budgets
+        )
 
     def _begin_controllers(self) -> None:
         """The controllers that look after placed pods."""
@@ -207,10 +209,12 @@ class Plane:
         moves = profile.rescheduling if Part.RESCHEDULER in parts else None
         self.rescheduler.run(moves, lambda: self.evictor, self.clock, self.config.tier)
         #: Evicts pods that do not run yet from over-committed nodes.
-        self.relief = OvercommitEviction(cluster, self.store, self.clock, lambda: self.evictor)
+        self.overcommit_eviction = OvercommitEviction(
+            cluster, self.store, self.clock, lambda: self.evictor
+        )
         relief = profile.relief if Part.OVERCOMMIT_EVICTION in parts else None
-        self.relief.run(relief, self.clock.monotonic())
-        self._controllers = (self.reservations, self.rescheduler, self.relief)
+        self.overcommit_eviction.run(relief, self.clock.monotonic())
+        self._controllers = (self.reservations, self.rescheduler, self.overcommit_eviction)
 
     def _begin_reports(self) -> None:
         """Observers, and the parts that write events, conditions and statuses."""
@@ -382,7 +386,7 @@ class Plane:
         """Dispatch units; each loop of each shard makes a plan on its own snapshot."""
         self.engine.learn()
         waiting = [(shard.number, shard.waiting) for shard in self.shards]
-        capacity = self.dispatcher.room(self.config.batch, waiting)
+        capacity = self.dispatcher.capacities(self.config.batch, waiting)
         dispatched = self.dispatcher.dispatch(work.now, capacity)
         for shard, units in zip(self.shards, dispatched, strict=True):
             shard.accept(units)
@@ -409,7 +413,7 @@ class Plane:
 
     def reclaim(self, work: StepWork) -> None:
         """Order evictions for queues below their guarantee and for broken gangs."""
-        for order in self.dispatcher.reclaim(self.floor, work.now):
+        for order in self.dispatcher.reclaim(self.reclaim_view, work.now):
             self.evictor.order(order, work.now)
 
     def evict(self, work: StepWork) -> None:

@@ -121,7 +121,7 @@ def test_a_lowered_limit_is_said_until_enough_has_ended() -> None:
     harness.settle(3)
     harness.store.patch(QUEUE, [Patch("", "a", {"spec": {"limit": {"cpu": "1"}}})])
     harness.settle(3)
-    assert "3 of 1 are used" in status(harness, QUEUE, "a")["conditions"][0]["message"]
+    assert "3 used, limit 1" in status(harness, QUEUE, "a")["conditions"][0]["message"]
     for name in ("p0", "p1"):
         harness.delete(name)
     harness.settle(3)

@@ -1,15 +1,15 @@
-"""The dispatcher: forms units, orders them, and hands them to shards.
+"""The dispatcher: forms units, orders them and dispatches them to shards.
 
-One object, one thread, plain functions: batches of changes and answers go in, work for shards comes
-out. It never looks at a node. Time comes in with each call.
+A dispatcher is one object, used by one thread. Batches of changes and answers go in, work for the
+shards comes out. It never reads a node. Each call gets the current time.
 
-    absorb(changes)   what came, went and changed
-    wake(cures)       what an event may have cured
-    due()             delays, deadlines, the safety net
-    dispatch(room)    work by shard
+    absorb(changes)   pods, PodGroups and queues that were added, changed or deleted
+    wake(cures)       requeue units that an event may cure
+    due()             back-offs, deadlines, the safety net
+    dispatch(capacity)  work by shard
     placed(rows)      claims that were granted
-    settle(refused)   claims that were not
-    set_back(...)     what shards could not place
+    settle(refused)   claims that were refused
+    set_back(...)     pods that shards could not place
 """
 
 from collections.abc import Iterable, Sequence
@@ -51,7 +51,7 @@ _SENT: Final = UNIT_LIFE.next(UnitState.QUEUED, UnitEvent.DISPATCH)
 
 
 class Dispatcher:
-    """Who is next, and which shard tries it."""
+    """Chooses the next unit and the shard that tries it."""
 
     def __init__(
         self,
@@ -65,58 +65,58 @@ class Dispatcher:
         self._places = UnitStates(pods, units, config or DispatcherConfig(), pool)
         self._intake = UnitTracker(self._places)
         self._answers = Answers(self._places)
-        #: Looks after queues that are owed something.
+        #: Evicts borrowing pods for queues below their guarantee.
         self.reclaimer = Reclaimer(self._places)
         self._broken_gangs = BrokenGangs(pods)
         self._pods = pods
         #: Blocking queues that may send more in this round.
         self._sending: list[UnitQueue] = []
-        #: Positions, counts and what each unit waits for.
+        #: Positions, counts and the cure that each unit waits for.
         self.views = UnitViews(self._places, self._intake.groups)
 
     # ------------------------------------------------------------ what changed
 
     def absorb(self, changes: ClusterChanges, now: float) -> None:
-        """Take in a batch of changes; its ``cures`` are for ``wake``."""
+        """Apply a batch of changes; pass its ``cures`` to ``wake``."""
         gated, places = self._intake.gated, self._places
         if gated and places.usage is not None and not gated.isdisjoint(changes.bound):
-            places.uncounted = True  # bound by others behind its gate: nobody knows its queue
+            places.uncounted = True  # another binder bound a gated pod, whose queue is unknown
         self._intake.absorb(changes, now)
 
     def needs_census(self) -> bool:
-        """Whether pods on nodes are to be told of once more, so that they count; asks once."""
+        """Whether pods on nodes must be reported again to be counted; reading resets the flag."""
         wanted, self._places.uncounted = self._places.uncounted, False
         return wanted
 
     def wake(self, cures: Cure, probe: Probe, now: float) -> int:
-        """Queue the sleepers that events may have cured; returns how many units.
+        """Requeue the unschedulable units that events may have cured; returns the number of units.
 
         Args:
-            cures: the events since the last call, OR-ed; call it with none, too, once a round.
-            probe: an upper bound of how many pods of a class fit now.
+            cures: the events since the last call, OR-ed; also call it without events once a round.
+            probe: class id to an upper bound of the pods of the class that fit now.
             now: clock time.
         """
         places, count = self._places, 0
-        asks = self._pool.requesters() if self._pool is not None else None
-        woken = places.sleepers.cured(int(cures), probe, now, asks)
+        requesters = self._pool.requesters() if self._pool is not None else None
+        woken = places.unschedulable.cured(int(cures), probe, now, requesters)
         while woken:
             count += len(woken)
             for unit in woken:
                 places.wake(unit, now)
             stuck = [unit for unit in woken if places.queues.is_behind_blocked_head(unit)]
             for unit in stuck:
-                places.sleepers.left(unit)
-            woken = places.sleepers.cured(0, probe, now) if stuck else []
+                places.unschedulable.not_placed(unit)
+            woken = places.unschedulable.cured(0, probe, now) if stuck else []
         if cures:
             places.queues.retry_backfill()
         return count
 
-    def reclaim(self, floor: ReclaimNodes, now: float) -> list[EvictionOrder]:
-        """Who is to leave: gangs that are not whole in time, and for queues that are owed."""
-        return [*self._broken_gangs.orders(now), *self.reclaimer.orders(floor, now)]
+    def reclaim(self, view: ReclaimNodes, now: float) -> list[EvictionOrder]:
+        """Evictions for late incomplete gangs and for queues below their guarantee."""
+        return [*self._broken_gangs.orders(now), *self.reclaimer.orders(view, now)]
 
     def due(self, now: float) -> None:
-        """Do what the time has come for: end delays, give up late gangs, spread the safety net."""
+        """End back-offs, fail late gangs and retry the units of the safety net."""
         places = self._places
         for until, unit in places.delays.pop_due(now):
             if _is_delayed(until, unit):
@@ -128,46 +128,46 @@ class Dispatcher:
                 self._broken_gangs.add(unit, now)
             if unit.state is not UnitState.PLACED:
                 places.fail_late_gang(unit)
-        for unit in places.sleepers.overdue(now):
+        for unit in places.unschedulable.overdue(now):
             places.enter_queue(unit, UnitEvent.WAKE)
 
     def next_due(self) -> float:
-        """When ``due`` or ``wake`` has something to do without any event; the past means now."""
+        """Clock time at which ``due`` or ``wake`` has work without an event; the past means now."""
         places = self._places
         return min(
             places.delays.next_due(_is_delayed),
             places.deadlines.next_due(_is_awaited),
-            places.sleepers.next_check(),
+            places.unschedulable.next_check(),
             self.reclaimer.next_due(),
             self._broken_gangs.next_due(),
         )
 
-    # ------------------------------------------------------------ handing out
+    # ------------------------------------------------------------ dispatch
 
-    def room(self, batch: int, said: Sequence[tuple[int, int]]) -> list[int]:
-        """Pods that each shard takes now, whatever it says of itself.
+    def capacities(self, batch: int, reported: Sequence[tuple[int, int]]) -> list[int]:
+        """The number of pods that each shard accepts now.
 
         Args:
             batch: pods that a shard places in a cycle.
-            said: (number, pods that it says it has in hand) of each.
+            reported: (number, pods in its inbox as it reports them) of each shard.
         """
-        handed = self._places.shards.pods
-        return [capacity_of(batch, has, handed[number]) for number, has in said]
+        unanswered = self._places.shards.pods
+        return [capacity_of(batch, has, unanswered[number]) for number, has in reported]
 
-    def dispatch(self, now: float, room: Sequence[int]) -> list[list[Dispatch]]:
-        """Hand out units in the order of their queues while shards have room.
+    def dispatch(self, now: float, capacity: Sequence[int]) -> list[list[Dispatch]]:
+        """Dispatch units in the order of their queues while shards have capacity.
 
         Args:
             now: clock time.
-            room: how many pods each shard takes, by number; a gang goes as a whole where there is
-                room for one pod.
+            capacity: pods that each shard accepts, by number; a gang is dispatched as a whole if
+                there is capacity for one pod.
 
         Returns:
             The work of each shard, in order.
         """
         turns = self._places.queues.turns
         turns.begin()
-        current = DispatchRound(self._places.shards, room)
+        current = DispatchRound(self._places.shards, capacity)
         while current.has_capacity:
             queue = turns.pick()
             if queue is None:
@@ -179,15 +179,15 @@ class Dispatcher:
         return self._hand_over(current)
 
     def _send_from(self, queue: UnitQueue, current: DispatchRound, now: float) -> int:
-        """Send what may go before another queue has its turn; returns how many pods."""
+        """Send units until another queue has its turn; returns the number of pods."""
         if queue.blocking:
             if queue.leads:
                 return self._send_window(queue, current, now)
             return self._send_backfill(queue, current, now)
         if self._places.usage is not None:
             return self._send_counted(queue, current, now)
-        pods, closed, order = 0, self._places.sleepers.closed, queue.order
-        tick, alone = self._places.sleepers.tick, self._places.queues.turns.is_alone
+        pods, closed, order = 0, self._places.unschedulable.closed, queue.order
+        tick, alone = self._places.unschedulable.tick, self._places.queues.turns.is_alone
         takers, park_untried = current.open, self._places.park_untried
         while takers:
             if alone and not closed and len(takers) == 1:
@@ -202,7 +202,7 @@ class Dispatcher:
         return pods
 
     def _send_singles(self, order: UnitOrder, current: DispatchRound, tick: int) -> int:
-        """Send the single pods at the front to the one shard that takes any; returns how many."""
+        """Send single pods from the front to the only open shard; returns their number."""
         most, number = current.places(), current.open[0][1]
         work: list[Dispatch] = []
         rows: list[int] = []
@@ -215,15 +215,15 @@ class Dispatcher:
         return len(rows)
 
     def _send_counted(self, queue: UnitQueue, current: DispatchRound, now: float) -> int:
-        """Send one unit, or all while no other queue waits, each promised to its queue."""
+        """Send one unit, or all while no other queue waits; each is promised to its queue."""
         pods, places = 0, self._places
         while current.has_capacity:
             chosen, queue.chosen = queue.chosen, None
             unit = chosen if chosen is not None else queue.order.pop()
             if unit is None:
                 break
-            if not (places.sleepers.closed and places.park_untried(unit, now)):
-                pods += self._send(unit, current, places.sleepers.tick)
+            if not (places.unschedulable.closed and places.park_untried(unit, now)):
+                pods += self._send(unit, current, places.unschedulable.tick)
             if chosen is not None:
                 queue.order.discard()
             if not places.queues.turns.is_alone:
@@ -231,26 +231,28 @@ class Dispatcher:
         return pods
 
     def _send_backfill(self, queue: UnitQueue, current: DispatchRound, now: float) -> int:
-        """Send units that may pass the blocked head of a backfilling queue, the first first."""
+        """Send units that may pass the blocked head of a backfilling queue, in order."""
         pods, places, order = 0, self._places, queue.order
         usage = places.usage
         assert usage is not None
         head = min(queue.blockers, key=lambda unit: unit.rank)
-        kept = reserve(usage, head, now)
+        reservation = reserve(usage, head, now)
         while current.has_capacity:
-            longest = within_limits(usage, queue.name, kept.longest)
+            longest = within_limits(usage, queue.name, reservation.longest)
             found = order.candidate(longest, usage.demand)
             if found is None:
                 queue.searched = True
                 queue.stop_sending()
                 break
-            unit, asked = found
-            if not usage.may_start(unit):  # the last of it has ended: it is one more unit again
+            unit, demand = found
+            if not usage.may_start(
+                unit
+            ):  # its last pod has ended, so it counts as one more unit again
                 order.changed(unit)
                 continue
-            if not (places.sleepers.closed and places.park_untried(unit, now)):
-                kept.take(asked, micros(unit.duration))
-                pods += self._send(unit, current, places.sleepers.tick)
+            if not (places.unschedulable.closed and places.park_untried(unit, now)):
+                reservation.take(demand, micros(unit.duration))
+                pods += self._send(unit, current, places.unschedulable.tick)
                 queue.away += 1
             order.discard()
             if self._yields_turn(queue):
@@ -258,7 +260,7 @@ class Dispatcher:
         return pods
 
     def _send_window(self, queue: UnitQueue, current: DispatchRound, now: float) -> int:
-        """Send the first units of a blocking queue to one shard, to be tried in order."""
+        """Send the first units of a blocking queue to one shard, which tries them in order."""
         pods, places = 0, self._places
         limit = min((unit.rank for unit in queue.blockers), default=None)
         while queue.away < places.config.blocking_window:
@@ -270,10 +272,10 @@ class Dispatcher:
             if places.usage is not None and not places.usage.may_start(unit):
                 break
             queue.order.pop()
-            if places.sleepers.closed and places.park_untried(unit, now):
+            if places.unschedulable.closed and places.park_untried(unit, now):
                 break
             queue.shard = unit.shard = queue.shard if queue.shard >= 0 else current.choose(-1)[0]
-            pods += self._send(unit, current, places.sleepers.tick, blocking=True)
+            pods += self._send(unit, current, places.unschedulable.tick, blocking=True)
             queue.away += 1
             if self._yields_turn(queue):
                 return pods
@@ -281,7 +283,7 @@ class Dispatcher:
         return pods
 
     def _yields_turn(self, queue: UnitQueue) -> bool:
-        """Whether others are asked before a blocking queue sends more in this round."""
+        """Whether other queues have a turn before a blocking queue sends more in this round."""
         turns = self._places.queues.turns
         if not turns.one_by_one or turns.is_alone:
             return False
@@ -290,7 +292,7 @@ class Dispatcher:
         return True
 
     def _send(self, unit: Unit, current: DispatchRound, tick: int, blocking: bool = False) -> int:
-        """Give a unit that has left its queue to a shard; returns how many pods of it go."""
+        """Send a unit that was taken out of its queue; returns the number of pods sent."""
         if unit.kind is UnitKind.POD:
             number, _ = current.choose(unit.shard if blocking else -1)
             rows, at_least = tuple(unit.pending), 1
@@ -310,7 +312,7 @@ class Dispatcher:
         return len(rows)
 
     def _hand_over(self, current: DispatchRound) -> list[list[Dispatch]]:
-        """Step all pods that were sent; what has changed under our feet comes back first."""
+        """Step all pods that were sent; first take back units that changed meanwhile."""
         if not current.rows:
             return current.work
         rows = np.array(current.rows, np.int64)
@@ -320,18 +322,18 @@ class Dispatcher:
         return current.work
 
     def _take_back_units(self, current: DispatchRound) -> npt.NDArray[np.int64]:
-        """Take units back whose pods are no longer pending: the change that says so will come."""
+        """Take back units with pods that are no longer pending; a change event follows for them."""
         states = self._pods.state
         rows: list[int] = []
         for number, work in enumerate(current.work):
-            kept = []
+            intact = []
             for each in work:
                 if all(states[row] == PodState.PENDING for row in each.rows):
-                    kept.append(each)
+                    intact.append(each)
                     rows.extend(each.rows)
                 else:
                     self._places.enter_queue(each.unit, UnitEvent.GIVE_BACK)
-            current.work[number] = kept
+            current.work[number] = intact
         return np.array(rows, np.int64)
 
     # ------------------------------------------------------------ answers
@@ -342,7 +344,7 @@ class Dispatcher:
         self._answers.placed(np.array(rows, np.int64), now)
 
     def placed_rows(self, rows: npt.NDArray[np.int64], now: float) -> None:
-        """Claims were granted: rows of any units."""
+        """Claims of any units were granted."""
         self._answers.placed(rows, now)
 
     def settle(self, refused: Iterable[Refusal], now: float) -> None:
@@ -350,7 +352,7 @@ class Dispatcher:
         self._answers.settle(refused, now)
 
     def set_back(self, setbacks: Iterable[Setback], now: float) -> None:
-        """Shards could not place pods, or gave them back."""
+        """Shards could not place pods, or returned them untried."""
         self._answers.set_back(setbacks, now)
 
     def drain_failures(self) -> list[UnitFailure]:
@@ -359,30 +361,30 @@ class Dispatcher:
         return failures
 
     def audit(self) -> list[str]:
-        """Every law of the dispatcher that does not hold now; it should be none."""
+        """Descriptions of violated invariants; empty if all hold."""
         return audit(self._places, self._intake.gated)
 
     # ------------------------------------------------------------ shards
 
     @property
     def shares(self) -> dict[int, float]:
-        """Part of what all nodes give that each shard tries first, for whoever deals them out."""
+        """Fraction of the capacity in each shard's partition; the partitioner writes it."""
         return self._places.shards.shares
 
     def add_shard(self, number: int) -> None:
-        """A shard came, or came back."""
+        """A shard was added or restarted."""
         self._places.shards.add(number)
 
     def set_remote_load(self, number: int, pods: int) -> None:
-        """So many pods are with a shard whose answers come through the store: that is its load."""
+        """Set the load of a shard that answers through the store: the pods that it holds."""
         self._places.shards.pods[number] = pods
 
     def remove_shard(self, number: int, now: float) -> None:
-        """A shard died: what it has not answered is queued again; what is assumed stays."""
+        """A shard died: requeue its unanswered pods; assumed pods stay."""
         self._answers.lose_shard(number, now)
 
     def binder_lost(self, now: float) -> None:
-        """The binder died: what it gave back without our hearing of it is queued again."""
+        """The binder died: requeue pods whose refusals were lost."""
         self._answers.binder_lost(now)
 
 

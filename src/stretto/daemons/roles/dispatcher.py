@@ -177,7 +177,7 @@ class DispatcherRole:
         self.plane = Plane(config, self.view, clock, wiring=wiring)
         self.plane.dispatcher.remove_shard(0, 0.0)  # the shards are those of the fleet
         #: Serves the guarantees of queues.
-        self.lent = QueueReclaim(self.plane, self.view, self.view.at)
+        self.reclaim = QueueReclaim(self.plane, self.view, self.view.at)
         self._shares = NodeShareWriter(self.plane.cluster, self.view) if wire.shares_nodes else None
 
     def _stages(self) -> tuple[Stage, ...]:
@@ -197,7 +197,7 @@ class DispatcherRole:
 
     def _next_due(self) -> float:
         """Clock time at which the role has work although no event comes."""
-        due = [self._next, self.lent.next_due()]
+        due = [self._next, self.reclaim.next_due()]
         if self._shares is not None:
             due.append(self._shares.next_due())
         due.extend(doubt.until for doubt in self._unanswered.values())
@@ -257,7 +257,7 @@ class DispatcherRole:
             self.plane.dispatcher.set_remote_load(number, has)
         sent: list[tuple[Unit, int, str]] = []
         handed = self.plane.dispatcher.dispatch(now, room)
-        kept = self.lent.kept(each for work in handed for each in work)
+        kept = self.reclaim.kept(each for work in handed for each in work)
         stay = {each.unit for each in kept}
         for number, work in enumerate(handed):
             for dispatch in work:
@@ -351,8 +351,8 @@ class DispatcherRole:
 
     def _reclaim(self, plane: Plane, work: StepWork) -> None:
         """Evict for queues below their guarantee; take back pods that would use that capacity."""
-        self.lent.order(work.now)
-        count = self._take_back(self.lent.pods_to_reclaim(work.now), work.now)
+        self.reclaim.order(work.now)
+        count = self._take_back(self.reclaim.pods_to_reclaim(work.now), work.now)
         work.note(moved=bool(plane.evictor.send(work.now)) or count > 0)
 
     def _take_back(self, wrong: Sequence[str], now: float) -> int:

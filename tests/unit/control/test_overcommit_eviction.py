@@ -51,7 +51,7 @@ def test_pods_that_are_too_much_leave_the_youngest_first() -> None:
     put(at, "a", "b", "c", "d")
     at.settle(2 * AFTER)
     assert left(at) == {"a", "b"}
-    assert at.plane.relief.counts == {"asked": 2}
+    assert at.plane.overcommit_eviction.counts == {"asked": 2}
 
 
 def test_the_least_important_leave_before_the_youngest() -> None:
@@ -115,7 +115,7 @@ def test_pods_whose_next_would_come_to_the_same_node_stay(kind: str) -> None:
     put(at, "a", "b", "c", kind=kind)
     at.settle(2 * AFTER)
     assert left(at) == {"a", "b", "c"}
-    assert at.plane.relief.counts["helpless"] >= 1
+    assert at.plane.overcommit_eviction.counts["helpless"] >= 1
 
 
 def test_pods_that_nobody_would_make_again_stay() -> None:
