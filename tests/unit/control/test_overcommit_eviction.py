@@ -1,4 +1,4 @@
-"""Nodes that give more than they have: who is asked to leave them, and who is not."""
+"""Nodes that give more than they have: which pods are evicted from them."""
 
 import json
 from math import inf
@@ -88,7 +88,7 @@ def test_a_pod_is_told_why_it_had_to_leave() -> None:
     at.settle(2 * AFTER)
     (event,) = [json.loads(record.body) for record in at.store.list(EVENT).records]
     assert (event["reason"], event["involvedObject"]["name"]) == ("NodeOverCommitted", "c")
-    assert event["message"] == "asked to leave n before it ran: the node gives more than it has"
+    assert event["message"] == "evicted from n before it started: the node is over-committed"
 
 
 def test_what_is_over_for_a_moment_only_is_let_be() -> None:

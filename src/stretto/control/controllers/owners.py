@@ -1,4 +1,4 @@
-"""Who makes a pod again when it has gone, on a node that may be another one."""
+"""Finds the controller that recreates an evicted pod, possibly on another node."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -6,10 +6,10 @@ from typing import Final
 from stretto.api.wire.meta import OwnerReference
 
 _BY_NODE: Final = frozenset({"DaemonSet", "Node"})
-"""Owners whose next pod would come to the same node."""
+"""Owner kinds whose next pod is bound to the same node."""
 
 
 def recreating_owner(owners: Iterable[OwnerReference]) -> OwnerReference | None:
-    """The controller among a pod's owners that would make it again for any node, or ``None``."""
+    """The controller among a pod's owners that recreates it for any node, or ``None``."""
     owner = next((each for each in owners if each.controller), None)
     return None if owner is None or owner.kind in _BY_NODE else owner

@@ -1,11 +1,11 @@
-"""The rescheduler: carries out a plan of moves within its budgets.
+"""The rescheduler: executes a plan of moves within its limits.
 
-A move is an eviction with a recommendation: the pod is asked to leave through the one lane that all
-evictions take (budgets are judged there again), and the node that was found for it is recommended
-to the next pod of its owner, for two minutes. Movement objects say so in the store, in Gödel's
-form, and an event on each pod. If the successor goes elsewhere after all, nothing is lost but the
-move. Where the profile says so a plan is made and carried out every so often; the next one waits
-until the last moves are over.
+A move is an eviction with a recommendation. The pod is evicted through the lane that all evictions
+share, where disruption budgets are checked again, and its target node is recommended to the next
+pod of its owner for two minutes. A Movement object in Gödel's format and an event on each pod
+document the moves. If the successor gets another node, only the move is wasted. If the profile
+enables it, a plan is made and executed periodically; a new plan waits for the end of the last
+moves.
 """
 
 from collections import Counter
@@ -46,17 +46,17 @@ _OWNERS: Final = msgspec.json.Decoder(tuple[OwnerReference, ...])
 
 
 class Rescheduler:
-    """Plans and carries out moves."""
+    """Plans and executes moves."""
 
     def __init__(self, cluster: Cluster, units: Units, store: Store, budgets: BudgetLedger) -> None:
-        """Over one plane's cluster and store."""
+        """Use a plane's cluster, units, store and budgets."""
         self._cluster = cluster
         self._units = units
         self._store = store
         self._budgets = budgets
-        #: Moves so far by what became of them: ``planned``, ``asked``, ``followed``, ``lapsed``.
+        #: Number of moves so far by outcome: ``planned``, ``asked``, ``followed``, ``lapsed``.
         self.counts: Counter[str] = Counter()
-        #: The plan made last; ``None`` before the first.
+        #: The last plan; ``None`` before the first.
         self.latest: DefragPlan | None = None
         self._hints: list[tuple[float, str, str, int]] = []
         self._round = 0
@@ -74,12 +74,12 @@ class Rescheduler:
         clock: Clock,
         tier: str = "auto",
     ) -> None:
-        """Move pods by itself from now on, where there are rules for it.
+        """Start periodic moves, if there are rules.
 
         Args:
-            rules: how often, towards what, and how many.
-            lane_of: gives where pods are asked to leave.
-            clock: its time.
+            rules: interval, goal and limit.
+            lane_of: returns the receiver of eviction orders.
+            clock: its clock.
             tier: kernel tier of the planner.
         """
         self._rules, self._lane_of, self._wall = rules, lane_of, clock.now
@@ -87,11 +87,11 @@ class Rescheduler:
         self._due = inf if rules is None else clock.monotonic() + rules.every
 
     def next_due(self) -> float:
-        """Clock time of the next look, or of the end of a recommendation."""
+        """Clock time of the next plan or of the end of a recommendation."""
         return min(self._due, min((hint[0] for hint in self._hints), default=inf))
 
     def step(self, now: float) -> None:
-        """Look, if it is time to; nothing new begins while pods are on their way."""
+        """Make and execute a plan if it is due and no move is in progress."""
         self._expire_plan(now)
         if self._rules is None or now < self._due:
             return
@@ -104,23 +104,23 @@ class Rescheduler:
             self.carry_out(plan, self._lane_of(), now)
 
     def plan(self, goal: ReschedulingGoal, moves: int, tier: str = "auto") -> DefragPlan:
-        """What could be moved towards a goal, with so many moves at most; nothing is touched."""
+        """Plan up to ``moves`` moves for a goal; nothing is written."""
         limits = MoveLimits(moves, self._budgets, self._units, self.owner_of)
         if self._engine is None:
             self._engine = packing_engine(self._cluster)
         return MovePlanner(self._engine, limits, tier).plan(goal)
 
     def carry_out(self, plan: DefragPlan, lane: EvictionOrders, now: float) -> tuple[Move, ...]:
-        """Ask the pods of a plan to leave; returns the moves that were begun."""
+        """Evict the pods of a plan; returns the moves that were started."""
         rows = tuple(move.row for move in plan.moves)
         order = EvictionOrder(
             rows=rows,
             serials=tuple(move.serial for move in plan.moves),
             cause=EvictionCause.RESCHEDULE,
-            reason=f"moved so that {plan.goal.value} come free",
+            reason=f"moved to free {plan.goal.value}",
         )
-        asked = set(lane.order(order, now))
-        begun = tuple(move for move in plan.moves if move.row in asked)
+        evicted = set(lane.order(order, now))
+        begun = tuple(move for move in plan.moves if move.row in evicted)
         for move in begun:
             key, pods = f"OwnerUnit/{move.owner}", self._cluster.pods
             self._cluster.recommended.setdefault(key, []).append(move.target)
@@ -128,11 +128,11 @@ class Rescheduler:
         self.counts["asked"] += len(begun)
         if begun:
             self._write(begun)
-            self._tell(begun, plan.goal)
+            self._write_events(begun, plan.goal)
         return begun
 
     def witness(self, changes: ClusterChanges, now: float) -> None:
-        """See who was bound: a recommendation that was followed is over, and so is an old one."""
+        """Process bound pods: end recommendations that were followed or have expired."""
         pods, cluster = self._cluster.pods, self._cluster
         self._others.bound(changes.bound)
         for row in changes.bound if self._hints else ():
@@ -149,7 +149,7 @@ class Rescheduler:
             self._forget(hint)
 
     def owner_of(self, row: int) -> str:
-        """``Kind/namespace/name`` of who makes a pod again; empty where nobody does."""
+        """``Kind/namespace/name`` of the controller that recreates a pod; empty without one."""
         pods = self._cluster.pods
         record = self._store.get(POD, pods.namespace[row], pods.name[row])
         if record is None or record.uid != pods.uid[row]:
@@ -167,16 +167,16 @@ class Rescheduler:
         if not nodes:
             self._cluster.recommended.pop(hint[1], None)
 
-    def _tell(self, moves: tuple[Move, ...], goal: ReschedulingGoal) -> None:
-        """An event on each pod that was asked to leave."""
+    def _write_events(self, moves: tuple[Move, ...], goal: ReschedulingGoal) -> None:
+        """Write an event on each evicted pod."""
         bodies = []
         for move in moves:
             namespace, _, name = move.pod.partition("/")
             record = self._store.get(POD, namespace, name)
             if record is not None:
                 message = (
-                    f"asked to leave {move.source} so that {goal.value} come free; "
-                    f"{move.target} is recommended to its successor"
+                    f"evicted from {move.source} to free {goal.value}; "
+                    f"{move.target} is recommended for its successor"
                 )
                 component = min(self._cluster.config.scheduler_names)
                 bodies.append(move_event(record, message, component, self._wall()))
@@ -184,7 +184,7 @@ class Rescheduler:
             self._store.create(EVENT, bodies)
 
     def _write(self, moves: tuple[Move, ...]) -> None:
-        """The moves as a Movement, for people and for Gödel's own parts."""
+        """Write the moves as a Movement object, for users and for Gödel's components."""
         self._round += 1
         pods = self._cluster.pods
         deleted = [

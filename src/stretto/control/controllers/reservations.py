@@ -1,8 +1,8 @@
-"""Kept places as Reservation objects: written when made, ended when taken or out of time.
+"""Reservation objects of reserved capacity: created, expired and ended here.
 
-The place itself is kept by ``state.cluster.reservations`` from the moment its pod goes. Here it
-gets its time-out, and an object in the store, so that people see it and a restart keeps it. An
-object that the store refuses is only not seen: the place is kept all the same.
+``state.cluster.reservations`` reserves the capacity when the pod is deleted. This module adds the
+time-out and an object in the store, so that users see the reservation and a restart restores it. If
+the store refuses the object, the reservation still holds but is not visible.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,20 +27,20 @@ from stretto.state.work.units import Cure
 from stretto.stores.store import Deletion, Patch, Record, Store, WriteOutcome
 
 OWNER: Final = "godel.bytedance.com/reservation-owner"
-"""Annotation: whom the place is for."""
+"""Annotation: the owner that the reservation is for."""
 ORIGINAL: Final = "godel.bytedance.com/reservation-original-pod"
-"""Annotation: the pod that went, ``namespace/name``."""
+"""Annotation: the deleted pod, ``namespace/name``."""
 RESERVED_PHASE: Final = "Reserved"
 _DECODER: Final = msgspec.json.Decoder(Reservation)
 
 
 class Reservations:
-    """Times kept places out, and writes what becomes of them."""
+    """Expires reservations and writes their objects."""
 
     def __init__(
         self, cluster: Cluster, store: Store, wall: Callable[[], float] | None = None
     ) -> None:
-        """Over a cluster's kept places; ``wall`` gives seconds since the epoch, for restarts."""
+        """Use a cluster's reservations; ``wall`` gives seconds since the epoch, for restarts."""
         self._cluster = cluster
         self._store = store
         self._wall = wall
@@ -48,7 +48,7 @@ class Reservations:
         self._adopted = False
 
     def witness(self, changes: ClusterChanges, now: float) -> None:
-        """Look at every batch before it is absorbed: new places get their time-out."""
+        """Read each batch before it is absorbed: new reservations get their time-out."""
         if not self._adopted:
             self._adopted = True
             self._adopt(now)
@@ -58,7 +58,7 @@ class Reservations:
             self._write(place)
 
     def step(self, now: float) -> bool:
-        """Free what is out of time, and end what was taken; whether there was anything."""
+        """Release expired reservations and end used ones; returns whether there were any."""
         keeps = self._cluster.reservations
         if not keeps.places and not keeps.taken:
             return False
@@ -73,7 +73,7 @@ class Reservations:
         return bool(late or taken)
 
     def next_due(self) -> float:
-        """Clock time of the next time-out; infinity where nothing is kept."""
+        """Clock time of the next time-out; infinity without reservations."""
         return min(
             (p.until for p in self._cluster.reservations.places.values()), default=float("inf")
         )
@@ -97,7 +97,7 @@ class Reservations:
             self._names[place.number] = space, title
 
     def _notes(self, place: PlaceReservation) -> dict[str, str]:
-        """What a restart needs beside the template."""
+        """The annotations that a restart needs besides the template."""
         notes = {RESERVED: "true", OWNER: place.owner, ORIGINAL: "/".join(place.was)}
         notes[RESERVATION_TTL] = str(int(place.ttl))
         if place.index:
@@ -113,7 +113,7 @@ class Reservations:
         return notes
 
     def _template(self, place: PlaceReservation) -> Mapping[str, Any]:
-        """The part of a pod that asks for what is kept."""
+        """A pod template that requests the reserved amounts."""
         names = self._cluster.ledger.resources.names
         asked = {names[c]: format_amount(names[c], n) for c, n in place.pod.requests}
         asked |= {each.kind: str(each.count) for each in place.pod.devices}
@@ -124,7 +124,7 @@ class Reservations:
         return found
 
     def _end(self, place: PlaceReservation, phase: str, row: int | None) -> None:
-        """Say what became of a place, and let its object go."""
+        """Write the final phase of a reservation and delete its object."""
         known = self._names.pop(place.number, None)
         if known is None:
             return
@@ -140,7 +140,7 @@ class Reservations:
     # ------------------------------------------------------------ after a restart
 
     def _adopt(self, now: float) -> None:
-        """Charge again what was kept before this process began."""
+        """Restore the reservations of a former process."""
         for record in self._store.list(RESERVATION).records:
             try:
                 self._take_over(record, now)

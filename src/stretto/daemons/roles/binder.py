@@ -1,9 +1,9 @@
-"""The binder as a role: takes the shards' decisions, checks them against the truth, and binds.
+"""The binder as a role: reads the shards' decisions, checks them and binds.
 
-To the plane behind it a decided pod is one that wants a node, and its "shard" places it where the
-annotations say. So a gang waits until enough of it is decided, every claim is judged like one of
-our own (room, labels, taints, cordons, volumes, rules between pods), victims are asked to leave by
-the same lane, and whatever does not hold is written back for the shard to decide again.
+The plane of this role sees a decided pod as pending, and its "shard" places the pod where the
+annotations say. So a gang waits until enough members are decided; every claim is checked for
+resources, labels, taints, cordons, volumes and inter-pod rules; victims are evicted through the
+usual lane; and a decision that does not hold is written back for the shard to repeat.
 """
 
 from collections import Counter
@@ -44,24 +44,26 @@ from stretto.stores.store import (
 )
 
 PATIENCE: Final = 40.0
-"""Seconds for which decisions of a gang wait for the rest of it: more than any refusal takes."""
+"""Seconds for which decisions of a gang wait for the rest of it; longer than a rejection takes."""
 LOOK_EVERY: Final = 1.0
-"""Seconds between two looks at gangs that wait."""
+"""Seconds between checks of waiting gangs."""
 DECIDED: Final = (Hand.ASSUMED, Hand.NOMINATED)
-"""Pods in the binder's hands."""
+"""States of pods that the binder owns."""
 _GROUPS: Final = msgspec.json.Decoder(PodGroup)
-_HELD_BACK: Final = Reply(WriteOutcome.REFUSED, StatusReason.FORBIDDEN, "its PodGroup was given up")
+_HELD_BACK: Final = Reply(
+    WriteOutcome.REFUSED, StatusReason.FORBIDDEN, "its PodGroup has timed out"
+)
 _LATER: Final = Reply(
     WriteOutcome.REFUSED, StatusReason.UNAVAILABLE, "its PodGroup could not be locked"
 )
 
 
 GroupAnnotations = Callable[[str], tuple[str, dict[str, str]] | None]
-"""``namespace/name`` of a PodGroup to its uid and annotations; ``None`` where it needs no lock."""
+"""``namespace/name`` of a PodGroup to its uid and annotations; ``None`` if it needs no lock."""
 
 
 class BinderView(StoreView):
-    """Pods with a decision want a node; the others are no business of the binder's."""
+    """Shows decided pods as pending and hides the others."""
 
     keeps_queues = False
 
@@ -74,31 +76,31 @@ class BinderView(StoreView):
         """
         super().__init__(inner, names, clock)
         self._annotations_of = annotations_of
-        #: Clock times since which pods of gangs have been decided, by uid.
+        #: Clock times at which pods of gangs were decided, by uid.
         self.gangs: dict[str, float] = {}
         self._locked: set[str] = set()
         self._refusals: dict[str, tuple[int, float]] = {}
 
     def sight(self, uid: str, standing: HandoverState) -> str | None:
-        """Decided, or none of our business."""
+        """Show decided pods as pending."""
         del uid
         return "" if standing.hand in DECIDED else None
 
     def delay(self, known: UnboundPod) -> float:
-        """A decision that is made again and again, however often it is refused, waits.
+        """Back off pods whose decisions were rejected repeatedly.
 
-        A shard of ours has waited as long already; Gödel's decides again at once.
+        A shard of Stretto has backed off already; a shard of Gödel decides again immediately.
         """
         count, at = self._refusals.get(known.record.uid, (0, 0.0))
         return max(0.0, at + backoff_after(count) - self._clock.monotonic())
 
     def refused(self, uid: str) -> None:
-        """A decision about a pod has gone back."""
+        """Forget a decision that was written back."""
         count = self._refusals.get(uid, (0, 0.0))[0] + 1
         self._refusals[uid] = count, self._clock.monotonic()
 
     def noted(self, record: Record, before: UnboundPod | None, after: HandoverState | None) -> None:
-        """Remember since when pods of gangs have been decided, and forget who has gone."""
+        """Record when pods of gangs were decided; forget deleted pods."""
         if after is None:
             self._refusals.pop(record.uid, None)
         if after is None or after.hand not in DECIDED:
@@ -107,7 +109,7 @@ class BinderView(StoreView):
             self.gangs.setdefault(record.uid, self._clock.monotonic())
 
     def bind(self, binds: Sequence[Bind]) -> Replies:
-        """Bind; a gang's PodGroup is locked first, so that nobody times it out meanwhile."""
+        """Bind; first lock the PodGroup of a gang, so that it is not timed out meanwhile."""
         groups: dict[str, Reply | None] = {}
         for bind in binds:
             key = self._group(bind)
@@ -124,7 +126,7 @@ class BinderView(StoreView):
         return [groups.get(self._group(bind)) or next(replies) for bind in binds]
 
     def get(self, kind: Kind, namespace: str, name: str) -> Record | None:
-        """The object as it is now; nothing is hidden from who looks what became of a binding."""
+        """The current object, unfiltered, because the outcome of a bind is read from it."""
         if kind is not POD:
             return super().get(kind, namespace, name)
         record = self._inner.get(kind, namespace, name)
@@ -138,7 +140,7 @@ class BinderView(StoreView):
         return f"{bind.namespace}/{name}" if name else ""
 
     def _lock(self, key: str) -> Reply | None:
-        """Lock a group; ``None`` where that is done, else why its pods are not bound now."""
+        """Lock a group; ``None`` on success, else the reply for its pods."""
         found = self._annotations_of(key)
         if found is None or found[0] in self._locked:
             return None
@@ -156,11 +158,11 @@ class BinderView(StoreView):
 
 
 def _timed_out(record: Record) -> bool:
-    """Whether a PodGroup was given up before it was locked."""
+    """Whether a PodGroup timed out before it was locked."""
     try:
         return _GROUPS.decode(record.body).status.phase == PodGroupPhase.TIMEOUT
     except (msgspec.DecodeError, RecursionError):
-        return False  # what cannot be read was not given up by anybody
+        return False  # an unreadable group was not timed out
 
 
 class BinderRole:
@@ -171,7 +173,7 @@ class BinderRole:
         names = config.cluster.scheduler_names.union(config.profile.scheduler_names)
         #: The store as the binder sees it.
         self.view = BinderView(store, names, clock, self._notes_of)
-        #: What was written back, by outcome.
+        #: Number of rejections by outcome.
         self.counts: Counter[str] = Counter()
         self._give_up_at = float("-inf")
         config = msgspec.structs.replace(config, shards=1, partition=False, report=None)
@@ -189,7 +191,7 @@ class BinderRole:
         return self._give_up_at if self.view.gangs else float("inf")
 
     def _loop(self, plane: Plane, number: int, sub_cluster: str) -> SchedulingLoop:
-        """A loop that reads decisions instead of making them, whatever the sub-cluster."""
+        """A loop that reads decisions instead of making them, for any sub-cluster."""
         del sub_cluster
         volumes = plane.binder.volumes.late
         engine = DecidedEngine(plane.cluster, self.view, plane.engine.is_eligible, volumes)
@@ -199,14 +201,14 @@ class BinderRole:
         return SchedulingLoop(LoopId(number), engine, plane.cluster.pods, cures_of, preempting)
 
     def _notes_of(self, key: str) -> tuple[str, dict[str, str]] | None:
-        """Uid and annotations of a group of several; ``None`` for one that needs no lock."""
+        """Uid and annotations of a group; ``None`` for one that needs no lock."""
         group = self.plane.cluster.groups.get(key)
         if group is None or group.spec.min_member < 2:
             return None
         return group.metadata.uid, dict(group.metadata.annotations)
 
     def _answer(self, step: Step) -> None:
-        """Write back what does not hold."""
+        """Write back decisions that do not hold."""
         rows: list[int] = []
         for plan in step.plans:
             for setback in plan.setbacks:
@@ -243,7 +245,7 @@ class BinderRole:
         work.note(moved=self._reject(rows) > 0)
 
     def _reject(self, rows: Iterable[int]) -> int:
-        """Decisions that do not hold go back to whoever made them; returns how many."""
+        """Return decisions to their shards; returns how many."""
         pods, view = self.plane.cluster.pods, self.view
         bodies = {}
         for row in rows:

@@ -1,4 +1,4 @@
-"""What stands in for a shard's engine at the binder: decisions are read, not made."""
+"""The engine of the binder role: reads decisions instead of making them."""
 
 from collections.abc import Callable, Collection, Sequence
 from typing import Final
@@ -23,11 +23,11 @@ from stretto.state.work.claims import PlacementFailure, Plan, VolumeChoice
 from stretto.state.work.units import Cure, Unit
 
 ANY_NUMBER: Final = 1 << 30
-"""Room for pods whose places are decided already."""
+"""Capacity reported for classes: every node is decided already."""
 
 
 class DecidedEngine:
-    """Places pods where their annotations say; in every other way a shard's engine."""
+    """Places pods where their annotations say; otherwise like a shard's engine."""
 
     def __init__(
         self,
@@ -44,9 +44,9 @@ class DecidedEngine:
             eligible: (class id, slot) to whether labels and taints of the node admit the class.
             volumes: chooses the volumes of a pod on a slot; ``None`` without volume rules.
         """
-        #: The snapshot by which claims are dated.
+        #: The snapshot whose version the claims carry.
         self.columns = Columns(cluster.ledger)
-        #: No partition is ours.
+        #: No partition.
         self.own_block: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
         self._volumes = volumes
         self._cluster = cluster
@@ -58,26 +58,26 @@ class DecidedEngine:
         self.columns.sync()
 
     def room(self, class_id: int) -> int:
-        """A place is decided for every pod that we are asked about."""
+        """A constant: every pod of this engine has a decided node."""
         del class_id
         return ANY_NUMBER
 
     def decision(self, row: int) -> tuple[HandoverState, int] | None:
-        """What was decided about a pod, with the slot; ``None`` for nothing that holds."""
+        """The decision about a pod, with the slot; ``None`` if there is none that holds."""
         pods, known = self._cluster.pods, self._view.known.get(self._cluster.pods.uid[row])
         slot = self._cluster.nodes.by_name.get(known.standing.node) if known is not None else None
         if known is None or slot is None:
             return None
-        # The judge looks at labels, taints and cordons only where they changed after a claim was
-        # made; this one was made by somebody else, nobody knows when.
+        # The judge checks labels, taints and cordons only on nodes that changed after a claim was
+        # made; this claim was made by another process at an unknown time.
         if not self._eligible(int(pods.class_id[row]), slot):
             return None
         return known.standing, slot
 
     def place(self, request: PlacementRequest) -> BatchPlacement:
-        """The decided slots; a unit of which too little is decided has none.
+        """The decided slots; a unit with too few decisions gets none.
 
-        Whoever waits for others to leave is left to the part that looks after that.
+        Nominated pods are left to the preemption.
         """
         rows = list(request.rows)
         slots = np.full(len(rows), -1, np.int32)
@@ -107,7 +107,7 @@ class DecidedEngine:
         return self._volumes(row, slot)
 
     def mask(self, row: int, slot: int) -> int:
-        """Devices and NUMA nodes that were decided, or the likely ones where nobody says."""
+        """Mask of decided devices and NUMA nodes, or of probable ones if none are named."""
         cluster, pods = self._cluster, self._cluster.pods
         pod: PodClass = cluster.classes[int(pods.class_id[row])]
         known = self._view.known[pods.uid[row]]
@@ -123,36 +123,36 @@ class DecidedEngine:
         try:
             stated = cluster.topology.mask_of(slot, note, pods.key(row)) if note else 0
         except InputError:
-            return mask  # the judge finds that it does not fit, and the shard decides again
+            return mask  # the judge rejects it, and the shard decides again
         return mask | (stated or with_numa_nodes(0, cluster.topology.choose(slot, pod)))
 
 
 class NamedVictimFinder:
-    """A finder that finds whom the annotations name."""
+    """A victim finder that reads the victims from annotations."""
 
     def __init__(self, rules: PreemptionRules, decided: DecidedEngine, cluster: Cluster) -> None:
-        """Read nominations off what was decided."""
+        """Read nominations from the decisions."""
         #: The profile's rules.
         self.rules = rules
         self._decided = decided
         self._cluster = cluster
 
     def begin(self, plan: Plan) -> None:
-        """Every plan stands for itself."""
+        """No state between plans."""
 
     def expect(self, rows: Sequence[int]) -> None:
-        """Nothing is prepared."""
+        """Nothing to prepare."""
 
     def domains(self, unit: Unit, rows: Sequence[int], needed: int) -> Sequence[Domain]:
-        """Where the unit may go was looked at when it was decided."""
+        """No restriction: the shard checked domains when it decided."""
         del unit, rows, needed
         return (None,)
 
     def restrict_to(self, unit: Unit, row: int, domain: Domain, promised: Sequence[int]) -> None:
-        """Every pod has one node to go to."""
+        """Nothing to restrict: every pod has one node."""
 
     def find(self, row: int) -> VictimSearchResult:
-        """The node that was decided, and who must leave it."""
+        """The decided node and its victims."""
         found = self._decided.decision(row)
         if found is None:
             return VictimSearchResult(None)
@@ -163,32 +163,32 @@ class NamedVictimFinder:
         return VictimSearchResult(VictimCandidate(slot, victims, frozenset(), (), mask))
 
     def take(self, row: int, candidate: VictimCandidate) -> None:
-        """The binder's judge keeps count."""
+        """Nothing to record: the judge counts."""
 
     def may_evict(self, rows: Sequence[int]) -> bool:
-        """The binder's judge asks the budgets."""
+        """True: the judge checks the budgets."""
         del rows
         return True
 
     def allows(self, row: int, candidate: VictimCandidate) -> bool:
-        """The binder's judge asks the rules."""
+        """True: the judge checks the rules."""
         return True
 
     def stand(self, mark: int) -> bool:
-        """The binder's judge asks the rules."""
+        """True: the judge checks the rules."""
         return True
 
     def spare(self, rows: Collection[int]) -> None:
-        """There is no second choice."""
+        """Nothing to spare: there is no alternative."""
 
     def chance(self, class_id: int, priority: int) -> int:
-        """Nobody is woken by a chance: a new decision wakes."""
+        """0: units are woken by new decisions only."""
         del class_id, priority
         return 0
 
     def mark(self) -> int:
-        """Nothing to go back to."""
+        """A constant: there are no promises to revoke."""
         return 0
 
     def back_to(self, mark: int) -> None:
-        """Nothing to take back."""
+        """Nothing to revoke."""

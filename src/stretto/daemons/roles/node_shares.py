@@ -1,4 +1,4 @@
-"""In whose share nodes are, read off their annotations as they pass by."""
+"""Tracks the shard of each node, read from node annotations in the watch."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -25,21 +25,21 @@ class NodeOwners:
         self.version = 0
 
     def begin(self, records: Iterable[Record]) -> None:
-        """All nodes there are."""
+        """Start from a list of all nodes."""
         self.by_node.clear()
         self.version += 1
         for record in records:
             self.put(record.name, _owner(record))
 
     def noted(self, events: Sequence[WatchEvent]) -> Sequence[WatchEvent]:
-        """Note what has changed, and pass it on."""
+        """Record changes and return the events unchanged."""
         for event in events:
             gone = event.type is EventType.DELETED
             self.put(event.record.name, "" if gone else _owner(event.record))
         return events
 
     def put(self, node: str, shard: str) -> None:
-        """A node is in a shard's share; in nobody's where that is empty."""
+        """Set the shard of a node; empty for none."""
         if self.by_node.get(node, "") == shard:
             return
         self.version += 1

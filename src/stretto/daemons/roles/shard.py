@@ -1,9 +1,8 @@
-"""A shard as a role: finds nodes for the pods that were dispatched to it by name.
+"""A shard as a role: finds nodes for the pods that were dispatched to it.
 
-The plane behind it does all that it does alone; what its binder "binds" is written as an
-assumption, and whom its evictor would ask to leave is named in a nomination: the binder's daemon
-does both.
-Pods that others have decided about are shown on their nodes, so that their room is taken.
+Its plane works as in one process, but a "bind" is written as an assumption and a victim is named in
+a nomination; the binder's daemon does both. Pods that other shards have decided about appear on
+their nodes, so that their capacity is taken.
 """
 
 from collections import Counter
@@ -63,13 +62,13 @@ from stretto.stores.store import (
 )
 
 _NOT_OURS: Final = Reply(
-    WriteOutcome.CONFLICT, StatusReason.CONFLICT, "the pod is not in this shard's hands"
+    WriteOutcome.CONFLICT, StatusReason.CONFLICT, "the pod does not belong to this shard"
 )
 _DONE: Final = Reply(WriteOutcome.OK)
 
 
 class ShardQuestions(Protocol):
-    """What the view asks the shard's plane."""
+    """Queries of the view to the shard's plane."""
 
     def is_late(self, uid: str) -> bool:
         """Whether the unit of a pod has its nodes already, so that the pod arrived later."""
@@ -89,7 +88,7 @@ class ShardQuestions(Protocol):
 
 
 class ShardView(StoreView):
-    """Pods dispatched to one shard want a node; those that anybody decided about have one."""
+    """Shows pods of this shard as pending, and decided ones on their nodes."""
 
     keeps_queues = False
 
@@ -104,13 +103,13 @@ class ShardView(StoreView):
         """See the store as the shard of this name; ``questions`` asks the shard's plane."""
         super().__init__(inner, names, clock)
         self._shard = shard
-        #: Pods that we nominated: the plane keeps their room, so they are shown without a node.
+        #: Pods nominated here: the plane holds their capacity, so they appear without a node.
         self.ours: set[str] = set()
         self._questions = questions
 
     @property
     def capabilities(self) -> Capabilities:
-        """Nobody here waits for volumes: the binder does."""
+        """Capabilities without waiting for volumes, which the binder does."""
         return msgspec.structs.replace(super().capabilities, completes_claims=False)
 
     def patch(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
@@ -120,7 +119,7 @@ class ShardView(StoreView):
         return super().patch(kind, patches)
 
     def sight(self, uid: str, standing: HandoverState) -> str | None:
-        """Ours to place, on a node, or none of our business."""
+        """Show pods of this shard as pending and decided pods on their nodes."""
         if standing.hand is Hand.DISPATCHED:
             return "" if standing.scheduler == self._shard else None
         if standing.hand is Hand.NOMINATED and uid in self.ours:
@@ -128,18 +127,18 @@ class ShardView(StoreView):
         return standing.node or None
 
     def delay(self, known: UnboundPod) -> float:
-        """A pod that is rejected again and again waits."""
+        """Back off pods that were rejected repeatedly."""
         return backoff_after(known.returns)
 
     def noted(self, record: Record, before: UnboundPod | None, after: HandoverState | None) -> None:
-        """A nomination of ours ends with any other word about the pod."""
+        """End a nomination of this shard after any other change of the pod."""
         if after is None or after.hand is not Hand.NOMINATED:
             self.ours.discard(record.uid)
 
     # ------------------------------------------------------------ decisions
 
     def bind(self, binds: Sequence[Bind]) -> Replies:
-        """Write where pods are assumed; the nominated ones are the binder's already."""
+        """Write assumptions; nominated pods belong to the binder already."""
         at, places, named = timestamp(self._clock.now()), Counter[str](), Counter[str]()
         bodies: dict[str, dict[str, Any]] = {}
         said: dict[str, Reply] = {}
@@ -161,7 +160,7 @@ class ShardView(StoreView):
         return [said[bind.uid] for bind in binds]
 
     def patch_status(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
-        """Nominations go out as annotations, and a pod without a place says that it was tried."""
+        """Write nominations as annotations, and record that an unplaced pod was tried."""
         if kind is not POD:
             return super().patch_status(kind, patches)
         answers: dict[int, Reply] = {}
@@ -219,13 +218,13 @@ class ShardView(StoreView):
 
 
 class ShardConfig(msgspec.Struct, frozen=True):
-    """What a shard is told beside the plane's own."""
+    """Settings of the shard role in addition to the plane's."""
 
-    #: Its name: that of its Scheduler object.
+    #: Name of the shard and of its Scheduler object.
     name: str
-    #: Seconds between signs of life.
+    #: Seconds between heartbeats.
     beat_every: float = BEAT_EVERY
-    #: Whether its share of the nodes is tried first.
+    #: Whether the nodes of its share are tried first.
     partition: bool = True
 
 
@@ -260,11 +259,11 @@ class ShardRole:
             self.plane.observers.append(self._note_unfit)
 
     def _beat(self, plane: Plane, work: StepWork) -> None:
-        """Report that the shard lives."""
+        """Write the heartbeat."""
         del plane
         self.shard_heartbeat.beat(work.now)
 
-    # ------------------------------------------------------------ what comes back
+    # ------------------------------------------------------------ returned pods
 
     def _reopen_rejected(self, plane: Plane, work: StepWork) -> None:
         """A gang whose members were rejected is placed as a whole again."""
@@ -282,7 +281,7 @@ class ShardRole:
             self._unfit_pods.extend(s for s in plan.setbacks if s.why is SetbackReason.NO_PLACE)
 
     def _return_unfit(self, plane: Plane, work: StepWork) -> None:
-        """Without preemption, pods that fit nowhere here go back: another shard may place them."""
+        """Return pods that fit nowhere if there is no preemption: another shard may place them."""
         misfits, self._unfit_pods = self._unfit_pods, []
         if not misfits:
             return
@@ -308,7 +307,7 @@ class ShardRole:
                 bodies[pods.uid[row]] = with_condition(body, [condition])
         self.view.hand(bodies)
 
-    # ------------------------------------------------------------ what the view asks
+    # ------------------------------------------------------------ queries of the view
 
     def _unit(self, uid: str) -> Unit | None:
         row = self.plane.cluster.pods.row(uid)
@@ -325,7 +324,7 @@ class ShardRole:
         return unit is not None and unit.state is UnitState.FORMING
 
     def victims_of(self, uid: str) -> tuple[VictimNote, ...]:
-        """Who must leave the node of a pod, of those whom its unit wants to leave."""
+        """The victims of a pod's unit on the pod's node."""
         pods = self.plane.cluster.pods
         row = pods.row(uid)
         nomination = self.plane.cluster.evictions.nominations.get(row) if row is not None else None

@@ -1,4 +1,4 @@
-"""What a view's watches do with the changes that they see."""
+"""Watches of a store view."""
 
 from collections.abc import Callable, Sequence
 
@@ -6,12 +6,12 @@ from stretto.stores.store import Watch, WatchEvent
 
 
 class MappedWatch:
-    """Changes as somebody else reads them."""
+    """A watch whose events are translated."""
 
     def __init__(
         self, inner: Watch, turned: Callable[[Sequence[WatchEvent]], Sequence[WatchEvent]]
     ) -> None:
-        """See what another watch sees, after it was turned into what it means."""
+        """Translate the events of another watch."""
         self._inner = inner
         self._mapped = turned
 
@@ -25,10 +25,10 @@ class MappedWatch:
 
 
 class EmptyWatch:
-    """A watch that sees nothing."""
+    """A watch without events."""
 
     def poll(self, limit: int = 4096) -> list[WatchEvent]:
-        """Nothing."""
+        """No events."""
         del limit
         return []
 
