@@ -312,7 +312,7 @@ def test_nothing_is_kept_of_groups_that_have_gone(monkeypatch: pytest.MonkeyPatc
     harness.settle(2)
     statuses = harness.plane.statuses
     assert statuses is not None
-    assert len(statuses._told) <= 4
+    assert len(statuses._reported) <= 4
 
 
 def test_of_a_group_whose_binds_are_under_way_nothing_is_said_yet() -> None:

@@ -133,9 +133,9 @@ class OvercommitEviction:
             reason=f"node {node} is over-committed",
             beyond=frozenset(rows),  # disruption budgets protect running pods, as in Kubernetes
         )
-        asked = self._lane_of().order(order, now)
-        self.counts["asked" if asked else "helpless"] += max(len(asked), 1)
-        self._write_events([chosen[row] for row in asked], node)
+        evicted = self._lane_of().order(order, now)
+        self.counts["asked" if evicted else "helpless"] += max(len(evicted), 1)
+        self._write_events([chosen[row] for row in evicted], node)
 
     def _chosen(self, slot: int) -> dict[int, Record]:
         """Pods to evict from a node: rows with their records, no more than the surplus."""

@@ -59,15 +59,15 @@ class Reservations:
 
     def step(self, now: float) -> bool:
         """Release expired reservations and end used ones; returns whether there were any."""
-        keeps = self._cluster.reservations
-        if not keeps.places and not keeps.taken:
+        reservations = self._cluster.reservations
+        if not reservations.places and not reservations.taken:
             return False
-        late = [place for place in keeps.places.values() if place.until <= now]
+        late = [place for place in reservations.places.values() if place.until <= now]
         for place in late:
-            keeps.drop(place)
+            reservations.drop(place)
             self._end(place, "TimeOut", None)
             self._cluster.changes.cures |= Cure.POD_LEFT
-        taken, keeps.taken = keeps.taken, []
+        taken, reservations.taken = reservations.taken, []
         for place, row in taken:
             self._end(place, "Matched", row)
         return bool(late or taken)
@@ -115,10 +115,10 @@ class Reservations:
     def _template(self, place: PlaceReservation) -> Mapping[str, Any]:
         """A pod template that requests the reserved amounts."""
         names = self._cluster.ledger.resources.names
-        asked = {names[c]: format_amount(names[c], n) for c, n in place.pod.requests}
-        asked |= {each.kind: str(each.count) for each in place.pod.devices}
+        requests = {names[c]: format_amount(names[c], n) for c, n in place.pod.requests}
+        requests |= {each.kind: str(each.count) for each in place.pod.devices}
         found: dict[str, Any] = {
-            "containers": [{"name": "kept", "resources": {"requests": asked}}],
+            "containers": [{"name": "kept", "resources": {"requests": requests}}],
             "nodeSelector": dict(place.pod.spec.node_selector),
         }
         return found
@@ -149,12 +149,16 @@ class Reservations:
                 self._cluster.abnormal[key] = f"{key}: {error}"
 
     def _take_over(self, record: Record, now: float) -> None:
-        kept = _DECODER.decode(record.body)
-        slot = self._cluster.nodes.by_name.get(kept.spec.node_name)
-        notes = kept.metadata.annotations
-        if kept.status.phase not in ("", RESERVED_PHASE) or slot is None or OWNER not in notes:
+        reservation = _DECODER.decode(record.body)
+        slot = self._cluster.nodes.by_name.get(reservation.spec.node_name)
+        notes = reservation.metadata.annotations
+        if (
+            reservation.status.phase not in ("", RESERVED_PHASE)
+            or slot is None
+            or OWNER not in notes
+        ):
             return
-        spec = msgspec.to_builtins(kept.spec.template.spec)
+        spec = msgspec.to_builtins(reservation.spec.template.spec)
         spec = {key: value for key, value in spec.items() if value is not None}
         meta = {"name": record.name, "namespace": record.namespace, "annotations": notes}
         body = msgspec.json.encode({"metadata": meta, "spec": spec})
@@ -163,7 +167,7 @@ class Reservations:
         mask = text_to_mask(notes.get(GPU_DEVICES, ""))
         if MICRO_TOPOLOGY in notes:
             mask |= self._cluster.topology.mask_of(slot, notes[MICRO_TOPOLOGY], record.name)
-        ttl = float(kept.spec.ttl or 0)
+        ttl = float(reservation.spec.ttl or 0)
         space, _, name = notes.get(ORIGINAL, "").partition("/")
         generation = int(self._cluster.ledger.slots.generation[slot])
         index = notes.get(RESERVATION_INDEX, "")

@@ -256,14 +256,14 @@ class DispatcherRole:
             self.plane.dispatcher.set_remote_load(number, has)
         sent: list[tuple[Unit, int, str]] = []
         handed = self.plane.dispatcher.dispatch(now, room)
-        kept = self.reclaim.kept(each for work in handed for each in work)
-        stay = {each.unit for each in kept}
+        setbacks = self.reclaim.setbacks(each for work in handed for each in work)
+        stay = {each.unit for each in setbacks}
         for number, work in enumerate(handed):
             for dispatch in work:
                 if dispatch.unit not in stay:
                     sent.extend(self._chosen(dispatch, names[number]))
-        if kept:
-            self.plane.dispatcher.set_back(kept, now)
+        if setbacks:
+            self.plane.dispatcher.set_back(setbacks, now)
         if sent:
             self._write(sent, now)
         return len(sent)

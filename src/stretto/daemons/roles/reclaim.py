@@ -55,7 +55,7 @@ class QueueReclaim:
         self.counts: Counter[str] = Counter()
         self._plane = plane
         self._at = at
-        self._floor = BoundReclaimView(plane, view)
+        self._nodes = BoundReclaimView(plane, view)
         self._view = view
         plane.dispatcher.reclaimer.defer_while(self._is_handed_over)
         self._since: dict[str, float] = {}
@@ -63,7 +63,7 @@ class QueueReclaim:
 
     # ------------------------------------------------------------ before dispatch
 
-    def kept(self, work: Iterable[Dispatch]) -> list[Setback]:
+    def setbacks(self, work: Iterable[Dispatch]) -> list[Setback]:
         """Setbacks for units about to be dispatched that are within a guarantee and fit no node."""
         usage = self._usage
         if usage is None:
@@ -82,7 +82,7 @@ class QueueReclaim:
             left, classes = owed[dispatch.unit.queue], self._classes(dispatch.rows)
             is_below_guarantee = left is not None and _take(left, self._asks(dispatch.rows))
             need = self._classes(dispatch.rows[: dispatch.at_least])
-            full = [c for c, n in need.items() if self._floor.room(c) - gone[c] < n]
+            full = [c for c, n in need.items() if self._nodes.room(c) - gone[c] < n]
             if is_below_guarantee and full:
                 cures = self._plane.engine.cures_of(full[0])
                 found.append(Setback(dispatch.unit, dispatch.rows, full[0], cures))
@@ -133,7 +133,7 @@ class QueueReclaim:
         for row in rows:
             class_id, uid = int(pods.class_id[row]), pods.uid[row]
             is_late = now - self._since[uid] >= LONG
-            if is_late and self._floor.room(class_id) < waiting[class_id]:
+            if is_late and self._nodes.room(class_id) < waiting[class_id]:
                 if not _take(left, self._asks([row])):
                     break
                 found.append(uid)
@@ -145,7 +145,7 @@ class QueueReclaim:
         """Order evictions for guarantees; the evictor sends them."""
         evictor = self._plane.evictor
         evictor.settle(now)
-        for order in self._plane.dispatcher.reclaimer.orders(self._floor, now):
+        for order in self._plane.dispatcher.reclaimer.orders(self._nodes, now):
             evictor.order(order, now)
             self._look_at = now  # pods at a shard that wait for the same capacity come back first
 
