@@ -17,7 +17,9 @@ import msgspec
 from stretto.base.clock import Clock
 from stretto.base.failpoints import Failpoint, no_failpoint
 from stretto.control.binder.binder import Refusals
+from stretto.control.controllers.movements import Movements
 from stretto.control.controllers.overcommit_eviction import OvercommitEviction
+from stretto.control.controllers.packing import PackingPlanner
 from stretto.control.controllers.rescheduler import Rescheduler
 from stretto.control.controllers.reservations import Reservations
 from stretto.control.dispatcher.dispatcher import Dispatcher
@@ -205,7 +207,9 @@ class Plane:
         #: Ends reservations that are out of time.
         self.reservations = Reservations(cluster, self.store)
         #: Moves pods so that whole GPUs or nodes become free.
-        self.rescheduler = Rescheduler(cluster, self.units, self.store, self.budgets)
+        planner = PackingPlanner(cluster, self.units, self.store, self.budgets)
+        movements = Movements(cluster, self.units, self.store)
+        self.rescheduler = Rescheduler(cluster, self.store, planner, movements)
         moves = profile.rescheduling if Part.RESCHEDULER in parts else None
         self.rescheduler.run(moves, lambda: self.evictor, self.clock, self.config.tier)
         #: Evicts pods that do not run yet from over-committed nodes.

@@ -14,53 +14,19 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from stretto.base.rng import Rng
+from stretto.control.controllers.fragmentation import FreeCapacity, Move, capacity_after
 from stretto.framework.compiled.placement import PlacementRequest
 from stretto.framework.engine.runtime import CompiledProfile, Runtime
-from stretto.framework.profile.profile import load_profile
 from stretto.state.classes.table import GPU
-from stretto.state.cluster.cluster import Cluster
-from stretto.state.numa.ledger import DEVICE_BITS
 from stretto.state.rows.devices import MAX_DEVICES, WHOLE
 from stretto.state.rows.lifecycle import PodState
-from stretto.state.rows.resources import CPU, MEMORY, PODS
+from stretto.state.rows.resources import PODS
 from stretto.state.victims.budgets import BudgetLedger
 from stretto.state.work.rescheduling import ReschedulingGoal
 from stretto.state.work.units import Units
 
 HIDDEN: Final = -(1 << 28)
 """Free pod count that excludes a node as a target."""
-
-
-class Move(NamedTuple):
-    """The move of one pod."""
-
-    #: Row of the pod.
-    row: int
-    #: Its serial.
-    serial: int
-    #: ``namespace/name``.
-    pod: str
-    #: Its owner, ``Kind/namespace/name``.
-    owner: str
-    #: Its node.
-    source: str
-    #: The target node.
-    target: str
-
-
-class FreeCapacity(NamedTuple):
-    """Fragmentation of the free capacity of a cluster."""
-
-    #: Nodes without any pod.
-    empty_nodes: int
-    #: GPUs that are completely free.
-    free_gpus: int
-    #: Free thousandths of GPUs on GPUs in use.
-    stranded_milli: int
-    #: Requested CPU on nodes in use, in percent.
-    cpu_in_use: float
-    #: Requested memory on nodes in use, in percent.
-    memory_in_use: float
 
 
 class DefragPlan(NamedTuple):
@@ -89,16 +55,6 @@ class MoveLimits(NamedTuple):
     owner_of: Callable[[int], str]
 
 
-def packing_engine(cluster: Cluster) -> CompiledProfile:
-    """The compiled ``packing`` profile; create it once, because the cluster registers it."""
-    defaults, running_term_scoring = cluster.domains.defaults, cluster.domains.running_term_scoring
-    engine = CompiledProfile(load_profile("packing"), cluster)
-    cluster.domains.configure(
-        defaults, running_term_scoring
-    )  # compiling the packing profile replaced them
-    return engine
-
-
 class MovePlanner:
     """Plans moves on a snapshot of its own."""
 
@@ -114,7 +70,7 @@ class MovePlanner:
         runtime, budgets = self._runtime, self._limits.budgets
         runtime.sync()
         budgets.sync()
-        before = self._shape()
+        before = capacity_after(self._cluster)
         sources = self._nodes() if goal is ReschedulingGoal.NODES else self._gpus()
         hidden = self._exclude_targets(goal)
         moves: list[Move] = []
@@ -126,7 +82,7 @@ class MovePlanner:
             moves += self._vacate(slot, device, rows)
         for slot, places in hidden.items():
             runtime.columns.free[PODS, slot] = places
-        after = self._shape(moves)
+        after = capacity_after(self._cluster, moves)
         return DefragPlan(goal, tuple(moves), before, after)
 
     # ------------------------------------------------------------ sources
@@ -230,46 +186,3 @@ class MovePlanner:
             )
             for row, target in zip(rows, placed.slots.tolist(), strict=True)
         ]
-
-    def _shape(self, moves: Sequence[Move] = ()) -> FreeCapacity:
-        """Fragmentation of the ledger after some moves."""
-        cluster = self._cluster
-        ledger, pods, by_name = cluster.ledger, cluster.pods, cluster.nodes.by_name
-        used, free = ledger.used.copy(), ledger.devices.free.copy()
-        for move in moves:
-            pod = cluster.classes[int(pods.class_id[move.row])]
-            source, target = by_name[move.source], by_name[move.target]
-            for column, amount in (*pod.requests, (PODS, 1)):
-                used[source, column] -= amount
-                used[target, column] += amount
-            for request in pod.devices:
-                mask = int(pods.devices[move.row]) & DEVICE_BITS
-                for d in range(MAX_DEVICES):
-                    free[source, d] += request.milli * (mask >> d & 1)
-                _fill(free[target], ledger.devices.kind[target] > 0, request.milli, request.count)
-        live = ledger.slots.live > 0
-        in_use = live & (used[:, PODS] > 0)
-        gpus = ledger.devices.kind == ledger.devices.kind_number(GPU)
-        part = gpus & (free > 0) & (free < WHOLE)
-        return FreeCapacity(
-            empty_nodes=int((live & ~in_use).sum()),
-            free_gpus=int((gpus & (free == WHOLE)).sum()),
-            stranded_milli=int(free[part].sum()),
-            cpu_in_use=_percent(used[in_use, CPU].sum(), ledger.alloc[in_use, CPU].sum()),
-            memory_in_use=_percent(used[in_use, MEMORY].sum(), ledger.alloc[in_use, MEMORY].sum()),
-        )
-
-
-def _fill(
-    free: "np.ndarray[tuple[int, ...], np.dtype[np.int32]]", usable: object, milli: int, count: int
-) -> None:
-    """Take devices of a node, best fit first."""
-    here = np.asarray(usable, np.bool_)
-    for _ in range(count):
-        fits = np.flatnonzero(here & (free >= milli))
-        if len(fits):
-            free[fits[np.argmin(free[fits])]] -= milli
-
-
-def _percent(part: float, whole: float) -> float:
-    return round(100.0 * float(part) / float(whole), 1) if whole else 0.0

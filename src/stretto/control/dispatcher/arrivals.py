@@ -79,8 +79,7 @@ class PodArrivals:
             if uids[row] != uid:
                 continue
             if gated or state != _PENDING or by_row[row] is not None:
-                wanted = self._admit(row, gated, state)
-                if not wanted:
+                if not self._admit(row, gated, state):
                     units.next_sequence = sequence
                     self._found(row, state, read(meta), now)
                     sequence = units.next_sequence
@@ -110,9 +109,8 @@ class PodArrivals:
                 if membership.kind is UnitKind.POD:
                     self._alone(row, membership, (priority, now), fresh)
                 else:
-                    members = together[membership.identity] = self._members(
-                        membership, (priority, now)
-                    )
+                    members = self._members(membership, (priority, now))
+                    together[membership.identity] = members
                 sequence = units.next_sequence
             if members is not None:
                 by_row[row] = members.unit

@@ -4,10 +4,14 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 
 from stretto.api.types.handover_annotations import OWNER
 from stretto.api.types.heads import decode_object_head
 from stretto.base.errors import InputError
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.rows.slots import BLOCK
 from stretto.stores.store import EventType, Record, WatchEvent
 
 _MARK: Final = OWNER.encode()
@@ -47,6 +51,14 @@ class NodeOwners:
             self.by_node[node] = shard
         else:
             del self.by_node[node]
+
+    def blocks_of(self, shard: str, cluster: Cluster) -> npt.NDArray[np.bool_]:
+        """bool[block]: blocks most of whose nodes are in the share of a shard."""
+        balance: npt.NDArray[np.int64] = np.zeros(cluster.ledger.slots.blocks, np.int64)
+        for name, slot in cluster.nodes.by_name.items():
+            balance[slot // BLOCK] += 1 if self.by_node.get(name) == shard else -1
+        mine: npt.NDArray[np.bool_] = balance > 0
+        return mine
 
 
 def _owner(record: Record) -> str:

@@ -13,18 +13,23 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Final
 
-import msgspec
 from msgspec.structs import replace
 
 from stretto.api.edit.patch import PatchType
 from stretto.api.kinds.table import entry_of
-from stretto.api.types.handover_annotations import Hand, HandoverState, read, standing_of
-from stretto.api.types.heads import PodHead, decode_pod_head
+from stretto.api.types.handover_annotations import Hand, HandoverState, read
 from stretto.api.wire.kinds import NODE, POD, QUEUE, Kind
 from stretto.base.clock import Clock
-from stretto.base.errors import InputError
 from stretto.daemons.roles.node_shares import NodeOwners
-from stretto.daemons.roles.watches import EmptyWatch, MappedWatch
+from stretto.daemons.roles.views.unbound_pods import UnboundPod, read_unbound
+from stretto.daemons.roles.views.watches import (
+    SCALE,
+    EmptyWatch,
+    MappedWatch,
+    deletion_of,
+    widen,
+    widen_reply,
+)
 from stretto.stores.capabilities import Capabilities
 from stretto.stores.immediate import answered
 from stretto.stores.store import (
@@ -47,8 +52,6 @@ from stretto.stores.store import (
 )
 from stretto.stores.wrapper import StoreWrapper
 
-SCALE: Final = 1 << 20
-"""Number of view versions for each version of the store."""
 Events = list[WatchEvent]
 """Changes in order. It has a name because ``StoreView.list`` hides ``list``."""
 
@@ -56,25 +59,6 @@ EARLY: Final = Reply(WriteOutcome.REFUSED, StatusReason.UNAVAILABLE, "the pod ha
 """The reply to a status that reports a node before the pod is bound."""
 _SHORTEST: Final = 1e-6
 """Shortest back-off in seconds."""
-
-
-class UnboundPod(msgspec.Struct):
-    """A pod without a node that names this scheduler."""
-
-    #: Its state in the hand-over protocol.
-    standing: HandoverState
-    #: Namespace, name, uid and the store's own version.
-    record: Record
-    #: How it is shown: ``None`` for hidden, "" for pending, or its node.
-    shown: str | None = None
-    #: End of its back-off as clock time; 0 for none.
-    until: float = 0.0
-    #: Start of its back-off as clock time.
-    since: float = 0.0
-    #: Number of returns to the role.
-    returns: int = 0
-    #: Clock time before which the dispatcher does not try to take it back again.
-    again_at: float = 0.0
 
 
 class StoreView(StoreWrapper):
@@ -137,12 +121,12 @@ class StoreView(StoreWrapper):
         if kind is not POD or record is None:
             return record
         if record.node:
-            return _wide(record, record.node)
-        known = self._read(record, None)
+            return widen(record, record.node)
+        known = read_unbound(record, None, self._names)
         if known is None or known.standing.hand is Hand.UNKNOWN:
-            return _wide(record, "")
+            return widen(record, "")
         shown = self.sight(record.uid, known.standing)
-        return None if shown is None else _wide(record, shown)
+        return None if shown is None else widen(record, shown)
 
     def list(self, kind: Kind, selection: ListOptions = EVERYTHING) -> Listing:
         """The objects of a kind, as the role sees them."""
@@ -212,7 +196,7 @@ class StoreView(StoreWrapper):
         """Change parts of objects; status is left alone."""
         if kind is not POD:
             return self._inner.patch(kind, patches)
-        return [_wide_reply(r) for r in self._inner.patch(kind, self._narrow(patches))]
+        return [widen_reply(r) for r in self._inner.patch(kind, self._narrow(patches))]
 
     def patch_status(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
         """A condition that reports a node before the binding is refused."""
@@ -222,7 +206,7 @@ class StoreView(StoreWrapper):
             return self._inner.patch_status(kind, patches)
         sent = [each for each in patches if not self._is_early(each)]
         replies = iter(self._inner.patch_status(kind, self._narrow(sent)) if sent else ())
-        return [EARLY if self._is_early(each) else _wide_reply(next(replies)) for each in patches]
+        return [EARLY if self._is_early(each) else widen_reply(next(replies)) for each in patches]
 
     def begin(self, write: Write) -> Future[Replies]:
         """Perform a batch of writes as the role does; the returned future is done."""
@@ -327,39 +311,29 @@ class StoreView(StoreWrapper):
                 seen.append(WatchEvent(EventType.ADDED, wide))
         return seen
 
-    def _read(self, record: Record, head: PodHead | None) -> UnboundPod | None:
-        """A pod without a node, by its annotations; ``None`` for pods of other schedulers."""
-        try:
-            head = head if head is not None else decode_pod_head(record.body)
-        except InputError:
-            return None
-        if head.spec.node_name or head.spec.scheduler_name not in self._names:
-            return None
-        return UnboundPod(standing_of(head.metadata), record)
-
     def _translated(self, event: WatchEvent, *, is_listed: bool = False) -> Events:
         """One change of a pod as the role sees it."""
         record, uid = event.record, event.record.uid
         before = self.known.get(uid)
         if event.type is EventType.BOOKMARK:
-            return [replace(event, record=_wide(record, record.node))]
+            return [replace(event, record=widen(record, record.node))]
         if event.type is EventType.DELETED or record.node:
             self.pinned.pop(uid, None)
             self._forget(uid)
-            return [replace(event, record=_wide(record, record.node))]
+            return [replace(event, record=widen(record, record.node))]
         if uid in self.pinned:
             self.pinned[uid] = event
-            return [replace(event, record=_wide(record, ""))] if is_listed else []
+            return [replace(event, record=widen(record, ""))] if is_listed else []
         if before is not None and record.version < before.record.version:
             return []  # older than an own write
         if record.deleting:  # the server binds it no more: it holds nothing, whatever was decided
             self._forget(uid)
-            return [] if is_listed else [_gone(record)]
-        known = self._read(record, event.head)
+            return [] if is_listed else [deletion_of(record)]
+        known = read_unbound(record, event.head, self._names)
         if known is None:
             self._forget(uid)
-            others = replace(event, record=_wide(record, ""))
-            return [others] if before is None or is_listed else [_gone(record), others]
+            others = replace(event, record=widen(record, ""))
+            return [others] if before is None or is_listed else [deletion_of(record), others]
         self.noted(record, before, known.standing)
         self.known[uid] = known
         if before is not None:
@@ -375,7 +349,7 @@ class StoreView(StoreWrapper):
         if before is None or before.standing.group == known.standing.group:
             return []
         was, known.shown = known.shown, None
-        return [] if was is None or is_listed else [_gone(known.record)]
+        return [] if was is None or is_listed else [deletion_of(known.record)]
 
     def _shown(
         self, event: WatchEvent, known: UnboundPod, before: UnboundPod | None, *, is_listed: bool
@@ -385,7 +359,7 @@ class StoreView(StoreWrapper):
         shown = self.sight(uid, known.standing)
         if shown is None:
             known.until, known.shown = 0.0, None
-            return [] if was is None or is_listed else [_gone(record)]
+            return [] if was is None or is_listed else [deletion_of(record)]
         turned = before is not None and before.standing.hand is not known.standing.hand
         is_back = was is not None and not shown and (bool(was) or turned)
         if is_back:
@@ -399,29 +373,14 @@ class StoreView(StoreWrapper):
                 heapq.heappush(self._late, (known.until, uid))
         if known.until:
             known.shown = None
-            return [_gone(record)] if is_back and not is_listed else []
+            return [deletion_of(record)] if is_back and not is_listed else []
         known.shown = shown
         if was is not None and not is_back:
-            return [WatchEvent(EventType.MODIFIED, _wide(record, shown), event.head)]
-        come = WatchEvent(EventType.ADDED, _wide(record, shown), event.head)
-        return [_gone(record), come] if is_back else [come]
+            return [WatchEvent(EventType.MODIFIED, widen(record, shown), event.head)]
+        come = WatchEvent(EventType.ADDED, widen(record, shown), event.head)
+        return [deletion_of(record), come] if is_back else [come]
 
     def _forget(self, uid: str) -> None:
         known = self.known.pop(uid, None)
         if known is not None:
             self.noted(known.record, known, None)
-
-
-def _wide(record: Record, node: str) -> Record:
-    return replace(record, version=record.version * SCALE, node=node)
-
-
-def _gone(record: Record) -> WatchEvent:
-    """The deletion of a pod that the role no longer owns."""
-    return WatchEvent(EventType.DELETED, replace(record, version=record.version * SCALE - 1))
-
-
-def _wide_reply(reply: Reply) -> Reply:
-    if reply.record is None:
-        return reply
-    return replace(reply, record=_wide(reply.record, reply.record.node))
