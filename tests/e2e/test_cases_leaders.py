@@ -88,7 +88,7 @@ def test_case_31_what_two_leaders_overcommit_is_mended_by_the_one_that_stays(
     uids = {each.name: each.uid for each in ground.near.list(POD).records}
     ground.near.bind([Bind(SPACE, name, uids[name], "n0") for name in "cd"])
     ground.go(ground.all_bound(4))
-    ground.plane.relief.run(1.0, ground.plane.clock.monotonic())
+    ground.plane.overcommit_eviction.run(1.0, ground.plane.clock.monotonic())
 
     def kubelet() -> int:
         """What is asked to go, goes; how many stay."""

@@ -1,7 +1,7 @@
-"""Which shard is given work next: the policies, and the place where others plug in.
+"""Dispatch policies: which shard gets the next unit.
 
-A policy says how loaded a shard is; the least loaded is next, the lowest number among equals. One
-of an installed package is found by its name under the entry point group ``stretto.dispatch``: a
+A policy measures the load of a shard; the least loaded shard is next, ties go to the lowest number.
+A policy of an installed package is found under the entry point group ``stretto.dispatch``: a
 function from ``ShardLoad`` to a number.
 """
 
@@ -20,11 +20,11 @@ class ShardLoad(NamedTuple):
 
     #: Its number.
     number: int
-    #: Pods that it was given and has not answered.
+    #: Pods that were sent to it and are not answered.
     pods: int
     #: Units of these.
     units: int
-    #: Its part of what all nodes give, where each shard has nodes that it tries first; else 1.
+    #: Fraction of the cluster's capacity in its partition; 1 without partitions.
     share: float
 
 
@@ -33,17 +33,17 @@ LoadOf = Callable[[ShardLoad], float]
 
 
 def by_share(load: ShardLoad) -> float:
-    """The fewest pods for its part of the nodes."""
+    """Pods relative to the capacity of the partition."""
     return load.pods / load.share if load.share > 0 else float(load.pods)
 
 
 def by_pods(load: ShardLoad) -> float:
-    """The fewest pods, whatever nodes it has."""
+    """Number of pods."""
     return float(load.pods)
 
 
 def by_units(load: ShardLoad) -> float:
-    """The fewest units, however large."""
+    """Number of units."""
     return float(load.units)
 
 
@@ -60,7 +60,7 @@ def load_policy(name: str, where: str) -> LoadOf:
     """A policy by its name.
 
     Raises:
-        InputError: nobody offers one of that name, or it cannot be loaded.
+        InputError: no package offers the name, or the policy cannot be loaded.
     """
     if name in POLICIES:
         return POLICIES[name]
@@ -70,7 +70,9 @@ def load_policy(name: str, where: str) -> LoadOf:
         raise InputError(where, name, f"one of {known}", f"or install a package with a {GROUP}")
     try:
         found: LoadOf = installed[name].load()
-    except Exception as error:  # whatever a stranger's package raises is about that package
+    except (
+        Exception
+    ) as error:  # any error of a foreign package is reported as a fault of that package
         raise InputError(where, name, f"a policy that can be loaded ({error})") from error
     if not callable(found):
         raise InputError(where, name, "a function from ShardLoad to a number")

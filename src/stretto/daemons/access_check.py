@@ -1,8 +1,8 @@
-"""Who may read what a daemon serves beyond its machine: the API server is asked.
+"""Authorises readers of a daemon's pages by the API server.
 
-A token that came with a request is handed on to the server, and its user is asked about by path, so
-the rights to read metrics stand where all rights stand: in RBAC (``get`` on the non-resource URL
-``/metrics``). Answers are kept for some seconds, by a digest of the token, and at most so many.
+The bearer token of a request is sent to a TokenReview and its user to a SubjectAccessReview for the
+path, so the right to read metrics is granted by RBAC (``get`` on the non-resource URL
+``/metrics``). Results are cached for some seconds by a digest of the token; the cache is bounded.
 """
 
 import hashlib
@@ -15,47 +15,47 @@ from stretto.base.errors import StrettoError
 from stretto.stores.kube.store import KubeStore
 
 KEPT: Final = 10.0
-"""Seconds that an answer is taken for what it still is, as in Kubernetes' own components."""
-MOST_KEPT: Final = 1024
-"""Answers that are kept at once: who tries many tokens fills no memory."""
+"""Seconds for which a result is cached, as in Kubernetes' own components."""
+CACHE_SIZE: Final = 1024
+"""Size of the cache, so that a client with many tokens cannot fill the memory."""
 MOST_TOKEN: Final = 16_384
-"""Longest token that is looked at, in bytes."""
+"""Longest accepted token, in bytes."""
 
 
 class AccessDecision(Enum):
-    """What became of a request for something guarded."""
+    """Result of an access check."""
 
     ADMITTED = 200
-    #: No token, or one that is nobody's.
+    #: No token, or an unknown one.
     UNKNOWN = 401
-    #: Somebody who may not.
+    #: A user without the right.
     FORBIDDEN = 403
-    #: Nobody can say now.
+    #: The API server gave no result.
     UNCLEAR = 503
 
 
 class AccessGuard(Protocol):
-    """Who decides."""
+    """Decides about access."""
 
     def admits(self, token: str, path: str) -> AccessDecision:
-        """Whether the bearer of a token may read a path; an empty token is nobody's."""
+        """Whether the bearer of a token may read a path; an empty token is unknown."""
         ...
 
 
 class _CachedDecision(NamedTuple):
-    """An answer, and until when it holds."""
+    """A result and its expiry."""
 
-    #: The answer.
+    #: The result.
     said: AccessDecision
-    #: Monotonic time.
+    #: Monotonic time of its expiry.
     until: float
 
 
 class ReviewGuard:
-    """Asks the API server; may be asked from any thread."""
+    """Checks access at the API server; thread-safe."""
 
     def __init__(self, store: KubeStore, clock: Clock) -> None:
-        """A guard that asks through a store's connections."""
+        """A guard that uses a store's connections."""
         self._store = store
         self._clock = clock
         self._lock = threading.Lock()
@@ -74,7 +74,7 @@ class ReviewGuard:
         said = self._ask(token, path)
         if said is not AccessDecision.UNCLEAR:
             with self._lock:
-                if len(self._kept) >= MOST_KEPT:
+                if len(self._kept) >= CACHE_SIZE:
                     self._kept.clear()
                 self._kept[key] = _CachedDecision(said, now + KEPT)
         return said

@@ -70,7 +70,7 @@ class LeaderThread:
     def _run(self) -> None:
         try:
             self._keep()
-        except Exception as error:  # noqa: BLE001  (whoever began the thread is to end by it)
+        except Exception as error:  # noqa: BLE001  (``check`` raises it in the main thread)
             self._failure = error
 
     def _keep(self) -> None:
@@ -81,7 +81,7 @@ class LeaderThread:
             standing = self.elector.tick()
             self._log.trouble(name, self.elector.trouble)
             if standing is not before:
-                holder = self.elector.holder or "nobody"
+                holder = self.elector.holder or "none"
                 self._log.info(f"{name}: {standing.value}", holder=holder)
                 before = standing
             self._over.wait(max(0.0, self.elector.next_due() - self._clock.monotonic()))

@@ -1,4 +1,4 @@
-"""A daemon's log: one line an event, for people or as JSON, on stderr."""
+"""A daemon's log on stderr: one line per event, as text or JSON."""
 
 import contextlib
 import sys
@@ -11,14 +11,14 @@ from stretto.base.clock import Clock, timestamp
 
 
 class LogFormat(Enum):
-    """How a line is written."""
+    """Format of a line."""
 
     TEXT = "text"
     JSON = "json"
 
 
 class LogLevel(Enum):
-    """How much it matters."""
+    """Severity of a line."""
 
     INFO = "info"
     WARNING = "warning"
@@ -26,42 +26,42 @@ class LogLevel(Enum):
 
 
 _REPEAT_AFTER: Final = 60.0
-"""Seconds before the same trouble is said again."""
+"""Seconds before the same trouble is logged again."""
 
 
 class Log:
-    """Writes lines; the same line about the same thing is said once a minute."""
+    """Writes lines; the same trouble of the same subject is logged once a minute."""
 
     def __init__(self, clock: Clock, form: LogFormat, stream: TextIO | None = None) -> None:
         """A log to a stream, stderr where none is given."""
         self._clock = clock
         self._form = form
         self._stream = stream
-        self._said: dict[str, tuple[str, float]] = {}
+        self._logged: dict[str, tuple[str, float]] = {}
 
     def info(self, message: str, **fields: Any) -> None:
-        """Something happened."""
+        """Log an event."""
         self._write(LogLevel.INFO, message, fields)
 
     def warning(self, message: str, **fields: Any) -> None:
-        """Something is odd."""
+        """Log a warning."""
         self._write(LogLevel.WARNING, message, fields)
 
     def error(self, message: str, **fields: Any) -> None:
-        """Something failed."""
+        """Log a failure."""
         self._write(LogLevel.ERROR, message, fields)
 
     def trouble(self, about: str, message: str) -> None:
-        """Something is wrong with ``about``, or no longer where ``message`` is empty."""
-        before, at = self._said.get(about, ("", 0.0))
+        """Log trouble of ``about``, or its end if ``message`` is empty."""
+        before, at = self._logged.get(about, ("", 0.0))
         now = self._clock.monotonic()
         if message == before and (not message or now - at < _REPEAT_AFTER):
             return
-        self._said[about] = (message, now)
+        self._logged[about] = (message, now)
         if message:
             self.warning(message, about=about)
         else:
-            self.info("well again", about=about)
+            self.info("recovered", about=about)
 
     def _write(self, level: LogLevel, message: str, fields: dict[str, Any]) -> None:
         at = timestamp(self._clock.now())
@@ -73,6 +73,6 @@ class Log:
             more = "".join(f" {name}={value}" for name, value in fields.items())
             line = f"{at} {level.value}: {message}{more}"
         stream = self._stream or sys.stderr
-        with contextlib.suppress(OSError):  # a full disk, or nobody reads: work goes on
+        with contextlib.suppress(OSError):  # a full disk or a closed pipe must not stop the daemon
             stream.write(" ".join(line.splitlines()) + "\n")
             stream.flush()

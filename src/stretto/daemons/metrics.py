@@ -1,4 +1,4 @@
-"""The metrics of one plane: what a daemon, or a run with ``--metrics``, publishes."""
+"""Builds the metrics of a plane for a daemon or a run with ``--metrics``."""
 
 from stretto.explain.metrics.gauges import WatchedPlane
 from stretto.explain.metrics.metrics import Metrics
@@ -6,7 +6,7 @@ from stretto.plane.plane import Plane
 
 
 def metrics_of(plane: Plane) -> Metrics:
-    """Metrics that watch a plane from now on."""
+    """Metrics that observe a plane from now on."""
     watched = WatchedPlane(
         plane.engine,
         plane.units,
@@ -14,7 +14,7 @@ def metrics_of(plane: Plane) -> Metrics:
         plane.verdicts,
         plane.reporter,
         plane.rescheduler,
-        plane.relief,
+        plane.overcommit_eviction,
         lambda: plane.shards,
     )
     metrics = Metrics(watched, plane.clock)

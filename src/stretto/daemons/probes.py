@@ -1,9 +1,9 @@
-"""/livez, /readyz, /healthz and /metrics over HTTP, for kubelets and for monitoring.
+"""Serves /livez, /readyz, /healthz and /metrics over HTTP, for kubelets and monitoring.
 
-On loopback this machine may ask for everything, in plain HTTP. Any other address needs a
-certificate and a guard: the probes then tell anybody "ok" or "not ok" and no more, because a
-kubelet brings no token, and everything else is told to whom the guard admits. The server has
-threads of its own and never touches a plane: it reads what was published last.
+On loopback everything is served over plain HTTP. Any other address requires a certificate and a
+guard: a kubelet sends no token, so the probes answer every caller with "ok" or "not ok" only, and
+all details require the guard's admission. The server has its own threads and never accesses a
+plane: it reads the last published texts.
 """
 
 import contextlib
@@ -23,36 +23,36 @@ from stretto.daemons.access_check import AccessDecision, AccessGuard
 from stretto.stores.kube.login.access import NO_PASSPHRASE
 
 _LOOK: Final = 0.1
-"""Seconds between looks at whether to stop serving."""
+"""Seconds between checks of the stop flag."""
 _IDLE: Final = 5.0
-"""Seconds that a client has to say what it wants."""
+"""Seconds for which a read from a client may block."""
 MOST_AT_ONCE: Final = 32
-"""Clients that are served at once; the next one is hung up on."""
+"""Maximum number of concurrent clients; further ones are disconnected."""
 _WITHIN: Final = 15.0
-"""Seconds in which a client must be done, however busily it goes on."""
+"""Seconds for the whole exchange with a client."""
 _BEARER: Final = "Bearer "
 _REFUSED: Final = {
     AccessDecision.UNKNOWN: "log in: send a bearer token that the cluster knows\n",
     AccessDecision.FORBIDDEN: "not allowed: get on the non-resource URL %s\n",
-    AccessDecision.UNCLEAR: "nobody can say now who may see this: the API server does not answer\n",
+    AccessDecision.UNCLEAR: "access cannot be checked: the API server does not answer\n",
 }
 
 
 class ProbePage(NamedTuple):
-    """What one path answers."""
+    """The answer for one path."""
 
-    #: Whether all is well: 200, else 503.
+    #: True for status 200, false for 503.
     is_well: bool
     #: The text.
     text: str
 
 
 Pages = Mapping[str, Callable[[], ProbePage]]
-"""What is served by path."""
+"""Pages by path."""
 
 
 class ServingCertificate(NamedTuple):
-    """What a server proves itself with, as files; both are read again when they change."""
+    """A serving certificate as files, which are read again when they change."""
 
     #: The certificate and its chain, in PEM.
     cert: Path
@@ -61,23 +61,23 @@ class ServingCertificate(NamedTuple):
 
 
 class ServedPages(NamedTuple):
-    """What is served, and to whom."""
+    """The pages and their access rules."""
 
-    #: By path.
+    #: The pages by path.
     pages: Pages
-    #: Paths that nobody sees who is not admitted.
+    #: Paths that require admission by the guard.
     guarded: frozenset[str] = frozenset()
-    #: Serve over TLS with this; ``None`` for plain HTTP, which is for loopback alone.
+    #: The serving certificate; ``None`` for plain HTTP on loopback.
     certificate: ServingCertificate | None = None
-    #: Who decides about callers over TLS; ``None`` admits nobody.
+    #: Checks callers over TLS; ``None`` admits none.
     guard: AccessGuard | None = None
 
 
 def address_of(text: str) -> tuple[str, int]:
-    """An address such as ``127.0.0.1:10259``, or ``:10259`` for every interface.
+    """Parse an address such as ``127.0.0.1:10259``, or ``:10259`` for every interface.
 
     Raises:
-        InputError: it is none.
+        InputError: the text is not an address.
     """
     host, colon, port = text.rpartition(":")
     if not colon or not port.isdecimal() or int(port) > 65535:
@@ -86,7 +86,7 @@ def address_of(text: str) -> tuple[str, int]:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a host's address."""
+    """Whether only this machine can reach the address."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -97,15 +97,14 @@ class ProbeServer:
     """The server; it serves while its block is open."""
 
     def __init__(self, address: str, served: ServedPages) -> None:
-        """A server that listens from now on.
+        """Start to listen.
 
         Args:
             address: ``HOST:PORT``; port 0 takes a free one.
-            served: what, and to whom.
+            served: the pages and their access rules.
 
         Raises:
-            InputError: the address cannot be listened on, or would be open to others without TLS;
-                the certificate cannot be used.
+            InputError: the address is not available or needs TLS, or the certificate is unusable.
         """
         host, port = address_of(address)
         if served.certificate is None and not is_loopback(host):
@@ -139,17 +138,17 @@ class ProbeServer:
 
 
 class _Server(ThreadingHTTPServer):
-    """One thread a client, a bounded number of them; TLS is spoken in the client's own thread."""
+    """One thread per client, up to a limit; the TLS handshake runs in the client's thread."""
 
     daemon_threads = True
     request_queue_size = 2 * MOST_AT_ONCE
 
     def __init__(self, host: str, port: int, served: ServedPages) -> None:
-        #: What is served, and to whom.
+        #: The pages and their access rules.
         self.served = served
         self._places = threading.BoundedSemaphore(MOST_AT_ONCE)
         self._clock = WallClock()
-        #: Until when each client must be done.
+        #: Deadline of each client.
         self._until: dict[socket.socket, float] = {}
         self._trust = (
             _ServerCertificate(served.certificate) if served.certificate is not None else None
@@ -158,7 +157,7 @@ class _Server(ThreadingHTTPServer):
         super().__init__((host, port), _Handler)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Serve a client, or hang up where too many are served."""
+        """Serve a client, or disconnect it above the limit."""
         if not self._places.acquire(blocking=False):
             self.shutdown_request(request)
             return
@@ -172,21 +171,23 @@ class _Server(ThreadingHTTPServer):
         """Serve a client in its thread."""
         with contextlib.ExitStack() as end:
             end.callback(self._places.release)
-            line = end.enter_context(request.dup())  # TLS takes the other one over
+            line = end.enter_context(
+                request.dup()
+            )  # the TLS socket takes over the other descriptor
             self._until[line] = self._clock.monotonic() + _WITHIN
             end.callback(self._until.pop, line)
             super().process_request_thread(request, client_address)
 
     def service_actions(self) -> None:
-        """Hang up on clients whose time is over; called between looks for new ones."""
+        """Disconnect clients after their deadline; called between polls for new clients."""
         now = self._clock.monotonic()
         for line, until in list(self._until.items()):
             if until < now:
-                with contextlib.suppress(OSError):  # it has gone by itself
+                with contextlib.suppress(OSError):  # the client has disconnected
                     line.shutdown(socket.SHUT_RDWR)
 
     def finish_request(self, request: Any, client_address: Any) -> None:
-        """Shake hands where TLS is spoken, then answer."""
+        """Do the TLS handshake if there is a certificate, then answer."""
         if self._trust is None:
             super().finish_request(request, client_address)
             return
@@ -195,7 +196,7 @@ class _Server(ThreadingHTTPServer):
             super().finish_request(secure, client_address)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that hangs up or speaks no TLS is not worth a line."""
+        """Ignore errors of clients, such as disconnects and failed handshakes."""
 
 
 class _ServerCertificate:
@@ -213,7 +214,7 @@ class _ServerCertificate:
             raise InputError("--tls-cert-file", named, expected) from error
 
     def context(self) -> ssl.SSLContext:
-        """What to shake hands with now; files that cannot be used leave what was."""
+        """The current TLS context; unreadable files leave the former one in use."""
         with self._lock, contextlib.suppress(OSError, ValueError):
             if self._changed() != self._seen:
                 self._context = self._read()
@@ -235,7 +236,7 @@ class _ServerCertificate:
 class _Handler(BaseHTTPRequestHandler):
     """Answers GET for the known paths and nothing else; bodies are not read."""
 
-    #: Seconds that a client has.
+    #: Timeout of a read, in seconds.
     timeout = _IDLE
     server_version = "stretto"
     sys_version = ""
@@ -243,12 +244,12 @@ class _Handler(BaseHTTPRequestHandler):
     _SHORT: ClassVar = {True: "ok\n", False: "not ok\n"}
 
     def do_GET(self) -> None:
-        """One request."""
+        """Answer one request."""
         served = self.server.served
         path = self.path.partition("?")[0]
         page = served.pages.get(path)
         if page is None:
-            self._answer(404, "no such page\n")
+            self._answer(404, "not found\n")
             return
         said = self._admission(served, path)
         if said is AccessDecision.ADMITTED:
@@ -261,7 +262,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(200 if is_well else 503, self._SHORT[is_well])
 
     def _admission(self, served: ServedPages, path: str) -> AccessDecision:
-        """What the caller may see: all of it without TLS, which is for this machine alone."""
+        """The caller's access: unlimited without TLS, which is loopback only."""
         if served.certificate is None:
             return AccessDecision.ADMITTED
         said = self.headers.get("Authorization", "")
@@ -271,7 +272,7 @@ class _Handler(BaseHTTPRequestHandler):
         return served.guard.admits(token, path)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  (the library's name)
-        """Requests are not worth a line."""
+        """Requests are not logged."""
 
     def _answer(self, code: int, text: str) -> None:
         body = text.encode()

@@ -1,8 +1,8 @@
-"""The profile of a daemon, and what it becomes while the daemon runs.
+"""The profile of a daemon, reloaded while the daemon runs.
 
-A profile that is a file is read again when its content changes (a ConfigMap that is mounted changes
-under our feet) and when somebody asks for it (SIGHUP). A file that is no profile changes nothing:
-the old rules go on, the log says what is wrong with the new ones, and a metric shows it.
+A profile file is read again when its content changes (as for a mounted ConfigMap) and on request
+(SIGHUP). An invalid file changes nothing: the former profile stays in use, the fault is logged, and
+a metric reports it.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,28 +16,28 @@ from stretto.explain.metrics.tally import Labels, MetricFamily, MetricKind
 from stretto.framework.profile.profile import Profile
 
 LOOK_EVERY: Final = 5.0
-"""Seconds between looks at the file."""
+"""Seconds between checks of the file."""
 
 
 class ProfileFile:
-    """A profile that may change; the good one is always at hand."""
+    """A profile that may change; the last valid one is always available."""
 
     def __init__(self, source: str, load: Callable[[str], Profile], clock: Clock, log: Log) -> None:
-        """Load a profile that must be good.
+        """Load the first profile, which must be valid.
 
         Args:
             source: its name, or the path of its file.
-            load: makes a profile of the source.
-            clock: times the looks.
-            log: told of what changes and of what is wrong.
+            load: makes a profile from the source.
+            clock: times the checks.
+            log: receives changes and faults.
 
         Raises:
-            UnknownNameError: no profile, key or plugin of that name.
-            InputError: something has the wrong form.
+            UnknownNameError: no profile, key or plugin of that name exists.
+            InputError: the profile is malformed.
         """
-        #: The profile as it was last good.
+        #: The last valid profile.
         self.good: Profile = load(source)
-        #: What is wrong with the file now; empty while nothing is.
+        #: Fault of the current file; empty if it is valid.
         self.trouble = ""
         self._source = source
         self._load = load
@@ -50,11 +50,11 @@ class ProfileFile:
         self._counts = {"changed": 0, "kept": 0}
 
     def ask(self) -> None:
-        """Look again at the next occasion, whatever the file looks like (safe in a signal)."""
+        """Request a reload at the next check (safe in a signal handler)."""
         self._asked = True
 
     def look(self) -> bool:
-        """Whether there is a new good profile since the last look; cheap when it is too early."""
+        """Whether a new valid profile was loaded since the last call; cheap between checks."""
         now = self._clock.monotonic()
         asked, self._asked = self._asked, False
         if not asked and now < self._look_at:
@@ -73,34 +73,34 @@ class ProfileFile:
         except StrettoError as error:
             self._counts["kept"] += 1
             self.trouble = str(error)
-            self._log.error(f"{about} is bad, the old one is kept: {error}")
+            self._log.error(f"{about} is invalid; the former profile stays in use: {error}")
             return False
         self.trouble = ""
         if self._seen == self._of_good:
-            self._log.info(f"{about} says what it said before")
+            self._log.info(f"{about} is unchanged")
             return False
         self.good, self._of_good = found, self._seen
         self._loaded_at = self._clock.now()
         self._counts["changed"] += 1
-        self._log.info(f"{about} has changed: it is taken up", profile=found.name)
+        self._log.info(f"{about} has changed and is loaded", profile=found.name)
         return True
 
     def _content(self) -> bytes | None:
-        """What the file holds; ``None`` where there is none (a profile by name, or it is gone)."""
+        """Content of the file; ``None`` for a profile by name or a deleted file."""
         try:
             return Path(self._source).read_bytes()
         except OSError:
             return None
 
     def families(self) -> Iterator[MetricFamily]:
-        """Figures: what the reloads came to, and whether the last was good."""
+        """Metrics: results of the reloads, and whether the last file was valid."""
         results: dict[Labels, float] = {(n,): float(c) for n, c in self._counts.items()}
-        said = "Times that the profile was read again: changed, or kept because the new was bad."
+        text = "Reloads of the profile: changed, or kept because the new one was invalid."
         name = "stretto_profile_reloads"
-        yield MetricFamily(name, MetricKind.COUNTER, said, ("result",), results)
+        yield MetricFamily(name, MetricKind.COUNTER, text, ("result",), results)
         good: dict[Labels, float] = {(): float(not self.trouble)}
-        said = "1 while the profile's file is good, 0 while an older one is kept in its place."
-        yield MetricFamily("stretto_profile_is_good", MetricKind.GAUGE, said, (), good)
+        text = "1 if the profile's file is valid, 0 while an older profile is in use."
+        yield MetricFamily("stretto_profile_is_good", MetricKind.GAUGE, text, (), good)
         since: dict[Labels, float] = {(): self._loaded_at}
-        said = "When the profile that decides was loaded, in seconds since 1970."
-        yield MetricFamily("stretto_profile_loaded_seconds", MetricKind.GAUGE, said, (), since)
+        text = "When the profile in use was loaded, in seconds since 1970."
+        yield MetricFamily("stretto_profile_loaded_seconds", MetricKind.GAUGE, text, (), since)

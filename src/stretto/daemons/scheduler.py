@@ -1,10 +1,10 @@
-"""The scheduler as a daemon: a plane over an API server, for as long as it leads.
+"""The scheduler as a daemon: a plane over an API server, while it leads.
 
-A new leader builds a new plane, which lists everything afresh before it decides; a plane whose
-leader has lost the lease is thrown away with all that it believed. One write a pod goes out, the
-binding; what waits is told in a lane of its own. Asked to stop, it decides nothing more, sees that
-the claims in doubt are answered, and gives the lease up. A profile that changes is taken up the
-same way: what is in doubt is answered, then a new plane lists everything afresh.
+A new leader builds a new plane, which lists every kind before it decides; a plane that has lost the
+lease is discarded with its state. Each pod costs one write, its binding; reports of pending pods
+have their own lane. On a stop request the daemon makes no new decision, waits for the answers of
+unanswered binds, and releases the lease. A changed profile is applied in the same way: the
+unanswered binds are settled, then a new plane lists every kind.
 """
 
 import threading
@@ -41,31 +41,31 @@ from stretto.stores.lease import LeaderElector
 from stretto.stores.store import Store
 
 LONGEST_NAP: Final = 0.5
-"""Seconds without a look at whether to stop."""
+"""Longest wait in seconds without a check of the stop request."""
 SHORTEST_NAP: Final = 0.005
-"""Seconds that an idle loop gives away at least."""
+"""Minimum pause of an idle loop in seconds."""
 REBUILD_AFTER: Final = 1.0
-"""Seconds before a new plane, when something that nobody expected has ended the last."""
+"""Seconds before a new plane after an unexpected error."""
 PUBLISH_EVERY: Final = 2.0
-"""Seconds between looks at the plane for the metrics."""
+"""Seconds between updates of the metrics."""
 ALIVE_WITHIN: Final = 60.0
-"""Seconds after which a loop, or the thread of the lease, that does not come round is dead."""
+"""Seconds after which a stalled main loop or lease thread counts as dead."""
 FINISH_WITHIN: Final = 8.0
-"""Seconds for claims in doubt when asked to stop."""
+"""Seconds to settle unanswered binds after a stop request."""
 RELIEVE_AFTER: Final = 15.0
-"""Seconds for which a node may give more than it has, unless the profile says otherwise: kubelets
-have turned away by then what is too much."""
+"""Seconds of over-commitment before evictions, unless the profile sets them. By then kubelets have
+rejected the surplus."""
 COMPARE_EVERY: Final = 300.0
-"""Seconds between comparisons with a fresh list: a lost event heals by then."""
+"""Seconds between comparisons with a fresh list; a lost event is repaired by then."""
 REPORT: Final = ReportConfig(at_once=32, every=0.5, keep_events=float("inf"))
-"""What is told of pods that wait. A batch is small, because binds wait for it in one thread; the
-server lets events go by itself."""
+"""Reports of pending pods. Batches are small, because binds wait for them in one thread; the server
+expires events itself."""
 
 
 LOOK_FOR_KERNELS_EVERY: Final = 2.0
-"""Seconds between looks at whether another process has compiled the kernels."""
+"""Seconds between checks whether another process has compiled the kernels."""
 LINE: Final = KubeOptions(connect=2.0, answer=4.0)
-"""Times of the line: together no more than the longest write that the lease allows for."""
+"""Timeouts of connections: in total at most the longest write that the lease allows."""
 
 
 _WARM_NODE: Final = (
@@ -79,37 +79,37 @@ _WARM_STEPS: Final = 16
 
 
 Make = Callable[[PlaneConfig, Store, Clock], Plane]
-"""Makes the plane over a store: the whole of it, or the part that one role runs."""
+"""Makes the plane over a store: the whole scheduler or the part of one role."""
 
 
 class SchedulerConfig(msgspec.Struct, frozen=True):
-    """What a scheduler daemon is built from."""
+    """Configuration of a scheduler daemon."""
 
     #: The plane that a leader builds.
     plane: PlaneConfig
-    #: Where probes and metrics are served; empty for nowhere.
+    #: Address of probes and metrics; empty for none.
     address: str = ""
-    #: What they are served with over TLS; ``None`` for plain HTTP on loopback.
+    #: Their serving certificate; ``None`` for plain HTTP on loopback.
     certificate: ServingCertificate | None = None
     #: Makes the plane that a leader steps.
     make: Make = Plane
 
 
 class _RenewedError(Exception):
-    """The plane must go: the profile has changed, or compiled kernels have become available."""
+    """The plane must be replaced: the profile has changed, or compiled kernels are available."""
 
 
 def plane_config(
     profile: Profile, names: Sequence[str], shards: int, tier: str, *, report: bool
 ) -> PlaneConfig:
-    """A plane for a cluster.
+    """Configuration of a plane for a cluster.
 
     Args:
         profile: the rules.
-        names: scheduler names to answer to, in place of the profile's where given.
-        shards: scheduler shards.
+        names: scheduler names that replace those of the profile, if any.
+        shards: number of scheduler shards.
         tier: kernel tier.
-        report: whether pods that wait are told of.
+        report: whether to report pending pods.
     """
     answers_to = tuple(names) or profile.scheduler_names
     relief = RELIEVE_AFTER if profile.relief is None else profile.relief
@@ -134,8 +134,8 @@ class SchedulerDaemon:
         clock: Clock,
         log: Log,
     ) -> None:
-        """A daemon that does nothing before it runs; without an elector it always leads."""
-        #: The port of the probes, once it runs; 0 before, or where none are served.
+        """A daemon that is idle before ``run``; without an elector it always leads."""
+        #: The port of the probes while it runs; 0 before, and if none are served.
         self.port = 0
         self._config = config
         self._store = store
@@ -173,18 +173,18 @@ class SchedulerDaemon:
         self._compiled = compiled
 
     def stop(self) -> None:
-        """Ask it to end; it does so in good order."""
+        """Request an orderly stop."""
         self._stop.set()
 
     def run(self, asked_to_stop: Callable[[], bool] = lambda: False) -> None:
-        """Schedule until it is asked to stop.
+        """Schedule until a stop request.
 
         Args:
-            asked_to_stop: asked at every round.
+            asked_to_stop: called in every round.
 
         Raises:
-            NotAllowedError: a right is missing that it cannot work without.
-            InputError: the kubeconfig or the address cannot be used.
+            NotAllowedError: a required permission is missing.
+            InputError: the kubeconfig or the address is unusable.
         """
         self._asked = asked_to_stop
         self._warm_up()
@@ -207,7 +207,7 @@ class SchedulerDaemon:
         return ProbeServer(self._config.address, served)
 
     def _warm_up(self) -> None:
-        """Load (or compile) the kernels before anybody waits for a decision: place one pod."""
+        """Load (or compile) the kernels before the first decision by placing one pod."""
         rng = Rng(self._config.plane.seed)
         store = MemoryStore(self._clock, rng)
         name = min(self._config.plane.cluster.scheduler_names)
@@ -220,7 +220,7 @@ class SchedulerDaemon:
     # ------------------------------------------------------------ rounds
 
     def _round(self) -> None:
-        """Stand by, or lead until that ends."""
+        """Stand by, or lead until the lease, the plane or the daemon ends."""
         self._round_at = self._clock.monotonic()
         self._adopt_changes()
         if self._leading is not None:
@@ -231,7 +231,7 @@ class SchedulerDaemon:
             self._publish(())
             self._clock.sleep(0.1)
             return
-        self._log.info("leading: listing everything before the first decision")
+        self._log.info("leading: listing all objects before the first decision")
         self._store.prepare()
         steady = RetryingStore(self._store, self._clock, self._check, self._log.trouble)
         plane = self._config.make(self._config.plane, steady, self._clock)
@@ -246,16 +246,16 @@ class SchedulerDaemon:
         except StrettoError as error:
             if not self._has_worked:
                 raise
-            self._log.error(f"beginning anew with a fresh list: {error}")
+            self._log.error(f"restarting with a fresh list: {error}")
             self._clock.sleep(REBUILD_AFTER)
         finally:
             self._is_synced = False
             self._publish(())
-            self._store.abandon()  # or it would be sent as soon as we lead again
+            self._store.abandon()  # otherwise it would be sent in the next term
             plane.close()
 
     def _lead(self, plane: Plane, metrics: Metrics, pace: collector.Pace) -> None:
-        """Step until it must end; then see to what is in doubt."""
+        """Step the plane until its end, then settle unanswered binds."""
         publish_at = float("-inf")
         while True:
             if self._is_over():
@@ -271,7 +271,7 @@ class SchedulerDaemon:
                 nodes, pods = len(plane.cluster.nodes.by_name), len(plane.cluster.pods.rows())
                 self._log.info("synced", nodes=nodes, pods=pods)
                 for resource in self._store.absent():
-                    self._log.info("not installed, so not followed yet", resource=resource)
+                    self._log.info("not installed, so not watched yet", resource=resource)
             now = self._clock.monotonic()
             if now >= publish_at:
                 publish_at = now + PUBLISH_EVERY
@@ -283,13 +283,13 @@ class SchedulerDaemon:
                 self._store.wait(min(LONGEST_NAP, max(SHORTEST_NAP, plane.next_due() - now)))
 
     def _finish(self, plane: Plane) -> None:
-        """Decide nothing more; hear what became of the binds that went unanswered."""
+        """Make no new decision, and settle the unanswered binds."""
         self._finish_until = self._clock.monotonic() + FINISH_WITHIN
         self._settle(plane, self._finish_until)
         raise StoppedError
 
     def _settle(self, plane: Plane, until: float) -> None:
-        """Hear what became of the binds that went unanswered; by then they have landed or not."""
+        """Read the results of unanswered binds until a deadline."""
         while plane.pump.synced and plane.binder.is_waiting:
             now = self._clock.monotonic()
             if now > until:
@@ -300,7 +300,7 @@ class SchedulerDaemon:
             self._store.wait(0.1)
 
     def _adopt_changes(self) -> bool:
-        """Whether planes are built from another profile or on another tier from now on."""
+        """Whether the profile or the kernel tier of new planes has changed."""
         has_kernels = self._has_new_kernels()
         if has_kernels:
             self._replace_plane(msgspec.structs.replace(self._config.plane, tier="numba"))
@@ -316,7 +316,7 @@ class SchedulerDaemon:
         self._config = msgspec.structs.replace(self._config, plane=plane)
 
     def _has_new_kernels(self) -> bool:
-        """Whether kernels have been compiled since the plane was built; looks now and then."""
+        """Whether kernels were compiled since the plane was built; checked periodically."""
         now = self._clock.monotonic()
         if self._config.plane.tier == "numba" or now < self._look_for_kernels_at:
             return False
@@ -324,11 +324,11 @@ class SchedulerDaemon:
         return self._compiled()
 
     def _publish(self, families: Iterable[MetricFamily]) -> None:
-        """Show some figures, and those of the daemon itself."""
+        """Publish metrics and those of the daemon itself."""
         own = self._profiles.families() if self._profiles is not None else ()
         self._published.publish([*families, *own])
 
-    # ------------------------------------------------------------ questions
+    # ------------------------------------------------------------ status
 
     def _leads(self) -> bool:
         return self._elector is None or self._elector.leads()
@@ -337,7 +337,7 @@ class SchedulerDaemon:
         return self._stop.is_set() or self._asked()
 
     def _check(self) -> None:
-        """Raise where the plane must go."""
+        """Raise if the plane must be discarded."""
         now = self._round_at = self._clock.monotonic()
         if not self._leads() or now > self._finish_until:
             raise StoppedError
@@ -353,10 +353,10 @@ class SchedulerDaemon:
         }
 
     def _alive(self) -> ProbePage:
-        """Alive while the loop comes round, leading or not, and the lease is tried."""
+        """Alive while the main loop runs, leading or not, and the lease is being renewed."""
         late = self._clock.monotonic() - self._round_at
         if late > ALIVE_WITHIN:
-            return ProbePage(False, f"the loop has not come round for {late:.0f} s\n")
+            return ProbePage(False, f"the main loop has been stalled for {late:.0f} s\n")
         trouble = self._leading.trouble(ALIVE_WITHIN) if self._leading is not None else ""
         return ProbePage(not trouble, f"{trouble or 'ok'}\n")
 
@@ -368,7 +368,9 @@ class SchedulerDaemon:
         if self._elector is not None and not self._elector.leads():
             if self._elector.trouble:
                 return ProbePage(False, f"the lease: {self._elector.trouble}\n")
-            return ProbePage(True, f"standing by for {self._elector.holder or 'nobody'}\n")
+            return ProbePage(
+                True, f"standing by for {self._elector.holder or 'an unknown leader'}\n"
+            )
         troubles = [f"{name}: {text}\n" for name, text in self._store.troubles().items()]
         if not self._is_synced:
             return ProbePage(False, "".join(["not synced yet\n", *troubles]))

@@ -15,7 +15,9 @@ import msgspec
 
 from stretto.base.clock import Clock
 from stretto.base.failpoints import Failpoint, no_failpoint
-from stretto.control.controllers.overcommit_relief import OvercommitEviction
+from stretto.control.controllers.movements import Movements
+from stretto.control.controllers.overcommit_eviction import OvercommitEviction
+from stretto.control.controllers.packing import PackingPlanner
 from stretto.control.controllers.rescheduler import Rescheduler
 from stretto.control.controllers.reservations import Reservations
 from stretto.control.dispatcher.dispatcher import Dispatcher
@@ -157,7 +159,9 @@ class Plane:
         self.evictor = self.factory.evictor()
         preemption = self.config.profile.preemption
         #: What reclaim asks about nodes.
-        self.floor = ReclaimView(self.cluster, preemption, self.fit_questions(), self.budgets)
+        self.reclaim_view = ReclaimView(
+            self.cluster, preemption, self.fit_questions(), self.budgets
+        )
 
     def _begin_controllers(self) -> None:
         """The controllers that look after placed pods."""
@@ -165,14 +169,18 @@ class Plane:
         #: Ends reservations that are out of time.
         self.reservations = Reservations(cluster, self.store)
         #: Moves pods so that whole GPUs or nodes become free.
-        self.rescheduler = Rescheduler(cluster, self.units, self.store, self.budgets)
+        planner = PackingPlanner(cluster, self.units, self.store, self.budgets)
+        movements = Movements(cluster, self.units, self.store)
+        self.rescheduler = Rescheduler(cluster, self.store, planner, movements)
         moves = profile.rescheduling if Part.RESCHEDULER in parts else None
         self.rescheduler.run(moves, lambda: self.evictor, self.clock, self.config.tier)
         #: Evicts pods that do not run yet from over-committed nodes.
-        self.relief = OvercommitEviction(cluster, self.store, self.clock, lambda: self.evictor)
+        self.overcommit_eviction = OvercommitEviction(
+            cluster, self.store, self.clock, lambda: self.evictor
+        )
         relief = profile.relief if Part.OVERCOMMIT_EVICTION in parts else None
-        self.relief.run(relief, self.clock.monotonic())
-        self._controllers = (self.reservations, self.rescheduler, self.relief)
+        self.overcommit_eviction.run(relief, self.clock.monotonic())
+        self._controllers = (self.reservations, self.rescheduler, self.overcommit_eviction)
 
     def _begin_reports(self) -> None:
         """Observers, and the parts that write events, conditions and statuses."""
@@ -369,7 +377,7 @@ class Plane:
         """Dispatch units; each loop of each shard makes a plan on its own snapshot."""
         self.engine.learn()
         waiting = [(shard.number, shard.waiting) for shard in self.shards]
-        capacity = self.dispatcher.room(self.config.batch, waiting)
+        capacity = self.dispatcher.capacities(self.config.batch, waiting)
         dispatched = self.dispatcher.dispatch(work.now, capacity)
         for shard, units in zip(self.shards, dispatched, strict=True):
             shard.accept(units)
@@ -396,7 +404,7 @@ class Plane:
 
     def reclaim(self, work: StepWork) -> None:
         """Order evictions for queues below their guarantee and for broken gangs."""
-        for order in self.dispatcher.reclaim(self.floor, work.now):
+        for order in self.dispatcher.reclaim(self.reclaim_view, work.now):
             self.evictor.order(order, work.now)
 
     def evict(self, work: StepWork) -> None:

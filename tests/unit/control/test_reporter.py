@@ -178,7 +178,7 @@ def test_a_gang_that_is_short_is_told_how_many_must_fit_together() -> None:
     at.create(POD_GROUP, make_group("g", 3))
     at.submit(*(make_pod(f"p{i}", cpu="2", group="g") for i in range(3)))
     at.settle(2)
-    expected = "1/1 nodes are available: default/g needs room for 3 pods together."
+    expected = "1/1 nodes are available: default/g needs capacity for 3 pods together."
     assert conditions(at, "p0")[0]["message"] == expected
 
 

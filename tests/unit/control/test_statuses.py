@@ -121,7 +121,7 @@ def test_a_lowered_limit_is_said_until_enough_has_ended() -> None:
     harness.settle(3)
     harness.store.patch(QUEUE, [Patch("", "a", {"spec": {"limit": {"cpu": "1"}}})])
     harness.settle(3)
-    assert "3 of 1 are used" in status(harness, QUEUE, "a")["conditions"][0]["message"]
+    assert "3 used, limit 1" in status(harness, QUEUE, "a")["conditions"][0]["message"]
     for name in ("p0", "p1"):
         harness.delete(name)
     harness.settle(3)
@@ -312,7 +312,7 @@ def test_nothing_is_kept_of_groups_that_have_gone(monkeypatch: pytest.MonkeyPatc
     harness.settle(2)
     statuses = harness.plane.statuses
     assert statuses is not None
-    assert len(statuses._told) <= 4
+    assert len(statuses._reported) <= 4
 
 
 def test_of_a_group_whose_binds_are_under_way_nothing_is_said_yet() -> None:

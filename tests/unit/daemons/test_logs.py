@@ -54,7 +54,7 @@ def test_the_same_trouble_is_said_once_a_minute_and_so_is_its_end() -> None:
     desk.log.trouble("watch pods", "cut")
     desk.log.trouble("watch pods", "")
     desk.log.trouble("watch pods", "")
-    assert [json.loads(line)["message"] for line in desk.lines] == ["cut", "cut", "well again"]
+    assert [json.loads(line)["message"] for line in desk.lines] == ["cut", "cut", "recovered"]
 
 
 def test_a_log_that_cannot_be_written_stops_nobody() -> None:

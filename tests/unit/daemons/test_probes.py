@@ -87,9 +87,9 @@ def ask_over_tls(served: ProbeServer, path: str, authorization: str = "") -> tup
         ("/livez?verbose", 200, "ok\n"),
         ("/readyz", 503, "not synced yet\n"),
         ("/metrics", 200, "stretto_nodes 5\n"),
-        ("/", 404, "no such page\n"),
-        ("/metrics/../livez", 404, "no such page\n"),
-        ("/debug/pprof/", 404, "no such page\n"),
+        ("/", 404, "not found\n"),
+        ("/metrics/../livez", 404, "not found\n"),
+        ("/debug/pprof/", 404, "not found\n"),
     ],
 )
 def test_each_path_answers_what_it_should(

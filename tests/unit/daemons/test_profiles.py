@@ -73,7 +73,7 @@ def test_it_is_read_at_once_where_somebody_asks(desk: Desk) -> None:
 def test_a_file_that_says_the_same_changes_nothing(desk: Desk) -> None:
     desk.profiles.ask()
     assert not desk.profiles.look()
-    assert "what it said before" in desk.said.getvalue()
+    assert "is unchanged" in desk.said.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_a_bad_file_keeps_the_old_one_and_says_so(
     spoil(desk.path)
     assert not desk.later()
     assert desk.names == ("stretto",)
-    assert "is bad, the old one is kept" in desk.said.getvalue()
+    assert "is invalid; the former profile stays in use" in desk.said.getvalue()
     assert "stretto_profile_is_good 0.0" in desk.figures
     assert 'stretto_profile_reloads_total{result="kept"} 1.0' in desk.figures
 

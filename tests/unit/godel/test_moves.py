@@ -64,9 +64,7 @@ def test_a_plane_moves_pods_now_and_then_and_its_successor_goes_where_it_should(
     assert (counts["planned"], counts["asked"], counts["followed"]) == (1, 1, 1)
     (event,) = [json.loads(record.body) for record in at.store.list(EVENT).records]
     assert event["reason"] == "Rescheduled"
-    assert event["message"].endswith(
-        f"so that nodes come free; {left} is recommended to its successor"
-    )
+    assert event["message"].endswith(f"to free nodes; {left} is recommended for its successor")
     assert at.plane.cluster.recommended == {}
 
 

@@ -10,6 +10,8 @@ import pytest
 
 from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE, MOVEMENT, POD, RESERVATION
 from stretto.base.errors import InputError
+from stretto.control.controllers.movements import Movements
+from stretto.control.controllers.packing import PackingPlanner
 from stretto.control.controllers.rescheduler import Rescheduler
 from stretto.framework.profile.profile import load_profile
 from stretto.state.classes.annotations import HARD_CONSTRAINTS, SOFT_CONSTRAINTS, read_annotations
@@ -151,33 +153,38 @@ def fragmented() -> Harness:
     return harness
 
 
-def rescheduler(harness: Harness) -> Rescheduler:
+def planner(harness: Harness) -> PackingPlanner:
     plane = harness.plane
-    return Rescheduler(plane.cluster, plane.units, harness.store, plane.budgets)
+    return PackingPlanner(plane.cluster, plane.units, harness.store, plane.budgets)
+
+
+def rescheduler(harness: Harness) -> Rescheduler:
+    movements = Movements(harness.plane.cluster, harness.plane.units, harness.store)
+    return Rescheduler(harness.plane.cluster, harness.store, planner(harness), movements)
 
 
 def test_moving_one_half_frees_a_whole_gpu_and_a_whole_node() -> None:
     harness = fragmented()
-    plan = rescheduler(harness).plan(ReschedulingGoal.GPUS, 10, "numpy")
+    plan = planner(harness).plan(ReschedulingGoal.GPUS, 10, "numpy")
     assert (len(plan.moves), plan.before.free_gpus, plan.after.free_gpus) == (1, 2, 3)
-    plan = rescheduler(harness).plan(ReschedulingGoal.NODES, 10, "numpy")
+    plan = planner(harness).plan(ReschedulingGoal.NODES, 10, "numpy")
     assert (plan.before.empty_nodes, plan.after.empty_nodes) == (0, 1)
     assert harness.placements() == {"p": "a", "q": "b"}
 
 
 def test_a_plan_keeps_to_its_budget_and_moves_nothing_that_nobody_makes_again() -> None:
     harness = fragmented()
-    assert rescheduler(harness).plan(ReschedulingGoal.NODES, 0, "numpy").moves == ()
+    assert planner(harness).plan(ReschedulingGoal.NODES, 0, "numpy").moves == ()
     harness = Harness([make_node("a"), make_node("b")], config=PLAIN)
     harness.submit(make_pod("p", node="a"), make_pod("q", node="b"))
     harness.settle()
-    assert rescheduler(harness).plan(ReschedulingGoal.NODES, 9, "numpy").moves == ()
+    assert planner(harness).plan(ReschedulingGoal.NODES, 9, "numpy").moves == ()
 
 
 def test_moves_go_through_the_lane_of_evictions_and_recommend_their_targets() -> None:
     harness = fragmented()
     plane, mover = harness.plane, rescheduler(harness)
-    plan = mover.plan(ReschedulingGoal.GPUS, 10, "numpy")
+    plan = planner(harness).plan(ReschedulingGoal.GPUS, 10, "numpy")
     begun = mover.carry_out(plan, plane.evictor, harness.clock.monotonic())
     assert [move.target for move in begun] == [plan.moves[0].target]
     assert plane.cluster.recommended == {"OwnerUnit/ReplicaSet/default/web": [begun[0].target]}

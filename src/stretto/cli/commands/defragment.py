@@ -70,7 +70,7 @@ def defragment(common: CommandContext, opts: DefragmentOptions) -> None:
     NUMA nodes and pods with inter-pod rules are not moved; disruption budgets and --budget are
     respected. The table shows the free capacity before and after.
     """
-    from stretto.control.controllers.rescheduler import Rescheduler
+    from stretto.control.controllers.packing import PackingPlanner
     from stretto.plane.copy import PlaneCopy, SchedulingRules
     from stretto.sim.history.state_source import state_of
     from stretto.state.work.rescheduling import ReschedulingGoal
@@ -80,8 +80,8 @@ def defragment(common: CommandContext, opts: DefragmentOptions) -> None:
     copy = PlaneCopy(state)
     copy.settle()
     plane = copy.plane
-    rescheduler = Rescheduler(plane.cluster, plane.units, copy.store, plane.budgets)
-    plan = rescheduler.plan(ReschedulingGoal(opts.goal), opts.budget, tier)
+    planner = PackingPlanner(plane.cluster, plane.units, copy.store, plane.budgets)
+    plan = planner.plan(ReschedulingGoal(opts.goal), opts.budget, tier)
     _show(common.console, plan, state.title)
     fields = {
         "goal": plan.goal.value,

@@ -106,7 +106,8 @@ def shard(common: CommandContext, opts: ShardOptions) -> None:
     victims, to each pod. Several processes with the same name are standbys of each other.
     """
     from stretto.base.errors import InputError
-    from stretto.daemons.roles.shard import ShardConfig, shard_plane
+    from stretto.daemons.roles.shard import shard_plane
+    from stretto.daemons.roles.solo_plane import ShardConfig
 
     if not _NAME.fullmatch(opts.name):
         expected = "at most 63 lower-case letters, digits, - and ."

@@ -1,8 +1,8 @@
-"""Conflict detection: which claims of a plan still hold on the ledger as it is now.
+"""Conflict detection: which claims of a plan still hold on the current ledger.
 
-First claim wins: plans are judged in the order in which they come, each against everything that
-was granted before it. The quick way judges a whole plan of plain claims at once and keeps it if
-nothing is wrong; the careful way goes claim by claim, unit by unit, and undoes what it must.
+The first claim wins: plans are judged in order of arrival, each against everything granted before
+it. The fast path judges a whole plan of plain claims at once and applies it if there is no
+conflict; the slow path judges claim by claim and unit by unit, and rolls back what fails.
 """
 
 from collections.abc import Callable, Collection
@@ -22,14 +22,14 @@ from stretto.state.work.claims import CommitMode, ConflictCause, ConflictMode, P
 from stretto.state.work.evictions import short_of
 
 Eligible = Callable[[int, int], bool]
-"""(class id, slot) to whether the static filters still let the class onto the slot."""
+"""(class id, slot) to whether the static filters still admit the class to the slot."""
 
 
 class AffinityConflicts(Protocol):
-    """Rules between pods, on the cluster as it is now."""
+    """Inter-pod rules on the current cluster."""
 
     def stands(self, basis: tuple[int, int, int] | None) -> bool:
-        """Whether counts and nodes are what they were when a plan was made."""
+        """Whether counts and nodes are unchanged since a plan was made."""
         ...
 
     def hold(
@@ -38,43 +38,45 @@ class AffinityConflicts(Protocol):
         slots: npt.NDArray[np.int32],
         gone: Collection[int] = (),
     ) -> bool:
-        """Whether claims hold together, in order, once some rows have gone."""
+        """Whether claims hold together, in order, without the evicted rows."""
         ...
 
 
-_DISPATCHED: Final = int(PodState.DISPATCHED)  # NumPy asks an enum's class at each comparison
+_DISPATCHED: Final = int(
+    PodState.DISPATCHED
+)  # an int, because NumPy is slow at comparisons with enums
 
 
 class Judgement(NamedTuple):
-    """What the ledger says of a plan; what is granted is charged already."""
+    """The judgement of a plan; granted claims are charged already."""
 
     #: int64[k]: indices of granted claims in the plan.
     granted: npt.NDArray[np.int64]
-    #: Units with rows that were refused, and why.
+    #: Refused rows by unit, with the cause.
     refused: list[tuple[UnitClaims, tuple[int, ...], ConflictCause]]
 
 
 class VolumeConflicts(Protocol):
-    """Rules about volumes, on the cluster as it is now."""
+    """Volume rules on the current cluster."""
 
     def holds(self, row: int, slot: int) -> bool:
-        """Whether a pod's volumes let it onto a slot."""
+        """Whether the volumes of a pod admit it to a slot."""
         ...
 
 
 class ClaimChecks(NamedTuple):
-    """What a claim must still pass, besides amounts."""
+    """Checks of a claim besides its amounts."""
 
-    #: Whether the static filters let a class onto a slot.
+    #: Whether the static filters admit a class to a slot.
     eligible: Eligible
-    #: Inter-pod rules; ``None`` where the profile has none.
+    #: Inter-pod rules; ``None`` if the profile has none.
     between: AffinityConflicts | None = None
-    #: Volume rules; ``None`` where the profile has none.
+    #: Volume rules; ``None`` if the profile has none.
     volumes: VolumeConflicts | None = None
 
 
 class PlanJudge:
-    """Judges plans against a cluster and charges what it grants."""
+    """Judges plans against a cluster and charges granted claims."""
 
     def __init__(
         self,
@@ -83,7 +85,7 @@ class PlanJudge:
         conflicts: ConflictMode,
         commit: CommitMode,
     ) -> None:
-        """A judge with Omega's two modes, bound once."""
+        """A judge with Omega's two conflict modes."""
         self._between = checks.between
         self._volumes = checks.volumes
         self._cluster = cluster
@@ -93,7 +95,7 @@ class PlanJudge:
         self._all_or_nothing = commit is CommitMode.ALL_OR_NOTHING
 
     def judge(self, plan: Plan) -> Judgement:
-        """Grant what still holds; slots of refused claims are touched, so snapshots read them."""
+        """Grant the claims that hold; touch the slots of refused ones for all snapshots."""
         if len(plan.rows) == 0:
             return Judgement(np.zeros(0, np.int64), [])
         before = self._cluster.ledger.version[plan.slots]
@@ -106,10 +108,10 @@ class PlanJudge:
         return judgement
 
     def _as_needed(self, plan: Plan) -> Plan:
-        """The plan where each gang needs as many claims as it lacks now, or soon will.
+        """The plan with the number of claims that each gang lacks now, or will lack.
 
-        A member that comes on top of a whole gang must not be left there alone: others of it may
-        be asked to leave meanwhile, or have left, or were refused.
+        A member beyond the minimum of a gang must not remain alone: other members may be in
+        eviction, evicted or refused in the meantime.
         """
         pods, leaving = self._cluster.pods, bool(self._cluster.evictions.in_progress)
         units: list[UnitClaims] | None = None
@@ -122,7 +124,7 @@ class PlanJudge:
         return plan if units is None else plan._replace(units=units)
 
     def _grant_all(self, plan: Plan) -> bool:
-        """The quick way: all claims at once, or none."""
+        """The fast path: grant all claims at once, or none."""
         cluster = self._cluster
         pods, ledger = cluster.pods, cluster.ledger
         slots = plan.slots
@@ -147,7 +149,7 @@ class PlanJudge:
         return self._charge_all(plan, kinds)
 
     def _charge_all(self, plan: Plan, kinds: npt.NDArray[np.uint8]) -> bool:
-        """Charge all claims, whatever each needs beside amounts; or none."""
+        """Charge all claims with all their needs, or none."""
         cluster, ledger, slots = self._cluster, self._cluster.ledger, plan.slots
         by_ports = (kinds & PORTS_ONLY) > 0
         plain = (kinds == 0) | by_ports
@@ -170,14 +172,14 @@ class PlanJudge:
         return False
 
     def _portions_of(self, plan: Plan, zoned: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Numbers of what claims take of NUMA nodes; kept places are given one by one."""
+        """Numbers of the NUMA portions of claims; reserved capacity is granted one by one."""
         if not len(zoned) or self._cluster.reservations:
             return np.full(len(zoned), OWN, np.int64)
         class_ids = self._cluster.pods.class_id[plan.rows[zoned]]
         return self._portions.numbers(class_ids, plan.slots[zoned], plan.devices[zoned])
 
     def _take_ports(self, plan: Plan, claims: list[int]) -> bool:
-        """Host ports of claims that need nothing else beside amounts; all or none."""
+        """Take host ports of claims without other needs besides amounts; all or none."""
         classes, ports = self._cluster.classes, self._cluster.ledger.ports
         class_ids = self._cluster.pods.class_id[plan.rows[claims]].tolist()
         wants = {class_id: classes[class_id].ports for class_id in dict.fromkeys(class_ids)}
@@ -192,14 +194,14 @@ class PlanJudge:
         return True
 
     def _release_ports(self, plan: Plan, claims: list[int]) -> None:
-        """Take back what ``_take_ports`` did."""
+        """Undo ``_take_ports``."""
         cluster = self._cluster
         for i in claims:
             wanted = cluster.classes[int(cluster.pods.class_id[plan.rows[i]])].ports
             cluster.ledger.ports.release(int(plan.slots[i]), wanted)
 
     def _has_volumes(self, plan: Plan, i: int) -> bool:
-        """Whether a claim's volumes are still to be had; they are if nothing has changed since."""
+        """Whether the volumes of a claim are available; true if nothing has changed."""
         cluster, row = self._cluster, int(plan.rows[i])
         if self._volumes is None or not cluster.pods.volumes[row] or plan.basis == cluster.basis:
             return True
@@ -209,7 +211,7 @@ class PlanJudge:
         return self._volumes.holds(row, slot)
 
     def _affinity_holds(self, plan: Plan) -> bool:
-        """Whether no other pod stands against the plan; none does if nothing was counted since."""
+        """Whether inter-pod rules admit the plan; true if no count has changed since."""
         class_ids = self._cluster.pods.class_id[plan.rows]
         if self._between is None or not self._cluster.classes.judged[class_ids].any():
             return True
@@ -218,7 +220,7 @@ class PlanJudge:
         return self._between.hold(class_ids, plan.slots)
 
     def _grant_special(self, plan: Plan, claims: list[int]) -> bool:
-        """Claims of ports and devices, one by one; all or none."""
+        """Grant claims of ports and devices one by one; all or none."""
         for done, i in enumerate(claims):
             if self._problem(plan, i, None) is not None:
                 self.take_back(plan, claims[:done])
@@ -229,7 +231,7 @@ class PlanJudge:
         return True
 
     def _judge_one_by_one(self, plan: Plan, versions: npt.NDArray[np.int64] | None) -> Judgement:
-        """The careful way, unit by unit in order; ``versions`` of the slots before any of it."""
+        """The slow path, unit by unit in order; ``versions`` of the slots before the commit."""
         granted: list[int] = []
         refused: list[tuple[UnitClaims, tuple[int, ...], ConflictCause]] = []
         for unit in plan.units:
@@ -264,10 +266,11 @@ class PlanJudge:
     def _first_failed_gang(
         self, plan: Plan, unit: UnitClaims, versions: npt.NDArray[np.int64] | None
     ) -> ConflictCause | None:
-        """Why a gang must fail whatever is charged first, so that nothing of it need be charged.
+        """Why a gang fails in any case, so that none of its claims need be charged.
 
-        Lost is a claim of a pod or node that has gone or changed, and one on each slot that does
-        not hold all that the gang wants there. ``None`` where enough may still stand.
+        A claim is lost if its pod or node was deleted or changed, and one claim is lost on each
+        slot that cannot hold all claims of the gang there. ``None`` if enough claims may still
+        hold.
         """
         if unit.at_least <= 1 or self._cluster.reservations:
             return None
@@ -282,7 +285,7 @@ class PlanJudge:
             lost[i] |= not self._eligible(int(pods.class_id[rows[i]]), int(slots[i]))
         spare = len(rows) - (len(rows) if self._all_or_nothing else unit.at_least)
         if spare < 0:
-            return ConflictCause.GANG_SHORT  # others of it leave, and these do not make up for them
+            return ConflictCause.GANG_SHORT  # the claims do not replace members in eviction
         if (count := int(lost.sum())) > spare:
             return self._problem(plan, unit.start + int(np.flatnonzero(lost)[-1]), versions)
         asks = self._cluster.classes.requests_of(pods.class_id[rows[~lost]])
@@ -294,9 +297,9 @@ class PlanJudge:
         return ConflictCause.DOES_NOT_FIT if short else None
 
     def take_back(self, plan: Plan, claims: list[int]) -> None:
-        """Roll claims back that were charged in this commit: by columns as far as can be.
+        """Roll back claims charged in this commit, by columns where possible.
 
-        Nothing has left, as nothing had come: no other pod is told.
+        No event is raised: for other pods nothing was added and nothing removed.
         """
         cluster, rows, slots = self._cluster, plan.rows[claims], plan.slots[claims]
         kinds = cluster.classes.special[cluster.pods.class_id[rows]]
@@ -321,7 +324,7 @@ class PlanJudge:
     def _problem(
         self, plan: Plan, i: int, versions: npt.NDArray[np.int64] | None
     ) -> ConflictCause | None:
-        """Why one claim does not hold, or ``None``; the place that is kept for it is its own."""
+        """Why one claim does not hold, or ``None``; its own reservation does not block it."""
         cluster, row = self._cluster, int(plan.rows[i])
         if not cluster.reservations or cluster.pods.serial[row] != plan.serials[i]:
             return self._fault(plan, i, versions)
@@ -335,7 +338,7 @@ class PlanJudge:
     def _fault(
         self, plan: Plan, i: int, versions: npt.NDArray[np.int64] | None
     ) -> ConflictCause | None:
-        """Why one claim does not hold on the ledger as it is, or ``None``."""
+        """Why one claim does not hold on the current ledger, or ``None``."""
         cluster = self._cluster
         row, slot = int(plan.rows[i]), int(plan.slots[i])
         pods, ledger = cluster.pods, cluster.ledger
@@ -370,14 +373,14 @@ class PlanJudge:
     def _restore_versions(
         self, plan: Plan, granted: npt.NDArray[np.int64], before: npt.NDArray[np.int64]
     ) -> None:
-        """What was charged and taken back has not changed a slot: its version is the old one.
+        """Restore the versions of slots that were charged and rolled back.
 
-        Otherwise one refusal would be the next plan's conflict, and two shards could refuse each
-        other for ever without anything being granted (Omega's guarantee is that somebody gets on).
+        Otherwise one refusal would cause a conflict for the next plan, and two shards could refuse
+        each other indefinitely without any grant (Omega guarantees progress).
         """
         undone = ~np.isin(plan.slots, plan.slots[granted])
         self._cluster.ledger.version[plan.slots[undone]] = before[undone]
 
     def _touch(self, plan: Plan, claims: list[int]) -> None:
-        """Make every snapshot read these slots again: the shard's shows what was refused."""
+        """Make every snapshot read these slots again: the snapshot of the shard differs."""
         self._cluster.ledger.touch(plan.slots[claims].astype(np.int64))

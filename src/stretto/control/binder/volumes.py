@@ -1,11 +1,11 @@
-"""Volumes before pods: what kube-scheduler writes between a decision and its bind.
+"""Reserves volumes: what kube-scheduler writes between a decision and its bind.
 
-A volume that a waiting claim gets is kept for it (``claimRef``); a claim whose volume is to be made
-is told the pod's node (``selected-node``). Both are assumed in the cluster before anything is
-written, so that the next decision sees them, and taken back where the store says no. A write whose
-reply is lost counts as refused: if it lands after all, the volume is kept for the very claim that
-the pod asks for again. Completing the binding is the volume controller's work: where a store has
-one, the pod waits for it.
+A volume that a pending PVC gets is reserved for it (``claimRef``); a PVC whose volume must be
+provisioned gets the pod's node (``selected-node``). Both are assumed in the cluster before they are
+written, so that the next decision sees them, and rolled back if the store refuses. A write with a
+lost reply counts as refused: if it lands later, the volume is reserved for the PVC that the pod
+requests again. The volume controller completes the binding; if the store has one, the pod waits for
+it.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -35,12 +35,12 @@ from stretto.state.work.claims import ConflictCause, VolumeChoice
 from stretto.stores.store import Patch, Reply, Store, WriteOutcome
 
 LONGEST_WAIT: Final = 600.0
-"""Seconds that a pod waits for its volumes unless told otherwise, as kube-scheduler's does."""
+"""Default wait of a pod for its volumes in seconds, as in kube-scheduler."""
 
 Claim = PersistentVolumeClaim | None
-"""A claim of a pod; ``None`` for one that is not known."""
+"""A PVC of a pod; ``None`` if it is unknown."""
 LateVolumes = Callable[[int, int], VolumeChoice | None]
-"""(row, slot) to what has to be done about a pod's volumes there."""
+"""(row, slot) to the volumes that the pod uses there."""
 
 
 class VolumeWait(NamedTuple):
@@ -48,12 +48,12 @@ class VolumeWait(NamedTuple):
 
     #: Its serial.
     serial: int
-    #: Clock time after which it waits in vain.
+    #: Clock time at which the wait fails.
     until: float
 
 
 class VolumeWrite(NamedTuple):
-    """One object to be changed before a pod is bound."""
+    """One object to change before a pod is bound."""
 
     #: Its kind.
     kind: Kind
@@ -64,7 +64,7 @@ class VolumeWrite(NamedTuple):
 
 
 class VolumeReserver:
-    """Reserves volumes and writes that down."""
+    """Reserves volumes and writes the reservations."""
 
     def __init__(
         self,
@@ -73,19 +73,20 @@ class VolumeReserver:
         late: LateVolumes | None = None,
         patience: float = LONGEST_WAIT,
     ) -> None:
-        """Work on a cluster's objects and its store.
+        """Use a cluster's objects and its store.
 
         Args:
             cluster: the cluster.
             store: where PVCs and PersistentVolumes are written.
-            late: chooses volumes for a pod whose victims are gone; ``None`` without volume rules.
-            patience: seconds that a pod waits for its volumes.
+            late: chooses volumes for a pod whose victims were evicted; ``None`` without volume
+                rules.
+            patience: seconds for which a pod waits for its volumes.
         """
-        #: Whether pods wait until somebody else has completed the binding of their claims.
+        #: Whether pods wait until a volume controller has completed the binding of their PVCs.
         self.waits: bool = store.capabilities.completes_claims
         #: Seconds that a pod waits for its volumes.
         self.patience = patience
-        #: What a pod that has waited for its victims gets; ``None`` where rules know no volumes.
+        #: Chooses volumes for a pod whose victims were evicted; ``None`` without volume rules.
         self.late = late
         self._cluster = cluster
         self._store = store
@@ -93,7 +94,7 @@ class VolumeReserver:
         self._seen = -1
 
     def reserve(self, chosen: VolumeChoice, node: str) -> list[VolumeWrite]:
-        """Assume what a pod gets on a node; returns what has to be written."""
+        """Assume the volumes of a pod on a node; returns the necessary writes."""
         objects = self._cluster.objects
         writes: list[VolumeWrite] = []
         for name, namespace, claim_name in chosen.taken:
@@ -113,9 +114,9 @@ class VolumeReserver:
         return writes
 
     def write(self, writes: list[VolumeWrite]) -> ConflictCause | None:
-        """Send the changes; why the pod must not be bound, or ``None``.
+        """Send the changes; returns why the pod must not be bound, or ``None``.
 
-        After a refusal what was not written is taken back; what was written stays.
+        After a refusal, unwritten changes are rolled back and written ones stay.
         """
         for at, each in enumerate(writes):
             reply = self._store.patch(each.kind, [_patch_of(each)])[0]
@@ -126,7 +127,7 @@ class VolumeReserver:
         return None
 
     def write_all(self, wanted: Sequence[list[VolumeWrite]]) -> list[ConflictCause | None]:
-        """``write`` for many pods: those that need one write each share a call."""
+        """``write`` for many pods; those with one write each share a call."""
         causes: list[ConflictCause | None] = [None] * len(wanted)
         together: dict[Kind, list[int]] = {}
         for i, writes in enumerate(wanted):
@@ -145,16 +146,16 @@ class VolumeReserver:
         return causes
 
     def give_back(self, writes: list[VolumeWrite]) -> None:
-        """Take assumptions back, the last first."""
+        """Roll back assumptions, the last first."""
         for each in reversed(writes):
             self._cluster.objects.put(each.before)
 
-    # ------------------------------------------------------------ claims that others complete
+    # ------------------------------------------------------------ PVCs that a controller completes
 
     def hold(self, rows: Iterable[int], now: float) -> list[int]:
-        """Those of some claimed pods whose volumes are there; the others wait for them.
+        """The claimed pods whose volumes are bound; the others wait for them.
 
-        Where no pod is known by its volumes there is nothing to look at.
+        If no pod uses volumes, nothing is checked.
         """
         if not self.waits or not self._cluster.records:
             return list(rows)
@@ -169,7 +170,7 @@ class VolumeReserver:
         return ready
 
     def settle(self, now: float) -> tuple[list[int], list[tuple[int, ConflictCause]]]:
-        """Pods that have waited long enough: with their volumes now, or in vain."""
+        """Pods whose wait is over: with their volumes, or failed."""
         version = self._cluster.objects.version
         if not self._waiting or (self._seen == version and now < self.next_due()):
             return [], []
@@ -197,11 +198,11 @@ class VolumeReserver:
         return ready, lost
 
     def next_due(self) -> float:
-        """Clock time at which a pod has waited for too long; infinity for none."""
+        """Clock time at which the next wait fails; infinity for none."""
         return min((each.until for each in self._waiting.values()), default=float("inf"))
 
     def _claims(self, row: int) -> list[Claim]:
-        """The claims of a pod; ``None`` for one that is not known."""
+        """The PVCs of a pod; ``None`` for an unknown one."""
         pods = self._cluster.pods
         record = self._cluster.records.get(pods.uid[row])
         if record is None:
@@ -216,25 +217,25 @@ class VolumeReserver:
         return [self._cluster.objects.pvcs.get((pods.namespace[row], n)) for n in names]
 
     def _wait_message(self, row: int, claims: Iterable[Claim], node: str) -> str:
-        """What a pod has waited for, and whose work it is."""
+        """The missing volumes of a pod, and where to look."""
         missing = [each for each in claims if each is not None and not _is_bound(each)]
-        told = "; ".join(self._lacks(each, node) for each in missing) or "a claim has gone"
+        causes = "; ".join(self._lacks(each, node) for each in missing) or "a PVC was deleted"
         names = " ".join(each.metadata.name for each in missing)
         look = f"kubectl describe pvc {names} -n {self._cluster.pods.namespace[row]}"
-        return f"waited {self.patience:g} s for volumes on node {node}: {told}; see {look}"
+        return f"waited {self.patience:g} s for volumes on node {node}: {causes}; see {look}"
 
     def _lacks(self, claim: PersistentVolumeClaim, node: str) -> str:
-        """Why a claim has no volume, as far as that can be seen from here."""
+        """Why a PVC has no volume, as far as known here."""
         meta, name = claim.metadata, claim.spec.storage_class_name or ""
         found = self._cluster.objects.classes.get(name)
         if meta.annotations.get(SELECTED_NODE) == node and found is not None:
             return f"{found.provisioner} has made none for claim {meta.name} (class {name})"
-        return f"the volume kept for claim {meta.name} has not been bound to it"
+        return f"the volume reserved for claim {meta.name} is not bound to it"
 
     def _is_promised(self, claim: Claim, node: str) -> bool:
-        """Whether a claim has or may still get its volume: one is kept, or is to be made there.
+        """Whether a PVC has a volume, has one reserved, or may get one provisioned on the node.
 
-        Who cannot make a volume for a node takes the node off the claim again.
+        A provisioner that cannot make a volume for a node removes the node from the PVC.
         """
         if claim is None:
             return False
@@ -247,10 +248,10 @@ class VolumeReserver:
         )
 
     def _learn(self, write: VolumeWrite, reply: Reply) -> None:
-        """The object as the store has it now; its echo will be old news.
+        """Read back the stored object; its own event is then old.
 
-        An embedded store changes what it was told to change and nothing else, so what was assumed
-        is what it has; what stands in an API server is read.
+        An embedded store changes only what was requested, so the assumed object is current; from an
+        API server it is read.
         """
         record, objects = reply.record, self._cluster.objects
         if record is None:
@@ -263,30 +264,30 @@ class VolumeReserver:
         try:
             objects.put(read_object(write.kind, record))
         except InputError:
-            return  # the watch brings it, and says what is wrong
+            return  # the watch delivers it
 
 
 def _patch_of(write: VolumeWrite) -> Patch:
-    """A change of the very object that was decided upon."""
+    """The patch of the object version that was decided on."""
     meta = meta_of(write.before)
     version = int(meta.resource_version) if meta.resource_version else None
     return Patch(meta.namespace, meta.name, write.change, version, meta.uid)
 
 
 def _is_bound(claim: Claim) -> bool:
-    """Whether a claim has its volume."""
+    """Whether a PVC is bound."""
     return claim is not None and BIND_COMPLETED in claim.metadata.annotations
 
 
 def _cause(reply: Reply) -> ConflictCause:
-    """Why a volume could not be had, in the words of verdicts."""
+    """The conflict cause of a refused volume write."""
     if reply.outcome is WriteOutcome.CONFLICT:
         return ConflictCause.VOLUME_TAKEN
     return ConflictCause.STORE_REFUSED
 
 
 def are_free(chosen: VolumeChoice, objects: ClusterObjects, node: str) -> bool:
-    """Whether volumes are still to be had for their claims, and claims free to go to a node."""
+    """Whether volumes are still free for their PVCs, and PVCs free to use the node."""
     for name, namespace, claim in chosen.taken:
         volume, wanted = objects.volumes.get(name), objects.pvcs.get((namespace, claim))
         if volume is None or wanted is None or wanted.spec.volume_name not in ("", name):

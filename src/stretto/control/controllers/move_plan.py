@@ -1,11 +1,11 @@
-"""Which pods to move so that whole GPUs, or whole nodes, come free: a plan, nothing is touched.
+"""Plans moves that free whole GPUs or whole nodes; nothing is written.
 
-Pods fall where there was room, and when others end, what is left lies in pieces: half a GPU here, a
-nearly idle node there. For each node (or GPU) in use, those with the fewest pods first, the planner
-asks whether all its pods would fit elsewhere: on nodes (or GPUs) that are in use anyway, packed by
-the ``packing`` profile on a snapshot of its own. If so they are moved in that snapshot, and the
-next one is looked at. Nothing is moved that would not be made again, belongs to a gang, is bound to
-NUMA nodes, has rules on other pods, or that a disruption budget or the caller's budget holds.
+As pods come and go, free capacity fragments: half a GPU here, a nearly idle node there. For each
+node (or GPU) in use, those with the fewest pods first, the planner tests whether all its pods fit
+on other nodes (or GPUs) in use, packed by the ``packing`` profile on a snapshot of its own. If they
+do, it moves them in that snapshot and continues. It does not move pods that no controller
+recreates, members of a gang, pods bound to NUMA nodes, pods with inter-pod rules, and pods that a
+disruption budget or the caller's limit protects.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,106 +14,64 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from stretto.base.rng import Rng
+from stretto.control.controllers.fragmentation import FreeCapacity, Move, capacity_after
 from stretto.framework.compiled.placement import PlacementRequest
 from stretto.framework.engine.engine import CompiledProfile
 from stretto.framework.engine.runtime import Runtime
-from stretto.framework.profile.profile import load_profile
 from stretto.state.classes.table import GPU
-from stretto.state.cluster.cluster import Cluster
-from stretto.state.numa.ledger import DEVICE_BITS
 from stretto.state.rows.devices import MAX_DEVICES, WHOLE
 from stretto.state.rows.lifecycle import PodState
-from stretto.state.rows.resources import CPU, MEMORY, PODS
+from stretto.state.rows.resources import PODS
 from stretto.state.victims.budgets import BudgetLedger
 from stretto.state.work.rescheduling import ReschedulingGoal
 from stretto.state.work.units import Units
 
 HIDDEN: Final = -(1 << 28)
-"""Free pod places of a node that nobody may be moved to."""
-
-
-class Move(NamedTuple):
-    """One pod that would run elsewhere."""
-
-    #: Row of the pod.
-    row: int
-    #: Its serial.
-    serial: int
-    #: ``namespace/name``.
-    pod: str
-    #: Its owner, ``Kind/namespace/name``.
-    owner: str
-    #: The node it is on.
-    source: str
-    #: The node it would go to.
-    target: str
-
-
-class FreeCapacity(NamedTuple):
-    """How a cluster's room lies."""
-
-    #: Nodes without any pod.
-    empty_nodes: int
-    #: GPUs that are wholly free.
-    free_gpus: int
-    #: Milli of GPUs that are free on GPUs in use.
-    stranded_milli: int
-    #: Percent of the CPU of nodes in use that is asked for.
-    cpu_in_use: float
-    #: The same of memory.
-    memory_in_use: float
+"""Free pod count that excludes a node as a target."""
 
 
 class DefragPlan(NamedTuple):
-    """Moves, and how the room lies before and after them."""
+    """Moves, with the fragmentation before and after them."""
 
-    #: What was to come free.
+    #: What the plan frees.
     goal: ReschedulingGoal
     #: The moves, in order.
     moves: tuple[Move, ...]
     #: Before.
     before: FreeCapacity
-    #: After, if every moved pod goes where it should.
+    #: After, if every moved pod gets its target node.
     after: FreeCapacity
 
 
 class MoveLimits(NamedTuple):
-    """What the planner must keep to."""
+    """Limits of a plan."""
 
-    #: Moves at most.
+    #: Maximum number of moves.
     moves: int
     #: Disruption budgets.
     budgets: BudgetLedger
-    #: Which pods belong together.
+    #: The units, to recognise gangs.
     units: Units
-    #: Owner of a row's pod, ``Kind/namespace/name``; empty where nobody would make it again.
+    #: Owner of a row's pod, ``Kind/namespace/name``; empty if no controller recreates it.
     owner_of: Callable[[int], str]
-
-
-def packing_engine(cluster: Cluster) -> CompiledProfile:
-    """The rules by which moved pods are packed; one for all plans, for the cluster knows it."""
-    defaults, running_term_scoring = cluster.domains.defaults, cluster.domains.running_term_scoring
-    engine = CompiledProfile(load_profile("packing"), cluster)
-    cluster.domains.configure(defaults, running_term_scoring)  # the packing profile replaced them
-    return engine
 
 
 class MovePlanner:
     """Plans moves on a snapshot of its own."""
 
     def __init__(self, engine: CompiledProfile, limits: MoveLimits, tier: str = "auto") -> None:
-        """Over a cluster as it is now, by an engine of ``packing_engine``."""
+        """Plan for the current state of the engine's cluster (see ``packing_engine``)."""
         self._cluster = engine.cluster
         self._limits = limits
         self._runtime = Runtime(engine, Rng(0), tier)
         self._owners: dict[int, str] = {}
 
     def plan(self, goal: ReschedulingGoal) -> DefragPlan:
-        """The moves towards a goal."""
+        """The moves that serve a goal."""
         runtime, budgets = self._runtime, self._limits.budgets
         runtime.sync()
         budgets.sync()
-        before = self._shape()
+        before = capacity_after(self._cluster)
         sources = self._nodes() if goal is ReschedulingGoal.NODES else self._gpus()
         hidden = self._exclude_targets(goal)
         moves: list[Move] = []
@@ -125,10 +83,10 @@ class MovePlanner:
             moves += self._vacate(slot, device, rows)
         for slot, places in hidden.items():
             runtime.columns.free[PODS, slot] = places
-        after = self._shape(moves)
+        after = capacity_after(self._cluster, moves)
         return DefragPlan(goal, tuple(moves), before, after)
 
-    # ------------------------------------------------------------ what could come free
+    # ------------------------------------------------------------ sources
 
     def _placed(self) -> dict[int, list[int]]:
         """Rows of the pods on each slot."""
@@ -147,7 +105,7 @@ class MovePlanner:
         )
 
     def _gpus(self) -> list[tuple[int, int, list[int]]]:
-        """(slot, device, rows) of GPUs that are only partly in use, the emptiest first."""
+        """(slot, device, rows) of GPUs in partial use, the emptiest first."""
         pods, devices = self._cluster.pods, self._cluster.ledger.devices
         kind = devices.kind_number(GPU)
         found = []
@@ -160,7 +118,7 @@ class MovePlanner:
         return [(s, d, rows) for _, s, d, rows in sorted(found, key=lambda e: (-e[0], e[1], e[2]))]
 
     def _exclude_targets(self, goal: ReschedulingGoal) -> dict[int, int]:
-        """Keep empty nodes (and wholly free GPUs) out of sight: they are to stay so."""
+        """Exclude empty nodes (or fully free GPUs) as targets; returns the hidden pod counts."""
         columns = self._runtime.columns
         hidden: dict[int, int] = {}
         if goal is ReschedulingGoal.NODES:
@@ -175,7 +133,7 @@ class MovePlanner:
         return hidden
 
     def _is_movable(self, rows: Sequence[int]) -> bool:
-        """Whether all of some pods may be moved."""
+        """Whether all these pods may be moved."""
         cluster, limits = self._cluster, self._limits
         pods = cluster.pods
         for row in rows:
@@ -229,46 +187,3 @@ class MovePlanner:
             )
             for row, target in zip(rows, placed.slots.tolist(), strict=True)
         ]
-
-    def _shape(self, moves: Sequence[Move] = ()) -> FreeCapacity:
-        """How the room lies in the ledger, after some moves."""
-        cluster = self._cluster
-        ledger, pods, by_name = cluster.ledger, cluster.pods, cluster.nodes.by_name
-        used, free = ledger.used.copy(), ledger.devices.free.copy()
-        for move in moves:
-            pod = cluster.classes[int(pods.class_id[move.row])]
-            source, target = by_name[move.source], by_name[move.target]
-            for column, amount in (*pod.requests, (PODS, 1)):
-                used[source, column] -= amount
-                used[target, column] += amount
-            for request in pod.devices:
-                mask = int(pods.devices[move.row]) & DEVICE_BITS
-                for d in range(MAX_DEVICES):
-                    free[source, d] += request.milli * (mask >> d & 1)
-                _fill(free[target], ledger.devices.kind[target] > 0, request.milli, request.count)
-        live = ledger.slots.live > 0
-        in_use = live & (used[:, PODS] > 0)
-        gpus = ledger.devices.kind == ledger.devices.kind_number(GPU)
-        part = gpus & (free > 0) & (free < WHOLE)
-        return FreeCapacity(
-            empty_nodes=int((live & ~in_use).sum()),
-            free_gpus=int((gpus & (free == WHOLE)).sum()),
-            stranded_milli=int(free[part].sum()),
-            cpu_in_use=_percent(used[in_use, CPU].sum(), ledger.alloc[in_use, CPU].sum()),
-            memory_in_use=_percent(used[in_use, MEMORY].sum(), ledger.alloc[in_use, MEMORY].sum()),
-        )
-
-
-def _fill(
-    free: "np.ndarray[tuple[int, ...], np.dtype[np.int32]]", usable: object, milli: int, count: int
-) -> None:
-    """Take devices of a node, the fullest that fit."""
-    here = np.asarray(usable, np.bool_)
-    for _ in range(count):
-        fits = np.flatnonzero(here & (free >= milli))
-        if len(fits):
-            free[fits[np.argmin(free[fits])]] -= milli
-
-
-def _percent(part: float, whole: float) -> float:
-    return round(100.0 * float(part) / float(whole), 1) if whole else 0.0

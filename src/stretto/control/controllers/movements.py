@@ -1,8 +1,8 @@
-"""Movements that others wrote: who followed a recommendation is told in their status.
+"""Tracks Movement objects of other writers: records in their status which pods followed them.
 
-The scheduler sends the next pods of an owner to the nodes that a Movement recommends. Each pod that
-gets there is written into the status, as Gödel's binder does: so a node is recommended to as many
-pods as the rescheduler wanted there, and to no more.
+The scheduler places the next pods of an owner on the nodes that a Movement recommends. Each such
+pod is added to the status, as Gödel's binder does, so that a node is recommended to exactly as many
+pods as the Movement asks for.
 """
 
 from collections.abc import Iterable
@@ -19,16 +19,16 @@ _DECODER = msgspec.json.Decoder(Movement)
 
 
 class Movements:
-    """Counts who followed the recommendations of others."""
+    """Records pods that followed recommendations of other writers."""
 
     def __init__(self, cluster: Cluster, units: Units, store: Store) -> None:
-        """Over one plane's cluster and store."""
+        """Use a plane's cluster, units and store."""
         self._cluster = cluster
         self._units = units
         self._store = store
 
     def bound(self, rows: Iterable[int]) -> None:
-        """Pods got nodes: take off what was recommended to them, and say so."""
+        """Process bound pods: reduce the recommendations they followed and write the statuses."""
         cluster = self._cluster
         if not cluster.movements:
             return
@@ -42,7 +42,7 @@ class Movements:
                     break
 
     def _follow(self, name: str, unit: str, node: str, row: int) -> None:
-        """One pod has followed a Movement: it is one fewer that is wanted there."""
+        """Record that a pod followed a Movement and reduce its desired count by one."""
         cluster, pods = self._cluster, self._cluster.pods
         for hints in (cluster.movements[name][unit], cluster.recommended[unit]):
             hints.remove(node)
@@ -61,7 +61,7 @@ class Movements:
 
 
 def _with(status: MovementStatus, unit: str, task: TaskInfo) -> MovementStatus:
-    """A status with one more pod on a recommended node of its owner."""
+    """A copy of a status with one more pod on a recommended node of its owner."""
     owners = []
     for each in status.owners:
         owner = each.owner

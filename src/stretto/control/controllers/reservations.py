@@ -1,46 +1,31 @@
-"""Kept places as Reservation objects: written when made, ended when taken or out of time.
+"""Reservation objects of reserved capacity: created, expired and ended here.
 
-The place itself is kept by ``state.cluster.reservations`` from the moment its pod goes. Here it
-gets its time-out, and an object in the store, so that people see it and a restart keeps it. An
-object that the store refuses is only not seen: the place is kept all the same.
+``state.cluster.reservations`` reserves the capacity when the pod is deleted. This module adds the
+time-out and an object in the store, so that users see the reservation and a restart restores it. If
+the store refuses the object, the reservation still holds but is not visible.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Callable
 
 import msgspec
 
-from stretto.api.types.godel import Reservation
-from stretto.api.types.heads import decode_pod_head
 from stretto.api.wire.kinds import RESERVATION
-from stretto.api.wire.quantity import format_amount
 from stretto.base.errors import StrettoError
-from stretto.state.classes.annotations import MICRO_TOPOLOGY, RESERVATION_INDEX, RESERVATION_TTL
-from stretto.state.classes.annotations import RESERVATION as RESERVED
-from stretto.state.classes.table import GPU_DEVICES, GPU_MILLI
+from stretto.control.controllers.placeholders import place_of, reservation_body
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.cluster.reservations import PlaceReservation
-from stretto.state.numa.ledger import DEVICE_BITS
-from stretto.state.rows.devices import WHOLE, mask_to_text, text_to_mask
 from stretto.state.work.changes import ClusterChanges
 from stretto.state.work.units import Cure
 from stretto.stores.store import Deletion, Patch, Record, Store, WriteOutcome
 
-OWNER: Final = "godel.bytedance.com/reservation-owner"
-"""Annotation: whom the place is for."""
-ORIGINAL: Final = "godel.bytedance.com/reservation-original-pod"
-"""Annotation: the pod that went, ``namespace/name``."""
-RESERVED_PHASE: Final = "Reserved"
-_DECODER: Final = msgspec.json.Decoder(Reservation)
-
 
 class Reservations:
-    """Times kept places out, and writes what becomes of them."""
+    """Expires reservations and writes their objects."""
 
     def __init__(
         self, cluster: Cluster, store: Store, wall: Callable[[], float] | None = None
     ) -> None:
-        """Over a cluster's kept places; ``wall`` gives seconds since the epoch, for restarts."""
+        """Use a cluster's reservations; ``wall`` gives seconds since the epoch, for restarts."""
         self._cluster = cluster
         self._store = store
         self._wall = wall
@@ -48,7 +33,7 @@ class Reservations:
         self._adopted = False
 
     def witness(self, changes: ClusterChanges, now: float) -> None:
-        """Look at every batch before it is absorbed: new places get their time-out."""
+        """Read each batch before it is absorbed: new reservations get their time-out."""
         if not self._adopted:
             self._adopted = True
             self._adopt(now)
@@ -58,22 +43,22 @@ class Reservations:
             self._write(place)
 
     def step(self, now: float) -> bool:
-        """Free what is out of time, and end what was taken; whether there was anything."""
-        keeps = self._cluster.reservations
-        if not keeps.places and not keeps.taken:
+        """Release expired reservations and end used ones; returns whether there were any."""
+        reservations = self._cluster.reservations
+        if not reservations.places and not reservations.taken:
             return False
-        late = [place for place in keeps.places.values() if place.until <= now]
+        late = [place for place in reservations.places.values() if place.until <= now]
         for place in late:
-            keeps.drop(place)
+            reservations.drop(place)
             self._end(place, "TimeOut", None)
             self._cluster.changes.cures |= Cure.POD_LEFT
-        taken, keeps.taken = keeps.taken, []
+        taken, reservations.taken = reservations.taken, []
         for place, row in taken:
             self._end(place, "Matched", row)
         return bool(late or taken)
 
     def next_due(self) -> float:
-        """Clock time of the next time-out; infinity where nothing is kept."""
+        """Clock time of the next time-out; infinity without reservations."""
         return min(
             (p.until for p in self._cluster.reservations.places.values()), default=float("inf")
         )
@@ -81,50 +66,13 @@ class Reservations:
     def _write(self, place: PlaceReservation) -> None:
         space, name = place.was
         title = f"{name}-{-place.number}"
-        body = {
-            "apiVersion": RESERVATION.api_version,
-            "kind": RESERVATION.kind,
-            "metadata": {"name": title, "namespace": space, "annotations": self._notes(place)},
-            "spec": {
-                "template": {"spec": self._template(place)},
-                "nodename": self._cluster.nodes.names[place.slot],
-                "ttl": int(place.ttl),
-            },
-            "status": {"phase": RESERVED_PHASE},
-        }
-        reply = self._store.create(RESERVATION, [msgspec.json.encode(body)])[0]
+        body = reservation_body(self._cluster, place, title)
+        reply = self._store.create(RESERVATION, [body])[0]
         if reply.outcome is not WriteOutcome.CONFLICT:
             self._names[place.number] = space, title
 
-    def _notes(self, place: PlaceReservation) -> dict[str, str]:
-        """What a restart needs beside the template."""
-        notes = {RESERVED: "true", OWNER: place.owner, ORIGINAL: "/".join(place.was)}
-        notes[RESERVATION_TTL] = str(int(place.ttl))
-        if place.index:
-            notes[RESERVATION_INDEX] = place.index
-        if place.mask & DEVICE_BITS:
-            notes[GPU_DEVICES] = mask_to_text(place.mask)
-        for request in place.pod.devices:
-            if request.milli < WHOLE:
-                notes[GPU_MILLI] = str(request.milli)
-        stated = self._cluster.topology.annotation_of(place.number)
-        if stated:
-            notes[MICRO_TOPOLOGY] = stated
-        return notes
-
-    def _template(self, place: PlaceReservation) -> Mapping[str, Any]:
-        """The part of a pod that asks for what is kept."""
-        names = self._cluster.ledger.resources.names
-        asked = {names[c]: format_amount(names[c], n) for c, n in place.pod.requests}
-        asked |= {each.kind: str(each.count) for each in place.pod.devices}
-        found: dict[str, Any] = {
-            "containers": [{"name": "kept", "resources": {"requests": asked}}],
-            "nodeSelector": dict(place.pod.spec.node_selector),
-        }
-        return found
-
     def _end(self, place: PlaceReservation, phase: str, row: int | None) -> None:
-        """Say what became of a place, and let its object go."""
+        """Write the final phase of a reservation and delete its object."""
         known = self._names.pop(place.number, None)
         if known is None:
             return
@@ -140,7 +88,7 @@ class Reservations:
     # ------------------------------------------------------------ after a restart
 
     def _adopt(self, now: float) -> None:
-        """Charge again what was kept before this process began."""
+        """Restore the reservations of a former process."""
         for record in self._store.list(RESERVATION).records:
             try:
                 self._take_over(record, now)
@@ -149,27 +97,9 @@ class Reservations:
                 self._cluster.abnormal[key] = f"{key}: {error}"
 
     def _take_over(self, record: Record, now: float) -> None:
-        kept = _DECODER.decode(record.body)
-        slot = self._cluster.nodes.by_name.get(kept.spec.node_name)
-        notes = kept.metadata.annotations
-        if kept.status.phase not in ("", RESERVED_PHASE) or slot is None or OWNER not in notes:
+        place = place_of(self._cluster, record)
+        if place is None:
             return
-        spec = msgspec.to_builtins(kept.spec.template.spec)
-        spec = {key: value for key, value in spec.items() if value is not None}
-        meta = {"name": record.name, "namespace": record.namespace, "annotations": notes}
-        body = msgspec.json.encode({"metadata": meta, "spec": spec})
-        head = decode_pod_head(body)
-        pod = self._cluster.classes[self._cluster.classes.intern(head, body)]
-        mask = text_to_mask(notes.get(GPU_DEVICES, ""))
-        if MICRO_TOPOLOGY in notes:
-            mask |= self._cluster.topology.mask_of(slot, notes[MICRO_TOPOLOGY], record.name)
-        ttl = float(kept.spec.ttl or 0)
-        space, _, name = notes.get(ORIGINAL, "").partition("/")
-        generation = int(self._cluster.ledger.slots.generation[slot])
-        index = notes.get(RESERVATION_INDEX, "")
-        place = PlaceReservation(
-            0, notes[OWNER], index, slot, generation, pod, mask, ttl, (space, name)
-        )
-        place.until = now + ttl
+        place.until = now + place.ttl
         self._cluster.reservations.adopt(place)
         self._names[place.number] = record.namespace, record.name

@@ -1,8 +1,8 @@
-"""What shards, binder and store answer, and where that sends the units.
+"""Processes the answers of shards, binder and store.
 
-An answer counts only for a pod that is still the one that was sent (row, unit and serial agree) and
-was not answered before; a pod that was deleted while its failure was on the way is not queued
-again. Answers of one call are gathered by unit, so a unit is moved once.
+An answer counts only if row, unit and serial match the pod that was sent and the pod was not
+answered before; a pod that was deleted in the meantime is not requeued. The answers of one call are
+grouped by unit, so that each unit moves once.
 """
 
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ from stretto.state.work.claims import ConflictCause
 from stretto.state.work.units import Setback, SetbackReason, Unit, UnitKind, UnitOutcome
 
 Refusal = tuple[Unit, tuple[int, ...], ConflictCause]
-"""A unit, its rows that the binder or the store refused, and why."""
+"""A unit, its rows that the binder or the store refused, and the cause."""
 
 _POD = UnitKind.POD
 _DISPATCHED = UnitState.DISPATCHED
@@ -31,16 +31,16 @@ _HELD = frozenset(int(state) for state in (PodState.NOMINATED, PodState.ASSUMED,
 
 
 class Answers:
-    """Takes answers in."""
+    """Processes answers."""
 
     def __init__(self, places: UnitStates) -> None:
-        """Answer to these places."""
+        """Process answers for these unit states."""
         self._places = places
         self._pods = places.pods
         self._units = places.units
 
     def placed(self, rows: npt.NDArray[np.int64], now: float) -> None:
-        """Rows are claimed: their pods are assumed or bound."""
+        """The claims of these rows were granted: their pods are assumed or bound."""
         units = self._units
         alive = rows[units.serial[rows] == self._pods.serial[rows]]
         usage = self._places.usage
@@ -54,7 +54,7 @@ class Answers:
             unit = by_row[row]
             if unit is None:
                 continue
-            if unit is last:  # the pods of a gang mostly come one after the other
+            if unit is last:  # pods of a gang are usually adjacent
                 claimed.add(row)
             elif unit.kind is not _POD:
                 last, claimed = unit, many.setdefault(unit, set())
@@ -70,9 +70,9 @@ class Answers:
             self._move_on(unit, now)
 
     def _finish(self, singles: list[Unit]) -> None:
-        """Single pods have all they want: nearly all come from a shard and concern nobody else."""
+        """Finish single pods in a batch; nearly all come from a shard and affect no other unit."""
         places, others = self._places, singles
-        if not (places.queues.any_blocking or places.usage or places.sleepers.is_watching):
+        if not (places.queues.any_blocking or places.usage or places.unschedulable.is_watching):
             others = [unit for unit in singles if unit.state is not _DISPATCHED]
             back = singles
             if others:
@@ -84,7 +84,7 @@ class Answers:
             places.finish(unit)
 
     def settle(self, refused: Iterable[Refusal], now: float) -> None:
-        """The binder or the store refused claims: their pods want a node again."""
+        """The binder or the store refused claims: the pods are pending again."""
         harder: dict[Unit, bool] = {}
         usage = self._places.usage
         for unit, rows, cause in refused:
@@ -105,7 +105,7 @@ class Answers:
             self._move_on(unit, now)
 
     def set_back(self, setbacks: Iterable[Setback], now: float) -> None:
-        """Shards found no place, or gave pods back untried."""
+        """Shards could not place pods, or returned them untried."""
         answered: dict[Unit, None] = {}
         for setback in setbacks:
             unit = setback.unit
@@ -122,7 +122,7 @@ class Answers:
             self._move_on(unit, now)
 
     def lose_shard(self, number: int, now: float) -> None:
-        """A shard died: what it had not answered is queued again, what is assumed stays."""
+        """A shard died: requeue its unanswered pods; assumed pods stay."""
         shards, states = self._places.shards, self._pods.state
         if not shards.is_alive(number):
             return
@@ -144,7 +144,7 @@ class Answers:
             self._move_on(unit, now)
 
     def binder_lost(self, now: float) -> None:
-        """The binder died: claims that it gave back and could not tell of want a node again."""
+        """The binder died: requeue pods whose refusals were lost."""
         waiting = np.flatnonzero(self._pods.state[: self._pods.length] == PodState.PENDING)
         returned: dict[Unit, set[int]] = {}
         for row in waiting.tolist():
@@ -160,7 +160,7 @@ class Answers:
     # ------------------------------------------------------------ one unit
 
     def _is_current(self, unit: Unit, row: int) -> bool:
-        """Whether a row still stands for the pod of the unit that was sent, and wants a node."""
+        """Whether a row is still the pod that was sent, and the pod is pending."""
         units, pods = self._units, self._pods
         return (
             units.of_row(row) is unit
@@ -188,6 +188,6 @@ class Answers:
             unit.outcome = max(unit.outcome, UnitOutcome.RETRY)
 
     def _move_on(self, unit: Unit, now: float) -> None:
-        """Move a unit once nothing of it is at the shard."""
+        """Move a unit once all its pods are answered."""
         if not unit.away:
             self._places.conclude(unit, now)

@@ -1,7 +1,7 @@
-"""Pods that come, or are seen again with other words: each becomes part of its unit.
+"""New and updated pods: assign each to its unit.
 
-Units are made here, on first sight of one of their pods. The members of a unit that come in one
-batch join it together, because the pods of a gang mostly do.
+The first pod of a unit creates it. Members that arrive in one batch join their unit together,
+because the pods of a gang usually arrive together.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,7 +30,7 @@ from stretto.state.work.units import DEFAULT_QUEUE, Unit, UnitKind
 ON_NODES: Final = frozenset(
     int(state) for state in (PodState.NOMINATED, PodState.ASSUMED, PodState.BOUND)
 )
-"""States of pods that are on a node, or as good as."""
+"""States of pods that hold a node."""
 _PENDING: Final = int(PodState.PENDING)
 _GATED: Final = int(PodState.GATED)
 _BOUND: Final = int(PodState.BOUND)
@@ -40,17 +40,17 @@ _AFTER_UNGATE: Final = int(POD_LIFE.next(PodState.GATED, PodEvent.UNGATE))
 _COMPLETED: Final = UNIT_LIFE.next(UnitState.FORMING, UnitEvent.COMPLETE)
 
 Touching = Callable[[Unit, UnitEffect], None]
-"""Notes what a batch does to a unit."""
+"""Records the effect of a batch on a unit."""
 Losing = Callable[[Unit, set[int]], None]
-"""Takes rows from a unit."""
+"""Removes rows from a unit."""
 
 
 class PodArrivals:
-    """Makes pods that come part of their units."""
+    """Assigns new pods to their units."""
 
     def __init__(self, places: UnitStates, groups: Groups, touch: Touching, lose: Losing) -> None:
         """Start with no pod."""
-        #: Rows held by a scheduling gate.
+        #: Rows with a scheduling gate.
         self.gated: set[int] = set()
         self._groups = groups
         self._places = places
@@ -61,41 +61,40 @@ class PodArrivals:
         self._lose = lose
 
     def take(self, arrivals: Sequence[PodArrival], now: float) -> None:
-        """Pods that want a node, in order."""
+        """Assign pending pods to units, in order."""
         pods, units = self._pods, self._units
         index = np.array([arrival.row for arrival in arrivals], np.int64)
         serials = pods.serial[index]
         self._drop_reused_rows(index[units.serial[index] != serials].tolist())
         units.serial[index] = serials
         states, priorities = pods.state[index].tolist(), pods.priority[index].tolist()
-        uids, by_row, read = pods.uid, units.by_row, self._reader.wish
+        uids, by_row, read = pods.uid, units.by_row, self._reader.membership
         sequence = units.next_sequence
         plain: list[Unit] = []
         fresh: dict[str, list[Unit]] = {DEFAULT_QUEUE: plain}
         together: dict[str, _UnitPods] = {}
-        wishes, run, same = self._reader.of_templates(), -1, None
+        memberships, run, same = self._reader.of_templates(), -1, None
         for arrival, state, priority in zip(arrivals, states, priorities, strict=True):
             row, meta, gated, uid, template = arrival
             if uids[row] != uid:
                 continue
             if gated or state != _PENDING or by_row[row] is not None:
-                wanted = self._admit(row, gated, state)
-                if not wanted:
+                if not self._admit(row, gated, state):
                     units.next_sequence = sequence
                     self._found(row, state, read(meta), now)
                     sequence = units.next_sequence
                     continue
             elif template == run >= 0 and same is not None:
-                by_row[row] = same.unit  # the pods of a gang mostly come one after the other
+                by_row[row] = same.unit  # pods of a gang are usually adjacent
                 same.rows.append(row)
                 same.priorities.append(priority)
                 continue
-            wish = wishes.get(template)
-            if wish is None:
-                wish = read(meta)
+            membership = memberships.get(template)
+            if membership is None:
+                membership = read(meta)
                 if template >= 0:
-                    wishes[template] = wish
-            if wish is PLAIN:
+                    memberships[template] = membership
+            if membership is PLAIN:
                 unit = Unit(
                     uid, UnitKind.POD, 1, DEFAULT_QUEUE, sequence, (row,), (), priority, now
                 )
@@ -104,50 +103,55 @@ class PodArrivals:
                 by_row[row] = unit
                 plain.append(unit)
                 continue
-            members = together.get(wish.identity)
+            members = together.get(membership.identity)
             if members is None:
                 units.next_sequence = sequence
-                if wish.kind is UnitKind.POD:
-                    self._alone(row, wish, (priority, now), fresh)
+                if membership.kind is UnitKind.POD:
+                    self._alone(row, membership, (priority, now), fresh)
                 else:
-                    members = together[wish.identity] = self._members(wish, (priority, now))
+                    members = self._members(membership, (priority, now))
+                    together[membership.identity] = members
                 sequence = units.next_sequence
             if members is not None:
                 by_row[row] = members.unit
                 members.rows.append(row)
                 members.priorities.append(priority)
-                members.unit.run_for(wish.duration)
+                members.unit.run_for(membership.duration)
                 run, same = template, members
         units.next_sequence = sequence
         self._settle(together.values(), fresh)
 
-    def _members(self, wish: Membership, when: tuple[int, float]) -> "_UnitPods":
-        """The unit that a pod is one of the members of; ``when`` is (priority, now)."""
+    def _members(self, membership: Membership, when: tuple[int, float]) -> "_UnitPods":
+        """The collected members of a pod's unit; ``when`` is (priority, now)."""
         priority, now = when
-        is_new = wish.identity not in self._units.by_identity
-        unit = self._unit(wish, now)
+        is_new = membership.identity not in self._units.by_identity
+        unit = self._unit(membership, now)
         if is_new:
             unit.priority = priority
         return _UnitPods(unit, [], [])
 
     def _alone(
-        self, row: int, wish: Membership, when: tuple[int, float], fresh: dict[str, list[Unit]]
+        self,
+        row: int,
+        membership: Membership,
+        when: tuple[int, float],
+        fresh: dict[str, list[Unit]],
     ) -> None:
-        """Make a single pod that is not plain a unit; ``when`` is (priority, now)."""
+        """Create the unit of a single pod with annotations; ``when`` is (priority, now)."""
         priority, now = when
         uid, sequence = self._pods.uid[row], self._units.sequence()
-        unit = Unit(uid, UnitKind.POD, 1, wish.queue, sequence, (row,), (), priority, now)
+        unit = Unit(uid, UnitKind.POD, 1, membership.queue, sequence, (row,), (), priority, now)
         self._units.by_row[row] = unit
-        unit.duration = wish.duration
-        if wish.fault:
+        unit.duration = membership.duration
+        if membership.fault:
             self._places.forming += 1
-            self._places.fail(unit, FailureReason.ABNORMAL, wish.fault)
+            self._places.fail(unit, FailureReason.ABNORMAL, membership.fault)
         else:
             unit.state = _COMPLETED
-            fresh.setdefault(wish.queue, []).append(unit)
+            fresh.setdefault(membership.queue, []).append(unit)
 
     def _settle(self, together: Iterable["_UnitPods"], fresh: Mapping[str, list[Unit]]) -> None:
-        """Let members join their units, and single pods their queues."""
+        """Add members to their units and queue single pods."""
         for unit, rows, priorities in together:
             unit.add_pending(rows)
             unit.priority = max(unit.priority, *priorities)
@@ -157,7 +161,7 @@ class PodArrivals:
                 self._places.queues.extend(name, queued)
 
     def _drop_reused_rows(self, rows: Sequence[int]) -> None:
-        """Rows that are in use again though nobody told us that their pods went."""
+        """Remove reused rows whose deletions were not seen."""
         self.gated.difference_update(rows)
         by_row = self._units.by_row
         for row in [row for row in rows if by_row[row] is not None]:
@@ -166,7 +170,7 @@ class PodArrivals:
                 self._lose(unit, {row})
 
     def _admit(self, row: int, gated: bool, state: int) -> bool:
-        """Whether a pod in an unusual state wants a place now; gates are opened and shut here."""
+        """Whether a pod in an unusual state is schedulable now; tracks gated rows."""
         states = self._pods.state
         if self._units.by_row[row] is not None or state in ON_NODES or state == _GONE:
             return False
@@ -182,40 +186,47 @@ class PodArrivals:
             self._places.queue_rows((row,))
         return True
 
-    def _found(self, row: int, state: int, wish: Membership, now: float) -> None:
-        """A pod that was on a node before we came counts for its gang."""
+    def _found(self, row: int, state: int, membership: Membership, now: float) -> None:
+        """Count a pod that was bound before the scheduler started for its gang."""
         if state not in ON_NODES or self._units.by_row[row] is not None:
             return
         usage = self._places.usage
-        if wish.kind is UnitKind.POD or wish.min_member == 1:
+        if membership.kind is UnitKind.POD or membership.min_member == 1:
             if usage is not None:
-                usage.found(row, wish.queue, wish.key, wish.duration)
+                usage.found(row, membership.queue, membership.key, membership.duration)
             return
-        unit = self._unit(wish, now)
+        unit = self._unit(membership, now)
         self._places.hold(unit, {row})
         self._units.by_row[row] = unit
         self._touch(unit, UnitEffect.CHANGED)
         note_scheduled(unit, self._pods)
         if usage is not None:
-            unit.run_for(wish.duration)
+            unit.run_for(membership.duration)
             usage.found(row, unit.queue, unit.key, unit.duration)
 
-    def _unit(self, wish: Membership, now: float) -> Unit:
-        """The unit of several pods that a wish names, made on first sight."""
-        unit = self._units.by_identity.get(wish.identity)
+    def _unit(self, membership: Membership, now: float) -> Unit:
+        """The unit of a membership with several pods; created at first sight."""
+        unit = self._units.by_identity.get(membership.identity)
         if unit is not None:
             return unit
-        unit = Unit(wish.key, wish.kind, wish.min_member, wish.queue, self._units.sequence(), [])
+        unit = Unit(
+            membership.key,
+            membership.kind,
+            membership.min_member,
+            membership.queue,
+            self._units.sequence(),
+            [],
+        )
         unit.bound, unit.created = RowSet(), now
-        unit.whole = wish.min_member == 0
-        self._units.add(wish.identity, unit)
+        unit.whole = membership.min_member == 0
+        self._units.add(membership.identity, unit)
         self._places.forming += 1
-        if wish.kind is UnitKind.POD_GROUP:
+        if membership.kind is UnitKind.POD_GROUP:
             self._groups.join(unit)
         return unit
 
     def again(self, again: Sequence[PodArrival], now: float) -> None:
-        """Pods whose gates, labels, annotations, owners or priority may say something else now."""
+        """Pods whose gates, labels, annotations, owners or priority may have changed."""
         moved = []
         for arrival in again:
             row, meta, gated, uid, _ = arrival
@@ -223,9 +234,9 @@ class PodArrivals:
                 continue
             if not gated:
                 self.gated.discard(row)
-            unit, wish = self._units.by_row[row], self._reader.wish(meta)
-            if unit is not None and not gated and self._is_member(unit, wish):
-                self._update(unit, row, wish)
+            unit, membership = self._units.by_row[row], self._reader.membership(meta)
+            if unit is not None and not gated and self._is_member(unit, membership):
+                self._update(unit, row, membership)
                 continue
             if unit is not None:
                 self._lose(unit, {row})
@@ -234,31 +245,31 @@ class PodArrivals:
         if moved:
             self.take(moved, now)
 
-    def _is_member(self, unit: Unit, wish: Membership) -> bool:
-        """Whether a pod of the unit still belongs to it."""
-        if wish.fault or (unit.state is UnitState.FAILED and unit.kind is UnitKind.POD):
+    def _is_member(self, unit: Unit, membership: Membership) -> bool:
+        """Whether the membership still names this unit."""
+        if membership.fault or (unit.state is UnitState.FAILED and unit.kind is UnitKind.POD):
             return False
-        if wish.kind is UnitKind.POD:
+        if membership.kind is UnitKind.POD:
             return unit.kind is UnitKind.POD
-        return self._units.by_identity.get(wish.identity) is unit
+        return self._units.by_identity.get(membership.identity) is unit
 
-    def _update(self, unit: Unit, row: int, wish: Membership) -> None:
+    def _update(self, unit: Unit, row: int, membership: Membership) -> None:
         priority = int(self._pods.priority[row])
         unit.priority = priority if unit.kind is UnitKind.POD else max(unit.priority, priority)
         if unit.kind is UnitKind.OWNER:
-            unit.whole = wish.min_member == 0
-            unit.min_member = max(wish.min_member, 1)
+            unit.whole = membership.min_member == 0
+            unit.min_member = max(membership.min_member, 1)
         if unit.kind is UnitKind.POD:
-            unit.duration = wish.duration
+            unit.duration = membership.duration
         else:
-            unit.run_for(wish.duration)
-        if wish.queue != unit.queue and not self._groups.names_queue(unit):
-            self._places.change_queue(unit, wish.queue)
+            unit.run_for(membership.duration)
+        if membership.queue != unit.queue and not self._groups.names_queue(unit):
+            self._places.change_queue(unit, membership.queue)
         self._touch(unit, UnitEffect.RETURNED)
 
 
 class _UnitPods(NamedTuple):
-    """Pods of one unit that come together."""
+    """Pods of one unit in one batch."""
 
     #: Their unit.
     unit: Unit
@@ -269,9 +280,9 @@ class _UnitPods(NamedTuple):
 
 
 def note_scheduled(unit: Unit, pods: Pods, on_nodes: int = 0) -> None:
-    """A gang of which enough pods are really on nodes was scheduled, whatever comes later.
+    """Mark a gang as scheduled once enough of its pods are bound.
 
-    So many at least are known to be; where that is too few, all of them are looked at.
+    ``on_nodes`` is a known lower bound; if it is below the minimum, all pods are counted.
     """
     if unit.scheduled or unit.whole or len(unit.bound) < unit.min_member:
         return

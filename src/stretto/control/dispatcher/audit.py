@@ -1,7 +1,7 @@
-"""Laws of the dispatcher, checked over everything it knows: for tests and the fault simulator.
+"""Checks the invariants of the dispatcher, for tests and the fault simulator.
 
-Every unit is in exactly one place, every pod that wants a node is in exactly one unit, and all
-counts are what counting gives. Walks everything, so it is no part of the normal way.
+Every unit is in exactly one place, every pending pod is in exactly one unit, and all counters match
+a recount. The check walks all units and pods, so production code does not call it.
 """
 
 from collections.abc import Iterable, Iterator
@@ -24,9 +24,9 @@ _HOLDING = frozenset({PodState.NOMINATED, PodState.ASSUMED, PodState.BOUND})
 
 
 def audit(places: UnitStates, gated: Iterable[int] = ()) -> list[str]:
-    """Every law that does not hold now, as a sentence; an empty list is what it should be.
+    """The violated invariants as sentences; empty if all hold.
 
-    Holds between calls, once all changes of the cluster have been absorbed.
+    Valid between calls, after all changes of the cluster were absorbed.
     """
     return [*_rows(places, set(gated)), *_units(places), *_counts(places), *_usage(places)]
 
@@ -37,7 +37,7 @@ def _rows(places: UnitStates, gated: set[int]) -> Iterator[str]:
         state = PodState(int(pods.state[row])) if row < pods.length else PodState.GONE
         if unit is None:
             if state is PodState.GATED and row not in gated:
-                yield f"row {row} is gated and nobody knows"
+                yield f"row {row} is gated and not tracked"
             continue
         if row in gated:
             yield f"row {row} is gated and in unit {unit.key}"
@@ -45,7 +45,7 @@ def _rows(places: UnitStates, gated: set[int]) -> Iterator[str]:
         if held == wanted:
             yield f"row {row} is {'twice' if held else 'not'} in its unit {unit.key}"
         if wanted and state not in _WANTING and state is not PodState.ABNORMAL:
-            yield f"row {row} waits in unit {unit.key} but is {state.name}"
+            yield f"row {row} is pending in unit {unit.key} but is {state.name}"
         if (row in unit.away) and state is not PodState.DISPATCHED and state in _WANTING:
             yield f"row {row} is at shard {unit.shard} but is {state.name}"
 
@@ -56,13 +56,13 @@ def _units(places: UnitStates) -> Iterator[str]:
     for queue in places.queues:
         for unit in queue.order:
             found.setdefault(unit, []).append(UnitState.QUEUED)
-    for unit in places.sleepers:
+    for unit in places.unschedulable:
         found.setdefault(unit, []).append(UnitState.UNSCHEDULABLE)
     for unit in places.units:
         listed = found.pop(unit, [])
         expected = [unit.state] if unit.state in (UnitState.QUEUED, UnitState.UNSCHEDULABLE) else []
         if listed != expected:
-            yield f"unit {unit.key} is {unit.state.name} but lies in {listed}"
+            yield f"unit {unit.key} is {unit.state.name} but listed in {listed}"
         if not set(unit.away) <= set(unit.pending):
             yield f"unit {unit.key} is at a shard with pods it does not have"
         if bool(unit.away) != (unit.state is UnitState.DISPATCHED):
@@ -72,41 +72,41 @@ def _units(places: UnitStates) -> Iterator[str]:
         if unit.state is UnitState.PLACED and unit.pending:
             yield f"unit {unit.key} is placed but {len(unit.pending)} of its pods are not"
         if unit.state is UnitState.FAILED and unit not in places.given_up:
-            yield f"unit {unit.key} has failed and nobody knows why"
+            yield f"unit {unit.key} has failed without a recorded reason"
         if unit.state is UnitState.QUEUED and not unit.is_complete:
             yield f"unit {unit.key} is queued below its minimum"
     for unit, listed in found.items():
-        yield f"unit {unit.key} lies in {listed} and has no pod"
+        yield f"unit {unit.key} is listed in {listed} without a pod"
 
 
 def _usage(places: UnitStates) -> Iterator[str]:
-    """What queues hold is what their live claims ask, and only what is at shards is promised."""
+    """Usage equals the requests of live claims, and only units at shards are promised."""
     usage, pods = places.usage, places.pods
     if usage is None:
         return
     claims = QueueShares()
-    for row, held in usage.held().items():
-        claims.charge(held.queue, held.amounts)
-        if pods.serial[row] != held.serial or PodState(int(pods.state[row])) not in _HOLDING:
-            yield f"row {row} is charged to queue {held.queue} and holds nothing"
-        if held.amounts != usage.pool.requests_of(int(pods.class_id[row])):
-            yield f"row {row} is charged other amounts than it asks"
+    for row, charge in usage.held().items():
+        claims.charge(charge.queue, charge.amounts)
+        if pods.serial[row] != charge.serial or PodState(int(pods.state[row])) not in _HOLDING:
+            yield f"row {row} is charged to {charge.queue} and holds no node"
+        if charge.amounts != usage.pool.requests_of(int(pods.class_id[row])):
+            yield f"row {row} is charged other amounts than its requests"
     for row, unit in enumerate(places.units.by_row):
         state = PodState(int(pods.state[row])) if row < pods.length else PodState.GONE
         if unit is not None and state in _HOLDING and row not in usage.held():
-            yield f"row {row} holds something and is charged to nobody"
+            yield f"row {row} holds a node and is charged to no queue"
     for queue in {*claims.queues(), *usage.claims.queues()}:
         if claims.usage(queue) != usage.claims.usage(queue):
-            yield f"queue {queue} holds other amounts than its claims"
+            yield f"queue {queue} is charged other amounts than its claims"
     yield from _tree(usage)
     promised = sum(usage.promises.pods(queue) for queue in usage.promises.queues())
     at_shards = sum(places.shards.units)
     if promised != at_shards:
-        yield f"{promised} units are promised something, {at_shards} are at shards"
+        yield f"{promised} units have promises, {at_shards} are at shards"
 
 
 def _tree(usage: QueueUsage) -> Iterator[str]:
-    """What a queue holds with its queues is what counting gives, and so are its running units."""
+    """Usage and running units of each tree node equal a recount."""
     tree = usage.tree
     units: dict[str, set[str]] = {}
     for row in usage.held().values():
@@ -131,7 +131,7 @@ def _tree(usage: QueueUsage) -> Iterator[str]:
         if any(branch.used.get(c, 0) != counted.get(c, 0) for c in {*branch.used, *counted}):
             yield f"queue {branch.name} holds {branch.used} in the tree, {counted} by counting"
         if branch.running != running.get(branch.number, 0):
-            yield f"queue {branch.name} runs {branch.running} units in the tree, not so many"
+            yield f"queue {branch.name} runs {branch.running} units in the tree, not by counting"
 
 
 def _counts(places: UnitStates) -> Iterator[str]:
@@ -147,14 +147,14 @@ def _counts(places: UnitStates) -> Iterator[str]:
         "forming": (places.forming, counted[UnitState.FORMING]),
         "queued": (len(places.queues), counted[UnitState.QUEUED]),
         "in back-off": (places.delayed, counted[UnitState.BACKOFF]),
-        "asleep": (len(places.sleepers), counted[UnitState.UNSCHEDULABLE]),
-        "given up": (len(places.given_up), counted[UnitState.FAILED]),
+        "unschedulable": (len(places.unschedulable), counted[UnitState.UNSCHEDULABLE]),
+        "failed": (len(places.given_up), counted[UnitState.FAILED]),
         "units at shards": (places.shards.units, units),
         "pods at shards": (places.shards.pods, pods),
     }
-    for what, (kept, true) in expected.items():
-        if kept != true:
-            yield f"{what}: {kept} by the books, {true} by counting"
+    for what, (stored, true) in expected.items():
+        if stored != true:
+            yield f"{what}: {stored} stored, {true} by counting"
     sequences = [unit.sequence for unit in places.units]
     if len(set(sequences)) != len(sequences):
         yield "two units have the same order of arrival"

@@ -1,7 +1,7 @@
-"""PodGroups as the dispatcher knows them, and what they mean for their units.
+"""The PodGroups and their effect on units.
 
-A unit whose group is unknown waits; one whose group cannot be read or contradicts itself, or whose
-time is over, is given up until the group changes.
+A unit whose group is unknown stays forming. A unit whose group is unreadable, inconsistent or timed
+out has failed until the group changes.
 """
 
 from math import inf
@@ -31,22 +31,22 @@ class Groups:
         return self._known.get(identity)
 
     def join(self, unit: Unit) -> None:
-        """A unit of a group was made."""
+        """Apply the group to a new unit."""
         group = self._known.get(unit.key)
         if group is not None:
             self._apply(unit, group)
 
     def leave(self, unit: Unit) -> None:
-        """A unit has ended."""
+        """Forget an ended unit."""
         self._places.faults.pop(unit, None)
 
     def names_queue(self, unit: Unit) -> bool:
-        """Whether the unit's queue is said by its group and not by its pods."""
+        """Whether the group, not the pods, sets the unit's queue."""
         group = self._known.get(unit.key) if unit.kind is UnitKind.POD_GROUP else None
         return group is not None and bool(group.queue)
 
     def change(self, change: GroupChange, now: float) -> Unit | None:
-        """A group came, changed or went; returns its unit if that must be looked at again."""
+        """Apply an added, changed or deleted group; returns its unit if it must be re-evaluated."""
         identity, group = group_unit(change.key), change.group
         unit = self._places.units.by_identity.get(identity)
         before = self._known.get(identity)
@@ -73,7 +73,7 @@ class Groups:
         return unit
 
     def _remove_group(self, unit: Unit) -> None:
-        """A unit's group is gone: what was wrong with it holds no more."""
+        """The group of a unit was deleted: its faults no longer apply."""
         unit.min_member, unit.deadline = NO_GROUP, inf
         if self._places.faults.pop(unit, None) and unit.state is UnitState.FAILED:
             self._places.enter_queue(unit, UnitEvent.REVIVE)
@@ -95,7 +95,7 @@ class Groups:
             places.change_queue(unit, group.queue)
 
     def _is_retryable(self, before: GroupRecord | None, after: GroupRecord) -> bool:
-        """Whether a unit that was given up deserves another try."""
+        """Whether a failed unit is retried after its group changed."""
         if after.fault or after.late:
             return False
         definition = (after.uid, after.min_member, after.wait)

@@ -1,7 +1,7 @@
-"""Takes in what has changed: pods that come, go, change or are bound, and their PodGroups.
+"""Applies changes of pods, PodGroups and queues to units.
 
-Pods that come find their units in ``arrivals``. Whatever a batch says about a unit is gathered
-first, then the unit is looked at once: a thousand events about one unit cost one decision.
+New pods find their units in ``arrivals``. The effects of a batch are collected by unit first, and
+each unit is evaluated once: a thousand events about one unit cost one decision.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,7 +25,7 @@ _BOUND: Final = int(PodState.BOUND)
 
 
 class UnitTracker:
-    """Keeps units and their places in step with the pods that exist."""
+    """Synchronises units with the pods that exist."""
 
     def __init__(self, places: UnitStates) -> None:
         """Start with no pod."""
@@ -37,16 +37,16 @@ class UnitTracker:
         self._pods = places.pods
         self._units = places.units
         self._arrivals = PodArrivals(places, self.groups, self._touch, self._lose)
-        #: Units that the batch touches, and the most that it does to each.
+        #: Units that the batch touches, each with the strongest effect.
         self._touched: dict[Unit, UnitEffect] = {}
 
     @property
     def gated(self) -> set[int]:
-        """Rows held by a scheduling gate."""
+        """Rows with a scheduling gate."""
         return self._arrivals.gated
 
     def absorb(self, changes: ClusterChanges, now: float) -> None:
-        """Take in a batch."""
+        """Apply a batch."""
         self._units.grow(self._pods.length)
         if changes.queues:
             self.tenants.change(changes.queues, now)
@@ -73,7 +73,7 @@ class UnitTracker:
     def _touch(self, unit: Unit, touch: UnitEffect) -> None:
         self._touched[unit] = max(self._touched.get(unit, touch), touch)
 
-    # ------------------------------------------------------------ pods that go
+    # ------------------------------------------------------------ deleted pods
 
     def _remove_rows(self, departures: Sequence[PodDeparture]) -> None:
         units = self._units
@@ -94,10 +94,10 @@ class UnitTracker:
         for unit, rows in lost.items():
             self._lose(unit, rows)
             if unit in fallen and len(unit.bound) < unit.min_member:
-                unit.scheduled = False  # a gang that was evicted comes back as a whole
+                unit.scheduled = False  # an evicted gang is admitted again as a whole
 
     def _lose(self, unit: Unit, rows: set[int]) -> None:
-        """Rows are no longer the unit's."""
+        """Remove rows from the unit."""
         by_row = self._units.by_row
         for row in rows:
             by_row[row] = None
@@ -113,15 +113,15 @@ class UnitTracker:
     def _bind(self, rows: Sequence[int]) -> None:
         by_row, places, many = self._units.by_row, self._places, dict[Unit, set[int]]()
         states = self._pods.state[np.array(rows, np.int64)].tolist()
-        watching = places.sleepers.is_watching
+        watching = places.unschedulable.is_watching
         last, held = None, set[int]()
         for row, state in zip(rows, states, strict=True):
             unit = by_row[row]
-            if state != _BOUND:  # it has gone since, and the row may be another pod's
+            if state != _BOUND:  # the pod was deleted since, and the row may be reused
                 continue
             if unit is None:
                 self.gated.discard(row)
-            elif unit is last:  # the pods of a gang mostly come one after the other
+            elif unit is last:  # pods of a gang are usually adjacent
                 held.add(row)
             elif unit.kind is not _POD:
                 last, held = unit, many.setdefault(unit, set())
@@ -136,13 +136,13 @@ class UnitTracker:
             if unit.min_member == 1 and not unit.whole and unit.kind is UnitKind.OWNER:
                 self._lose(unit, bound)
                 continue
-            if unit.pending or unit.away:  # else all of it is held
+            if unit.pending or unit.away:  # otherwise the unit has no pending pod
                 places.hold(unit, bound)
             note_scheduled(unit, self._pods, len(bound))
             self._touch(unit, UnitEffect.CHANGED)
 
     def _release(self, rows: Iterable[int], now: float) -> None:
-        """Pods that had a node, or nearly, and want one again."""
+        """Pods that were bound, assumed or nominated and are pending again."""
         for row in rows:
             if int(self._pods.state[row]) != _PENDING:
                 continue
@@ -158,10 +158,10 @@ class UnitTracker:
                 unit.mark_pending({row})
             self._touch(unit, UnitEffect.RETURNED)
 
-    # ------------------------------------------------------------ one look at each unit
+    # ------------------------------------------------------------ evaluation of each unit
 
     def _reconsider(self, unit: Unit, touch: UnitEffect, now: float) -> None:
-        """Move a unit to where it belongs after its pods or its group have changed."""
+        """Move a unit to its new state after its pods or its group have changed."""
         places = self._places
         if unit.whole:
             unit.min_member = max(unit.size, 1)
@@ -176,7 +176,7 @@ class UnitTracker:
             self._go_on(unit, touch, now)
 
     def _go_on(self, unit: Unit, touch: UnitEffect, now: float) -> None:
-        """A unit that has what it needs wants a place for some of its pods."""
+        """Schedule the pending pods of a complete unit."""
         places = self._places
         if unit.state is UnitState.FORMING:
             places.enter_queue(unit, UnitEvent.COMPLETE)
@@ -197,5 +197,5 @@ class UnitTracker:
             known = places.given_up[unit]
             if known.reason is FailureReason.NO_PLACE:
                 places.enter_queue(unit, UnitEvent.REVIVE)
-            else:  # who has come since is told so too
+            else:  # the failure also covers pods added since
                 places.fail(unit, known.reason, known.message)

@@ -1,8 +1,7 @@
-"""Which unit a pod belongs to, read from its labels, annotations and owners.
+"""Reads the unit of a pod from its labels, annotations and owners.
 
-Pods of one template repeat these texts byte for byte, so each is parsed once and kept by its bytes.
-What contradicts itself is no error of ours: it comes back as a sentence, and the pod waits for its
-owner to mend it.
+Pods of one template repeat these texts byte for byte, so each text is parsed once and cached by its
+bytes. Inconsistent input is returned as a fault text; the pod stays pending until it is corrected.
 """
 
 from collections.abc import Hashable
@@ -18,21 +17,21 @@ from stretto.control.queues.config import ALL, DispatcherConfig
 from stretto.state.work.units import DEFAULT_QUEUE, NO_GROUP, UnitKind
 
 GROUP_NAME: Final = GROUP_NOTE
-"""Label or annotation: the PodGroup of a pod, in its namespace."""
+"""Label or annotation: the PodGroup of a pod, in the pod's namespace."""
 QUEUE_NAME: Final = "stretto.dev/queue"
 """Label or annotation on a pod or a PodGroup: its queue."""
 MIN_MEMBER: Final = "stretto.dev/min-member"
 """Annotation on the pods of an owner: how many must fit together, or ``all``."""
 GROUP_SIZE: Final = "stretto.dev/group-size"
-"""Annotation on a PodGroup: how many pods it will have, where its maker knows."""
+"""Annotation on a PodGroup: its final number of pods, if known."""
 
 DURATION: Final = "stretto.dev/duration"
-"""Annotation on a pod or a PodGroup: seconds that it is expected to run once placed."""
+"""Annotation on a pod or a PodGroup: its expected run time in seconds."""
 
 LONGEST: Final = 10_000_000_000
-"""Three centuries in seconds: a run time beyond is in milliseconds, or worse."""
-KEPT: Final = 8192
-"""Parsed texts that are kept; all are forgotten when there are more."""
+"""Three centuries in seconds: a longer run time is probably in milliseconds."""
+CACHE_SIZE: Final = 8192
+"""Size of each cache of parsed texts; a full cache is cleared."""
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -52,24 +51,24 @@ _RAN: Final = frozenset(
 
 
 class MembershipNotes(NamedTuple):
-    """What a pod's labels or annotations say about units."""
+    """The entries of a pod's labels or annotations that define its unit."""
 
     #: Name of its PodGroup; empty for none.
     group: str = ""
     #: Its queue; empty for the default.
     queue: str = ""
-    #: How many of its owner's pods must fit together, as written; empty for the table's number.
+    #: How many of its owner's pods must fit together, as written; empty for the configured number.
     min_member: str = ""
-    #: Seconds that it is expected to run, as written; empty where nobody knows.
+    #: Expected run time in seconds, as written; empty if unknown.
     duration: str = ""
-    #: Why they cannot be read; empty where they can.
+    #: Why they are unreadable; empty if they are readable.
     fault: str = ""
 
 
 class _MembershipTexts(msgspec.Struct, frozen=True, gc=False):
-    """The labels or annotations that notes are read from; all others are passed over."""
+    """Decodes these labels or annotations; all others are skipped."""
 
-    #: See ``MembershipNotes``, as all the others.
+    #: See ``MembershipNotes`` for all fields.
     group: str = msgspec.field(default="", name=GROUP_NAME)
     queue: str = msgspec.field(default="", name=QUEUE_NAME)
     min_member: str = msgspec.field(default="", name=MIN_MEMBER)
@@ -79,53 +78,53 @@ class _MembershipTexts(msgspec.Struct, frozen=True, gc=False):
 class Owner(NamedTuple):
     """The controlling owner of a pod."""
 
-    #: Its uid; empty where the pod has no owner.
+    #: Its uid; empty without an owner.
     uid: str = ""
     #: Its kind.
     kind: str = ""
     #: Its name.
     name: str = ""
-    #: Why the owners cannot be read; empty where they can.
+    #: Why the owners are unreadable; empty if they are readable.
     fault: str = ""
 
 
 class Membership(NamedTuple):
-    """The unit that a pod asks to be part of."""
+    """The unit that a pod belongs to."""
 
-    #: What makes it the same unit: ``PodGroupUnit/ns/name``, the owner's uid; empty for one pod.
+    #: Identity of the unit: ``PodGroupUnit/ns/name`` or the owner's uid; empty for a single pod.
     identity: str = ""
-    #: Its name for humans; empty for one pod.
+    #: Display name; empty for a single pod.
     key: str = ""
-    #: What makes it.
+    #: Kind of the unit.
     kind: UnitKind = UnitKind.POD
     #: Pods that must fit together; 0 for all that exist.
     min_member: int = 1
     #: Its queue.
     queue: str = DEFAULT_QUEUE
-    #: Seconds that it is expected to run; infinity where it does not say.
+    #: Expected run time in seconds; infinity if unknown.
     duration: float = inf
-    #: Why the pod contradicts itself; empty where it does not.
+    #: Why the pod is inconsistent; empty if it is valid.
     fault: str = ""
 
 
 PLAIN: Final = Membership()
-"""The wish of most pods: to be tried alone, in the default queue."""
+"""The membership of most pods: a single pod in the default queue."""
 
 _TEXTS: Final = msgspec.json.Decoder(_MembershipTexts)
 _NOTHING: Final = MembershipNotes()
-_NOBODY: Final = Owner()
+_NO_OWNER: Final = Owner()
 
 
 class MembershipReader:
-    """Reads wishes, each text once."""
+    """Reads memberships and parses each text once."""
 
     def __init__(self, config: DispatcherConfig) -> None:
-        """Start with nothing read."""
+        """Start with empty caches."""
         self._min_members = config.min_members
         self._each_alone = config.each_alone
         self._notes: dict[bytes, MembershipNotes] = {}
         self._owners: dict[bytes, Owner] = {}
-        self._wishes: dict[tuple[str, MembershipNotes, Owner], Membership] = {}
+        self._memberships: dict[tuple[str, MembershipNotes, Owner], Membership] = {}
         self._owned: dict[bytes, Membership] = {}
         self._of_templates: dict[int, Membership] = {}
         self._merged: tuple[MembershipNotes, MembershipNotes, MembershipNotes] = (
@@ -134,37 +133,39 @@ class MembershipReader:
             _NOTHING,
         )
 
-    def wish(self, meta: MetaHead) -> Membership:
-        """The unit that a pod asks to be part of."""
+    def membership(self, meta: MetaHead) -> Membership:
+        """The unit that a pod belongs to."""
         notes = _NOTHING
-        kept = self._notes
+        known = self._notes
         if meta.annotations:
             text = bytes(meta.annotations)
-            notes = kept.get(text) or self._read_notes(text)
+            notes = known.get(text) or self._read_notes(text)
         if meta.labels:
             text = bytes(meta.labels)
-            labels = kept.get(text) or self._read_notes(text)
+            labels = known.get(text) or self._read_notes(text)
             if labels is not _NOTHING:
                 notes = labels if notes is _NOTHING else self._merge(notes, labels)
         if not meta.owner_references:
-            return PLAIN if notes is _NOTHING else self._membership(meta.namespace, notes, _NOBODY)
+            return (
+                PLAIN if notes is _NOTHING else self._membership(meta.namespace, notes, _NO_OWNER)
+            )
         text = bytes(meta.owner_references)
         if notes is not _NOTHING:
             return self._membership(meta.namespace, notes, self._read_owner(text))
         found = self._owned.get(text)
         if found is None:
             found = self._membership(meta.namespace, notes, self._read_owner(text))
-            _keep(self._owned, text, found)
+            _remember(self._owned, text, found)
         return found
 
     def of_templates(self) -> dict[int, Membership]:
-        """Wishes by number of template, which is never given twice; to be filled by the caller."""
-        if len(self._of_templates) >= KEPT:
+        """Cache of memberships by template number, which is never reused; the caller fills it."""
+        if len(self._of_templates) >= CACHE_SIZE:
             self._of_templates.clear()
         return self._of_templates
 
     def _merge(self, first: MembershipNotes, second: MembershipNotes) -> MembershipNotes:
-        """Annotations say more exactly what labels say too; the pods of a gang say the same."""
+        """Combine annotations with labels; annotations take precedence."""
         if first == second:
             return first
         if self._merged[0] is not first or self._merged[1] is not second:
@@ -175,20 +176,20 @@ class MembershipReader:
         return self._merged[2]
 
     def _membership(self, namespace: str, notes: MembershipNotes, owner: Owner) -> Membership:
-        if notes is _NOTHING and owner is _NOBODY:
+        if notes is _NOTHING and owner is _NO_OWNER:
             return PLAIN
         key = (namespace, notes, owner)
-        found = self._wishes.get(key)
+        found = self._memberships.get(key)
         if found is None:
             found = self._make(namespace, notes, owner)
-            _keep(self._wishes, key, found)
+            _remember(self._memberships, key, found)
         return found
 
     def _make(self, namespace: str, notes: MembershipNotes, owner: Owner) -> Membership:
         queue = notes.queue or DEFAULT_QUEUE
-        min_member, complaint = self._min_member(notes.min_member, owner.kind)
+        min_member, bad_minimum = self._min_member(notes.min_member, owner.kind)
         duration, wrong = read_duration(notes.duration)
-        fault = notes.fault or owner.fault or complaint or wrong
+        fault = notes.fault or owner.fault or bad_minimum or wrong
         if fault:
             return Membership(queue=queue, fault=fault)
         if notes.group:
@@ -200,11 +201,11 @@ class MembershipReader:
         return Membership(owner.uid, key, UnitKind.OWNER, min_member, queue, duration)
 
     def _min_member(self, written: str, kind: str) -> tuple[int, str]:
-        asked = written or self._min_members.get(kind, 1)
-        if asked == ALL:
+        wanted = written or self._min_members.get(kind, 1)
+        if wanted == ALL:
             return 0, ""
         try:
-            number = int(asked)
+            number = int(wanted)
         except ValueError:
             number = 0
         if number < 1:
@@ -216,20 +217,20 @@ class MembershipReader:
 
     def _read_notes(self, text: bytes) -> MembershipNotes:
         found = _parse_notes(text)
-        _keep(self._notes, text, found)
+        _remember(self._notes, text, found)
         return found
 
     def _read_owner(self, text: bytes) -> Owner:
         found = self._owners.get(text)
         if found is None:
             found = _parse_owner(text)
-            _keep(self._owners, text, found)
+            _remember(self._owners, text, found)
         return found
 
 
-def _keep(table: dict[K, V], key: K, value: V) -> None:
-    """Remember what was read, within bounds."""
-    if len(table) >= KEPT:
+def _remember(table: dict[K, V], key: K, value: V) -> None:
+    """Add to a cache of bounded size."""
+    if len(table) >= CACHE_SIZE:
         table.clear()
     table[key] = value
 
@@ -250,7 +251,7 @@ def _parse_notes(text: bytes) -> MembershipNotes:
 
 
 def read_duration(written: str) -> tuple[float, str]:
-    """Seconds that something is expected to run, and what is wrong with how that is written."""
+    """Parse an expected run time: seconds and a fault text, one of them empty."""
     if not written:
         return inf, ""
     try:
@@ -271,34 +272,34 @@ def _parse_owner(text: bytes) -> Owner:
     for owner in owners:
         if owner.controller and owner.uid:
             return Owner(owner.uid, owner.kind, owner.name)
-    return _NOBODY
+    return _NO_OWNER
 
 
 class GroupRecord(NamedTuple):
-    """What the dispatcher keeps of a PodGroup."""
+    """The fields of a PodGroup that the dispatcher uses."""
 
-    #: Its uid: a namesake with another is another group.
+    #: Its uid; a group of the same name with another uid is another group.
     uid: str
     #: Pods that must fit together.
     min_member: int
-    #: Clock time at which it was first seen.
+    #: Clock time of its first sight.
     seen: float
-    #: Seconds it may wait from then on.
+    #: Seconds from then until its deadline.
     wait: float
-    #: Its queue; empty where its pods say.
+    #: Its queue; empty if the pods set it.
     queue: str
-    #: It has been scheduled as a whole before.
+    #: Whether it was scheduled as a whole before.
     ran: bool
-    #: Somebody has declared it timed out, which is final.
+    #: Whether its phase is final: timed out.
     late: bool
-    #: Seconds that its pods are expected to run; infinity where their own notes say.
+    #: Expected run time of its pods in seconds; infinity if the pods set it.
     duration: float
-    #: Why it contradicts itself; empty where it does not.
+    #: Why it is inconsistent; empty if it is valid.
     fault: str
 
 
 def read_group(group: PodGroup, now: float, default_timeout: float) -> GroupRecord:
-    """What matters of a PodGroup that is first seen now."""
+    """Read a PodGroup that is seen for the first time."""
     meta, spec = group.metadata, group.spec
     timeout = spec.schedule_timeout_seconds
     wait = default_timeout if timeout is None else float(timeout)
@@ -311,7 +312,7 @@ def read_group(group: PodGroup, now: float, default_timeout: float) -> GroupReco
 
 
 def unreadable_group(fault: str, now: float) -> GroupRecord:
-    """A PodGroup that could never be read."""
+    """Stand-in for a PodGroup that was never readable."""
     return GroupRecord("", NO_GROUP, now, inf, "", ran=False, late=False, duration=inf, fault=fault)
 
 

@@ -1,9 +1,9 @@
-"""Queue objects as they come, change and go while the dispatcher runs.
+"""Applies added, changed and deleted Queue objects while the dispatcher runs.
 
-Whatever was read last counts. A queue that cannot be read keeps the settings it had. A queue whose
-object is deleted while it is used *drains*: what runs goes on and counts for those that it is part
-of, what waits waits until there is such an object again; once nothing of it is left it is
-forgotten, and pods that name it then are in a queue without settings like any other.
+The last readable version of a queue counts; an unreadable one changes nothing. A deleted queue that
+is in use *drains*: its pods run on and count for its ancestors, its pending units wait until the
+object exists again. A drained queue is forgotten once it is empty; pods that name it then use a
+queue with default settings.
 """
 
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ from stretto.state.work.units import Unit
 
 
 class QueueChanges:
-    """The settings of all queues, by name, and their way into the places."""
+    """The settings of all queues, by name; applies them to the unit states."""
 
     def __init__(self, places: UnitStates) -> None:
         """Start with the configured queues."""
@@ -29,7 +29,7 @@ class QueueChanges:
         self._configs: dict[str, QueueConfig] = {q.name: q for q in places.config.queues}
 
     def change(self, changes: Iterable[QueueChange], now: float) -> None:
-        """Take in what became of Queue objects."""
+        """Apply changes of Queue objects."""
         for name, queue in changes:
             if queue is None:
                 self._delete(name)
@@ -40,7 +40,9 @@ class QueueChanges:
             except InputError as error:
                 self._places.queue_faults[name] = str(error)
                 others = self._places.config.other_queues
-                self._configs.setdefault(name, replace(others, name=name))  # there to be told of
+                self._configs.setdefault(
+                    name, replace(others, name=name)
+                )  # listed, so that its fault is reported
         drained = [name for name, each in self._configs.items() if each.draining]
         for name in drained:
             if not self._is_used(name):
@@ -61,7 +63,7 @@ class QueueChanges:
             )
 
     def _is_used(self, name: str) -> bool:
-        """Whether any unit is in a queue, holds something of it, or is part of it."""
+        """Whether any unit or child queue belongs to a queue, or any pod is charged to it."""
         usage = self._places.usage
         if usage is not None and usage.tree.runs_any(name):
             return True
@@ -70,7 +72,7 @@ class QueueChanges:
         return any(unit.queue == name for unit in self._places.units)
 
     def _arrange(self, now: float) -> None:
-        """Let all that depends on the queues follow."""
+        """Update everything that depends on the queues."""
         places = self._places
         places.config = config = places.config.having(self._configs.values())
         if config.counts_usage and places.usage is None:
@@ -86,7 +88,7 @@ class QueueChanges:
         self._count_in_flight()
 
     def _begin_counting(self, now: float) -> QueueUsage:
-        """What is held was of no interest so far."""
+        """Start to count usage."""
         places = self._places
         usage = QueueUsage(places.pods, places.units, places.need_pool())
         places.uncounted = True
@@ -97,7 +99,7 @@ class QueueChanges:
         return usage
 
     def _try_again(self, unit: Unit) -> None:
-        """A failed head of a queue whose order has changed."""
+        """Retry a failed head of a queue whose order has changed."""
         places = self._places
         if unit.state is UnitState.UNSCHEDULABLE:
             places.enter_queue(unit, UnitEvent.WAKE)
@@ -106,7 +108,7 @@ class QueueChanges:
             places.queues.block(unit)
 
     def _count_in_flight(self) -> None:
-        """Units at shards have their ranks by the order that their queue has now."""
+        """Recount units at shards by the new order of their queues."""
         queues = self._places.queues
         for queue in queues:
             queue.away = 0

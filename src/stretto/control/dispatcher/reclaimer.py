@@ -1,9 +1,9 @@
-"""When queues get back what they lent: asks for victims, and follows what becomes of them.
+"""Evicts borrowing pods for queues below their guarantee, and tracks those evictions.
 
-What is under way counts as if it had happened: for the queue that waits, and for those that give.
-Until a unit for which others leave has started, or has been tried without them in vain, the queues
-whose pods had to leave start nothing that they are not owed themselves: else the pods that come in
-place of the victims would take the room again.
+Evictions in flight count as done, for the queue that waits and for the queues that lose pods. Until
+the unit has started, or has failed to start after its victims were evicted, the queues that lost
+pods start only work covered by their own guarantee. Otherwise new pods of those queues would take
+the freed capacity.
 """
 
 from collections import Counter
@@ -25,18 +25,18 @@ from stretto.state.rows.lifecycle import PodState, UnitState
 from stretto.state.work.evictions import EvictionCause, EvictionOrder
 from stretto.state.work.units import NO_GROUP, Unit
 
-EVERY: Final = 1.0
-"""Seconds between two looks for queues that are owed something."""
-PATIENCE: Final = 120.0
-"""Seconds for which a unit waits for its victims; then others are asked."""
-CHANCE: Final = 5.0
-"""Seconds for a place once the victims have left; then the others may have what is not taken."""
-FIRST_PAUSE: Final = 5.0
-"""Seconds before a unit for which nothing was found, or that found no place, asks again."""
-LONGEST_PAUSE: Final = 300.0
-"""The longest such pause."""
-AT_ONCE: Final = 32
-"""Decisions of one look: whoever is left has its turn at the next."""
+SEARCH_INTERVAL: Final = 1.0
+"""Seconds between searches for queues below their guarantee."""
+TIMEOUT: Final = 120.0
+"""Seconds until a reclaim is abandoned; then other victims are chosen."""
+PROTECTION: Final = 5.0
+"""Seconds for which freed capacity is protected for the unit."""
+FIRST_RETRY: Final = 5.0
+"""Seconds before the first retry of a unit without victims or without a node."""
+LONGEST_RETRY: Final = 300.0
+"""Upper bound of the doubling retry delay, in seconds."""
+SEARCH_LIMIT: Final = 32
+"""Maximum number of decisions per search; further units follow at the next one."""
 
 _WAITING: Final = frozenset(
     {UnitState.UNSCHEDULABLE, UnitState.QUEUED, UnitState.DISPATCHED, UnitState.BACKOFF}
@@ -45,230 +45,232 @@ _ON_NODES: Final = frozenset({int(PodState.ASSUMED), int(PodState.BOUND)})
 
 
 class ReclaimNodes(Protocol):
-    """What the dispatcher may ask of nodes."""
+    """What the dispatcher reads of nodes."""
 
     def sync(self) -> None:
-        """A round of questions begins."""
+        """Update the snapshot before a series of queries."""
 
     def room(self, class_id: int, /) -> int:
-        """An upper bound of how many pods of a class fit now."""
+        """Upper bound of the pods of a class that fit now."""
 
     def may_evict(self, row: int, now: float) -> bool:
-        """Whether a pod may be asked to leave."""
+        """Whether a pod may be evicted."""
 
     def may_evict_all(self, rows: Sequence[int]) -> bool:
-        """Whether pods that may be asked one by one may be asked together."""
+        """Whether pods that may each be evicted may be evicted together."""
 
-    def fits(self, slot: int, classes: Sequence[int], going: Collection[int]) -> bool:
-        """Whether pods of these classes fit a slot once these rows have gone."""
+    def fits(self, slot: int, classes: Sequence[int], evicted: Collection[int]) -> bool:
+        """Whether pods of these classes fit a slot without the evicted rows."""
 
-    def would_fit(self, row: int, slot: int, going: Collection[int], /) -> bool:
-        """Whether volumes and other pods would let a pod onto a slot once these rows have gone."""
+    def would_fit(self, row: int, slot: int, evicted: Collection[int], /) -> bool:
+        """Whether volume and inter-pod rules admit a pod to a slot without the evicted rows."""
 
 
 class ReclaimInFlight(NamedTuple):
-    """Victims that were asked to leave for a unit."""
+    """A reclaim in flight: a unit and its victims."""
 
     #: The unit.
     unit: Unit
-    #: Its queue when it asked.
+    #: Its queue at the decision.
     queue: str
-    #: What it is owed, and is to come.
+    #: The amounts that it claims.
     amounts: Amounts
     #: The victims.
     victims: tuple[ReclaimablePod, ...]
     #: Their serials.
     serials: tuple[int, ...]
-    #: Clock time after which it is over.
+    #: Clock time at which it is abandoned.
     until: float
-    #: Pods of the unit that were on nodes when it asked.
+    #: Number of placed pods of the unit at the decision.
     placed: int = 0
-    #: Clock time at which the last victim was seen to have left.
+    #: Clock time at which all victims were evicted.
     left: float = inf
 
 
 class Reclaimer:
-    """Looks for queues that are owed something, and for who is to leave."""
+    """Finds queues below their guarantee and chooses victims in borrowing queues."""
 
     def __init__(self, places: UnitStates) -> None:
-        """Nothing is under way."""
-        #: Reclaims under way.
-        self.flights: dict[Unit, ReclaimInFlight] = {}
-        #: Orders given so far, and pods in them: ``orders``, ``pods``.
+        """Start without reclaims."""
+        #: Reclaims in flight.
+        self.in_flight: dict[Unit, ReclaimInFlight] = {}
+        #: Number of orders and of their pods so far: ``orders``, ``pods``.
         self.counts: Counter[str] = Counter()
-        #: Whether pods of a unit have left us and have no node yet: in one process none has.
+        #: Whether another process has pods of a unit that have no node yet; never in one process.
         self._is_handed_over: Callable[[Unit], bool] = lambda _: False
         self._places = places
-        self._pauses: dict[Unit, tuple[float, float]] = {}
+        self._retries: dict[Unit, tuple[float, float]] = {}
         self._look_at = -inf
-        #: Somebody may be owed something though nothing is under way.
+        #: Whether a unit may be served although no reclaim is in flight.
         self._more = False
 
     def defer_while(self, is_handed_over: Callable[[Unit], bool]) -> None:
-        """Wait for units whose pods are with another process and have no node yet."""
+        """Defer reclaims of units whose pods another process is placing."""
         self._is_handed_over = is_handed_over
 
-    def orders(self, floor: ReclaimNodes, now: float) -> list[EvictionOrder]:
-        """Who is to leave, and why: for the lane of evictions."""
+    def orders(self, view: ReclaimNodes, now: float) -> list[EvictionOrder]:
+        """Evictions with their reasons, for the lane of evictions."""
         usage = self._places.usage
         if usage is None:
             return []
-        self._land(usage, now)
+        self._finish_reclaims(usage, now)
         if not usage.tree.any_guarantees:
             self._more = False
             return []
         self._more = now < self._look_at
         if self._more:
             return []
-        self._look_at = now + EVERY
-        floor.sync()
+        self._look_at = now + SEARCH_INTERVAL
+        view.sync()
         found: list[EvictionOrder] = []
-        for unit in islice(self._waiting(usage, now), AT_ONCE):
+        for unit in islice(self._waiting(usage, now), SEARCH_LIMIT):
             self._more = True
-            order = self._decide(usage, unit, floor, now)
+            order = self._decide(usage, unit, view, now)
             if order is not None:
                 found.append(order)
         return found
 
     @property
     def usage(self) -> QueueUsage | None:
-        """What queues hold; ``None`` where nobody counts."""
+        """Usage of queues; ``None`` if no policy counts usage."""
         return self._places.usage
 
     @property
     def is_busy(self) -> bool:
-        """Whether somebody is to leave, or it has yet to be looked who is owed something."""
-        return bool(self.flights) or self._more
+        """Whether a reclaim is in flight or a search is due."""
+        return bool(self.in_flight) or self._more
 
     def next_due(self) -> float:
-        """When to look without an event; infinity while nobody waits for anything."""
-        if self.flights or self._more:
+        """Clock time of the next search without an event; infinity for none."""
+        if self.in_flight or self._more:
             return self._look_at
-        return max(self._look_at, min((at for at, _ in self._pauses.values()), default=inf))
+        return max(self._look_at, min((at for at, _ in self._retries.values()), default=inf))
 
-    # ------------------------------------------------------------ who asks
+    # ------------------------------------------------------------ candidates
 
     def _waiting(self, usage: QueueUsage, now: float) -> Iterator[Unit]:
-        """The first units of each queue that wait and that a guarantee may help."""
-        firsts = self._places.sleepers.firsts(AT_ONCE)
+        """The first pending units of each queue that a guarantee may help."""
+        firsts = self._places.unschedulable.firsts(SEARCH_LIMIT)
         for queue in self._places.queues if usage.tree.any_limits else ():
             if queue.order.live and usage.tree.leaf(queue.name).is_below_guarantee:
                 head = queue.order.peek()
                 if head is not None and not usage.may_start(head):
                     firsts.setdefault(queue.name, []).append(head)
-        self._pauses = {u: p for u, p in self._pauses.items() if u.state in _WAITING}
+        self._retries = {u: p for u, p in self._retries.items() if u.state in _WAITING}
         for name, units in firsts.items():
             leaf = usage.tree.leaf(name)
             if not leaf.is_below_guarantee or leaf.is_closed:
                 continue
             for unit in units:
-                paused = self._pauses.get(unit, (-inf, 0.0))[0] > now
-                if unit not in self.flights and not paused:
+                paused = self._retries.get(unit, (-inf, 0.0))[0] > now
+                if unit not in self.in_flight and not paused:
                     yield unit
 
     def _decide(
-        self, usage: QueueUsage, unit: Unit, floor: ReclaimNodes, now: float
+        self, usage: QueueUsage, unit: Unit, view: ReclaimNodes, now: float
     ) -> EvictionOrder | None:
-        asked = self._asked(usage, unit, floor)
-        ground = _CurrentFacts(self._places, usage, floor, self.flights.values(), now)
-        ground.alone = unit.pending[0] if unit.still_needed <= 1 else None
-        victims = choose_victims(usage.tree, asked, ground) if asked is not None else ()
-        pause = min(2 * self._pauses.get(unit, (0.0, FIRST_PAUSE / 2))[1], LONGEST_PAUSE)
-        self._pauses[unit] = (now + pause, pause)
+        request = self._request(usage, unit, view)
+        facts = _CurrentFacts(self._places, usage, view, self.in_flight.values(), now)
+        facts.alone = unit.pending[0] if unit.still_needed <= 1 else None
+        victims = choose_victims(usage.tree, request, facts) if request is not None else ()
+        delay = min(2 * self._retries.get(unit, (0.0, FIRST_RETRY / 2))[1], LONGEST_RETRY)
+        self._retries[unit] = (now + delay, delay)
         rows = tuple(each.row for each in victims)
-        if asked is None or not victims or not floor.may_evict_all(rows):
+
+        if request is None or not victims or not view.may_evict_all(rows):
             return None
         serials = tuple(int(self._places.pods.serial[row]) for row in rows)
-        until, placed = now + PATIENCE, len(unit.bound)
-        flight = ReclaimInFlight(unit, unit.queue, asked.amounts, victims, serials, until, placed)
-        self.flights[unit] = flight
+        until, placed = now + TIMEOUT, len(unit.bound)
+        reclaim = ReclaimInFlight(
+            unit, unit.queue, request.amounts, victims, serials, until, placed
+        )
+        self.in_flight[unit] = reclaim
         for name in {each.queue for each in victims}:
             usage.tree.count_reclaim(name, 1)
         self.counts["orders"] += 1
         self.counts["pods"] += len(rows)
-        reason = f"queue {unit.queue} takes back what it is guaranteed, for {unit.key}"
+        reason = f"queue {unit.queue} reclaims its guarantee for {unit.key}"
         return EvictionOrder(rows, serials, EvictionCause.RECLAIM, reason)
 
-    def _asked(self, usage: QueueUsage, unit: Unit, floor: ReclaimNodes) -> ReclaimRequest | None:
-        """What a unit lacks; ``None`` where more units than may run are what is in its way."""
-        room, asked = usage.tree.headroom(unit.queue), usage.demand(unit)
-        if room is not None and (room.closed or (asked.fresh and room.units < 1)):
+    def _request(self, usage: QueueUsage, unit: Unit, view: ReclaimNodes) -> ReclaimRequest | None:
+        """What a unit lacks; ``None`` if the limit on running units holds it back."""
+        headroom, demand = usage.tree.headroom(unit.queue), usage.demand(unit)
+        if headroom is not None and (headroom.closed or (demand.fresh and headroom.units < 1)):
             return None
         rows = unit.pending[: max(unit.still_needed, 1)]
         classes: list[int] = []
         for class_id, count in Counter(int(self._places.pods.class_id[r]) for r in rows).items():
-            classes += [class_id] * max(0, count - floor.room(class_id))
-        return ReclaimRequest(unit.queue, unit.key, tuple(classes), asked.least)
+            classes += [class_id] * max(0, count - view.room(class_id))
+        return ReclaimRequest(unit.queue, unit.key, tuple(classes), demand.least)
 
-    # ------------------------------------------------------------ what becomes of it
+    # ------------------------------------------------------------ progress
 
-    def _land(self, usage: QueueUsage, now: float) -> None:
-        """End what is over: the unit has started, or has waited long enough."""
-        for unit, flight in list(self.flights.items()):
-            owed = usage.tree.leaf(flight.queue).guarantee
-            if self._is_handed_over(unit) and now < flight.until:
-                continue  # others would take its room before it is there
-            if unit.state not in _WAITING or unit.queue != flight.queue or not owed:
-                self._pauses.pop(unit, None)
-            elif len(unit.bound) > flight.placed and not self._is_leaving(flight):
-                self._pauses.pop(unit, None)  # it was not in vain: the next of its pods may ask
-            elif self._goes_on(flight, now):
+    def _finish_reclaims(self, usage: QueueUsage, now: float) -> None:
+        """Remove reclaims whose unit has started or that have timed out."""
+        for unit, reclaim in list(self.in_flight.items()):
+            guarantee = usage.tree.leaf(reclaim.queue).guarantee
+            if self._is_handed_over(unit) and now < reclaim.until:
+                continue  # otherwise others would take the capacity before its pods arrive
+            if unit.state not in _WAITING or unit.queue != reclaim.queue or not guarantee:
+                self._retries.pop(unit, None)
+            elif len(unit.bound) > reclaim.placed and not self._has_running_victim(reclaim):
+                self._retries.pop(unit, None)  # one pod was placed: the next may reclaim
+            elif self._is_in_progress(reclaim, now):
                 continue
-            del self.flights[unit]
-            for queue in {each.queue for each in flight.victims}:
+            del self.in_flight[unit]
+            for queue in {each.queue for each in reclaim.victims}:
                 usage.tree.count_reclaim(queue, -1)
 
-    def _goes_on(self, flight: ReclaimInFlight, now: float) -> bool:
-        """Whether victims are still to leave, or the unit has its chance without them."""
-        if now >= flight.until:
+    def _is_in_progress(self, reclaim: ReclaimInFlight, now: float) -> bool:
+        """Whether victims are still running, or the unit may still use the freed capacity."""
+        if now >= reclaim.until:
             return False
-        if self._is_leaving(flight):
+        if self._has_running_victim(reclaim):
             return True
-        flight = self.flights[flight.unit] = flight._replace(left=min(flight.left, now))
-        return now < flight.left + CHANCE or flight.unit.state is not UnitState.UNSCHEDULABLE
+        reclaim = self.in_flight[reclaim.unit] = reclaim._replace(left=min(reclaim.left, now))
+        return now < reclaim.left + PROTECTION or reclaim.unit.state is not UnitState.UNSCHEDULABLE
 
-    def _is_leaving(self, flight: ReclaimInFlight) -> bool:
-        """Whether a victim is still there."""
+    def _has_running_victim(self, reclaim: ReclaimInFlight) -> bool:
+        """Whether any victim still holds its node."""
         pods = self._places.pods
         return any(
             pods.serial[each.row] == serial and int(pods.state[each.row]) in _ON_NODES
-            for each, serial in zip(flight.victims, flight.serials, strict=True)
+            for each, serial in zip(reclaim.victims, reclaim.serials, strict=True)
         )
 
 
 class _CurrentFacts:
-    """Pods and nodes as they are at one moment, for one decision."""
+    """Pods and nodes at one moment, for one decision."""
 
     def __init__(
         self,
         places: UnitStates,
         usage: QueueUsage,
-        floor: ReclaimNodes,
-        flights: Iterable[ReclaimInFlight],
+        view: ReclaimNodes,
+        reclaims: Iterable[ReclaimInFlight],
         now: float,
     ) -> None:
-        #: The pod that asks, where it is one: several may need one another, and are asked about
-        #: by what they take.
+        #: Row of the reclaiming pod if it is single; pods of a gang are checked by resources only.
         self.alone: int | None = None
         self._places = places
         self._usage = usage
-        self._floor = floor
-        self._in_flight = list(flights)
+        self._view = view
+        self._in_flight = list(reclaims)
         self._now = now
         self._units: dict[str, Unit] = {}
-        #: Rows that others have asked to leave, some perhaps a moment ago.
-        self._going: set[int] = {
+        #: Victims of other reclaims.
+        self._evicted: set[int] = {
             each.row
-            for flight in self._in_flight
-            for each, serial in zip(flight.victims, flight.serials, strict=True)
+            for reclaim in self._in_flight
+            for each, serial in zip(reclaim.victims, reclaim.serials, strict=True)
             if places.pods.serial[each.row] == serial
         }
 
     def running(self, queue: str) -> Iterator[ReclaimablePod]:
-        """Pods of a queue's own units that may be asked to leave."""
+        """Evictable pods of a queue's own units."""
         pods, held, now = self._places.pods, self._usage.held(), self._now
         for row in list(self._usage.rows_of(queue)):
-            if row in self._going or not self._floor.may_evict(row, now):
+            if row in self._evicted or not self._view.may_evict(row, now):
                 continue
             unit, charged = self._places.units.of_row(row), held[row]
             if unit is not None:
@@ -284,27 +286,27 @@ class _CurrentFacts:
             )
 
     def team(self, unit: str) -> RunningGang | None:
-        """The gang of a unit; ``None`` where its pods are useful one by one."""
+        """The gang of a unit; ``None`` if its pods are useful individually."""
         found = self._units.get(unit)
         if found is None or not 1 < found.min_member < NO_GROUP:
             return None
-        leaving, going = self._places.pods.eviction_state, self._going
-        stay = (row for row in found.bound if not leaving[row] and row not in going)
+        in_eviction, evicted = self._places.pods.eviction_state, self._evicted
+        stay = (row for row in found.bound if not in_eviction[row] and row not in evicted)
         return RunningGang(found.min_member, frozenset(stay), not found.away)
 
     def pending(self) -> Iterator[tuple[str, Amounts, int]]:
-        """What other reclaims bring to queues and take from them."""
+        """Amounts that other reclaims add to queues (1) and take from them (-1)."""
         pods = self._places.pods
-        for flight in self._in_flight:
-            if flight.unit.state in _WAITING:
-                yield flight.queue, flight.amounts, 1
-            for each, serial in zip(flight.victims, flight.serials, strict=True):
+        for reclaim in self._in_flight:
+            if reclaim.unit.state in _WAITING:
+                yield reclaim.queue, reclaim.amounts, 1
+            for each, serial in zip(reclaim.victims, reclaim.serials, strict=True):
                 if pods.serial[each.row] == serial and int(pods.state[each.row]) in _ON_NODES:
                     yield each.queue, each.amounts, -1
 
-    def fits(self, slot: int, classes: Sequence[int], going: Iterable[int]) -> bool:
-        """Whether pods of these classes fit a slot once these rows have gone."""
-        gone = frozenset(going)
-        return self._floor.fits(slot, classes, gone) and (
-            self.alone is None or self._floor.would_fit(self.alone, slot, gone)
+    def fits(self, slot: int, classes: Sequence[int], evicted: Iterable[int]) -> bool:
+        """Whether pods of these classes fit a slot without the evicted rows."""
+        without = frozenset(evicted)
+        return self._view.fits(slot, classes, without) and (
+            self.alone is None or self._view.would_fit(self.alone, slot, without)
         )

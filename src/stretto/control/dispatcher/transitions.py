@@ -1,8 +1,8 @@
-"""Ways through the tables of pods and units, looked up once.
+"""Paths through the state tables of pods and units, computed once.
 
-A unit's move takes its pods along from whatever state each is in. Which events lead there is
-written here; where they lead is read from ``state.rows.lifecycle`` when the module is loaded, so a
-way that the tables do not allow cannot exist.
+A transition of a unit moves its pods from whatever state each is in. The events of each path are
+listed here; the resulting states are read from ``state.rows.lifecycle`` at import, so a path that
+the tables do not allow raises at import.
 """
 
 from collections.abc import Mapping
@@ -20,13 +20,13 @@ from stretto.state.rows.lifecycle import (
 
 
 class UnitEffect(IntEnum):
-    """What a batch does to a unit; the larger decides."""
+    """Effect of a batch on a unit; the larger one decides."""
 
-    #: Pods went or changed.
+    #: Pods were deleted or changed.
     CHANGED = 0
-    #: Pods that had a node want one again, or want it otherwise.
+    #: Pods that had a node are pending again, or changed their requests.
     RETURNED = 1
-    #: New pods came.
+    #: Pods were added.
     GREW = 2
 
 
@@ -36,10 +36,10 @@ WAYS_TO_BACK_OFF: Final = {
     UnitState.PLACED: (UnitEvent.GROW, UnitEvent.DISPATCH, UnitEvent.BACK_OFF),
     UnitState.UNSCHEDULABLE: (UnitEvent.WAKE, UnitEvent.DISPATCH, UnitEvent.BACK_OFF),
 }
-"""Events by which a unit gets into back-off, by where it is.
+"""Events that take a unit into back-off, by its state.
 
-The table knows back-off as the end of an attempt only, so a unit whose assumed pod was rejected
-goes by way of an attempt.
+The table allows back-off only at the end of an attempt, so a unit whose assumed pod was rejected
+passes through an attempt.
 """
 
 WAYS_TO_QUEUE: Final = {
@@ -48,10 +48,10 @@ WAYS_TO_QUEUE: Final = {
     UnitState.PLACED: UnitEvent.GROW,
     UnitState.UNSCHEDULABLE: UnitEvent.WAKE,
 }
-"""The event by which a unit gets into its queue, by where it is."""
+"""The event that takes a unit into its queue, by its state."""
 
 PLACED: Final = UNIT_LIFE.next(UnitState.DISPATCHED, UnitEvent.PLACE)
-"""Where a unit is after all its pods were claimed."""
+"""State of a unit after all its pods were claimed."""
 
 _PARKING: Final = {
     PodState.BACKOFF: (PodEvent.WAKE, PodEvent.PARK),
@@ -64,7 +64,7 @@ _QUEUEING: Final = {
     PodState.UNSCHEDULABLE: (PodEvent.WAKE,),
     PodState.ABNORMAL: (PodEvent.MEND,),
 }
-#: A pod that was rejected after its claim is pending already and stays so: only its unit waits.
+#: A pod that was rejected after its claim is pending already: only its unit backs off.
 _DELAYING: Final = {PodState.DISPATCHED: (PodEvent.BACK_OFF,)}
 _BREAKING: Final = {
     state: (event,) for state, event in POD_LIFE.transitions if event is PodEvent.BREAK
@@ -72,7 +72,7 @@ _BREAKING: Final = {
 
 
 def _outcomes(paths: Mapping[PodState, tuple[PodEvent, ...]]) -> dict[int, int]:
-    """Follow each path through the table of pods, once."""
+    """Follow each path through the table of pods."""
     found = {}
     for state, events in paths.items():
         after = state
@@ -83,10 +83,10 @@ def _outcomes(paths: Mapping[PodState, tuple[PodEvent, ...]]) -> dict[int, int]:
 
 
 PARKED: Final = _outcomes(_PARKING)
-"""States of pods after their unit went to sleep, by the states before."""
+"""States of pods after their unit became unschedulable, by the states before."""
 BACK_IN_QUEUE: Final = _outcomes(_QUEUEING)
-"""States of pods after their unit went into its queue, by the states before."""
+"""States of pods after their unit was queued, by the states before."""
 DELAYED: Final = _outcomes(_DELAYING)
-"""States of pods after their unit went into back-off, by the states before."""
+"""States of pods after their unit entered back-off, by the states before."""
 BROKEN: Final = _outcomes(_BREAKING)
-"""States of pods after their unit was found to contradict itself, by the states before."""
+"""States of pods after their unit was found inconsistent, by the states before."""

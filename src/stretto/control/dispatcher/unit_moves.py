@@ -1,8 +1,8 @@
-"""The moves of units between the places where they can be, each lawful by the tables.
+"""Moves units between states, each move along the state tables.
 
-A unit is in exactly one place: forming, a queue, a shard, back-off, the waiting room, or done with
-(placed, failed, gone). Whoever learns something about a unit comes here to move it, so that the
-unit's state, its pods' states and the place always change together.
+A unit is forming, queued, dispatched, in back-off, unschedulable, or finished (placed, failed,
+gone). All other parts move units through this module, so that the state of a unit, the states of
+its pods and the container that holds it change together.
 """
 
 from collections.abc import Collection
@@ -37,84 +37,84 @@ from stretto.state.rows.pods import Pods
 from stretto.state.work.units import Cure, Unit, UnitKind, UnitOutcome, Units
 
 FEW: Final = 4
-"""Rows that are quicker looked at one by one."""
+"""Number of rows up to which a Python loop is faster than NumPy."""
 
 
 class UnitStates:
-    """Every place where a unit can be."""
+    """The containers of units, one for each state."""
 
     def __init__(
         self, pods: Pods, units: Units, config: DispatcherConfig, pool: PoolView | None = None
     ) -> None:
-        """Start with all places empty.
+        """Start with all containers empty.
 
         Raises:
-            ValueError: what is configured asks for usage, and there is no pool to count in.
+            ValueError: the configuration counts usage, and ``pool`` is missing.
         """
         #: The pods, whose states move with their units.
         self.pods = pods
         #: The table of units.
         self.units = units
-        #: What may be set.
+        #: The configuration.
         self.config = config
         self._pool = pool
-        #: What queues hold, where anything asks for it.
+        #: Usage of queues; ``None`` if no policy counts usage.
         self.usage: QueueUsage | None = None
         if config.counts_usage:
             self.usage = QueueUsage(pods, units, self.need_pool())
-        #: Pods that ran before anything was counted are not counted yet.
+        #: Whether pods that ran before counting began are not counted yet.
         self.uncounted: bool = self.usage is not None
         turns = make_turns(config, self.usage)
-        #: Units that wait for their turn.
+        #: Queued units.
         self.queues = UnitQueues(config, turns)
-        #: Units that wait for a cure.
-        self.sleepers = WaitingUnits(config.safety_net)
+        #: Unschedulable units, which wait for a cure.
+        self.unschedulable = WaitingUnits(config.safety_net)
         self.wake_in_turns(turns)
-        #: What is wrong with Queue objects that could not be read, by name.
+        #: Faults of unreadable Queue objects, by name.
         self.queue_faults: dict[str, str] = {}
-        #: Units that wait out a delay.
+        #: Units in back-off.
         self.delays = DelayedUnits()
-        #: Gangs that must be scheduled by a time.
+        #: Gangs with a deadline.
         self.deadlines = DelayedUnits()
-        #: Shards and what they have.
+        #: The shards and their load.
         self.shards = Shards(load_policy(config.dispatch, "profile: stretto.dispatch"))
-        #: Units given up since the caller last looked.
+        #: Units that failed since the caller's last read.
         self.failures: list[UnitFailure] = []
-        #: Why a unit that is given up was, while it exists.
+        #: Failure of each failed unit that exists.
         self.given_up: dict[Unit, UnitFailure] = {}
-        #: What is wrong with units whose PodGroup contradicts itself.
+        #: Faults of units whose PodGroup is inconsistent.
         self.faults: dict[Unit, str] = {}
         #: Units in back-off.
         self.delayed: int = 0
-        #: Units that do not have the pods they need yet.
+        #: Number of forming units.
         self.forming: int = 0
 
     def need_pool(self) -> PoolView:
         """The cluster as one pool.
 
         Raises:
-            ValueError: what is configured asks for usage, and there is no pool to count in.
+            ValueError: the configuration counts usage, and there is no pool.
         """
         if self._pool is None:
             raise ValueError("DRF, fair share and backfill need the pool: pass one")
         return self._pool
 
     def wake_in_turns(self, turns: QueueTurns) -> None:
-        """Let sleepers wake in the order of these turns."""
-        self.sleepers.standing = turns.standing if isinstance(turns, TreeTurns) else None
+        """Wake unschedulable units in the order of these turns."""
+        self.unschedulable.standing = turns.standing if isinstance(turns, TreeTurns) else None
         if isinstance(turns, TreeTurns):
             turns.on_rest = self._rest
 
     def _rest(self, queue: UnitQueue) -> None:
-        """Limits keep a queue: the room that its units were woken for may serve others."""
-        if self.sleepers.is_watching:
-            for unit in self.sleepers.stuck(queue.name):
-                self.sleepers.left(unit)
+        """A limit holds a queue back: the capacity that its units were woken for may fit others."""
+        if self.unschedulable.is_watching:
+            for unit in self.unschedulable.stuck(queue.name):
+                self.unschedulable.not_placed(unit)
 
-    # ------------------------------------------------------------ leaving
+    # ------------------------------------------------------------ exit
 
     def leave(self, unit: Unit, event: UnitEvent) -> None:
-        """Step a unit by an event and take it out of the place where it was."""
+        """Step a unit by an event and remove it from its container."""
         before = unit.state
         unit.step(event)
         if before is UnitState.DISPATCHED:
@@ -129,8 +129,8 @@ class UnitStates:
             self.delayed -= 1
             self.queues.unblock(unit)
         elif before is UnitState.UNSCHEDULABLE:
-            if unit.ward >= 0:
-                self.sleepers.discard(unit)
+            if unit.wait_group >= 0:
+                self.unschedulable.discard(unit)
             self.queues.unblock(unit)
         elif before is UnitState.FORMING:
             self.forming -= 1
@@ -140,7 +140,7 @@ class UnitStates:
     # ------------------------------------------------------------ the moves
 
     def enter_forming(self, unit: Unit) -> None:
-        """Wait until the pods that are needed exist."""
+        """Wait for the missing pods of the unit."""
         if unit.state is UnitState.FAILED:
             self.leave(unit, UnitEvent.REVIVE)
             unit.step(UnitEvent.SHRINK)
@@ -148,21 +148,21 @@ class UnitStates:
             self.leave(unit, UnitEvent.SHRINK)
         self.forming += 1
         self.step_rows(unit.pending, BACK_IN_QUEUE)
-        self.sleepers.left(unit)
+        self.unschedulable.not_placed(unit)
 
     def enter_queue(self, unit: Unit, event: UnitEvent) -> None:
-        """Wait for its turn, at its place in the order."""
+        """Queue the unit by its rank."""
         self.leave(unit, event)
         self.step_rows(unit.pending, BACK_IN_QUEUE)
         self.queues.push(unit)
 
     def requeue(self, unit: Unit) -> None:
-        """Wait for its turn at another place: its rank is about to change or has changed."""
+        """Queue the unit again, because its rank has changed or is about to change."""
         self.queues.get(unit.queue).order.discard()
         self.queues.push(unit)
 
     def back_off(self, unit: Unit, until: float) -> None:
-        """Wait out a delay."""
+        """Back off until a clock time."""
         way = WAYS_TO_BACK_OFF[unit.state]
         self.leave(unit, way[0])
         for event in way[1:]:
@@ -172,32 +172,32 @@ class UnitStates:
         self.delayed += 1
         self.delays.add(unit, until)
         self.queues.block(unit)
-        self.sleepers.left(unit)
+        self.unschedulable.not_placed(unit)
 
-    def sleep(self, unit: Unit, now: float) -> None:
-        """Wait for an event that may cure what ``blame`` and ``cures`` say."""
+    def wait_for_cure(self, unit: Unit, now: float) -> None:
+        """Wait for an event that may cure the failure (``blame`` and ``cures``)."""
         self.leave(unit, UnitEvent.PARK)
         if not unit.is_gang and unit.kind is not UnitKind.POD_GROUP:
-            self.sleepers.close(unit)
+            self.unschedulable.close(unit)
         self._park(unit, now, tried=True)
 
     def _park(self, unit: Unit, now: float, tried: bool) -> None:
-        """Put a unit that has just become unschedulable into the waiting room."""
+        """Add a unit that has just become unschedulable to its wait group."""
         self.step_rows(unit.pending, PARKED)
-        self.sleepers.add(unit, self._wait_group(unit), now, tried)
+        self.unschedulable.add(unit, self._wait_group(unit), now, tried)
         self.queues.block(unit)
 
     def finish(self, unit: Unit) -> None:
-        """Every pod it has is claimed or bound."""
+        """Every pod of the unit is claimed or bound."""
         if unit.state is UnitState.FAILED:
             self.leave(unit, UnitEvent.REVIVE)
             unit.step(UnitEvent.PLACE)
         elif unit.state is not UnitState.PLACED:
             self.leave(unit, UnitEvent.PLACE)
-        self.sleepers.placed(unit)
+        self.unschedulable.placed(unit)
 
     def fail(self, unit: Unit, reason: FailureReason, message: str) -> None:
-        """Give a unit up."""
+        """Mark a unit as failed."""
         if unit.state is UnitState.PLACED:
             unit.step(UnitEvent.GROW)
             unit.step(UnitEvent.FAIL)
@@ -209,18 +209,18 @@ class UnitStates:
         if self.given_up.get(unit) != failure:
             self.given_up[unit] = failure
             self.failures.append(failure)
-        self.sleepers.left(unit)
+        self.unschedulable.not_placed(unit)
 
     def end(self, unit: Unit) -> None:
-        """None of its pods is left."""
+        """The unit has no pods."""
         if unit.state is not UnitState.GONE:
             self.leave(unit, UnitEvent.END)
-            self.sleepers.left(unit)
+            self.unschedulable.not_placed(unit)
 
     def wake(self, unit: Unit, now: float) -> None:
-        """A sleeper may have a chance now.
+        """Retry an unschedulable unit.
 
-        Where no class can be probed the chance is only a guess, so the delay comes first.
+        If no class can be probed, the unit backs off first, because its cure is uncertain.
         """
         if unit.blame == NO_CLASS and unit.attempts:
             self.back_off(unit, now + self.config.delay(unit.attempts))
@@ -228,30 +228,30 @@ class UnitStates:
             self.enter_queue(unit, UnitEvent.WAKE)
 
     def park_untried(self, unit: Unit, now: float) -> bool:
-        """Put a unit that has left its queue to sleep untried, if its class fits nowhere."""
+        """Park a dequeued unit without an attempt if its class is closed."""
         class_id = self._closed_class(unit)
         if class_id == NO_CLASS:
             return False
-        unit.blame, unit.cures = class_id, self.sleepers.closed[class_id][0]
-        unit.tick = self.sleepers.tick
+        unit.blame, unit.cures = class_id, self.unschedulable.closed[class_id][0]
+        unit.tick = self.unschedulable.tick
         unit.step(UnitEvent.PARK)
         self._park(unit, now, tried=False)
         return True
 
     def stays_parked(self, unit: Unit) -> bool:
-        """Whether a sleeper that has got more pods need not be tried for them."""
+        """Whether an unschedulable unit with new pods need not be retried."""
         if self._closed_class(unit) != unit.blame or unit.blame == NO_CLASS:
             return False
         self.step_rows(unit.pending, PARKED)
         return True
 
     def _closed_class(self, unit: Unit) -> int:
-        """The one class of all waiting pods of a unit, if that is known to fit nowhere; or -1."""
+        """The class of all pending pods of a unit if it is closed; -1 otherwise."""
         if unit.is_gang or unit.kind is UnitKind.POD_GROUP:
             return NO_CLASS
         class_ids = self.pods.class_id
         class_id = int(class_ids[unit.pending[0]])
-        known = self.sleepers.closed.get(class_id)
+        known = self.unschedulable.closed.get(class_id)
         if known is None or unit.priority > known[1]:
             return NO_CLASS
         if any(int(class_ids[row]) != class_id for row in unit.pending[1:]):
@@ -261,7 +261,7 @@ class UnitStates:
     # ------------------------------------------------------------ after an attempt
 
     def conclude(self, unit: Unit, now: float) -> None:
-        """The last answer of an attempt is in: move the unit to where the answers send it."""
+        """The last answer of an attempt has arrived: move the unit by its outcome."""
         outcome, unit.outcome = unit.outcome, UnitOutcome.NONE
         if self.settle_down(unit, now) or unit.state is UnitState.FAILED:
             return
@@ -274,9 +274,11 @@ class UnitStates:
             self.enter_queue(unit, WAYS_TO_QUEUE[unit.state])
 
     def settle_down(self, unit: Unit, now: float) -> bool:
-        """Move a unit that has all it wants, or lacks what it needs; whether it was moved."""
+        """Move a unit that is fully placed, failed or short of pods; returns whether it moved."""
         if unit.bound and unit.still_needed > 0 and now < unit.deadline < np.inf:
-            self.deadlines.add(unit, unit.deadline)  # dropped while all of it was claimed
+            self.deadlines.add(
+                unit, unit.deadline
+            )  # it was removed while the whole gang was claimed
         if not unit.pending:
             self.finish(unit)
         elif unit in self.faults:
@@ -293,15 +295,15 @@ class UnitStates:
         return True
 
     def fail_late_gang(self, unit: Unit) -> None:
-        """Give up a gang whose time is over."""
+        """Fail a gang whose deadline has passed."""
         if unit.is_complete:
-            message = f"timed out: no room for {unit.still_needed} pods together"
+            message = f"timed out: no capacity for {unit.still_needed} pods together"
         else:
             message = f"timed out: {unit.size} of the {unit.min_member} pods it needs exist"
         self.fail(unit, FailureReason.TIMED_OUT, message)
 
     def _no_place(self, unit: Unit, now: float) -> None:
-        """After a "no": give up, wait out a delay, or sleep."""
+        """Handle an attempt that found no node: fail, back off or wait for a cure."""
         if not self.config.retry:
             self.fail(unit, FailureReason.NO_PLACE, "fits on no node")
             return
@@ -313,13 +315,13 @@ class UnitStates:
         if unit.cures == Cure.NONE or several:
             self.back_off(unit, now + self.config.delay(unit.attempts))
             return
-        self.sleep(unit, now)
+        self.wait_for_cure(unit, now)
 
     def _is_several(self, unit: Unit) -> bool:
-        """Whether pods of several classes wait one by one: the "no" to one says little of others.
+        """Whether single pods of several classes are pending in the unit.
 
-        Such a unit does not sleep, because what cures one of its pods need not cure the one to
-        blame, and some of them may not have been tried at all.
+        Such a unit backs off, because an event that cures one class need not cure the blamed one,
+        and some of its pods may not have been tried.
         """
         if len(unit.pending) < 2 or unit.still_needed > 1:
             return False
@@ -327,24 +329,24 @@ class UnitStates:
         return bool((classes != classes[0]).any())
 
     def _put_last(self, unit: Unit, class_id: int) -> None:
-        """Let pods of other classes be tried first."""
+        """Move pods of the class behind those of other classes."""
         classes = self.pods.class_id
         unit.pending = sorted(unit.pending, key=lambda row: int(classes[row]) == class_id)
 
     # ------------------------------------------------------------ members
 
     def forget(self, unit: Unit, rows: AbstractSet[int]) -> None:
-        """Rows are the unit's no longer."""
+        """Remove rows from the unit."""
         self._take_back(unit, rows)
         unit.remove(rows)
 
     def hold(self, unit: Unit, rows: AbstractSet[int]) -> None:
-        """Rows of the unit have a node."""
+        """Mark rows of the unit as placed."""
         self._take_back(unit, rows)
         unit.mark_placed(rows)
 
     def change_queue(self, unit: Unit, name: str) -> None:
-        """Let a unit go on in another queue, behind those that are there."""
+        """Move a unit to another queue, behind its units."""
         before, after = self.queues.get(unit.queue), self.queues.get(name)
         if unit.state is UnitState.UNSCHEDULABLE:
             self.enter_queue(unit, UnitEvent.WAKE)
@@ -364,15 +366,15 @@ class UnitStates:
             self.queues.turns.enlist(before)
 
     def need_changed(self, unit: Unit) -> bool:
-        """Whether a sleeper needs more or fewer pods than when it went to sleep."""
-        return self.sleepers.key_of(unit) != self._wait_group(unit)
+        """Whether the wait group of an unschedulable unit has changed."""
+        return self.unschedulable.key_of(unit) != self._wait_group(unit)
 
     def queue_rows(self, rows: Collection[int]) -> None:
-        """Make pods wait for a place, wherever they were on the way to one."""
+        """Set pods that may be queued to pending."""
         self.step_rows(rows, BACK_IN_QUEUE)
 
     def step_rows(self, rows: Collection[int], after: dict[int, int]) -> None:
-        """Move the pods that may make the move; the others are on another walk and stay."""
+        """Move the pods whose state allows it; the others keep their state."""
         states = self.pods.state
         if len(rows) > FEW:
             index = np.array(rows, np.int64)
@@ -384,10 +386,10 @@ class UnitStates:
                 states[row] = found
 
     def _wait_group(self, unit: Unit) -> WaitGroupKey:
-        """Where a unit sleeps.
+        """The wait group of a unit.
 
-        As few pods of the class to blame must fit before another attempt makes sense: pods of
-        other classes may make up the rest of a gang.
+        ``need`` counts only pods of the blamed class: pods of other classes may make up the rest of
+        a gang.
         """
         need, others = unit.still_needed, 0
         if need > 1:

@@ -1,4 +1,4 @@
-"""How each queue fares, as values: for its status, for ``stretto queues`` and for explaining."""
+"""Facts of every queue as values: for Queue statuses, ``stretto queues`` and ``explain``."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -28,42 +28,42 @@ _WAITING: Final = frozenset(
 
 
 class QueueFacts(msgspec.Struct, frozen=True):
-    """One queue with all that are part of it; amounts as Kubernetes writes them, by resource."""
+    """One queue including its descendants; amounts in Kubernetes notation, by resource."""
 
     #: Its name.
     name: str
-    #: The queue that it is part of; empty for one that stands beside the others.
+    #: Its parent queue; empty at the top level.
     parent: str
-    #: In which order it gives out its units, or whose turn it is among its queues.
+    #: Its order of units, or its policy among its child queues.
     policy: str
     #: Its share among its siblings.
     weight: float = 1.0
     #: ``Open`` or ``Draining``.
     state: str = QueueState.OPEN.value
-    #: What it says that it gets back.
+    #: The guarantee of its spec.
     guarantee: dict[str, str] = {}
-    #: What of that is counted: less where the tree cannot keep it.
+    #: The effective guarantee: smaller if the tree cannot provide it.
     counted: dict[str, str] = {}
-    #: What it never exceeds.
+    #: Its limit.
     limit: dict[str, str] = {}
-    #: What its pods hold.
+    #: Usage of its pods.
     used: dict[str, str] = {}
-    #: How much of that is above its guarantee, of resources that somebody is guaranteed.
+    #: Usage above its guarantee, of resources that any queue is guaranteed.
     borrowed: dict[str, str] = {}
-    #: The largest part of any resource of the cluster that it holds, 0 to 1.
+    #: Dominant share: its largest fraction of any resource of the cluster, 0 to 1.
     share: float = 0.0
-    #: Units that wait.
+    #: Pending units.
     pending: int = 0
-    #: Units of which at least one pod has a node, or may soon.
+    #: Units with at least one pod that is dispatched or placed.
     running: int = 0
-    #: Units that may run at once; ``None`` for any number.
+    #: Limit on running units; ``None`` for no limit.
     max_running: int | None = None
-    #: What was not taken as written, or is otherwise than it should be.
+    #: Problems of its spec and its state.
     faults: tuple[str, ...] = ()
 
 
 def queue_facts(places: UnitStates) -> list[QueueFacts]:
-    """Every queue that is known, each after the one that it is part of; the root first if named."""
+    """Every known queue, parents before children; the root only if it is configured."""
     usage = places.usage
     waiting = _waiting(places)
     configs = {config.name: config for config in places.config.queues}
@@ -81,11 +81,11 @@ def queue_facts(places: UnitStates) -> list[QueueFacts]:
             )
             for name in sorted(names)
         ]
-    return list(_QueueReporter(places, usage, configs, waiting).tell())
+    return list(_QueueReporter(places, usage, configs, waiting).facts())
 
 
 def _waiting(places: UnitStates) -> dict[str, int]:
-    """Units that wait, by queue."""
+    """Number of pending units by queue."""
     found: dict[str, int] = {}
     for unit in places.units:
         if unit.pending and unit.state in _WAITING:
@@ -99,7 +99,7 @@ def _read_faults(places: UnitStates, name: str) -> tuple[str, ...]:
 
 
 class _QueueReporter:
-    """Tells of the queues of one tree."""
+    """Collects the facts of one queue tree."""
 
     def __init__(
         self,
@@ -113,14 +113,14 @@ class _QueueReporter:
         self._pool: PoolView = usage.pool
         self._tree: QueueTree = usage.tree
         self._capacity = {c: n for c, n in usage.pool.capacity().items() if c != PODS}
-        #: What any queue is guaranteed: of all else there is nothing to borrow.
+        #: Columns that any queue is guaranteed: only these can be borrowed.
         self._guaranteed = sorted({c for branch in usage.tree for c in branch.guarantee})
         self._waiting: dict[QueueBranch, int] = {}
         for name, count in waiting.items():
             for branch in usage.tree.leaf(name).path:
                 self._waiting[branch] = self._waiting.get(branch, 0) + count
 
-    def tell(self) -> Iterator[QueueFacts]:
+    def facts(self) -> Iterator[QueueFacts]:
         stack = [self._tree.root]
         while stack:
             branch = stack.pop()
@@ -156,8 +156,8 @@ class _QueueReporter:
         found = [*_read_faults(self._places, branch.name), *self._tree.faults.get(branch.name, ())]
         if branch.state is QueueState.DRAINING:
             found.append(
-                "its object was deleted while it was used: what runs goes on, nothing more starts; "
-                "make the queue again, or name another on the pods that wait"
+                "its object was deleted while in use: running pods continue, no pod starts; "
+                "create the queue again, or set another queue on the pending pods"
             )
         for column, limit in branch.limit.items():
             used = branch.used.get(column, 0)
@@ -165,8 +165,8 @@ class _QueueReporter:
                 name, held = self._pool.names(column, used)
                 most = format_amount(name, self._pool.names(column, limit)[1])
                 found.append(
-                    f"spec.limit.{name}: {format_amount(name, held)} of {most} are used; nothing "
-                    "more starts until that much has ended"
+                    f"spec.limit.{name}: {format_amount(name, held)} used, limit {most}; no pod "
+                    "starts until usage is below the limit"
                 )
         return tuple(found)
 

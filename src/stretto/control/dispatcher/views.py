@@ -1,7 +1,6 @@
-"""What may be read of a dispatcher: positions, counts, and what a unit waits for.
+"""Read-only views of the dispatcher: positions, counts, and what a unit waits for.
 
-For metrics and for explaining; nothing here changes anything, and only ``counts`` is meant to be
-read often.
+For metrics and ``explain``. Only ``counts`` is cheap enough to be read often.
 """
 
 from collections.abc import Mapping
@@ -18,11 +17,11 @@ from stretto.state.work.units import NO_GROUP, Cure, Unit
 
 
 class QueuePosition(NamedTuple):
-    """Where a unit stands in its queue."""
+    """Position of a unit in its queue."""
 
     #: Name of the queue.
     queue: str
-    #: Its place, from 1; 0 where it is not in the queue now.
+    #: Its position, from 1; 0 if it is not queued.
     position: int
     #: Units in the queue.
     length: int
@@ -31,43 +30,43 @@ class QueuePosition(NamedTuple):
 class WaitingFor(NamedTuple):
     """What a unit waits for."""
 
-    #: Where it is.
+    #: State of the unit.
     state: UnitState
     #: What must happen, as the end of a sentence that begins with "waits for".
     what: str
-    #: Class that must fit; -1 where no class is to blame.
+    #: Class that must fit; -1 if no single class is blamed.
     class_id: int = NO_CLASS
-    #: Events that may help.
+    #: ``Cure`` bits that may help.
     cures: Cure = Cure.NONE
-    #: Clock time at which it goes on by itself; infinity where it does not.
+    #: Clock time of the retry without an event; infinity for none.
     until: float = float("inf")
 
 
 class ReachedLimit(NamedTuple):
-    """A limit of a queue that keeps a unit waiting."""
+    """A limit of a queue that holds a unit back."""
 
-    #: The queue: the unit's own or one that it is part of.
+    #: The queue: the unit's own or an ancestor.
     queue: str
-    #: The resource; empty where the number of units that run is limited.
+    #: The resource; empty for the limit on running units.
     resource: str
-    #: What the queue holds of it, in the resource's own unit; or units that run.
+    #: Usage of the queue, in the unit of the resource; or its running units.
     held: int
-    #: How much more the unit asks for.
+    #: Request of the unit.
     asked: int
-    #: The limit; -1 where nothing starts at all, because the queue drains or gives back.
+    #: The limit; -1 if the queue starts nothing because it drains or gives capacity back.
     most: int
 
 
 class UnitViews:
-    """Reads places."""
+    """Reads the unit states."""
 
     def __init__(self, places: UnitStates, groups: Groups) -> None:
-        """Read these."""
+        """Views of these states and groups."""
         self._places = places
         self._groups = groups
 
     def position(self, unit: Unit) -> QueuePosition:
-        """Where a unit stands in its queue; counts the units before it one by one."""
+        """Position of a unit in its queue; takes time linear in the queue."""
         order = self._places.queues.get(unit.queue).order
         if unit.state is not UnitState.QUEUED:
             return QueuePosition(unit.queue, 0, order.live)
@@ -75,49 +74,49 @@ class UnitViews:
         return QueuePosition(unit.queue, before + 1, order.live)
 
     def counts(self) -> dict[UnitState, int]:
-        """Units by where they are, those that wait for nothing left out."""
+        """Number of units by state, without those that wait for nothing."""
         places = self._places
         return {
             UnitState.FORMING: places.forming,
             UnitState.QUEUED: len(places.queues),
             UnitState.DISPATCHED: sum(places.shards.units),
             UnitState.BACKOFF: places.delayed,
-            UnitState.UNSCHEDULABLE: len(places.sleepers),
+            UnitState.UNSCHEDULABLE: len(places.unschedulable),
             UnitState.FAILED: len(places.given_up),
         }
 
     def queue_lengths(self) -> dict[str, int]:
-        """Units in each queue."""
+        """Number of units by queue."""
         return {queue.name: queue.order.live for queue in self._places.queues}
 
     def queues(self) -> list[QueueFacts]:
-        """How every queue fares, each after the one that it is part of."""
+        """Facts of every queue, parents first."""
         return queue_facts(self._places)
 
     def group_deadline(self, key: str) -> float:
-        """Clock time after which a PodGroup, ``namespace/name``, is late; infinity for unknown."""
+        """Deadline of a PodGroup ``namespace/name`` as clock time; infinity if unknown."""
         group = self._groups.get(group_unit(key))
         return inf if group is None else group.seen + group.wait
 
     def failure(self, unit: Unit) -> str:
-        """Why a unit was given up; empty where it was not."""
+        """Why a unit has failed; empty if it has not."""
         failure = self._places.given_up.get(unit) if unit.state is UnitState.FAILED else None
         return "" if failure is None else failure.message
 
     def group_fault(self, key: str) -> str:
-        """In what a PodGroup contradicts itself, or cannot be read; empty where it is sound."""
+        """Why a PodGroup is inconsistent or unreadable; empty if it is valid."""
         group = self._groups.get(group_unit(key))
         return "" if group is None else group.fault
 
     def usage(self) -> Mapping[str, Mapping[int, int]]:
-        """What each queue's claims hold, by column; nothing where no policy asks for it."""
+        """Usage of each queue's claims, by column; empty if no policy counts usage."""
         usage = self._places.usage
         if usage is None:
             return {}
         return {queue: usage.claims.usage(queue) for queue in usage.claims.queues()}
 
     def limits(self, unit: Unit) -> tuple[ReachedLimit, ...]:
-        """The limits of its queues that keep a unit waiting, its own queue's first."""
+        """The limits that hold a unit back, those of its own queue first."""
         usage = self._places.usage
         if usage is None or not unit.pending or usage.may_start(unit):
             return ()
@@ -144,13 +143,13 @@ class UnitViews:
         return usage is not None and usage.tree.any_limits
 
     def outstanding(self) -> Mapping[int, int]:
-        """Pods that each living shard has been given and has not answered."""
+        """Unanswered pods of each live shard."""
         shards = self._places.shards
         return {number: shards.pods[number] for number in shards.numbers()}
 
-    def sleepers(self) -> Mapping[int, int]:
-        """Sleeping units by the class that must fit."""
-        return self._places.sleepers.counts()
+    def unschedulable(self) -> Mapping[int, int]:
+        """Number of unschedulable units by the class that must fit."""
+        return self._places.unschedulable.counts()
 
     def waiting_for(self, unit: Unit) -> WaitingFor:
         """What must happen before a unit goes on."""
@@ -164,7 +163,7 @@ class UnitViews:
             what = f"the end of a delay after {unit.attempts} failed attempts"
             return WaitingFor(state, what, until=unit.not_before)
         if state is UnitState.UNSCHEDULABLE:
-            what = f"a place for {_pods(max(unit.still_needed, 1))}"
+            what = f"capacity for {_pods(max(unit.still_needed, 1))}"
             return WaitingFor(state, what, unit.blame, Cure(unit.cures))
         if state is UnitState.FAILED and unit in places.given_up:
             return WaitingFor(state, f"nothing more: {self.failure(unit)}")

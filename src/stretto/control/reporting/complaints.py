@@ -1,9 +1,9 @@
-"""What is wrong with objects, told on them: one event an object and sentence.
+"""Reports faults of objects on the objects: one event per object and message.
 
-Nodes, their agents' reports, groups, queues and Movements that cannot be read, or not as they are
-written, fail alone and are noted in ``cluster.abnormal``. Their owners look at the object, not at
-our log, so an event says it there, once as long as it is the same. A pod that cannot be read has a
-condition besides; of pods that can, the ``reporter`` tells.
+Nodes, node reports, PodGroups, Queues and Movements that are unreadable or invalid fail
+individually and are recorded in ``cluster.abnormal``. Their owners look at the object and not at
+the log, so an event reports the fault, once per message. An unreadable pod gets a condition, too;
+readable pods are reported by ``reporter``.
 """
 
 from typing import Final
@@ -20,33 +20,33 @@ from stretto.state.cluster.cluster import Cluster
 from stretto.stores.store import Patch, Record, Store
 
 AT_ONCE: Final = 16
-"""Events of one look."""
+"""Maximum number of events per call."""
 
 
 class ObjectWarnings:
-    """Tells what is wrong with objects."""
+    """Writes events about faulty objects."""
 
     def __init__(self, cluster: Cluster, store: Store) -> None:
-        """Nothing has been told yet."""
+        """Start without reports."""
         self._cluster = cluster
         self._store = store
-        self._told: dict[str, str] = {}
+        self._reported: dict[str, str] = {}
         self._kinds = {kind.kind.lower(): kind for kind in TABLE.where(lambda entry: entry.warned)}
 
-    def tell(self, wall: float) -> int:
-        """Write events about what is new; returns how many. ``wall`` is seconds since the epoch."""
-        abnormal, told = self._cluster.abnormal, self._told
-        for key in [key for key in told if key not in abnormal]:
-            del told[key]
+    def report(self, wall: float) -> int:
+        """Write events about new faults; returns how many. ``wall`` is seconds since the epoch."""
+        abnormal, reported = self._cluster.abnormal, self._reported
+        for key in [key for key in reported if key not in abnormal]:
+            del reported[key]
         news = [
             key
             for key, message in abnormal.items()
-            if told.get(key) != message and key.partition(" ")[0] in self._kinds
+            if reported.get(key) != message and key.partition(" ")[0] in self._kinds
         ]
         bodies, patches = list[bytes](), list[Patch | None]()
         component = min(self._cluster.config.scheduler_names)
         for key in news[:AT_ONCE]:
-            told[key] = abnormal[key]
+            reported[key] = abnormal[key]
             record = self._record(key)
             if record is None:
                 continue
@@ -61,7 +61,7 @@ class ObjectWarnings:
         return len(bodies)
 
     def _record(self, key: str) -> Record | None:
-        """The object that a note is about, as far as an event needs it; ``None`` if it is gone."""
+        """The metadata of the faulty object; ``None`` if it is deleted."""
         word, _, name = key.partition(" ")
         namespace, _, name = name.rpartition("/")
         if self._kinds[word] is POD:
@@ -69,7 +69,7 @@ class ObjectWarnings:
         return Record(self._kinds[word], namespace, name, self._uid(word, namespace, name), 0, b"")
 
     def _uid(self, word: str, namespace: str, name: str) -> str:
-        """The identity of an object as far as it is known without asking; empty else."""
+        """The uid of an object if known without a read; empty otherwise."""
         cluster = self._cluster
         if word == NODE.kind.lower():
             slot = cluster.nodes.by_name.get(name)

@@ -65,13 +65,13 @@ class GroupStatuses:
             state = state_of(group.status.phase)
             path = list(moves(state, facts))
             state = path[-1] if path else state
-            said = self._group_status(group, unit, facts, state)
+            content = self._group_status(group, unit, facts, state)
             remarks = list(self._owner_warnings(key, group, state))
-            news = {**said, "remarks": remarks}
+            news = {**content, "remarks": remarks}
             uid = group.metadata.uid
             if self._written.get(uid) == news:
                 continue
-            if not path and not remarks and said == _written_status(group):
+            if not path and not remarks and content == _written_status(group):
                 self._written[uid] = news
                 continue
             conditions = list(msgspec.to_builtins(group.status.conditions))
@@ -79,7 +79,7 @@ class GroupStatuses:
             for reason, message in remarks:
                 conditions = [each for each in conditions if each.get("reason") != reason]
                 conditions.append(_condition(PHASE_OF[state].value, reason, message, stamp))
-            status = {**said, "conditions": conditions}
+            status = {**content, "conditions": conditions}
             if GroupState.PRE_SCHEDULING in path and not group.status.schedule_start_time:
                 status["scheduleStartTime"] = stamp
             patch = Patch(namespace, name, {"status": status}, uid=uid)
@@ -115,10 +115,10 @@ class GroupStatuses:
         uid = group.metadata.uid
         if state is GroupState.SCHEDULED:
             self._settled.setdefault(uid, facts.min_member)
-        said: dict[str, Any] = {"phase": PHASE_OF[state].value}
-        said["pending"] = len(unit.pending) if unit is not None else 0
-        said["running"] = facts.bound
-        return said
+        content: dict[str, Any] = {"phase": PHASE_OF[state].value}
+        content["pending"] = len(unit.pending) if unit is not None else 0
+        content["running"] = facts.bound
+        return content
 
     def _owner_warnings(
         self, key: str, group: PodGroup, state: GroupState
@@ -130,16 +130,16 @@ class GroupStatuses:
         settled = self._settled.get(group.metadata.uid)
         least = group.spec.min_member
         if state is GroupState.SCHEDULED and settled is not None and settled != least:
-            said = f"spec.minMember: {settled} when the group was scheduled, {least} now; "
-            said += "what runs stays, and pods that are still to come are admitted one by one. "
-            yield "MinMemberChanged", said + "It counts again once the group is evicted"
+            content = f"spec.minMember: {settled} when the group was scheduled, {least} now; "
+            content += "running pods stay, and further pods are admitted one by one. "
+            yield "MinMemberChanged", content + "It counts again once the group is evicted"
 
     def _workload(self, group: PodGroup, facts: GroupFacts, stamp: str) -> Iterator[StatusNews]:
         """A Kubernetes PodGroup: one condition reports whether it is scheduled."""
         meta = group.metadata
         done = facts.ran or facts.bound >= facts.min_member
-        said = {"scheduled": done, "bound": facts.bound, "created": facts.created}
-        if self._written.get(meta.uid) != said:
+        content = {"scheduled": done, "bound": facts.bound, "created": facts.created}
+        if self._written.get(meta.uid) != content:
             message = f"{facts.bound} of {facts.min_member} pods that must run together have nodes"
             scheduled = {
                 "type": "PodGroupScheduled",
@@ -150,7 +150,7 @@ class GroupStatuses:
             }
             patch = {"status": {"conditions": [scheduled]}}
             found = Patch(meta.namespace, meta.name, patch, uid=meta.uid)
-            yield WORKLOAD_POD_GROUP, found, said
+            yield WORKLOAD_POD_GROUP, found, content
 
 
 def is_passing(news: StatusNews) -> bool:
@@ -165,5 +165,5 @@ def _written_status(group: PodGroup) -> dict[str, Any]:
 
 
 def _condition(phase: str, reason: str, message: str, stamp: str) -> dict[str, str]:
-    said = {"phase": phase, "status": "True", "lastTransitionTime": stamp, "reason": reason}
-    return {**said, "message": message} if message else said
+    content = {"phase": phase, "status": "True", "lastTransitionTime": stamp, "reason": reason}
+    return {**content, "message": message} if message else content

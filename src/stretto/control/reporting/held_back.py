@@ -1,8 +1,8 @@
-"""Units that a limit of their queues holds back: who they are, and the sentence that says so.
+"""Finds units that a queue limit holds back, and formats the reason.
 
-Pods of such units are pending like any that wait for their turn, and no shard has ever looked at
-them. They are found by going through the pending rows a piece at a time, and only while some queue
-has limits at all, so a long backlog costs each look the same.
+Their pods are pending like others and no shard has tried them. They are found by scanning the
+pending rows in pieces, and only while some queue has limits, so the cost of a call does not depend
+on the backlog.
 """
 
 from collections.abc import Sequence
@@ -18,19 +18,19 @@ from stretto.state.rows.pods import Pods
 from stretto.state.work.units import Unit, Units
 
 PIECE: Final = 1024
-"""Pending rows that one look goes through: each is a question of some microseconds."""
+"""Pending rows per call; each takes some microseconds."""
 
 
 class LimitViews(Protocol):
-    """Knows which limits keep a unit waiting."""
+    """Gives the limits that hold a unit back."""
 
     @property
     def has_limits(self) -> bool:
-        """Whether any queue limits what may start."""
+        """Whether any queue has a limit."""
         ...
 
     def limits(self, unit: Unit) -> Sequence[ReachedLimit]:
-        """The limits that keep a unit waiting, its own queue's first."""
+        """The limits that hold a unit back, those of its own queue first."""
         ...
 
 
@@ -38,35 +38,35 @@ class LimitedPods:
     """Finds pods whose unit a limit holds back."""
 
     def __init__(self, pods: Pods, units: Units, views: LimitViews) -> None:
-        """Look at these."""
+        """Scan these pods and units."""
         self._pods = pods
         self._units = units
         self._views = views
         self._cursor = 0
 
     def rows(
-        self, wanted: npt.NDArray[np.bool_], told: npt.NDArray[np.bool_]
+        self, wanted: npt.NDArray[np.bool_], reported: npt.NDArray[np.bool_]
     ) -> npt.NDArray[np.int64]:
-        """The next rows of which something is to be said.
+        """The next rows to report.
 
         Args:
-            wanted: bool[row]: rows of which something may be said now.
-            told: bool[row]: rows of which it was said that they are held back, or wait otherwise;
-                where that is over they are told of, too.
+            wanted: bool[row]: rows that may be reported now.
+            reported: bool[row]: rows that were reported as held back; they are returned again when
+                the limit no longer holds them.
         """
         pods = self._pods
         pending = pods.state[: pods.length] == PodState.PENDING
         if not self._views.has_limits:
-            return np.flatnonzero(pending & wanted & told)
+            return np.flatnonzero(pending & wanted & reported)
         waiting = np.flatnonzero(pending & wanted)
         at = int(np.searchsorted(waiting, self._cursor))
         piece = waiting[at : at + PIECE]
         self._cursor = int(piece[-1]) + 1 if len(piece) == PIECE else 0
-        held = [bool(told[row]) or self.words(row) != "" for row in piece.tolist()]
+        held = [bool(reported[row]) or self.words(row) != "" for row in piece.tolist()]
         return np.asarray(piece[np.array(held, np.bool_)], np.int64)
 
     def words(self, row: int) -> str:
-        """Which limits hold a pod's unit back, in a sentence; empty where none does."""
+        """The limits that hold a pod's unit back, as a sentence; empty if none does."""
         unit = self._units.of_row(row)
         if unit is None or unit.state is not UnitState.QUEUED:
             return ""
@@ -74,7 +74,7 @@ class LimitedPods:
 
 
 def limit_message(limits: Sequence[ReachedLimit]) -> str:
-    """Limits in a sentence; empty where there are none."""
+    """Limits as a sentence; empty for none."""
     return "; ".join(map(_words, limits))
 
 

@@ -25,13 +25,13 @@ def queue_patches(
         queue = cluster.queues.get(facts.name)
         if queue is None:
             continue
-        said = _queue_status(facts)
-        if written.get(queue.metadata.uid) != said:
+        content = _queue_status(facts)
+        if written.get(queue.metadata.uid) != content:
             sound = {"type": "Sound", "status": "False" if facts.faults else "True"}
             sound |= {"reason": "NotAsWritten" if facts.faults else "AsWritten"}
             sound |= {"message": "; ".join(facts.faults), "lastTransitionTime": stamp}
-            patch = {"status": {**said, "conditions": [sound]}}
-            yield QUEUE, Patch("", facts.name, patch, uid=queue.metadata.uid), said
+            patch = {"status": {**content, "conditions": [sound]}}
+            yield QUEUE, Patch("", facts.name, patch, uid=queue.metadata.uid), content
 
 
 def _queue_status(facts: QueueFacts) -> dict[str, Any]:

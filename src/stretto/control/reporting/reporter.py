@@ -99,7 +99,7 @@ class Reporter:
         self._config = config
         self._component = min(cluster.config.scheduler_names)
         #: int64[row]: serial of the pod reported last.
-        self._told: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        self._reported: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         #: float64[row]: clock time before which a reported row is not checked again.
         self._due: npt.NDArray[np.float64] = np.zeros(0, np.float64)
         #: bool[row]: its condition reports that it waits.
@@ -149,7 +149,7 @@ class Reporter:
             serials = self._cluster.pods.serial[rows].tolist()
             self._writer.queue_placed(rows.tolist(), serials)
 
-    # ------------------------------------------------------------ what is told
+    # ------------------------------------------------------------ what is written
 
     def next_due(self) -> float:
         """Clock time of the next batch; infinity if nothing is known to be unreported."""
@@ -165,32 +165,34 @@ class Reporter:
         self._writer.collect()
         self._writer.expire(now, self._config.at_once)
         batch = self._wanting(now, self._config.at_once)
-        told = self._tell(batch, now, clock.now(), at_any_cost=False) if len(batch) else 0
+        written = (
+            self._write_reports(batch, now, clock.now(), at_any_cost=False) if len(batch) else 0
+        )
         if len(batch) == self._config.at_once or self._writer.has_placed:
             self._more = True
         if self._config.events:
-            told += self._complaints.tell(clock.now())
-        return told + self._report_placed(now, clock.now())
+            written += self._complaints.report(clock.now())
+        return written + self._report_placed(now, clock.now())
 
     def finish(self, now: float, clock: Clock, limit: int = 10_000) -> int:
         """Report all that is left, up to a limit, at the end of a run."""
         self._fit()
-        told, self._forming_at = 0, float("-inf")
+        written, self._forming_at = 0, float("-inf")
         rows = self._wanting(now, limit)
         for low in range(0, len(rows), self._config.at_once):
             batch = rows[low : low + self._config.at_once]
-            told += self._tell(batch, now, clock.now(), at_any_cost=True)
+            written += self._write_reports(batch, now, clock.now(), at_any_cost=True)
         while self._writer.has_placed:
-            told += self._report_placed(now, clock.now())
+            written += self._report_placed(now, clock.now())
         self._writer.collect(wait=True)
-        return told
+        return written
 
     def _wanting(self, now: float, limit: int) -> npt.NDArray[np.int64]:
         """Rows to report, up to a limit: those never reported first, then those due again."""
         pods = self._cluster.pods
         count = pods.length
         states = pods.state[:count]
-        known = self._told[:count] == pods.serial[:count]
+        known = self._reported[:count] == pods.serial[:count]
         waits = _TELLING[states]
         rows = np.flatnonzero(waits & ~known)[:limit]
         if len(rows) < limit:
@@ -236,24 +238,24 @@ class Reporter:
         ]
         found = np.array(rows, np.int64)
         serials = self._cluster.pods.serial[found]
-        wanting = (self._told[found] != serials) | (self._due[found] <= now)
+        wanting = (self._reported[found] != serials) | (self._due[found] <= now)
         return np.asarray(found[wanting], np.int64)
 
     def _fit(self) -> None:
         """Grow the columns with the number of rows."""
-        missing = len(self._cluster.pods.state) - len(self._told)
+        missing = len(self._cluster.pods.state) - len(self._reported)
         if missing <= 0:
             return
         for name, column in list(vars(self).items()):
             if isinstance(column, np.ndarray):
                 setattr(self, name, np.concatenate([column, np.zeros(missing, column.dtype)]))
 
-    def _tell(
+    def _write_reports(
         self, rows: npt.NDArray[np.int64], now: float, wall: float, *, at_any_cost: bool
     ) -> int:
         """Report some pods; returns how many."""
         pods, words = self._cluster.pods, {}
-        fresh = rows[self._told[rows] != pods.serial[rows]]
+        fresh = rows[self._reported[rows] != pods.serial[rows]]
         self._events[fresh], self._event_due[fresh] = 0, 0.0
         self._waits[fresh], self._last_reports[fresh] = False, 0
         for row in rows.tolist():
@@ -262,7 +264,7 @@ class Reporter:
                 words[row] = word
         self._limited_so_far[rows] = False
         self._limited_so_far[[row for row in words if words[row].reason == QUEUE_LIMIT]] = True
-        self._told[rows] = pods.serial[rows]
+        self._reported[rows] = pods.serial[rows]
         self._due[rows] = now + self._config.again_after
         unasked = [row for row in rows.tolist() if row not in words]
         self._due[unasked] = now + 1.0
@@ -378,12 +380,12 @@ class Reporter:
     def _report_placed(self, now: float, wall: float) -> int:
         """Events of the next pods that got a node."""
         pods = self._cluster.pods
-        told: list[tuple[Record, PodReport]] = []
+        written: list[tuple[Record, PodReport]] = []
         for row, serial in self._writer.take_placed(self._config.at_once):
             record = self._record(row) if pods.serial[row] == serial else None
             if record is not None and record.node:
                 key = f"{record.namespace}/{record.name}"
                 message = f"Successfully assigned {key} to {record.node}"
-                told.append((record, PodReport(scheduled=True, message=message)))
-        self._writer.create(told, now, wall)
-        return len(told)
+                written.append((record, PodReport(scheduled=True, message=message)))
+        self._writer.create(written, now, wall)
+        return len(written)

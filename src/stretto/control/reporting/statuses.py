@@ -44,7 +44,7 @@ class _StatusWrite(NamedTuple):
     #: Uid of the object.
     uid: str
     #: What the status says, to compare with later.
-    said: dict[str, Any]
+    content: dict[str, Any]
 
 
 class StatusWriter:
@@ -69,11 +69,11 @@ class StatusWriter:
         self._dispatcher = dispatcher
         self._unanswered_rows = unanswered_rows
         #: Status written last, by uid.
-        self._told: WrittenStatuses = {}
+        self._reported: WrittenStatuses = {}
         #: Refused statuses: clock time of the next attempt, and the wait, by uid.
         self._refused: dict[str, tuple[float, float]] = {}
         self._lane: Lane[str, _StatusWrite] = Lane(store, LANE)
-        self._groups = GroupStatuses(cluster, units, dispatcher, store, self._told)
+        self._groups = GroupStatuses(cluster, units, dispatcher, store, self._reported)
         self._next = float("-inf")
         self._more = False
 
@@ -90,13 +90,13 @@ class StatusWriter:
         self._next = now + EVERY
         stamp = timestamp(clock.now())
         self._forget()
-        queues = queue_patches(self._cluster, self._dispatcher, self._told, stamp)
+        queues = queue_patches(self._cluster, self._dispatcher, self._reported, stamp)
         groups = self._groups.patches(now, stamp, self._unanswered_rows())
         news = [*queues, *sorted(groups, key=is_passing)]
         wanted = [each for each in news if self._may_write(each[1].uid, now)][:AT_ONCE]
         for kind in dict.fromkeys(kind for kind, _, _ in wanted):
-            batch = [(patch, said) for each, patch, said in wanted if each is kind]
-            entries = [_StatusWrite(kind, patch.uid, said) for patch, said in batch]
+            batch = [(patch, content) for each, patch, content in wanted if each is kind]
+            entries = [_StatusWrite(kind, patch.uid, content) for patch, content in batch]
             patches = [patch for patch, _ in batch]
             self._lane.send(Write(WriteVerb.PATCH_STATUS, kind, patches), entries)
             self._collect(now, wait=at_once)
@@ -106,10 +106,10 @@ class StatusWriter:
     def _collect(self, now: float, *, wait: bool) -> None:
         """Process the answers that have arrived; wait for all of them if demanded."""
         for batch in self._lane.answers(0 if wait else NEVER):
-            for (kind, uid, said), reply in zip(batch.entries, batch.replies, strict=True):
+            for (kind, uid, content), reply in zip(batch.entries, batch.replies, strict=True):
                 self.counts[f"{kind.kind} {reply.outcome.value}"] += 1
                 if reply.outcome is WriteOutcome.OK:
-                    self._told[uid] = said
+                    self._reported[uid] = content
                     self._refused.pop(uid, None)
                 elif reply.code in _FOR_GOOD:
                     _, pause = self._refused.get(uid, (now, EVERY / 2))
@@ -122,12 +122,12 @@ class StatusWriter:
 
     def _forget(self) -> None:
         """Drop entries of deleted objects once they are the majority."""
-        cluster, kept = self._cluster, len(self._told) + len(self._refused)
-        if kept <= 2 * (len(cluster.queues) + len(cluster.groups)) + AT_ONCE:
+        cluster, entries = self._cluster, len(self._reported) + len(self._refused)
+        if entries <= 2 * (len(cluster.queues) + len(cluster.groups)) + AT_ONCE:
             return
         there = {queue.metadata.uid for queue in cluster.queues.values()}
         there.update(group.metadata.uid for group in cluster.groups.values())
-        for kept_by_uid in (self._told, self._refused):
-            for uid in kept_by_uid.keys() - there:
-                del kept_by_uid[uid]
+        for entries_by_uid in (self._reported, self._refused):
+            for uid in entries_by_uid.keys() - there:
+                del entries_by_uid[uid]
         self._groups.forget(there)

@@ -1,8 +1,8 @@
-"""What all nodes say to a class that waits, kept for a while: for events, metrics and stories.
+"""Caches the verdict of all nodes on a pending class, for events, metrics and stories.
 
-To ask 20,000 nodes takes milliseconds, so answers are shared by all pods of a class, kept for some
-seconds, and only so many classes are asked a second. It has a snapshot of its own and is asked when
-decisions have been taken, never within one.
+A check of 20,000 nodes takes milliseconds, so a verdict is shared by all pods of a class, cached
+for some seconds, and limited to a number of classes per second. It uses its own snapshot and runs
+after decisions, never during one.
 """
 
 from collections.abc import Sequence
@@ -14,70 +14,70 @@ from stretto.framework.engine.engine import CompiledProfile
 from stretto.state.rows.snapshot import Columns
 
 KEPT_FOR: Final = 5.0
-"""Seconds for which an answer is as good as new."""
+"""Seconds for which a verdict is reused."""
 ASKED_PER_SECOND: Final = 16.0
-"""Classes asked a second: at 20,000 nodes some percent of a core."""
+"""Classes checked per second: some percent of a core at 20,000 nodes."""
 ASKED_AT_ONCE: Final = 64.0
-"""Classes asked at once after a quiet time."""
-KEPT: Final = 4096
-"""Answers kept."""
+"""Burst of checked classes after a quiet time."""
+CACHE_SIZE: Final = 4096
+"""Size of the cache."""
 
 
 class ClassVerdict(NamedTuple):
-    """What all nodes say to one class."""
+    """The verdict of all nodes on one class."""
 
     #: kube-scheduler's sentence: ``0/5 nodes are available: 2 Insufficient cpu, ...``
     message: str
-    #: Nodes that every rule allows.
+    #: Number of nodes that every rule admits.
     available: int
-    #: Nodes looked at.
+    #: Number of checked nodes.
     total: int
-    #: Rules that refuse it somewhere, in the profile's order.
+    #: Rules that refuse it on some node, in the profile's order.
     plugins: tuple[str, ...]
-    #: Clock time of the question.
+    #: Clock time of the check.
     asked_at: float
 
 
 class ClassVerdicts:
-    """Asks nodes about classes, within a budget."""
+    """Checks classes on all nodes, within a budget."""
 
     def __init__(self, engine: CompiledProfile) -> None:
-        """Ask by the rules of an engine, about its cluster as it is."""
+        """Use the rules and the cluster of an engine."""
         self._engine = engine
         self._rules: Sequence[FilterRule] = engine.profile.every_filter
         self._columns = Columns(engine.cluster.ledger)
-        self._kept: dict[int, tuple[int, ClassVerdict]] = {}
+        self._cache: dict[int, tuple[int, ClassVerdict]] = {}
         self._budget = ASKED_AT_ONCE
         self._refilled_at = float("-inf")
 
     def of(self, class_id: int, now: float, *, at_any_cost: bool = False) -> ClassVerdict | None:
-        """What the nodes say to a class; ``None`` when too many have been asked lately.
+        """The verdict on a class; ``None`` if the budget is used up.
 
         Args:
             class_id: a class that has pods.
             now: clock time.
-            at_any_cost: ask although the budget is spent (a run has ended, somebody waits).
+            at_any_cost: ignore the budget (at the end of a run, or for an interactive call).
         """
-        if self._engine.profile.exact:  # its own words come with each setback
+        if self._engine.profile.exact:  # an exact profile gives its message with each setback
             return None
         serial = self._engine.cluster.classes.serial(class_id)
-        kept = self._kept.get(class_id)
-        known = kept[1] if kept is not None and kept[0] == serial else None
+        cached = self._cache.get(class_id)
+        known = cached[1] if cached is not None and cached[0] == serial else None
         if known is not None and now - known.asked_at <= KEPT_FOR:
             return known
         if not self._may_probe(now) and not at_any_cost:
             return known
-        said = self._ask(class_id, now)
-        if len(self._kept) >= KEPT:
-            self._kept.clear()
-        self._kept[class_id] = serial, said
-        return said
+        verdict = self._check(class_id, now)
+        if len(self._cache) >= CACHE_SIZE:
+            self._cache.clear()
+        self._cache[class_id] = serial, verdict
+        return verdict
 
     def last(self, class_id: int) -> ClassVerdict | None:
-        """What the nodes said when they were last asked, however long ago; asks nobody."""
-        kept = self._kept.get(class_id)
+        """The last verdict of any age; checks nothing."""
+        cached = self._cache.get(class_id)
         serial = self._engine.cluster.classes.serial(class_id)
-        return kept[1] if kept is not None and kept[0] == serial else None
+        return cached[1] if cached is not None and cached[0] == serial else None
 
     def _may_probe(self, now: float) -> bool:
         if now > self._refilled_at:
@@ -89,7 +89,7 @@ class ClassVerdicts:
         self._budget -= 1
         return True
 
-    def _ask(self, class_id: int, now: float) -> ClassVerdict:
+    def _check(self, class_id: int, now: float) -> ClassVerdict:
         cluster = self._engine.cluster
         self._columns.sync()
         view = View(self._columns, cluster.nodes, self._engine.typical, self._engine.look())

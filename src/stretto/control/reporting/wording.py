@@ -1,4 +1,4 @@
-"""The words of the reporter: conditions and events in Kubernetes' form, as JSON to be written."""
+"""Conditions and events of pods in the format of Kubernetes, as JSON."""
 
 import hashlib
 from typing import Any, Final
@@ -10,58 +10,58 @@ from stretto.state.work.units import NO_GROUP, Unit
 from stretto.stores.store import Patch, Record
 
 SCHEDULED: Final = "PodScheduled"
-"""The condition that tells whether a pod has a node."""
+"""Type of the condition that reports whether a pod has a node."""
 UNSCHEDULABLE: Final = "Unschedulable"
-"""Its reason while no node takes the pod."""
+"""Its reason while the pod fits no node."""
 QUEUE_LIMIT: Final = "QueueLimit"
-"""Its reason while a limit of the pod's queue holds it back: no node would help."""
+"""Its reason while a queue limit holds the pod back."""
 QUEUED: Final = "Queued"
-"""Its reason where a limit held the pod back, and now it waits for its turn."""
+"""Its reason after a limit held the pod back and the pod is queued again."""
 GATED: Final = "SchedulingGated"
 """Its reason while a gate holds the pod."""
 GATED_MESSAGE: Final = "Scheduling is blocked due to non-empty scheduling gates"
 """Its message while a gate holds the pod."""
 FAILED: Final = "FailedScheduling"
-"""Reason of the event about a pod that waits."""
+"""Reason of the event about a pending pod."""
 DONE: Final = "Scheduled"
 """Reason of the event about a pod that got a node."""
 MOVED: Final = "Rescheduled"
-"""Reason of the event about a pod that is asked to leave so that room comes free."""
+"""Reason of the event about a pod that is evicted to free capacity."""
 RELIEVED: Final = "NodeOverCommitted"
-"""Reason of the event about a pod that is asked to leave a node that gives more than it has."""
+"""Reason of the event about a pod that is evicted from an over-committed node."""
 NOT_VALID: Final = "NotAsItShouldBe"
-"""Reason of the event about an object that cannot be taken as it is written."""
+"""Reason of the event about an invalid object."""
 EVERYWHERE: Final = "default"
-"""Namespace of events about objects that have none."""
+"""Namespace of events about cluster-scoped objects."""
 MOST: Final = 1024
-"""Characters of an event's message, as in Kubernetes."""
+"""Maximum length of an event's message, as in Kubernetes."""
 
 
 class PodReport(msgspec.Struct, frozen=True, gc=False):
-    """What is to be said of one pod."""
+    """The report about one pod."""
 
     #: Whether it has a node.
     scheduled: bool
-    #: CamelCase word for machines; empty for a pod that has a node.
+    #: Reason in CamelCase; empty for a pod that has a node.
     reason: str = ""
-    #: Sentence for people.
+    #: Message for users.
     message: str = ""
 
 
 HAS_NODE: Final = PodReport(scheduled=True)
-"""What is said of a pod that has a node."""
+"""The report about a pod that has a node."""
 
 
 class _ReportedCondition(msgspec.Struct, frozen=True, rename="camel"):
-    """One condition, as far as it is compared."""
+    """The compared fields of a condition."""
 
-    #: Which aspect.
+    #: Type of the condition.
     type: str = ""
     #: ``True``, ``False`` or ``Unknown``.
     status: str = ""
-    #: CamelCase word.
+    #: Reason.
     reason: str | None = None
-    #: Sentence.
+    #: Message.
     message: str | None = None
     #: When the status last changed.
     last_transition_time: str | None = None
@@ -70,7 +70,7 @@ class _ReportedCondition(msgspec.Struct, frozen=True, rename="camel"):
 class _ReportedStatus(msgspec.Struct, frozen=True):
     """A pod's conditions."""
 
-    #: Each as it stands.
+    #: The conditions as raw JSON.
     conditions: tuple[msgspec.Raw, ...] | None = None
 
 
@@ -86,16 +86,16 @@ _CONDITION: Final = msgspec.json.Decoder(_ReportedCondition)
 
 
 def condition_patch(record: Record, word: PodReport, now: float) -> Patch | None:
-    """A patch that makes a pod's condition say the word; ``None`` where it says so already.
+    """A patch that writes a report to a pod's condition; ``None`` if it is written already.
 
-    Other conditions stay as they are. ``now`` is wall-clock time.
+    Other conditions are unchanged. ``now`` is wall-clock time.
     """
     try:
         conditions = _POD.decode(record.body).status.conditions or ()
-        told = [(_CONDITION.decode(raw), raw) for raw in conditions]
+        present = [(_CONDITION.decode(raw), raw) for raw in conditions]
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        told = []
-    mine = next((each for each, _ in told if each.type == SCHEDULED), None)
+        present = []
+    mine = next((each for each, _ in present if each.type == SCHEDULED), None)
     status = "True" if word.scheduled else "False"
     same = mine is not None and (mine.status, mine.reason or "", mine.message or "") == (
         status,
@@ -109,41 +109,41 @@ def condition_patch(record: Record, word: PodReport, now: float) -> Patch | None
     body = {"type": SCHEDULED, "status": status, "lastTransitionTime": since}
     if word.reason:
         body |= {"reason": word.reason, "message": word.message}
-    kept: list[Any] = [raw for each, raw in told if each.type != SCHEDULED]
-    patch = {"status": {"conditions": [*kept, body]}}
+    others: list[Any] = [raw for each, raw in present if each.type != SCHEDULED]
+    patch = {"status": {"conditions": [*others, body]}}
     return Patch(record.namespace, record.name, patch, record.version, record.uid)
 
 
 def event_name(record: Record, reason: str) -> str:
-    """The name of the one event about a pod and a reason: told again, it is the same object."""
+    """The name of the event about a pod and a reason; a repetition updates the same object."""
     digest = hashlib.blake2b(f"{record.uid}{reason}".encode(), digest_size=8).hexdigest()
     return f"{record.name[:230]}.{digest}"
 
 
 def event_body(record: Record, word: PodReport, reporter: str, now: float) -> bytes:
-    """The event about a pod, told for the first time. ``now`` is wall-clock time."""
+    """The first event about a pod. ``now`` is wall-clock time."""
     about = DONE if word.scheduled else FAILED, word.message
     return _event(record, about, "Normal" if word.scheduled else "Warning", (reporter, now))
 
 
 def complaint_event(record: Record, message: str, reporter: str, now: float) -> bytes:
-    """The event about an object that is not as it should be. ``now`` is wall-clock time."""
+    """The event about an invalid object. ``now`` is wall-clock time."""
     return _event(record, (NOT_VALID, message), "Warning", (reporter, now))
 
 
 def move_event(record: Record, message: str, reporter: str, now: float) -> bytes:
-    """The event about a pod that is moved. ``now`` is wall-clock time."""
+    """The event about a moved pod. ``now`` is wall-clock time."""
     return _event(record, (MOVED, message), "Normal", (reporter, now))
 
 
 def overcommit_event(record: Record, message: str, reporter: str, now: float) -> bytes:
-    """The event about a pod that relieves its node. ``now`` is wall-clock time."""
+    """The event about a pod evicted from an over-committed node. ``now`` is wall-clock time."""
     return _event(record, (RELIEVED, message), "Warning", (reporter, now))
 
 
-def _event(record: Record, about: tuple[str, str], kind: str, told: tuple[str, float]) -> bytes:
-    """An event: reason and message, its type, and who tells it when."""
-    (reason, message), (reporter, now) = about, told
+def _event(record: Record, about: tuple[str, str], kind: str, source: tuple[str, float]) -> bytes:
+    """An event with reason, message, type, reporter and time."""
+    (reason, message), (reporter, now) = about, source
     at = timestamp(now)
     return msgspec.json.encode(
         {
@@ -173,13 +173,13 @@ def _event(record: Record, about: tuple[str, str], kind: str, told: tuple[str, f
 
 
 def event_again(record: Record, word: PodReport, count: int, now: float) -> Patch:
-    """The same event, told once more."""
+    """A patch that repeats the event."""
     change = {"message": word.message[:MOST], "count": count, "lastTimestamp": timestamp(now)}
     return Patch(record.namespace, event_name(record, FAILED), change)
 
 
 def incomplete_reason(unit: Unit) -> str:
-    """Why a unit that is not whole waits."""
+    """Why an incomplete unit is pending."""
     name = unit.key.partition("/")[2]
     if unit.min_member == NO_GROUP:
         return f"PodGroup {name} does not exist"
@@ -187,9 +187,9 @@ def incomplete_reason(unit: Unit) -> str:
 
 
 def short_gang_reason(unit: Unit, available: int, total: int) -> str:
-    """Why a gang waits whose pods would fit alone."""
+    """Why a gang is pending whose pods fit individually."""
     name = unit.key.partition("/")[2]
     return (
-        f"{available}/{total} nodes are available: {name} needs room for "
+        f"{available}/{total} nodes are available: {name} needs capacity for "
         f"{unit.still_needed} pods together."
     )

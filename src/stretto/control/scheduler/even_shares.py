@@ -1,8 +1,8 @@
-"""Dealing: pieces of a cluster to shards, even in every zone and in all, and few change hands.
+"""Balances pieces of a cluster over shards, in every zone and in total, with few changes of owner.
 
-What a piece is, the caller says: a block of slots where shards share one memory, a node where they
-meet at an API server. Pieces without an owner go to whoever has least; owned ones stay with their
-owners until a difference is greater than the grain.
+The caller defines a piece: a block of slots for shards that share memory, a node for shards that
+meet at an API server. Pieces without an owner go to the shard with the least weight; other pieces
+change owner only if the imbalance exceeds the tolerance.
 """
 
 from bisect import bisect_left, insort
@@ -16,28 +16,28 @@ NO_OWNER: Final = -1
 
 
 class NodeBlocks(msgspec.Struct, frozen=True):
-    """What there is to share out."""
+    """The pieces to balance."""
 
     #: Zone number of each piece.
     zones: Sequence[int]
-    #: What each piece weighs.
+    #: Weight of each piece.
     weights: Sequence[int]
-    #: A difference between two shards that is even enough, however small the pieces.
+    #: Tolerated difference between two shards, in weight.
     grain: int = 0
-    #: Part of a shard's mean share that is even enough, too.
+    #: Tolerated difference as a fraction of a shard's mean share.
     slack: float = 0.0
 
 
 class EvenShares:
-    """One dealing of pieces to shards; changes the owners in place."""
+    """One balancing of pieces over shards; changes the owners in place."""
 
     def __init__(self, pieces: NodeBlocks, shards: Sequence[int], owner: list[int]) -> None:
-        """Take pieces as they are owned now.
+        """Start from the current owners.
 
         Args:
-            pieces: what is shared out.
+            pieces: the pieces.
             shards: numbers of the shards.
-            owner: the shard of each piece now; any other number where there is none.
+            owner: shard of each piece; any other number for none. Changed in place.
         """
         self._owner = owner
         self._shards = tuple(shards)
@@ -48,14 +48,14 @@ class EvenShares:
         self._total = dict.fromkeys(self._shards, 0)
         #: Weight of each shard by zone.
         self._loads = [dict.fromkeys(self._shards, 0) for _ in self._zones]
-        #: (weight, -piece) of what each shard has of a zone, the heaviest last, but the weightless.
+        #: Sorted (weight, -piece) of each shard's pieces in a zone, without pieces of weight 0.
         self._held: list[dict[int, list[tuple[int, int]]]] = [
             {shard: [] for shard in self._shards} for _ in self._zones
         ]
         self._grains = self._even_enough(pieces)
 
     def _even_enough(self, pieces: NodeBlocks) -> list[int]:
-        """The difference that is even enough in each zone; the last is for all of them."""
+        """Tolerated difference in each zone; the last entry is for the total."""
         wholes, heaviest = [0] * (len(self._zones) + 1), [0] * (len(self._zones) + 1)
         for zone, weight in zip(pieces.zones, pieces.weights, strict=True):
             for at in (zone, -1):
@@ -68,14 +68,14 @@ class EvenShares:
         ]
 
     def deal(self) -> None:
-        """Give out pieces without an owner, then even out each zone, then the whole."""
+        """Assign pieces without an owner, then balance each zone, then the total."""
         self.give_out()
         for zone in self._zones:
             self._even_out(zone)
         self._even_out_all()
 
     def give_out(self) -> None:
-        """Give pieces without an owner to the shards that have least, the heaviest first."""
+        """Assign pieces without an owner, heaviest first, to the shards with the least weight."""
         homeless: list[list[int]] = [[] for _ in self._zones]
         for piece, owner in enumerate(self._owner):
             if owner in self._total:
@@ -87,14 +87,15 @@ class EvenShares:
                 self._give(piece, self._least(zone))
 
     def shares(self) -> dict[int, float]:
-        """Part of the whole that each shard has; all alike where there is nothing."""
+        """Fraction of the total weight of each shard; equal fractions if the total is 0."""
         whole = sum(self._total.values())
         return {n: mine / whole if whole else 1.0 for n, mine in self._total.items()}
 
     def _even_out(self, zone: int) -> None:
-        """Move pieces from the fullest to the emptiest until they differ by the grain at most.
+        """Move pieces from the heaviest to the lightest shard, to within the tolerance.
 
-        A piece of more than nothing and less than the difference always lessens it, so this ends.
+        Each moved piece weighs more than 0 and less than the difference, so every move reduces it
+        and the loop ends.
         """
         loads = self._loads[zone]
         while True:
@@ -105,7 +106,7 @@ class EvenShares:
             self._give(self._nearest(zone, high, gap // 2, gap - 1), low)
 
     def _even_out_all(self) -> None:
-        """Even out what the zones add up to, as far as each zone stays even."""
+        """Balance the total as far as each zone stays balanced."""
         for _ in range(len(self._weights)):
             low = min(self._shards, key=lambda n: (self._total[n], n))
             high = max(self._shards, key=lambda n: (self._total[n], n))
@@ -118,18 +119,18 @@ class EvenShares:
             self._give(piece, low)
 
     def _harmless_move(self, low: int, high: int, gap: int) -> int:
-        """A piece whose move lessens the whole's gap and leaves its zone even; -1 for none."""
+        """A piece whose move reduces the total gap and keeps its zone balanced; -1 for none."""
         best = (gap, -1)
         for zone in self._zones:
-            most = min(gap - 1, self._room(zone, low, high))
+            most = min(gap - 1, self._movable(zone, low, high))
             held = self._held[zone][high]
             if held and held[0][0] <= most:
                 piece = self._nearest(zone, high, gap // 2, most)
                 best = min(best, (abs(self._weights[piece] - gap // 2), piece))
         return best[1]
 
-    def _room(self, zone: int, low: int, high: int) -> int:
-        """The most that may go from one shard to another without making a zone uneven."""
+    def _movable(self, zone: int, low: int, high: int) -> int:
+        """Maximum weight that may move between two shards without unbalancing a zone."""
         loads, grain = self._loads[zone], self._grains[zone]
         others = [loads[n] for n in self._shards if n not in (low, high)]
         bounds = [(grain + loads[high] - loads[low]) // 2]
@@ -138,7 +139,7 @@ class EvenShares:
         return min(bounds)
 
     def _nearest(self, zone: int, owner: int, wanted: int, most: int) -> int:
-        """The piece that weighs nearest to what is wanted, and not too much; there must be one."""
+        """The piece with the weight nearest to ``wanted``, at most ``most``; one must exist."""
         held = self._held[zone][owner]
         end = bisect_left(held, (most + 1,))
         at = bisect_left(held, (min(wanted, most) + 1,), 0, end)
@@ -147,7 +148,7 @@ class EvenShares:
         return -held[bisect_left(held, (weight + 1,)) - 1][1]
 
     def _least(self, zone: int) -> int:
-        """The shard with the least of a zone; among equals, with the least in all."""
+        """The shard with the least weight in a zone; ties by total weight."""
         loads, total = self._loads[zone], self._total
         return min(self._shards, key=lambda number: (loads[number], total[number], number))
 

@@ -1,9 +1,8 @@
-"""A loop: an inbox, a snapshot of its own, and cycles that turn the one into plans on the other.
+"""A scheduling loop: turns the units of its inbox into plans on its own snapshot.
 
-It takes dispatched units from its inbox, places them on its snapshot in order, and proposes the
-result as one plan. It writes nothing but the snapshot; whoever loses it loses no decision,
-because the dispatcher still knows every row that was handed out. Each row handed out is answered,
-by a claim or by a setback.
+Each cycle places dispatched units in order and proposes the result as one plan. A loop writes only
+to its snapshot. Losing a loop loses no decision, because the dispatcher still tracks every
+dispatched row. Each dispatched row is answered by a claim or by a setback.
 """
 
 from bisect import bisect_left
@@ -25,17 +24,18 @@ from stretto.state.work.claims import AwaitedNode, Plan, UnitClaims, UnitPreempt
 from stretto.state.work.units import Cure, Dispatch, Setback, SetbackReason, Unit
 
 BATCH: Final = 1024
-"""Pods placed in one cycle: large enough to pay for a kernel call, small enough to answer soon."""
+"""Pods placed in one cycle: large enough to amortise a kernel call, small enough for a fast answer.
+"""
 
 NO_CLASS: Final = -1
-"""In place of a class to blame: no single one is."""
+"""Stands for "no single class is to blame"."""
 
 CuresOf = Callable[[int], Cure]
-"""Class id to the events that may turn its "no" into a "yes"."""
+"""Class id to the events that may let its pods fit."""
 
 
 class LoopId(NamedTuple):
-    """Which loop of which shard."""
+    """Identity of a loop."""
 
     #: Number of the shard.
     shard: int
@@ -54,7 +54,7 @@ class SchedulingLoop:
         cures_of: CuresOf,
         preempting: ShardPreemption | None = None,
     ) -> None:
-        """A loop that places pods of the cluster's rows by a runtime.
+        """A loop over the cluster's pods.
 
         Args:
             identity: its shard and its sub-cluster.
@@ -83,20 +83,20 @@ class SchedulingLoop:
         return len(self._rows)
 
     def room(self, class_id: int) -> int:
-        """How many pods of a class fit at most now, or may if others leave; 0 for none."""
+        """Upper bound of the pods of a class that fit now or by preemption; 0 for none."""
         self.runtime.sync()
         room = self.runtime.room(class_id)
         return room if room or self.preempting is None else self.preempting.chance(class_id)
 
     def chance(self, class_id: int) -> int:
-        """1 where the leaving of others may help pods of a class that it refused, else 0."""
+        """1 if preemption may help pods of a class that was refused, else 0."""
         if self.preempting is None:
             return 0
         self.runtime.sync()
         return self.preempting.chance(class_id)
 
     def accept(self, dispatches: Iterable[Dispatch]) -> None:
-        """Take work; serials are kept, so that a row used again is not mistaken."""
+        """Add work to the inbox; serials are stored to recognise reused rows."""
         work = list(dispatches)
         rows = [row for dispatch in work for row in dispatch.rows]
         self._inbox += work
@@ -104,7 +104,7 @@ class SchedulingLoop:
         self._serials += self._pods.serial[np.array(rows, np.int64)].tolist()
 
     def cycle(self, limit: int = BATCH) -> Plan | None:
-        """Place the oldest units of the inbox, about ``limit`` pods; ``None`` when it is empty."""
+        """Place the oldest units of the inbox, about ``limit`` pods; ``None`` if it is empty."""
         work, setbacks = self._take(limit)
         if not work and not setbacks:
             return None
@@ -134,7 +134,7 @@ class SchedulingLoop:
     def _with_preemptions(
         self, plan: Plan, work: Sequence[Dispatch], waits: Mapping[int, AwaitedNode]
     ) -> Plan:
-        """The plan with claims of nodes that take pods once those who leave have left."""
+        """The plan with additional claims that wait for victims."""
         columns, at, count = self.runtime.columns, len(plan.rows), len(plan.units)
         whose = {row: dispatch.unit for dispatch in work for row in dispatch.rows if row in waits}
         index = np.array(list(whose), np.int64)
@@ -161,13 +161,13 @@ class SchedulingLoop:
         )
 
     def _give_up_inbox(self) -> list[Setback]:
-        """A blocking unit failed: nothing that was to be tried after it may be tried now."""
+        """Return the inbox untried after a blocking unit failed."""
         left = [_untried_setback(dispatch.unit, dispatch.rows) for dispatch in self._inbox]
         self._inbox, self._rows, self._serials = [], [], []
         return left
 
     def _take(self, limit: int) -> tuple[list[Dispatch], list[Setback]]:
-        """Units whose pods still wait, and setbacks for rows that no longer do."""
+        """Units whose pods are still pending, and setbacks for the other rows."""
         starts = _starts(self._inbox)
         count = min(bisect_left(starts, limit), len(self._inbox))
         stop = starts[count]
@@ -200,7 +200,7 @@ class SchedulingLoop:
         placement: BatchPlacement,
         setbacks: list[Setback],
     ) -> Plan:
-        """Claims for what was placed, setbacks for what was not."""
+        """Claims for placed pods, setbacks for the others."""
         placed = placement.slots >= 0
         before = np.concatenate([[0], np.cumsum(placed)])
         units: list[UnitClaims] = []
@@ -236,7 +236,7 @@ class SchedulingLoop:
         )
 
     def _set_back(self, dispatch: Dispatch, start: int, placement: BatchPlacement) -> Setback:
-        """What could not be placed of one unit, and what may cure it."""
+        """The unplaced pods of one unit, and the events that may cure them."""
         answers = placement.slots[start : start + len(dispatch.rows)].tolist()
         left = tuple(row for row, slot in zip(dispatch.rows, answers, strict=True) if slot < 0)
         if all(slot == NOT_TRIED for slot in answers):
@@ -250,9 +250,10 @@ class SchedulingLoop:
         return Setback(dispatch.unit, left, class_id, self._cures_of(class_id))
 
     def _gang_cures(self, dispatch: Dispatch, left: tuple[int, ...]) -> Cure | None:
-        """What may cure a gang of which some wait for others of it; ``None`` for other units.
+        """The cures of a gang with placement groups; ``None`` for other units.
 
-        That one of them has no room now says nothing: whom it waits for may have none either.
+        That one member does not fit now is not conclusive: the members it depends on may not fit
+        either.
         """
         class_ids = set(self._pods.class_id[list(left)].tolist())
         if not dispatch.unit.is_gang or len(class_ids) < 2:
@@ -263,7 +264,7 @@ class SchedulingLoop:
         return cures if cures & Cure.POD_PLACED else None
 
     def _first_unfit(self, dispatch: Dispatch, left: tuple[int, ...]) -> int:
-        """The first row whose class has no room now; else (a gang that is short) the first."""
+        """The first row whose class does not fit now, or the first row of an incomplete gang."""
         if not dispatch.unit.is_gang:
             return left[0]
         seen: set[int] = set()
@@ -276,7 +277,7 @@ class SchedulingLoop:
 
 
 def _without(setbacks: Sequence[Setback], rows: Container[int]) -> list[Setback]:
-    """Setbacks without the pods that are promised a node after all."""
+    """Setbacks without the pods that preemption promised a node."""
     found = []
     for each in setbacks:
         kept = [i for i, row in enumerate(each.rows) if row not in rows]
@@ -288,12 +289,12 @@ def _without(setbacks: Sequence[Setback], rows: Container[int]) -> list[Setback]
 
 
 def _starts(work: Sequence[Dispatch]) -> list[int]:
-    """Where the rows of each unit begin in those of all, and where the last one's end."""
+    """Start of each unit's rows in the batch, with the end of the last."""
     return list(accumulate([len(dispatch.rows) for dispatch in work], initial=0))
 
 
 def _is_blocked(work: list[Dispatch], starts: list[int], placement: BatchPlacement) -> bool:
-    """Whether a blocking unit failed, the last of the batch perhaps."""
+    """Whether a blocking unit failed; only the last of a batch can."""
     if not work or placement.tried < len(work):
         return bool(work)
     placed = int((placement.slots[starts[-2] :] >= 0).sum())
@@ -303,7 +304,7 @@ def _is_blocked(work: list[Dispatch], starts: list[int], placement: BatchPlaceme
 def _with_reasons_by_pod(
     dispatch: Dispatch, left: tuple[int, ...], start: int, placement: BatchPlacement
 ) -> Setback:
-    """A setback where each pod has its own reasons: whatever cures one of them wakes the unit."""
+    """A setback with reasons by pod: the cures of every pod wake the unit."""
     said = {row: placement.said.get(i) for i, row in enumerate(dispatch.rows, start)}
     cures, messages = Cure.NONE, []
     for row in left:

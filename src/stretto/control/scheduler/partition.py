@@ -1,9 +1,9 @@
-"""Partitions: which nodes a shard tries first.
+"""Partitions: the nodes that a shard tries first.
 
-Shards that look at different nodes first seldom claim the same one. A partition is a set of 64-slot
-blocks. Each shard gets its share of every zone, by what the nodes give to pods and equal to within
-the heaviest block, so that a rule about zones can be kept inside any partition. When nodes come or
-go, or shards do, a block keeps its owner unless balance demands otherwise (``deal``).
+Shards that try different nodes first rarely claim the same one. A partition is a set of 64-slot
+blocks. Each shard gets its share of every zone by allocatable resources, to within the heaviest
+block, so that a zone rule can be satisfied inside any partition. When nodes or shards are added or
+removed, a block changes its owner only if the balance requires it (``even_shares``).
 """
 
 from collections.abc import Sequence
@@ -18,27 +18,27 @@ from stretto.state.rows.slots import BLOCK, SlotMap
 
 
 class Partitions:
-    """The owner of each block, kept in step with nodes and shards."""
+    """The owner of each block, updated with nodes and shards."""
 
     def __init__(self, shares: dict[int, float] | None = None) -> None:
-        """Start with no block; ``shares`` are kept up to date for whoever gave them."""
+        """Start with no block; ``shares`` is updated in place for its other readers."""
         #: int32[block]: number of the shard that owns it, or ``NO_OWNER``.
         self.owner: npt.NDArray[np.int32] = np.zeros(0, np.int32)
-        #: Blocks that changed hands in the last update, new ones apart.
+        #: Blocks that changed their owner in the last update, without new ones.
         self.moved: int = 0
-        #: Part of the whole that each shard has, by its number.
+        #: Fraction of the cluster's capacity in each shard's partition, by number.
         self.shares: dict[int, float] = shares if shares is not None else {}
         self._seen: tuple[int, tuple[int, ...]] | None = None
 
     def update(
         self, slots: SlotMap, shards: Sequence[int], ledger: Ledger | None = None
     ) -> npt.NDArray[np.int32]:
-        """Follow the nodes and the shards; returns the owners by block.
+        """Update the owners after changes of nodes and shards; returns the owners by block.
 
         Args:
-            slots: which slots live.
+            slots: which slots are live.
             shards: numbers of the shards.
-            ledger: what nodes give to pods; without one all nodes weigh the same.
+            ledger: allocatable resources of the nodes; without one all nodes weigh the same.
         """
         numbers = tuple(sorted(shards))
         if self._seen == (slots.version, numbers):
@@ -64,20 +64,20 @@ class Partitions:
 
 
 def partition_blocks(slots: SlotMap, shards: Sequence[int]) -> npt.NDArray[np.int32]:
-    """The owner of each block when nobody owned any before."""
+    """The owner of each block in a first assignment."""
     return Partitions().update(slots, shards)
 
 
 def block_weights(ledger: Ledger) -> npt.NDArray[np.int64]:
-    """int64[block]: what the nodes of each block weigh."""
+    """int64[block]: total weight of the nodes of each block."""
     weights, slots = node_weights(ledger), ledger.slots.size
     return np.asarray(np.add.reduceat(weights, np.arange(0, slots, BLOCK)), np.int64)
 
 
 def node_weights(ledger: Ledger) -> npt.NDArray[np.int64]:
-    """int64[slot]: what each node gives to pods; 1,000 on average, 0 where none lives.
+    """int64[slot]: weight of each node; 1,000 on average, 0 for dead slots.
 
-    CPU, memory and devices count the same, each as a part of what the cluster has of it.
+    CPU, memory and devices count equally, each as a fraction of the cluster's total.
     """
     live = ledger.slots.live > 0
     given = np.stack([

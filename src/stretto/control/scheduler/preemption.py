@@ -1,8 +1,8 @@
-"""Preemption at the end of a shard's cycle: room for pods that fit nowhere, by others' leaving.
+"""Preemption at the end of a shard's cycle: capacity for pods that fit nowhere, by evicting others.
 
-A single pod preempts for itself. A gang preempts as one: its pods are placed and helped together,
-and nobody is asked to leave unless enough of them then stand. Whatever is found is proposed like
-any claim, and judged by the binder.
+A single pod preempts for itself. A gang preempts as one: its pods are placed and promised nodes
+together, and no pod is evicted unless enough members then have nodes. The results are proposed like
+other claims and checked by the binder.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -20,19 +20,19 @@ from stretto.state.work.claims import Plan, UnitClaims, UnitPreemption
 from stretto.state.work.units import Cure, Setback, SetbackReason, Unit, Units
 
 ATTEMPTS: Final = 1024
-"""Pods that one cycle helps at most; the others are queued again at once."""
+"""Maximum number of preemptors per cycle; the others are requeued immediately."""
 
 
 TRIES: Final = 8
-"""Nodes that are given up because a gang there would be torn, before a pod is."""
+"""Maximum number of candidate nodes rejected because a gang there would fall below its minimum."""
 
 
 REMEMBERED: Final = 100_000
-"""Classes that are remembered as refused; all are forgotten when there are more."""
+"""Size of the table of refused classes; a full table is cleared."""
 
 
 Domain = npt.NDArray[np.bool_] | None
-"""bool[slot]: where a unit may go; ``None`` for anywhere."""
+"""bool[slot]: the nodes that a unit may use; ``None`` for any."""
 
 
 class PreemptionFinder(Protocol):
@@ -42,50 +42,50 @@ class PreemptionFinder(Protocol):
     rules: PreemptionRules
 
     def begin(self, plan: Plan) -> None:
-        """A new cycle, whose plain claims are ``plan``'s."""
+        """Start a cycle; ``plan`` holds its claims without victims."""
 
     def expect(self, rows: Sequence[int]) -> None:
-        """These pods will be asked about, perhaps."""
+        """Announce pods that ``find`` may be called for."""
 
     def domains(self, unit: Unit, rows: Sequence[int], needed: int) -> Sequence[Domain]:
-        """Where so many pods of a unit may go together, in the order in which that is tried."""
+        """Domains that may hold ``needed`` pods of a unit together, in the order of attempts."""
 
     def restrict_to(self, unit: Unit, row: int, domain: Domain, promised: Sequence[int]) -> None:
-        """Find only where a pod of a unit may go, beside what others of it were promised."""
+        """Restrict the search to a domain, given the nodes promised to other pods of the unit."""
 
     def find(self, row: int) -> VictimSearchResult:
-        """The best node for a pod, and who must leave it."""
+        """The best node for a pod, and its victims."""
 
     def take(self, row: int, candidate: VictimCandidate) -> None:
-        """A preemptor is promised a node."""
+        """Promise a preemptor its node."""
 
     def may_evict(self, rows: Sequence[int]) -> bool:
-        """Whether disruption budgets let these leave together, where budgets are hard."""
+        """Whether disruption budgets allow to evict these pods together, if budgets are hard."""
         ...
 
     def allows(self, row: int, candidate: VictimCandidate) -> bool:
-        """Whether other pods let a pod go to a node, whoever was added to those who leave."""
+        """Whether inter-pod rules admit a pod to a node, including added victims."""
         ...
 
     def stand(self, mark: int) -> bool:
-        """Whether rules between pods hold with all that was promised since a mark."""
+        """Whether inter-pod rules hold with everything promised since a mark."""
         ...
 
     def spare(self, rows: Collection[int]) -> None:
-        """These must stay where they are, for the rest of the cycle."""
+        """Exclude these pods as victims for the rest of the cycle."""
 
     def chance(self, class_id: int, priority: int) -> int:
-        """1 where the leaving of others may help pods of a class now, else 0."""
+        """1 if preemption may help pods of a class now, else 0."""
 
     def mark(self) -> int:
-        """Where to go back to."""
+        """A mark for ``back_to``."""
 
     def back_to(self, mark: int) -> None:
-        """Take back what was promised since a mark."""
+        """Revoke the promises since a mark."""
 
 
 class NodePromise(NamedTuple):
-    """A pod with the node that it was promised."""
+    """A pod with its promised node."""
 
     #: Its row.
     row: int
@@ -94,22 +94,22 @@ class NodePromise(NamedTuple):
 
 
 class ShardPreemption:
-    """Adds to a shard's plan what the leaving of others makes possible."""
+    """Extends a shard's plan by claims that wait for victims."""
 
     def __init__(
         self, cluster: Cluster, units: Units, finder: PreemptionFinder, clock: Clock
     ) -> None:
-        """Help pods of one cluster; the clock tells who started a short while ago."""
+        """Preempt in one cluster; the clock tells which pods have just started."""
         self._cluster = cluster
         self._clock = clock
         self._refused: dict[int, int] = {}
         self._units = units
         self._finder = finder
-        #: Rows that leave for the promises of this cycle.
+        #: Victims of the promises of this cycle.
         self._going: list[int] = []
 
     def extend(self, plan: Plan) -> Plan:
-        """The plan with claims for pods that could be helped instead of their setbacks."""
+        """The plan with claims instead of setbacks for pods that preemption helps."""
         self._finder.begin(plan)
         self._going.clear()
         left: list[Setback] = []
@@ -131,15 +131,15 @@ class ShardPreemption:
         return self._with(plan._replace(setbacks=left), helped)
 
     def chance(self, class_id: int) -> int:
-        """1 where the leaving of others may help pods of a class that was refused, else 0.
+        """1 if preemption may help pods of a refused class, else 0.
 
-        An upper bound, asked when something has changed that may cure a "no".
+        An upper bound, read after an event that may cure a refusal.
         """
         priority = self._refused.get(class_id)
         return 0 if priority is None else self._finder.chance(class_id, priority)
 
     def _note_refused(self, rows: Sequence[int]) -> None:
-        """Remember the highest priority that was refused of each class."""
+        """Record the highest refused priority of each class."""
         pods = self._cluster.pods
         if len(self._refused) > REMEMBERED:
             self._refused.clear()
@@ -150,7 +150,7 @@ class ShardPreemption:
     def _place_with_victims(
         self, setback: Setback, helped: list[tuple[Unit, int, list[NodePromise]]]
     ) -> list[Setback]:
-        """Help the pods of one setback; returns what is left of it."""
+        """Find victims for the pods of one setback; returns the rest of it."""
         unit, needed = setback.unit, self._needed(setback.unit)
         if unit.is_gang and needed > 1:
             promises = self._together(unit, setback.rows, needed)
@@ -183,7 +183,7 @@ class ShardPreemption:
         return rests
 
     def _needed(self, unit: Unit) -> int:
-        """How many pods must be placed together for a unit to stand once those who leave have."""
+        """Number of pods to place together so that the unit is complete after evictions."""
         if not unit.is_gang or not unit.bound:
             return unit.still_needed
         leaves = self._cluster.evictions.is_being_evicted
@@ -193,7 +193,7 @@ class ShardPreemption:
         return max(unit.still_needed, unit.min_member - staying)
 
     def _together(self, unit: Unit, rows: Sequence[int], needed: int) -> list[NodePromise]:
-        """Promises for as many pods of a gang as it needs, in one place that it may go to."""
+        """Promises for the needed pods of a gang, in one domain that admits it."""
         if len(rows) < needed:
             return []
         for domain in self._finder.domains(unit, rows, needed):
@@ -205,7 +205,7 @@ class ShardPreemption:
     def _inside(
         self, unit: Unit, domain: Domain, rows: Sequence[int], needed: int
     ) -> list[NodePromise]:
-        """Promises for as many pods of a gang as it needs, in one domain, or none at all."""
+        """Promises for the needed pods of a gang in one domain, or none."""
         mark, going, promises = self._finder.mark(), len(self._going), list[NodePromise]()
         for at, row in enumerate(rows):
             if len(promises) + len(rows) - at < needed or len(promises) == needed:
@@ -222,12 +222,12 @@ class ShardPreemption:
         return promises
 
     def _take(self, row: int, candidate: VictimCandidate) -> None:
-        """A pod is promised a node."""
+        """Promise a pod its node."""
         self._finder.take(row, candidate)
         self._going.extend(candidate.victims)
 
     def _find_for(self, unit: Unit, row: int, promised: Sequence[int]) -> VictimSearchResult:
-        """The best node for one pod of a unit, in the first place that it may go to and has one."""
+        """The best node for one pod of a unit, in the first domain that has one."""
         found = VictimSearchResult(None)
         for domain in self._finder.domains(unit, [row], 1):
             self._finder.restrict_to(unit, row, domain, promised)
@@ -237,7 +237,7 @@ class ShardPreemption:
         return found
 
     def _find(self, row: int) -> VictimSearchResult:
-        """The best node for a pod where no gang is torn."""
+        """The best node for a pod whose victims leave every gang whole or complete."""
         for _ in range(TRIES):
             found = self._finder.find(row)
             if found.candidate is None:
@@ -255,7 +255,7 @@ class ShardPreemption:
         return VictimSearchResult(None)
 
     def _broken_gangs(self, victims: Sequence[int]) -> list[set[int]]:
-        """Who is left of each gang that would fall under its minimum without these."""
+        """Remaining pods of each gang that these evictions take below its minimum."""
         evictions, found = self._cluster.evictions, []
         gangs = [self._units.of_row(row) for row in victims]
         for unit in dict.fromkeys(each for each in gangs if each is not None and each.is_gang):
@@ -266,7 +266,7 @@ class ShardPreemption:
         return found
 
     def _may_go(self, row: int, mates: Collection[int], victims: Sequence[int]) -> bool:
-        """Whether a pod may push these out too, beside its victims."""
+        """Whether a pod may also evict these, in addition to its victims."""
         if not self._finder.may_evict([*victims, *sorted(mates)]):
             return False
         cluster, now = self._cluster, self._clock.monotonic()
@@ -277,7 +277,7 @@ class ShardPreemption:
         )
 
     def _with(self, plan: Plan, helped: list[tuple[Unit, int, list[NodePromise]]]) -> Plan:
-        """The plan with the claims that wait for victims, behind its plain claims."""
+        """The plan with the claims that wait for victims after its other claims."""
         pods, slots = self._cluster.pods, self._cluster.ledger.slots
         promises = [each for _, _, many in helped for each in many]
         rows = np.array([each.row for each in promises], np.int64)
@@ -313,9 +313,10 @@ class ShardPreemption:
 
 
 def _joined(candidate: VictimCandidate, mates: Collection[int], *, hard: bool) -> VictimCandidate:
-    """A candidate with the rest of the gangs that its victims belong to.
+    """A candidate whose victims include the rest of their gangs.
 
-    Where budgets are best effort these may go beyond them, for a gang leaves whole or not at all.
+    With best-effort budgets the additional victims may exceed a budget, because a gang is evicted
+    as a whole or not at all.
     """
     return candidate._replace(
         victims=(*candidate.victims, *sorted(mates)),
@@ -324,12 +325,12 @@ def _joined(candidate: VictimCandidate, mates: Collection[int], *, hard: bool) -
 
 
 def _untried_setback(setback: Setback, rows: tuple[int, ...]) -> Setback:
-    """Pods that are worth another try at once."""
+    """Pods that are retried immediately."""
     return Setback(setback.unit, rows, -1, Cure.NONE, SetbackReason.GIVEN_BACK)
 
 
 def _unhelped_setback(setback: Setback, rows: tuple[int, ...], said: Mapping[int, str]) -> Setback:
-    """The part of a setback that nobody's leaving cures, with what is said of each pod."""
+    """The part of a setback that no eviction cures, with the message of each pod."""
     messages = tuple(said[row] for row in rows) if said else ()
     return Setback(
         setback.unit, rows, setback.class_id, setback.cures, setback.why, messages=messages

@@ -1,9 +1,9 @@
-"""A shard: one scheduler instance, with a loop that sees everything and one for each sub-cluster.
+"""A shard: one scheduler instance with a default loop and one loop for each sub-cluster.
 
-Units go to the loop of the sub-cluster that their pods name. Every loop has an inbox and a snapshot
-of its own and makes plans of its own, so that a flood or a failed head in one sub-cluster does not
-hold another up. What is allowed is said by the rule ``SubCluster`` alone: whichever loop places a
-unit, the same nodes are allowed. Without sub-clusters there is the one loop and nothing else.
+Units go to the loop of the sub-cluster that their pods name. Every loop has its own inbox and
+snapshot and makes its own plans, so that many units or a failed head in one sub-cluster do not
+delay another. Only the rule ``SubCluster`` restricts nodes: it gives the same result in every loop.
+Without sub-clusters there is only the default loop.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -19,17 +19,17 @@ from stretto.state.work.claims import Plan
 from stretto.state.work.units import Dispatch
 
 MOST_LOOPS: Final = 31
-"""Loops beside the default one, as in Gödel; further sub-clusters share that.
+"""Maximum number of additional loops, as in Gödel; further sub-clusters share the default loop.
 
-Each loop has a snapshot of all nodes, so their number is bounded whatever nodes are called.
+Each loop has a snapshot of all nodes, so their number must not depend on node labels.
 """
 
 MakeLoop = Callable[[str], SchedulingLoop]
-"""A loop for the sub-cluster of that name, or for everything."""
+"""Makes the loop of a sub-cluster; the empty name stands for all nodes."""
 
 
 class Shard:
-    """One scheduler: work to its loops, plans out."""
+    """One scheduler: distributes work to its loops and returns their plans."""
 
     def __init__(
         self, number: int, make_loop: MakeLoop, sub_clusters: SubClusters | None, clock: Clock
@@ -37,9 +37,9 @@ class Shard:
         """A shard with its default loop; ``None`` for a cluster without sub-clusters."""
         #: Its number.
         self.number = number
-        #: Sees every node: for units that name no sub-cluster, or several.
+        #: The loop over every node, for units that name no sub-cluster or several.
         self.default = make_loop(EVERYTHING)
-        #: Sub-clusters that share the default loop because there are too many.
+        #: Sub-clusters that share the default loop because of the limit.
         self.sharing: set[str] = set()
         self._make_loop = make_loop
         self._sub_clusters = sub_clusters
@@ -65,7 +65,7 @@ class Shard:
         self.default.runtime.own_block = partition.astype(np.uint8)
 
     def room(self, class_id: int) -> int:
-        """How many pods of a class fit at most now, or may if others leave; 0 for none."""
+        """Upper bound of the pods of a class that fit now or by preemption; 0 for none."""
         own = None
         if self._sub_clusters is not None and self._own:
             own = self._own.get(self._sub_clusters.of_class(class_id))
@@ -74,7 +74,7 @@ class Shard:
         return own.room(class_id) or self.default.chance(class_id)
 
     def accept(self, dispatches: Iterable[Dispatch]) -> None:
-        """Give each unit to the loop of the sub-cluster that its pods name."""
+        """Send each unit to the loop of the sub-cluster that its pods name."""
         work = list(dispatches)
         if self._sub_clusters is None or not work:
             self.default.accept(work)
@@ -85,7 +85,7 @@ class Shard:
             self._loop_of(name).accept(mine)
 
     def cycle(self, limit: int = BATCH) -> list[Plan]:
-        """Let every loop with work make a plan; together they place about ``limit`` pods."""
+        """Run a cycle of every loop with work; together they place about ``limit`` pods."""
         if self._sub_clusters is None:
             plan = self.default.cycle(limit)
             return [] if plan is None else [plan]
@@ -101,7 +101,7 @@ class Shard:
     # ------------------------------------------------------------ its loops
 
     def _loop_of(self, name: str) -> SchedulingLoop:
-        """The loop of a sub-cluster; the default one where it has none."""
+        """The loop of a sub-cluster; the default loop if it has none."""
         if name == EVERYTHING:
             return self.default
         loop = self._own.get(name)
@@ -112,7 +112,7 @@ class Shard:
         return loop
 
     def _begin(self, name: str) -> SchedulingLoop:
-        """A loop for a sub-cluster, made at first use; names that no node bears get none."""
+        """The loop of a sub-cluster, created at first use; names without nodes get none."""
         assert self._sub_clusters is not None
         if name in self.sharing or not self._sub_clusters.has_nodes(name):
             return self.default
@@ -123,7 +123,7 @@ class Shard:
         return loop
 
     def _recycle(self) -> None:
-        """End the loops that have had nothing to do for long."""
+        """Remove loops that were idle for a long time."""
         assert self._sub_clusters is not None
         before = self._clock.monotonic() - self._sub_clusters.recycle_after
         ended = [n for n, at in self._worked.items() if at < before and not self._own[n].waiting]
@@ -133,9 +133,9 @@ class Shard:
             self.sharing.clear()
 
     def _shares(self, limit: int) -> list[tuple[SchedulingLoop, int]]:
-        """The loops with work and how many pods each places: what one leaves the others get.
+        """The loops with work and the number of pods of each; unused shares go to the others.
 
-        Another one goes first each time, for of two claims of a step the first wins.
+        The first loop rotates, because the first of two conflicting claims wins.
         """
         busy = [loop for loop in self.loops if loop.waiting]
         left, shares = limit, dict[str, int]()
@@ -148,7 +148,7 @@ class Shard:
         return [(loop, shares[loop.sub_cluster]) for loop in (*busy[first:], *busy[:first])]
 
     def _narrow(self, loop: SchedulingLoop) -> None:
-        """Let a sub-cluster's loop try its own nodes first, those of the partition if there are."""
+        """Make a sub-cluster's loop try its own nodes first, those of the partition if any."""
         if loop is self.default or self._sub_clusters is None:
             return
         blocks = self._sub_clusters.blocks(loop.sub_cluster)

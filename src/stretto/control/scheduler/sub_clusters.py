@@ -1,4 +1,4 @@
-"""Sub-clusters as a shard sees them: which one a unit names, and where its nodes are."""
+"""The sub-clusters of a cluster: which one a unit names, and where its nodes are."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -13,20 +13,20 @@ from stretto.state.rows.slots import BLOCK
 from stretto.state.work.units import Dispatch
 
 EVERYTHING: Final = ""
-"""In place of a sub-cluster's name: the default loop, which sees every node."""
+"""The name of the default loop, which covers every node."""
 
 
 class SubClusters:
     """The sub-clusters of one cluster, by the profile's rule."""
 
     def __init__(self, cluster: Cluster, rule: SubClusterRule) -> None:
-        """Told apart by the rule's key."""
+        """Distinguish sub-clusters by the label key of the rule."""
         self._cluster = cluster
         self._rule = rule
 
     @property
     def recycle_after(self) -> float:
-        """Seconds without work after which a loop ends."""
+        """Idle seconds after which a loop is removed."""
         return self._rule.recycle_after
 
     def of_class(self, class_id: int) -> str:
@@ -34,15 +34,15 @@ class SubClusters:
         return self._rule.named(self._cluster.classes[class_id])
 
     def of_rows(self, rows: Sequence[int]) -> str:
-        """The sub-cluster that all of these pods name; empty where they differ, or name none."""
+        """The sub-cluster that all these pods name; empty if they differ or name none."""
         names = {self.of_class(each) for each in np.unique(self._classes(rows)).tolist()}
         return names.pop() if len(names) == 1 else EVERYTHING
 
     def of_work(self, work: Sequence[Dispatch]) -> list[str]:
         """The sub-cluster of each unit.
 
-        Nothing passes the failed head of a blocking queue, so what such a queue sends stays
-        together: where its units name several sub-clusters, they are for everybody's loop.
+        No unit may pass the failed head of a blocking queue, so the units of such a queue stay
+        together: if they name several sub-clusters, all go to the default loop.
         """
         classes = self._classes([row for dispatch in work for row in dispatch.rows])
         distinct, places = np.unique(classes, return_inverse=True)
@@ -57,12 +57,12 @@ class SubClusters:
         return _shared_names(work, found)
 
     def has_nodes(self, name: str) -> bool:
-        """Whether any node is of a sub-cluster."""
+        """Whether any node belongs to a sub-cluster."""
         known = self._cluster.nodes.labels.pair_id(self._rule.key, name) >= 0
         return known and bool(self.slots(name).any())
 
     def blocks(self, name: str) -> npt.NDArray[np.bool_]:
-        """bool[block]: where nodes of a sub-cluster are."""
+        """bool[block]: blocks with nodes of a sub-cluster."""
         by_block = self.slots(name).reshape(-1, BLOCK)
         of_block: npt.NDArray[np.bool_] = np.any(by_block, axis=1)
         return of_block
@@ -80,13 +80,13 @@ class SubClusters:
 
 
 def sub_clusters_of(profile: Profile, cluster: Cluster) -> SubClusters | None:
-    """The sub-clusters of a cluster; ``None`` where the profile knows of none."""
+    """The sub-clusters of a cluster; ``None`` if the profile has no such rule."""
     rule = profile.sub_cluster
     return SubClusters(cluster, rule) if rule is not None else None
 
 
 def _shared_names(work: Sequence[Dispatch], names: list[str]) -> list[str]:
-    """The names, where a blocking queue's units that name several are for everybody's loop."""
+    """Names by unit; units of a blocking queue that name several go to the default loop."""
     of_queue: dict[str, set[str]] = {}
     for dispatch, name in zip(work, names, strict=True):
         if dispatch.blocking:

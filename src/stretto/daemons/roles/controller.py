@@ -1,8 +1,7 @@
-"""The controller as a role: phases of PodGroups, statuses of queues, kept places, moves.
+"""The controller as a role: PodGroup phases, Queue statuses, reservations and moves.
 
-It sees every pod as it is, places none, and tells what became of their groups and queues. Where the
-profile says that pods are moved now and then, it is the one who asks them to leave, and so it is
-where a node gives more than it has.
+It sees every pod as it is in the store and places none. If the profile enables rescheduling or
+eviction from over-committed nodes, this role evicts the pods.
 """
 
 from typing import Final
@@ -20,12 +19,12 @@ from stretto.stores.store import Store
 
 
 class ControllerView(StoreView):
-    """Pods have the nodes that they are bound to, whatever is decided about them."""
+    """Shows pods as they are bound, without decisions in annotations."""
 
     controls = True
 
     def sight(self, uid: str, standing: HandoverState) -> str | None:
-        """A pod without a node wants one."""
+        """Show every pod without a node as pending."""
         del uid, standing
         return ""
 

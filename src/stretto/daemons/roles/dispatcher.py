@@ -1,12 +1,11 @@
-"""The dispatcher as a role: forms and orders units, and hands their pods to shards by name.
+"""The dispatcher as a role: forms and orders units and assigns their pods to shards by annotation.
 
-Pods that were handed over are shown to the plane's dispatcher as placed: its part is done. Those
-that come back come as new ones, after a delay that doubles with each return, so that nothing goes
-round hot; a change of the cluster that may help ends the delay.
+Dispatched pods appear to the plane's dispatcher as placed. Returned pods appear as new ones after a
+back-off that doubles with each return; an event that may cure them ends the back-off.
 """
 
 from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from math import inf
 from typing import Final, NamedTuple
 
@@ -15,137 +14,56 @@ import numpy as np
 
 from stretto.api.types.handover_annotations import (
     Hand,
-    HandoverState,
     dispatched,
     reset,
-    unknown_value,
 )
 from stretto.base.clock import Clock, timestamp
-from stretto.base.errors import InputError
 from stretto.daemons.roles.fleet_liveness import DEAD_AFTER, ShardFleet
 from stretto.daemons.roles.reclaim import QueueReclaim
 from stretto.daemons.roles.share_writer import NodeShareWriter
-from stretto.daemons.roles.store_view import StoreView, UnboundPod
+from stretto.daemons.roles.views.unassigned_pods import DispatcherView
 from stretto.plane.config import PlaneConfig
 from stretto.plane.plane import Plane, Stage, Wiring
 from stretto.plane.work import Part, StepWork
 from stretto.state.rows.lifecycle import PodEvent, step_pods
 from stretto.state.work.claims import ConflictCause
 from stretto.state.work.units import Cure, Dispatch, Unit, UnitKind
-from stretto.stores.store import Record, Store, WriteOutcome
+from stretto.stores.store import Store, WriteOutcome
 
 WINDOW: Final = 4096
-"""Pods that a shard is given before it has answered any."""
-FIRST_DELAY: Final = 1.0
-"""Seconds before a pod that came back is handed over again."""
-LONGEST_DELAY: Final = 60.0
-"""Seconds that such a pod waits at most."""
+"""Maximum number of unanswered pods of a shard."""
 PATIENCE: Final = 1.0
-"""Seconds that it waits although something has changed that may help."""
+"""Shortest back-off in seconds, even after an event that may cure the pod."""
 LANDED_WITHIN: Final = 10.0
-"""Seconds for which a write that went unanswered may still land."""
+"""Seconds for which an unanswered write may still land."""
 AT_ONCE: Final = 256
-"""Pods put right in one step."""
+"""Maximum number of pods taken back in one step."""
 REMEMBERED: Final = 50_000
-"""PodGroups whose shard is remembered, before those that are gone are forgotten."""
+"""Number of PodGroups above which those deleted are forgotten."""
 HELPS: Final = (
     Cure.NODE_ADDED | Cure.NODE_GREW | Cure.NODE_LABELS | Cure.NODE_TAINTS | Cure.POD_LEFT
 )
-"""Events for which a pod that no shard had a place for is tried again."""
-
-
-class DispatcherView(StoreView):
-    """Pods that wait for a shard want a node; those that have one are placed there."""
-
-    def __init__(self, inner: Store, names: frozenset[str], clock: Clock) -> None:
-        """See the pods that ask for one of these scheduler names."""
-        super().__init__(inner, names, clock)
-        #: Pods that a shard has and has not decided about, by its name.
-        self.at: dict[str, dict[str, None]] = {}
-        #: Pods whose annotations contradict one another.
-        self.abnormal: dict[str, None] = {}
-        #: What is wrong with pods that ask for what nobody knows: note and sentence, by uid.
-        self.unknown: dict[str, tuple[str, str]] = {}
-        #: Shard that has, or had last, pods of a PodGroup, by ``namespace/name``.
-        self.group_at: dict[str, str] = {}
-        #: PodGroups of which several shards seem to have pods.
-        self.split: set[str] = set()
-
-    def sight(self, uid: str, standing: HandoverState) -> str | None:
-        """Those in a shard's or the binder's hands are done with, as far as we are concerned."""
-        if standing.hand is Hand.PENDING:
-            return ""
-        if standing.hand is Hand.DISPATCHED:
-            return f"shard/{standing.scheduler}"
-        return standing.node or None
-
-    def delay(self, known: UnboundPod) -> float:
-        """A pod that came back waits, the longer the more often it did."""
-        if not known.returns:
-            return 0.0
-        return min(LONGEST_DELAY, FIRST_DELAY * 2.0 ** min(known.returns - 1, 16))
-
-    def noted(self, record: Record, before: UnboundPod | None, after: HandoverState | None) -> None:
-        """Keep count of who has which pods."""
-        uid = record.uid
-        if before is not None and before.standing.hand is Hand.DISPATCHED:
-            self.at.get(before.standing.scheduler, {}).pop(uid, None)
-        self.abnormal.pop(uid, None)
-        self.unknown.pop(uid, None)
-        if after is None:
-            return
-        if after.hand is Hand.DISPATCHED:
-            self.at.setdefault(after.scheduler, {})[uid] = None
-        elif after.hand is Hand.ABNORMAL:
-            self.abnormal[uid] = None
-        elif after.hand is Hand.UNKNOWN and (odd := unknown_value(after.notes)) is not None:
-            about, (key, known) = f"pod {record.namespace}/{record.name}", odd
-            where, expected = f"{about}, annotation {key}", f"one of {', '.join(known)}"
-            self.unknown[uid] = about, str(InputError(where, after.notes[key], expected))
-        if after.group and after.scheduler:
-            key = f"{record.namespace}/{after.group}"
-            if self.group_at.setdefault(key, after.scheduler) != after.scheduler:
-                self.split.add(key)
-            self.group_at[key] = after.scheduler
-
-    def forget_groups(self, known: Container[str]) -> None:
-        """Forget the shards of PodGroups that do not exist any more."""
-        self.group_at = {key: at for key, at in self.group_at.items() if key in known}
-
-    def split_group_pods(self) -> list[str]:
-        """Pods of PodGroups that another shard has pods of, too: alone none can place the whole."""
-        if not self.split:
-            return []
-        groups, found = {key: self.group_at.get(key, "") for key in self.split}, list[str]()
-        self.split.clear()
-        for name, uids in self.at.items():
-            for uid in uids:
-                known = self.known[uid]
-                key = f"{known.record.namespace}/{known.standing.group}"
-                if groups.get(key, name) != name:
-                    found.append(uid)
-                    self.split.add(key)
-        return found
+"""Events that end the back-off of a pod that fitted no shard."""
 
 
 class DispatcherRoleConfig(msgspec.Struct, frozen=True):
-    """What a dispatcher is told beside the plane's own."""
+    """Settings of the dispatcher role in addition to the plane's."""
 
-    #: Seconds without a sign of life after which a shard is dead.
+    #: Seconds without a heartbeat after which a shard is dead.
     dead_after: float = DEAD_AFTER
-    #: Whether nodes are shared out to shards by annotation.
+    #: Whether nodes are assigned to shards by annotation.
     shares_nodes: bool = True
 
 
 class _UnansweredHandover(NamedTuple):
-    """A hand-over that went unanswered."""
+    """An unanswered dispatch of a pod."""
 
     #: The pod's row and serial.
     row: int
     serial: int
     #: Its unit.
     unit: Unit
-    #: Clock time after which it has not landed.
+    #: Clock time after which it counts as failed.
     until: float
 
 
@@ -161,7 +79,7 @@ class DispatcherRole:
         self.view = DispatcherView(store, names, clock)
         #: The live shards.
         self.fleet = ShardFleet(store, wire.dead_after)
-        #: What was written, by kind and outcome.
+        #: Number of writes by kind and outcome.
         self.counts: Counter[str] = Counter()
         self._dead_after = wire.dead_after
         self._unanswered: dict[str, _UnansweredHandover] = {}
@@ -178,7 +96,7 @@ class DispatcherRole:
         self.plane = Plane(config, self.view, clock, wiring=wiring)
         self.plane.dispatcher.remove_shard(0, 0.0)  # the shards are those of the fleet
         #: Serves the guarantees of queues.
-        self.lent = QueueReclaim(self.plane, self.view, self.view.at)
+        self.reclaim = QueueReclaim(self.plane, self.view, self.view.at)
         self._shares = NodeShareWriter(self.plane.cluster, self.view) if wire.shares_nodes else None
 
     def _stages(self) -> tuple[Stage, ...]:
@@ -198,7 +116,7 @@ class DispatcherRole:
 
     def _next_due(self) -> float:
         """Clock time at which the role has work although no event comes."""
-        due = [self._next, self.lent.next_due()]
+        due = [self._next, self.reclaim.next_due()]
         if self._shares is not None:
             due.append(self._shares.next_due())
         due.extend(doubt.until for doubt in self._unanswered.values())
@@ -239,15 +157,15 @@ class DispatcherRole:
                 plane.dispatcher.remove_shard(member.number, work.now)
         work.note(moved=True)
 
-    # ------------------------------------------------------------ handing over
+    # ------------------------------------------------------------ dispatch
 
     def _hand_over(self, plane: Plane, work: StepWork) -> None:
-        """Settle unanswered hand-overs and hand further units to the shards."""
+        """Resolve unanswered dispatches and dispatch further units."""
         self._resolve_hand_overs(work.now)
         work.note(moved=self._hand_units(work.now) > 0)
 
     def _hand_units(self, now: float) -> int:
-        """Hand units to shards; returns the number of pods."""
+        """Dispatch units to shards; returns the number of pods."""
         names = {member.number: member.name for member in self.fleet.alive()}
         if not names:
             return 0
@@ -258,20 +176,20 @@ class DispatcherRole:
             self.plane.dispatcher.set_remote_load(number, has)
         sent: list[tuple[Unit, int, str]] = []
         handed = self.plane.dispatcher.dispatch(now, room)
-        kept = self.lent.kept(each for work in handed for each in work)
-        stay = {each.unit for each in kept}
+        setbacks = self.reclaim.setbacks(each for work in handed for each in work)
+        stay = {each.unit for each in setbacks}
         for number, work in enumerate(handed):
             for dispatch in work:
                 if dispatch.unit not in stay:
                     sent.extend(self._chosen(dispatch, names[number]))
-        if kept:
-            self.plane.dispatcher.set_back(kept, now)
+        if setbacks:
+            self.plane.dispatcher.set_back(setbacks, now)
         if sent:
             self._write(sent, now)
         return len(sent)
 
     def _chosen(self, dispatch: Dispatch, name: str) -> list[tuple[Unit, int, str]]:
-        """Pods with their shard: a unit stays with one, and a pod tries those it has not tried."""
+        """Pods with their shard: a unit stays at one; a single pod prefers untried ones."""
         unit, pods = dispatch.unit, self.plane.cluster.pods
         if unit.kind is UnitKind.POD_GROUP:
             key = unit.key.partition("/")[2]
@@ -290,7 +208,7 @@ class DispatcherRole:
         return [(unit, row, name) for row in dispatch.rows]
 
     def _write(self, sent: Sequence[tuple[Unit, int, str]], now: float) -> None:
-        """Write who has which pod, and take each answer for what it says."""
+        """Write the shard of each pod and process the replies."""
         pods, known = self.plane.cluster.pods, self.view.known
         at = timestamp(self.plane.clock.now())
         there = [each for each in sent if pods.uid[each[1]] in known]
@@ -323,7 +241,7 @@ class DispatcherRole:
             self.plane.dispatcher.settle(refused, now)
 
     def _resolve_hand_overs(self, now: float) -> None:
-        """What became of hand-overs that went unanswered: the watch tells, or the time does."""
+        """Resolve unanswered dispatches by the watch or by timeout."""
         pods, lost = self.plane.cluster.pods, list[tuple[Unit, int]]()
         for uid, doubt in list(self._unanswered.items()):
             known = self.view.known.get(uid)
@@ -335,7 +253,7 @@ class DispatcherRole:
                 lost.append((doubt.unit, doubt.row))
         self._settle([], lost, now)
 
-    # ------------------------------------------------------------ putting right
+    # ------------------------------------------------------------ repair
 
     def _requeue_orphans(self, plane: Plane, work: StepWork) -> None:
         """Take back pods that no live shard has."""
@@ -352,12 +270,12 @@ class DispatcherRole:
 
     def _reclaim(self, plane: Plane, work: StepWork) -> None:
         """Evict for queues below their guarantee; take back pods that would use that capacity."""
-        self.lent.order(work.now)
-        count = self._take_back(self.lent.pods_to_reclaim(work.now), work.now)
+        self.reclaim.order(work.now)
+        count = self._take_back(self.reclaim.pods_to_reclaim(work.now), work.now)
         work.note(moved=bool(plane.evictor.send(work.now)) or count > 0)
 
     def _take_back(self, wrong: Sequence[str], now: float) -> int:
-        """Write that pods are the dispatcher's again; returns how many were to be."""
+        """Write that pods belong to the dispatcher again; returns how many were tried."""
         view = self.view
         bodies = {uid: reset(view.known[uid].standing) for uid in wrong}
         for uid, reply in zip(bodies, view.hand(bodies, whole=True), strict=True):
@@ -365,15 +283,16 @@ class DispatcherRole:
             known = view.known.get(uid)
             if known is None:
                 continue
-            known.again_at = now + PATIENCE  # whoever writes nonsense again is not answered hot
+            known.again_at = now + PATIENCE  # back off: the pod may be written wrongly again
             if reply.outcome is not WriteOutcome.OK:
                 self._next = min(self._next, known.again_at)
         return len(bodies)
 
     def _is_given_up(self, name: str, now: float) -> bool:
-        """Whether pods of a shard that does not live are taken back.
+        """Whether pods of a dead shard are taken back.
 
-        One that we have seen has died; of one that we never saw we wait for a sign of life first.
+        A shard that was seen alive is dead. A shard never seen gets the full timeout for its first
+        heartbeat.
         """
         if name in self.fleet.members:
             return True

@@ -1,8 +1,8 @@
-"""Why a pod goes just there: the Movement that recommends the node, or the place kept on it.
+"""Annotations that explain an assumption: the Movement or the reservation behind it.
 
-Gödel's binder reads both off the pod: by ``movement-name`` it counts who followed a Movement, and
-by ``matched-reservation-placeholder`` it knows whose room the pod takes. They ride on the
-assumption, so they cost no write.
+Gödel's binder reads both from the pod: by ``movement-name`` it counts pods that followed a
+Movement, and by ``matched-reservation-placeholder`` it knows whose reservation the pod uses. They
+are part of the assumption, so they cost no extra write.
 """
 
 from collections import Counter
@@ -16,14 +16,14 @@ from stretto.state.work.units import Units
 MOVEMENT_NAME: Final = f"{PREFIX}movement-name"
 MATCHED: Final = f"{PREFIX}matched-reservation-placeholder"
 PLACEHOLDER: Final = "-placeholder"
-"""What Gödel puts after the name of a pod that has gone, for the pod that keeps its place."""
+"""Gödel's suffix for the placeholder of a deleted pod."""
 
 
 class PlacementReasons:
-    """Finds them for pods about to be assumed."""
+    """Finds these annotations for pods about to be assumed."""
 
     def __init__(self, cluster: Cluster, units: Units) -> None:
-        """Read off what a shard knows."""
+        """Use the state of a shard."""
         self._cluster = cluster
         self._units = units
 
@@ -31,9 +31,9 @@ class PlacementReasons:
         """Annotations of a pod that is assumed on a node.
 
         Args:
-            uid: the pod's.
-            node: where it goes.
-            named: how often each Movement was named in this batch; counted on.
+            uid: uid of the pod.
+            node: its node.
+            named: uses of each Movement in this batch; updated.
         """
         cluster = self._cluster
         row = cluster.pods.row(uid) if cluster.movements or cluster.reservations.taken else None

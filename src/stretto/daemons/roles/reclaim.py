@@ -1,11 +1,10 @@
-"""What queues have lent comes back: the reclaim where dispatcher, shards and binder are daemons.
+"""Reclaims guaranteed capacity when dispatcher, shards and binder are separate daemons.
 
-The dispatcher knows queues, the shards know nodes, and whoever is to leave must be decided by one
-who knows both. The dispatcher follows nodes and the pods on them as everybody does, so it is the
-one. A pod that is owed room by its queue's guarantee, and for which no node has any, is not handed
-to a shard but waits with the dispatcher, whose reclaim then asks others to leave, as in one
-process. Two sorts of pods come back from the shards for it: those that are owed room and find none
-there, and those of queues that have just had to give, which would take what becomes free.
+Victims must be chosen by a process that knows both queues and nodes. The dispatcher knows the
+queues and watches nodes and their pods as well, so it chooses. A pod within its queue's guarantee
+that fits no node is not dispatched but stays pending at the dispatcher, whose reclaim then evicts
+as in one process. Two sorts of pods come back from shards: those within a guarantee that fit no
+node there, and those of queues that have just lost capacity, which would take what becomes free.
 """
 
 from collections import Counter
@@ -20,51 +19,52 @@ from stretto.state.victims.reclaim_view import ReclaimView
 from stretto.state.work.units import Dispatch, Setback, Unit
 
 EVERY: Final = 1.0
-"""Seconds between two looks at pods that shards have and have not decided about."""
+"""Seconds between checks of undecided pods at shards."""
 LONG: Final = 2.0
-"""Seconds that a shard has for a pod before it is asked whether there is room at all."""
+"""Seconds that a shard has for a pod before its capacity is checked here."""
 
 
 class BoundReclaimView(ReclaimView):
-    """Nodes as the dispatcher knows them: nobody is asked to leave who is not bound yet."""
+    """The dispatcher's view of nodes: only bound pods may be evicted."""
 
     def __init__(self, plane: Plane, view: StoreView) -> None:
-        """Read the cluster of a plane; the view knows which of its pods have no node yet."""
+        """Read the cluster of a plane; the view knows its pods without a node."""
         rules = plane.config.profile.preemption
         super().__init__(plane.cluster, rules, plane.fit_questions(), plane.budgets)
         self._uids = plane.cluster.pods
         self._view = view
 
     def may_evict(self, row: int, now: float) -> bool:
-        """Whether a pod may be asked to leave, as far as that depends on it alone."""
+        """Whether a pod may be evicted, judged by the pod alone."""
         return self._uids.uid[row] not in self._view.known and super().may_evict(row, now)
 
 
 class QueueReclaim:
-    """Keeps pods with the dispatcher, and takes them back, for what their queues are owed."""
+    """Holds pods at the dispatcher, or takes them back, so that guarantees can be reclaimed."""
 
     def __init__(self, plane: Plane, view: StoreView, at: Mapping[str, Mapping[str, None]]) -> None:
-        """Look after the queues of a plane that sees the store through a view.
+        """Reclaim for the queues of a plane.
 
         Args:
-            plane: the dispatcher's.
-            view: what it sees.
-            at: the pods that each shard has and has not decided about, by its name; followed.
+            plane: the plane of the dispatcher.
+            view: its store view.
+            at: the undecided pods of each shard, by shard name; read live.
         """
-        #: Pods taken back so far: ``owed`` room, or of queues that have to ``give``.
+        #: Number of pods taken back: within a guarantee (``owed``), or of queues that lose capacity
+        #: (``give``).
         self.counts: Counter[str] = Counter()
         self._plane = plane
         self._at = at
-        self._floor = BoundReclaimView(plane, view)
+        self._nodes = BoundReclaimView(plane, view)
         self._view = view
         plane.dispatcher.reclaimer.defer_while(self._is_handed_over)
         self._since: dict[str, float] = {}
         self._look_at = float("-inf")
 
-    # ------------------------------------------------------------ before they are handed over
+    # ------------------------------------------------------------ before dispatch
 
-    def kept(self, work: Iterable[Dispatch]) -> list[Setback]:
-        """Of units about to be handed over, those that are owed room which no node has."""
+    def setbacks(self, work: Iterable[Dispatch]) -> list[Setback]:
+        """Setbacks for units about to be dispatched that are within a guarantee and fit no node."""
         usage = self._usage
         if usage is None:
             return []
@@ -75,14 +75,14 @@ class QueueReclaim:
         }
         for dispatch in work:
             left = owed[dispatch.unit.queue]
-            if left is not None:  # what is about to go was promised to its queue already
+            if left is not None:  # units about to be dispatched are promised to their queue already
                 _add(left, self._asks(dispatch.rows), 1)
         gone: Counter[int] = Counter()
         for dispatch in work:
             left, classes = owed[dispatch.unit.queue], self._classes(dispatch.rows)
             is_below_guarantee = left is not None and _take(left, self._asks(dispatch.rows))
             need = self._classes(dispatch.rows[: dispatch.at_least])
-            full = [c for c, n in need.items() if self._floor.room(c) - gone[c] < n]
+            full = [c for c, n in need.items() if self._nodes.room(c) - gone[c] < n]
             if is_below_guarantee and full:
                 cures = self._plane.engine.cures_of(full[0])
                 found.append(Setback(dispatch.unit, dispatch.rows, full[0], cures))
@@ -90,10 +90,10 @@ class QueueReclaim:
                 gone.update(classes)
         return found
 
-    # ------------------------------------------------------------ after they were
+    # ------------------------------------------------------------ after dispatch
 
     def pods_to_reclaim(self, now: float) -> list[str]:
-        """Pods that shards have and have not decided about, and that are to come back; by uid."""
+        """Uids of undecided pods that must come back from shards."""
         usage = self._usage
         if usage is None or now < self._look_at:
             return []
@@ -122,7 +122,7 @@ class QueueReclaim:
     def _unplaced_rows(
         self, usage: QueueUsage, queue: str, rows: list[int], now: float
     ) -> list[str]:
-        """Pods of a queue that found no room, as far as it is owed any."""
+        """Undecided pods of a queue that fit no node and are within its guarantee."""
         left = self._guarantee_deficit(usage, queue)
         if left is None:
             return []
@@ -133,29 +133,29 @@ class QueueReclaim:
         for row in rows:
             class_id, uid = int(pods.class_id[row]), pods.uid[row]
             is_late = now - self._since[uid] >= LONG
-            if is_late and self._floor.room(class_id) < waiting[class_id]:
+            if is_late and self._nodes.room(class_id) < waiting[class_id]:
                 if not _take(left, self._asks([row])):
                     break
                 found.append(uid)
         return found
 
-    # ------------------------------------------------------------ who leaves
+    # ------------------------------------------------------------ evictions
 
     def order(self, now: float) -> None:
-        """Say who is to leave for what is owed; they are asked when the evictor sends."""
+        """Order evictions for guarantees; the evictor sends them."""
         evictor = self._plane.evictor
         evictor.settle(now)
-        for order in self._plane.dispatcher.reclaimer.orders(self._floor, now):
+        for order in self._plane.dispatcher.reclaimer.orders(self._nodes, now):
             evictor.order(order, now)
-            self._look_at = now  # who waits at a shard for the same room comes back first
+            self._look_at = now  # pods at a shard that wait for the same capacity come back first
 
     def next_due(self) -> float:
-        """Clock time of the next look; infinity while shards have nothing that it is about."""
+        """Clock time of the next check; infinity while no shard has relevant pods."""
         waits = self._usage is not None and any(self._at.values())
         return self._look_at if waits else float("inf")
 
     def _is_handed_over(self, unit: Unit) -> bool:
-        """Whether pods of a unit were handed over and have no node yet."""
+        """Whether pods of a unit were dispatched and have no node yet."""
         uids = self._plane.cluster.pods.uid
         return any(uids[row] in self._view.known for row in unit.bound)
 
@@ -163,19 +163,19 @@ class QueueReclaim:
 
     @property
     def _usage(self) -> QueueUsage | None:
-        """What queues hold; ``None`` where nobody is guaranteed anything."""
+        """Usage of queues; ``None`` if no queue has a guarantee."""
         usage = self._plane.dispatcher.reclaimer.usage
         return usage if usage is not None and usage.tree.any_guarantees else None
 
     def _guarantee_deficit(self, usage: QueueUsage, queue: str) -> dict[int, int] | None:
-        """How much less than its guarantee a queue holds, by column; ``None`` without one."""
+        """Unused part of a queue's guarantee, by column; ``None`` without a guarantee."""
         leaf: QueueBranch = usage.tree.leaf(queue)
         if not leaf.guarantee or leaf.is_closed:
             return None
         return {column: most - leaf.used.get(column, 0) for column, most in leaf.guarantee.items()}
 
     def _asks(self, rows: Iterable[int]) -> dict[int, int]:
-        """What pods ask together, by column."""
+        """Total requests of pods, by column."""
         pool, total = self._plane.dispatcher.reclaimer.usage, dict[int, int]()
         for class_id, count in self._classes(rows).items():
             for column, amount in pool.pool.requests_of(class_id) if pool is not None else ():
@@ -187,13 +187,13 @@ class QueueReclaim:
 
 
 def _add(left: dict[int, int], amounts: Mapping[int, int], sign: int) -> None:
-    """What is left of a guarantee, with so much more or less held."""
+    """Add (1) or subtract (-1) amounts from an unused guarantee."""
     for column in left:
         left[column] += sign * amounts.get(column, 0)
 
 
 def _take(left: dict[int, int], amounts: Mapping[int, int]) -> bool:
-    """Take pods out of what is left of a guarantee; whether they are within it."""
+    """Subtract amounts from an unused guarantee; returns whether they were within it."""
     named = [column for column in left if amounts.get(column, 0)]
     if not named or any(amounts[column] > left[column] for column in named):
         return False

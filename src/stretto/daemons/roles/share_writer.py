@@ -1,9 +1,8 @@
-"""Which shard tries a node first, told by an annotation of the node.
+"""Writes the annotation that names the shard which tries a node first.
 
-A shard looks at the nodes of its own share first and then at all, so shares are no fence; they keep
-shards from reaching for the same node. They are dealt as the partitions of shards in one process
-are, by what nodes give, in every zone and in all, but node by node. A share for one shard alone is
-not worth a write.
+A shard tries the nodes of its own share first and then all others, so shares only reduce conflicts.
+They are balanced like the partitions of shards in one process, by allocatable resources, in every
+zone and in total, but node by node. With a single shard nothing is written.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,31 +21,31 @@ from stretto.state.rows.slots import BLOCK
 from stretto.stores.store import Patch, WriteOutcome
 
 EVERY: Final = 1.0
-"""Seconds between looks."""
+"""Seconds between checks."""
 BALANCE_EVERY: Final = 60.0
-"""Seconds between moves of nodes whose shard lives."""
+"""Seconds between moves of nodes whose shard is alive."""
 AT_ONCE: Final = 128
 """Nodes written in one step."""
 SLACK: Final = 0.1
-"""Part of a shard's mean share by which shares may differ before a node changes hands."""
+"""Tolerated imbalance as a fraction of a shard's mean share."""
 
 
 class NodeShareWriter:
-    """Shares nodes out."""
+    """Assigns nodes to shards."""
 
     def __init__(self, cluster: Cluster, view: StoreView) -> None:
-        """Start with what the nodes say."""
+        """Start from the annotations of the nodes."""
         self._cluster = cluster
         self._view = view
         self._next = float("-inf")
         self._balance_at = float("-inf")
 
     def next_due(self) -> float:
-        """Clock time of the next look."""
+        """Clock time of the next check."""
         return self._next
 
     def step(self, shards: Sequence[str], now: float) -> int:
-        """Give nodes without a living shard to one, or even out; returns how many were written."""
+        """Assign nodes without a live shard, or rebalance; returns the number of writes."""
         if now < self._next:
             return 0
         self._next = now + EVERY
@@ -69,7 +68,7 @@ class NodeShareWriter:
         return sum(reply.outcome is WriteOutcome.OK for reply in replies)
 
     def _nodes(self) -> dict[str, int]:
-        """Slots of the nodes that have an object to write on, by name."""
+        """Slots of the nodes with an object, by name."""
         managers = self._cluster.nodes.managers.tolist()
         by_name, kubelet = self._cluster.nodes.by_name, MANAGED_BY[KUBELET]
         return {name: slot for name, slot in by_name.items() if managers[slot] & kubelet}
@@ -77,7 +76,7 @@ class NodeShareWriter:
     def _wanted(
         self, nodes: Mapping[str, int], shards: Sequence[str], *, even: bool
     ) -> Iterator[tuple[str, str]]:
-        """Nodes that change hands, each with the shard that it goes to."""
+        """Nodes that change their shard, with the new one."""
         owners, ledger = self._view.owners.by_node, self._cluster.ledger
         names, slots = list(nodes), list(nodes.values())
         pieces = NodeBlocks(

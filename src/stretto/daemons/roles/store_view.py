@@ -1,12 +1,11 @@
-"""A view: the store as one role must see it, so that the plane's own parts do its work.
+"""A store as one role sees it, so that an unchanged plane can run the role.
 
-Each role shows the pods that are in its hands as pods that want a node, those that somebody has
-decided about as pods on a node, and the others not at all; whatever the annotations do, the plane
-behind sees pods come, get nodes and go. A pod that is taken back to a place without a node is shown
-as gone and come again.
+Each role shows the pods that it owns as pending, decided pods as pods on a node, and hides the
+others. Whatever the annotations do, the plane sees pods that are added, get nodes and are deleted.
+A pod that loses its decision appears as deleted and added again.
 
-Versions are made wider by ``SCALE``, so that a view can say something between two changes of the
-store: a pod that is kept back a while comes later, without any change.
+Versions are multiplied by ``SCALE``, so that a view can insert events between two changes of the
+store: a pod in back-off appears later, without a change in the store.
 """
 
 import heapq
@@ -14,18 +13,23 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Final
 
-import msgspec
 from msgspec.structs import replace
 
 from stretto.api.edit.patch import PatchType
 from stretto.api.kinds.table import entry_of
-from stretto.api.types.handover_annotations import Hand, HandoverState, read, standing_of
-from stretto.api.types.heads import PodHead, decode_pod_head
+from stretto.api.types.handover_annotations import Hand, HandoverState, read
 from stretto.api.wire.kinds import NODE, POD, QUEUE, Kind
 from stretto.base.clock import Clock
-from stretto.base.errors import InputError
 from stretto.daemons.roles.node_shares import NodeOwners
-from stretto.daemons.roles.watches import EmptyWatch, MappedWatch
+from stretto.daemons.roles.views.unbound_pods import UnboundPod, read_unbound
+from stretto.daemons.roles.views.watches import (
+    SCALE,
+    EmptyWatch,
+    MappedWatch,
+    deletion_of,
+    widen,
+    widen_reply,
+)
 from stretto.stores.capabilities import Capabilities
 from stretto.stores.immediate import answered
 from stretto.stores.store import (
@@ -48,42 +52,21 @@ from stretto.stores.store import (
 )
 from stretto.stores.wrapper import StoreWrapper
 
-SCALE: Final = 1 << 20
-"""How many words a view has for each version of the store."""
 Events = list[WatchEvent]
 """Changes in order. It has a name because ``StoreView.list`` hides ``list``."""
 
 EARLY: Final = Reply(WriteOutcome.REFUSED, StatusReason.UNAVAILABLE, "the pod has no node yet")
-"""The answer to who says too early that a pod has a node."""
+"""The reply to a status that reports a node before the pod is bound."""
 _SHORTEST: Final = 1e-6
-"""Seconds that a pod is kept back at least, once it is."""
-
-
-class UnboundPod(msgspec.Struct):
-    """A pod without a node that one of our names is asked for."""
-
-    #: Where it stands.
-    standing: HandoverState
-    #: Namespace, name, uid and the store's own version.
-    record: Record
-    #: How it is shown: ``None`` not at all, "" as one that wants a node, or on which node.
-    shown: str | None = None
-    #: Clock time until which it is kept back; 0 for never.
-    until: float = 0.0
-    #: Clock time since which it is kept back.
-    since: float = 0.0
-    #: How often it came back to the role.
-    returns: int = 0
-    #: Clock time before which the dispatcher does not try to take it back again.
-    again_at: float = 0.0
+"""Shortest back-off in seconds."""
 
 
 class StoreView(StoreWrapper):
-    """A store with pods as one role sees them; the base shows them as they are."""
+    """A store with pods as one role sees them; this base class shows them unchanged."""
 
-    #: Whether the role orders pods by queues; what others let pass is not held back again.
+    #: Whether the role orders pods by queues; other roles see only admitted pods.
     keeps_queues = True
-    #: Whether the role writes what became of kept places and of moves.
+    #: Whether the role writes Reservations and Movements.
     controls = False
 
     def __init__(self, inner: Store, names: frozenset[str], clock: Clock) -> None:
@@ -91,11 +74,12 @@ class StoreView(StoreWrapper):
         super().__init__(inner)
         #: Pods without a node, by uid.
         self.known: dict[str, UnboundPod] = {}
-        #: In whose share nodes are.
+        #: The shard of each node.
         self.owners = NodeOwners()
-        #: Pods that came back since they were last asked for.
+        #: Pods returned since the last call of ``take_returned``.
         self._returned: list[str] = []
-        #: Pods whose binding is ours and not seen yet: older words about them are not heeded.
+        #: Pods bound here whose binding was not seen in the watch yet; older events about them are
+        #: ignored.
         self.pinned: dict[str, WatchEvent | None] = {}
         self._forgotten: list[WatchEvent] = []
         self._names = names
@@ -106,29 +90,30 @@ class StoreView(StoreWrapper):
     # ------------------------------------------------------------ what a role decides
 
     def take_returned(self) -> list[str]:
-        """Uids of the pods that came back since the last call."""
+        """Uids of the pods returned since the last call."""
         returned, self._returned = self._returned, []
         return returned
 
     def sight(self, uid: str, standing: HandoverState) -> str | None:
-        """How a pod without a node is shown: not at all, as wanting one (""), or on a node."""
+        """How a pod without a node is shown: hidden (``None``), pending ("") or on a node."""
         del uid
         return standing.node
 
     def noted(self, record: Record, before: UnboundPod | None, after: HandoverState | None) -> None:
-        """Told of every change of where a pod stands; ``None`` is before its time or after it."""
+        """Handle a change of a pod's state; ``None`` before it is added or after it is deleted."""
 
     def delay(self, known: UnboundPod) -> float:
-        """Seconds for which a pod that comes (again) is kept back."""
+        """Back-off in seconds of a pod that is added or returned."""
         del known
         return 0.0
 
     # ------------------------------------------------------------ reading
 
     def get(self, kind: Kind, namespace: str, name: str) -> Record | None:
-        """The object as it is now, as the role sees it, or ``None``.
+        """The current object as the role sees it, or ``None``.
 
-        What the controller alone writes nobody else has to read, and may not.
+        Kinds that only the controller writes are hidden from other roles, which may lack the
+        permission.
         """
         if entry_of(kind).controller_only and not self.controls:
             return None
@@ -136,12 +121,12 @@ class StoreView(StoreWrapper):
         if kind is not POD or record is None:
             return record
         if record.node:
-            return _wide(record, record.node)
-        known = self._read(record, None)
+            return widen(record, record.node)
+        known = read_unbound(record, None, self._names)
         if known is None or known.standing.hand is Hand.UNKNOWN:
-            return _wide(record, "")
+            return widen(record, "")
         shown = self.sight(record.uid, known.standing)
-        return None if shown is None else _wide(record, shown)
+        return None if shown is None else widen(record, shown)
 
     def list(self, kind: Kind, selection: ListOptions = EVERYTHING) -> Listing:
         """The objects of a kind, as the role sees them."""
@@ -187,11 +172,11 @@ class StoreView(StoreWrapper):
         return MappedWatch(watch, self.owners.noted) if kind is NODE else watch
 
     def next_due(self) -> float:
-        """Clock time at which a pod that is kept back comes; infinity for none."""
+        """Clock time at which the next back-off ends; infinity for none."""
         return self._late[0][0] if self._late else float("inf")
 
     def release_delayed(self, at_least: float) -> None:
-        """Let pods come that have been kept back for so many seconds: something has changed."""
+        """Show pods that were in back-off for ``at_least`` seconds, after a possible cure."""
         for _, uid in self._late:
             known = self.known.get(uid)
             if known is not None and known.until:
@@ -211,23 +196,20 @@ class StoreView(StoreWrapper):
         """Change parts of objects; status is left alone."""
         if kind is not POD:
             return self._inner.patch(kind, patches)
-        return [_wide_reply(r) for r in self._inner.patch(kind, self._narrow(patches))]
+        return [widen_reply(r) for r in self._inner.patch(kind, self._narrow(patches))]
 
     def patch_status(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
-        """Change the status of objects (and annotations of pods); all else is left alone.
-
-        That a pod has a node is for its binding to say: such a condition is refused for now.
-        """
+        """A condition that reports a node before the binding is refused."""
         if entry_of(kind).controller_only and not self.controls:
             return [Reply(WriteOutcome.CONFLICT, StatusReason.CONFLICT)] * len(patches)
         if kind is not POD:
             return self._inner.patch_status(kind, patches)
         sent = [each for each in patches if not self._is_early(each)]
         replies = iter(self._inner.patch_status(kind, self._narrow(sent)) if sent else ())
-        return [EARLY if self._is_early(each) else _wide_reply(next(replies)) for each in patches]
+        return [EARLY if self._is_early(each) else widen_reply(next(replies)) for each in patches]
 
     def begin(self, write: Write) -> Future[Replies]:
-        """Perform a batch of writes as the role does; the future is finished."""
+        """Perform a batch of writes as the role does; the returned future is done."""
         return answered(self, write)
 
     def bind_units(self, units: Sequence[Sequence[Bind]]) -> UnitReplies:
@@ -240,11 +222,11 @@ class StoreView(StoreWrapper):
         return {}
 
     def hand(self, bodies: Mapping[str, Mapping[str, Any]], *, whole: bool = False) -> Replies:
-        """Pass pods on by what is written about them, if they are as they were seen last.
+        """Patch the hand-over annotations of pods if their versions are current.
 
         Args:
             bodies: the patches by uid of known pods, see ``api.types.handover_annotations``.
-            whole: the object itself is patched and not its status.
+            whole: patch the object itself and not its status.
         """
         patches = []
         for uid, body in bodies.items():
@@ -261,13 +243,13 @@ class StoreView(StoreWrapper):
         return replies
 
     def forget_binding(self, uid: str) -> None:
-        """A binding of ours has come to nothing: what was said of the pod meanwhile counts."""
+        """A binding failed: process the events about the pod that were ignored meanwhile."""
         missed = self.pinned.pop(uid, None)
         if missed is not None:
             self._forgotten.append(missed)
 
     def _apply_own_write(self, uid: str, body: Mapping[str, Any], record: Record | None) -> None:
-        """What we have written counts at once: nothing is decided on what was before."""
+        """Apply an own write immediately, so that no decision uses the former state."""
         known = self.known.get(uid)
         if known is None:
             return
@@ -279,7 +261,7 @@ class StoreView(StoreWrapper):
             known.record = record
 
     def _is_early(self, patch: Patch) -> bool:
-        """Whether a patch says of a pod without a node that it has one."""
+        """Whether a patch reports a node for a pod without one."""
         conditions = (patch.patch.get("status") or {}).get("conditions") or ()
         return patch.uid in self.known and any(
             each.get("type") == "PodScheduled" and each.get("status") == "True"
@@ -287,7 +269,7 @@ class StoreView(StoreWrapper):
         )
 
     def real(self, uid: str) -> int | None:
-        """The store's own version of a pod as it was seen last; ``None`` where it is not known."""
+        """The store's version of a pod at its last event; ``None`` if unknown."""
         known = self.known.get(uid)
         return None if known is None else known.record.version
 
@@ -304,7 +286,7 @@ class StoreView(StoreWrapper):
     # ------------------------------------------------------------ events
 
     def events(self, events: Sequence[WatchEvent]) -> Sequence[WatchEvent]:
-        """What changes of pods mean to the role, and the pods that come late."""
+        """Translate pod events for the role; add pods whose back-off has ended."""
         seen = [each for event in events for each in self._translated(event)]
         if events:
             self._version = max(self._version, events[-1].record.version * SCALE)
@@ -329,39 +311,29 @@ class StoreView(StoreWrapper):
                 seen.append(WatchEvent(EventType.ADDED, wide))
         return seen
 
-    def _read(self, record: Record, head: PodHead | None) -> UnboundPod | None:
-        """A pod without a node as its annotations have it; ``None`` for others' pods."""
-        try:
-            head = head if head is not None else decode_pod_head(record.body)
-        except InputError:
-            return None
-        if head.spec.node_name or head.spec.scheduler_name not in self._names:
-            return None
-        return UnboundPod(standing_of(head.metadata), record)
-
     def _translated(self, event: WatchEvent, *, is_listed: bool = False) -> Events:
         """One change of a pod as the role sees it."""
         record, uid = event.record, event.record.uid
         before = self.known.get(uid)
         if event.type is EventType.BOOKMARK:
-            return [replace(event, record=_wide(record, record.node))]
+            return [replace(event, record=widen(record, record.node))]
         if event.type is EventType.DELETED or record.node:
             self.pinned.pop(uid, None)
             self._forget(uid)
-            return [replace(event, record=_wide(record, record.node))]
+            return [replace(event, record=widen(record, record.node))]
         if uid in self.pinned:
             self.pinned[uid] = event
-            return [replace(event, record=_wide(record, ""))] if is_listed else []
+            return [replace(event, record=widen(record, ""))] if is_listed else []
         if before is not None and record.version < before.record.version:
-            return []  # older than what we wrote ourselves
-        if record.deleting:  # no server binds it any more: it holds nothing, whatever was decided
+            return []  # older than an own write
+        if record.deleting:  # the server binds it no more: it holds nothing, whatever was decided
             self._forget(uid)
-            return [] if is_listed else [_gone(record)]
-        known = self._read(record, event.head)
+            return [] if is_listed else [deletion_of(record)]
+        known = read_unbound(record, event.head, self._names)
         if known is None:
             self._forget(uid)
-            others = replace(event, record=_wide(record, ""))
-            return [others] if before is None or is_listed else [_gone(record), others]
+            others = replace(event, record=widen(record, ""))
+            return [others] if before is None or is_listed else [deletion_of(record), others]
         self.noted(record, before, known.standing)
         self.known[uid] = known
         if before is not None:
@@ -373,21 +345,21 @@ class StoreView(StoreWrapper):
     def _regrouped(
         self, known: UnboundPod, before: UnboundPod | None, *, is_listed: bool
     ) -> Events:
-        """A pod that has changed its PodGroup is shown as gone, and comes as another one's."""
+        """Show a pod that changed its PodGroup as deleted and added again."""
         if before is None or before.standing.group == known.standing.group:
             return []
         was, known.shown = known.shown, None
-        return [] if was is None or is_listed else [_gone(known.record)]
+        return [] if was is None or is_listed else [deletion_of(known.record)]
 
     def _shown(
         self, event: WatchEvent, known: UnboundPod, before: UnboundPod | None, *, is_listed: bool
     ) -> Events:
-        """How a change is shown, after what was shown before."""
+        """Events for a change, given what was shown before."""
         record, uid, was = event.record, event.record.uid, known.shown
         shown = self.sight(uid, known.standing)
         if shown is None:
             known.until, known.shown = 0.0, None
-            return [] if was is None or is_listed else [_gone(record)]
+            return [] if was is None or is_listed else [deletion_of(record)]
         turned = before is not None and before.standing.hand is not known.standing.hand
         is_back = was is not None and not shown and (bool(was) or turned)
         if is_back:
@@ -401,29 +373,14 @@ class StoreView(StoreWrapper):
                 heapq.heappush(self._late, (known.until, uid))
         if known.until:
             known.shown = None
-            return [_gone(record)] if is_back and not is_listed else []
+            return [deletion_of(record)] if is_back and not is_listed else []
         known.shown = shown
         if was is not None and not is_back:
-            return [WatchEvent(EventType.MODIFIED, _wide(record, shown), event.head)]
-        come = WatchEvent(EventType.ADDED, _wide(record, shown), event.head)
-        return [_gone(record), come] if is_back else [come]
+            return [WatchEvent(EventType.MODIFIED, widen(record, shown), event.head)]
+        come = WatchEvent(EventType.ADDED, widen(record, shown), event.head)
+        return [deletion_of(record), come] if is_back else [come]
 
     def _forget(self, uid: str) -> None:
         known = self.known.pop(uid, None)
         if known is not None:
             self.noted(known.record, known, None)
-
-
-def _wide(record: Record, node: str) -> Record:
-    return replace(record, version=record.version * SCALE, node=node)
-
-
-def _gone(record: Record) -> WatchEvent:
-    """A pod is in these hands no longer."""
-    return WatchEvent(EventType.DELETED, replace(record, version=record.version * SCALE - 1))
-
-
-def _wide_reply(reply: Reply) -> Reply:
-    if reply.record is None:
-        return reply
-    return replace(reply, record=_wide(reply.record, reply.record.node))

@@ -76,7 +76,7 @@ class PodsByGroup:
                 head = decode_pod_head(record.body)
             except InputError:
                 continue
-            membership = reader.wish(head.metadata)
+            membership = reader.membership(head.metadata)
             group = ""
             if membership.kind is UnitKind.POD_GROUP:
                 group = membership.identity.removeprefix(group_unit(""))

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from stretto.control.controllers.overcommit_relief import OvercommitEviction
+from stretto.control.controllers.overcommit_eviction import OvercommitEviction
 from stretto.control.controllers.rescheduler import Rescheduler
 from stretto.control.dispatcher.views import UnitViews
 from stretto.control.reporting.reporter import Reporter

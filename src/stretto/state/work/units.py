@@ -129,7 +129,7 @@ class Unit(msgspec.Struct, gc=False, eq=False):
     #: ``Cure`` bits of that failure.
     cures: int = 0
     #: Group of unschedulable units in which it sleeps; -1 for none.
-    ward: int = -1
+    wait_group: int = -1
     #: Count of cluster events when it was dispatched, to detect missed events.
     tick: int = 0
     #: Whether it was completely placed once: later members are admitted one by one.

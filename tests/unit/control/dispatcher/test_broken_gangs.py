@@ -1,10 +1,10 @@
 """Gangs that are on nodes in part when their time is over."""
 
 from tests.unit.control.dispatcher.fake_cluster import Desk
-from tests.unit.control.dispatcher.test_reclaimer import Floor, asked
+from tests.unit.control.dispatcher.test_reclaimer import FakeNodes, asked
 
 
-def in_part(timeout: int = 5) -> tuple[Desk, Floor]:
+def in_part(timeout: int = 5) -> tuple[Desk, FakeNodes]:
     """Two of a gang of three are on nodes, and the third has gone in between."""
     desk = Desk()
     desk.group("g", 3, timeout)
@@ -12,15 +12,15 @@ def in_part(timeout: int = 5) -> tuple[Desk, Floor]:
     desk.assume(*desk.sent())
     desk.bind("m0", "m1")
     desk.delete("m2")
-    return desk, Floor(desk)
+    return desk, FakeNodes(desk)
 
 
 def test_what_is_on_nodes_is_released_when_the_time_is_over_and_not_before() -> None:
-    desk, floor = in_part()
+    desk, nodes = in_part()
     desk.pass_time(4.0)
-    assert asked(desk, floor) == []
+    assert asked(desk, nodes) == []
     desk.pass_time(2.0)
-    assert asked(desk, floor) == ["m0", "m1"]
+    assert asked(desk, nodes) == ["m0", "m1"]
 
 
 def test_the_time_of_a_gang_that_was_claimed_whole_is_not_forgotten() -> None:
@@ -29,17 +29,17 @@ def test_the_time_of_a_gang_that_was_claimed_whole_is_not_forgotten() -> None:
 
 
 def test_a_gang_that_is_completed_in_time_is_left_alone() -> None:
-    desk, floor = in_part()
+    desk, nodes = in_part()
     desk.arrive("m3", group="g")
     desk.place(*desk.sent())
     desk.pass_time(60.0)
-    assert asked(desk, floor) == []
+    assert asked(desk, nodes) == []
 
 
 def test_who_does_not_go_is_asked_again_later() -> None:
-    desk, floor = in_part()
+    desk, nodes = in_part()
     desk.pass_time(6.0)
-    asked(desk, floor)
-    assert asked(desk, floor) == []
+    asked(desk, nodes)
+    assert asked(desk, nodes) == []
     desk.pass_time(10.0)
-    assert asked(desk, floor) == ["m0", "m1"]
+    assert asked(desk, nodes) == ["m0", "m1"]

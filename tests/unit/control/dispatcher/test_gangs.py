@@ -145,7 +145,7 @@ def test_a_gang_that_is_not_scheduled_in_time_has_failed() -> None:
     desk.pass_time(59.0)
     assert desk.failures() == []
     desk.pass_time(1.0)
-    assert desk.failures() == ["timed out: no room for 2 pods together"]
+    assert desk.failures() == ["timed out: no capacity for 2 pods together"]
 
 
 def test_without_a_time_of_its_own_a_gang_has_300_seconds() -> None:

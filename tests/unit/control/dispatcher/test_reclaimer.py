@@ -12,7 +12,7 @@ from tests.unit.control.dispatcher.fake_cluster import Desk
 from tests.unit.control.dispatcher.test_queue_changes import drop, put
 
 
-class Floor:
+class FakeNodes:
     """Nodes on which a pod has room for each that leaves."""
 
     def __init__(self, desk: Desk) -> None:
@@ -37,7 +37,7 @@ class Floor:
         return self.company
 
 
-def lent(*borrowers: str, **more: Any) -> tuple[Desk, Floor]:
+def borrowing(*borrowers: str, **more: Any) -> tuple[Desk, FakeNodes]:
     """Pods of b run on what a is guaranteed, and one of a has found no place."""
     desk = Desk()
     put(desk, "a", guarantee={"cpu": "2m"})
@@ -48,11 +48,11 @@ def lent(*borrowers: str, **more: Any) -> tuple[Desk, Floor]:
     desk.arrive("owner", queue="a")
     desk.sent()
     desk.no_place("owner")
-    return desk, Floor(desk)
+    return desk, FakeNodes(desk)
 
 
-def asked(desk: Desk, floor: Floor) -> list[str]:
-    found: list[EvictionOrder] = desk.dispatcher.reclaim(floor, desk.now)
+def asked(desk: Desk, nodes: FakeNodes) -> list[str]:
+    found: list[EvictionOrder] = desk.dispatcher.reclaim(nodes, desk.now)
     return sorted(name for order in found for name in desk.names(order.rows))
 
 
@@ -62,35 +62,35 @@ def group_of(desk: Desk, *names: str) -> None:
 
 
 def test_one_pod_leaves_for_one_that_is_owed_a_place_and_no_second_while_it_does() -> None:
-    desk, floor = lent("b1", "b2")
-    first = asked(desk, floor)
+    desk, nodes = borrowing("b1", "b2")
+    first = asked(desk, nodes)
     desk.now += 1.0
-    assert (len(first), asked(desk, floor)) == (1, [])
+    assert (len(first), asked(desk, nodes)) == (1, [])
 
 
 def test_when_one_pod_of_a_unit_has_got_its_place_the_next_asks_at_once() -> None:
-    desk, floor = lent("b1", "b2")
+    desk, nodes = borrowing("b1", "b2")
     desk.group("g", 1)
     desk.arrive("m1", "m2", queue="a", group="g")
     desk.delete("owner")
     desk.no_place(*desk.sent())
-    (first,) = asked(desk, floor)
+    (first,) = asked(desk, nodes)
     desk.delete(first)
     desk.wake()
     one, other = desk.sent()
     desk.place(one)
     desk.no_place(other)
     desk.now += 1.0
-    assert len(asked(desk, floor)) == 1
+    assert len(asked(desk, nodes)) == 1
 
 
 def test_those_that_give_start_nothing_until_the_owner_has_started() -> None:
-    desk, floor = lent("b1", "b2")
-    asked(desk, floor)
+    desk, nodes = borrowing("b1", "b2")
+    asked(desk, nodes)
     desk.arrive("b3", queue="b", class_id=1)
     assert desk.sent() == []
     desk.delete("owner")
-    asked(desk, floor)
+    asked(desk, nodes)
     assert "b3" in desk.sent()
 
 
@@ -98,60 +98,60 @@ def test_those_that_give_start_nothing_until_the_owner_has_started() -> None:
 def test_a_guarantee_or_queue_that_goes_meanwhile_frees_those_that_gave(
     gone: Callable[[Desk, str], None],
 ) -> None:
-    desk, floor = lent("b1", "b2")
-    asked(desk, floor)
+    desk, nodes = borrowing("b1", "b2")
+    asked(desk, nodes)
     gone(desk, "a")
     desk.arrive("b3", queue="b", class_id=1)
-    asked(desk, floor)
+    asked(desk, nodes)
     assert "b3" in desk.sent()
 
 
 def test_victims_that_do_not_go_are_waited_for_so_long_and_then_others_are_asked() -> None:
-    desk, floor = lent("b1", "b2")
-    first = asked(desk, floor)
+    desk, nodes = borrowing("b1", "b2")
+    first = asked(desk, nodes)
     desk.now += 121.0
-    second = asked(desk, floor)
+    second = asked(desk, nodes)
     assert (len(first), len(second)) == (1, 1)
 
 
 def test_an_owner_that_found_no_place_without_its_victims_soon_lets_others_go_on() -> None:
-    desk, floor = lent("b1", "b2", "b3")
+    desk, nodes = borrowing("b1", "b2", "b3")
     for _ in range(2):  # it asks again later and later, and the others need not wait for that
-        (victim,) = asked(desk, floor)
+        (victim,) = asked(desk, nodes)
         desk.delete(victim)
         desk.wake()
         desk.no_place(*desk.sent())
-        assert asked(desk, floor) == []
+        assert asked(desk, nodes) == []
         desk.now += 5.0
-    assert asked(desk, floor) == []
+    assert asked(desk, nodes) == []
     desk.arrive("b4", queue="b", class_id=1)
     assert desk.sent() == ["b4"]
 
 
 def test_nobody_else_is_asked_before_the_owner_was_tried_however_slow_its_victims_were() -> None:
-    desk, floor = lent("b1", "b2")
-    (victim,) = asked(desk, floor)
+    desk, nodes = borrowing("b1", "b2")
+    (victim,) = asked(desk, nodes)
     desk.now += 20.0
     desk.delete(victim)
-    assert asked(desk, floor) == []
+    assert asked(desk, nodes) == []
     desk.arrive("b3", queue="b", class_id=1)
     assert "b3" not in desk.sent()
 
 
 def test_nobody_leaves_for_a_pod_that_others_would_keep_from_there_all_the_same() -> None:
-    desk, floor = lent("b1", "b2")
-    floor.company = False
-    assert asked(desk, floor) == []
+    desk, nodes = borrowing("b1", "b2")
+    nodes.company = False
+    assert asked(desk, nodes) == []
 
 
 def test_who_finds_nothing_asks_again_later_and_later() -> None:
-    desk, floor = lent("b1")
-    floor.budget = 0
+    desk, nodes = borrowing("b1")
+    nodes.budget = 0
     times = []
     for _ in range(400):
-        before = desk.dispatcher.reclaimer._pauses.copy()
-        asked(desk, floor)
-        if desk.dispatcher.reclaimer._pauses != before:
+        before = desk.dispatcher.reclaimer._retries.copy()
+        asked(desk, nodes)
+        if desk.dispatcher.reclaimer._retries != before:
             times.append(desk.now)
         desk.now += 1.0
     gaps = [after - before for before, after in pairwise(times)]
@@ -159,33 +159,33 @@ def test_who_finds_nothing_asks_again_later_and_later() -> None:
 
 
 def test_who_is_tried_meanwhile_asks_no_sooner() -> None:
-    desk, floor = lent("b1")
-    floor.budget = 0
-    asked(desk, floor)
-    before = desk.dispatcher.reclaimer._pauses.copy()
+    desk, nodes = borrowing("b1")
+    nodes.budget = 0
+    asked(desk, nodes)
+    before = desk.dispatcher.reclaimer._retries.copy()
     desk.wake()
     assert desk.sent() == ["owner"]
     desk.now += 1.0
-    asked(desk, floor)
+    asked(desk, nodes)
     desk.no_place("owner")
     desk.now += 1.0
-    asked(desk, floor)
-    assert desk.dispatcher.reclaimer._pauses == before != {}
+    asked(desk, nodes)
+    assert desk.dispatcher.reclaimer._retries == before != {}
 
 
 def test_a_gang_with_pods_on_their_way_is_not_taken_apart() -> None:
-    desk, floor = lent()
+    desk, nodes = borrowing()
     group_of(desk, "c1", "c2")
     desk.place(*desk.sent())
     desk.arrive("c3", queue="b", group="g")
     desk.sent()
-    assert asked(desk, floor) == []
+    assert asked(desk, nodes) == []
     desk.no_place("c3")
     desk.now += 6.0
-    assert asked(desk, floor) == ["c1", "c2"]
+    assert asked(desk, nodes) == ["c1", "c2"]
 
 
 def test_without_guarantees_nobody_is_asked() -> None:
-    desk, floor = lent("b1")
+    desk, nodes = borrowing("b1")
     put(desk, "a")
-    assert asked(desk, floor) == []
+    assert asked(desk, nodes) == []

@@ -43,7 +43,7 @@ def test_queue_lengths_and_sleepers_are_told_by_name_and_class() -> None:
     desk.no_place("a")
     desk.arrive("b", queue="ml")
     assert desk.dispatcher.views.queue_lengths() == {"default": 0, "ml": 1}
-    assert desk.dispatcher.views.sleepers() == {4: 1}
+    assert desk.dispatcher.views.unschedulable() == {4: 1}
 
 
 def waits(desk: Desk, name: str) -> str:
@@ -78,7 +78,7 @@ def test_a_sleeper_waits_for_its_class_and_its_cures() -> None:
     desk.sent()
     desk.no_place("a")
     found = desk.dispatcher.views.waiting_for(desk.unit("a"))
-    assert (found.what, found.class_id, found.cures) == ("a place for 1 pod", 3, Cure.POD_LEFT)
+    assert (found.what, found.class_id, found.cures) == ("capacity for 1 pod", 3, Cure.POD_LEFT)
 
 
 def test_a_unit_in_back_off_waits_for_a_time() -> None:

@@ -12,7 +12,8 @@ from stretto.control.reporting.reporter import ReportConfig
 from stretto.daemons.roles.binder import binder_plane
 from stretto.daemons.roles.controller import controller_plane
 from stretto.daemons.roles.dispatcher import DispatcherRoleConfig, dispatcher_plane
-from stretto.daemons.roles.shard import ShardConfig, shard_plane
+from stretto.daemons.roles.shard import shard_plane
+from stretto.daemons.roles.solo_plane import ShardConfig
 from stretto.daemons.scheduler import plane_config
 from stretto.framework.profile.profile import load_profile
 from stretto.plane.config import PlaneConfig

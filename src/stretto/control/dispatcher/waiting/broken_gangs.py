@@ -1,9 +1,8 @@
-"""Gangs that are on nodes in part and were not whole in time: what they hold is released.
+"""Evicts partly placed gangs whose deadline has passed.
 
-A store that binds whole units never leaves one so. An API server binds pod by pod, and a pod may
-go, or be refused, when others of its gang have landed; until the gang's time is over it is
-completed by pods that come, and after that its pods are asked to leave, so that nothing is held in
-vain.
+A store that binds whole units never leaves a gang in part. An API server binds pod by pod, and a
+member may be deleted or refused after others were bound. Until its deadline the gang is completed
+by new pods; after it the placed pods are evicted, so that they hold no useless capacity.
 """
 
 from typing import Final
@@ -14,23 +13,23 @@ from stretto.state.work.evictions import EvictionCause, EvictionOrder
 from stretto.state.work.units import Unit
 
 AGAIN: Final = 10.0
-"""Seconds after which those that are still there are asked again (a budget may have kept them)."""
+"""Seconds between eviction retries; a disruption budget may have refused the last one."""
 
 
 class BrokenGangs:
-    """The gangs that are to be released."""
+    """The gangs to evict."""
 
     def __init__(self, pods: Pods) -> None:
-        """None yet."""
+        """Start with none."""
         self._pods = pods
         self._evict_after: dict[Unit, float] = {}
 
     def add(self, unit: Unit, now: float) -> None:
-        """A gang's time is over while some of it is on nodes."""
+        """Add a gang whose deadline has passed while some of its pods hold nodes."""
         self._evict_after.setdefault(unit, now)
 
     def orders(self, now: float) -> list[EvictionOrder]:
-        """Who is to leave now, and why."""
+        """The evictions that are due, with their reasons."""
         found = []
         for unit, at in list(self._evict_after.items()):
             if not unit.bound or unit.still_needed == 0:
@@ -40,11 +39,12 @@ class BrokenGangs:
                 state, serial = self._pods.state, self._pods.serial
                 rows = tuple(row for row in sorted(unit.bound) if state[row] == PodState.BOUND)
                 serials = tuple(int(serial[row]) for row in rows)
-                reason = f"gang {unit.key} has {len(unit.bound)} of {unit.min_member} pods in time"
+                short = f"{len(unit.bound)} of {unit.min_member} pods"
+                reason = f"gang {unit.key} has {short} at its deadline"
                 if rows:
                     found.append(EvictionOrder(rows, serials, EvictionCause.GANG, reason))
         return found
 
     def next_due(self) -> float:
-        """When to ask (again); infinity for nobody."""
+        """Clock time of the next eviction; infinity for none."""
         return min(self._evict_after.values(), default=float("inf"))

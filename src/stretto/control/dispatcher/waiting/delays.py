@@ -1,4 +1,4 @@
-"""Units that wait for a time, the earliest first."""
+"""A heap of units by time."""
 
 import heapq
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from stretto.state.work.units import Unit
 
 
 class DelayedUnits:
-    """Units that wait for a time: those in back-off, or gangs with a deadline."""
+    """Units that wait for a time: units in back-off or gangs with a deadline."""
 
     def __init__(self) -> None:
         """Start with none."""
@@ -16,12 +16,12 @@ class DelayedUnits:
         self._added = 0
 
     def add(self, unit: Unit, until: float) -> None:
-        """Come back to a unit at this time; a unit may be added twice for the same time."""
+        """Add an entry; equal entries may be added twice."""
         self._added += 1
         heapq.heappush(self._heap, (until, unit.sequence, self._added, unit))
 
     def pop_due(self, now: float) -> list[tuple[float, Unit]]:
-        """Entries whose time has come, the earliest first; the caller knows which still count."""
+        """Remove and return the due entries, earliest first; the caller drops obsolete ones."""
         found: list[tuple[float, Unit]] = []
         while self._heap and self._heap[0][0] <= now:
             until, _, _, unit = heapq.heappop(self._heap)
@@ -29,7 +29,7 @@ class DelayedUnits:
         return found
 
     def next_due(self, counts: Callable[[float, Unit], bool]) -> float:
-        """The earliest time that still counts; entries before it are dropped."""
+        """The earliest time for which ``counts`` holds; drops the entries before it."""
         while self._heap and not counts(self._heap[0][0], self._heap[0][3]):
             heapq.heappop(self._heap)
         return self._heap[0][0] if self._heap else inf

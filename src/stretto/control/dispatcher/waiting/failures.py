@@ -1,4 +1,4 @@
-"""Units that were given up, and why."""
+"""Failed units and the reasons."""
 
 from enum import Enum
 from typing import NamedTuple
@@ -7,24 +7,24 @@ from stretto.state.work.units import Unit
 
 
 class FailureReason(Enum):
-    """Why a unit was given up."""
+    """Reason of a failure."""
 
-    #: It fits nowhere, and the configuration says not to try again.
+    #: It fits no node, and retries are disabled.
     NO_PLACE = "no place"
     #: It was not scheduled before its deadline.
     TIMED_OUT = "timed out"
-    #: It contradicts itself.
+    #: Its PodGroup is inconsistent.
     ABNORMAL = "abnormal"
 
 
 class UnitFailure(NamedTuple):
-    """A unit that was given up."""
+    """A failed unit."""
 
     #: The unit.
     unit: Unit
-    #: Its rows that have no node.
+    #: Its rows without a node.
     rows: tuple[int, ...]
-    #: Why, for machines.
+    #: The reason, machine-readable.
     reason: FailureReason
-    #: Why, for humans.
+    #: The message for users.
     message: str

@@ -1,7 +1,7 @@
-"""How far PodGroups are: the moves that pods and time make them do, by the one table.
+"""Phases of PodGroups: the transitions that pods and time cause, by one table.
 
-Which event a group has seen is told by a few numbers; that a group which runs is scheduled although
-it is below its minimum or late, and that one which timed out stays so, is Gödel's rule.
+A few counts decide which event a group has seen. As in Gödel, a running group stays scheduled
+although it is below its minimum or late, and a timed-out group stays timed out.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,11 +27,11 @@ PHASE_OF: Final[Mapping[GroupState, PodGroupPhase]] = {
     GroupState.SCHEDULED: PodGroupPhase.SCHEDULED,
     GroupState.TIMEOUT: PodGroupPhase.TIMEOUT,
 }
-"""The word for each state in ``status.phase``; a new group has none."""
+"""``status.phase`` of each state; a new group has none."""
 
 
 class GroupFacts(NamedTuple):
-    """What there is of a group."""
+    """Counts of a group."""
 
     #: Pods that must run together.
     min_member: int
@@ -39,33 +39,33 @@ class GroupFacts(NamedTuple):
     created: int
     #: Pods that have nodes.
     bound: int
-    #: Whether any of them runs, or has ended.
+    #: Whether any of them runs or has completed.
     ran: bool = False
-    #: Whether its time is over.
+    #: Whether its deadline has passed.
     late: bool = False
-    #: Somebody is about to write its last phase: it does not time out meanwhile.
+    #: Another component is about to write its final phase: the group does not time out meanwhile.
     locked: bool = False
 
 
 def state_of(phase: str) -> GroupState:
-    """The state that a phase in a status means; phases of former times mean that it ran."""
+    """The state of a phase; phases of older versions mean that the group has run."""
     return _PHASES.get(phase, GroupState.NEW)
 
 
 def moves(state: GroupState, facts: GroupFacts) -> Iterator[GroupState]:
-    """The states that a group goes through now, one by one."""
+    """The states that a group passes through now, one by one."""
     while (event := _event(state, facts)) is not None:
         state = GROUP_LIFE.next(state, event)
         yield state
 
 
 def _event(state: GroupState, facts: GroupFacts) -> GroupEvent | None:
-    """What moves a group next; ``None`` where nothing does."""
+    """The next event of a group; ``None`` for none."""
     if state is GroupState.NEW:
         return GroupEvent.SEE
     if state in GROUP_LIFE.final:
         return None
-    sound = facts.min_member >= 1  # of fewer nothing can be enough: the group waits to be mended
+    sound = facts.min_member >= 1  # an invalid minimum: wait for a corrected group
     if facts.ran or (sound and facts.bound >= facts.min_member):
         return GroupEvent.PLACE
     if facts.late and not facts.locked:

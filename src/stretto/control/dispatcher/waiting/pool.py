@@ -1,11 +1,11 @@
-"""Where units wait for something other than their turn: a cure, or the end of a delay.
+"""Unschedulable units, which wait for a cure.
 
-Sleepers lie in wards, by class, cures, queue and need. An event touches the wards, not
-the sleepers: each class that the event may cure is probed once, and as many of its units are woken
-as could fit, so a million sleepers of a few classes cost nothing until one of them has a chance.
+Units are grouped by class, cures, queue and need. An event touches the groups, not the units: each
+class that the event may cure is probed once, and only as many of its units wake as could fit. A
+million unschedulable units of a few classes cost nothing until one of them may fit.
 
-A class that was found to fit nowhere is *closed* until an event may have changed that; units of
-such a class need no shard to be told so.
+A class that fits nowhere is *closed* until an event may change that; units of a closed class are
+parked without an attempt at a shard.
 """
 
 import heapq
@@ -18,71 +18,71 @@ from stretto.state.rows.lifecycle import UnitState
 from stretto.state.work.units import Cure, Unit
 
 Probe = Callable[[int], int]
-"""From a class id to an upper bound of how many pods of it fit now."""
+"""Class id to an upper bound of the pods of the class that fit now."""
 
-Asks = Callable[[int], bool]
-"""From a class id to whether it wants something of pods that came to nodes lately."""
+Requesters = Callable[[int], bool]
+"""Class id to whether a rule of the class selects pods that were placed since the last call."""
 
 Standing = Callable[[str, int, int], tuple[object, ...]]
-"""(queue, class id, pods more) to how the queue would stand: the least is woken first."""
+"""(queue, class id, additional pods) to the sort key of the queue: the smallest wakes first."""
 
 NO_CLASS: Final = -1
-"""Class id of units for whose "no" no class is to blame: their wards cannot be probed."""
+"""Class id of units without one blamed class: their wait groups cannot be probed."""
 
 
 class WaitingUnits:
-    """All sleepers, by ward."""
+    """All unschedulable units, by wait group."""
 
     def __init__(self, safety_net: float) -> None:
-        """Start with nobody; ``safety_net`` is the longest time between two looks at a ward."""
-        #: Who goes before whom between queues; ``None`` where the rank alone decides.
+        """Start empty; after ``safety_net`` seconds without an event a wait group is retried."""
+        #: The order between queues; ``None`` if the rank alone decides.
         self.standing: Standing | None = None
-        #: Classes that fit nowhere since they were last tried: (``Cure`` bits, priority) by id.
+        #: Classes that fitted nowhere at their last attempt: (``Cure`` bits, priority) by class id.
         self.closed: dict[int, tuple[int, int]] = {}
-        #: Count of batches of events seen.
+        #: Number of event batches so far.
         self.tick: int = 0
         self._safety_net = safety_net
         self._wait_groups: dict[int, WaitGroup] = {}
         self._by_key: dict[WaitGroupKey, WaitGroup] = {}
         self._of_class: dict[int, list[WaitGroup]] = {}
-        #: Classes with their number of wards by the ``Cure`` bit that may help them.
+        #: By ``Cure`` bit: the classes that it may cure, with their number of wait groups.
         self._waiting_by_event: dict[int, dict[int, int]] = {}
-        #: Number of the first ward of each class: the order in which classes are looked at.
+        #: Number of the first wait group of each class: the order in which classes are probed.
         self._since: dict[int, int] = {}
-        #: Classes that may have wards under suspicion.
+        #: Classes that may have suspect wait groups.
         self._suspected: set[int] = set()
         self._next_number = 0
         self._suspects = 0
         self._check_at = inf
-        #: Woken units that have no place yet: for which class, and whether on suspicion only.
+        #: Woken units without a placement: their class, and whether the safety net woke them.
         self._woken_units: dict[Unit, tuple[int, bool]] = {}
         self._last_seen: dict[int, int] = {}
 
     def __len__(self) -> int:
-        """How many units sleep."""
-        return sum(ward.live for ward in self._wait_groups.values())
+        """Number of unschedulable units."""
+        return sum(group.live for group in self._wait_groups.values())
 
     def __iter__(self) -> Iterator[Unit]:
-        """Every sleeper."""
-        for ward in self._wait_groups.values():
+        """Every unschedulable unit."""
+        for group in self._wait_groups.values():
             seen: set[Unit] = set()
-            for rank, unit in (*ward.entries, *ward.tried):
-                if unit not in seen and ward.is_asleep(rank, unit):
+            for rank, unit in (*group.entries, *group.tried):
+                if unit not in seen and group.is_alive(rank, unit):
                     seen.add(unit)
                     yield unit
 
     @property
     def is_watching(self) -> bool:
-        """Whether it matters what becomes of units that were woken."""
+        """Whether any woken unit is still without a placement."""
         return bool(self._woken_units)
 
     def firsts(self, most: int) -> dict[str, list[Unit]]:
-        """The first sleepers of each queue, so many at most."""
+        """Up to ``most`` first unschedulable units of each queue."""
         found: dict[str, list[tuple[int, Unit]]] = {}
-        for ward in self._wait_groups.values():
-            first = heapq.nsmallest(most, ward.entries) + ward.tried[:most]
-            found.setdefault(ward.key.queue, []).extend(
-                entry for entry in first if ward.is_asleep(*entry)
+        for group in self._wait_groups.values():
+            first = heapq.nsmallest(most, group.entries) + group.tried[:most]
+            found.setdefault(group.key.queue, []).extend(
+                entry for entry in first if group.is_alive(*entry)
             )
         return {
             queue: [unit for _, unit in sorted(entries, key=lambda entry: entry[0])[:most]]
@@ -90,75 +90,77 @@ class WaitingUnits:
         }
 
     def stuck(self, queue: str) -> list[Unit]:
-        """Units that were woken and wait in a queue that gives nothing out now."""
+        """Woken units in a queue that dispatches nothing now."""
         return [u for u in self._woken_units if u.queue == queue and u.state is UnitState.QUEUED]
 
     def counts(self) -> dict[int, int]:
-        """Sleepers by class id."""
+        """Number of unschedulable units by class id."""
         found: dict[int, int] = {}
-        for ward in self._wait_groups.values():
-            found[ward.key.class_id] = found.get(ward.key.class_id, 0) + ward.live
+        for group in self._wait_groups.values():
+            found[group.key.class_id] = found.get(group.key.class_id, 0) + group.live
         return found
 
-    # ------------------------------------------------------------ in and out
+    # ------------------------------------------------------------ add and remove
 
     def add(self, unit: Unit, key: WaitGroupKey, now: float, tried: bool) -> None:
-        """Put a unit to sleep, tried by a shard or not."""
-        ward = self._by_key.get(key) or self._open(key, now)
-        unit.ward = ward.number
-        ward.live += 1
+        """Add a unit; ``tried`` tells whether a shard tried it."""
+        group = self._by_key.get(key) or self._open(key, now)
+        unit.wait_group = group.number
+        group.live += 1
         missed = tried and self.has_missed(unit)
         if tried and not missed:
-            ward.tried.append((unit.rank, unit))
+            group.tried.append((unit.rank, unit))
         else:
-            heapq.heappush(ward.entries, (unit.rank, unit))
+            heapq.heappush(group.entries, (unit.rank, unit))
         if missed:
-            self._suspect(ward)
-        self.left(unit)
+            self._suspect(group)
+        self.not_placed(unit)
 
     def discard(self, unit: Unit) -> None:
-        """Count out a unit that wakes otherwise than by a cure, once its state says so."""
-        ward = self._wait_groups[unit.ward]
-        unit.ward = -1
-        self._drop_sleeper(ward)
-        ward.sweep()
+        """Remove a unit that wakes without a cure, after its state has changed."""
+        group = self._wait_groups[unit.wait_group]
+        unit.wait_group = -1
+        self._drop_unit(group)
+        group.sweep()
 
     def key_of(self, unit: Unit) -> WaitGroupKey:
-        """What a sleeper waits for."""
-        return self._wait_groups[unit.ward].key
+        """The key of a unit's wait group."""
+        return self._wait_groups[unit.wait_group].key
 
     def has_missed(self, unit: Unit) -> bool:
-        """Whether an event that may cure the unit came after it was sent to its shard."""
+        """Whether an event that may cure the unit arrived after its dispatch."""
         if self.tick == unit.tick:
             return False
         return any(tick > unit.tick for bit, tick in self._last_seen.items() if bit & unit.cures)
 
     def close(self, unit: Unit) -> None:
-        """The class to blame fits nowhere at all: its units need not be tried until a cure."""
+        """Close the blamed class: its units are not tried until a cure."""
         if unit.blame != NO_CLASS and not self.has_missed(unit):
             self.closed[unit.blame] = (unit.cures, unit.priority)
 
-    def left(self, unit: Unit) -> None:
-        """A unit that was woken goes without a place: the room it was woken for may serve others.
+    def not_placed(self, unit: Unit) -> None:
+        """A woken unit was not placed: the capacity that it was woken for may fit other units.
 
-        Where the class itself has no room left there is nothing to serve.
+        If the class is closed, no capacity is left.
         """
         class_id, _ = self._woken_units.pop(unit, (NO_CLASS, False))
         if class_id != NO_CLASS and class_id not in self.closed:
             self._probe_again(class_id, forced=False)
 
     def placed(self, unit: Unit) -> None:
-        """A unit got a place; if it was woken on suspicion only, the probe was wrong."""
+        """A unit was placed; if the safety net woke it, the last probe was wrong."""
         class_id, is_canary = self._woken_units.pop(unit, (NO_CLASS, False))
         if is_canary:
             self._probe_again(class_id, forced=True)
 
     # ------------------------------------------------------------ waking
 
-    def cured(self, cures: int, probe: Probe, now: float, asks: Asks | None = None) -> list[Unit]:
-        """Take out the sleepers that the events may have cured, in the order of their ranks.
+    def cured(
+        self, cures: int, probe: Probe, now: float, requesters: Requesters | None = None
+    ) -> list[Unit]:
+        """Remove and return the units that the events may have cured, by rank.
 
-        Where nothing but pods that came may help, ``asks`` says whom they concern.
+        If only placed pods may help, ``requesters`` tells which classes they concern.
         """
         if cures:
             self._note(cures)
@@ -166,79 +168,81 @@ class WaitingUnits:
         if not self._wait_groups or not (cures or self._suspects):
             return woken
         for class_id in self._affected_classes(cures):
-            wards = self._of_class[class_id]
-            touched = [ward for ward in wards if ward.suspect or ward.key.cures & cures]
-            if asks is not None and class_id != NO_CLASS and self._is_aside(touched, cures):
-                touched = touched if asks(class_id) else []
-            for ward in touched:
-                ward.checked = now
-                if ward.key.cures & cures or ward.forced:
-                    ward.reset()
+            groups = self._of_class[class_id]
+            touched = [group for group in groups if group.suspect or group.key.cures & cures]
+            if requesters is not None and class_id != NO_CLASS and self._is_aside(touched, cures):
+                touched = touched if requesters(class_id) else []
+            for group in touched:
+                group.checked = now
+                if group.key.cures & cures or group.forced:
+                    group.reset()
             if touched:
                 self._cure(class_id, touched, probe, woken)
         return woken
 
     def _affected_classes(self, cures: int) -> list[int]:
-        """Classes that wait for any of the events or are under suspicion."""
+        """Classes that wait for any of the events or are suspect."""
         found, self._suspected = self._suspected, set()
         for bit in _bits(cures):
             found.update(self._waiting_by_event.get(bit, ()))
         return sorted((each for each in found if each in self._since), key=self._since.__getitem__)
 
     def _is_aside(self, touched: Iterable[WaitGroup], cures: int) -> bool:
-        """Whether nothing but pods that came speaks for these wards."""
+        """Whether the only reason to touch these wait groups is a placed pod."""
         return all(
-            not ward.suspect and not ward.key.mixed and ward.key.cures & cures == Cure.POD_PLACED
-            for ward in touched
+            not group.suspect and not group.key.mixed and group.key.cures & cures == Cure.POD_PLACED
+            for group in touched
         )
 
     def overdue(self, now: float) -> list[Unit]:
-        """Take the first sleeper out of each ward that no event has touched for too long."""
+        """Remove the first unit of each wait group that no event has touched for too long."""
         woken: list[Unit] = []
         if now < self._check_at:
             return woken
-        for ward in list(self._wait_groups.values()):
-            if ward.checked + self._safety_net > now:
+        for group in list(self._wait_groups.values()):
+            if group.checked + self._safety_net > now:
                 continue
-            ward.checked = now
-            ward.reset()
-            self.closed.pop(ward.key.class_id, None)
-            unit = self._take(ward)
+            group.checked = now
+            group.reset()
+            self.closed.pop(group.key.class_id, None)
+            unit = self._take(group)
             if unit is not None:
-                self._woken_units[unit] = (ward.key.class_id, True)
+                self._woken_units[unit] = (group.key.class_id, True)
                 woken.append(unit)
-        checks = [ward.checked for ward in self._wait_groups.values()]
+        checks = [group.checked for group in self._wait_groups.values()]
         self._check_at = min(checks, default=inf) + self._safety_net
         return woken
 
     def next_check(self) -> float:
-        """The earliest time at which a sleeper may be woken without an event."""
+        """Earliest clock time at which a unit may wake without an event."""
         if self._suspects:
             return -inf
         return self._check_at if self._wait_groups else inf
 
-    def _cure(self, class_id: int, wards: list[WaitGroup], probe: Probe, woken: list[Unit]) -> None:
-        """Probe one class and wake as many of its units as may fit, the first by rank first.
+    def _cure(
+        self, class_id: int, groups: list[WaitGroup], probe: Probe, woken: list[Unit]
+    ) -> None:
+        """Probe one class and wake as many of its units as may fit, by rank.
 
-        Whoever needs k pods of room takes at least k, or fails and so proves that there is room for
-        fewer than k. So a unit is left asleep when those woken with no greater needs would, placed,
-        leave too little for it: then it has no chance whatever becomes of them. Units of several
-        classes, for which the room of one says little, are all tried.
+        A unit that needs capacity for k pods either takes at least k or fails, which proves that
+        there is capacity for fewer than k. So a unit is not woken if the woken units with equal or
+        smaller needs would, once placed, leave too little capacity for it. Units of several classes
+        are all woken, because the probe of one class does not bound them.
         """
-        everybody = class_id == NO_CLASS or any(ward.forced for ward in wards)
-        room = 1 << 62 if everybody else probe(class_id)
-        for ward in wards:
-            if ward.suspect:
-                ward.suspect = ward.forced = False
+        all_units = class_id == NO_CLASS or any(group.forced for group in groups)
+        capacity = 1 << 62 if all_units else probe(class_id)
+        for group in groups:
+            if group.suspect:
+                group.suspect = group.forced = False
                 self._suspects -= 1
-        if room <= 0:
+        if capacity <= 0:
             return
         self.closed.pop(class_id, None)
-        fitting = [ward for ward in wards if ward.key.need <= room]
+        fitting = [group for group in groups if group.key.need <= capacity]
         ahead, taken = self._ahead(class_id, fitting), dict[int, int]()
         while (first := _first_group(fitting, ahead)) is not None:
             need, mixed = first.key.need, first.key.mixed
-            if not mixed and need + sum(n for k, n in taken.items() if k <= need) > room:
+            if not mixed and need + sum(n for k, n in taken.items() if k <= need) > capacity:
                 fitting.remove(first)
                 continue
             unit = self._take(first)
@@ -251,23 +255,23 @@ class WaitingUnits:
             if not mixed:
                 taken[need] = taken.get(need, 0) + (need if need > 1 else len(unit.pending))
 
-    def _ahead(self, class_id: int, wards: list[WaitGroup]) -> "_WokenUsage | None":
-        """Who goes before whom, where there are several queues to choose from."""
+    def _ahead(self, class_id: int, groups: list[WaitGroup]) -> "_WokenUsage | None":
+        """The order between queues, if there are several."""
         if self.standing is None or class_id == NO_CLASS:
             return None
-        queues = {ward.key.queue for ward in wards}
+        queues = {group.key.queue for group in groups}
         return _WokenUsage(self.standing, class_id, queues) if len(queues) > 1 else None
 
-    def _take(self, ward: WaitGroup) -> Unit | None:
-        """Take out the first sleeper that may be woken; its state is left to the caller."""
-        unit = ward.first()
+    def _take(self, group: WaitGroup) -> Unit | None:
+        """Remove the first unit that may wake; the caller changes its state."""
+        unit = group.first()
         if unit is not None:
-            heapq.heappop(ward.entries)
-            unit.ward = -1
-            self._drop_sleeper(ward)
+            heapq.heappop(group.entries)
+            unit.wait_group = -1
+            self._drop_unit(group)
         return unit
 
-    # ------------------------------------------------------------ wards
+    # ------------------------------------------------------------ wait groups
 
     def _note(self, cures: int) -> None:
         self.tick += 1
@@ -275,62 +279,62 @@ class WaitingUnits:
             self._last_seen[bit] = self.tick
 
     def _open(self, key: WaitGroupKey, now: float) -> WaitGroup:
-        ward = WaitGroup(self._next_number, key, now)
+        group = WaitGroup(self._next_number, key, now)
         self._next_number += 1
-        self._by_key[key] = self._wait_groups[ward.number] = ward
-        self._of_class.setdefault(key.class_id, []).append(ward)
-        self._since.setdefault(key.class_id, ward.number)
+        self._by_key[key] = self._wait_groups[group.number] = group
+        self._of_class.setdefault(key.class_id, []).append(group)
+        self._since.setdefault(key.class_id, group.number)
         for bit in _bits(key.cures):
-            asking = self._waiting_by_event.setdefault(bit, {})
-            asking[key.class_id] = asking.get(key.class_id, 0) + 1
+            counts = self._waiting_by_event.setdefault(bit, {})
+            counts[key.class_id] = counts.get(key.class_id, 0) + 1
         self._check_at = min(self._check_at, now + self._safety_net)
-        return ward
+        return group
 
     def _probe_again(self, class_id: int, forced: bool) -> None:
-        for ward in self._of_class.get(class_id, ()):
-            ward.forced = ward.forced or forced
-            if forced or ward.entries:
-                self._suspect(ward)
+        for group in self._of_class.get(class_id, ()):
+            group.forced = group.forced or forced
+            if forced or group.entries:
+                self._suspect(group)
 
-    def _suspect(self, ward: WaitGroup) -> None:
-        self._suspected.add(ward.key.class_id)
-        if not ward.suspect:
-            ward.suspect = True
+    def _suspect(self, group: WaitGroup) -> None:
+        self._suspected.add(group.key.class_id)
+        if not group.suspect:
+            group.suspect = True
             self._suspects += 1
 
-    def _drop_sleeper(self, ward: WaitGroup) -> None:
-        """One sleeper fewer; an empty ward is taken down, its dead entries with it."""
-        ward.live -= 1
-        if ward.live > 0:
+    def _drop_unit(self, group: WaitGroup) -> None:
+        """Count one unit less; delete an empty group with its dead entries."""
+        group.live -= 1
+        if group.live > 0:
             return
-        if ward.suspect:
+        if group.suspect:
             self._suspects -= 1
-            ward.suspect = False
-        del self._wait_groups[ward.number], self._by_key[ward.key]
-        others = self._of_class[ward.key.class_id]
-        others.remove(ward)
-        for bit in _bits(ward.key.cures):
-            asking = self._waiting_by_event[bit]
-            asking[ward.key.class_id] -= 1
-            if not asking[ward.key.class_id]:
-                del asking[ward.key.class_id]
+            group.suspect = False
+        del self._wait_groups[group.number], self._by_key[group.key]
+        others = self._of_class[group.key.class_id]
+        others.remove(group)
+        for bit in _bits(group.key.cures):
+            counts = self._waiting_by_event[bit]
+            counts[group.key.class_id] -= 1
+            if not counts[group.key.class_id]:
+                del counts[group.key.class_id]
         if not others:
-            del self._of_class[ward.key.class_id], self._since[ward.key.class_id]
-            self.closed.pop(ward.key.class_id, None)
+            del self._of_class[group.key.class_id], self._since[group.key.class_id]
+            self.closed.pop(group.key.class_id, None)
 
 
 class _WokenUsage:
-    """How much each queue would have with what was woken of it; the least goes first."""
+    """Usage of each queue including its woken units; the smallest wakes first."""
 
     def __init__(self, standing: Standing, class_id: int, queues: Iterable[str]) -> None:
         self._standing = standing
         self._class_id = class_id
         self._woken = dict.fromkeys(queues, 0)
-        #: By queue.
+        #: Sort key by queue.
         self.share = {queue: standing(queue, class_id, 0) for queue in self._woken}
 
     def woken(self, queue: str, pods: int) -> None:
-        """So many more pods of a queue were woken."""
+        """Count woken pods of a queue."""
         self._woken[queue] += pods
         self.share[queue] = self._standing(queue, self._class_id, self._woken[queue])
 
@@ -343,17 +347,17 @@ def _bits(cures: int) -> Iterator[int]:
         cures ^= bit
 
 
-def _first_group(wards: list[WaitGroup], ahead: _WokenUsage | None) -> WaitGroup | None:
-    """Where the next sleeper lies of those that may be woken: the smallest share, then rank."""
+def _first_group(groups: list[WaitGroup], ahead: _WokenUsage | None) -> WaitGroup | None:
+    """The group of the next unit to wake: smallest queue usage, then rank."""
     best: WaitGroup | None = None
     first: tuple[tuple[object, ...], int] | None = None
-    for ward in wards:
-        key = ward.key
-        if ward.live:
-            unit = ward.first()
+    for group in groups:
+        key = group.key
+        if group.live:
+            unit = group.first()
             if unit is None:
                 continue
             place = (() if ahead is None else ahead.share[key.queue], unit.rank)
             if first is None or place < first:
-                best, first = ward, place
+                best, first = group, place
     return best

@@ -1,4 +1,4 @@
-"""Wards of the waiting room: units that sleep for the same reasons, first come first woken."""
+"""Groups of unschedulable units with the same cause; FIFO within a group."""
 
 import heapq
 from typing import Final, NamedTuple
@@ -7,11 +7,11 @@ from stretto.state.rows.lifecycle import UnitState
 from stretto.state.work.units import Unit
 
 SMALL: Final = 64
-"""Dead entries that are not worth sweeping."""
+"""Number of dead entries below which a sweep is not worthwhile."""
 
 
 class WaitGroupKey(NamedTuple):
-    """What the sleepers of a ward have in common."""
+    """What the units of a wait group have in common."""
 
     #: Class that must fit.
     class_id: int
@@ -19,57 +19,57 @@ class WaitGroupKey(NamedTuple):
     cures: int
     #: Their queue.
     queue: str
-    #: As few pods of the class must fit for an attempt to make sense.
+    #: Minimum number of pods of the class that must fit before an attempt is useful.
     need: int
-    #: Pods of other classes must fit too.
+    #: Whether pods of other classes must fit, too.
     mixed: bool
 
 
 class WaitGroup:
-    """Sleepers of one class that wait for the same events in one queue and need equally much."""
+    """Units of one class and queue with the same cures and the same need."""
 
     def __init__(self, number: int, key: WaitGroupKey, now: float) -> None:
-        """Open it empty."""
-        #: Its number; never given twice.
+        """Start empty."""
+        #: Its number; never reused.
         self.number: int = number
-        #: What its sleepers have in common.
+        #: What its units have in common.
         self.key: WaitGroupKey = key
-        #: Sleepers that may be woken, and dead entries, by rank: a heap.
+        #: Heap by rank of the units that may wake, and of dead entries.
         self.entries: list[tuple[int, Unit]] = []
-        #: Sleepers that were tried since the last event that may cure them: room that another
-        #: unit leaves unused is not for them.
+        #: Units tried since the last event that may cure them: capacity that another unit did not
+        #: use does not wake these.
         self.tried: list[tuple[int, Unit]] = []
-        #: Sleepers in it.
+        #: Number of units.
         self.live: int = 0
-        #: An event may have been missed, or room left unused: probe at the next chance.
+        #: An event may have been missed or capacity is unused: probe at the next opportunity.
         self.suspect: bool = False
-        #: The probe was proved wrong: wake everybody at the next chance.
+        #: The last probe was wrong: wake all units at the next opportunity.
         self.forced: bool = False
         #: Clock time of the last probe or safety check.
         self.checked: float = now
 
-    def is_asleep(self, rank: int, unit: Unit) -> bool:
+    def is_alive(self, rank: int, unit: Unit) -> bool:
         """Whether an entry is alive."""
-        asleep = unit.state is UnitState.UNSCHEDULABLE
-        return asleep and unit.ward == self.number and unit.rank == rank
+        alive = unit.state is UnitState.UNSCHEDULABLE
+        return alive and unit.wait_group == self.number and unit.rank == rank
 
     def first(self) -> Unit | None:
-        """The first sleeper that may be woken; dead entries are dropped."""
+        """The first unit that may wake; drops dead entries."""
         entries = self.entries
         while entries:
-            if self.is_asleep(*entries[0]):
+            if self.is_alive(*entries[0]):
                 return entries[0][1]
             heapq.heappop(entries)
         return None
 
     def reset(self) -> None:
-        """An event has come: everybody may be woken again."""
+        """Make all units eligible to wake after an event."""
         for entry in self.tried:
             heapq.heappush(self.entries, entry)
         self.tried.clear()
 
     def sweep(self) -> None:
-        """Drop dead entries once they outnumber the sleepers."""
+        """Drop dead entries once they outnumber the units."""
         if len(self.entries) + len(self.tried) > 2 * self.live + SMALL:
-            self.entries = sorted({entry for entry in self.entries if self.is_asleep(*entry)})
-            self.tried = sorted({entry for entry in self.tried if self.is_asleep(*entry)})
+            self.entries = sorted({entry for entry in self.entries if self.is_alive(*entry)})
+            self.tried = sorted({entry for entry in self.tried if self.is_alive(*entry)})

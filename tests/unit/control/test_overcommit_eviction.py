@@ -1,4 +1,4 @@
-"""Nodes that give more than they have: who is asked to leave them, and who is not."""
+"""Nodes that give more than they have: which pods are evicted from them."""
 
 import json
 from math import inf
@@ -51,7 +51,7 @@ def test_pods_that_are_too_much_leave_the_youngest_first() -> None:
     put(at, "a", "b", "c", "d")
     at.settle(2 * AFTER)
     assert left(at) == {"a", "b"}
-    assert at.plane.relief.counts == {"asked": 2}
+    assert at.plane.overcommit_eviction.counts == {"asked": 2}
 
 
 def test_the_least_important_leave_before_the_youngest() -> None:
@@ -88,7 +88,7 @@ def test_a_pod_is_told_why_it_had_to_leave() -> None:
     at.settle(2 * AFTER)
     (event,) = [json.loads(record.body) for record in at.store.list(EVENT).records]
     assert (event["reason"], event["involvedObject"]["name"]) == ("NodeOverCommitted", "c")
-    assert event["message"] == "asked to leave n before it ran: the node gives more than it has"
+    assert event["message"] == "evicted from n before it started: the node is over-committed"
 
 
 def test_what_is_over_for_a_moment_only_is_let_be() -> None:
@@ -115,7 +115,7 @@ def test_pods_whose_next_would_come_to_the_same_node_stay(kind: str) -> None:
     put(at, "a", "b", "c", kind=kind)
     at.settle(2 * AFTER)
     assert left(at) == {"a", "b", "c"}
-    assert at.plane.relief.counts["helpless"] >= 1
+    assert at.plane.overcommit_eviction.counts["helpless"] >= 1
 
 
 def test_pods_that_nobody_would_make_again_stay() -> None:

@@ -1,10 +1,9 @@
-"""Nodes that give more than they have are relieved of pods that do not run yet.
+"""Evicts pods that do not run yet from over-committed nodes.
 
-An API server takes any binding: two leaders in the same moment, or another scheduler beside this
-one, may fill the same gap twice. A kubelet turns away what is too much; where none has done so for
-a while (it is slow, or new, or there is none) pods of ours that nobody has started are asked to
-leave, least important and youngest first, and their controllers make others. What runs stays, and
-so do pods that nobody would make again.
+An API server accepts any binding: two leaders at the same moment, or another scheduler, may use the
+same capacity twice. Usually the kubelet rejects the surplus. If no kubelet has done so for some
+time, pods of this scheduler that no kubelet has accepted are evicted, lowest priority and youngest
+first, and their controllers recreate them. Running pods and pods without a controller stay.
 """
 
 from collections import Counter
@@ -27,40 +26,40 @@ from stretto.state.work.evictions import EvictionCause, EvictionOrder
 from stretto.stores.store import Record, Store
 
 LOOKS: Final = 3
-"""Looks at a node before it is relieved: what is over only for a moment is not seen so often."""
+"""Number of checks before an eviction, so that a short over-commitment causes none."""
 
 
 class _EvictableMeta(msgspec.Struct, frozen=True, rename="camel"):
-    """Whose pod it is."""
+    """The owners of a pod."""
 
-    #: Its owners.
+    #: Its owner references.
     owner_references: tuple[OwnerReference, ...] = ()
 
 
 class _EvictableSpec(msgspec.Struct, frozen=True, rename="camel"):
-    """Who places it."""
+    """The scheduler of the pod."""
 
     #: Name of its scheduler.
     scheduler_name: str = ""
 
 
 class _EvictableStatus(msgspec.Struct, frozen=True, rename="camel"):
-    """How far it has come."""
+    """The status of the pod."""
 
     #: Phase; empty is pending.
     phase: str = ""
-    #: When a kubelet took it in.
+    #: Time at which a kubelet accepted it.
     start_time: str | None = None
 
 
 class _EvictablePod(msgspec.Struct, frozen=True):
-    """What decides whether a pod may be asked to leave."""
+    """The fields that decide whether a pod may be evicted."""
 
-    #: Whose it is.
+    #: Metadata.
     metadata: _EvictableMeta = _EvictableMeta()
-    #: Who places it.
+    #: The scheduler of the pod.
     spec: _EvictableSpec = _EvictableSpec()
-    #: How far it has come.
+    #: The status of the pod.
     status: _EvictableStatus = _EvictableStatus()
 
 
@@ -68,40 +67,41 @@ _DECODER: Final = msgspec.json.Decoder(_EvictablePod)
 
 
 class OvercommitEviction:
-    """Finds nodes that give more than they have, and has pods leave them."""
+    """Finds over-committed nodes and evicts pods from them."""
 
     def __init__(
         self, cluster: Cluster, store: Store, clock: Clock, lane_of: EvictionOrdersOf
     ) -> None:
-        """It does nothing before ``run``.
+        """It is inactive before ``run``.
 
         Args:
             cluster: the cluster.
-            store: where pods are looked at before they are asked.
-            clock: tells the time of events.
-            lane_of: gives where pods are asked to leave.
+            store: pods are read from it before their eviction.
+            clock: gives the time of events.
+            lane_of: returns the receiver of eviction orders.
         """
-        #: Pods asked so far, and nodes on which nobody could be asked: ``asked``, ``helpless``.
+        #: Number of evicted pods (``asked``), and of checks without an evictable pod
+        #: (``helpless``).
         self.counts: Counter[str] = Counter()
         self._cluster = cluster
         self._store = store
         self._wall = clock.now
         self._lane_of = lane_of
         self._every, self._due = inf, inf
-        #: How often in a row each slot was seen over, with the name of its node.
+        #: Consecutive over-committed checks of each slot, with the name of its node.
         self._seen: dict[int, tuple[str, int]] = {}
 
     def run(self, after: float | None, now: float) -> None:
-        """Relieve nodes that are over for so many seconds; infinity or ``None`` for never."""
+        """Evict after ``after`` seconds of over-commitment; infinity or ``None`` disables it."""
         self._every = inf if after is None else after / (LOOKS - 1)
         self._due = now + self._every
 
     def next_due(self) -> float:
-        """Clock time of the next look; infinity where there is none."""
+        """Clock time of the next check; infinity if disabled."""
         return self._due
 
     def step(self, now: float) -> None:
-        """Look, if it is time to, and relieve what has been over for long enough."""
+        """Check if it is due, and evict from nodes that were over-committed long enough."""
         if now < self._due:
             return
         self._due = now + self._every
@@ -112,17 +112,17 @@ class OvercommitEviction:
             times = times + 1 if before == name else 1
             if times >= LOOKS:
                 self._evict_surplus(slot, now)
-                times = 0  # pods that were asked need time to go, and others may come
+                times = 0  # evicted pods need time to terminate, and new ones may arrive
             self._seen[slot] = (name, times)
 
     def _over(self) -> list[int]:
-        """Slots that give more than they have; those that somebody leaves anyway are let be."""
+        """Over-committed slots, except those with evictions in progress."""
         ledger, registry = self._cluster.ledger, self._cluster.evictions
         over = np.flatnonzero((ledger.used > ledger.alloc).any(axis=1) & ledger.slots.live)
         return [s for s in over.tolist() if not (registry.on_slot(s) or registry.nominated_on(s))]
 
     def _evict_surplus(self, slot: int, now: float) -> None:
-        """Ask as many pods of a node to leave as are too much."""
+        """Evict the surplus pods of a node."""
         pods, node = self._cluster.pods, self._cluster.nodes.names[slot]
         chosen = self._chosen(slot)
         rows = tuple(chosen)
@@ -130,15 +130,15 @@ class OvercommitEviction:
             rows=rows,
             serials=tuple(int(pods.serial[row]) for row in rows),
             cause=EvictionCause.RELIEF,
-            reason=f"node {node} gives more than it has",
-            beyond=frozenset(rows),  # budgets keep what runs, as in Kubernetes
+            reason=f"node {node} is over-committed",
+            beyond=frozenset(rows),  # disruption budgets protect running pods, as in Kubernetes
         )
-        asked = self._lane_of().order(order, now)
-        self.counts["asked" if asked else "helpless"] += max(len(asked), 1)
-        self._tell([chosen[row] for row in asked], node)
+        evicted = self._lane_of().order(order, now)
+        self.counts["asked" if evicted else "helpless"] += max(len(evicted), 1)
+        self._write_events([chosen[row] for row in evicted], node)
 
     def _chosen(self, slot: int) -> dict[int, Record]:
-        """Who is to leave a node: rows with their records, no more of them than are too much."""
+        """Pods to evict from a node: rows with their records, no more than the surplus."""
         pods, ledger = self._cluster.pods, self._cluster.ledger
         excess = ledger.used[slot] - ledger.alloc[slot]
         chosen: dict[int, Record] = {}
@@ -149,7 +149,7 @@ class OvercommitEviction:
                 excess = excess - given
             if not (excess > 0).any():
                 break
-        for row in list(reversed(chosen)):  # a later one may be enough by itself
+        for row in list(reversed(chosen)):  # a later pod may suffice by itself
             given = amounts_of(self._cluster, [int(pods.class_id[row])])
             if not (excess + given > 0).any():
                 excess = excess + given
@@ -157,13 +157,13 @@ class OvercommitEviction:
         return chosen
 
     def _candidates(self, slot: int) -> list[int]:
-        """Rows of the pods that are bound there: least important first, then the youngest."""
+        """Rows of the pods bound there: lowest priority first, then the youngest."""
         pods = self._cluster.pods
         rows = [r for r in pods.on_slot(slot).tolist() if int(pods.state[r]) == PodState.BOUND]
         return sorted(rows, key=lambda r: (int(pods.priority[r]), -int(pods.serial[r])))
 
     def _is_evictable(self, row: int) -> Record | None:
-        """The pod of a row if it is ours, does not run, and would be made again elsewhere."""
+        """The record of a row's pod if the pod is ours, not running and recreated elsewhere."""
         pods = self._cluster.pods
         record = self._store.get(POD, pods.namespace[row], pods.name[row])
         if record is None or record.uid != pods.uid[row]:
@@ -174,9 +174,9 @@ class OvercommitEviction:
         is_recreated = recreating_owner(pod.metadata.owner_references) is not None
         return record if ours and is_recreated and not begun else None
 
-    def _tell(self, records: list[Record], node: str) -> None:
-        """An event on each pod that was asked to leave."""
-        message = f"asked to leave {node} before it ran: the node gives more than it has"
+    def _write_events(self, records: list[Record], node: str) -> None:
+        """Write an event on each evicted pod."""
+        message = f"evicted from {node} before it started: the node is over-committed"
         component = min(self._cluster.config.scheduler_names)
         bodies = [overcommit_event(each, message, component, self._wall()) for each in records]
         if bodies:

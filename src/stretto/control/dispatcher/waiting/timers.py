@@ -1,0 +1,81 @@
+"""Returns waiting units to their queues: after cures, back-offs, deadlines and the safety net."""
+
+from stretto.control.dispatcher.unit_moves import UnitStates
+from stretto.control.dispatcher.waiting.broken_gangs import BrokenGangs
+from stretto.control.dispatcher.waiting.pool import Probe
+from stretto.state.queries.pool import PoolView
+from stretto.state.rows.lifecycle import (
+    UnitEvent,
+    UnitState,
+)
+from stretto.state.work.units import Cure, Unit
+
+
+class UnitTimers:
+    """Wakes unschedulable units and units in back-off, and fails late gangs."""
+
+    def __init__(
+        self, states: UnitStates, broken_gangs: BrokenGangs, pool: PoolView | None = None
+    ) -> None:
+        """Wake units of these states; late gangs with placed pods go to ``broken_gangs``."""
+        self._states = states
+        self._broken_gangs = broken_gangs
+        self._pool = pool
+
+    def wake(self, cures: Cure, probe: Probe, now: float) -> int:
+        """Requeue the unschedulable units that events may have cured; returns the number of units.
+
+        Args:
+            cures: the events since the last call, OR-ed; also call it without events once a round.
+            probe: class id to an upper bound of the pods of the class that fit now.
+            now: clock time.
+        """
+        places, count = self._states, 0
+        requesters = self._pool.requesters() if self._pool is not None else None
+        woken = places.unschedulable.cured(int(cures), probe, now, requesters)
+        while woken:
+            count += len(woken)
+            for unit in woken:
+                places.wake(unit, now)
+            stuck = [unit for unit in woken if places.queues.is_behind_blocked_head(unit)]
+            for unit in stuck:
+                places.unschedulable.not_placed(unit)
+            woken = places.unschedulable.cured(0, probe, now) if stuck else []
+        if cures:
+            places.queues.retry_backfill()
+        return count
+
+    def due(self, now: float) -> None:
+        """End back-offs, fail late gangs and retry the units of the safety net."""
+        places = self._states
+        for until, unit in places.delays.pop_due(now):
+            if _is_delayed(until, unit):
+                places.enter_queue(unit, UnitEvent.WAKE)
+        for until, unit in places.deadlines.pop_due(now):
+            if not _is_awaited(until, unit) or unit.state is UnitState.DISPATCHED:
+                continue
+            if unit.bound:
+                self._broken_gangs.add(unit, now)
+            if unit.state is not UnitState.PLACED:
+                places.fail_late_gang(unit)
+        for unit in places.unschedulable.overdue(now):
+            places.enter_queue(unit, UnitEvent.WAKE)
+
+    def next_due(self) -> float:
+        """Clock time at which ``due`` or ``wake`` has work without an event; the past means now."""
+        places = self._states
+        return min(
+            places.delays.next_due(_is_delayed),
+            places.deadlines.next_due(_is_awaited),
+            places.unschedulable.next_check(),
+            self._broken_gangs.next_due(),
+        )
+
+
+def _is_delayed(until: float, unit: Unit) -> bool:
+    return unit.state is UnitState.BACKOFF and unit.not_before == until
+
+
+def _is_awaited(until: float, unit: Unit) -> bool:
+    over = (UnitState.FAILED, UnitState.GONE)
+    return unit.deadline == until and unit.still_needed > 0 and unit.state not in over
