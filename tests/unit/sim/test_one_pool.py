@@ -33,10 +33,10 @@ CONFIG = PlaneConfig(
 
 
 def pool(
-    *jobs: OnePoolJob, tide: tuple[tuple[int, int], ...] = (), until: int = 40
+    *jobs: OnePoolJob, load_curve: tuple[tuple[int, int], ...] = (), until: int = 40
 ) -> OnePoolDayResult:
     """One machine of four cores."""
-    services = [DiurnalService("web", HIGH, "online", tide)] if tide else []
+    services = [DiurnalService("web", HIGH, "online", load_curve)] if load_curve else []
     return run_one_pool_day([FleetNode("n", 4000, 65536)], (services, jobs), CONFIG, until)
 
 

@@ -37,9 +37,8 @@ from stretto.explain.doctor.pod_checks import (
 )
 from stretto.explain.records.record_file import PodStanding, RecordFile
 from stretto.explain.records.recorder import StepBatch
-from stretto.explain.records.rereading import read_into
+from stretto.explain.records.rereading import rebuilt_cluster
 from stretto.state.cluster.cluster import Cluster
-from stretto.state.cluster.config import ClusterConfig
 from stretto.stores.store import Record
 
 SCHEMA: Final = "stretto.doctor/v1"
@@ -147,8 +146,7 @@ def _of(records: Iterable[Record], kind: Kind) -> list[Record]:
 
 def subject_of(records: Sequence[Record], scheduler_names: frozenset[str]) -> CheckedObjects:
     """The objects of a store, with a cluster state built from them."""
-    cluster = Cluster(ClusterConfig(scheduler_names=scheduler_names))
-    read_into(cluster, lambda kind: _of(records, kind))
+    cluster = rebuilt_cluster(scheduler_names, lambda kind: _of(records, kind))
     return CheckedObjects(cluster, records)
 
 
