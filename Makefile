@@ -92,7 +92,7 @@ test: $(DEV) kernels ## Check everything and run every test that is not marked s
 
 .PHONY: test-house
 test-house: $(DEV) ## Hold files, functions and documents to the budgets of the house
-	@$(FAMILY) house 20 tests/test_house.py
+	@$(FAMILY) house 20 tests/test_house.py tests/test_assignments.py
 
 .PHONY: test-contract
 test-contract: $(DEV) ## Run the one suite of all stores

@@ -1,0 +1,136 @@
+"""No part assigns an attribute of another object after its construction.
+
+Mutable records that a folder owns (units, queues, branches of the tree, pods of a view) are named
+exceptions: only the folder that owns such a record may change it.
+"""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+SOURCE = Path(__file__).resolve().parents[1] / "src" / "stretto"
+
+#: Folder to the records, as its code names them, that it changes.
+OWNED_RECORDS: dict[str, set[str]] = {
+    "cli": {"scene"},
+    "control/binder": {"self._cluster.changes"},
+    "control/controllers": {
+        "place",
+        "reservations",
+        "self._cluster.changes",
+        "self._cluster.reservations",
+    },
+    "control/dispatcher": {
+        "after",
+        "before",
+        "facts",
+        "places",
+        "queue",
+        "self._places",
+        "self.unschedulable",
+        "turns",
+        "unit",
+        "units",
+    },
+    "control/dispatcher/waiting": {"group", "unit"},
+    "control/eviction": {"nomination", "why"},
+    "control/queues": {
+        "above",
+        "branch",
+        "each",
+        "position",
+        "position.queue",
+        "queue",
+        "self._sibling_position(position.branch.parent)",
+        "unit",
+    },
+    "control/scheduler": {"loop.runtime", "self.default.runtime"},
+    "daemons/roles": {"known", "member", "unit"},
+    "explain/why/sources": {"self.scene"},
+    "framework/engine": {"self.ties"},
+    "framework/kernels": {"array"},
+    "framework/model": {"facts", "group", "tally"},
+    "framework/preemption": {"self._others"},
+    "framework/profile": {"array.flags", "made", "slots.flags"},
+    "plane": {"unit", "work"},
+    "sim/comparison": {"_Worker", "runtime.ties"},
+    "sim/history": {"pod"},
+    "state/queues": {"branch", "branch.own", "leaf", "self.leaf(name)", "self.root"},
+    "stores/embedded": {"tally"},
+    "stores/faulty": {"self._chance"},
+    "stores/kube/login": {"context"},
+    "stores/kube/transport": {"batch", "self._session"},
+}
+MOST = 228
+"""Assignments to these records; the number may only fall."""
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+MAKERS = {"__new__", "copy", "new", "replace", "_replace"}
+
+
+def made_in(function: Function) -> set[str]:
+    """Names bound to objects that the function constructs."""
+    found = set()
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+            called = node.value.func
+            name = getattr(called, "id", None) or getattr(called, "attr", "")
+            if name[:1].isupper() or name in MAKERS:
+                found |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    return found
+
+
+def targets_of(node: ast.AST) -> Iterator[ast.expr]:
+    """What a statement assigns to."""
+    if isinstance(node, ast.Assign):
+        for target in node.targets:
+            yield from target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+    elif isinstance(node, ast.AugAssign | ast.AnnAssign):
+        yield node.target
+
+
+def foreign_assignments(path: Path) -> set[tuple[int, str]]:
+    """Line and target of each assignment to an attribute of an object made elsewhere."""
+    found = set()
+    for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not isinstance(function, Function):
+            continue
+        made = made_in(function) | {"self", "cls"}
+        for node in ast.walk(function):
+            for target in targets_of(node):
+                if isinstance(target, ast.Attribute):
+                    base = target.value
+                    if not (isinstance(base, ast.Name) and base.id in made):
+                        found.add((node.lineno, ast.unparse(target)))
+    return found
+
+
+def all_foreign() -> list[tuple[str, str, str]]:
+    """Folder, place and record of every such assignment."""
+    return [
+        (
+            path.parent.relative_to(SOURCE).as_posix(),
+            f"{path.relative_to(SOURCE)}:{line}",
+            target.rpartition(".")[0],
+        )
+        for path in sorted(SOURCE.rglob("*.py"))
+        for line, target in foreign_assignments(path)
+    ]
+
+
+def test_only_the_owner_of_a_record_assigns_its_attributes() -> None:
+    foreign = [
+        f"{place} {record}"
+        for folder, place, record in all_foreign()
+        if record not in OWNED_RECORDS.get(folder, set())
+    ]
+    assert foreign == []
+
+
+def test_assignments_to_records_do_not_grow() -> None:
+    assert len(all_foreign()) <= MOST
+
+
+def test_a_foreign_assignment_would_be_found(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("def f(other):\n    other.parts.size = 1\n")
+    assert foreign_assignments(tmp_path / "a.py") == {(2, "other.parts.size")}
