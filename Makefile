@@ -100,7 +100,7 @@ test-contract: $(DEV) ## Run the one suite of all stores
 
 .PHONY: test-docs
 test-docs: $(DEV) ## Run what the documents show
-	@$(FAMILY) docs 60 --doctest-modules src/stretto/base README.md ARCHITECTURE.md CONTRIBUTING.md docs tests/docs
+	@$(FAMILY) docs 60 --doctest-modules --ignore docs/_ext --ignore docs/conf.py src/stretto/base README.md ARCHITECTURE.md CONTRIBUTING.md docs tests/docs
 
 .PHONY: test-pythons
 test-pythons: $(DEV) ## Run unit, property and scenario tests on every other supported Python that is installed

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from typing import Any
 
+import msgspec
+
 from stretto.api.wire.kinds import POD
 from stretto.base.clock import Clock, WallClock
 from stretto.base.failpoints import Failpoint, no_failpoint
@@ -74,9 +76,12 @@ class Ground:
         self.plane = self.new_plane()
         self.places = Places(near)
 
-    def new_plane(self, store: Store | None = None, clock: Clock | None = None) -> Plane:
+    def new_plane(
+        self, store: Store | None = None, clock: Clock | None = None, **more: Any
+    ) -> Plane:
         """Create another plane, through the proxy unless a store is given."""
         config = plane_config(load_profile("default"), (), 1, "numpy", report=True)
+        config = msgspec.structs.replace(config, **more)
         clock = clock or WallClock()
         until = time.monotonic() + 4 * LONGEST
 

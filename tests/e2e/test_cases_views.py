@@ -14,8 +14,8 @@ import pytest
 
 from stretto.api.wire.kinds import NODE, POD, Kind
 from stretto.base.errors import StrettoError
-from stretto.control import pump
 from stretto.explain.doctor.pod_checks import unknown_nodes
+from stretto.stores import reflector
 from stretto.stores.kube.store import KubeStore
 from stretto.stores.kube.transport.options import KubeOptions
 from stretto.stores.store import (
@@ -82,8 +82,7 @@ def test_case_12_a_pod_whose_event_was_lost_is_found_by_comparing(ground: Ground
     ground.nodes("n0")
     store = Forgetful(ground.far, lambda event: event.record.name == "unseen")
     ground.plane.close()
-    ground.plane = ground.new_plane(store)
-    ground.plane.pump._compare_every = 1.0
+    ground.plane = ground.new_plane(store, compare_every=1.0)
     ground.synced()
     ground.pods("unseen")
     ground.go(lambda: "unseen" in ground.bound())
@@ -94,8 +93,8 @@ def test_case_13_a_server_that_was_restored_from_a_backup_is_listed_afresh(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its versions go back, so that what was seen last is of a future that never comes."""
-    monkeypatch.setattr(pump, "WENT_BACK_AFTER", 2.0)
-    monkeypatch.setattr(pump, "WENT_BACK_TIMES", 3)
+    monkeypatch.setattr(reflector, "WENT_BACK_AFTER", 2.0)
+    monkeypatch.setattr(reflector, "WENT_BACK_TIMES", 3)
     options = KubeOptions(watch_idle=1.0, longest_wait=0.5)
     with ControlPlane(ControlPlaneConfig()) as plane:
         put(plane, "/api/v1/namespaces", {"metadata": {"name": SPACE}})

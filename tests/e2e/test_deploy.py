@@ -161,7 +161,6 @@ BAD = [
     (QUEUE, {"guarantee": {"cpu": "8"}, "limit": {"cpu": 4}}, "raise the limit"),
     (QUEUE, {"guarantee": {"cpu": "900m"}, "limit": {"cpu": "0.5"}}, "raise the limit"),
     (QUEUE, {"maxRunningUnits": -1}, "0 closes the queue"),
-    (QUEUE, {"policy": "Lifo"}, "supported values"),
     (QUEUE, {"resourceWeights": {"cpu": 0}}, "greater than or equal to 1"),
     (POD_GROUP, {}, "Required value"),
     (POD_GROUP, {"minMember": 0}, "a gang has at least one pod"),

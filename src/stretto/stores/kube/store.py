@@ -6,7 +6,9 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
+from stretto.api.wire.fields import parse_fields
 from stretto.api.wire.kinds import Kind
+from stretto.api.wire.selectors import parse_labels
 from stretto.base.rng import Rng
 from stretto.stores.capabilities import Capabilities
 from stretto.stores.kube.access_reviews import AccessReviews, AuthenticatedUser
@@ -165,7 +167,13 @@ class KubeStore:
         return self._loop.run(self._reads.list(kind, selection))
 
     def watch(self, kind: Kind, since: int, selection: ListOptions = EVERYTHING) -> Watch:
-        """Changes of the selected objects of a kind after version ``since``."""
+        """Changes of the selected objects of a kind after version ``since``.
+
+        Raises:
+            InputError: a selector is malformed.
+        """
+        parse_labels(selection.labels)
+        parse_fields(selection.fields)
         rng = self._rng.child("watch", kind.resource, since)
         target = WatchTarget(kind, selection, partial(self._notify, kind))
         watch = KubeWatch(target, since, self._line, rng)
