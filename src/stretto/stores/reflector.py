@@ -88,6 +88,7 @@ class Reflector:
         #: Lists after the first.
         self.relists = 0
         self._store = store
+        self._may_end = store.capabilities.answers_later
         self._settings = settings
         self._always = not store.capabilities.notifies
         self._behind = 0
@@ -123,7 +124,8 @@ class Reflector:
             return 0 if self._behind else self.relist(now)
         if not events:
             return 0
-        self.is_dirty = self.is_dirty or len(events) >= limit
+        # A watch on a server may have ended behind its last events; the next poll reports that.
+        self.is_dirty = self.is_dirty or self._may_end or len(events) >= limit
         self._settings.failpoint(f"{self._settings.name}.polled")
         fresh = _newer(events, self.version)
         if fresh:
