@@ -14,9 +14,9 @@ from stretto.framework.volumes.rules import VolumeJudgement, VolumeRules
 from stretto.state.victims.rules import may_preempt
 
 TRIES: Final = 8
-"""Accepted nodes that fail once victims sharing a volume with the pod are evicted.
+"""Limit of accepted nodes that fail once victims sharing a volume with the pod are evicted.
 
-After this number of failures, the search excludes all similar nodes for the cycle.
+After these failures, the search excludes all similar nodes for the cycle.
 """
 
 
