@@ -55,7 +55,7 @@ class RuleCallback:
         return self._rules.domain_values(self._view_now(), class_id, slots)
 
     def compiled(self, class_ids: npt.NDArray[np.int32], size: int) -> RuleCalls:
-        """Prepare a kernel call for these classes and up to ``slots`` slots; end with ``finish``."""
+        """Prepare a kernel call for these classes and ``size`` slots; end it with ``finish``."""
         self._view = self._view_now()
         if len(self._slots) < size:
             self._slots, self._answers = np.zeros(size, np.int32), np.zeros(size, np.int16)
