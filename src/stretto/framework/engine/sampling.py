@@ -3,7 +3,8 @@
 The search visits nodes in an order that alternates between zones, starting where the search for the
 previous pod ended. Once enough nodes are feasible, it selects the best of these. The default visits
 every node, because scoring all nodes costs less here than selecting a sample: a lower percentage
-does not make a profile faster. Pinned pods are not sampled.
+restricts pods to a part of the cluster and does not make a profile faster. Pinned pods are not
+sampled.
 """
 
 from typing import Any, Final, Protocol

@@ -219,7 +219,7 @@ class VolumeSupplies:
         """The volume that is reserved for a PVC and meets its requirements."""
         key = claim.metadata.namespace, claim.metadata.name
         names = self._reserved_for.get(key, {})
-        if len(names) > 1:  # the oldest first, as in upstream's list
+        if len(names) > 1:  # in arrival order, as in upstream's list
             names = {each: None for each in self._objects.volumes if each in names}
         for name in names:
             volume = self._seen[name]
