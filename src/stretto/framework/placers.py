@@ -1,7 +1,7 @@
-"""Makes the engine of each shard: what a shard needs, whichever rules it decides by.
+"""Create the placement engine of each shard, whichever rules it uses.
 
 ``engine.runtime.Runtime`` decides by class, with cached scores; ``parity.runtime.ParityRuntime``
-decides by pod, with kube-scheduler's own rules. A shard holds one or the other.
+decides by pod, with kube-scheduler's own rules. A shard has one of the two.
 """
 
 from collections.abc import Sequence
@@ -31,13 +31,13 @@ from stretto.state.victims.budgets import BudgetLedger
 from stretto.state.work.units import Units
 
 Finder = VictimFinder | ParityVictimFinder
-"""Finds victims for pods that fit nowhere."""
+"""Finds victims for unschedulable pods."""
 
 
 class Placer(Protocol):
-    """One shard's engine for placing pods, over a snapshot of its own."""
+    """The engine with which one shard places pods, on its own snapshot."""
 
-    #: uint8[block]: blocks of the own partition; all of them when there is none.
+    #: uint8[block]: blocks of the shard's own partition; all of them without a partition.
     own_block: npt.NDArray[np.uint8]
 
     @property
@@ -46,24 +46,24 @@ class Placer(Protocol):
         ...
 
     def sync(self) -> None:
-        """Bring the snapshot up to date."""
+        """Update the snapshot."""
 
     def place(self, request: PlacementRequest) -> BatchPlacement:
-        """Place a batch on the snapshot, in order; the snapshot shows the result at once."""
+        """Place a batch on the snapshot, in order; the snapshot includes the result immediately."""
         ...
 
     def room(self, class_id: int) -> int:
-        """An upper bound of how many pods of a class fit now; 0 means none."""
+        """An upper bound of the number of pods of a class that fit at present; 0 means none."""
         ...
 
 
 class PlacerFactory:
-    """Makes the runtimes for the shards of one profile."""
+    """Creates the runtimes for the shards of one profile."""
 
     def __init__(self, engine: CompiledProfile, tier: str, units: Units | None = None) -> None:
-        """Over what the shards share; ``tier`` names the kernels.
+        """Use the state that the shards share; ``tier`` names the kernels.
 
-        ``units`` tells which pods belong together.
+        ``units`` maps pods to units.
         """
         self._units = units
         self._engine = engine
@@ -71,13 +71,13 @@ class PlacerFactory:
         self._book = PodFactsCache(engine.cluster)
 
     def new(self, rng: Rng) -> Placer:
-        """A runtime with a snapshot of its own."""
+        """Create a runtime with its own snapshot."""
         if self._engine.profile.exact:
             return ParityRuntime(self._engine.cluster, self._book)
         return Runtime(self._engine, rng, self._tier, self._stages)
 
     def _stages(self, runtime: Runtime) -> Sequence[PlacingStage]:
-        """What places units that a score does not decide alone, in order."""
+        """The stages for units that a score alone cannot decide, in order."""
         groups, profile = GroupStage(runtime, self._units), self._engine.profile
         sampling = sampling_of(profile, self._engine.cluster.nodes)
         return [
@@ -87,13 +87,13 @@ class PlacerFactory:
         ]
 
     def law(self) -> ParityRuntime | None:
-        """What judges claims where amounts do not suffice; ``None`` where they do."""
+        """The validator of claims where resources do not suffice; ``None`` where they do."""
         if not self._engine.profile.exact:
             return None
         return ParityRuntime(self._engine.cluster, self._book)
 
     def volumes(self) -> VolumeRules | None:
-        """What judges the volumes of claims where amounts do the rest; ``None`` for no volumes."""
+        """The validator of volumes where resources decide the rest; ``None`` for no volumes."""
         profile = self._engine.profile
         if profile.exact or not profile.needs_volumes:
             return None
@@ -101,7 +101,7 @@ class PlacerFactory:
         return VolumeRules(self._engine.cluster, names)
 
     def finder(self, placer: Placer, budgets: BudgetLedger, clock: Clock) -> Finder:
-        """What finds victims for pods that a runtime does not place."""
+        """The victim finder for pods that a runtime does not place."""
         rules = self._engine.profile.preemption
         if isinstance(placer, ParityRuntime):
             return ParityVictimFinder(self._engine.cluster, placer, rules, budgets, clock)

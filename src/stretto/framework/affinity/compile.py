@@ -1,7 +1,8 @@
-"""Wants of classes compiled: constraints, tallies, and where each pod counts.
+"""Compile the inter-pod rules of pod classes into constraints, tallies and populations.
 
-Compiled once for the shards of a profile, class by class as they are met. Arrays only grow; when
-populations are numbered anew, or a key's domains outgrow their room, everything is compiled again.
+All shards of a profile share one compilation, which adds each class when it first appears. Arrays
+only grow. Everything is recompiled when populations are renumbered or when the domains of a key
+exceed the allocated capacity.
 """
 
 from collections.abc import Iterable
@@ -24,41 +25,41 @@ from stretto.state.classes.terms import HOSTNAME, NO_POPULATION, ClassTerms, Spr
 from stretto.state.cluster.cluster import Cluster
 
 AFFINITY: Final = "InterPodAffinity"
-"""The rule whose weight preferred terms have."""
+"""Rule whose weight applies to preferred terms."""
 SPREAD: Final = "PodTopologySpread"
-"""The rule whose weight soft constraints have."""
+"""Rule whose weight applies to soft constraints."""
 FIRST_ROOM: Final = 8
-"""Domains that a tally has room for at first; doubled when a key has more."""
+"""Initial number of domains per tally; doubled when a key has more."""
 
 PARTS: Final = 6
-"""Numbers of a constraint."""
+"""Number of values per constraint."""
 Constraint = tuple[ConstraintKind, int, int, int, int, int]
-"""Kind, tally, key and three numbers, as ``DomainTable`` has them."""
+"""Kind, tally, key and three numbers, in the layout of ``DomainTable``."""
 
 
 class InterPodWeights(NamedTuple):
-    """What a profile makes of the rules."""
+    """How a profile uses the inter-pod rules."""
 
-    #: Whether affinity refuses.
+    #: Whether inter-pod affinity filters nodes.
     affinity_filters: bool
-    #: Whether spreading refuses.
+    #: Whether topology spread filters nodes.
     spread_filters: bool
-    #: Weight of affinity's score; 0 for none.
+    #: Weight of the affinity score; 0 disables it.
     affinity: int
-    #: Weight of spreading's score; 0 for none.
+    #: Weight of the topology spread score; 0 disables it.
     spread: int
 
 
 class DomainTables:
-    """Keeps ``DomainTable`` in step with the classes that are asked for."""
+    """Keeps ``DomainTable`` up to date with the requested classes."""
 
     def __init__(self, cluster: Cluster, weights: InterPodWeights) -> None:
-        """Start with no class compiled."""
+        """Start without compiled classes."""
         #: Keys and masks.
         self.geography = DomainMap(cluster)
-        #: What the profile makes of the rules.
+        #: How the profile uses the rules.
         self.weights = weights
-        #: Rises when tallies are laid out anew.
+        #: Increases when the tallies get a new layout.
         self.layout: int = 0
         self._cluster = cluster
         self._seen = (-1, -1)
@@ -79,7 +80,7 @@ class DomainTables:
         self._first = _GrowingColumn(64)
         self._numbers: dict[tuple[int, int, int], int] = {}
         self._rooms: list[int] = []
-        #: Entries of the sums of all tallies.
+        #: Number of entries in the sums of all tallies.
         self.length: int = 0
 
     @property
@@ -88,7 +89,7 @@ class DomainTables:
         return self._tally["key"].length
 
     def ensure(self, class_ids: Iterable[int]) -> None:
-        """Compile these classes where needed."""
+        """Compile the given classes where needed."""
         geography, classes = self.geography, self._cluster.classes
         geography.catch_up()
         seen = (self._cluster.domains.epoch, geography.layout)
@@ -106,7 +107,7 @@ class DomainTables:
                 self._serial[class_id] = pod.serial
 
     def table(self) -> DomainTable:
-        """The arrays as they are now."""
+        """The current arrays."""
         geography, tally = self.geography, self._tally
         kind, number, key, first, second, third = (each.used for each in self._constraints)
         return DomainTable(
@@ -139,7 +140,7 @@ class DomainTables:
         )
 
     def room(self, tally: int) -> int:
-        """Entries that a tally's sums have room for."""
+        """Number of entries allocated for the sums of one tally."""
         return self._rooms[int(self._tally["key"].used[tally])]
 
     def _first_tally_of(self) -> npt.NDArray[np.int32]:
@@ -211,7 +212,7 @@ class DomainTables:
         return found
 
     def _wishes(self, wants: ClassTerms) -> list[Constraint]:
-        """Preferred terms, summed by key and population; each key counts by its largest weight."""
+        """Preferred terms, summed by key and population, with the largest weight of each key."""
         sums: dict[tuple[str, int], int] = {}
         largest: dict[str, int] = {}
         for key, population, weight in wants.preferences:
@@ -251,7 +252,7 @@ class DomainTables:
         return number
 
     def _number(self, population: int, key: int, mask: int) -> int:
-        """The tally of a population by a key over a mask, made on first sight."""
+        """The tally of a population by a key over a mask, created on first use."""
         found = self._numbers.get((population, key, mask))
         if found is not None:
             return found
@@ -276,12 +277,12 @@ class _GrowingColumn:
 
     def __init__(self, room: int) -> None:
         self._array: npt.NDArray[Any] = np.zeros(room, np.int32)
-        #: Entries in use.
+        #: Number of entries in use.
         self.length = 0
 
     @property
     def used(self) -> npt.NDArray[np.int32]:
-        """The entries in use; a view, good until the column grows."""
+        """The entries in use: a view that is valid until the column grows."""
         return self._array[: self.length]
 
     def append(self, value: int) -> None:
@@ -289,7 +290,7 @@ class _GrowingColumn:
         self._array[self.length - 1] = value
 
     def fit(self, length: int, empty: int) -> None:
-        """Have at least so many entries; new ones are ``empty``."""
+        """Grow to at least the given number of entries; fill new ones with ``empty``."""
         if length > len(self._array):
             more = np.zeros(max(length, 2 * len(self._array)), np.int32)
             more[: self.length] = self._array[: self.length]
@@ -302,7 +303,7 @@ class _GrowingColumn:
 def weights_of(
     filters: Iterable[FilterRule], scores: Iterable[tuple[ScoreRule, int]]
 ) -> InterPodWeights:
-    """What a profile's rules make of other pods: asks them by what they are named."""
+    """The inter-pod rules of a profile, selected by plugin name."""
     names = {rule.NAME for rule in filters}
     weights = {rule.NAME: weight for rule, weight in scores}
     return InterPodWeights(

@@ -1,8 +1,9 @@
-"""A view: the counts as one shard, or the judge, sees them, with sums by domain.
+"""The pod counts that one shard or the validator uses, with sums by domain.
 
-It copies the cluster's counts by their log and follows nodes by their geography. What the shard
-places itself is counted here at once (by the kernels, or ``take``) and looked at again at the next
-``sync``: what was granted is as it was counted, and what was refused is put right.
+A view copies the counts of the cluster through their log and follows node changes through the
+topology labels. Pods that the shard places are counted here immediately (by the kernels or
+``take``) and compared with the cluster at the next ``sync``, which corrects the counts of rejected
+placements.
 """
 
 from collections.abc import Collection, Iterator
@@ -27,10 +28,10 @@ class DomainView:
     """Counts and tallies of one shard."""
 
     def __init__(self, tables: DomainTables, cluster: Cluster) -> None:
-        """Start empty; the first ``sync`` fills it."""
-        #: What is compiled, shared by the shards.
+        """Start empty; the first ``sync`` fills the counts."""
+        #: The compiled rules, shared by the shards.
         self.tables = tables
-        #: The arrays that the kernels read and change.
+        #: The arrays that the kernels read and write.
         self.state = _empty_state()
         #: The compiled arrays at the last ``sync``.
         self.table: DomainTable = tables.table()
@@ -48,11 +49,11 @@ class DomainView:
 
     @property
     def basis(self) -> tuple[int, int, int]:
-        """What counts and nodes were at the last ``sync``: see ``Cluster.domains_basis``."""
+        """Versions of counts and nodes at the last ``sync``: see ``Cluster.domains_basis``."""
         return self._basis
 
     def sync(self) -> npt.NDArray[np.int64] | None:
-        """Follow counts and nodes; slots whose counts changed, ``None`` when all may have."""
+        """Follow counts and nodes; return changed slots, or ``None`` when all may have changed."""
         cluster = self._cluster
         cluster.domains.follow()
         self._basis = cluster.domains_basis
@@ -62,7 +63,7 @@ class DomainView:
         changed: npt.NDArray[np.int64] | None = None
         if self._epoch == counts.epoch and self._layout == tables.layout:
             self._fit()
-            self._follow_nodes()  # first: what is counted then is counted where nodes are now
+            self._follow_nodes()  # first: later counts need the current domains of the nodes
             changed = self._follow_counts()
         if changed is None:
             self._renew()
@@ -71,7 +72,7 @@ class DomainView:
         return changed
 
     def ready(self, class_ids: npt.NDArray[np.int32]) -> bool:
-        """Compile classes and fill their tallies; True where the layout is another now."""
+        """Compile classes and fill their tallies; return True when the layout changed."""
         self.tables.ensure(class_ids.tolist())
         self.table = self.tables.table()
         if self._layout != self.tables.layout or self._epoch != self._cluster.domains.epoch:
@@ -83,12 +84,12 @@ class DomainView:
         return False
 
     def placed(self, class_ids: npt.NDArray[np.int32], slots: npt.NDArray[np.int32]) -> None:
-        """Remember what was counted here without the cluster; the next ``sync`` looks at it."""
+        """Record counts that only this view changed; the next ``sync`` verifies them."""
         if len(slots):
             self._own.append((class_ids, slots))
 
     def take(self, class_id: int, slot: int, sign: int) -> None:
-        """Count a pod of a class on a slot (1), or no longer (-1)."""
+        """Add (1) or remove (-1) a pod of a class on a slot."""
         table = self.table
         first, last = table.counted_start[class_id], table.counted_stop[class_id]
         populations = table.counted[first:last].astype(np.int64)
@@ -98,7 +99,7 @@ class DomainView:
 
     @contextmanager
     def without(self, rows: Collection[int]) -> Iterator[None]:
-        """While it lasts, some rows of the cluster count nowhere."""
+        """Context manager: exclude some rows of the cluster from the counts."""
         populations, slots, counts = self._counted(rows)
         self._add(populations, slots, -counts)
         try:
@@ -107,28 +108,28 @@ class DomainView:
             self._add(populations, slots, counts)
 
     def move(self, rows: Collection[int], sign: int) -> None:
-        """Count rows of the cluster no longer (-1), or again (1), until the next ``sync``."""
+        """Remove (-1) or add (1) rows of the cluster until the next ``sync``."""
         populations, slots, counts = self._counted(rows)
         self._add(populations, slots, sign * counts)
         self._moved.append(populations << SLOT_BITS | slots)
 
     def _counted(self, rows: Collection[int]) -> tuple[npt.NDArray[np.int64], ...]:
-        """Populations, slots and counts that some rows make."""
+        """Populations, slots and counts to which some rows contribute."""
         if not len(rows):
             return NOTHING, NOTHING, NOTHING
         index = np.fromiter(rows, np.int64, len(rows))
         populations, slots = self._cluster.domains.counted(index)
-        known = populations < len(self.state.pods)  # what came since the last sync is not counted
+        known = populations < len(self.state.pods)  # pods added since the last sync are not counted
         keys = populations[known].astype(np.int64) << SLOT_BITS | slots[known]
         named, counts = np.unique(keys, return_counts=True)
         return named >> SLOT_BITS, named & SLOT_MASK, counts.astype(np.int64)
 
     def overlay(self, class_id: int, row: npt.NDArray[np.int16]) -> npt.NDArray[np.int16]:
-        """int16[slot]: a row of scores with the constraints between pods; 0 where refused."""
+        """int16[slot]: scores with the inter-pod constraints; 0 where one rejects the node."""
         return overlay(self.table, self.state, class_id, row, np.arange(len(row)))
 
     def ensure_stamps(self, entries: int) -> None:
-        """Have a stamp for each entry of the class cache."""
+        """Grow the stamps to one per entry of the class cache."""
         stamps = self.state.stamp
         if entries > len(stamps):
             longer = np.zeros(max(entries, 2 * len(stamps)), np.int64)
@@ -138,7 +139,7 @@ class DomainView:
     # ------------------------------------------------------------ following
 
     def _renew(self) -> None:
-        """Everything from the cluster's counts."""
+        """Rebuild everything from the counts of the cluster."""
         counts = self._cluster.domains.counts
         self._position, self._epoch = counts.head, counts.epoch
         self._layout, self._filled = self.tables.layout, 0
@@ -152,14 +153,14 @@ class DomainView:
         return self.tables.geography.size
 
     def _fit(self) -> None:
-        """Have a row for each population."""
+        """Grow the counts to one row per population."""
         live, mine = self._cluster.domains.counts.table, self.state.pods
         if len(live) > len(mine):
             more = live[len(mine) :, : mine.shape[1]].copy()
             self.state = self.state._replace(pods=np.concatenate([mine, more]))
 
     def _follow_counts(self) -> npt.NDArray[np.int64] | None:
-        """Copy the counts that the log names; slots where they differed."""
+        """Copy the counts named in the log; return the slots where they differed."""
         counts = self._cluster.domains.counts
         entries = counts.changes_since(self._position)
         if entries is None:
@@ -178,7 +179,7 @@ class DomainView:
         return distinct(slots)
 
     def _own_entries(self) -> list[npt.NDArray[np.int64]]:
-        """What was counted here, in the form of the log."""
+        """The local counts, in the form of the log."""
         start, stop, counted = self.table.counted_start, self.table.counted_stop, self.table.counted
         found = []
         for ids, slots in self._own:
@@ -195,7 +196,7 @@ class DomainView:
         slots: npt.NDArray[np.int64],
         more: npt.NDArray[np.int64],
     ) -> None:
-        """Change counts of distinct (population, slot), and every tally that they are in."""
+        """Change counts of distinct (population, slot) pairs and every tally that includes them."""
         table, state = self.table, self.state
         before = state.pods[populations, slots].astype(np.int64)
         state.pods[populations, slots] += more.astype(np.int16)
@@ -228,7 +229,7 @@ class DomainView:
         np.add.at(state.sums, (offset + _count_bucket(before + more))[host], np.int32(1))
 
     def _follow_nodes(self) -> None:
-        """Tallies after nodes came, went or changed: what each slot counted for and counts for."""
+        """Update tallies after node changes: replace the old contribution of each slot."""
         geography = self.tables.geography
         keys, masks = len(self._domain), len(self._mask)
         if self._version == geography.version:
@@ -247,7 +248,7 @@ class DomainView:
         self._domain, self._mask = geography.domain.copy(), geography.mask.copy()
 
     def _move(self, slot: int) -> None:
-        """A slot's node is another in some way: its counts leave the old domains for the new."""
+        """Move the counts of a slot with a changed node from its old domains to the new ones."""
         table, n = self.table, self._filled
         key, mask, population = (
             column[:n] for column in (table.tally_key, table.tally_mask, table.tally_population)
@@ -271,7 +272,7 @@ class DomainView:
     # ------------------------------------------------------------ filling
 
     def _fill_new(self) -> None:
-        """Fill tallies that were compiled since."""
+        """Fill the tallies that were compiled since the last call."""
         tables, state = self.tables, self.state
         if self._filled == tables.tallies and len(state.sums) >= tables.length:
             return
@@ -304,7 +305,7 @@ class DomainView:
 
 
 def _count_bucket(counts: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-    """Places of counts in a histogram."""
+    """Positions of counts in a histogram."""
     return np.asarray(np.clip(counts, 0, CAP - 1), np.int64)
 
 

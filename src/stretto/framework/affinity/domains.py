@@ -1,9 +1,10 @@
-"""Keys and masks: which domain each node is in, and which nodes count for whom.
+"""Topology keys and node masks: the domain of each node and the nodes that a constraint counts.
 
-A key is a node label over which some rule spreads or gathers; its values are numbered as they are
-seen. A mask says which nodes count for a constraint of spreading: those that have all its labels,
-that the pod's node affinity allows, whose taints it bears, as its policies say. Both follow nodes:
-a change is noted by slot and worked in when somebody looks.
+A key is a node label over which a rule spreads or co-locates pods; its values get numbers in the
+order of their first appearance. A mask selects the nodes that a spread constraint counts: nodes
+that have all its labels, match the node affinity of the pod, and have only taints that the pod
+tolerates, according to the inclusion policies. Node changes are recorded by slot and applied at the
+next read.
 """
 
 from collections.abc import Hashable
@@ -23,17 +24,17 @@ from stretto.state.rows.slots import BLOCK
 from stretto.state.rows.snapshot import Columns
 
 MANY: Final = 8
-"""When more than one slot in so many has changed, everything is made anew."""
+"""Rebuild everything when more than one slot in this number changed."""
 
 
 class _NodeMask(NamedTuple):
-    """Which nodes count."""
+    """The conditions under which a node counts."""
 
     #: Keys that a node must have.
     keys: tuple[int, ...]
-    #: A class whose node affinity must allow it; ``None`` where affinity does not matter.
+    #: A class whose node affinity must match the node; ``None`` to ignore node affinity.
     by_affinity: PodClass | None
-    #: A class that must bear its taints; ``None`` where taints do not matter.
+    #: A class that must tolerate the taints of the node; ``None`` to ignore taints.
     by_taints: PodClass | None
 
 
@@ -41,10 +42,10 @@ class DomainMap:
     """Domains of slots by key, and masks."""
 
     def __init__(self, cluster: Cluster) -> None:
-        """Start with no key and the mask of everybody."""
+        """Start without keys and with the mask that includes every node."""
         #: int32[key, slot]: domain; 0 where the node lacks the label.
         self.domain: npt.NDArray[np.int32] = np.zeros((0, 0), np.int32)
-        #: int32[key, block]: the one domain of a block's nodes; -1 where they differ.
+        #: int32[key, block]: the domain that all nodes of a block share; -1 where they differ.
         self.block_domain: npt.NDArray[np.int32] = np.zeros((0, 0), np.int32)
         #: uint8[mask, slot]: 1 where the node counts.
         self.mask: npt.NDArray[np.uint8] = np.zeros((1, 0), np.uint8)
@@ -54,9 +55,10 @@ class DomainMap:
         self.is_host: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
         #: Values of each key's domains, by number; empty for host keys.
         self.values: list[list[str]] = []
-        #: Rises whenever the domain of a slot, or whether it counts, may have changed.
+        #: Increases when the domain of a slot, or its membership in a mask, may have changed.
         self.version: int = 0
-        #: Rises when numbers mean something else: other slots, a host key that is none any more.
+        #: Increases when numbers change their meaning: new slots, or a key that is no longer a host
+        #: key.
         self.layout: int = 0
         self._cluster = cluster
         self._view = View(Columns(cluster.ledger), cluster.nodes)
@@ -77,7 +79,7 @@ class DomainMap:
 
     @property
     def domains(self) -> npt.NDArray[np.int32]:
-        """int32[key]: domains, 0 included."""
+        """int32[key]: number of domains, 0 included."""
         sizes = [
             self.size + 1 if host else len(values)
             for host, values in zip(self.is_host.tolist(), self.values, strict=True)
@@ -90,7 +92,7 @@ class DomainMap:
         return np.asarray((self.block_domain >= 0).all(axis=1), np.uint8)
 
     def key(self, name: str) -> int:
-        """The number of a key, made on first sight."""
+        """The number of a key, created on first use."""
         found = self._numbers.get(name)
         if found is not None:
             return found
@@ -125,7 +127,7 @@ class DomainMap:
         return found
 
     def catch_up(self) -> npt.NDArray[np.int64]:
-        """Work in what changed; the slots concerned, all of them after a new layout."""
+        """Apply pending changes; return the affected slots, or all of them after a new layout."""
         size = self._cluster.nodes.size
         if self._void or size != self.size or len(self._stale) * MANY > size:
             self._renew(size)
@@ -149,7 +151,7 @@ class DomainMap:
         self._stale.update(slots.tolist())
 
     def _renew(self, size: int) -> None:
-        """Everything anew."""
+        """Rebuild everything."""
         self._void = False
         self._stale.clear()
         self.domain = np.zeros((len(self.keys), size), np.int32)
@@ -168,7 +170,7 @@ class DomainMap:
         self._fill(key, np.arange(self.size))
 
     def _fill(self, key: int, slots: npt.NDArray[np.int64]) -> None:
-        """Domains of some slots."""
+        """Set the domains of some slots."""
         labels = self._cluster.nodes.labels
         pairs = labels.column(self.keys[key])[slots]
         if self.keys[key] == HOSTNAME:
@@ -189,7 +191,7 @@ class DomainMap:
         self._fill_blocks(key, np.unique(slots // BLOCK))
 
     def _fill_blocks(self, key: int, blocks: npt.NDArray[np.int64]) -> None:
-        """Whether blocks lie in one domain; empty ones are in none."""
+        """Update whether blocks lie in one domain; empty blocks have no domain."""
         inside = self.domain[key].reshape(-1, BLOCK)[blocks]
         live = self._cluster.nodes.live.reshape(-1, BLOCK)[blocks] > 0
         top = np.where(live, inside, -1).max(axis=1, initial=-1)
@@ -199,7 +201,7 @@ class DomainMap:
         self.block_domain[key, blocks] = np.where(top < 0, 0, np.where(top == low, top, -1))
 
     def _is_host(self, key: int) -> bool:
-        """Whether a key tells every node from every other."""
+        """Whether each node has its own value of a key."""
         if self.keys[key] != HOSTNAME:
             return False
         pairs = self._cluster.nodes.labels.column(HOSTNAME)
@@ -207,7 +209,7 @@ class DomainMap:
         return len(np.unique(there)) == len(there)
 
     def _counts(self, mask: _NodeMask, slots: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
-        """uint8[k]: where nodes count."""
+        """uint8[k]: 1 where a node counts."""
         counts = self._cluster.nodes.live[slots] > 0
         for key in mask.keys:
             counts &= self.domain[key, slots] > 0

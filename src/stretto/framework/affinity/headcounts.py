@@ -1,9 +1,9 @@
-"""What rules between pods leave room for on every node, once pods of that node alone have left.
+"""How many more pods the inter-pod rules allow on each node after evictions from that node alone.
 
-Anti-affinity (of either side) and hard spreading say that no more than so many pods may be in a
-node's domain. Pods that leave one node change the count of that node's domains and of no other, so
-each rule is an amount like any other: how many more may be there, of which a pod takes one if it
-counts. Required affinity is the other way round: those who leave may be the only company.
+Anti-affinity (in both directions) and hard topology spread limit the number of pods in the domain
+of a node. An eviction from one node changes only the counts of the domains of that node, so each
+rule acts as a resource: the number of additional pods that the domain allows, of which a pod uses
+one if the rule counts it. Required affinity is the reverse: the evicted pods may be the only match.
 """
 
 from typing import Final, NamedTuple
@@ -24,38 +24,38 @@ Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 NO_LIMIT: Final = 1 << 40
-"""Room where any number of pods will do."""
+"""The headroom of a rule that does not limit the number of pods."""
 
 
 class DomainExcess(NamedTuple):
-    """One rule that too many pods in a node's domain break."""
+    """A rule that a domain violates when it has too many pods."""
 
-    #: What kind of rule it is.
+    #: The kind of the rule.
     kind: ConstraintKind
     #: Number of its topology key.
     key: int
-    #: Who counts.
+    #: The population that the rule counts.
     population: int
-    #: int64[slot]: how many more may be there beside the pod; negative where so many must leave.
+    #: int64[slot]: additional pods allowed with the incoming pod; negative: pods to evict.
     room: Ints
-    #: bool[slot]: whether pods on the node itself count.
+    #: bool[slot]: whether the rule counts pods on the node itself.
     here: Mask
 
 
 class RequiredAffinity(NamedTuple):
-    """Required affinity: who must be in each of a node's domains."""
+    """Required affinity: the pods that each domain of a node must have."""
 
-    #: Who counts.
+    #: The population that matches.
     population: int
-    #: int64[slot]: how many there are in the domain with the fewest; the node's own count in all.
+    #: int64[slot]: matching pods in the domain with the fewest; on a host key, those of the node.
     there: Ints
-    #: How many there are by each of the labels.
+    #: Number of matching pods, by label.
     totals: tuple[int, ...]
-    #: Whether the pod may be the first where there is nobody.
+    #: Whether the pod may be the first one while no pod matches.
     may_be_first: bool
 
     def is_satisfied(self, gone: Ints) -> Mask:
-        """bool[slot]: where somebody is left once so many of each node have gone."""
+        """bool[slot]: where a matching pod remains after the given number of evictions per node."""
         first = np.full(len(gone), self.may_be_first)
         for total in self.totals:
             first &= total == gone
@@ -63,17 +63,17 @@ class RequiredAffinity(NamedTuple):
 
 
 class EvictionPreview(NamedTuple):
-    """What the rules between pods say of every node to one class."""
+    """The results of the inter-pod rules for one class on every node."""
 
-    #: bool[slot]: nodes that have the labels that the rules ask for.
+    #: bool[slot]: nodes that have the labels that the rules require.
     open: Mask
-    #: Rules that too many pods break.
+    #: Rules that too many pods violate.
     counts: tuple[DomainExcess, ...]
     #: Required affinity; ``None`` without any.
     company: RequiredAffinity | None
 
     def passes(self) -> Mask:
-        """bool[slot]: nodes that the rules let the class onto as things are."""
+        """bool[slot]: nodes that the rules allow for the class at present."""
         mask = self.open.copy()
         for each in self.counts:
             mask &= each.room >= 0
@@ -82,7 +82,7 @@ class EvictionPreview(NamedTuple):
         return mask
 
     def could(self, view: DomainView) -> Mask:
-        """bool[slot]: the same if all pods of a node left, but for company that must stay."""
+        """bool[slot]: the same after eviction of all pods of a node, except required matches."""
         mask = self.open.copy()
         for each in self.counts:
             mask &= each.room + np.where(each.here, view.state.pods[each.population], 0) >= 0
@@ -92,7 +92,7 @@ class EvictionPreview(NamedTuple):
 
 
 def eviction_preview(view: DomainView, class_id: int) -> EvictionPreview:
-    """What a compiled class is told of every slot by a view as it is."""
+    """Compute the headcounts of a compiled class on every slot from the current state of a view."""
     table, state = view.table, view.state
     slots = np.arange(state.pods.shape[1])
     is_open, counts, near = (
@@ -127,16 +127,16 @@ def _domain_excess(
 
 
 def _inside(table: DomainTable, each: DomainConstraint, slots: Ints) -> Mask:
-    """bool[slot]: nodes whose pods count for a constraint."""
+    """bool[slot]: nodes whose pods a constraint counts."""
     counts = table.mask[table.tally_mask[each.tally], slots] > 0
     return np.asarray(counts & (table.domain[each.key, slots] > 0))
 
 
 def _room(table: DomainTable, state: DomainState, each: DomainConstraint, slots: Ints) -> Ints:
-    """int64[slot]: how many more pods a hard constraint lets be in each slot's domain.
+    """int64[slot]: additional pods that a hard constraint allows in the domain of each slot.
 
-    Counted from the emptiest of the *other* domains: the own one is never too full when it is the
-    emptiest itself, and it alone changes when pods of the node leave.
+    The minimum is taken over the *other* domains: a domain that is itself the minimum never exceeds
+    the skew, and it is the only domain that evictions from the node change.
     """
     there = pods_at(table, state, each, slots)
     most = each.first - each.second - there

@@ -1,8 +1,8 @@
-"""The referee: whether claims still hold between pods, on the counts as they are now.
+"""Validate that claims satisfy the inter-pod rules on the current counts.
 
-Two shards may each keep every rule on their own snapshots and break one together. So a plan that
-was made on other counts than today's is looked at again, claim by claim in its order, each against
-all that was granted before it.
+Two shards may each satisfy every rule on their own snapshots and violate one together. A plan that
+was made on outdated counts is therefore validated again, claim by claim in order, each against all
+claims accepted before it.
 """
 
 from collections.abc import Callable, Collection
@@ -18,23 +18,22 @@ from stretto.framework.compiled.affinity import allows, count, is_judged
 from stretto.state.cluster.cluster import Cluster
 
 Recheck = Callable[..., Any]
-"""``recheck(table, state, class_ids, slots)``: claims that hold, counted, up to the first that
-does not."""
+"""``recheck(table, state, class_ids, slots)``: count the claims before the first invalid one."""
 
 
 class ClaimRecheck:
-    """Judges claims between pods."""
+    """Validates claims against the inter-pod rules."""
 
     def __init__(
         self, tables: DomainTables, cluster: Cluster, recheck: Recheck | None = None
     ) -> None:
-        """Over what the shards share, with a view of its own; ``recheck`` is the compiled form."""
+        """Use a separate view over the shared compilation; ``recheck`` is the compiled kernel."""
         self._view = DomainView(tables, cluster)
         self._cluster = cluster
         self._recheck = recheck if recheck is not None else recheck_numpy
 
     def stands(self, basis: tuple[int, int, int] | None) -> bool:
-        """Whether counts and nodes are what they were when a plan was made."""
+        """Whether counts and nodes are unchanged since a plan was made."""
         self._cluster.domains.follow()
         return basis == self._cluster.domains_basis
 
@@ -44,7 +43,7 @@ class ClaimRecheck:
         slots: npt.NDArray[np.int32],
         gone: Collection[int] = (),
     ) -> bool:
-        """Whether claims hold together, in order, once some rows have gone."""
+        """Whether the claims hold together, in order, after the eviction of some rows."""
         view = self._view
         view.sync()
         view.ready(distinct(class_ids))
@@ -57,7 +56,7 @@ class ClaimRecheck:
 def recheck_numpy(
     table: Any, state: Any, class_ids: npt.NDArray[np.int32], slots: npt.NDArray[np.int32]
 ) -> int:
-    """How many claims hold before the first that does not; those are counted."""
+    """Count claims up to the first invalid one; return how many hold."""
     for done, (class_id, slot) in enumerate(zip(class_ids.tolist(), slots.tolist(), strict=True)):
         if is_judged(table, class_id) and not allows(table, state, class_id, slot):
             return done

@@ -1,7 +1,7 @@
-"""What rules between pods may look at: counts of pods by slot and by domain.
+"""The pod counts by slot and by domain that inter-pod rules read.
 
-Nothing is kept here: sums are computed from counts by slot whenever a rule asks. That is slow and
-simple, which suits the reference of the kernels, and fast enough for explanations.
+The view stores no sums: it computes them from the counts by slot on every call. This is slow and
+simple, which suits the reference implementation of the kernels, and fast enough for explanations.
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ class RuleView:
     """Counts and domains of all slots."""
 
     def __init__(self, view: DomainView) -> None:
-        """Over a view as it is."""
+        """Read the current state of a view."""
         self._view = view
         self._geography = view.tables.geography
 
@@ -36,12 +36,12 @@ class RuleView:
         return self._geography.size
 
     def domain(self, key: str) -> Ints:
-        """int64[slot]: number of the label's value; 0 where the node lacks the label."""
+        """int64[slot]: number of the label value; 0 where the node lacks the label."""
         number = self._geography.key(key)
         return np.asarray(self._geography.domain[number], np.int64)
 
     def is_host(self, key: str) -> bool:
-        """Whether the label tells every node from every other."""
+        """Whether each node has its own value of the label."""
         return bool(self._geography.is_host[self._geography.key(key)])
 
     def pods(self, population: int) -> Ints:
@@ -52,13 +52,13 @@ class RuleView:
         return np.asarray(pods[population], np.int64)
 
     def live(self) -> Mask:
-        """bool[slot]: where a node lives."""
+        """bool[slot]: where a node exists."""
         return np.asarray(self._geography.mask[0] > 0)
 
     def counting(
         self, pod: PodClass, spread: SpreadConstraint, among: tuple[SpreadConstraint, ...]
     ) -> Mask:
-        """bool[slot]: nodes that count for a constraint that stands among others."""
+        """bool[slot]: nodes that count for one of several constraints."""
         keys = tuple(sorted({self._geography.key(each.key) for each in among}))
         number = self._geography.mask_of(
             pod, keys, by_affinity=spread.by_affinity, by_taints=spread.by_taints
@@ -82,7 +82,7 @@ class RuleView:
 
 
 def current_view(tables: DomainTables, cluster: Cluster) -> RuleView | None:
-    """Which pods are where now, as a copy; ``None`` where no rule counts pods."""
+    """A copy of the current pod counts; ``None`` where no rule counts pods."""
     if not cluster.domains.populations:
         return None
     view = DomainView(tables, cluster)

@@ -1,4 +1,4 @@
-"""The callback through which the compiled kernels ask the Python rules of a profile."""
+"""The callback through which the compiled kernels evaluate the Python rules of a profile."""
 
 import ctypes
 from collections.abc import Callable
@@ -19,13 +19,13 @@ class RuleCallback:
     """The Python rules of one runtime, as both kernel tiers call them.
 
     The NumPy tier calls ``slot_values`` and ``domain_values``. The compiled tier calls a C function
-    pointer; slots and answers travel through shared buffers (``RuleCalls``). The arrays that a rule
-    can reach are locked at the first callback of a kernel call and unlocked by ``finish``, because
-    locking them for each callback costs more than most rules.
+    pointer; slots and results pass through shared buffers (``RuleCalls``). The first callback of a
+    kernel call makes the arrays that a rule can reach read-only and ``finish`` makes them writable
+    again, because a lock per callback costs more than most rules.
     """
 
     def __init__(self, rules: PythonRules, view: Callable[[], View]) -> None:
-        """Over the rules of a profile; ``view`` gives what they may look at."""
+        """Wrap the rules of a profile; ``view`` is the state that they may read."""
         self._rules = rules
         self._view_now = view
         self._view: View | None = None
@@ -45,17 +45,17 @@ class RuleCallback:
     def slot_values(
         self, class_id: int, slots: npt.NDArray[np.integer[Any]]
     ) -> npt.NDArray[np.int16]:
-        """int16[k]: -1 where a rule with the scope SLOT refuses, else the weighted scores."""
+        """int16[k]: -1 where a rule with the scope SLOT rejects, else the weighted scores."""
         return self._rules.values(self._view_now(), class_id, slots)
 
     def domain_values(
         self, class_id: int, slots: npt.NDArray[np.integer[Any]]
     ) -> npt.NDArray[np.int16]:
-        """int16[k]: the same of the rules with the scope DOMAIN; valid for one decision."""
+        """int16[k]: the same for rules with the scope DOMAIN; valid for one decision."""
         return self._rules.domain_values(self._view_now(), class_id, slots)
 
     def compiled(self, class_ids: npt.NDArray[np.int32], size: int) -> RuleCalls:
-        """What a kernel call needs for these classes and so many slots; end it with ``finish``."""
+        """Prepare a kernel call for these classes and ``size`` slots; end it with ``finish``."""
         self._view = self._view_now()
         if len(self._slots) < size:
             self._slots, self._answers = np.zeros(size, np.int32), np.zeros(size, np.int16)
@@ -72,7 +72,7 @@ class RuleCallback:
         """End a kernel call.
 
         Raises:
-            BaseException: what a rule raised that its guard lets through, such as an interrupt.
+            BaseException: an exception of a rule that its guard does not catch (an interrupt).
         """
         if self._locked is not None:
             self._rules.unlock(self._locked)
@@ -82,7 +82,7 @@ class RuleCallback:
             raise error
 
     def _answer(self, class_id: int, count: int, flag: int) -> None:
-        """Called by the kernel: judge the first ``count`` slots of the buffer."""
+        """Called by the kernel: evaluate the first ``count`` slots of the buffer."""
         try:
             assert self._view is not None, "the kernel was called without ``compiled``"
             if self._locked is None:

@@ -1,4 +1,4 @@
-"""How one shard chooses among equal scores: its partition, the turns of its zones, its ranks."""
+"""How one shard selects among equal scores: its partition, zone rotation and node ranks."""
 
 import numpy as np
 import numpy.typing as npt
@@ -14,10 +14,10 @@ class TieState:
     """The tie rule of a profile on one shard."""
 
     def __init__(self, profile: Profile, cluster: Cluster, rng: Rng) -> None:
-        """Start with every block in the own partition."""
-        #: int32[slot]: ranks for the tie rules that go by a column, where they are given.
+        """Start with every block in the shard's own partition."""
+        #: int32[slot]: ranks for tie rules that use a column, where they are set.
         self.rank: npt.NDArray[np.int32] = np.zeros(0, np.int32)
-        #: uint8[block]: blocks of the own partition; all of them when there is none.
+        #: uint8[block]: blocks of the shard's own partition; all of them without a partition.
         self.own_block: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
         self._profile = profile
         self._cluster = cluster
@@ -31,7 +31,7 @@ class TieState:
         return len(self._zones.ranges.first) - 1
 
     def sync(self) -> bool:
-        """Follow the blocks of the cluster; True where the ranges are different ones now."""
+        """Follow the blocks of the cluster; return True where the ranges changed."""
         slots = self._cluster.ledger.slots
         if len(self.own_block) != slots.blocks:
             more = np.ones(slots.blocks - len(self.own_block), np.uint8)
@@ -39,7 +39,7 @@ class TieState:
         return self._zones.follow(slots, self.own_block)
 
     def choice(self, generations: npt.NDArray[np.int64]) -> SlotChoice:
-        """How a slot is chosen among the best; its cursors move with every pick."""
+        """How to select a slot among the best; its cursors advance with every pick."""
         return SlotChoice(
             pick=int(self._profile.tie_rule),
             device_pick=int(self._profile.device_pick),
@@ -55,13 +55,13 @@ class TieState:
         )
 
     def draws(self, count: int) -> npt.NDArray[np.uint64]:
-        """Random draws, only where the profile uses them (a stream is part of a seed)."""
+        """Random draws, only where the profile uses them (a seed includes its random streams)."""
         if not self._profile.draws:
             return np.zeros(count, np.uint64)
         return self._random.integers(0, 1 << 63, count, dtype=np.uint64)
 
     def _ranks(self, generations: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
-        """Ranks for the tie rule: those that were given, else by name or by a drawn order."""
+        """Ranks for the tie rule: the given ones, else by name or in a random order."""
         ties = self._profile.ties
         if PICKS[ties] is not TieBreak.RANK or len(self.rank) == len(generations):
             return self.rank

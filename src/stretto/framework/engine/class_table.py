@@ -14,14 +14,14 @@ from stretto.state.nodes.eligibility import Eligibility
 from stretto.state.rows.resources import NEVER, PODS
 
 NO_EXTRA: Final = np.zeros((1, 0), np.int16)
-"""Answers of Python rules when a profile has none."""
+"""Results of Python rules for a profile without any."""
 
 
 class ClassCompiler:
-    """Keeps ``ClassTable`` and the port masks in step with the cluster's classes."""
+    """Keeps ``ClassTable`` and the port masks up to date with the classes of the cluster."""
 
     def __init__(self, cluster: Cluster, eligibility: Eligibility[View]) -> None:
-        """Start with no class compiled."""
+        """Start without compiled classes."""
         self._cluster = cluster
         self._eligibility = eligibility
         self._serial: npt.NDArray[np.int64] = np.zeros(0, np.int64)
@@ -42,7 +42,7 @@ class ClassCompiler:
 
     @property
     def static(self) -> StaticTable:
-        """Rows that the constants point to."""
+        """Static rows to which the constants refer."""
         return StaticTable(
             self._eligibility.rows,
             self._eligibility.scores,
@@ -54,11 +54,11 @@ class ClassCompiler:
 
     @property
     def port_words(self) -> int:
-        """Width of the port masks: a snapshot must be at least as wide."""
+        """Width of the port masks: a snapshot must have at least this width."""
         return int(self._port_conflict.shape[1])
 
     def ensure(self, class_ids: npt.NDArray[np.int32]) -> None:
-        """Compile these classes where needed: new ones, and those whose rows were given away."""
+        """Compile the given classes where needed: new ones and those with reassigned rows."""
         self._fit()
         self._eligibility.mark_used(
             self._table.filter_row[class_ids], self._table.score_row[class_ids]
@@ -71,11 +71,11 @@ class ClassCompiler:
         self._widen_ports()
 
     def serials(self, class_ids: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-        """int64[k]: serials under which these classes are compiled."""
+        """int64[k]: serial numbers of the compiled versions of these classes."""
         return self._serial[class_ids]
 
     def _fit(self) -> None:
-        """Follow the number of classes, resources and models, and a coarser step of a resource."""
+        """Follow the number of classes, resources and models, and coarser scan steps."""
         resources, classes = self._cluster.ledger.resources, self._cluster.classes
         models = len(self._cluster.ledger.devices.model_names)
         if self._epoch != resources.epoch or self._models_known != models:
@@ -91,7 +91,7 @@ class ClassCompiler:
                 self._compile(classes[class_id])
 
     def _check_rows(self) -> None:
-        """Forget classes whose static rows have been given to another signature."""
+        """Drop classes whose static rows were reassigned to another signature."""
         rows, scores = self._eligibility.row_serials, self._eligibility.score_serials
         table = self._table
         gone = rows[table.filter_row] != self._row_serial[:, 0]
@@ -102,7 +102,7 @@ class ClassCompiler:
         c, table = pod.id, self._table
         scaled = [*self._cluster.classes.scaled_requests(c), (PODS, 1)]
         if len(scaled) > REQUESTS or len(pod.devices) > DEVICE_REQUESTS:
-            scaled = [(PODS, NEVER)]  # more kinds than the tables hold: it fits nowhere
+            scaled = [(PODS, NEVER)]  # more resources than the table's width: unschedulable
         table.requests[c] = len(scaled)
         table.ask[c] = 0
         for i, (column, amount) in enumerate(scaled):
@@ -132,7 +132,7 @@ class ClassCompiler:
         return found
 
     def _widen_ports(self) -> None:
-        """Make the port masks anew when a port was seen that they could not know."""
+        """Rebuild the port masks when a port appears that they do not include."""
         used = self._cluster.ledger.ports
         if used.known == self._ports_known and len(self._port_conflict) == len(self._port_rows):
             return
@@ -156,7 +156,7 @@ class ClassCompiler:
 
 
 def _table(classes: int, resources: int) -> ClassTable:
-    """An empty table for so many classes and resources."""
+    """An empty table for a number of classes and resources."""
 
     def ints(*shape: int) -> npt.NDArray[np.int32]:
         return np.zeros((classes, *shape), np.int32)

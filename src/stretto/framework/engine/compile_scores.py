@@ -1,9 +1,10 @@
-"""Score rules as tables for the kernels.
+"""Compile score rules into tables for the kernels.
 
-A rule that has a compiled form names a code with its constants; here a profile's rules and weights
-become the two tables that kernels read. What weighs CPU and memory alone is fused into one pass
-(``PairScore``), because nearly every profile does just that; all else goes to ``ScoreTable``, in
-the profile's order. Rules without a compiled form are not seen here.
+A rule with a compiled form declares a code and its constants; this module turns the rules and
+weights of a profile into the two tables that kernels read. Scores that depend on CPU and memory
+alone are fused into one pass (``PairScore``), because nearly every profile has only such scores.
+All others are stored in ``ScoreTable``, in the order of the profile. Rules without a compiled form
+are not handled here.
 """
 
 from collections.abc import Sequence
@@ -51,7 +52,7 @@ def compile_scores(
 
 
 def _fusable(weighed: Sequence[Weighed]) -> list[Weighed]:
-    """Scores over CPU and memory alone, with the same column weights where these matter."""
+    """Scores over CPU and memory alone that have the same column weights where these matter."""
     found: list[Weighed] = []
     column_weights: tuple[float, ...] | None = None
     for score, weight in weighed:
@@ -75,9 +76,10 @@ def _in_order(score: CompiledScore) -> tuple[float, ...]:
 
 
 def _pair(fused: Sequence[Weighed], *, idle: bool) -> PairScore:
-    """The fused scores; where there is nothing to fuse, switched off if others do the work.
+    """The fused scores; disabled where none can be fused and other scores exist.
 
-    With no score at all it stays on with weights of zero: rows are then made in one pass.
+    Without any score they stay enabled with weights of zero: the kernel then builds rows in one
+    pass.
     """
     weight = dict.fromkeys((ScoreCode.LEAST, ScoreCode.MOST, ScoreCode.BALANCED), 0)
     first, second = (0.0, 0.0) if idle and not fused else (1.0, 1.0)

@@ -6,16 +6,16 @@ from stretto.state.work.units import Cure
 
 
 class ClassCures:
-    """The cures of each class, kept until the class changes."""
+    """The relevant events of each class, cached until the class changes."""
 
     def __init__(self, profile: Profile, cluster: Cluster) -> None:
-        """Over the filters of a profile, with those that pods choose."""
+        """Use the filters of a profile, including those that pods select."""
         self._filters = profile.every_filter
         self._classes = cluster.classes
         self._kept: dict[int, tuple[int, Cure]] = {}
 
     def of(self, class_id: int) -> Cure:
-        """Events that may turn the refusal of a class into a placement."""
+        """Events that may make an unschedulable class feasible."""
         serial = self._classes.serial(class_id)
         kept = self._kept.get(class_id)
         if kept is not None and kept[0] == serial:

@@ -1,9 +1,9 @@
-"""Diagnosis: why a pod fits nowhere, in Kubernetes' words and in more detail.
+"""Diagnose why a pod is unschedulable, in the wording of Kubernetes and in more detail.
 
-kube-scheduler counts each node under the reasons of the first plugin that refuses it, in the
-profile's order; ``message`` says exactly that, so that tools which read its events read ours. But
-the first refusal hides the others: ``all_reasons`` counts every one, and ``nearest`` names the
-nodes with the fewest.
+kube-scheduler counts each node under the reasons of the first plugin that rejects it, in the order
+of the profile. ``message`` has exactly this format, so tools that read kube-scheduler's events can
+read it too. Because the first rejection hides the others, ``all_reasons`` counts every reason and
+``nearest`` lists the nodes with the fewest.
 """
 
 from collections import Counter
@@ -25,60 +25,60 @@ from stretto.framework.contract.rule import (
 from stretto.state.classes.table import PodClass
 
 NO_NODES: Final = "no nodes available to schedule pods"
-"""Message when there is no node at all."""
+"""Message for a cluster without nodes."""
 NEAREST: Final = 5
-"""Nearest nodes named, unless asked for more."""
+"""Default number of nearest nodes to list."""
 
 
 class ReasonCount(msgspec.Struct, frozen=True, gc=False):
-    """How many nodes are refused for one reason."""
+    """Number of nodes rejected for one reason."""
 
-    #: Text in Kubernetes' form.
+    #: Text in the format of Kubernetes.
     reason: str
-    #: Name of the rule that gives it.
+    #: Name of the rule that reports it.
     plugin: str
-    #: Nodes.
+    #: Number of nodes.
     count: int
-    #: Whether removing pods could cure it.
+    #: Whether evictions may resolve it.
     resolvable: bool
 
 
 class Shortage(msgspec.Struct, frozen=True, gc=False):
-    """What one node has too little of for a pod."""
+    """A resource of which a node has too little for a pod."""
 
     #: Name of the resource.
     resource: str
-    #: Exact amount asked for.
+    #: Exact requested amount.
     asked: int
-    #: Exact amount free; negative on a node that shrank under its pods.
+    #: Exact free amount; negative on a node that shrank below the requests of its pods.
     free: int
 
 
 class NearNode(msgspec.Struct, frozen=True, gc=False):
-    """A node with few reasons against it."""
+    """A node with few reasons for rejection."""
 
     #: Its name.
     name: str
     #: Its slot.
     slot: int
-    #: Every reason against it, in the profile's order.
+    #: Every reason for its rejection, in the order of the profile.
     reasons: tuple[str, ...]
-    #: What it has too little of.
+    #: The resources that it lacks.
     lacks: tuple[Shortage, ...]
 
 
 class Diagnosis(msgspec.Struct, frozen=True, gc=False):
-    """Why a pod does not go to some nodes, or to any."""
+    """Why a pod is not placed on some nodes, or on any."""
 
-    #: Nodes looked at.
+    #: Number of evaluated nodes.
     total: int
-    #: Nodes that every rule allows; 0 when the pod fits nowhere.
+    #: Nodes that every rule allows; 0 for an unschedulable pod.
     available: int
-    #: Each node under the first refusing rule's reasons, in the order of the message.
+    #: Each node under the reasons of the first rejecting rule, in the order of the message.
     reasons: tuple[ReasonCount, ...]
     #: Each node under every reason, the most frequent first.
     all_reasons: tuple[ReasonCount, ...]
-    #: Refused nodes with the fewest reasons.
+    #: Rejected nodes with the fewest reasons.
     nearest: tuple[NearNode, ...]
     #: ``0/5 nodes are available: 2 Insufficient cpu, 3 node(s) were unschedulable.``
     message: str
@@ -86,21 +86,21 @@ class Diagnosis(msgspec.Struct, frozen=True, gc=False):
 
 @runtime_checkable
 class ReportsShortages(Protocol):
-    """A filter that can tell by how much a node falls short."""
+    """A filter that can report by how much a node falls short."""
 
     def lacks(self, pod: PodClass, view: View, slot: int) -> Sequence[tuple[str, int, int]]:
-        """(resource, asked, free) of all that is too little on a slot, in exact units."""
+        """(resource, requested, free) of all resources that a slot lacks, in exact units."""
         ...
 
 
 class _PrefilterResult(NamedTuple):
-    """What the rules said before any node was looked at."""
+    """The results of the rules before the evaluation of single nodes."""
 
-    #: bool[k]: slots left.
+    #: bool[k]: remaining slots.
     inside: BoolArray
-    #: Rules that narrowed, sorted.
+    #: Rules that narrowed the slots, sorted.
     names: tuple[str, ...]
-    #: The rule that said "nowhere", and its reason.
+    #: The rule that excluded every node, and its reason.
     failed: tuple[str, str] | None
 
 
@@ -114,14 +114,14 @@ def diagnose(
     slots: SlotArray,
     nearest: int = NEAREST,
 ) -> Diagnosis:
-    """Ask every filter about every slot.
+    """Evaluate every filter on every slot.
 
     Args:
-        rules: all filters in the profile's order.
-        pod: the class that does not fit.
-        view: what the rules may look at.
+        rules: all filters in the order of the profile.
+        pod: the unschedulable class.
+        view: the state that the rules may read.
         slots: all live slots.
-        nearest: how many of the nearest nodes to name.
+        nearest: number of nearest nodes to list.
     """
     if len(slots) == 0:
         return Diagnosis(0, 0, (), (), (), NO_NODES)
@@ -155,7 +155,7 @@ def diagnose(
 
 
 def _failed(rule: FilterRule, pins: _PrefilterResult) -> bool:
-    """Whether this is the rule that said "nowhere": its filter need not know what to say."""
+    """Whether this rule excluded every node beforehand: its filter need not report a reason."""
     return pins.failed is not None and pins.failed[0] == rule.NAME
 
 
@@ -180,7 +180,7 @@ def _run_prefilters(
 
 
 def _first_refusals(said: Said, pins: _PrefilterResult) -> tuple[list[ReasonCount], int]:
-    """Each node under the reasons of the first rule that refuses it, and how many are left."""
+    """Each node under the reasons of the first rule that rejects it, and the remaining count."""
     counts = []
     outside = int((~pins.inside).sum())
     if outside:
@@ -204,7 +204,7 @@ def _entry(count: int, reason: str) -> str:
 
 
 def _message(counts: Iterable[ReasonCount], available: int, total: int) -> str:
-    """kube-scheduler's sentence: entries in the order of their text, figures included."""
+    """kube-scheduler's message: entries sorted by their text, numbers included."""
     histogram: Counter[str] = Counter()
     for each in counts:
         histogram[each.reason] += each.count
@@ -212,7 +212,7 @@ def _message(counts: Iterable[ReasonCount], available: int, total: int) -> str:
 
 
 def message_of(histogram: Mapping[str, int], available: int, total: int) -> str:
-    """kube-scheduler's sentence for so many nodes by reason."""
+    """kube-scheduler's message for the number of nodes by reason."""
     entries = sorted(_entry(count, reason) for reason, count in histogram.items())
     head = f"{available}/{total} nodes are available"
     return f"{head}: {', '.join(entries)}." if entries else f"{head}."
@@ -221,7 +221,7 @@ def message_of(histogram: Mapping[str, int], available: int, total: int) -> str:
 def _nearest(
     said: Said, pod: PodClass, view: View, slots: SlotArray, limit: int
 ) -> Iterable[NearNode]:
-    """Refused nodes with the fewest reasons; then those pods could leave, then by name."""
+    """Rejected nodes with the fewest reasons; ties: where evictions may help, then by name."""
     against = np.zeros(len(slots), np.int32)
     for_good = np.zeros(len(slots), np.int32)
     for _, refusals in said:

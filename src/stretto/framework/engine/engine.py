@@ -1,4 +1,4 @@
-"""A profile compiled over a cluster: what the shards of the profile share."""
+"""A profile compiled over a cluster: the state that the shards of the profile share."""
 
 from typing import Final
 
@@ -15,11 +15,11 @@ from stretto.framework.profile.profile import Profile
 from stretto.state.cluster.cluster import Cluster
 
 LEARN_AGAIN: Final = 4
-"""Typical pods are learnt again when the number of pods has changed by one part in so many."""
+"""Relearn the typical pods when the number of pods changed by one part in this number."""
 
 
 class CompiledProfile:
-    """What the shards of one profile share: the rules compiled over one cluster."""
+    """The rules of one profile compiled over one cluster, shared by its shards."""
 
     def __init__(self, profile: Profile, cluster: Cluster) -> None:
         """Compile a profile over a cluster."""
@@ -35,28 +35,28 @@ class CompiledProfile:
         self.compiler = ClassCompiler(cluster, self.eligibility)
         #: Compiled slot-local scores.
         self.pair, self.scores = compile_scores(profile.slot_scores, cluster.ledger.resources)
-        #: The workload that fragmentation is measured against.
+        #: The typical workload against which fragmentation is measured.
         self.typical = profile.typical_pods(cluster.ledger.devices) or no_typical_pods()
-        #: Rises when the typical pods were learnt again: scores kept from before are void.
+        #: Increases when the typical pods are relearned: cached scores become invalid.
         self.workload_version = 0
         #: ``cures_of(class_id)``: events that may make a class feasible again.
         self.cures_of = ClassCures(profile, cluster).of
         self._learnt_from = 0
-        #: Rules that have no compiled form.
+        #: Rules without a compiled form.
         self.asked = PythonRules(profile, cluster)
-        #: Constraints between pods, compiled.
+        #: Inter-pod constraints, compiled.
         self.between = DomainTables(cluster, weights_of(profile.filters, profile.scores))
         cluster.domains.read_by_external_rules(wanted=self.asked.over_domains)
         cluster.domains.configure(profile.default_spread, profile.running_term_scoring)
 
     @property
     def is_plain(self) -> bool:
-        """Whether amounts, ports, devices and static rows say all, Python rules aside."""
+        """Whether resources, ports, devices and static rows decide alone, Python rules aside."""
         idle = self.pair.first_weight + self.pair.second_weight <= 0
         return not (idle or len(self.scores.code))
 
     def learn(self) -> None:
-        """Learn the typical pods again, where the profile says so and the pods have changed."""
+        """Relearn the typical pods, where the profile uses them and the pods have changed."""
         pods = len(self.cluster.pods)
         if self.profile.learns and abs(pods - self._learnt_from) * LEARN_AGAIN > self._learnt_from:
             self._learnt_from = pods
@@ -64,10 +64,10 @@ class CompiledProfile:
             self.workload_version += 1
 
     def look(self) -> RuleView | None:
-        """Which pods are where now, as a copy; ``None`` where no rule counts pods."""
+        """A copy of the current pod counts; ``None`` where no rule counts pods."""
         return current_view(self.between, self.cluster)
 
     def is_eligible(self, class_id: int, slot: int) -> bool:
-        """Whether the static filters allow a class on a slot now."""
+        """Whether the static filters allow a class on a slot at present."""
         row = self.eligibility.filter_row(self.cluster.classes[class_id])
         return bool(self.eligibility.rows[row, slot])

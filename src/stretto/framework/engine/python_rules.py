@@ -1,7 +1,7 @@
-"""Rules without a compiled form: asked in NumPy, one batch of slots at a time.
+"""Rules without a compiled form: evaluated in NumPy, one batch of slots at a time.
 
-The kernels do not know the rule of a plugin author. They ask it for exactly the slots that they
-score again, so that the class cache keeps its answers too. ``guarded`` handles its errors.
+The kernels do not include the rules of plugin authors. They call them for exactly the slots that
+they rescore, so that the class cache stores these results too. ``guarded`` handles their errors.
 """
 
 from typing import Any
@@ -20,7 +20,7 @@ class PythonRules:
     """The rules of a profile that have only a Python form."""
 
     def __init__(self, profile: Profile, cluster: Cluster) -> None:
-        """Find those with the scope SLOT, whose answers are kept, and those over domains."""
+        """Find the rules with the scope SLOT, whose results are cached, and those over domains."""
         asked = profile.python_filters
         self._filters = tuple(rule for rule in asked if rule.SCOPE is not Scope.DOMAIN)
         self._domain_filters = tuple(rule for rule in asked if rule.SCOPE is Scope.DOMAIN)
@@ -41,7 +41,7 @@ class PythonRules:
 
     @property
     def faults(self) -> dict[str, str]:
-        """The last fault of each rule of a plugin author, by the name of the rule."""
+        """The last error of each plugin rule, by the name of the rule."""
         healths = [rule.health for rule in self._outside]
         return {h.name: f"rule {h.name} {h.last_fault}" for h in healths if h.faults}
 
@@ -52,19 +52,19 @@ class PythonRules:
 
     @property
     def over_domains(self) -> bool:
-        """Whether some rule must be asked at every decision."""
+        """Whether some rule must be evaluated at every decision."""
         return bool(self._domain_filters or self._domain_scores)
 
     def values(
         self, view: View, class_id: int, slots: npt.NDArray[np.integer[Any]]
     ) -> npt.NDArray[np.int16]:
-        """int16[k]: -1 where a rule on slots refuses, else the weighted sum of scores."""
+        """int16[k]: -1 where a rule on slots rejects, else the weighted sum of scores."""
         return self._say(self._filters, self._scores, view, class_id, slots)
 
     def domain_values(
         self, view: View, class_id: int, slots: npt.NDArray[np.integer[Any]]
     ) -> npt.NDArray[np.int16]:
-        """int16[k]: the same of the rules over domains; good for one decision."""
+        """int16[k]: the same for rules over domains; valid for one decision."""
         return self._say(self._domain_filters, self._domain_scores, view, class_id, slots)
 
     def concerned(self, class_id: int) -> int:
@@ -82,7 +82,7 @@ class PythonRules:
         return kept[1]
 
     def lock(self, view: View) -> list[npt.NDArray[Any]]:
-        """Make everything that a rule can reach read-only until ``unlock``."""
+        """Make all arrays that a rule can reach read-only until ``unlock``."""
         for rule in self._outside:
             rule.hold(view)
         return lock_arrays(view)

@@ -1,10 +1,10 @@
-"""The runtime of a profile: the engine of one shard for placing pods.
+"""The runtime of a profile: the engine with which one shard places pods.
 
-It owns what a shard may not share: its snapshot of the ledger, the class cache, and the cursors of
-its tie rule. ``sync`` brings the snapshot up to date, ``place`` decides a batch on it. What the
-shards of a profile share is compiled once (``CompiledProfile``). Units that a score does not decide
-alone are placed by stages (``turns.PlacingStage``), on the same snapshot and in the order of the
-batch.
+It owns the state that shards do not share: a snapshot of the ledger, the class cache, and the
+cursors of the tie rule. ``sync`` updates the snapshot; ``place`` decides a batch on it. The rules
+of a profile are compiled once for all of its shards (``CompiledProfile``). Stages
+(``turns.PlacingStage``) place the units that a score alone cannot decide, on the same snapshot and
+in the order of the batch.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -41,15 +41,15 @@ class Runtime:
         tier: str = "auto",
         stages: Callable[["Runtime"], Sequence[PlacingStage]] = lambda _: (),
     ) -> None:
-        """A runtime with a snapshot of its own.
+        """Create a runtime with its own snapshot.
 
         Args:
             engine: the compiled profile.
-            rng: draws of the tie rule.
+            rng: random draws of the tie rule.
             tier: the kernels: ``auto``, ``numba`` or ``numpy``.
-            stages: makes the stages over this runtime, in the order in which they are asked.
+            stages: creates the stages of this runtime, in the order of their turns.
         """
-        #: What it shares with other shards.
+        #: The state that it shares with other shards.
         self.engine = engine
         #: Counts of other pods in this snapshot.
         self.between = DomainView(engine.between, engine.cluster)
@@ -59,7 +59,7 @@ class Runtime:
         self.scores = ClassScores(engine, Columns(engine.cluster.ledger), lambda: self.view, tier)
         self._only: Mask | None = None
         self._renewed = 0
-        #: What places units that a score does not decide alone, in order.
+        #: The stages for units that a score alone cannot decide, in order.
         self.stages: tuple[PlacingStage, ...] = tuple(stages(self))
 
     @property
@@ -69,7 +69,7 @@ class Runtime:
 
     @property
     def own_block(self) -> npt.NDArray[np.uint8]:
-        """uint8[block]: blocks of the own partition; all of them when there is none."""
+        """uint8[block]: blocks of the shard's own partition; all of them without a partition."""
         return self.ties.own_block
 
     @own_block.setter
@@ -78,12 +78,12 @@ class Runtime:
 
     @property
     def only(self) -> Mask | None:
-        """bool[slot]: the only slots that ``place`` may use now; ``None`` for any."""
+        """bool[slot]: the only slots that ``place`` may use at present; ``None`` for all."""
         return self._only
 
     @property
     def view(self) -> View:
-        """What rules may look at."""
+        """The state that rules may read."""
         look = RuleView(self.between)
         return View(self.columns, self.engine.cluster.nodes, self.engine.typical, look)
 
@@ -91,7 +91,7 @@ class Runtime:
         """The stage of a type.
 
         Raises:
-            LookupError: this runtime has none.
+            LookupError: this runtime has no such stage.
         """
         for each in self.stages:
             if isinstance(each, kind):
@@ -101,7 +101,7 @@ class Runtime:
     # ------------------------------------------------------------ the snapshot
 
     def sync(self) -> None:
-        """Bring the snapshot up to date with the ledger."""
+        """Update the snapshot from the ledger."""
         self.scores.sync(fresh=self.columns.sync())
         if self.ties.sync():
             self.scores.entries.resize_rows(self.ties.ranges)
@@ -112,7 +112,7 @@ class Runtime:
             stage.sync()
 
     def _sync_inter_pod(self) -> None:
-        """Bring the counts of other pods up to date, where any rule counts some."""
+        """Update the counts of other pods, where any rule counts pods."""
         if not self.engine.cluster.domains.populations:
             return
         changed = self.between.sync()
@@ -123,7 +123,7 @@ class Runtime:
 
     @contextmanager
     def confined(self, allowed: Mask | None) -> Iterator[None]:
-        """Meanwhile, only these slots may be used, of those that may be used now."""
+        """Context manager: restrict placement to these slots, among those allowed at present."""
         before = self._only
         if allowed is not None:
             self._only = allowed if before is None else allowed & before
@@ -133,7 +133,7 @@ class Runtime:
             self._only = before
 
     def give_back(self, class_id: int, slot: int, mask: int) -> None:
-        """Remove a pod from the snapshot that ``place`` has put there."""
+        """Remove from the snapshot a pod that ``place`` added."""
         self.scores.release(class_id, slot, mask)
         self.columns.append(np.array([slot], np.int64))
         if self.has_inter_pod_terms(np.array([class_id], np.int32)):
@@ -142,11 +142,11 @@ class Runtime:
     # ------------------------------------------------------------ placing
 
     def place(self, request: PlacementRequest) -> BatchPlacement:
-        """Place a batch on the snapshot, in order; the snapshot shows the result at once."""
+        """Place a batch on the snapshot, in order; the snapshot includes the result immediately."""
         return self._place_from(0, request)
 
     def place_after(self, stage: PlacingStage, request: PlacementRequest) -> BatchPlacement:
-        """Place a batch by the stages after one, and by score."""
+        """Place a batch with the stages after the given one, and by score."""
         return self._place_from(self.stages.index(stage) + 1, request)
 
     def _place_from(self, first: int, request: PlacementRequest) -> BatchPlacement:
@@ -157,7 +157,7 @@ class Runtime:
         return self.place_by_score(request)
 
     def place_by_score(self, request: PlacementRequest) -> BatchPlacement:
-        """Place a batch by score alone; the next ``sync`` corrects slots that are refused later."""
+        """Place a batch by score alone; the next ``sync`` corrects slots rejected later."""
         ids = np.asarray(request.class_ids, np.int32)
         count, units = len(ids), len(request.at_least)
         slots, devices = np.full(count, NOT_TRIED, np.int32), np.zeros(count, np.int32)
@@ -188,12 +188,12 @@ class Runtime:
         return BatchPlacement(slots, devices, tried, others=between.basis)
 
     def choice(self) -> SlotChoice:
-        """How a slot is chosen among the best; its cursors move with every pick."""
+        """How to select a slot among the best; its cursors advance with every pick."""
         return self.ties.choice(self.columns.generation)
 
     @contextmanager
     def _scored_inside(self, wanted: npt.NDArray[np.int32]) -> Iterator[None]:
-        """Meanwhile, the scores of classes are those inside ``only``."""
+        """Context manager: compute the scores of classes inside ``only``."""
         if self._only is None:
             yield
             return
@@ -207,7 +207,7 @@ class Runtime:
             self.scores.entries.forget(wanted)
 
     def make_ready(self, wanted: npt.NDArray[np.int32]) -> None:
-        """Compile the classes and give each an entry in the cache."""
+        """Compile the classes and create a cache entry for each."""
         compiler = self.engine.compiler
         compiler.ensure(wanted)
         resources = len(self.engine.cluster.ledger.resources)
@@ -218,7 +218,7 @@ class Runtime:
             self.columns.void()
 
     def has_inter_pod_terms(self, class_ids: npt.NDArray[np.int32]) -> bool:
-        """Whether any of these classes has terms on other pods, or counts for those of others."""
+        """Whether any of these classes has inter-pod terms, or matches those of others."""
         classes = self.engine.cluster.classes
         return self.engine.asked.over_domains or bool(
             (classes.counted[class_ids] | classes.judged[class_ids]).any()
@@ -227,9 +227,10 @@ class Runtime:
     # ------------------------------------------------------------ rows
 
     def room(self, class_id: int) -> int:
-        """How many pods of a class fit at most now; 0 means none (an upper bound otherwise).
+        """Maximum number of pods of a class that fit at present: an upper bound; 0 is exact.
 
-        Counts each feasible slot by its scarcest resource, ports and devices as one pod each.
+        Counts each feasible slot by its scarcest resource; classes with ports or devices count one
+        pod per slot.
         """
         bound = self._room_by_amounts(class_id)
         for stage in self.stages:
@@ -240,7 +241,7 @@ class Runtime:
         feasible = np.flatnonzero(self.row(class_id))
         if not len(feasible):
             return 0
-        if self.engine.cluster.classes[class_id].terms.hard:  # its own pods may make more feasible
+        if self.engine.cluster.classes[class_id].terms.hard:  # its own pods may open nodes
             feasible = np.flatnonzero(self._own_row(class_id))
         table = self.engine.compiler.table
         bound = np.full(len(feasible), np.iinfo(np.int32).max, np.int64)
@@ -252,18 +253,18 @@ class Runtime:
         return int(bound.clip(1).sum())
 
     def row(self, class_id: int) -> npt.NDArray[np.int16]:
-        """int16[slot]: 0 where the class may not go now, else 1 + its score (a view, read only)."""
+        """int16[slot]: 0 where the class is infeasible, else 1 + its score (a read-only view)."""
         return self._with_inter_pod(class_id, self._own_row(class_id))
 
     def _own_row(self, class_id: int) -> npt.NDArray[np.int16]:
-        """The row without the constraints between pods."""
+        """The row without the inter-pod constraints."""
         if self.columns.size == 0:
             return np.zeros(0, np.int16)
         self.make_ready(np.array([class_id], np.int32))
         return self.scores.row(class_id, self._only)
 
     def _with_inter_pod(self, class_id: int, row: npt.NDArray[np.int16]) -> npt.NDArray[np.int16]:
-        """A row with the constraints between pods and the rules over domains."""
+        """A row with the inter-pod constraints and the rules over domains."""
         slots = np.arange(len(row))
         if len(row) and self.has_inter_pod_terms(np.array([class_id], np.int32)):
             row = self.between.overlay(class_id, row)
@@ -274,7 +275,7 @@ class Runtime:
         return row
 
     def reference_row(self, class_id: int) -> npt.NDArray[np.int16]:
-        """The same row by the rules' own functions over every slot: slow, and the reference."""
+        """The same row, computed by the Python rules on every slot: slow; the reference."""
         pod, slots = self.engine.cluster.classes[class_id], np.arange(self.columns.size)
         passes = self.columns.live.astype(bool)
         for rule in self.engine.profile.every_filter:

@@ -1,9 +1,10 @@
-"""Search that ends after some feasible nodes: kube-scheduler's ``percentageOfNodesToScore``.
+"""Search that stops after enough feasible nodes: kube-scheduler's ``percentageOfNodesToScore``.
 
-The search visits nodes in an order that alternates between zones, from where the search of the last
-pod ended. Once enough nodes are feasible, it takes the best of these. The default visits every
-node, because that costs less here than the selection of nodes: a profile with a lower percentage
-spreads pods over a part of the cluster, it does not gain speed. Pinned pods are not sampled.
+The search visits nodes in an order that alternates between zones, starting where the search for the
+previous pod ended. Once enough nodes are feasible, it selects the best of these. The default visits
+every node, because scoring all nodes costs less here than selecting a sample: a lower percentage
+restricts pods to a part of the cluster and does not make a profile faster. Pinned pods are not
+sampled.
 """
 
 from typing import Any, Final, Protocol
@@ -17,21 +18,21 @@ from stretto.framework.profile.profile import Profile
 from stretto.state.nodes.table import NodeFacts
 
 LEAST: Final = 100
-"""The least number of nodes that a percentage amounts to, as upstream."""
+"""Minimum number of feasible nodes for any percentage, as upstream."""
 ADAPTIVE: Final = (50, 125, 5)
-"""Upstream's own share: so many percent, one less per so many nodes, and the least."""
+"""Upstream's adaptive percentage: start value, nodes per percent of decrease, and minimum."""
 
 
 class SamplingRuntime(Protocol):
-    """What the search needs of a runtime."""
+    """The operations that the search needs from a runtime."""
 
     @property
     def only(self) -> npt.NDArray[np.bool_] | None:
-        """bool[slot]: the only slots that may be used now; ``None`` for any."""
+        """bool[slot]: the only slots that may be used at present; ``None`` for all."""
         ...
 
     def row(self, class_id: int) -> npt.NDArray[np.int16]:
-        """int16[slot]: 0 where a class may not go."""
+        """int16[slot]: 0 where a class is infeasible."""
         ...
 
     def confined(self, allowed: npt.NDArray[np.bool_]) -> Any:
@@ -47,10 +48,10 @@ class SamplingRuntime(Protocol):
 
 
 class NodeSampling:
-    """Which nodes the next search visits, and how many feasible ones end it."""
+    """The nodes that the next search visits, and how many feasible ones end it."""
 
     def __init__(self, profile: Profile, nodes: NodeFacts) -> None:
-        """Begin at the first node."""
+        """Start at the first node."""
         self._profile = profile
         self._nodes = nodes
         self._start = 0
@@ -58,7 +59,7 @@ class NodeSampling:
         self._order_of = -1
 
     def wanted(self, nodes: int) -> int:
-        """How many feasible nodes end the search, among so many nodes."""
+        """Number of feasible nodes that ends the search, for a given number of nodes."""
         if self._profile.quota is not None:
             return self._profile.quota
         percentage, (most, step, least) = self._profile.percentage, ADAPTIVE
@@ -68,7 +69,7 @@ class NodeSampling:
         return max(LEAST, nodes * share // 100)
 
     def found(self, feasible: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-        """bool[slot]: the nodes that the search finds; the next one starts after them."""
+        """bool[slot]: the nodes that the search finds; the next search starts after them."""
         order = self._in_order()
         found = np.zeros(len(feasible), np.bool_)
         if not len(order):
@@ -104,19 +105,19 @@ class SamplingStage:
     name = "sampling"
 
     def __init__(self, runtime: SamplingRuntime, sampling: NodeSampling) -> None:
-        """Over a runtime that places a pod on the nodes found for it."""
+        """Use a runtime that places a pod on the nodes found for it."""
         self._runtime = runtime
         self._sampling = sampling
 
     def sync(self) -> None:
-        """The order of nodes follows the cluster by itself."""
+        """Nothing to update: the order of nodes follows the cluster."""
 
     def room(self, class_id: int, bound: int) -> int:
-        """The same bound."""
+        """The bound, unchanged."""
         return bound
 
     def concerns(self, request: PlacementRequest) -> bool | None:
-        """Every batch, as long as there is something to place."""
+        """Handle every batch that has pods to place."""
         return True if len(request.class_ids) else None
 
     def place(self, request: PlacementRequest, found: bool) -> BatchPlacement:
@@ -124,7 +125,7 @@ class SamplingStage:
         return place_in_turn(request, lambda u: Run(u + 1, self._unit))
 
     def _unit(self, part: PlacementRequest) -> BatchPlacement:
-        """One unit, pod by pod: at least as many as must fit, or none."""
+        """One unit, pod by pod: at least its minimum number of pods, or none."""
         count, others = len(part.class_ids), None
         slots, masks = np.full(count, NOT_TRIED, np.int32), np.zeros(count, np.int32)
         at_least, placed = max(1, int(part.at_least[0])), 0
@@ -143,7 +144,7 @@ class SamplingStage:
         return BatchPlacement(slots, masks, 1, others=others)
 
     def _pod(self, alone: PlacementRequest) -> BatchPlacement:
-        """One pod; where it is not pinned, on the nodes found for it."""
+        """Place one pod; unless it is pinned, on the nodes found for it."""
         if len(alone.pins) and int(alone.pins[0]) >= 0:
             return self._runtime.place_by_score(alone)
         feasible, only = self._runtime.row(int(alone.class_ids[0])) > 0, self._runtime.only
@@ -154,6 +155,6 @@ class SamplingStage:
 
 
 def sampling_of(profile: Profile, nodes: NodeFacts) -> NodeSampling | None:
-    """The search that a profile asks for; ``None`` where it visits every node."""
+    """The search that a profile configures; ``None`` where it visits every node."""
     every = profile.percentage is None or profile.percentage == 100
     return None if every and profile.quota is None else NodeSampling(profile, nodes)

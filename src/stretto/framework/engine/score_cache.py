@@ -1,7 +1,7 @@
-"""The class cache: what is kept of the scores of classes, bounded by memory.
+"""The class cache: the cached scores of classes, bounded by memory.
 
-A class in use has an entry: maxima of blocks, and where a profile needs them whole rows. The one
-used longest ago is given away first. What an entry holds is the kernels' business (``ScoreCache``).
+Each class in use has an entry: maxima of blocks and, where a profile needs them, whole rows. The
+least recently used entry is evicted first. Only the kernels interpret the content (``ScoreCache``).
 """
 
 from typing import Final
@@ -12,11 +12,11 @@ import numpy.typing as npt
 from stretto.state.rows.slots import BLOCK
 
 CACHE_BYTES: Final = 160 << 20
-"""Memory for score rows; beyond it the least recently used class loses its row."""
+"""Memory limit for score rows; beyond it the least recently used class loses its row."""
 
 
 class CacheEntries:
-    """The entries of the class cache, bounded by memory, least recently used first out.
+    """The entries of the class cache, bounded by memory, evicted in least-recently-used order.
 
     With rows, or with the maxima of blocks and ranges alone.
     """
@@ -36,7 +36,7 @@ class CacheEntries:
         self._turn = 0
 
     def reset(self, size: int) -> None:
-        """Forget every row: the slots are others now."""
+        """Drop every row: the slots have changed."""
         self.row = np.zeros((0, size if self._stores_rows else 0), np.int16)
         self.top = np.zeros((0, self._ranges), np.int16)
         self.peak = np.zeros((0, size // BLOCK), np.int16)
@@ -47,7 +47,7 @@ class CacheEntries:
         self._used = np.zeros(0, np.int64)
 
     def resize_rows(self, ranges: int) -> None:
-        """Blocks are grouped otherwise now: maxima of ranges mean something else."""
+        """Invalidate the maxima of ranges after a regrouping of blocks."""
         self._ranges = ranges
         self.top = np.zeros((len(self.position), ranges), np.int16)
         self.position[:] = -1
@@ -55,7 +55,7 @@ class CacheEntries:
     def hold(
         self, wanted: npt.NDArray[np.int32], serials: npt.NDArray[np.int64], size: int
     ) -> None:
-        """Give each of these classes an entry; rows of classes made anew are stale."""
+        """Assign an entry to each of these classes; rows of recompiled classes are stale."""
         self._turn += 1
         top = int(wanted.max()) + 1
         if top > len(self.entry):
@@ -72,7 +72,7 @@ class CacheEntries:
             self._allot(missing, size)
 
     def forget(self, class_ids: npt.NDArray[np.int32]) -> None:
-        """Have the entries of these classes made anew."""
+        """Mark the entries of these classes as stale."""
         self.position[self.entry[class_ids]] = -1
         self.row_position[self.entry[class_ids]] = -1
 

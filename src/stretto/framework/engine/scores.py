@@ -1,4 +1,4 @@
-"""Class scores of one shard: the class cache, and the kernels that fill it and place by it."""
+"""Class scores of one shard: the class cache, and the kernels that fill it and place pods by it."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -19,43 +19,43 @@ from stretto.framework.kernels.tiers import kernel
 from stretto.state.rows.snapshot import Columns
 
 REPLAY_SHARE: Final = 32
-"""The NumPy tier rebuilds a plain row beyond one log entry per so many slots."""
+"""The NumPy tier rebuilds a plain row beyond one log entry per this number of slots."""
 
 
 class ClassScores:
-    """What slots are worth to classes, on one snapshot."""
+    """The scores of slots for classes, on one snapshot."""
 
     def __init__(
         self, engine: CompiledProfile, columns: Columns, view: Callable[[], View], tier: str
     ) -> None:
-        """Over one snapshot; ``view`` gives what Python rules may look at."""
+        """Use one snapshot; ``view`` is the state that Python rules may read."""
         #: The snapshot.
         self.columns = columns
         #: The kernels.
         self.kernel = kernel(tier)
         #: The Python rules; ``None`` where the profile has none.
         self.rules = RuleCallback(engine.asked, view) if engine.asked.exists else None
-        #: Whether the kernel scores blocks when it needs them, and keeps no row of values.
+        #: Whether the kernel scores blocks on demand and stores no row of values.
         self.plain = self.kernel.place_plain is not None and engine.is_plain
-        #: What is kept of the scores: rows of values, or of the answers of Python rules.
+        #: The cached scores: rows of values, or rows of the results of Python rules.
         self.entries = CacheEntries(store_rows=not self.plain or self.rules is not None)
         self._engine = engine
         self._thresholds = fgd_thresholds()
         self._workload = 0
 
     def sync(self, *, fresh: bool) -> None:
-        """Forget everything after new arrays (``fresh``) or typical pods learnt again."""
+        """Drop all scores after new arrays (``fresh``) or relearned typical pods."""
         if fresh or self._workload != self._engine.workload_version:
             self._workload = self._engine.workload_version
             self.entries.reset(self.columns.size)
 
     def hold(self, wanted: npt.NDArray[np.int32]) -> None:
-        """Give each of these classes an entry."""
+        """Assign an entry to each of these classes."""
         serials = self._engine.compiler.serials(wanted)
         self.entries.hold(wanted, serials, self.columns.size)
 
     def program(self, only: npt.NDArray[np.bool_] | None) -> tuple[Any, ...]:
-        """The compiled profile, for the kernels; ``only`` are the slots that may be used."""
+        """The compiled profile, for the kernels; ``only`` selects the slots that may be used."""
         engine, static = self._engine, self._engine.compiler.static
         if only is not None:
             static = static._replace(extra=np.where(only, 0, -1).astype(np.int16)[None, :])
@@ -74,7 +74,7 @@ class ClassScores:
         return c.free, c.percent, c.ports, c.device_free, c.device_kind, c.device_model, c.census
 
     def row(self, class_id: int, only: npt.NDArray[np.bool_] | None) -> npt.NDArray[np.int16]:
-        """int16[slot]: the values of a compiled class, without the constraints between pods."""
+        """int16[slot]: the values of a compiled class, without the inter-pod constraints."""
         program, state = self.program(only), self.state()
         log, log_state, limit = self._log()
         given = program, class_id, state, self._cache(), log, log_state
@@ -92,10 +92,10 @@ class ClassScores:
         only: npt.NDArray[np.bool_] | None,
         between: DomainView | None,
     ) -> int:
-        """The kernel call: answers are in the batch; returns the units tried.
+        """The kernel call: results are in the batch; returns the number of units tried.
 
-        ``between`` are the counts of other pods, where a pod of the batch has constraints on other
-        pods or counts for those of others.
+        ``between`` has the counts of other pods. It is needed where a pod of the batch has
+        inter-pod constraints or matches those of others.
         """
         among = None
         if between is not None:
@@ -107,7 +107,7 @@ class ClassScores:
         return int((plain or self.kernel.place)(*given, limit, among, self.rules))
 
     def release(self, class_id: int, slot: int, mask: int) -> None:
-        """Give the requests of a pod and its devices back to a slot."""
+        """Release the requests and devices of a pod on a slot."""
         release(self.program(None), self.state(), class_id, slot, mask)
 
     def _cache(self) -> ScoreCache:

@@ -1,7 +1,7 @@
 """Static rows of a profile: filters and scores that depend on the node object alone.
 
-Scores by images depend on the images of other nodes too. They are computed again when nodes report
-images; each shard learns which slots have another score, and scores them again.
+Image scores depend on the images of other nodes too. They are recomputed when nodes report images;
+each shard reads which slots have a new score and rescores them.
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ StaticRows = Eligibility[View]
 
 
 def static_rows_of(profile: Profile, cluster: Cluster) -> StaticRows:
-    """The static rows of a profile, which follow the nodes of the cluster from now on."""
+    """The static rows of a profile, which follow the nodes of the cluster."""
     view = View(Columns(cluster.ledger), cluster.nodes)  # these rules never read columns
     rows = Eligibility(profile.static_filters, profile.static_scores, cluster.nodes, lambda: view)
     cluster.node_updates.listeners.append(rows.refresh)
@@ -32,7 +32,7 @@ class StaticScoreRenewals:
     """Follows the images of nodes for one engine."""
 
     def __init__(self, profile: Profile, nodes: NodeFacts, rows: StaticRows) -> None:
-        """Follow where a score of the profile reads images."""
+        """Follow images where a score of the profile reads them."""
         names = [rule.NAME for rule, _ in profile.static_scores]
         self._rule = names.index(NAME) if NAME in names else -1
         self._images = nodes.images
@@ -46,7 +46,7 @@ class StaticScoreRenewals:
         return self._rule >= 0 and self._images.active
 
     def follow(self, columns: Columns, position: int) -> int:
-        """Bring the rows and the log of a snapshot up to date; returns the new position."""
+        """Update the rows and the log of a snapshot; return the new position."""
         if self._seen != self._images.version:
             self._seen = self._images.version
             self._log.extend(self._rows.renew_score(self._rule))

@@ -1,4 +1,4 @@
-"""Batches in parts: the stages that place units by more than a score, and runs of units in turn."""
+"""Process batches in parts: stages for units that a score cannot decide, and runs of units."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
@@ -13,8 +13,8 @@ from stretto.state.work.claims import AwaitedNode, PlacementFailure, VolumeChoic
 class PlacingStage(Protocol):
     """Places the units that a runtime cannot place by score alone.
 
-    A runtime asks its stages in order. The first that a batch concerns places it, and hands the
-    units that are not its own to the stages after it (``Runtime.place_after``).
+    A runtime offers a batch to its stages in order. The first stage concerned by the batch places
+    it, and passes the other units to the stages after it (``Runtime.place_after``).
     """
 
     @property
@@ -23,19 +23,19 @@ class PlacingStage(Protocol):
         ...
 
     def sync(self) -> None:
-        """Bring what the stage keeps up to date; the snapshot is up to date already."""
+        """Update the state of the stage; the snapshot is already up to date."""
         ...
 
     def room(self, class_id: int, bound: int) -> int:
-        """An upper bound of how many pods of a class fit now, given one by the scores."""
+        """An upper bound of the pods of a class that fit, given the bound from the scores."""
         ...
 
     def concerns(self, request: PlacementRequest) -> Any | None:
-        """What the stage needs to place this batch; ``None`` where no unit concerns it."""
+        """The data that the stage needs to place this batch; ``None`` where no unit concerns it."""
         ...
 
     def place(self, request: PlacementRequest, found: Any) -> BatchPlacement:
-        """Place a batch of which ``concerns`` found something."""
+        """Place a batch for which ``concerns`` returned a result."""
         ...
 
 
@@ -44,12 +44,12 @@ class Run(NamedTuple):
 
     #: The unit after the last.
     last: int
-    #: Places them, as a request of their own.
+    #: Places them, as a separate request.
     place: Callable[[PlacementRequest], BatchPlacement]
 
 
 def place_in_turn(request: PlacementRequest, run_from: Callable[[int], Run]) -> BatchPlacement:
-    """Place a request run by run, in order; ``run_from`` gives the run that begins at a unit.
+    """Place a request run by run, in order; ``run_from`` returns the run that starts at a unit.
 
     A blocking unit that fails ends the request.
     """

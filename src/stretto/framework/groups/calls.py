@@ -1,4 +1,4 @@
-"""Kernel calls that place inside given slots: classes compiled, slots listed, the tier chosen."""
+"""Kernel calls that place pods on given slots: compile classes, list slots, select the tier."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -22,16 +22,16 @@ from stretto.state.classes.table import PodClass
 from stretto.state.rows.slots import BLOCK
 
 MANY: Final = 512
-"""From so many slots, the values of a class are read from its whole row, made in one pass."""
+"""From this number of slots on, values come from the whole row of a class, built in one pass."""
 COMPILE_FROM: Final = 4096
 """Pods times slots that the NumPy form handles before the compiled one is loaded."""
 
 
 class SlotSetPlacer:
-    """Places inside given slots, on the snapshot of a runtime and its copy of the NUMA nodes."""
+    """Places pods on given slots, on the snapshot of a runtime and its copy of the NUMA nodes."""
 
     def __init__(self, runtime: Runtime) -> None:
-        """Over one runtime; the NUMA nodes are empty until ``sync``."""
+        """Use one runtime; the NUMA nodes are empty until ``sync``."""
         #: The copy of the NUMA nodes.
         self.numa = NumaColumns(runtime.engine.cluster.topology, runtime.engine.cluster.ledger)
         self._runtime = runtime
@@ -40,11 +40,11 @@ class SlotSetPlacer:
         self._plain_work = 0
 
     def sync(self) -> None:
-        """Bring the NUMA nodes up to date with the ledger."""
+        """Update the NUMA nodes from the ledger."""
         self.numa.sync(self._runtime.columns)
 
     def room(self, class_id: int) -> int:
-        """On how many nodes a class of NUMA nodes fits now: one pod on each."""
+        """Number of nodes on which a class with NUMA requests fits at present: one pod per node."""
         job = new_job(np.array([class_id], np.int32), [0, 1], [1], [False])
         work = self._work(self.everywhere(), job, no_caps(self._runtime.columns.size))
         if not self._compiles(work):
@@ -56,14 +56,14 @@ class SlotSetPlacer:
         return int(count_in_slots(program, state, zones, asks, caps, search, class_id))
 
     def place_everywhere(self, part: PlacementRequest) -> BatchPlacement:
-        """Units of NUMA nodes that may go anywhere."""
+        """Place units with NUMA requests that may go anywhere."""
         ids = np.asarray(part.class_ids, np.int32)
         job = new_job(ids, part.starts, part.at_least, part.blocking)
         tried = self.run(self.everywhere(), job, no_caps(self._runtime.columns.size))
         return BatchPlacement(job.slot, job.mask, tried)
 
     def try_slots(self, slots: npt.NDArray[np.int32], ids: npt.NDArray[np.int32]) -> PlacementJob:
-        """One pod on some slots, as far as other pods allow it there."""
+        """Place one pod on some slots, as far as inter-pod rules allow it there."""
         runtime, class_id = self._runtime, int(ids[0])
         concerned = runtime.has_inter_pod_terms(ids)
         if concerned:
@@ -78,7 +78,7 @@ class SlotSetPlacer:
         return job
 
     def run(self, search: DomainSearch, job: PlacementJob, caps: DomainCaps) -> int:
-        """One kernel call: answers are in the job; returns the units tried."""
+        """One kernel call: results are in the job; returns the number of units tried."""
         work = self._work(search, job, caps)
         if not len(search.slots):
             job.slot[:] = -1
@@ -95,21 +95,21 @@ class SlotSetPlacer:
             table.extra_row[job.class_id] = -1
 
     def everywhere(self) -> DomainSearch:
-        """Every node, those of the own partition first, equal ones in turn."""
+        """Every node, those of the shard's own partition first, equal ones in rotation."""
         live, only = self._runtime.columns.live > 0, self._runtime.only
         slots = np.flatnonzero(live if only is None else live & only).astype(np.int32)
         start = np.array([0, len(slots)], np.int32)
         return DomainSearch(slots, start, self.own(slots), self._cursor)
 
     def own(self, slots: npt.NDArray[np.int32]) -> npt.NDArray[np.uint8]:
-        """uint8[k]: 1 where a slot is of the own partition, where there is one."""
+        """uint8[k]: 1 where a slot belongs to the shard's own partition, where it has one."""
         own_block = self._runtime.own_block
         if own_block.all():
             return np.zeros(len(slots), np.uint8)
         return own_block[slots // BLOCK]
 
     def chooses(self, class_ids: Sequence[int] | npt.NDArray[np.int32]) -> bool:
-        """Whether some classes choose rules that the kernels do not know."""
+        """Whether some classes select rules that the kernels do not include."""
         chosen, classes = self._engine.profile.chosen, self._engine.cluster.classes
         if chosen is None:
             return False
@@ -119,16 +119,16 @@ class SlotSetPlacer:
         return self._runtime.scores.program(self._runtime.only)
 
     def _numpy_program(self, static: StaticTable | None = None) -> tuple[Any, ...]:
-        """The compiled profile with its Python rules, which only the NumPy form asks."""
+        """The compiled profile with its Python rules, which only the NumPy form evaluates."""
         rules, (classes, own, *rest) = self._runtime.scores.rules, self._program()
         values = () if rules is None else (rules.slot_values,)
         return (classes, own if static is None else static, *rest, *values)
 
     def _compiles(self, work: PlacementWork) -> bool:
-        """Whether the compiled form is used: for profiles that it knows, once there is work.
+        """Whether to use the compiled form: for supported profiles, once there is enough work.
 
-        Compiling takes a minute or two, once. The NumPy form places a handful of pods on a handful
-        of nodes with the same result.
+        The first compilation takes a minute or two. The NumPy form places a few pods on a few nodes
+        with the same result.
         """
         scores = self._runtime.scores
         if not scores.kernel.compiles_searches or scores.rules is not None:
@@ -137,7 +137,7 @@ class SlotSetPlacer:
         return self._plain_work > COMPILE_FROM
 
     def _call(self, work: PlacementWork, static: StaticTable | None) -> int:
-        """The kernel of the tier; ``static`` in place of the static rows of the profile."""
+        """The kernel of the tier; ``static`` replaces the static rows of the profile."""
         scores, columns = self._runtime.scores, self._runtime.columns
         pick = int(self._engine.profile.device_pick)
         if not self._compiles(work):
@@ -154,12 +154,12 @@ class SlotSetPlacer:
         return int(place_in_slots(program, scores.state(), *work, *logged, pick, rows))
 
     def _has_rows(self, class_ids: npt.NDArray[np.int32]) -> bool:
-        """Whether the rows of the runtime are the values of these classes."""
+        """Whether the rows of the runtime contain the values of these classes."""
         chosen = self._engine.compiler.table.extra_row[class_ids] >= 0
         return not (chosen.any() or self._runtime.has_inter_pod_terms(class_ids))
 
     def _chosen_rows(self, class_ids: npt.NDArray[np.int32]) -> npt.NDArray[np.int16] | None:
-        """int16[class, slot]: answers now of the rules that classes choose; ``None`` for none."""
+        """int16[class, slot]: current results of rules that classes select; ``None`` for none."""
         rules, classes = self._engine.profile.chosen, self._engine.cluster.classes
         if rules is None or not self.chooses(class_ids):
             return None
@@ -168,7 +168,7 @@ class SlotSetPlacer:
         return np.stack(rows).astype(np.int16)
 
     def _work(self, search: DomainSearch, job: PlacementJob, caps: DomainCaps) -> PlacementWork:
-        """The classes of a job compiled, and everything that a kernel reads."""
+        """Compile the classes of a job and collect all arrays that a kernel reads."""
         self._runtime.make_ready(job.class_id)
         classes: list[PodClass] = [self._engine.cluster.classes[c] for c in job.class_id.tolist()]
         return PlacementWork(self.numa.zones, self.numa.asks(classes), caps, search, job)
@@ -180,7 +180,7 @@ def new_job(
     at_least: Sequence[int],
     blocking: Sequence[bool],
 ) -> PlacementJob:
-    """Units to place, their answers still open."""
+    """Units to place, without results."""
     classes, local = np.unique(ids, return_inverse=True)
     if not len(blocking):
         blocking = [False] * len(at_least)

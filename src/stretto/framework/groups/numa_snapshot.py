@@ -1,8 +1,8 @@
-"""A shard's own copy of the NUMA nodes, kept by the ledger's change log.
+"""A shard's own copy of the NUMA nodes, updated through the change log of the ledger.
 
-As ``state.rows.snapshot`` is of the ledger: slots that the log names are copied, and those that
-really differ are written to the snapshot's own log, because the kept scores of other classes must
-see them. The kernels take from the copy at once.
+It works as ``state.rows.snapshot`` does for the ledger: it copies the slots named in the log and
+appends those that really differ to the snapshot's own log, because the cached scores of other
+classes must include the change. The kernels allocate directly from the copy.
 """
 
 from typing import Final
@@ -24,11 +24,11 @@ from stretto.state.rows.resources import CPU, MEMORY
 from stretto.state.rows.snapshot import Columns
 
 _WHOLE_COPY: Final = 4
-"""Everything is copied when more than one slot in so many has changed."""
+"""Copy everything when more than one slot in this number has changed."""
 
 
 class NumaColumns:
-    """One snapshot of the NUMA nodes, brought up to date by ``sync``."""
+    """One snapshot of the NUMA nodes, updated by ``sync``."""
 
     def __init__(self, topology: NumaTopology, ledger: Ledger) -> None:
         """An empty snapshot; the first ``sync`` fills it."""
@@ -36,7 +36,7 @@ class NumaColumns:
         self._ledger = ledger
         self._zones = no_numa_nodes(0)
         self._position = -1
-        #: Whether no machine was ever seen to have NUMA nodes.
+        #: Whether no node has ever reported NUMA nodes.
         self._is_blank = True
 
     @property
@@ -45,7 +45,7 @@ class NumaColumns:
         return self._zones
 
     def sync(self, columns: Columns) -> None:
-        """Copy what changed; slots that differ are noted in the log of ``columns``."""
+        """Copy changes; record slots that differ in the log of ``columns``."""
         size = columns.size
         fresh = len(self._zones.count) != size
         if fresh:
@@ -64,7 +64,7 @@ class NumaColumns:
             self._copy(slots, columns)
 
     def asks(self, classes: list[PodClass]) -> NumaAsks:
-        """What the classes of a call ask of NUMA nodes."""
+        """The NUMA requests of the classes of a call."""
         found = no_numa_asks(len(classes))
         for j, pod in enumerate(classes):
             if pod.annotations.numa is None:
@@ -78,7 +78,7 @@ class NumaColumns:
         return found
 
     def _copy(self, slots: npt.NDArray[np.int64], columns: Columns) -> None:
-        """Copy slots and note those that differ."""
+        """Copy slots and record those that differ."""
         source, zones = self._topology, self._zones
         free = source.alloc[slots] - source.taken[slots]
         share = self._scaled_share(slots)
@@ -101,6 +101,6 @@ class NumaColumns:
         columns.append(slots)
 
     def _scaled_share(self, slots: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
-        """int32[k, zone, 2]: what whole NUMA nodes take of their node, in scan steps rounded up."""
+        """int32[k, zone, 2]: node amounts that whole NUMA nodes use, in scan steps, rounded up."""
         steps = self._ledger.resources.step_array()[[CPU, MEMORY]]
         return np.asarray(-(-self._topology.share[slots] // steps), np.int32)

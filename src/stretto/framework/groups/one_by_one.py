@@ -1,10 +1,10 @@
-"""Units with NUMA nodes, domains or caps and rules between pods: placed one pod after another.
+"""Place, pod by pod, units that combine NUMA nodes, domains or caps with inter-pod rules.
 
-The kernels for given slots know no affinity, anti-affinity or spreading. A unit that has both is
-placed pod by pod: the row of the runtime says where a pod may go among the others and how good each
-slot is; the domain and the caps narrow that; the NUMA nodes of the best slots are checked first.
-The previous state of each slot is kept, so that a domain that does not hold the unit is restored.
-This is slower than the kernels, and rare.
+The kernels for given slots do not support affinity, anti-affinity or topology spread. A unit with
+both is placed pod by pod: the row of the runtime gives the feasible slots and their scores; the
+domain and the caps narrow them; the NUMA nodes of the best slots are checked first. The previous
+state of each slot is saved, so that slots are restored when a domain cannot hold the unit. This is
+slower than the kernels, and rare.
 """
 
 from collections.abc import Sequence
@@ -20,9 +20,9 @@ from stretto.framework.groups.calls import SlotSetPlacer
 
 
 class _PlacedPod(NamedTuple):
-    """A pod that was placed, and what its slot was before."""
+    """A placed pod, and the previous state of its slot."""
 
-    #: Its number in the unit.
+    #: Its index in the unit.
     number: int
     #: Its class.
     class_id: int
@@ -30,12 +30,12 @@ class _PlacedPod(NamedTuple):
     slot: int
     #: Devices and NUMA nodes.
     mask: int
-    #: The slot's part of every array of the snapshot.
+    #: The part of every snapshot array that belongs to the slot.
     before: list[npt.NDArray[np.generic]]
 
 
 class OneByOnePlacer:
-    """Places units that rules between pods concern too."""
+    """Places units to which inter-pod rules also apply."""
 
     def __init__(self, runtime: Runtime, slot_sets: SlotSetPlacer) -> None:
         """Over one runtime."""
@@ -45,7 +45,7 @@ class OneByOnePlacer:
     def place(
         self, part: PlacementRequest, search: DomainSearch, caps: DomainCaps, goals: Sequence[int]
     ) -> BatchPlacement:
-        """One unit: the first goal that some domain meets, in the first such domain."""
+        """Place one unit: the first pod count that some domain meets, in the first such domain."""
         count = len(part.class_ids)
         slots, masks = np.full(count, -1, np.int32), np.zeros(count, np.int32)
         for goal in goals:
@@ -61,7 +61,7 @@ class OneByOnePlacer:
     def _fill(
         self, part: PlacementRequest, search: DomainSearch, caps: DomainCaps, d: int, goal: int
     ) -> list[_PlacedPod] | None:
-        """Place a unit in one domain; ``None``, without a trace, where too few pods fit."""
+        """Place a unit in one domain; if too few pods fit, restore the state: ``None``."""
         first, last = int(search.start[d]), int(search.start[d + 1])
         places, domain = search.slots[first:last], caps.domain[:, first:last]
         room, homes = caps.room.copy(), list[_PlacedPod]()
@@ -96,7 +96,7 @@ class OneByOnePlacer:
         places: npt.NDArray[np.int32],
         values: npt.NDArray[np.int32],
     ) -> tuple[int, _PlacedPod | None]:
-        """One pod on the best slot that holds it."""
+        """Place one pod on the best slot that can hold it."""
         class_id = int(part.class_ids[i])
         bound = self._runtime.engine.cluster.classes[class_id].annotations.numa is not None
         order = np.argsort(-values, kind="stable")
@@ -126,7 +126,7 @@ class OneByOnePlacer:
         ]
 
     def _undo(self, home: _PlacedPod) -> None:
-        """Restore a slot as it was before a pod was placed there."""
+        """Restore a slot to its state before a pod was placed there."""
         for array, before in zip(self._parts_of(home.slot), home.before, strict=True):
             array[...] = before
         self._runtime.columns.append(np.array([home.slot], np.int64))

@@ -1,13 +1,13 @@
-"""Where a gang may go: racks, switches or zones in the order in which they are tried.
+"""The topology domains for a gang: racks, switches or zones in the order of the attempts.
 
-A PodGroup's affinity names node labels. The values of the required ones, taken together, are the
-domains of which the whole gang gets one; the preferred ones cut these into smaller domains, tried
-first. Domains of one level are tried in the order of the group's sort rules (by default those with
-the least CPU first: the smallest that holds the gang), and those whose nodes could not hold it even
-when idle, or have too little free in all, are left out. Where pods of the gang run already, only
-the domains that have all of them count.
+The affinity of a PodGroup names node labels. The combined values of the required labels form the
+domains, and the whole gang is placed in one of them; the preferred labels split these into smaller
+domains, which are tried first. The sort rules of the group order the domains of one level (by
+default the least CPU first: the smallest that holds the gang). Domains whose nodes could not hold
+the gang even when idle, or that have too little free in total, are excluded. Where pods of the gang
+already run, only the domains that contain all of them count.
 
-Nothing is walked node by node: sums over domains are counts over label columns.
+There is no loop over nodes: sums over domains are counts over label columns.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,17 +26,17 @@ from stretto.state.rows.snapshot import Columns
 
 SlotArray = npt.NDArray[np.int64]
 SMALLEST_FIRST: Final = PodGroupSortRule("CPU", "Capacity", "Ascending")
-"""The rule where a group gives none."""
+"""The sort rule of a group without any."""
 RESOURCES: Final = {"CPU": CPU, "Memory": MEMORY, "GPU": -1}
 """Resources of sort rules by their scan column; GPUs are counted by device."""
 SPLIT: Final = "its pods run in different values of the required node labels"
 NO_SLOTS: Final = np.zeros(0, np.int32)
-"""No slot at all."""
+"""An empty list of slots."""
 NOWHERE: Final = "no node has the required node labels"
 
 
 class DomainLevel(NamedTuple):
-    """The domains that some node labels cut the nodes into."""
+    """The domains into which some node labels partition the nodes."""
 
     #: int32[slot]: domain of each slot; -1 where a label is missing.
     domain: npt.NDArray[np.int32]
@@ -49,32 +49,32 @@ class DomainLevel(NamedTuple):
 
 
 class GangDemand(NamedTuple):
-    """What a gang asks in all, in scan steps."""
+    """The total requests of a gang, in scan steps."""
 
     #: (column, amount) of the pods that must fit.
     amounts: Sequence[tuple[int, int]]
-    #: Milli of GPUs of the pods that must fit.
+    #: GPUs, in thousandths, of the pods that must fit.
     gpu_milli: int = 0
 
 
 class RankedDomains(NamedTuple):
-    """Domains of one level in an order."""
+    """Domains of one level, in order."""
 
     #: The level.
     level: DomainLevel
     #: int64[k]: domains.
     order: npt.NDArray[np.int64]
-    #: bool[slot]: slots of them that count; ``None`` for all.
+    #: bool[slot]: the slots that count; ``None`` for all.
     allowed: npt.NDArray[np.bool_] | None
 
 
 class DomainOrder:
-    """Domains in the order in which they are tried; their slots are listed once they are asked."""
+    """Domains in the order of the attempts; their slots are listed on demand."""
 
     def __init__(self, ranked: Sequence[RankedDomains], fault: str = "") -> None:
-        """Domains level by level, or why there is none."""
+        """Domains level by level, or the reason why there are none."""
         self._ranked = ranked
-        #: Why there is none; empty where there is.
+        #: The reason why there are none; empty where there are some.
         self.fault = fault
 
     @cached_property
@@ -94,7 +94,7 @@ class DomainOrder:
         return self._listed[1]
 
     def parts(self, first: int) -> Iterator["DomainOrder"]:
-        """The first domains, so many at most, and then all others."""
+        """The first domains, up to a number, and then all others."""
         if not self._ranked:
             yield self
             return
@@ -107,27 +107,27 @@ class DomainOrder:
 
 
 class _GangFit(NamedTuple):
-    """What a gang asks and what there is."""
+    """The requests of a gang and the available amounts."""
 
-    #: What the pods that must fit ask in all.
+    #: Total requests of the pods that must fit.
     wanted: GangDemand
-    #: The snapshot's amounts.
+    #: The amounts of the snapshot.
     columns: Columns
-    #: Whether what nodes have counts, in place of what they have free.
+    #: Whether to use allocatable amounts instead of free ones.
     when_idle: bool
 
 
 class GangDomains:
-    """Domains of node labels, kept until nodes change."""
+    """Domains of node labels, cached until nodes change."""
 
     def __init__(self, nodes: NodeFacts) -> None:
-        """Over the nodes of a cluster."""
+        """Use the nodes of a cluster."""
         self._nodes = nodes
         self._levels: dict[tuple[str, ...], DomainLevel] = {}
         self._version = -1
 
     def level(self, keys: tuple[str, ...]) -> DomainLevel:
-        """The domains of some node labels taken together; all nodes are one where there is none."""
+        """The domains of some node labels combined; without labels, all nodes form one domain."""
         if self._version != self._nodes.version:
             self._levels.clear()
             self._version = self._nodes.version
@@ -145,14 +145,14 @@ class GangDomains:
         *,
         when_idle: bool = False,
     ) -> DomainOrder:
-        """Where a gang may go, or might go once others have left.
+        """Where a gang may go, or could go after evictions.
 
         Args:
-            group: the gang's PodGroup.
-            bound: slots that its pods are on already.
-            wanted: what the pods that must fit ask in all.
-            columns: the snapshot's amounts.
-            when_idle: whether what nodes have counts, in place of what they have free.
+            group: the PodGroup of the gang.
+            bound: slots of its placed pods.
+            wanted: total requests of the pods that must fit.
+            columns: the amounts of the snapshot.
+            when_idle: whether to use allocatable amounts instead of free ones.
         """
         affinity = affinity_of(group)
         required = tuple(term.topology_key for term in affinity.required)
@@ -176,7 +176,7 @@ class GangDomains:
         return DomainOrder(ranked)
 
     def _allowed(self, affinity: PodGroupAffinity, group: PodGroup) -> npt.NDArray[np.bool_] | None:
-        """bool[slot]: nodes that the group's own selector lets it go to; ``None`` for all."""
+        """bool[slot]: nodes that match the group's own selector; ``None`` for all."""
         if affinity.node_selector is None:
             return None
         where = f"PodGroup {group.metadata.namespace}/{group.metadata.name}: nodeSelector"
@@ -236,19 +236,19 @@ class GangDomains:
 
 
 def affinity_of(group: PodGroup | None) -> PodGroupAffinity:
-    """A group's affinity to places; an empty one where it has none."""
+    """The topology affinity of a group; an empty one where it has none."""
     affinity = group.spec.affinity if group is not None else None
     return (affinity.pod_group_affinity if affinity is not None else None) or PodGroupAffinity()
 
 
 def is_directed(group: PodGroup) -> bool:
-    """Whether a group says where it goes as a whole."""
+    """Whether a group restricts its placement as a whole."""
     affinity = affinity_of(group)
     return bool(affinity.required or affinity.preferred or affinity.node_selector is not None)
 
 
 def _column(columns: Columns, column: int, *, free: bool) -> npt.NDArray[np.int32]:
-    """int32[slot]: what nodes have, or have free, of a resource; GPUs in milli."""
+    """int32[slot]: allocatable or free amount of a resource; GPUs in thousandths."""
     if column >= 0:
         amounts = columns.free[column] if free else columns.alloc[column]
         return np.asarray(np.maximum(amounts, np.int32(0)), np.int32)
@@ -263,19 +263,19 @@ def _column(columns: Columns, column: int, *, free: bool) -> npt.NDArray[np.int3
 def _sums(
     level: DomainLevel, amounts: npt.NDArray[np.int32], allowed: npt.NDArray[np.bool_] | None
 ) -> npt.NDArray[np.int64]:
-    """int64[domain]: what the slots of each that count have in all."""
+    """int64[domain]: total over the counted slots of each domain."""
     if not level.domains:
         return np.zeros(0, np.int64)
     each = amounts.take(level.slots)
     if allowed is not None:
         each[~allowed[level.slots]] = 0
-    return np.add.reduceat(each, level.start[:-1], dtype=np.int64)  # none is without a slot
+    return np.add.reduceat(each, level.start[:-1], dtype=np.int64)  # no domain is empty
 
 
 def _slots_of(
     level: DomainLevel, order: npt.NDArray[np.int64], allowed: npt.NDArray[np.bool_] | None
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-    """The slots of some domains, one after another, and how many each has."""
+    """The slots of some domains, concatenated, and the number of slots of each."""
     counts = level.start[order + 1] - level.start[order]
     ends = np.cumsum(counts)
     shift = np.repeat(level.start[order] - (ends - counts), counts)

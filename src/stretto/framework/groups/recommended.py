@@ -1,10 +1,10 @@
-"""Recommended nodes whose room is still held by pods that leave: who may wait for it.
+"""Recommended nodes whose capacity is still in use by terminating pods.
 
-A Movement sends the next pods of an owner to some nodes, often to those from which others have just
-been deleted. Such a pod is not sent elsewhere as long as the node would take it once they have
-left: it is promised the node, as a preemptor is, and waits as long as one. Pods that others stand
-against by rules between pods, that have volumes or choose rules of their own do not wait: what
-these say of a node that is about to change is known when it has.
+A Movement recommends nodes for the next pods of an owner, often nodes from which other pods have
+just been deleted. The scheduler places such a pod nowhere else while the node would accept it after
+these pods have terminated: the pod reserves the node and waits, as a preemptor does. Pods that
+inter-pod rules keep from the node, pods with volumes, and pods that select their own rules do not
+wait: the results of these rules are known only after the node has changed.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from stretto.state.work.units import Unit
 
 
 def still_recommended(engine: CompiledProfile, unit: Unit) -> list[str]:
-    """Names of nodes that want another pod of a unit, those that are promised to one left out."""
+    """Names of nodes recommended for another pod of a unit, without those already reserved."""
     cluster = engine.cluster
     hints = list(cluster.recommended.get(unit.key, ()))
     for row, nomination in cluster.evictions.nominations.items():
@@ -30,7 +30,7 @@ def still_recommended(engine: CompiledProfile, unit: Unit) -> list[str]:
 def wait_for(
     engine: CompiledProfile, hints: Sequence[str], row: int, class_id: int
 ) -> AwaitedNode | None:
-    """The first of some nodes that takes a pod once those who leave it have left."""
+    """The first of some nodes that accepts a pod after its terminating pods are removed."""
     cluster = engine.cluster
     if not cluster.evictions.in_progress or cluster.pods.volumes[row]:
         return None

@@ -1,4 +1,4 @@
-"""Pods with reserved places or recommended nodes: placed there first, else anywhere."""
+"""Place pods with reservations or recommended nodes: there first, then anywhere."""
 
 from collections.abc import Callable
 
@@ -23,16 +23,16 @@ PlaceAlone = Callable[[PlacementRequest], BatchPlacement]
 
 
 class ReservedPlacer:
-    """Places single pods on what is reserved for them or recommended to them."""
+    """Places single pods on their reservations or recommended nodes."""
 
     def __init__(self, runtime: Runtime, slot_sets: SlotSetPlacer, place_alone: PlaceAlone) -> None:
-        """Over one runtime; ``place_alone`` places pods that find none of their own places."""
+        """Use one runtime; ``place_alone`` places pods that fit on none of their own places."""
         self._runtime = runtime
         self._slot_sets = slot_sets
         self._place_alone = place_alone
 
     def place(self, part: PlacementRequest, task: GroupTask) -> BatchPlacement:
-        """The pods of one unit, none of which must fit together with others."""
+        """Place the pods of one unit without a gang minimum."""
         ids = np.asarray(part.class_ids, np.int32)
         slots, masks = np.full(len(ids), -1, np.int32), np.zeros(len(ids), np.int32)
         used: set[int] = set()
@@ -54,7 +54,7 @@ class ReservedPlacer:
         return BatchPlacement(slots, masks, 1, waits=waits)
 
     def _on_reserved(self, row: int, ids: Ids, used: set[int]) -> PlacementJob | None:
-        """One pod in the first place reserved for it that holds it and is not ``used``."""
+        """Place one pod on its first reservation that can hold it and is not ``used``."""
         cluster = self._runtime.engine.cluster
         for place in cluster.reservations.for_row(row, cluster.classes[int(ids[0])]):
             if place.number not in used:
@@ -67,7 +67,7 @@ class ReservedPlacer:
         return None
 
     def _on_recommended(self, ids: Ids, hints: list[str]) -> PlacementJob | None:
-        """One pod on a recommended node, which no other pod gets then."""
+        """Place one pod on a recommended node and mark the node as used."""
         if not hints:
             return None
         nodes = self._runtime.engine.cluster.nodes
@@ -78,7 +78,7 @@ class ReservedPlacer:
         return job
 
     def _wait(self, hints: list[str], row: int, ids: Ids) -> AwaitedNode | None:
-        """The recommended node that one pod waits for; no other pod waits for it then."""
+        """The recommended node for which one pod waits, reserved for that pod."""
         if not hints or self._runtime.has_inter_pod_terms(ids):
             return None
         wait = wait_for(self._runtime.engine, hints, row, int(ids[0]))
@@ -87,7 +87,7 @@ class ReservedPlacer:
         return wait
 
     def _show(self, place: PlaceReservation, sign: int) -> None:
-        """Show what a reserved place holds as free (1), or hide it again (-1)."""
+        """Show the amounts of a reservation as free (1), or hide them again (-1)."""
         columns, cluster, slot = self._runtime.columns, self._runtime.engine.cluster, place.slot
         ledger = cluster.ledger
         for column, amount in place.pod.requests:

@@ -1,8 +1,8 @@
-"""The stage for what a score row cannot say: NUMA nodes, domains, caps, reserved places.
+"""The stage for placements that a score row cannot decide: NUMA, domains, caps, reservations.
 
-Units that need nothing of the kind go to the stages after this one. The others are placed inside
-the slots that are open to them, unit by unit in the order of the batch, on the same snapshot, so
-that neither sees an outdated state of the other.
+Units without such requirements go to the stages after this one. The others are placed on the slots
+allowed for them, unit by unit in the order of the batch. Both use the same snapshot, so that
+neither reads an outdated state.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ from stretto.state.queries.domain_caps import count_by_domain, members, slots_of
 from stretto.state.work.units import Units
 
 FIRST: Final = 8
-"""Domains that are tried before the slots of all others are listed."""
+"""Domains to try before listing the slots of all others."""
 
 Tasks = dict[int, GroupTask]
 
@@ -35,8 +35,8 @@ class GroupStage:
     name = "groups"
 
     def __init__(self, runtime: Runtime, units: Units | None = None) -> None:
-        """Over one runtime; ``units`` tells which pods belong together."""
-        #: Places inside given slots.
+        """Use one runtime; ``units`` maps pods to units."""
+        #: Places pods on given slots.
         self.slot_sets = SlotSetPlacer(runtime)
         self._runtime = runtime
         self._one_by_one = OneByOnePlacer(runtime, self.slot_sets)
@@ -44,20 +44,20 @@ class GroupStage:
         self._tasks = GroupTasks(runtime, self.slot_sets, units if units is not None else Units())
 
     def sync(self) -> None:
-        """Bring the NUMA nodes up to date with the ledger."""
+        """Update the NUMA nodes from the ledger."""
         self.slot_sets.sync()
 
     def room(self, class_id: int, bound: int) -> int:
-        """The bound, by NUMA nodes where the class asks for some."""
+        """The bound, computed from NUMA nodes where the class requests them."""
         numa = self._runtime.engine.cluster.classes[class_id].annotations.numa is not None
         return self.slot_sets.room(class_id) if numa and bound else bound
 
     def places(self, part: PlacementRequest, *, when_idle: bool = False) -> DomainOrder | None:
-        """Where one unit may go as its PodGroup says; ``None`` for anywhere.
+        """Where the PodGroup of one unit allows it; ``None`` for anywhere.
 
         Args:
             part: the unit.
-            when_idle: whether allocatable amounts count instead of free ones.
+            when_idle: whether to use allocatable amounts instead of free ones.
         """
         return self._tasks.places(part, when_idle=when_idle)
 
@@ -87,7 +87,7 @@ class GroupStage:
         return place_in_turn(request, run_from)
 
     def _has_inter_pod_terms(self, request: PlacementRequest, u: int) -> bool:
-        """Whether rules between pods concern a unit of a request."""
+        """Whether inter-pod rules apply to a unit of a request."""
         start, stop = int(request.starts[u]), int(request.starts[u + 1])
         ids = np.asarray(request.class_ids[start:stop], np.int32)
         return self._runtime.has_inter_pod_terms(ids)
@@ -95,11 +95,11 @@ class GroupStage:
     # ------------------------------------------------------------ one unit
 
     def _place_unit(self, part: PlacementRequest, task: GroupTask) -> BatchPlacement:
-        """One unit that is not placed together with others."""
+        """Place one unit that is not placed together with others."""
         return self._reserved.place(part, task) if task.expected else self._directed(part, task)
 
     def _place_alone(self, alone: PlacementRequest) -> BatchPlacement:
-        """One pod without a place of its own, anywhere."""
+        """Place one pod without a reservation, anywhere."""
         if not self._tasks.is_bound(alone.class_ids):
             return self._runtime.place_after(self, alone)
         if not self._has_inter_pod_terms(alone, 0):
@@ -108,9 +108,9 @@ class GroupStage:
         return self._one_by_one.place(alone, self.slot_sets.everywhere(), nothing, [1])
 
     def _directed(self, part: PlacementRequest, task: GroupTask) -> BatchPlacement:
-        """One unit with domains or caps: all of its pods in the first domain that holds them.
+        """Place one unit with domains or caps: all of its pods in the first sufficient domain.
 
-        If no domain holds all of its pods, the first that holds as many as must fit.
+        If no domain can hold all of its pods, use the first that can hold the minimum number.
         """
         ids = np.asarray(part.class_ids, np.int32)
         places, least = task.places, max(1, task.at_least)
@@ -127,7 +127,7 @@ class GroupStage:
         return BatchPlacement(job.slot, job.mask, 1)
 
     def _searches(self, places: DomainOrder | None) -> Iterator[DomainSearch]:
-        """Where one unit is tried: in a few domains first, because mostly the first holds it."""
+        """The domains for one unit: a few first, because the first one usually suffices."""
         if places is None:
             yield self.slot_sets.everywhere()
         else:
@@ -138,7 +138,7 @@ class GroupStage:
         return DomainSearch(places.slots, places.start, own, np.zeros(1, np.int64))
 
     def _caps(self, task: GroupTask, search: DomainSearch) -> DomainCaps:
-        """How many more pods of a unit each value of the capped labels may hold."""
+        """The number of further pods of a unit that each value of the capped labels allows."""
         cluster, places = self._runtime.engine.cluster, search.slots
         if not task.caps or task.unit is None or task.row < 0:
             return no_caps(len(places))

@@ -1,4 +1,4 @@
-"""Which units of a batch need more than a score: NUMA nodes, domains, caps, reserved places."""
+"""Find the units of a batch that need more than a score: NUMA, domains, caps, reservations."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -19,46 +19,46 @@ from stretto.state.work.units import Unit, Units
 
 GROUP_PREFIX: Final = "PodGroupUnit/"
 GPU_MILLI: Final = -1
-"""Key of the milli of GPUs, next to resource columns."""
+"""Key of GPU thousandths, next to resource columns."""
 
 
 class GroupTask(NamedTuple):
-    """One unit of a request that is not placed by score alone."""
+    """One unit of a request that a score alone cannot place."""
 
     #: First pod.
     start: int
-    #: After the last pod.
+    #: The pod after the last.
     stop: int
     #: Pods that must fit together.
     at_least: int
-    #: The unit; ``None`` where the request does not say.
+    #: The unit; ``None`` where the request does not specify it.
     unit: Unit | None
     #: Its caps.
     caps: tuple[DomainCap, ...]
-    #: Where it must go; ``None`` for anywhere.
+    #: Its required places; ``None`` for anywhere.
     places: DomainOrder | None
-    #: Row of its first pod; -1 where the request does not say.
+    #: Row of its first pod; -1 where the request does not specify it.
     row: int = -1
-    #: Whether places are reserved for its pods, or nodes recommended to them.
+    #: Whether its pods have reservations or recommended nodes.
     expected: bool = False
-    #: Whether it chooses rules that depend on the state of a slot: these are asked per unit.
+    #: Whether it selects rules that depend on the state of a slot: evaluated per unit.
     chooses: bool = False
 
     @property
     def simple(self) -> bool:
-        """Whether it may be placed in one call with its neighbours."""
+        """Whether it may share one call with its neighbours."""
         return not (self.places is not None or self.caps or self.chooses or self.expected)
 
 
 _BOUND: Final = GroupTask(0, 0, 1, None, (), None)
-"""A single pod that asks for NUMA nodes and for nothing else of this kind."""
+"""A single pod with NUMA requests and no other requirement of this stage."""
 
 
 class GroupTasks:
-    """Finds the units that a score does not place, and where they may go."""
+    """Finds the units that a score cannot place, and where they may go."""
 
     def __init__(self, runtime: Runtime, slot_sets: SlotSetPlacer, units: Units) -> None:
-        """Over one runtime; ``units`` tells which pods belong together."""
+        """Use one runtime; ``units`` maps pods to units."""
         self._runtime = runtime
         self._cluster = runtime.engine.cluster
         self._slot_sets = slot_sets
@@ -66,7 +66,7 @@ class GroupTasks:
         self._gangs = GangDomains(self._cluster.nodes)
 
     def of(self, request: PlacementRequest) -> dict[int, GroupTask]:
-        """The units of a request that are not placed by score alone, by their number in it."""
+        """The units of a request that a score alone cannot place, by number in the request."""
         cluster = self._cluster
         ids = np.asarray(request.class_ids, np.int32)
         staged = (cluster.classes.special[ids] & STAGED) > 0
@@ -99,7 +99,7 @@ class GroupTasks:
         return found
 
     def _task(self, request: PlacementRequest, u: int, *, special: bool) -> GroupTask | None:
-        """One unit; ``None`` where a score places it."""
+        """One unit; ``None`` where a score can place it."""
         cluster = self._cluster
         start, stop = int(request.starts[u]), int(request.starts[u + 1])
         unit = self._units.of_row(int(request.rows[start])) if len(request.rows) else None
@@ -126,11 +126,11 @@ class GroupTasks:
         return task if group is not None or not task.simple or bound else None
 
     def places(self, part: PlacementRequest, *, when_idle: bool = False) -> DomainOrder | None:
-        """Where one unit may go as its PodGroup says; ``None`` for anywhere.
+        """Where the PodGroup of one unit allows it; ``None`` for anywhere.
 
         Args:
             part: the unit.
-            when_idle: whether allocatable amounts count instead of free ones.
+            when_idle: whether to use allocatable amounts instead of free ones.
         """
         unit = self._units.of_row(int(part.rows[0])) if len(part.rows) else None
         group = self._group_of(unit)
@@ -141,13 +141,13 @@ class GroupTasks:
         return self._gangs.places(group, held, asked, columns, when_idle=when_idle)
 
     def is_bound(self, class_ids: Sequence[int] | npt.NDArray[np.int32]) -> bool:
-        """Whether some of these classes ask for NUMA nodes."""
+        """Whether some of these classes request NUMA nodes."""
         classes = self._cluster.classes
         ids = np.unique(np.asarray(class_ids)).tolist()
         return any(classes[class_id].annotations.numa is not None for class_id in ids)
 
     def _group_of(self, unit: Unit | None) -> PodGroup | None:
-        """The PodGroup of a unit where it directs its pods to domains."""
+        """The PodGroup of a unit, if it restricts its pods to domains."""
         cluster = self._cluster
         key = unit.key.removeprefix(GROUP_PREFIX) if unit is not None else ""
         return cluster.groups.get(key) if key in cluster.directed else None
@@ -155,7 +155,7 @@ class GroupTasks:
     def _has_reservation(
         self, request: PlacementRequest, start: int, stop: int, unit: Unit | None
     ) -> bool:
-        """Whether places are reserved for pods of a unit, or nodes recommended to it."""
+        """Whether pods of a unit have reservations or recommended nodes."""
         cluster = self._cluster
         if unit is not None and cluster.recommended.get(unit.key):
             return True
@@ -173,7 +173,7 @@ class GroupTasks:
         return np.asarray(slots[slots != NO_SLOT], np.int64)
 
     def _demand(self, part: PlacementRequest) -> GangDemand:
-        """What the pods of a unit that must fit ask in all: those that ask least."""
+        """Minimum total requests of the pods of a unit that must fit."""
         classes = self._cluster.classes
         ids, counts = np.unique(np.asarray(part.class_ids, np.int32), return_counts=True)
         asked: dict[int, list[tuple[int, int]]] = {}
@@ -188,14 +188,14 @@ class GroupTasks:
 
 
 def _is_bound_alone(pod: PodClass) -> bool:
-    """Whether a class asks for NUMA nodes, and for nothing else of this kind."""
+    """Whether a class requests NUMA nodes and has no other requirement of this stage."""
     asks = pod.annotations
     others = asks.reservation is not None or asks.caps or asks.hard or asks.soft
     return asks.numa is not None and not others
 
 
 def _least(asked: list[tuple[int, int]], pods: int, least: int) -> int:
-    """The sum of the ``least`` smallest amounts of so many pods; pods not listed ask nothing."""
+    """The sum of the ``least`` smallest amounts; pods that are not listed request nothing."""
     left, total = least - (pods - sum(count for _, count in asked)), 0
     for amount, count in sorted(asked):
         here = min(count, max(0, left))

@@ -1,8 +1,8 @@
-"""Pods of a cluster's rows as the plugins read them: each record is decoded once, for all shards.
+"""Pods by row in the form that the plugins read: each record is decoded once, for all shards.
 
-Pods of one template share one body in embedded stores, so a body that was decoded is found by
-its bytes. What the row knows better than the body (name, uid, resolved priority) wins. A pod on a
-node whose body cannot be read still takes what the ledger charges for it.
+Pods of one template share one manifest in embedded stores, so a decoded manifest is cached by its
+bytes. Values of the row (name, uid, resolved priority) override those of the manifest. A pod on a
+node whose manifest cannot be decoded still uses what the ledger charges for it.
 """
 
 from typing import Final, NamedTuple, Protocol
@@ -19,7 +19,7 @@ from stretto.framework.model.pod_facts import FactsCompiler, SchedulingFacts
 from stretto.state.cluster.cluster import Cluster
 
 BODIES_KEPT: Final = 4096
-"""Decoded bodies cached; beyond it all are dropped and decoded again on demand."""
+"""Decoded manifests cached; beyond it all are dropped and decoded again on demand."""
 
 
 class RowRecord(Protocol):
@@ -60,7 +60,7 @@ class PodFactsCache:
         self._bodies: dict[bytes, Pod | str] = {}
 
     def facts(self, row: int) -> SchedulingFacts:
-        """The pod of a row as it is now; the same object while nothing has changed."""
+        """The current pod of a row; the same object while nothing has changed."""
         return self._entry(row).facts
 
     def fault(self, row: int) -> str:
@@ -104,7 +104,7 @@ class PodFactsCache:
         return PodFactsEntry(record, priority, facts, fault)
 
     def _pod(self, body: bytes) -> Pod | str:
-        """A pod of a body without its managed fields, or why it cannot be decoded."""
+        """A pod of a manifest without its managed fields, or why it cannot be decoded."""
         found = self._bodies.get(body)
         if found is None:
             if len(self._bodies) >= BODIES_KEPT:
@@ -120,7 +120,7 @@ class PodFactsCache:
         return found
 
     def _read_body(self, body: bytes) -> Pod:
-        """A pod of a body.
+        """A pod of a manifest.
 
         Raises:
             InputError: it cannot be decoded; names the field.
@@ -150,7 +150,7 @@ def _is_same_content(one: RowRecord | None, other: RowRecord | None) -> bool:
 
 
 def _equal(one: SchedulingFacts, other: SchedulingFacts) -> bool:
-    """Whether plugins read the same in both."""
+    """Whether plugins read the same values in both."""
     return (
         one.shape is other.shape
         and one.labels == other.labels

@@ -1,7 +1,7 @@
 """Masks over nodes: required node affinity, untolerated taints, node selector terms.
 
-Spreading and volumes use them. Each mask follows from the nodes and a few fields of the pod alone,
-and is cached with the nodes.
+Topology spread and volumes use them. Each mask depends on the nodes and a few fields of the pod
+alone, and is cached with the nodes.
 """
 
 from collections.abc import Iterable
@@ -19,11 +19,11 @@ from stretto.framework.model.status import BoolArray
 from stretto.state.nodes import taints
 
 HARD: Final = (taints.NO_SCHEDULE, taints.NO_EXECUTE)
-"""Effects of taints that refuse pods."""
+"""Effects of taints that reject pods."""
 
 
 def required_nodes(pod: SchedulingFacts, nodes: NodeColumns) -> BoolArray:
-    """bool[n]: nodes that meet the selector and the required affinity."""
+    """bool[n]: nodes that match the selector and the required affinity."""
     return nodes.kept(("required", pod.shape.node_key), lambda: _required(pod, nodes))
 
 
@@ -33,10 +33,10 @@ def untolerated(pod: SchedulingFacts, nodes: NodeColumns) -> BoolArray:
 
 
 def meets_any(terms: Iterable[NodeSelectorTerm], nodes: NodeColumns, *, names: bool) -> BoolArray:
-    """bool[n]: nodes that meet one of the terms.
+    """bool[n]: nodes that match one of the terms.
 
-    An empty or malformed term is met by no node. ``names`` says whether ``matchFields`` counts; a
-    term of nothing else is then met by every node.
+    No node matches an empty or malformed term. ``names`` sets whether ``matchFields`` counts; if it
+    does not, every node matches a term with no other content.
     """
     mask = np.zeros(nodes.count, np.bool_)
     for term in terms:
@@ -65,7 +65,7 @@ def _required(pod: SchedulingFacts, nodes: NodeColumns) -> BoolArray:
 
 
 def _untolerated(pod: SchedulingFacts, nodes: NodeColumns) -> BoolArray:
-    """Gt and Lt do not count: kube-scheduler has them off by default."""
+    """Ignore Gt and Lt: kube-scheduler disables them by default."""
     tolerations = pod.pod.spec.tolerations
 
     def refused(taint: Taint) -> bool:

@@ -1,6 +1,6 @@
-"""Nodes of a parity snapshot by position: facts as rules read them, and exact amounts.
+"""Nodes of a parity snapshot by position: facts in the form that rules read, and exact amounts.
 
-Masks that follow from nodes alone (which nodes meet a selector, which domain a node is in) are
+Masks that depend on nodes alone (the nodes that match a selector, the domain of each node) are
 cached until a node changes.
 """
 
@@ -26,7 +26,7 @@ _NO_NODE: Final = Node(metadata=ObjectMeta())
 
 
 class LabelDomain(NamedTuple):
-    """The value of a label on each node, as small numbers."""
+    """The value of a label on each node, as a small number."""
 
     #: intp[n]: the number; 0 where the node lacks the label.
     codes: npt.NDArray[np.intp]
@@ -54,7 +54,7 @@ class NodeColumns:
     """All nodes by position."""
 
     def __init__(self) -> None:
-        """Start with no node."""
+        """Start without nodes."""
         #: Wire objects.
         self.objects: list[Node] = []
         #: Names, labels, taints, cordons and images; the position is the slot.
@@ -103,7 +103,7 @@ class NodeColumns:
             self._write(positions[name], node)
 
     def kept(self, key: Hashable, make: Callable[[], _T]) -> _T:
-        """A value that follows from nodes alone: computed once, until a node changes."""
+        """A value that depends on nodes alone: computed once, until a node changes."""
         found = self._kept.get(key)
         if found is None:
             if len(self._kept) >= KEPT:
@@ -116,7 +116,7 @@ class NodeColumns:
         return self.kept(("domain", key), lambda: self._domain(key))
 
     def holds(self, rules: tuple[SelectorRule, ...]) -> BoolArray:
-        """bool[n]: nodes whose labels meet every rule."""
+        """bool[n]: nodes whose labels match every rule."""
         return self.labels.all_match(rules, self._everywhere)
 
     def has(self, key: str) -> BoolArray:
@@ -129,7 +129,7 @@ class NodeColumns:
         return np.array([holds(each) for each in facts.taint_sets], np.int64)[facts.taint_set]
 
     def amount(self, resource: str) -> IntArray:
-        """int64[n]: allocatable of a resource, zero where a node does not name it."""
+        """int64[n]: allocatable of a resource; zero where a node does not list it."""
         found = self.allocatable.get(resource)
         return np.zeros(self.count, np.int64) if found is None else found
 

@@ -11,12 +11,12 @@ TOP: Final = 100
 
 
 def at(column: IntArray, nodes: IntArray) -> IntArray:
-    """The entries of some nodes; the column itself where it is all of them."""
+    """The entries of some nodes; the column itself if it is all of them."""
     return column if len(nodes) == len(column) else column[nodes]
 
 
 def by_maximum(raw: IntArray, *, reverse: bool = False) -> IntArray:
-    """Shares of the largest, in integers; reversed, the largest gets 0 and all 100 if it is 0."""
+    """Integer shares of the maximum; reversed, the maximum gets 0 and all get 100 if it is 0."""
     largest = int(raw.max(initial=0))
     if largest == 0:
         return np.full(len(raw), TOP, np.int64) if reverse else raw

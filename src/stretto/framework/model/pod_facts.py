@@ -1,7 +1,7 @@
-"""A pod as the plugins read it: the wire object and what is compiled from it once.
+"""A pod in the form that the plugins read: the wire object and values compiled once from it.
 
-What follows from the spec and the namespace alone is a ``SpecFacts``, shared by all pods of the
-same spec: a controller's thousand pods are compiled once.
+Values that depend on the spec and the namespace alone form a ``SpecFacts``, shared by all pods with
+the same spec: the pods of a controller are compiled once.
 """
 
 from datetime import datetime
@@ -29,11 +29,11 @@ Likeness = tuple[object, ...]
 """Equal for pods that every plugin treats the same."""
 
 PodKey = tuple[str, str, str]
-"""Namespace, name and uid: a new pod under the same name is another pod."""
+"""Namespace, name and uid: a new pod with the same name is another pod."""
 
 
 class SpecFacts:
-    """What follows from a pod's spec and namespace."""
+    """Values that depend on a pod's spec and namespace alone."""
 
     def __init__(self, pod: Pod) -> None:
         """Store the pod; parts are computed on first use."""
@@ -41,7 +41,7 @@ class SpecFacts:
 
     @cached_property
     def as_class(self) -> PodClass:
-        """The pod as shared rules read it, with what these rules read and nothing else."""
+        """The pod in the form of the shared rules, with only the fields that they read."""
         return PodClass(
             id=-1,
             serial=0,
@@ -123,7 +123,7 @@ class SpecFacts:
 
     @cached_property
     def toleration_key(self) -> bytes:
-        """Equal for pods that tolerate the same."""
+        """Equal for pods with the same tolerations."""
         tolerations = self._pod.spec.tolerations
         return msgspec.json.encode(tolerations) if tolerations else b""
 
@@ -156,7 +156,7 @@ class SchedulingFacts:
         meta = pod.metadata
         #: The wire object.
         self.pod = pod
-        #: What follows from its spec.
+        #: Values compiled from its spec.
         self.shape = shape
         #: Its namespace.
         self.namespace = meta.namespace
@@ -180,7 +180,7 @@ class SchedulingFacts:
         return msgspec.structs.replace(found, spec=spec)
 
     def template_key(self) -> Likeness | None:
-        """Equal for pods that every plugin treats the same; ``None`` for a pod like no other."""
+        """Equal for pods that every plugin treats the same; ``None`` for a unique pod."""
         if any(own for _, own in self.shape.claims):
             return None
         owner = self.pod.metadata.controller()
@@ -200,7 +200,7 @@ class FactsCompiler:
         self._shapes: dict[tuple[str, bytes], SpecFacts] = {}
 
     def facts(self, pod: Pod) -> SchedulingFacts:
-        """What the plugins read of a pod."""
+        """The facts of a pod that the plugins read."""
         status = pod.status
         if status.container_statuses or status.init_container_statuses or status.resources:
             return SchedulingFacts(pod, SpecFacts(pod))

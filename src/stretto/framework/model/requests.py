@@ -1,9 +1,9 @@
 """The requests of a pod, summed in the four ways of kube-scheduler.
 
 The filter counts pod-level requests. The least-allocated score of a pending pod does not; it
-assumes a default for each container without requests. Running pods count with the resources that
-are in force under a resize.
-The sums are upstream's ``PodRequests`` with its options, in thousandths, rounded once at the end.
+assumes a default for each container without requests. During a resize, running pods count with the
+resources that are in effect. The sums are upstream's ``PodRequests`` with its options, in
+thousandths, rounded once at the end.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ STORAGE: Final = "ephemeral-storage"
 class RequestCounting(NamedTuple):
     """Options of the sum."""
 
-    #: Whether resources in force count (pods under resize).
+    #: Whether resources in effect count (pods under resize).
     status: bool = True
     #: Whether pod-level requests replace the containers'.
     pod_level: bool = True
@@ -86,7 +86,7 @@ def total(pod: Pod, how: RequestCounting) -> Amounts:
     standing = effective_requests.in_force(pod) if how.status else {}
 
     def asked(container: Container, where: str) -> Mapping[str, int]:
-        """Amounts of one container, with defaults for what it does not name."""
+        """Amounts of one container, with defaults for resources that it does not name."""
         return {**how.missing, **effective_requests.requested_by(container, standing, where)}
 
     whole = _whole(pod, standing) if how.pod_level and has_pod_level_requests(pod) else {}
@@ -94,7 +94,7 @@ def total(pod: Pod, how: RequestCounting) -> Amounts:
 
 
 def _whole(pod: Pod, standing: Mapping[str, Amounts]) -> Amounts:
-    """Pod-level requests, or the resources in force instead."""
+    """Pod-level requests, or the resources in effect instead."""
     assert pod.spec.resources is not None
     asked = effective_requests.thousandths(pod.spec.resources.requests, "resources.requests")
     counted = standing.get("", asked)

@@ -1,7 +1,7 @@
-"""A cluster as kube-parity sees it: nodes in columns, pods on them, all other objects.
+"""A cluster in the form that kube-parity reads: nodes in columns, pods on them, all other objects.
 
-It is updated change by change. ``assume`` puts a decided pod on its node at once, so that the
-next decision counts it; ``forget`` removes it again.
+It is updated change by change. ``assume`` adds a decided pod to its node at once, so that the next
+decision counts it; ``forget`` removes it again.
 """
 
 from collections.abc import Collection, Iterable
@@ -24,7 +24,7 @@ from stretto.state.objects import ClusterObjects
 _K = TypeVar("_K")
 
 COUNTED: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
-"""Resources that count although they are no scalar resources."""
+"""Resources that count although they are not scalar resources."""
 
 
 class ParitySnapshot:
@@ -46,7 +46,7 @@ class ParitySnapshot:
             self.add_pod(pod)
 
     def _empty(self) -> None:
-        """No node and no pod."""
+        """Start without nodes and pods."""
         #: Nodes.
         self.nodes = NodeColumns()
         #: Pods counted by labels and by terms.
@@ -67,13 +67,13 @@ class ParitySnapshot:
         self.no_pods: IntArray = np.zeros(0, np.int64)
         #: Pods by PVC.
         self.pvc_users: dict[tuple[str, str], int] = {}
-        #: Nodes on which pods with volumes came or went since they were last read.
+        #: Nodes with added or removed pods with volumes since their last read.
         self.volumes_moved: set[int] = set()
         #: Pods by host port and node.
         self.port_users: dict[tuple[str, int], dict[str, dict[int, int]]] = {}
 
     def put_nodes(self, nodes: Iterable[Node]) -> None:
-        """Add nodes; one with a known name replaces the node of that name, whose pods stay."""
+        """Add nodes; one with a known name replaces the node of that name and keeps its pods."""
         self.nodes.put(nodes)
         more = self.nodes.count - len(self.pods_on)
         if not more:
@@ -92,7 +92,7 @@ class ParitySnapshot:
         self.remove_nodes((name,))
 
     def remove_nodes(self, names: Collection[str]) -> None:
-        """Remove nodes and their pods. All columns are rebuilt: nodes are seldom removed."""
+        """Remove nodes and their pods. All columns are rebuilt: node removals are rare."""
         gone = {self.nodes.index[name] for name in names if name in self.nodes.index}
         if not gone:
             return
@@ -124,7 +124,7 @@ class ParitySnapshot:
         self._place(pod, self.nodes.index[node], 1)
 
     def leave(self, pod: SchedulingFacts) -> None:
-        """Remove a pod, if it is there."""
+        """Remove a pod, if it exists."""
         node = self.node_of.get(pod.key)
         if node is not None and any(each is pod for each in self.pods_on[node]):
             self._place(pod, node, -1)
@@ -202,7 +202,7 @@ class ParitySnapshot:
 
 
 def _count(counts: dict[_K, int], key: _K, by: int) -> None:
-    """Count up or down; entries of zero are dropped."""
+    """Count up or down; drop entries of zero."""
     left = counts.get(key, 0) + by
     if left:
         counts[key] = left

@@ -39,11 +39,11 @@ class ParitySpreadConstraint(NamedTuple):
     skew: int
     #: The node label.
     key: str
-    #: The pods that count.
+    #: The pods that it counts.
     selector: Selector
-    #: With fewer values than this the least count is taken as 0.
+    #: With fewer values than this, the minimum count is 0.
     min_domains: int
-    #: Whether only nodes within the pod's node affinity count.
+    #: Whether only nodes that match the pod's node affinity count.
     honour_affinity: bool
     #: Whether only nodes whose taints the pod tolerates count.
     honour_taints: bool
@@ -51,7 +51,7 @@ class ParitySpreadConstraint(NamedTuple):
     def eligible(
         self, pod: SchedulingFacts, snapshot: ParitySnapshot, among: BoolArray
     ) -> BoolArray:
-        """bool[n]: nodes of a mask whose pods and values count."""
+        """bool[n]: nodes of a mask that count, with their values."""
         if self.honour_affinity and pod.shape.node_key != NO_NODE_KEY:
             among = among & required_nodes(pod, snapshot.nodes)
         if self.honour_taints:

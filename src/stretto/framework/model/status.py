@@ -1,4 +1,4 @@
-"""Verdicts of kube-scheduler's plugins: a status for one node, columns for all nodes."""
+"""Results of kube-scheduler's plugins: a status for one node, columns for all nodes."""
 
 from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
@@ -8,20 +8,20 @@ import numpy as np
 import numpy.typing as npt
 
 BoolArray = npt.NDArray[np.bool_]
-"""bool[n]: one answer per node."""
+"""bool[n]: one flag per node."""
 IntArray = npt.NDArray[np.int64]
 """int64[n]: one amount per node."""
 
 
 class StatusCode(StrEnum):
-    """The code of a status, spelled as upstream spells it."""
+    """The code of a status, spelled as in upstream."""
 
     SUCCESS = "Success"
     #: Infeasible now; evicting pods may help.
     UNSCHEDULABLE = "Unschedulable"
     #: Infeasible, and evicting pods does not help.
     UNRESOLVABLE = "UnschedulableAndUnresolvable"
-    #: The plugin does not concern this pod.
+    #: The plugin does not apply to this pod.
     SKIP = "Skip"
     #: The plugin cannot evaluate the pod or node; the cycle ends.
     ERROR = "Error"
@@ -30,14 +30,14 @@ class StatusCode(StrEnum):
 class PluginStatus(NamedTuple):
     """The result of one plugin for a pod, or for a pod and a node."""
 
-    #: The verdict.
+    #: The code.
     code: StatusCode
-    #: The reasons, in upstream's words.
+    #: The reasons, in upstream's wording.
     reasons: tuple[str, ...] = ()
 
     @property
     def message(self) -> str:
-        """The reasons as events show them."""
+        """The reasons in the format of events."""
         return ", ".join(self.reasons)
 
 
@@ -46,21 +46,21 @@ SKIP: Final = PluginStatus(StatusCode.SKIP)
 
 
 def unresolvable(reason: str) -> PluginStatus:
-    """A refusal that evicting pods does not cure."""
+    """A rejection that evictions do not resolve."""
     return PluginStatus(StatusCode.UNRESOLVABLE, (reason,))
 
 
 def unschedulable(reason: str) -> PluginStatus:
-    """A refusal that evicting pods may cure."""
+    """A rejection that evictions may resolve."""
     return PluginStatus(StatusCode.UNSCHEDULABLE, (reason,))
 
 
 class NodeStatuses(NamedTuple):
     """The statuses of one plugin for every node."""
 
-    #: bool[n]: the nodes it refuses.
+    #: bool[n]: the nodes that it rejects.
     refused: BoolArray
-    #: int64[n]: number of each refused node's status, for ``status_of``.
+    #: int64[n]: number of each rejected node's status, for ``status_of``.
     which: IntArray
     #: The status of a number.
     status_of: Callable[[int], PluginStatus]
@@ -102,7 +102,7 @@ def refuse_nodes(size: int, statuses: Iterable[tuple[int, PluginStatus]]) -> Nod
 def refuse_groups(
     statuses: Sequence[PluginStatus], numbers: npt.NDArray[np.intp]
 ) -> NodeStatuses | None:
-    """A status per group of nodes; ``numbers`` gives the group of each node."""
+    """A status per group of nodes; ``numbers`` has the group of each node."""
     refused = np.array([each.code is not StatusCode.SUCCESS for each in statuses])
     if not refused.any():
         return None
@@ -113,7 +113,7 @@ def refuse_groups(
 def refuse_each(
     size: int, statuses: Sequence[tuple[BoolArray, PluginStatus]]
 ) -> NodeStatuses | None:
-    """The first of several statuses whose mask holds; ``None`` where all are empty."""
+    """The first of several statuses whose mask is set; ``None`` where all are empty."""
     refused = np.zeros(size, np.bool_)
     which = np.zeros(size, np.int64)
     for number, (mask, _) in enumerate(statuses):

@@ -1,8 +1,8 @@
-"""Pods counted per node: the pods that a selector matches, and the pods that state a term.
+"""Pods counted per node: the pods that a selector matches, and the pods that declare a term.
 
-Spreading and affinity need the number of matching pods per node. A count is made on first use and
-then follows every pod that comes or goes, so that a decision costs a few sums over nodes and never
-a walk over pods. Pods with equal labels form one group; a selector is evaluated per group.
+Topology spread and affinity need the number of matching pods per node. A count is made on first use
+and then follows every added or removed pod, so a decision costs a few sums over nodes and never a
+loop over pods. Pods with equal labels form one group; a selector is evaluated per group.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -45,7 +45,7 @@ class LabelGroup:
     __slots__ = ("labels", "namespace", "tallies", "terminating", "where")
 
     def __init__(self, namespace: str, labels: Mapping[str, str], terminating: bool) -> None:
-        """Start with no pod."""
+        """Start without pods."""
         #: Their namespace.
         self.namespace = namespace
         #: Their labels.
@@ -65,31 +65,31 @@ class LabelGroup:
 
 
 class TermGroup:
-    """All running pods that state one term."""
+    """All running pods that declare one term."""
 
     __slots__ = ("counts", "meant", "term", "total")
 
     def __init__(self, term: AffinityTerm, size: int) -> None:
-        """Start with no pod."""
+        """Start without pods."""
         #: The term.
         self.term = term
         #: int64[n]: pods.
         self.counts: IntArray = np.zeros(size, np.int64)
-        #: Pods in all.
+        #: Total number of pods.
         self.total = 0
         #: Whether it selects the pods of a group; cached.
         self.meant: dict[Hashable, bool] = {}
 
 
 class TermTable(dict[AffinityTerm, TermGroup]):
-    """Terms of one kind (required anti-affinity, ...) with the pods that state them."""
+    """Terms of one kind (required anti-affinity, ...) with the pods that declare them."""
 
 
 class RunningPods:
     """All running pods, counted."""
 
     def __init__(self) -> None:
-        """Start with no node and no pod."""
+        """Start without nodes and pods."""
         #: Required affinity of running pods.
         self.affinity = TermTable()
         #: Required anti-affinity of running pods.

@@ -1,8 +1,8 @@
 """Terms of pod affinity, compiled: the pods they select, their namespaces and the node label.
 
-A term of a running pod looks at the labels of the pending pod's namespace. A term of the pending
-pod has its namespace selector unrolled into names; upstream forgets to drop the selector
-afterwards, so one that an empty label set meets (``DoesNotExist``, ``NotIn``) means every
+A term of a running pod is evaluated on the labels of the pending pod's namespace. The namespace
+selector of a term of the pending pod is expanded into names. Upstream does not drop the selector
+afterwards, so one that an empty label set matches (``DoesNotExist``, ``NotIn``) selects every
 namespace.
 """
 
@@ -15,7 +15,7 @@ from stretto.api.wire.selectors import Selector
 
 
 class AffinityTerm(NamedTuple):
-    """One term as its pod states it."""
+    """One term as its pod declares it."""
 
     #: The node label whose values are the domains.
     key: str
@@ -23,7 +23,7 @@ class AffinityTerm(NamedTuple):
     namespaces: frozenset[str]
     #: Labels of the pods.
     selector: Selector
-    #: Labels of further namespaces.
+    #: Labels of additional namespaces.
     namespace_selector: Selector
     #: Its weight; 1 for required terms.
     weight: int = 1
@@ -71,7 +71,7 @@ NO_TERMS = AffinityTerms()
 
 
 def terms_of(pod: Pod) -> AffinityTerms:
-    """Compile a pod's terms; a malformed selector is refused with its path."""
+    """Compile a pod's terms; reject a malformed selector with its path."""
     affinity = pod.spec.affinity
     if affinity is None or (affinity.pod_affinity is None and affinity.pod_anti_affinity is None):
         return NO_TERMS

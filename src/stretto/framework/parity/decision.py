@@ -1,4 +1,4 @@
-"""The decision about one pod, with every plugin's part in it."""
+"""The decision about one pod, with the result of every plugin."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
@@ -38,18 +38,18 @@ class PostFilterResult(NamedTuple):
 
     #: The outcome.
     status: PluginStatus
-    #: Candidates, by name of the node.
+    #: Candidates, by node name.
     candidates: tuple[PreemptionCandidate, ...] = ()
     #: Nodes that stay infeasible, and why.
     rejected: Mapping[str, PluginStatus] = {}
-    #: The best candidate, the first by name of those that are equally good.
+    #: The best candidate: the first by name among equal ones.
     chosen: PreemptionCandidate | None = None
-    #: Nodes that are equally good, by name.
+    #: Nodes of equal rank, by name.
     tied: tuple[str, ...] = ()
 
     @property
     def message(self) -> str:
-        """What preemption adds to the pod's message; empty where it succeeds."""
+        """The text that preemption appends to the pod's message; empty where it succeeds."""
         return self.status.message
 
 
@@ -58,23 +58,23 @@ class FilterResult(NamedTuple):
 
     #: Statuses of plugins that were skipped or ended the cycle.
     prefilter: Mapping[str, PluginStatus]
-    #: Views of the plugins that were asked about nodes, in order.
+    #: Results of the plugins that evaluated nodes, in order.
     checks: Mapping[str, NodeCheck]
     #: Their statuses for every node.
     verdicts: Mapping[str, NodeStatuses]
-    #: The plugin that ended the cycle before any node was looked at; empty for none.
+    #: The plugin that ended the cycle before the evaluation of nodes; empty for none.
     ended_by: str
-    #: bool[n]: nodes that were looked at.
+    #: bool[n]: evaluated nodes.
     inside: BoolArray
     #: Plugins that narrowed the nodes, sorted.
     narrowed_by: tuple[str, ...]
     #: bool[n]: nodes that every plugin allows.
     feasible: BoolArray
-    #: Nodes that are refused once their nominated pods are counted: the plugin and its status.
+    #: Nodes that are rejected with their nominated pods counted: the plugin and its status.
     crowded: Mapping[int, tuple[str, PluginStatus]] = {}
 
     def refusals(self) -> Iterator[tuple[str, PluginStatus, IntArray]]:
-        """Nodes that were looked at, each under the first plugin that refuses it."""
+        """Evaluated nodes, each under the first plugin that rejects it."""
         left = self.inside.copy()
         for node, (name, status) in self.crowded.items():
             left[node] = False
@@ -101,7 +101,7 @@ class FilterResult(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """One pod, decided."""
+    """The decision about one pod."""
 
     #: The pod.
     pod: SchedulingFacts
@@ -138,10 +138,10 @@ class Decision(NamedTuple):
         return sorted(self.names[node] for node in self.feasible.tolist())
 
     def cures(self) -> Cure:
-        """Events that may let a refused pod fit.
+        """Events that may make a rejected pod feasible.
 
-        The pod waits for the events of the first plugin that refused each node: while these
-        plugins refuse, events of other plugins cannot help. Where a plugin ended the cycle, its
+        The pod waits for the events of the first plugin that rejected each node: while these
+        plugins reject, events of other plugins cannot help. Where a plugin ended the cycle, its
         events alone count.
         """
         filtered = self.filtered
@@ -164,7 +164,7 @@ class Decision(NamedTuple):
 
 
 def equally_good(candidates: Sequence[PreemptionCandidate]) -> list[PreemptionCandidate]:
-    """The best of some candidates, all that are equally good, in their order."""
+    """The best of some candidates: all of equal rank, in their order."""
     best = min(map(_rank, candidates))
     return [each for each in candidates if _rank(each) == best]
 

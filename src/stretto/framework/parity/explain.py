@@ -1,7 +1,8 @@
-"""kube-parity's decision about one pod in the form of rules, for explanations.
+"""The kube-parity decision about one pod in the form of rules, for explanations.
 
-Explanations ask filters and scores about slots. Under kube-parity an adapter per plugin answers
-from the decision, so that reasons, nearest nodes and the choice are explained as for every profile.
+Explanations evaluate filters and scores on slots. Under kube-parity, one adapter per plugin returns
+the results from the decision, so reasons, nearest nodes and the choice have the same format as for
+every profile.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -97,7 +98,7 @@ class FilterAdapter(FilterRule):
         return mask
 
     def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
-        """Every reason with the slots it holds for."""
+        """Every reason with the slots to which it applies."""
         nodes = self._at[slots]
         known = nodes >= 0
         masks: dict[tuple[str, bool], BoolArray] = {}
@@ -145,7 +146,7 @@ class ScoreAdapter(ScoreRule):
     SCOPE = Scope.DOMAIN
 
     def __init__(self, values: IntArray) -> None:
-        """int32[slot]: the normalised scores, 0 where the pod may not go."""
+        """int32[slot]: the normalised scores; 0 where the pod is infeasible."""
         super().__init__({})
         self._values = values
 

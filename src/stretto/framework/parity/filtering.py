@@ -1,8 +1,8 @@
 """The filter part of a cycle: every plugin runs once, over all nodes as columns.
 
-Upstream stops at the first plugin that ends the cycle, and at the first refusal of each node. Here
-verdicts are columns, so every plugin's verdict is complete. ``thorough`` also runs the plugins
-after one that ended the cycle, which only explanations and the conformance tests need.
+Upstream stops at the first plugin that ends the cycle, and at the first rejection of each node.
+Here results are columns, so the result of every plugin is complete. ``thorough`` also runs the
+plugins after one that ended the cycle, which only explanations and the conformance tests need.
 """
 
 from collections.abc import Iterator
@@ -59,9 +59,10 @@ def run_filters(
 def _crowded(
     pod: SchedulingFacts, snapshot: ParitySnapshot, found: FilterResult
 ) -> Iterator[tuple[int, tuple[str, PluginStatus]]]:
-    """Nodes that are refused once their nominated pods are counted.
+    """Nodes that are rejected once their nominated pods are counted.
 
-    A node must be feasible with and without them: no affinity may rest on pods that may never come.
+    A node must be feasible with and without them: no affinity may depend on pods that may never
+    arrive.
     """
     for node, pods in snapshot.ahead_of(pod).items():
         if not found.inside[node]:
@@ -79,7 +80,7 @@ def _crowded(
 def _inside(
     checks: dict[str, NodeCheck], snapshot: ParitySnapshot
 ) -> tuple[BoolArray, tuple[str, ...]]:
-    """Nodes that PreFilter results leave, and the plugins that narrowed them."""
+    """Nodes that remain after PreFilter, and the plugins that narrowed them."""
     inside = np.ones(snapshot.nodes.count, np.bool_)
     names = []
     for name, check in checks.items():

@@ -1,9 +1,9 @@
-"""A parity snapshot that follows a cluster: only what changed is read again.
+"""A parity snapshot that follows a cluster and reads only changes.
 
-Objects and nodes are followed by the log of the cluster's objects, pods by the ledger's log: on
-every slot that was touched, the pods that the rows put there replace those that the snapshot had.
-So the snapshot is right after any change (an observed bind, a granted or refused claim, a finished
-pod, new labels). Its own assumptions are undone first: the cluster holds those that came true.
+Objects and nodes follow the object log of the cluster, pods follow the log of the ledger: on every
+changed slot, the pods of the rows replace those of the snapshot. The snapshot is therefore correct
+after any change (an observed bind, an accepted or rejected claim, a finished pod, new labels). It
+first undoes its own assumptions: the cluster contains those that were confirmed.
 """
 
 from collections.abc import Iterable, Iterator
@@ -37,12 +37,12 @@ class NominatedPod(NamedTuple):
     node: str
     #: The pod.
     facts: SchedulingFacts
-    #: Whether it counts as running there, for all nodes and not for its own node only.
+    #: Whether it counts as running for all nodes, not only for its own node.
     is_there: bool = False
 
 
 class ClusterFollower:
-    """An exact scheduler whose snapshot follows a cluster."""
+    """A parity scheduler whose snapshot follows a cluster."""
 
     def __init__(self, cluster: Cluster, book: PodFactsCache) -> None:
         """Start empty; the first ``sync`` reads everything."""
@@ -50,7 +50,7 @@ class ClusterFollower:
         self.snapshot = ParitySnapshot()
         #: Decides on it.
         self.scheduler = ExactScheduler(self.snapshot)
-        #: What it reflects.
+        #: The versions that it reflects.
         self.basis = SnapshotBasis(-1, -1)
         self._cluster = cluster
         self._book = book
@@ -59,11 +59,11 @@ class ClusterFollower:
         self._nominees: dict[int, NominatedPod] = {}
         self._promised: list[NominatedPod] = []
         self._assumed: set[Identity] = set()
-        #: Slots with assumed pods, whose plan may be refused or still in flight.
+        #: Slots with assumed pods, whose plan may be rejected or still in flight.
         self._guessed: set[int] = set()
 
     def sync(self) -> bool:
-        """Update the snapshot; whether anything has changed."""
+        """Update the snapshot; return whether anything has changed."""
         self.withdraw_promise(0)
         before = self.basis
         self._follow_objects()
@@ -72,7 +72,7 @@ class ClusterFollower:
         return changed or self.basis != before
 
     def assume(self, decision: Decision, row: int, slot: int) -> VolumeDecision:
-        """Count a decided pod on a node until the next ``sync``, with the volumes it gets."""
+        """Count a decided pod and its volumes on a node until the next ``sync``."""
         found = self.scheduler.assume(decision, self._cluster.nodes.names[slot])
         self._assumed.update(identity_of(volume) for volume, _ in found.taken)
         self._assumed.update(identity_of(claim) for claim in found.made)
@@ -81,7 +81,7 @@ class ClusterFollower:
         return found
 
     def forget(self, row: int, slot: int, found: VolumeDecision) -> None:
-        """Undo an ``assume``, the last first."""
+        """Undo an ``assume``; call in reverse order."""
         self.snapshot.leave(self._residents[slot].pop(row))
         for volume, _ in found.taken:
             self.snapshot.objects.put(volume)
@@ -102,7 +102,7 @@ class ClusterFollower:
         return len(self._promised)
 
     def withdraw_promise(self, left: int) -> None:
-        """Withdraw promises, the last first, until so many remain."""
+        """Withdraw the latest promises until this number remains."""
         while len(self._promised) > left:
             nominee = self._promised.pop()
             if nominee.is_there:
@@ -159,7 +159,7 @@ class ClusterFollower:
             self.snapshot.put_nodes(came)
 
     def _follow_pods(self) -> bool:
-        """Read the pods of changed slots; whether there were any."""
+        """Read the pods of changed slots; return whether there were any."""
         cluster, ledger = self._cluster, self._cluster.ledger
         position = self.basis.ledger
         changed = ledger.changes_since(position) if position >= 0 else None

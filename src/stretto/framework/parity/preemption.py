@@ -1,9 +1,9 @@
 """DefaultPreemption: the node on which evicting pods of lower priority makes a pod feasible.
 
-Upstream's search exactly: of the nodes whose first refusal is resolvable, all pods of lower
-priority are removed, then added back one by one, those that a budget protects first, the most
-important first; the best node has the fewest violations, the lowest top priority, the smallest sum
-of priorities, the fewest victims, and the latest start.
+This is exactly upstream's search. It considers the nodes whose first rejection is resolvable,
+removes all pods of lower priority and adds them back one by one: first those that a
+PodDisruptionBudget protects, the most important first. The best node has the fewest violations, the
+lowest top priority, the smallest sum of priorities, the fewest victims, and the latest start.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -84,7 +84,7 @@ def preempt(
 
 
 def _resolvable_nodes(filtered: FilterResult) -> list[int]:
-    """Nodes whose first refusal is resolvable."""
+    """Nodes whose first rejection is resolvable."""
     groups = filtered.refusals()
     curable = (nodes.tolist() for _, s, nodes in groups if s.code is StatusCode.UNSCHEDULABLE)
     return sorted(chain.from_iterable(curable))
@@ -132,7 +132,7 @@ class NodeVictimSelection:
         return PreemptionCandidate(self._name, tuple(chosen), len(violating))
 
     def _spare(self, pod: SchedulingFacts) -> bool:
-        """Add a pod back; remove it again where the node is infeasible then."""
+        """Add a pod back; remove it again if the node becomes infeasible."""
         for trial in self._trials:
             trial.add(pod)
         if self._status().code is StatusCode.SUCCESS:
@@ -145,7 +145,7 @@ class NodeVictimSelection:
             trial.remove(pod)
 
     def _status(self) -> PluginStatus:
-        """The first refusal, with the nominated pods and without them."""
+        """The first rejection, with the nominated pods and without them."""
         if self._ahead:
             for trial in self._trials:
                 for each in self._ahead:
@@ -194,7 +194,7 @@ def _budgets(snapshot: ParitySnapshot, allowed: Mapping[Key, int]) -> list[Budge
         try:
             selector = selectors.label_selector(budget.spec.selector, "selector")
         except InputError:
-            continue  # the API server lets none of these through
+            continue  # the API server accepts none of these
         if selector.rules:
             left = allowed.get(key, budget.status.disruptions_allowed)
             found.append((budget, selector, left))

@@ -1,8 +1,8 @@
 """The runtime of ``kube-parity``: places pods one by one, by kube-scheduler's own rules.
 
 Each pod is decided by a full scan over a snapshot that follows the cluster, and assumed there
-before the next is decided; an incomplete gang is undone without a trace. Refused pods of one
-template share the answer until the next assumption, because nothing else can change it.
+before the next is decided; an incomplete gang is undone completely. Rejected pods of one template
+share the result until the next assumption, because nothing else can change it.
 """
 
 from collections.abc import Collection, Iterable
@@ -43,20 +43,20 @@ class ParityRuntime:
     """Places pods by kube-scheduler's rules on one snapshot."""
 
     def __init__(self, cluster: Cluster, book: PodFactsCache) -> None:
-        """A runtime of its own snapshot; the book of pods is shared."""
+        """A runtime with its own snapshot; the book of pods is shared."""
         #: Amounts, generations and versions by slot.
         self.columns = Columns(cluster.ledger)
-        #: uint8[block]: blocks of the own partition; they win ties.
+        #: uint8[block]: blocks of the shard's own partition; they win ties.
         self.own_block: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
-        #: Pods as the rules read them.
+        #: Pods in the form that the rules read.
         self.book = book
-        #: Keeps the snapshot in step with the cluster.
+        #: Keeps the snapshot up to date with the cluster.
         self.follower = ClusterFollower(cluster, book)
         self._cluster = cluster
         self._refused: dict[Likeness, PlacementFailure] = {}
 
     def sync(self) -> None:
-        """Bring the snapshot up to date with the cluster."""
+        """Update the snapshot from the cluster."""
         self.columns.sync()
         if self.follower.sync():
             self._refused.clear()
@@ -80,11 +80,11 @@ class ParityRuntime:
         return BatchPlacement(run.slots, devices, tried, run.said, run.volumes, self.follower.basis)
 
     def hold(self, claims: Iterable[tuple[int, int]], going: Collection[int] = ()) -> bool:
-        """Whether pods may go to slots now, by every filter, once some pods have gone.
+        """Whether every filter allows pods on slots, after the eviction of some pods.
 
         Args:
-            claims: (row, slot) of each; those before it count as being there.
-            going: rows of those who have gone.
+            claims: (row, slot) of each; those before it count as placed.
+            going: rows of the evicted pods.
         """
         self.sync()
         asked = list(claims)
@@ -106,7 +106,7 @@ class ParityRuntime:
         return at is not None and at in decision.feasible
 
     def volumes_of(self, row: int, slot: int) -> VolumeChoice | None:
-        """What the binder has to do for a pod's volumes on a slot; ``None`` for nothing."""
+        """The work of the binder for the volumes of a pod on a slot; ``None`` for nothing."""
         self.sync()
         facts, snapshot = self.book.facts(row), self.follower.snapshot
         claims = [(facts.namespace, name) for name, _ in facts.pvc_names()]
@@ -116,7 +116,7 @@ class ParityRuntime:
         return VolumeBinder.of(facts, snapshot).find(at).choice
 
     def best(self, decision: Decision, pin: int = NO_SLOT) -> int:
-        """The slot with the best total; ties go to the own partition, then to the first name."""
+        """The slot with the best total; ties: the shard's own partition, then the first name."""
         feasible, slots = decision.feasible, self.slots()
         if pin != NO_SLOT:
             return pin if pin in slots[feasible] else NO_SLOT
@@ -137,7 +137,7 @@ class ParityRuntime:
         return nodes.kept("slots", lambda: np.array([by_name[n] for n in nodes.names], np.int64))
 
     def _place_unit(self, request: PlacementRequest, run: "_ParityRun", unit: int) -> bool:
-        """Place one unit; whether enough pods were placed, else all is undone."""
+        """Place one unit; return whether enough pods were placed; otherwise undo all."""
         start, stop = request.starts[unit], request.starts[unit + 1]
         at_least = request.at_least[unit]
         placed: list[_ParityPlacement] = []

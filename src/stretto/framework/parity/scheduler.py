@@ -1,7 +1,7 @@
-"""kube-scheduler's scheduling cycle over a snapshot, with every node looked at.
+"""kube-scheduler's scheduling cycle over a snapshot, with every node evaluated.
 
-``decide`` gives kube-scheduler's decision about a pod; ``assume`` counts the pod on a node and
-takes its volumes there.
+``decide`` returns kube-scheduler's decision about a pod; ``assume`` counts the pod on a node and
+uses its volumes there.
 """
 
 from collections.abc import Callable, Mapping
@@ -43,7 +43,7 @@ class ExactScheduler:
     def limit(
         self, allowed: Mapping[tuple[str, str], int], spared: Callable[[SchedulingFacts], bool]
     ) -> None:
-        """Limit preemption: disruptions that budgets allow, and pods that stay."""
+        """Limit preemption: disruptions that budgets allow, and protected pods."""
         self._limits = PreemptionLimits(allowed, spared)
 
     def decide(self, pod: Pod, *, thorough: bool = False, may_preempt: bool = True) -> Decision:
@@ -75,7 +75,7 @@ class ExactScheduler:
         return self._scored(facts, filtered, feasible)
 
     def assume(self, decision: Decision, node: str) -> VolumeDecision:
-        """Count a decided pod on a node and take its volumes; returns the volumes."""
+        """Count a decided pod on a node and bind its volumes; return the volumes."""
         pod, objects = decision.pod, self.snapshot.objects
         found = NOTHING_TO_DO
         if pod.shape.claims:
@@ -157,6 +157,6 @@ class ExactScheduler:
 
 
 def _precedes_resources(name: str) -> bool:
-    """Whether a plugin is asked before DynamicResources."""
+    """Whether a plugin runs before DynamicResources."""
     order = [plugin.NAME for plugin in PARITY_FILTERS]
     return order.index(name) < order.index(dynamic_resources.DynamicResourcesPlugin.NAME)

@@ -1,7 +1,7 @@
-"""Finds victims as kube-scheduler does: DefaultPreemption on the shard's own snapshot.
+"""Find victims as kube-scheduler does: DefaultPreemption on the shard's own snapshot.
 
-Every node whose refusal is resolvable gets a dry run, whatever rule refuses. As upstream does,
-victims are deleted outright where budgets are best effort, with the fewest violations; where
+Every node with a resolvable rejection gets a dry run, whatever rule rejects. As in upstream,
+victims are deleted directly where budgets are best effort, with the fewest violations; where
 budgets are hard, nodes that would violate one are excluded. A node is promised to one preemptor per
 cycle and nominated for it from then on.
 """
@@ -37,7 +37,7 @@ class ParityVictimFinder:
         budgets: BudgetLedger,
         clock: Clock,
     ) -> None:
-        """Search a runtime's snapshot; the clock dates recently started pods."""
+        """Search the snapshot of a runtime; the clock identifies recently started pods."""
         #: The rules.
         self.rules = rules
         self._cluster = cluster
@@ -53,7 +53,7 @@ class ParityVictimFinder:
         self._is_gang = False
 
     def begin(self, plan: Plan) -> None:
-        """A new cycle, whose plain claims are ``plan``'s."""
+        """Start a cycle, whose plain claims are those of ``plan``."""
         self._budgets.sync()
         left = self._budgets.remaining.tolist()
         allowed = {
@@ -68,7 +68,7 @@ class ParityVictimFinder:
         self._now = self._clock.monotonic()
 
     def expect(self, rows: Sequence[int]) -> None:
-        """No preparation: pods are searched for one at a time."""
+        """No preparation: each pod has its own search."""
 
     def domains(self, unit: object, rows: Sequence[int], needed: int) -> Sequence[None]:
         """One domain: kube-parity places units anywhere."""
@@ -93,9 +93,9 @@ class ParityVictimFinder:
         return found
 
     def take(self, row: int, candidate: VictimCandidate) -> None:
-        """A preemptor is promised a node.
+        """Record that a preemptor is promised a node.
 
-        Upstream counts it on that node alone; those who are bound together count one another.
+        Upstream counts it on that node alone; pods that are bound together count one another.
         """
         self._busy.append(candidate.slot)
         self._runtime.follower.promise(row, candidate.slot, is_there=self._is_gang)
@@ -112,7 +112,7 @@ class ParityVictimFinder:
         return True
 
     def stand(self, mark: int) -> bool:
-        """Always true: each candidate was found with those before it counted."""
+        """Always true: each search counts the earlier candidates."""
         return True
 
     def spare(self, rows: Collection[int]) -> None:

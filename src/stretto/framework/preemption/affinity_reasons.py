@@ -1,7 +1,7 @@
-"""What rules between pods say of nodes once pods of lower priority have left them, in words.
+"""The reasons for which inter-pod rules reject nodes after evictions, in kube-scheduler's wording.
 
-Only pods of the node itself may leave for a preemptor, so every node is judged with its own pods
-gone and all others in place. The words, and their order, are kube-scheduler's.
+A preemptor evicts pods of its own node only, so each node is evaluated without its own victims and
+with all other pods in place. The texts and their order are those of kube-scheduler.
 """
 
 import numpy as np
@@ -22,17 +22,17 @@ Mask = npt.NDArray[np.bool_]
 
 
 class PostEvictionRules:
-    """The rules between pods of one class, on every node."""
+    """The inter-pod rules of one class, on every node."""
 
     def __init__(self, view: DomainView, cluster: Cluster, class_id: int) -> None:
-        """Judge by a view for which the class is compiled."""
+        """Evaluate on a view for which the class is compiled."""
         self._cluster = cluster
         self._heads = eviction_preview(view, class_id)
         self._domain = view.table.domain
         self._own = {population for _, population in cluster.classes[class_id].terms.anti_affinity}
         table, size = view.table, len(self._heads.open)
         constraints = constraints_of(table, class_id)
-        #: Whether its rules cannot be read: then no node will do, whoever leaves.
+        #: Whether the rules are unreadable: then no eviction makes a node feasible.
         self._never = any(each.kind is ConstraintKind.NEVER for each in constraints)
         self._bare = {
             kind: np.zeros(size, np.bool_) for kind in (ConstraintKind.HARD, ConstraintKind.NEAR)
@@ -42,21 +42,21 @@ class PostEvictionRules:
                 self._bare[each.kind] |= table.domain[each.key, :size] == 0
 
     def hopeless(self) -> Mask:
-        """bool[slot]: nodes of which kube-scheduler says at once that nobody's leaving helps."""
+        """bool[slot]: nodes that kube-scheduler reports at once as not helped by preemption."""
         if self._never:
             return np.ones(len(self._heads.open), np.bool_)
         now = dict(self.refusals(np.zeros(0, np.int64)))
         return now[NO_LABEL] | now[NOT_NEAR]
 
     def refused(self, rows: Ints) -> Mask:
-        """bool[slot]: nodes that refuse the class even once these rows have left."""
+        """bool[slot]: nodes that reject the class even after the eviction of these rows."""
         refused = np.full(len(self._heads.open), self._never)
         for _, mask in self.refusals(rows):
             refused |= mask
         return refused
 
     def refusals(self, rows: Ints) -> list[tuple[str, Mask]]:
-        """Reasons with their nodes once these rows have left, each node under its first reason."""
+        """Nodes by reason after the eviction of these rows, each under its first reason."""
         by_text = {
             NO_LABEL: self._bare[ConstraintKind.HARD].copy(),
             UNEVEN: np.zeros(len(self._heads.open), np.bool_),
@@ -74,7 +74,7 @@ class PostEvictionRules:
         return found
 
     def stay(self, reason: str, slot: int, leaving: Ints) -> Ints:
-        """Rows for whose sake a slot is refused for a reason, once others have left it."""
+        """Rows that cause a slot to be rejected for a reason, after the eviction of others."""
         pods = self._cluster.pods
         rows = np.flatnonzero(pods.slot[: pods.length] != NO_SLOT)
         rows = np.setdiff1d(rows, leaving[pods.slot[leaving] == slot])
@@ -87,13 +87,13 @@ class PostEvictionRules:
         return rows[found]
 
     def _text_of(self, rule: DomainExcess) -> str:
-        """How kube-scheduler says that a rule is broken."""
+        """kube-scheduler's text for a violated rule."""
         if rule.kind is ConstraintKind.HARD:
             return UNEVEN
         return NEAR if rule.population in self._own else UNWANTED
 
     def _lacks_affinity(self, rows: Ints) -> Mask:
-        """bool[slot]: where required affinity lacks company once these rows have left."""
+        """bool[slot]: where required affinity has no match after the eviction of these rows."""
         company = self._heads.company
         if company is None:
             return self._bare[ConstraintKind.NEAR].copy()
@@ -102,14 +102,14 @@ class PostEvictionRules:
         )
 
     def _gone(self, population: int, rows: Ints) -> Ints:
-        """int64[slot]: how many of a population are among some rows."""
+        """int64[slot]: members of a population among some rows."""
         counted = rows[self._cluster.domains.counted_in(population, rows)]
         slots = self._cluster.pods.slot[counted]
         return np.bincount(slots, minlength=len(self._heads.open)).astype(np.int64)
 
 
 def post_eviction_rules_of(engine: CompiledProfile, class_id: int) -> PostEvictionRules | None:
-    """The rules between pods that may keep a class from nodes; ``None`` where it has none."""
+    """The inter-pod rules that may reject nodes for a class; ``None`` where it has none."""
     cluster = engine.cluster
     classes = cluster.classes
     if not classes.judged[class_id] or not classes[class_id].terms.strict:

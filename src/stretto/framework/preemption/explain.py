@@ -1,10 +1,10 @@
-"""Why nobody's leaving would help a pod: counted over nodes, and as kube-scheduler says it.
+"""Explain why preemption does not help a pod: node counts by reason, in kube-scheduler's wording.
 
-Its events end with ``preemption: 0/5 nodes are available: 2 Insufficient cpu, 3 No preemption
-victims found for incoming pod.`` Nodes that would refuse the pod even without all pods of lower
-priority are counted under the rule that does: amounts, or rules between pods. Where a profile
-protects pods more than kube-scheduler can, nodes that would do but for that are counted under
-reasons of our own.
+kube-scheduler's events end with ``preemption: 0/5 nodes are available: 2 Insufficient cpu, 3 No
+preemption victims found for incoming pod.`` A node that rejects the pod even without all pods of
+lower priority is counted under the rule that rejects it: resources or inter-pod rules. Where a
+profile protects more pods than kube-scheduler can, nodes that fail for that reason alone are
+counted under reasons specific to Stretto.
 """
 
 from collections import Counter
@@ -39,60 +39,60 @@ BUDGET: Final = "node(s) had pods that a disruption budget protects"
 
 
 KEPT_FOR: Final = 5.0
-"""Seconds for which words are as good as new."""
+"""Seconds for which an explanation stays valid."""
 ASKED_PER_SECOND: Final = 4.0
-"""Questions a second: one looks at every pod of lower priority."""
+"""Explanations per second: each reads every pod of lower priority."""
 
 
 class GuardedExample(NamedTuple):
-    """A node on which a preemption is forbidden."""
+    """A node on which preemption is forbidden."""
 
-    #: What forbids it.
+    #: The reason why preemption is forbidden.
     reason: str
-    #: The node's slot.
+    #: The slot of the node.
     slot: int
-    #: Rows of pods that stay, for whose sake it is forbidden.
+    #: Rows of the protected pods that cause it.
     rows: tuple[int, ...]
 
 
 class PreemptionMessage(NamedTuple):
-    """What stands in the way of a preemption."""
+    """What prevents a preemption."""
 
-    #: As kube-scheduler's events say it.
+    #: The text in the format of kube-scheduler's events.
     message: str
     #: Nodes by reason, the most frequent first.
     nodes: tuple[tuple[str, int], ...] = ()
-    #: A node for each reason that pods are which stay.
+    #: One node for each reason that protected pods cause.
     examples: tuple[GuardedExample, ...] = ()
 
 
 class _PreemptableNodes(NamedTuple):
-    """Nodes that would do without all pods of lower priority."""
+    """Nodes that are feasible without all pods of lower priority."""
 
     #: bool[slot]: the nodes.
     left: npt.NDArray[np.bool_]
     #: int64[k]: rows of lower priority on any node.
     rows: npt.NDArray[np.int64]
-    #: int64[slot, resource]: free now.
+    #: int64[slot, resource]: free at present.
     free: npt.NDArray[np.int64]
-    #: int64[resource]: what the pod asks for.
+    #: int64[resource]: the requests of the pod.
     asked: npt.NDArray[np.int64]
-    #: Its rules between pods; ``None`` without any.
+    #: Its inter-pod rules; ``None`` without any.
     between: PostEvictionRules | None
 
 
 class MessageSuffixes:
-    """The ends of events, each worked out once for pods that are alike, and not too often."""
+    """The preemption part of events, cached per class and limited in rate."""
 
     def __init__(self, engine: CompiledProfile, budgets: BudgetLedger) -> None:
-        """Nothing asked yet."""
+        """Start with an empty cache."""
         self._engine = engine
         self._budgets = budgets
         self._kept: dict[tuple[int, int, int], tuple[float, str]] = {}
         self._next = float("-inf")
 
     def of(self, row: int, now: float) -> str:
-        """What is said behind the reasons of nodes; empty where preemption may still help."""
+        """The text after the node reasons; empty where preemption may still help."""
         if self._engine.profile.exact:
             return ""
         pods, classes = self._engine.cluster.pods, self._engine.cluster.classes
@@ -117,7 +117,7 @@ class MessageSuffixes:
 def preemption_words(
     engine: CompiledProfile, budgets: BudgetLedger, row: int, now: float
 ) -> PreemptionMessage | None:
-    """Why preemption does not help a pod that fits nowhere; ``None`` where it may."""
+    """Why preemption does not help an unschedulable pod; ``None`` where it may."""
     cluster, rules = engine.cluster, engine.profile.preemption
     pods = cluster.pods
     if not rules.enabled:
@@ -141,7 +141,7 @@ def _counts(
     now: float,
     examples: list[GuardedExample],
 ) -> Counter[str] | None:
-    """Nodes by what stands in the way there; ``None`` where one would do."""
+    """Nodes by what prevents preemption there; ``None`` where one node is feasible."""
     cluster = engine.cluster
     ledger, pods = cluster.ledger, cluster.pods
     class_id, priority = int(pods.class_id[row]), int(pods.priority[row])
@@ -190,7 +190,7 @@ def _count_short(
     left: npt.NDArray[np.bool_],
     counts: Counter[str],
 ) -> None:
-    """Count nodes that lack an amount even then, and leave them out of ``left``."""
+    """Count nodes that lack a resource even then, and remove them from ``left``."""
     for column in np.flatnonzero(lacking[left].any(axis=0)).tolist():
         name = engine.cluster.ledger.resources.names[column]
         text = "Too many pods" if column == PODS else f"Insufficient {name}"
@@ -205,7 +205,7 @@ def _count_guards(
     now: float,
     told: tuple[Counter[str], list[GuardedExample]],
 ) -> bool:
-    """Count nodes that would do but for who may not be asked; False where one would do."""
+    """Count nodes where only protected pods prevent preemption; False if one is feasible."""
     left, rows, free, asked, between = field
     cluster, rules = engine.cluster, engine.profile.preemption
     slots = cluster.pods.slot
@@ -234,7 +234,7 @@ def _count_guards(
 
 
 def _sums(engine: CompiledProfile, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """int64[slot, resource]: what these pods take."""
+    """int64[slot, resource]: total requests of these pods."""
     cluster = engine.cluster
     total = np.zeros((cluster.ledger.slots.size, cluster.ledger.used.shape[1]), np.int64)
     asks = cluster.classes.requests_of(cluster.pods.class_id[rows])
@@ -244,5 +244,5 @@ def _sums(engine: CompiledProfile, rows: npt.NDArray[np.int64]) -> npt.NDArray[n
 
 
 def _short(free: npt.NDArray[np.int64], asked: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """bool[slot, resource]: what is asked for and not there."""
+    """bool[slot, resource]: requests that exceed the free amount."""
     return (free < asked) & (asked > 0)

@@ -1,10 +1,10 @@
-"""Finding victims for pods that fit nowhere, on what a shard knows at the time of its cycle.
+"""Find victims for unschedulable pods on the snapshot that a shard has at the time of its cycle.
 
-A cycle may hold several preemptors: each sees what those before it have been promised, and a unit
-that cannot be helped as a whole takes back what was promised to its first pods. Pods of amounts
-alone are searched for by the index of victims. For pods with rules between pods, nodes on which
-somebody must leave for a rule stand in an index of their own (``pressed``); pods of host ports or
-devices, and nodes whose volumes are in the way, are rehearsed one by one (``node_by_node``).
+A cycle may have several preemptors. Each sees the promises to those before it; a unit that cannot
+be placed as a whole reverts the promises to its first pods. The victim index serves pods that need
+resources alone. For pods with inter-pod rules, nodes on which a rule requires an eviction have an
+index of their own (``index_with_rules``). Pods with host ports or devices, and nodes on which
+volumes conflict, are simulated one by one (``node_by_node``).
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -48,51 +48,51 @@ Search = Callable[[VictimIndex, VictimDemand, VictimSearchLimits], VictimSearchH
 SearchMany = Callable[
     [VictimIndex, VictimDemand, VictimSearchLimits, Any, int], list[VictimCandidate]
 ]
-"""Finds nodes for many that are alike, and notes them in the index."""
+"""Finds nodes for many equal pods and records them in the index."""
 
 ALIKE: Final = 3
-"""Preemptors that must be alike for a search that keeps what each node would cost."""
+"""Number of equal preemptors from which the search caches the cost of each node."""
 
 
 class SearchKernels(NamedTuple):
-    """The searches of one tier."""
+    """The search functions of one kernel tier."""
 
     #: For one preemptor.
     one: Search
-    #: For many that are alike; ``None`` where each is searched for alone.
+    #: For many equal pods; ``None`` where each has its own search.
     many: SearchMany | None
 
 
 class VictimSearchResult(NamedTuple):
-    """What a search found."""
+    """The result of a search."""
 
-    #: The best node; ``None`` where no node would do.
+    #: The best node; ``None`` where no node is feasible.
     candidate: VictimCandidate | None
-    #: Whether it is worth trying again at once: only nodes that are spoken for would do.
+    #: Whether an immediate retry may help: only nodes with earlier promises are feasible.
     again: bool = False
-    #: What the pod's FailedScheduling event says then; empty for what it said before.
+    #: The preemption part of the FailedScheduling event; empty to keep the previous one.
     message: str = ""
 
 
 REHEARSED: Final = 100
-"""Nodes that would do to look at where volumes are in the way: kube-scheduler's least number."""
+"""Candidate nodes to evaluate where volumes conflict: kube-scheduler's minimum."""
 ANYWHERE: Final[tuple[None, ...]] = (None,)
-"""The places of a unit that may go anywhere."""
+"""The places of a unit without placement restrictions."""
 NOTHING = VictimSearchResult(None)
-"""Nobody's leaving would help."""
+"""No eviction makes a node feasible."""
 
 
 class VictimFinder:
-    """Finds victims by the index of victims."""
+    """Finds victims with the victim index."""
 
     def __init__(
         self, runtime: Runtime, budgets: BudgetLedger, clock: Clock, searches: SearchKernels
     ) -> None:
-        """Find on a shard's snapshot; the clock tells who started a short while ago."""
+        """Search on the snapshot of a shard; the clock identifies recently started pods."""
         engine = runtime.engine
-        #: The profile's rules.
+        #: The rules of the profile.
         self.rules = engine.profile.preemption
-        #: Who could leave, as this finder knows it.
+        #: The evictable pods that this finder knows.
         self.victims = Victims(engine.cluster, self.rules, budgets)
         self._runtime = runtime
         self._engine = engine
@@ -100,8 +100,8 @@ class VictimFinder:
         self._budgets = budgets
         self._clock = clock
         self._search, self._search_many = searches
-        #: Rules from outside that depend on who is there: the leaving of pods is not rehearsed
-        #: with them, so a node must please them as it is.
+        #: Custom rules that depend on other pods. Evictions are not simulated for them, so they
+        #: must accept a node in its current state.
         self._asked = tuple(
             rule
             for rule in engine.profile.every_filter
@@ -113,12 +113,12 @@ class VictimFinder:
         self._plan: Plan | None = None
         self._now = 0.0
         self._taken: list[PromisedCandidate] = []
-        #: Where the pod that is asked about may go; ``None`` for anywhere.
+        #: The allowed nodes of the current pod; ``None`` for all.
         self._only: Mask | None = None
         self._places = PreemptionDomains(engine.cluster, runtime.stage(GroupStage), self.victims)
-        #: Nodes that were promised ahead to pods that are alike, the next one last.
+        #: Nodes promised ahead to equal pods, the next one last.
         self._ahead: list[VictimCandidate] = []
-        #: Rows of these pods, and what they are.
+        #: Rows of these pods, and their common description.
         self._alike: Collection[int] = ()
         self._ahead_for, self._ahead_ask = Preemptor(-1, 0), -1
         self._sets = self.victims.sets, set_arrays(self.victims.sets)
@@ -126,7 +126,7 @@ class VictimFinder:
         self._kept: set[int] = set()
 
     def begin(self, plan: Plan) -> None:
-        """A new cycle, whose plain claims are ``plan``'s; nothing is read before it is needed."""
+        """Start a cycle whose plain claims are those of ``plan``; data is read on first use."""
         self._plan = plan
         self._others.begin()
         self._taken.clear()
@@ -135,7 +135,7 @@ class VictimFinder:
         self._expected.clear()
 
     def expect(self, rows: Sequence[int]) -> None:
-        """These pods will be asked about: those that are alike are searched for together."""
+        """Announce the preemptors of the cycle, so that equal pods share a search."""
         pods, traits = self._cluster.pods, self._cluster.preemption_attributes
         index = np.array(rows, np.int64)
         columns = pods.class_id[index], pods.priority[index], pods.preemption_attributes[index]
@@ -148,7 +148,7 @@ class VictimFinder:
         self._expected = groups
 
     def find(self, row: int) -> VictimSearchResult:
-        """The best node for a pod, and who must leave it."""
+        """The best node for a pod, and its victims."""
         if self._ahead and row in self._alike and self._only is None:
             return VictimSearchResult(self._ahead[-1])
         pods = self._cluster.pods
@@ -157,14 +157,14 @@ class VictimFinder:
         return self._find(row)
 
     def _find(self, row: int, holds: Holds | None = None) -> VictimSearchResult:
-        """The best node inside what the pod is kept to; ``holds`` asks its volumes' rules there."""
+        """The best node among the allowed ones; ``holds`` evaluates the volume rules there."""
         pods = self._cluster.pods
         preemptor = Preemptor(int(pods.class_id[row]), int(pods.priority[row]))
         special = int(self._cluster.classes.special[preemptor.class_id])
         self._wake()
         self._give_back()
         wanted = self._wanted(preemptor)
-        if not wanted.bands:  # nobody of lower priority may be asked
+        if not wanted.bands:  # no pod has a lower priority
             return NOTHING
         heads = self._others.heads(preemptor.class_id, self._taken)
         if special or holds is not None:
@@ -181,7 +181,7 @@ class VictimFinder:
     def _find_with_rules(
         self, preemptor: Preemptor, wanted: VictimDemand, heads: EvictionPreview
     ) -> VictimSearchResult:
-        """The best node for a pod with rules between pods."""
+        """The best node for a pod with inter-pod rules."""
         index, limits = self._index(), self._limits(wanted)
         view, domains = self._runtime.between, self._cluster.domains
         search = index, wanted, limits
@@ -206,7 +206,7 @@ class VictimFinder:
         )
 
     def _within(self, wanted: VictimDemand, heads: EvictionPreview | None) -> VictimDemand:
-        """What is wanted on nodes that rules between pods may let the pod onto."""
+        """The search restricted to nodes that the inter-pod rules may allow."""
         if heads is None:
             return wanted
         could = heads.could(self._runtime.between)[: len(wanted.admitted)]
@@ -219,7 +219,7 @@ class VictimFinder:
     def _dry_run_best(
         self, preemptor: Preemptor, wanted: VictimDemand, holds: Holds | None
     ) -> VictimSearchResult:
-        """Rehearse the nodes that have enough amounts, one by one."""
+        """Simulate, one by one, the nodes that have enough resources."""
         most = 1 << 30 if holds is None else REHEARSED
         between = self._others.holds(preemptor.class_id, self._taken)
         holds = between if holds is None else both_hold(between, holds)
@@ -233,7 +233,7 @@ class VictimFinder:
         limits: VictimSearchLimits,
         alike: Sequence[int],
     ) -> VictimSearchResult:
-        """Search for all that are alike at once; they are handed out one by one."""
+        """Search for all equal pods at once and return the results one by one."""
         assert self._search_many is not None
         victims = self.victims
         known = victims.most, victims.budgets_in_safe_sums()
@@ -247,7 +247,7 @@ class VictimFinder:
         return VictimSearchResult(found[-1]) if found else NOTHING
 
     def _give_back(self) -> None:
-        """Take back what was found ahead and not asked for."""
+        """Revert the results that were found ahead and not used."""
         if self._ahead:
             for candidate in self._ahead:
                 self._undo_promise(candidate, self._ahead_ask)
@@ -267,13 +267,13 @@ class VictimFinder:
     def restrict_to(
         self, unit: Unit, row: int, domain: Mask | None, promised: Sequence[int]
     ) -> None:
-        """Find only where a pod of a unit may go, beside what others of it were promised."""
+        """Restrict the search to the places of one pod, given the promises to its unit."""
         staged = self._cluster.classes.special[self._cluster.pods.class_id[row]] & STAGED
         capped = bool(staged) or bool(self._cluster.directed)
         self._only = self._places.allowed_slots(unit, row, domain, promised) if capped else domain
 
     def take(self, row: int, candidate: VictimCandidate) -> None:
-        """A preemptor is promised a node."""
+        """Record that a preemptor is promised a node."""
         if self._ahead and self._ahead[-1] is candidate:
             self._ahead.pop()
             class_id, ask = self._ahead_for.class_id, self._ahead_ask
@@ -286,7 +286,7 @@ class VictimFinder:
         self._taken.append(PromisedCandidate(candidate, ask, class_id, row))
 
     def allows(self, row: int, candidate: VictimCandidate) -> bool:
-        """Whether other pods let a pod go to a node, whoever was added to those who leave."""
+        """Whether inter-pod rules allow a pod on a node after additions to the victims."""
         pods = self._cluster.pods
         holds = self._others.holds(int(pods.class_id[row]), self._taken)
         if holds is None:
@@ -294,26 +294,26 @@ class VictimFinder:
         return holds(candidate.slot, self._victim_rows(row, candidate))
 
     def _victim_rows(self, row: int, candidate: VictimCandidate) -> set[int]:
-        """Who will have left a node: the victims, and those of lower priority that leave anyway."""
+        """All pods removed from a node: the victims and the pods already being evicted."""
         going = self._others.evicted_pods(candidate.slot, int(self._cluster.pods.priority[row]))
         return {*candidate.evicted_pods, *going}
 
     def stand(self, mark: int) -> bool:
-        """Whether rules between pods hold with all that was promised since a mark."""
+        """Whether the inter-pod rules hold with all promises since a mark."""
         return self._others.are_compatible(self._taken[mark:], self._taken)
 
     def may_evict(self, rows: Sequence[int]) -> bool:
-        """Whether disruption budgets let these leave together, where budgets are hard."""
+        """Whether PodDisruptionBudgets allow these evictions together, where budgets are hard."""
         return not self.rules.hard_budgets or not self._budgets.violating(rows)
 
     def spare(self, rows: Collection[int]) -> None:
-        """These must stay where they are, for the rest of the cycle."""
+        """Exclude these pods from eviction for the rest of the cycle."""
         self._give_back()
         self._kept.update(rows)
         self.victims.spare(rows)
 
     def chance(self, class_id: int, priority: int) -> int:
-        """1 where the amounts of some node would do without all pods of lower priority, else 0."""
+        """1 where a node has enough resources without all pods of lower priority, else 0."""
         if priority <= self._cluster.pods.lowest:
             return 0
         self._now = self._clock.monotonic()
@@ -322,7 +322,7 @@ class VictimFinder:
         if not wanted.bands:
             return 0
         if self._others.is_strict(class_id):
-            self._others.begin()  # between cycles nothing is promised
+            self._others.begin()  # outside a cycle there are no promises
             wanted = self._within(wanted, self._others.heads(class_id, ()))
         sums, mask = self.victims.sums, wanted.admitted.astype(np.bool_)
         for column, need in zip(wanted.columns, wanted.need, strict=True):
@@ -330,11 +330,11 @@ class VictimFinder:
         return int(mask.any())
 
     def mark(self) -> int:
-        """Where to go back to."""
+        """The mark to which ``revert`` returns."""
         return len(self._taken)
 
     def back_to(self, mark: int) -> None:
-        """Take back what was promised since a mark."""
+        """Revert the promises since a mark."""
         self._give_back()
         while len(self._taken) > mark:
             last = self._taken.pop()
@@ -343,7 +343,7 @@ class VictimFinder:
         self._others.take_back(self._taken)
 
     def _wake(self) -> None:
-        """Bring the index up to date, once a cycle."""
+        """Bring the index up to date, once per cycle."""
         plan, self._plan = self._plan, None
         if plan is None:
             return
@@ -352,7 +352,7 @@ class VictimFinder:
         self.victims.claim(plan.slots, self._cluster.pods.class_id[plan.rows])
 
     def _wanted(self, preemptor: Preemptor) -> VictimDemand:
-        """What to search for."""
+        """The description of the search."""
         cluster, eligibility = self._cluster, self._engine.eligibility
         amounts = cluster.classes.requests_of(np.array([preemptor.class_id], np.int32))[0]
         columns = np.flatnonzero(amounts).astype(np.int32)
@@ -374,7 +374,7 @@ class VictimFinder:
         return VictimDemand(columns, amounts[columns], preemptor.priority, bands, admitted)
 
     def _limits(self, wanted: VictimDemand) -> VictimSearchLimits:
-        """How far to look, as the profile says."""
+        """The search limits of the profile."""
         rules, size, left = self.rules, len(wanted.admitted), self._budgets.remaining
         arrays = self._arrays()
         standing = budget_standing_of(arrays, left, self.victims.most)
@@ -390,7 +390,7 @@ class VictimFinder:
         )
 
     def _arrays(self) -> BudgetSetArrays:
-        """Sets of budgets as arrays, made anew where there are others."""
+        """Sets of budgets as arrays, rebuilt when the budgets change."""
         sets = self.victims.sets
         if self._sets[0] is not sets or len(self._sets[1].first) != len(sets) + 1:
             self._sets = sets, set_arrays(sets)
@@ -402,7 +402,7 @@ class VictimFinder:
 
 
 def search_of(tier: str) -> SearchKernels:
-    """The searches of a kernel tier."""
+    """The search functions of a kernel tier."""
     if not kernel(tier).compiles_searches:
         return SearchKernels(search, None)
     from stretto.framework.kernels.victims import best_of_many

@@ -1,9 +1,9 @@
-"""Nodes that take a pod only once others leave for a rule's sake, as an index of victims.
+"""A victim index for the nodes on which inter-pod rules require an eviction.
 
-A rule that too many pods break is an amount (``domains.headcounts``): these nodes, few as they are,
-get it as further columns beside CPU and memory, and the search for victims takes its course: pods
-that must leave for a rule are victims even where amounts would do. Columns are made for nodes that
-could be the best alone: where a better node is known, or pods of the lowest priority would do.
+A rule that too many pods violate is a resource (``affinity.headcounts``). The few affected nodes
+get it as an additional column next to CPU and memory, and the normal victim search runs: pods that
+must be evicted for a rule are victims even where resources suffice. Columns are made only for nodes
+that can be the best one, given a known better node or the lowest sufficient priority.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ from stretto.state.affinity.index import PopulationRegistry
 from stretto.state.victims.columns import EVICTABLE, VictimEntries, VictimSums
 
 TELLABLE: Final = 1 << 20
-"""Combinations of what pods take that a table tells apart; more of them are sorted."""
+"""Combinations of pod requests that a lookup table distinguishes; more of them are sorted."""
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -40,35 +40,35 @@ Mask = npt.NDArray[np.bool_]
 class LowerPriorityEntries(NamedTuple):
     """Entries of some slots below a priority."""
 
-    #: int64[k]: position of the slot among those asked about.
+    #: int64[k]: position of the slot in the query.
     at: Ints
-    #: int64[k]: place among the slot's entries.
+    #: int64[k]: position in the entries of the slot.
     place: Ints
     #: int64[k]: rows.
     rows: Ints
 
 
 class RuleBlockedNodes(NamedTuple):
-    """The nodes on which somebody must leave for a rule."""
+    """The nodes on which a rule requires an eviction."""
 
-    #: int64[k]: their slots, ascending: what the index numbers from 0.
+    #: int64[k]: their slots, ascending; the index numbers them from 0.
     slots: Ints
     #: Their columns.
     columns: VictimIndex
-    #: What is searched for there.
+    #: The search on these nodes.
     wanted: VictimDemand
 
 
 class NodesByRule(NamedTuple):
-    """Nodes by what rules between pods say of them."""
+    """Nodes grouped by the results of the inter-pod rules."""
 
-    #: What is searched for where they have nothing against the pod as things are.
+    #: The search on nodes that the rules allow at present.
     plain: VictimDemand
-    #: int64[k]: the others that may do, ascending.
+    #: int64[k]: the other candidate nodes, ascending.
     pressed: Ints
-    #: Rules that too many pods break there.
+    #: Rules that too many pods violate there.
     counts: tuple[DomainExcess, ...]
-    #: int64[k]: nodes that must be rehearsed: a hard budget may keep their company there.
+    #: int64[k]: nodes to simulate: a hard budget may protect a required match there.
     doubtful: Ints
 
 
@@ -78,7 +78,7 @@ def nodes_by_rule(
     domains: PopulationRegistry,
     search: tuple[VictimIndex, VictimDemand, VictimSearchLimits],
 ) -> NodesByRule:
-    """Tell nodes apart for a search."""
+    """Group the nodes for a search."""
     index, wanted, limits = search
     size = len(wanted.admitted)
     admitted = (wanted.admitted > 0) & heads.could(view)[:size]
@@ -98,7 +98,7 @@ def rule_blocked_of(
     search: tuple[VictimIndex, VictimDemand, VictimSearchLimits],
     plain: VictimSearchHit | None,
 ) -> RuleBlockedNodes | None:
-    """The nodes on which somebody must leave for a rule, if one could be better than ``plain``."""
+    """The nodes on which a rule requires an eviction, if one can be better than ``plain``."""
     slots = parts.pressed
     if len(slots) and search[2].most == EVERY_NODE:
         slots = _contenders(parts, domains, search, plain)
@@ -113,13 +113,13 @@ def _contenders(
     search: tuple[VictimIndex, VictimDemand, VictimSearchLimits],
     plain: VictimSearchHit | None,
 ) -> Ints:
-    """Those of the pressed nodes that could be the best."""
+    """The nodes among these that can be the best one."""
     index, wanted, limits = search
     slots = parts.pressed
     if plain is not None:
         violations, top = plain.key[:2]
         return slots if violations else slots[_fits_without_lower(top, parts, domains, search)]
-    if len(limits.left):  # whom a budget protects is not known before a node is walked
+    if len(limits.left):  # a node must be walked to know which pods a budget protects
         return slots
     sure = index.entries.odd[slots] == 0
     for top in index.sums.edges[: wanted.bands].tolist():
@@ -137,7 +137,7 @@ def _fits_without_lower(
     domains: PopulationRegistry,
     search: tuple[VictimIndex, VictimDemand, VictimSearchLimits],
 ) -> Mask:
-    """bool[k]: pressed nodes that may do once all up to a priority have left."""
+    """bool[k]: nodes that may be feasible after the eviction of all pods up to a priority."""
     index, wanted, _ = search
     slots, sums = parts.pressed, index.sums
     band = int(np.searchsorted(sums.edges, top))
@@ -154,14 +154,14 @@ def _fits_without_lower(
 
 
 def _broken(counts: Sequence[DomainExcess], slots: Ints) -> list[DomainExcess]:
-    """Rules that are broken on some of these slots."""
+    """Rules that are violated on some of these slots."""
     return [each for each in counts if (each.room[slots] < 0).any()]
 
 
 def lower_priority_of(
     entries: VictimEntries, slots: Ints, priority: int, top: int | None = None
 ) -> LowerPriorityEntries:
-    """The entries of some slots below a priority; with ``top``, those that cost no more."""
+    """The entries of some slots below a priority; with ``top``, only those that cost no more."""
     held = np.arange(entries.kind.shape[1])[None, :] < entries.length[slots, None]
     held &= entries.priority[slots] < priority
     if top is not None:
@@ -171,7 +171,7 @@ def lower_priority_of(
 
 
 def _enough(index: VictimIndex, wanted: VictimDemand) -> Mask:
-    """bool[slot]: nodes whose amounts would do if all of lower priority left."""
+    """bool[slot]: nodes with enough resources after the eviction of all pods of lower priority."""
     sums, mask = index.sums, np.ones(len(wanted.admitted), np.bool_)
     for column, need in zip(wanted.columns, wanted.need, strict=True):
         mask &= sums.free[column] + sums.below[wanted.bands - 1, column] >= need
@@ -184,7 +184,7 @@ def _affinity_survives(
     domains: PopulationRegistry,
     search: tuple[VictimIndex, VictimDemand, VictimSearchLimits],
 ) -> tuple[Mask, Ints]:
-    """Where required affinity is met even if all leave that may; and where budgets decide that."""
+    """Where required affinity holds after all possible evictions, and where budgets decide that."""
     index, wanted, limits = search
     size = len(wanted.admitted)
     stays = np.ones(size, np.bool_)
@@ -209,7 +209,7 @@ def _rule_blocked(
     domains: PopulationRegistry,
     search: tuple[VictimIndex, VictimDemand, VictimSearchLimits],
 ) -> RuleBlockedNodes:
-    """An index of some slots with a column more for each rule."""
+    """An index of some slots with an additional column for each rule."""
     index, wanted, limits = search
     entries, sums = index.entries, index.sums
     width, low = len(sums.free), lower_priority_of(entries, slots, wanted.priority)
@@ -221,7 +221,7 @@ def _rule_blocked(
     numbered, which = _numbered(takes)
     asks = np.hstack([index.asks[numbered[:, 0], :width], numbered[:, 1:]])
     mine = VictimEntries._make(np.ascontiguousarray(column[slots]) for column in entries)
-    mine.ask[:] = 0  # of those who stay whatever happens
+    mine.ask[:] = 0  # pods that are never evicted
     mine.ask[low.at, low.place] = which
     safe = limits.standing[entries.budget[slots[low.at], low.place]] != SPENT
     room = np.array([each.room[slots].clip(-NO_LIMIT, NO_LIMIT) for each in counts])
@@ -245,7 +245,7 @@ def _rule_blocked(
 
 
 def _numbered(takes: Ints) -> tuple[Ints, Ints]:
-    """The distinct rows of a table of small numbers, and which of them each row is."""
+    """The distinct rows of a table of small numbers, and the index of each row among them."""
     key, room = np.zeros(len(takes), np.int64), 1
     for column in takes.T:
         width = int(column.max(initial=0)) + 1
@@ -266,7 +266,7 @@ def _sums(
     room: Ints,
     low: tuple[LowerPriorityEntries, VictimEntries, Ints, Mask],
 ) -> VictimSums:
-    """Sums of some slots, with those of further columns; the last says who surely may go."""
+    """Sums of some slots with the additional columns; the last result marks certain victims."""
     lower, entries, takes, safe = low
     free = np.ascontiguousarray(np.concatenate([sums.free[:, slots], room]))
     band = np.searchsorted(sums.edges, entries.priority[lower.at, lower.place])

@@ -1,7 +1,7 @@
-"""Rehearsing nodes one by one: exact for whatever a pod asks, and slower than the index of victims.
+"""Simulate preemption node by node: exact for every kind of request, slower than the victim index.
 
-Nodes come by the lowest band at which their amounts would do, so that those of a higher band are
-looked at only where they could still be better.
+Nodes are visited by the lowest priority band that frees enough resources, so nodes of a higher band
+are evaluated only while they can still be better.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -28,27 +28,27 @@ from stretto.state.victims.rules import PreemptionRules
 
 
 class SearchContext(NamedTuple):
-    """What holds for one search beside the cluster."""
+    """Parameters of one search besides the cluster."""
 
     #: Clock time.
     now: float
-    #: Rows that must not be touched.
+    #: Rows that must not be evicted.
     kept: Collection[int]
-    #: What was promised in the cycle.
+    #: The promises of the cycle.
     taken: Sequence[PromisedCandidate]
-    #: Asks rules about other pods; ``None`` where the preemptor has none.
+    #: Evaluates inter-pod rules; ``None`` where the preemptor has none.
     holds: Holds | None = None
-    #: Nodes that would do to look at.
+    #: Number of candidate nodes to evaluate.
     most: int = 1 << 30
 
 
 class PerNodeSearch:
-    """Finds the best node by rehearsing each."""
+    """Finds the best node by simulating each."""
 
     def __init__(
         self, cluster: Cluster, rules: PreemptionRules, budgets: BudgetLedger, victims: Victims
     ) -> None:
-        """Over a cluster and its index of victims."""
+        """Search on a cluster and its victim index."""
         self._cluster = cluster
         self._rules = rules
         self._budgets = budgets
@@ -57,7 +57,7 @@ class PerNodeSearch:
     def best(
         self, preemptor: Preemptor, wanted: VictimDemand, given: SearchContext
     ) -> VictimCandidate | None:
-        """The best of the nodes that admit a preemptor and have enough amounts."""
+        """The best of the nodes that admit a preemptor and have enough resources."""
         rehearsal, promised = self._dry_run(given), self._promised(given.taken)
         best: tuple[tuple[Key, int], VictimCandidate] | None = None
         looked = 0
@@ -80,7 +80,7 @@ class PerNodeSearch:
     def better(
         self, one: VictimCandidate | None, other: VictimCandidate | None, given: SearchContext
     ) -> VictimCandidate | None:
-        """The better of two, the first slot where they are equally good."""
+        """The better of two results; the lower slot on a tie."""
         if one is None or other is None:
             return one if other is None else other
         rehearsal = self._dry_run(given)
@@ -93,7 +93,7 @@ class PerNodeSearch:
         return key[0] == 0 and key[1] <= int(self._victims.sums.edges[band])
 
     def _by_band(self, wanted: VictimDemand) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
-        """Nodes by the lowest band at which their amounts would do."""
+        """Nodes by the lowest priority band that frees enough resources."""
         sums, seen = self._victims.sums, np.zeros(len(wanted.admitted), np.bool_)
         for band in range(wanted.bands):
             mask = wanted.admitted.astype(np.bool_) & ~seen
@@ -103,7 +103,7 @@ class PerNodeSearch:
             yield band, np.flatnonzero(mask)
 
     def _promised(self, taken: Sequence[PromisedCandidate]) -> dict[int, NodePromises]:
-        """What a cycle has promised so far, by node: a gang leaves others than the promised too."""
+        """The promises of a cycle by node, including the additional victims of a gang."""
         claims: dict[int, list[tuple[int, int]]] = {}
         going: dict[int, list[int]] = {}
         for each in taken:

@@ -1,8 +1,8 @@
-"""What a finder of victims knows of rules that depend on other pods: between pods, about volumes.
+"""The state of inter-pod and volume rules that a victim search needs.
 
-It looks at the shard's own snapshot, with what was promised in the cycle taken out of it or counted
-there. That is done when a pod with such rules is asked about, and not before: the others pay
-nothing. Whatever is changed here is put right by the snapshot's next ``sync``.
+The search reads the snapshot of the shard, with the promises of the cycle applied to it. This
+happens only for pods that have such rules; other pods have no cost. The next ``sync`` of the
+snapshot reverts all changes.
 """
 
 from collections.abc import Collection, Sequence
@@ -20,11 +20,11 @@ from stretto.state.work.evictions import EvictionState
 
 
 class PromisedCandidate(NamedTuple):
-    """What was promised."""
+    """A promise to a preemptor."""
 
-    #: The node, and who leaves it.
+    #: The node and its victims.
     candidate: VictimCandidate
-    #: Number of what the preemptor asks, in the index of victims.
+    #: Number of the preemptor's requests in the victim index.
     ask: int
     #: Its class.
     class_id: int
@@ -33,40 +33,40 @@ class PromisedCandidate(NamedTuple):
 
 
 class PreemptorRules:
-    """Other pods, as the rules of a preemptor look at them."""
+    """Other pods, as the rules of a preemptor see them."""
 
     def __init__(self, runtime: Runtime) -> None:
-        """Look at a shard's snapshot."""
-        #: What says where the volumes of pods let them go; ``None`` where no rule looks at them.
+        """Read the snapshot of a shard."""
+        #: Evaluates the volume rules of pods; ``None`` where the profile has none.
         self.volumes: VolumeRules | None = None
         self._cluster = runtime.engine.cluster
         self._view = runtime.between
-        #: Promises that the snapshot's counts show, and whom it therefore counts no more.
+        #: Promises that the counts of the snapshot include, with the rows excluded for them.
         self._counted: list[PromisedCandidate] = []
         self._gone: set[int] = set()
-        #: Promises that the volumes' snapshot shows; ``None`` where that is of another cycle.
+        #: Promises that the volume snapshot includes; ``None`` where it belongs to another cycle.
         self._mounted: list[PromisedCandidate] | None = None
 
     def begin(self) -> None:
-        """A new cycle: the snapshot has been brought up to date."""
+        """Start a cycle: the snapshot is up to date."""
         self._counted.clear()
         self._gone.clear()
         self._mounted = None
 
     def is_strict(self, class_id: int) -> bool:
-        """Whether other pods may keep a class from nodes, or must be there."""
+        """Whether a class has inter-pod rules that may reject nodes or require other pods."""
         classes = self._cluster.classes
         return bool(classes.judged[class_id]) and classes[class_id].terms.strict
 
     def heads(self, class_id: int, taken: Sequence[PromisedCandidate]) -> EvictionPreview | None:
-        """What rules between pods say of every node to a class; ``None`` where it has none."""
+        """Inter-pod rule results on every node for a class; ``None`` where it has none."""
         if not self.is_strict(class_id):
             return None
         self._count([class_id], taken)
         return eviction_preview(self._view, class_id)
 
     def holds(self, class_id: int, taken: Sequence[PromisedCandidate]) -> Holds | None:
-        """Asks rules between pods once some rows have gone; ``None`` where a class has none."""
+        """Evaluates inter-pod rules after some evictions; ``None`` where a class has none."""
         if not self.is_strict(class_id):
             return None
         self._count([class_id], taken)
@@ -78,13 +78,13 @@ class PreemptorRules:
         return hold
 
     def volumes_fit(self, row: int, judged: VolumeJudgement) -> Holds:
-        """Asks the volume rules about a pod once some rows have gone."""
+        """Evaluates the volume rules of a pod after some evictions."""
         volumes = self.volumes
         assert volumes is not None
         return lambda slot, gone: volumes.fits_without(row, judged, slot, gone)
 
     def judge_volumes(self, row: int, taken: Sequence[PromisedCandidate]) -> VolumeJudgement | None:
-        """What the volume rules say of a pod; ``None`` where it has no volumes."""
+        """The volume rule results for a pod; ``None`` where it has no volumes."""
         if self.volumes is None or not self._cluster.pods.volumes[row]:
             return None
         if self._mounted is None:
@@ -96,14 +96,14 @@ class PreemptorRules:
         return self.volumes.judge(row)
 
     def take_back(self, taken: Sequence[PromisedCandidate]) -> None:
-        """These are promised no more, the last ones there were."""
+        """Revert these promises, the latest ones."""
         while len(self._counted) > len(taken):
             self._tally(self._counted.pop(), -1)
         while self._mounted is not None and len(self._mounted) > len(taken):
             self._mount(self._mounted.pop(), -1)
 
     def evicted_pods(self, slot: int, priority: int) -> list[int]:
-        """Rows of lower priority that leave a slot."""
+        """Rows of lower priority that are being evicted from a slot."""
         pods = self._cluster.pods
         return [
             row
@@ -115,7 +115,7 @@ class PreemptorRules:
     def are_compatible(
         self, mine: Sequence[PromisedCandidate], taken: Sequence[PromisedCandidate]
     ) -> bool:
-        """Whether promises hold one after the other, with all who leave for them gone."""
+        """Whether the promises hold one after the other, without all of their victims."""
         if len(mine) < 2 or not any(self.is_strict(each.class_id) for each in mine):
             return True
         self._count([each.class_id for each in mine], taken)
@@ -129,10 +129,10 @@ class PreemptorRules:
         return stand
 
     def _count(self, class_ids: Sequence[int], taken: Sequence[PromisedCandidate]) -> None:
-        """Have classes compiled, and the promises of the cycle counted."""
+        """Compile classes and apply the promises of the cycle to the counts."""
         wanted = {*class_ids, *(each.class_id for each in taken[len(self._counted) :])}
         if self._view.ready(np.array(sorted(wanted), np.int32)):
-            self._counted.clear()  # the view was made anew from the cluster
+            self._counted.clear()  # the view was rebuilt from the cluster
             self._gone.clear()
             self._view.ready(np.array(sorted({*wanted, *(t.class_id for t in taken)}), np.int32))
         for each in taken[len(self._counted) :]:
@@ -140,7 +140,7 @@ class PreemptorRules:
             self._counted.append(each)
 
     def _tally(self, each: PromisedCandidate, sign: int) -> None:
-        """Count what a promise changes, or as it was."""
+        """Apply a promise to the counts, or revert it."""
         slot, evicted_pods = each.candidate.slot, each.candidate.evicted_pods
         self._view.move(evicted_pods, -sign)
         self._view.take(each.class_id, slot, sign)
@@ -148,7 +148,7 @@ class PreemptorRules:
         (self._gone.update if sign > 0 else self._gone.difference_update)(evicted_pods)
 
     def _mount(self, each: PromisedCandidate, sign: int) -> None:
-        """Show what a promise changes about volumes, or as it was."""
+        """Apply a promise to the volume snapshot, or revert it."""
         assert self.volumes is not None
         view, pods = self.volumes.view, self._cluster.pods
         for row in each.candidate.evicted_pods:
@@ -159,7 +159,7 @@ class PreemptorRules:
 
 
 def both_hold(one: Holds | None, other: Holds) -> Holds:
-    """Two questions as one."""
+    """Combine two checks into one."""
     if one is None:
         return other
     return lambda slot, gone: other(slot, gone) and one(slot, gone)

@@ -1,8 +1,8 @@
-"""Where a unit may preempt: its PodGroup's places once others have left, and its caps by domain.
+"""Where a unit may preempt: the topology domains of its PodGroup after evictions, and its caps.
 
-A gang that must lie in one rack preempts in one rack, however much room others would make
-elsewhere. Which racks come into question is told from sums over the index of victims: what is free
-in a rack, with all that pods of lower priority hold there.
+A gang that requires one rack preempts in one rack, regardless of the capacity that evictions free
+elsewhere. Candidate racks come from sums over the victim index: the free amount of a rack plus the
+requests of its pods of lower priority.
 """
 
 from collections import Counter
@@ -24,25 +24,25 @@ Mask = npt.NDArray[np.bool_]
 """bool[slot]: where a unit may go."""
 
 MOST: Final = 16
-"""Domains that are searched for one gang in a cycle: each costs a search a pod."""
+"""Domains to search for one gang per cycle: each costs one search per pod."""
 
 
 class PreemptionDomains:
-    """Reads where units may go off a shard's snapshot."""
+    """Reads the allowed places of units from the snapshot of a shard."""
 
     def __init__(self, cluster: Cluster, groups: GroupStage, victims: Victims) -> None:
-        """Over the group stage of one shard and its index of victims."""
+        """Use the group stage of one shard and its victim index."""
         self._groups = groups
         self._cluster = cluster
         self._victims = victims
 
     def domains(self, unit: Unit, rows: Sequence[int], needed: int) -> list[Mask | None]:
-        """Where the pods of a unit may go together, in the order in which that is tried.
+        """Where the pods of a unit may go together, in the order of the attempts.
 
         Args:
             unit: the unit.
-            rows: its pods that want room.
-            needed: how many of them must stand together.
+            rows: its unplaced pods.
+            needed: how many of them must be placed together.
         """
         cluster = self._cluster
         if not cluster.directed:
@@ -73,8 +73,8 @@ class PreemptionDomains:
         Args:
             unit: the unit.
             row: the pod.
-            domain: where the unit as a whole is to go.
-            promised: slots that others of it were given in this cycle.
+            domain: the target domain of the unit as a whole.
+            promised: slots that other pods of the unit were promised in this cycle.
         """
         cluster = self._cluster
         caps = caps_of(cluster, unit, int(cluster.pods.class_id[row]))
@@ -89,12 +89,12 @@ class PreemptionDomains:
             column = cluster.nodes.labels.column(cap.key)[: len(mask)]
             width = int(column.max(initial=0)) + 1
             full = count_by_domain(column, held, width) >= cap.limit(size)
-            full[0] = True  # a node without the label belongs nowhere
+            full[0] = True  # a node without the label has no domain
             mask[: len(column)] &= ~full[column]
         return mask
 
     def _least(self, rows: Sequence[int], needed: int) -> dict[int, int]:
-        """What the pods that must stand together ask at least, by column."""
+        """The minimum total requests, by column, of the pods that must be placed together."""
         cluster, asked = self._cluster, dict[int, list[int]]()
         counts = Counter(cluster.pods.class_id[np.array(rows, np.int64)].tolist())
         width = max(1, needed)
@@ -111,7 +111,7 @@ class PreemptionDomains:
     def _can_hold_least(
         self, slots: npt.NDArray[np.int32], least: dict[int, int], priority: int
     ) -> bool:
-        """Whether a domain would hold so much without all pods of lower priority."""
+        """Whether a domain has that capacity without all pods of lower priority."""
         sums, bands = self._victims.sums, self._victims.bands_below(priority)
         for column, amount in least.items():
             have = np.maximum(sums.free[column][slots], 0).astype(np.int64)

@@ -1,7 +1,7 @@
-"""Finding victims for pods with volumes: claims that others hold, nodes that take no more volumes.
+"""Find victims for pods with volumes: PVCs in use by other pods, nodes at their volume limit.
 
-Where a pod's volumes are content with a node as it is, its victims are found as for any pod. Nodes
-that refuse it for what pods there use are rehearsed one by one, with all rules.
+Where a node accepts the volumes of a pod in its current state, the victim search is that of any
+pod. Nodes that reject it because of volumes in use there are simulated one by one, with all rules.
 """
 
 from typing import Final
@@ -14,19 +14,21 @@ from stretto.framework.volumes.rules import VolumeJudgement, VolumeRules
 from stretto.state.victims.rules import may_preempt
 
 TRIES: Final = 8
-"""Nodes that are taken for content and are not, once those have left who share a volume with the
-pod, before all the others like them are given up for a cycle."""
+"""Limit of accepted nodes that fail once victims sharing a volume with the pod are evicted.
+
+After these failures, the search excludes all similar nodes for the cycle.
+"""
 
 
 class VolumeVictimFinder(VictimFinder):
-    """Finds victims for every pod of one shard, those with volumes too."""
+    """Finds victims for every pod of one shard, with or without volumes."""
 
     def use(self, volumes: VolumeRules) -> None:
-        """Ask these about volumes."""
+        """Use this evaluator of volume rules."""
         self._others.volumes = volumes
 
     def find(self, row: int) -> VictimSearchResult:
-        """The best node for a pod, and who must leave it."""
+        """The best node for a pod, and its victims."""
         pods = self._cluster.pods
         if not pods.volumes[row] or int(pods.priority[row]) <= pods.lowest:
             return super().find(row)
@@ -43,10 +45,10 @@ class VolumeVictimFinder(VictimFinder):
     def _find_with_volumes(
         self, row: int, judged: VolumeJudgement, only: Mask | None
     ) -> VictimSearchResult:
-        """The best node that is content with a pod's volumes, or will be.
+        """The best node that accepts the volumes of a pod, at present or after evictions.
 
-        A volume that the pod shares with a victim must be had anew once that has left: nodes on
-        which that asks too much are rehearsed, too.
+        A volume that the pod shares with a victim must be attached again after the eviction: nodes
+        that cannot attach it are simulated, too.
         """
         volumes, found = self._others.volumes, NOTHING
         assert volumes is not None

@@ -70,7 +70,7 @@ class VolumeUsage:
         self._at = -1
         self._known: dict[int, NodeVolumes] = {}
         self._rows_by_pvc: dict[tuple[str, str], set[int]] = {}
-        # Claims as they were when a node was read for them last.
+        # PVCs as they were when a node was last read for them.
         self._claims: dict[tuple[str, str], PersistentVolumeClaim] = {}
         self._by_volume: dict[str, set[int]] = {}
         self._attached_at: dict[str, int] = {}
@@ -83,14 +83,14 @@ class VolumeUsage:
         self._at = objects.head
         if changed is None or any(each[0] == StorageClass.__name__ for each in changed):
             nodes = set(range(self._nodes.count))
-            for each in objects.of(VolumeAttachment):  # only to remember where they are
+            for each in objects.of(VolumeAttachment):  # only to store where they are
                 if isinstance(each, VolumeAttachment):
                     self._of_attachment(each.metadata.name)
         else:
             nodes = {node for each in dict.fromkeys(changed) for node in self._of(each)}
         for node in nodes:
             self._read(node, {})
-        for node in stale - nodes:  # where pods came or went, those that stayed are known
+        for node in stale - nodes:  # on nodes with pod changes, the other pods are known
             before = self._known.get(node)
             self._read(node, {} if before is None else before.by_pod)
         stale.clear()
@@ -112,9 +112,9 @@ class VolumeUsage:
         return self._of_attachment(name) if kind == VolumeAttachment.__name__ else ()
 
     def _of_attachment(self, name: str) -> Iterable[int]:
-        """The node of an attachment, and the one where it was when it was read last.
+        """The current node of an attachment, and its node at the last read.
 
-        Where it is now is remembered for the next time.
+        The current node is stored for the next call.
         """
         item = self._snapshot.objects.find((VolumeAttachment.__name__, "", name))
         before = self._attached_at.pop(name, None)
@@ -201,7 +201,7 @@ def usage_of(snapshot: ParitySnapshot, asked: NodeVolumeReaders) -> VolumeUsage:
 
 
 def capacity_within_limits(usage: VolumeUsage, new: Counter[str]) -> IntArray | None:
-    """int64[n]: how many pods with these volumes a node takes; ``None`` for any number.
+    """int64[n]: number of pods with these volumes that each node accepts; ``None`` for no limit.
 
     Args:
         usage: volumes in use, up to date.

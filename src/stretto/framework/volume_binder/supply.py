@@ -1,8 +1,8 @@
-"""Free volumes for PVCs, cached by what PVCs request: class, size, modes, labels.
+"""Free volumes for PVCs, cached by PVC requirements: class, size, modes, labels.
 
-Pods of one template request the same with PVCs of their own, so the result for one holds for the
-next. A table is built on first use and follows every volume that is added, removed or taken; it is
-valid while no node changes (``supplies_of``).
+Pods of one template request the same with separate PVCs, so the result for one applies to the next.
+A table is built on first use and follows every volume that is added, removed or bound; it is valid
+while no node changes (``supplies_of``).
 """
 
 from bisect import bisect_left, insort
@@ -37,7 +37,7 @@ _MAKERS: Final = frozenset(each.__name__ for each in (CsiStorageCapacity, CsiDri
 """Objects that decide where volumes can be provisioned."""
 
 Item = tuple[int, str]
-"""Capacity and name of a volume: the smaller is taken first."""
+"""Capacity and name of a volume: the smallest is selected first."""
 
 
 class VolumeReach(NamedTuple):
@@ -76,19 +76,20 @@ class VolumeSupply:
         #: The request.
         self.asked = asked
         self._counts: IntArray = np.zeros(size, np.int64)
-        #: Rises with every added or removed volume.
+        #: Increases with every added or removed volume.
         self.version = 0
         self._held: dict[str, tuple[Item, VolumeReach]] = {}
         self._on: dict[int, list[Item]] = {}
         self._wide: dict[bytes, tuple[BoolArray, list[Item]]] = {}
-        # Volumes of wide reach that came, or went, and are not in the counts yet.
+        # Added and removed volumes that many nodes reach, not yet in the counts.
         self._uncounted: Counter[bytes] = Counter()
 
     @property
     def counts(self) -> IntArray:
         """int64[n]: volumes that each node reaches; valid until one is added or removed.
 
-        Many come and go between two questions, so those that many nodes reach are counted at once.
+        Many changes occur between two calls, so volumes that many nodes reach are counted in
+        batches.
         """
         for key, more in self._uncounted.items():
             if more:
@@ -124,7 +125,7 @@ class VolumeSupply:
         insort(self._wide.setdefault(reach.key, (reach.mask, []))[1], item)
 
     def discard(self, name: str) -> None:
-        """Remove a volume that is taken or changed."""
+        """Remove a volume that is bound or changed."""
         held = self._held.pop(name, None)
         if held is None:
             return
@@ -139,7 +140,7 @@ class VolumeSupply:
         _remove(self._wide[reach.key][1], item)
 
     def first(self, node: int, gone: Collection[str]) -> str | None:
-        """The smallest volume that a node reaches, without some."""
+        """The smallest volume that a node reaches, without the excluded ones."""
         if not self._held:
             return None
         best: Item | None = None
@@ -151,7 +152,7 @@ class VolumeSupply:
         return None if best is None else best[1]
 
     def _wide_on(self, node: int) -> list[list[Item]]:
-        """The volumes of wide reach that a node reaches."""
+        """The volumes with many nodes that a given node reaches."""
         return [items for mask, items in self._wide.values() if items and mask[node]]
 
 
@@ -168,7 +169,7 @@ class VolumeSupplies:
         self._capacity: dict[str, int] = {}
         self._reserved_for: dict[tuple[str, str], dict[str, None]] = {}
         self._reaches: dict[bytes, VolumeReach] = {}
-        #: Results that follow from classes, drivers and capacities alone.
+        #: Results that depend on classes, drivers and capacities alone.
         self.makings: dict[Hashable, object] = {}
         #: Results for unbound PVCs, by tables and their versions.
         self.answers: dict[Hashable, Any] = {}
@@ -215,10 +216,10 @@ class VolumeSupplies:
         return bool(self._reserved_for.get(key))
 
     def kept(self, claim: PersistentVolumeClaim, size: int) -> PersistentVolume | None:
-        """The volume that is reserved for a PVC and suits it."""
+        """The volume that is reserved for a PVC and meets its requirements."""
         key = claim.metadata.namespace, claim.metadata.name
         names = self._reserved_for.get(key, {})
-        if len(names) > 1:  # the first that was known, as upstream's list has it
+        if len(names) > 1:  # in arrival order, as in upstream's list
             names = {each: None for each in self._objects.volumes if each in names}
         for name in names:
             volume = self._seen[name]
@@ -300,7 +301,7 @@ def supplies_of(snapshot: ParitySnapshot) -> VolumeSupplies:
 
 
 def _is_same_supply(one: PersistentVolume, other: PersistentVolume) -> bool:
-    """Whether two versions of a volume suit the same PVCs."""
+    """Whether two versions of a volume meet the requirements of the same PVCs."""
     meta, others = one.metadata, other.metadata
     return one is other or (
         one.spec == other.spec

@@ -1,7 +1,7 @@
-"""The volume that each PVC of a pod gets on each node, exactly as upstream's volume binder.
+"""The volume that each PVC of a pod gets on each node, exactly as in upstream's volume binder.
 
-What does not depend on the node is computed once: the PVCs by state, the suitable volumes of each,
-and where each could be provisioned. Nodes that agree in all of that share one answer.
+Results that do not depend on the node are computed once: the PVCs by state, the suitable volumes of
+each, and where each could be provisioned. Nodes with equal results share one decision.
 """
 
 from collections import Counter
@@ -32,9 +32,9 @@ from stretto.state.work.claims import VolumeChoice
 
 NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
 ANSWERS: Final = 64
-"""Answers cached for PVCs that request the same."""
+"""Decisions cached for PVCs with equal requirements."""
 _CONFLICT, _UNMATCHED, _NO_ROOM, _LOST, _BITS = 1, 2, 4, 8, 4
-"""Reasons against a node as bits; above them the number of an error."""
+"""Reasons against a node as bits; the higher bits contain the number of an error."""
 
 NODE_CONFLICT: Final = "node(s) didn't match PersistentVolume's node affinity"
 BIND_CONFLICT: Final = "node(s) didn't find available persistent volumes to bind"
@@ -45,7 +45,7 @@ NO_VOLUME: Final = "node(s) unavailable due to one or more pvc(s) bound to non-e
 class VolumeDecision(NamedTuple):
     """The decision about a pod's PVCs on a node."""
 
-    #: Why the node is refused.
+    #: Why the node is rejected.
     reasons: tuple[str, ...]
     #: Volumes to bind, with their PVCs.
     taken: tuple[tuple[PersistentVolume, PersistentVolumeClaim], ...] = ()
@@ -56,7 +56,7 @@ class VolumeDecision(NamedTuple):
 
     @property
     def choice(self) -> VolumeChoice | None:
-        """What the binder has to do; ``None`` for nothing."""
+        """The work of the binder; ``None`` for nothing."""
         if not (self.taken or self.made):
             return None
         return VolumeChoice(
@@ -122,7 +122,7 @@ class VolumeBinder:
     """Evaluates nodes for the PVCs of one pod."""
 
     def __init__(self, claims: PvcsByState, snapshot: ParitySnapshot) -> None:
-        """Compute what does not depend on the node."""
+        """Compute the results that do not depend on the node."""
         self._claims = claims
         self._snapshot = snapshot
         self._nodes = snapshot.nodes
@@ -142,9 +142,9 @@ class VolumeBinder:
         return cls(pvcs_of(pod, snapshot.objects), snapshot)
 
     def answers(self) -> tuple[list[VolumeDecision], npt.NDArray[np.intp]]:
-        """The distinct answers, without volumes; and intp[n]: the number of each node's answer.
+        """The distinct decisions, without volumes; and intp[n]: the number of each node's decision.
 
-        Claims that wait and name no node depend on what they ask alone: answered once for all.
+        PVCs that wait and name no node depend on their requirements alone: they share one result.
         """
         if self._reach or self._selected or any(each.kept for each in self._matches):
             return self._answers()
@@ -207,7 +207,7 @@ class VolumeBinder:
         return codes, errors
 
     def _left(self, asked: BoolArray) -> list[tuple[PersistentVolumeClaim, BoolArray]]:
-        """bool[n] by PVC: where it finds no volume after those before it."""
+        """bool[n] by PVC: where it finds no volume after the PVCs before it."""
         counts = [each.counts() for each in self._matches]
         left = [each <= 0 for each in counts]
         shared = Counter(e.others.asked.storage_class for e in self._matches if e.kept is None)
@@ -237,10 +237,10 @@ class VolumeBinder:
         return VolumeDecision(reasons, tuple(taken), (*self._selected, *left))
 
     def find_for(self, waiting: tuple[PersistentVolumeClaim, ...], node: int) -> VolumeDecision:
-        """The decision on one node for other PVCs that request the same in the same order.
+        """The decision on one node for other PVCs with the same requirements in the same order.
 
-        Only where these and the binder's own wait, name no node and have no volume kept for them,
-        on the snapshot as it was but for volumes that were taken since.
+        Valid only if these PVCs and the binder's own wait, name no node and have no reserved
+        volume, and if the snapshot has not changed except for volumes bound since.
         """
         self._supplies.sync()
         found = self.find(node)
@@ -250,7 +250,7 @@ class VolumeBinder:
         return VolumeDecision(found.reasons, taken, made, found.error)
 
     def _check_bound(self, node: int) -> tuple[bool, bool]:
-        """Whether a bound volume is out of reach or missing; the first such PVC decides."""
+        """Whether a bound volume is unreachable or missing; the first such PVC decides."""
         for reach in self._reach:
             if reach is None:
                 return False, True

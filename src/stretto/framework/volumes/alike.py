@@ -1,10 +1,10 @@
-"""Pods whose PVCs ask the same, placed together.
+"""Place pods with equal PVC requirements together.
 
-A controller's pods each name a PVC of their own, but these ask the same. While the PVCs are
-unbound, name no node, have no reserved volume and no other user, where such a pod may go depends
-on what its PVCs ask alone. Placing one of them only takes from the others: a free volume, a place
-under a driver's limit. So the best slot for one among too many stays the best among those that are
-left, as long as it is one of them; that is checked slot by slot.
+The pods of a controller have separate PVCs with equal requirements. While the PVCs are unbound,
+name no node, have no reserved volume and no other user, the feasible nodes of such a pod depend on
+these requirements alone. Each placement only reduces the supply of the others: a free volume, a
+slot under the limit of a driver. The best slot among too many therefore stays the best among the
+remaining ones while it is feasible, which is checked slot by slot.
 """
 
 from collections import Counter
@@ -25,16 +25,16 @@ from stretto.state.objects import SELECTED_NODE, class_name
 
 
 class UnboundPvcs(NamedTuple):
-    """PVCs of a pod that can be served by what they ask alone."""
+    """PVCs of a pod that their requirements alone can serve."""
 
-    #: Equal for pods that ask the same in the same order.
+    #: Equal for pods with the same requirements in the same order.
     asked: Hashable
     #: The PVCs, in the pod's order.
     claims: tuple[PersistentVolumeClaim, ...]
 
 
 def fresh(pod: SchedulingFacts, snapshot: ParitySnapshot) -> UnboundPvcs | None:
-    """A pod's unbound PVCs where it has no other volumes; ``None`` where it is asked alone."""
+    """The unbound PVCs of a pod without other volumes; ``None`` for a full evaluation."""
     objects, users, supplies = snapshot.objects, snapshot.pvc_users, supplies_of(snapshot)
     asked: list[Hashable] = []
     claims: list[PersistentVolumeClaim] = []
@@ -65,16 +65,16 @@ def fresh(pod: SchedulingFacts, snapshot: ParitySnapshot) -> UnboundPvcs | None:
 
 
 class AlikePods:
-    """The pods of one run, each checked on the slot that it was given."""
+    """The pods of one run, each checked on its assigned slot."""
 
     def __init__(self, binder: VolumeBinder | None, room: npt.NDArray[np.int64] | None) -> None:
-        """Start with what holds for the first of them."""
+        """Start with the results of the first pod."""
         self._binder = binder
         self._room = room
         self._came: Counter[int] = Counter()
 
     def find(self, claims: tuple[PersistentVolumeClaim, ...], node: int) -> VolumeDecision | None:
-        """The volumes of the next pod on a node; ``None`` where the node refuses it by now."""
+        """The volumes of the next pod on a node; ``None`` where the node no longer accepts it."""
         if self._room is not None and self._came[node] >= self._room[node]:
             return None
         found = NOTHING_TO_DO

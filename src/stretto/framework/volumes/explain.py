@@ -1,7 +1,7 @@
-"""What the volume rules say of one pod, in the form of rules: what explanations ask.
+"""The volume rule results of one pod as filter rules, for explanations.
 
-Claims are a pod's own, so the rules of the profile say nothing of its class. For a question about
-one pod they are replaced by what was said of that pod.
+PVCs belong to single pods, so the rules of the profile have no result by class. For an explanation
+of one pod, the results of that pod replace them.
 """
 
 from collections.abc import Sequence
@@ -24,30 +24,30 @@ from stretto.state.classes.table import PodClass
 
 
 class VolumeRuleAdapter(FilterRule):
-    """What one volume rule says of one pod."""
+    """The result of one volume rule for one pod."""
 
     NAME = ""
     SCOPE = VolumeRule.SCOPE
 
     def __init__(self, said: Sequence[VolumeRuleResult], nowhere: str) -> None:
-        """Say this of nodes, or why there is none."""
+        """Store the results by node, or the reason for no node at all."""
         super().__init__({})
         self._said = said
         self._nowhere = nowhere
 
     def prepare(self, pod: PodClass, view: View) -> Restrict | Fail | None:
-        """No node at all, where the rule said so."""
+        """Exclude every node, where the rule did so."""
         return Fail(self._nowhere) if self._nowhere else None
 
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
-        """bool[k]: True where the rule lets the pod go."""
+        """bool[k]: True where the rule allows the pod."""
         mask = np.ones(len(slots), np.bool_)
         for each in self._said:
             mask &= ~each.refused[slots]
         return mask
 
     def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
-        """Every reason with the slots it holds for."""
+        """Every reason with the slots to which it applies."""
         found: list[Refusal] = []
         for each in self._said:
             refused, which = each.refused[slots], each.which[slots]
@@ -63,7 +63,7 @@ class VolumeRuleAdapter(FilterRule):
 def volume_adapters_of(
     filters: Sequence[FilterRule], rules: VolumeRules, row: int
 ) -> tuple[FilterRule, ...]:
-    """The filters of a profile, the volume rules replaced by what they say of one pod."""
+    """The filters of a profile, with the volume rules replaced by their results for one pod."""
     judged = rules.judge_one(row)
     return tuple(_of(rule, judged) if isinstance(rule, VolumeRule) else rule for rule in filters)
 

@@ -1,6 +1,6 @@
-"""The volume rules asked about one pod: a mask over slots, the reasons, and the volumes it gets.
+"""Evaluate the volume rules for one pod: a mask over slots, the reasons, and the selected volumes.
 
-PVCs belong to single pods, so pods are asked one at a time, by kube-parity's forms of the rules.
+PVCs belong to single pods, so pods are evaluated one at a time, with the kube-parity rules.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -25,7 +25,7 @@ from stretto.state.cluster.cluster import Cluster
 from stretto.state.work.claims import VolumeChoice
 
 BINDING: Final = VolumeBindingPlugin.NAME
-"""The rule that also finds the volumes."""
+"""The rule that also selects the volumes."""
 _ABOUT_VOLUMES: Final = {e.NAME: e for e in PARITY_FILTERS if e.SUBJECT is Subject.VOLUMES}
 NAMES: Final = frozenset(_ABOUT_VOLUMES)
 """The rules."""
@@ -39,37 +39,37 @@ class VolumeRuleResult(NamedTuple):
 
     #: The rule.
     rule: str
-    #: bool[slot]: where it refuses.
+    #: bool[slot]: where it rejects.
     refused: BoolArray
-    #: int64[slot]: number of the reasons that hold there.
+    #: int64[slot]: number of the status there.
     which: Statuses
     #: Reasons by that number.
     reasons: tuple[tuple[str, ...], ...]
-    #: Whether evicting pods could cure them, by that number.
+    #: Whether evictions could resolve them, by that number.
     codes: tuple[StatusCode, ...] = ()
 
 
 class VolumeJudgement(NamedTuple):
     """The results of all rules for one pod."""
 
-    #: bool[slot]: where the pod's volumes allow it; ``None`` for everywhere.
+    #: bool[slot]: where the volumes of the pod allow it; ``None`` for everywhere.
     allowed: BoolArray | None
-    #: The rule that refuses every node beforehand, and why; empty where none does.
+    #: The rule that rejects every node beforehand, and why; empty where none does.
     nowhere: tuple[str, str]
-    #: The rules that refuse nodes.
+    #: The rules that reject nodes.
     said: tuple[VolumeRuleResult, ...]
-    #: Finds the pod's volumes on a node; ``None`` where it needs none.
+    #: Selects the volumes of the pod on a node; ``None`` where it needs none.
     binder: VolumeBinder | None
-    #: Views of the rules that evictions may cure.
+    #: Results of the rules that evictions may resolve.
     checks: tuple[NodeCheck, ...] = ()
 
 
 class VolumeRules:
-    """The volume rules of a profile, asked about single pods of one cluster."""
+    """The volume rules of a profile, evaluated for single pods of one cluster."""
 
     def __init__(self, cluster: Cluster, names: frozenset[str] = NAMES) -> None:
-        """Ask the rules of these names."""
-        #: The cluster as the rules see it.
+        """Use the rules with these names."""
+        #: The cluster in the form that the rules read.
         self.view = VolumeSnapshot(cluster)
         self._cluster = cluster
         self._names = names
@@ -99,19 +99,19 @@ class VolumeRules:
         return VolumeJudgement(self._allowed(said), ("", ""), tuple(said), binder, tuple(checks))
 
     def fresh(self, row: int) -> UnboundPvcs | None:
-        """The pod's unbound PVCs where these alone decide; ``None`` where it is asked alone."""
+        """The unbound PVCs of a pod where they alone decide; ``None`` for a full evaluation."""
         facts, snapshot = self.view.readable(row), self.view.snapshot
         return None if facts is None else fresh(facts, snapshot)
 
     def alike(self, row: int, judged: VolumeJudgement) -> AlikePods:
-        """Places pods one after another whose PVCs ask the same as those of a judged pod."""
+        """Places pods one after another whose PVC requirements equal those of an evaluated pod."""
         room = None
         if NodeVolumeLimitsPlugin.NAME in self._names:
             room = pods_within_limits(self.view.facts(row), self.view.snapshot)
         return AlikePods(judged.binder, room)
 
     def curable(self, judged: VolumeJudgement) -> BoolArray:
-        """bool[slot]: nodes that refuse a pod and may accept it once pods are evicted from them."""
+        """bool[slot]: nodes that reject a pod and may accept it after evictions."""
         refused = np.zeros(self._cluster.ledger.slots.size, np.bool_)
         for_good = refused.copy()
         for each in judged.said:
@@ -123,7 +123,7 @@ class VolumeRules:
     def fits_without(
         self, row: int, judged: VolumeJudgement, slot: int, gone: Collection[int]
     ) -> bool:
-        """Whether a pod's volumes allow a slot once some rows are evicted from it."""
+        """Whether the volumes of a pod allow a slot after the eviction of some rows."""
         node, pod = self.view.position(slot), self.view.facts(row)
         if node is None:
             return False
@@ -141,18 +141,18 @@ class VolumeRules:
         return True
 
     def judge_one(self, row: int, gone: Collection[int] = ()) -> VolumeJudgement:
-        """Where a pod may go now, without itself on its node and without some other pods."""
+        """Where a pod may go at present, without itself on its node and without some other pods."""
         self.view.sync()
         with self.view.without({row, *gone}):
             return self.judge(row)
 
     def lets(self, row: int, slot: int, gone: Collection[int] = ()) -> bool:
-        """Whether a pod's volumes allow a slot now, without itself and without some other pods."""
+        """Whether the volumes of a pod allow a slot, without itself and without some other pods."""
         judged = self.judge_one(row, gone)
         return not judged.nowhere[1] and (judged.allowed is None or bool(judged.allowed[slot]))
 
     def holds(self, row: int, slot: int) -> bool:
-        """Whether a pod's volumes allow a slot now."""
+        """Whether the volumes of a pod allow a slot at present."""
         self.view.sync()
         judged = self.judge(row)
         if judged.nowhere[1]:
@@ -167,14 +167,14 @@ class VolumeRules:
         return judged.binder.find(position)
 
     def choice(self, row: int, slot: int) -> VolumeChoice | None:
-        """What the binder has to do for a pod's volumes on a slot; ``None`` for nothing."""
+        """The work of the binder for the volumes of a pod on a slot; ``None`` for nothing."""
         if not self._cluster.pods.volumes[row]:
             return None
         self.view.sync()
         return self.found(self.judge(row), slot).choice
 
     def _binder(self, row: int) -> VolumeBinder | PluginStatus:
-        """VolumeBinding before any node: the binder, or a status that skips or ends the search."""
+        """VolumeBinding's PreFilter: the binder, or a status that skips or ends the search."""
         if BINDING not in self._names:
             return SKIP
         return binder_of(self.view.facts(row), self.view.snapshot)
@@ -201,7 +201,7 @@ class VolumeRules:
     def _by_slot(
         self, name: str, refused: BoolArray, which: Statuses, statuses: Sequence[PluginStatus]
     ) -> VolumeRuleResult:
-        """Statuses by node as results by slot."""
+        """Convert statuses by node to results by slot."""
         size, slots = self._cluster.ledger.slots.size, self.view.slots
         mask, numbers = np.zeros(size, np.bool_), np.zeros(size, np.int64)
         mask[slots], numbers[slots] = refused, which

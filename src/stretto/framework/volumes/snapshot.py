@@ -1,8 +1,8 @@
-"""The part of a cluster that volumes depend on: labelled nodes, pods with volumes, claims, volumes.
+"""The part of a cluster that volume rules read: node labels, pods with volumes, PVCs and volumes.
 
-An exact snapshot that holds pods with volumes alone, so that kube-scheduler's volume plugins can be
-asked about a pod of any profile. It is made when the first such pod is asked about, and follows the
-cluster by its logs: nodes by slot, pods by row, objects by their own log.
+It is an exact snapshot with only the pods that have volumes, so that kube-scheduler's volume
+plugins can evaluate a pod of any profile. The first such pod creates it; it then follows the
+cluster through its logs: nodes by slot, pods by row, objects by their own log.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,14 +26,14 @@ from stretto.state.rows.pods import NO_SLOT
 
 
 class _VolumeSpec(Wire, frozen=True):
-    """What volume rules read of a pod's spec."""
+    """The part of a pod's spec that volume rules read."""
 
     #: Volumes.
     volumes: tuple[Volume, ...] = ()
 
 
 class _VolumePod(Wire, frozen=True):
-    """What volume rules read of a pod."""
+    """The part of a pod that volume rules read."""
 
     #: Identity.
     metadata: ObjectMeta = ObjectMeta()
@@ -42,10 +42,10 @@ class _VolumePod(Wire, frozen=True):
 
 
 class _VolumeFactsCache(PodFactsCache):
-    """Pods by row with their volumes alone: amounts and terms are read by class."""
+    """Pods by row with their volumes alone: resources and terms are read by class."""
 
     def _read_body(self, body: bytes) -> Pod:
-        """The pod of a body."""
+        """The pod of a manifest."""
         found = codec.decode_as(_VolumePod, body, "pod")
         return Pod(found.metadata, PodSpec(volumes=found.spec.volumes))
 
@@ -55,18 +55,18 @@ class _VolumeFactsCache(PodFactsCache):
 
 
 class _PositionSnapshot(ParitySnapshot):
-    """Who stands where, without what they take."""
+    """Pods by node, without their requests."""
 
     def _count_amounts(self, pod: SchedulingFacts, node: int, by: int) -> None:
-        """Amounts, ports and terms are no matter of volumes."""
+        """Ignore resources, ports and terms: volume rules do not read them."""
 
 
 class VolumeSnapshot:
-    """A snapshot of nodes, volumes and the pods that have some."""
+    """A snapshot of nodes, volumes and the pods with volumes."""
 
     def __init__(self, cluster: Cluster) -> None:
-        """Follow a cluster, once somebody asks."""
-        #: What the plugins are shown.
+        """Follow a cluster, from the first evaluation on."""
+        #: The objects that the plugins read.
         self.snapshot: ParitySnapshot = _PositionSnapshot()
         self._cluster = cluster
         self._book: PodFactsCache = _VolumeFactsCache(cluster)
@@ -81,15 +81,15 @@ class VolumeSnapshot:
         cluster.node_updates.listeners.append(self._note_nodes)
 
     def facts(self, row: int) -> SchedulingFacts:
-        """A pod as the plugins read it."""
+        """A pod in the form that the plugins read."""
         return self._book.facts(row)
 
     def fault(self, row: int) -> str:
-        """Why a pod cannot be read; empty where it can."""
+        """Why a pod cannot be decoded; empty where it can."""
         return self._book.fault(row)
 
     def readable(self, row: int) -> SchedulingFacts | None:
-        """A pod as the plugins read it, where it can be read."""
+        """A pod in the form that the plugins read, where it can be decoded."""
         facts, fault = self._book.entry(row)
         return None if fault else facts
 
@@ -102,18 +102,18 @@ class VolumeSnapshot:
         return self._slots
 
     def position(self, slot: int) -> int | None:
-        """The position of a slot's node in the snapshot."""
+        """The position of the node of a slot in the snapshot."""
         names = self._cluster.nodes.names
         return self.snapshot.nodes.index.get(names[slot]) if slot < len(names) else None
 
     def sync(self) -> None:
-        """Bring it up to date; what was assumed here is looked up again."""
+        """Update the snapshot; local assumptions are compared with the cluster again."""
         self._follow_nodes()
         self._follow_objects()
         self._follow_pods()
 
     def assume(self, row: int, slot: int, found: VolumeDecision) -> None:
-        """Count a placed pod and what it gets until the next ``sync``."""
+        """Count a placed pod and its volumes until the next ``sync``."""
         objects, name = self.snapshot.objects, self._cluster.nodes.names[slot]
         for volume, claim in found.taken:
             objects.take(volume, claim)
@@ -125,7 +125,7 @@ class VolumeSnapshot:
         self._touched.add(row)
 
     def forget(self, row: int, found: VolumeDecision) -> None:
-        """Undo an ``assume``, the last first."""
+        """Undo an ``assume``; call in reverse order."""
         for volume, claim in found.taken:
             self.snapshot.objects.put(volume)
             self.snapshot.objects.put(claim)
@@ -135,7 +135,7 @@ class VolumeSnapshot:
 
     @contextmanager
     def without(self, rows: Iterable[int]) -> Iterator[None]:
-        """Show the snapshot without some pods for a while."""
+        """Context manager: exclude some pods from the snapshot."""
         before = {row: self._homes[row][1] for row in rows if row in self._homes}
         for row in before:
             self._move(row, "")
@@ -146,12 +146,12 @@ class VolumeSnapshot:
                 self._move(row, name)
 
     def show(self, row: int, slot: int) -> None:
-        """Show a pod on a slot, or nowhere (``NO_SLOT``), until the next ``sync``."""
+        """Place a pod on a slot, or on none (``NO_SLOT``), until the next ``sync``."""
         self._move(row, "" if slot == NO_SLOT else self._cluster.nodes.names[slot])
         self._touched.add(row)
 
     def at(self, row: int, slot: int) -> SchedulingFacts | None:
-        """A pod as it stands on a slot; ``None`` where it does not."""
+        """A pod as placed on a slot; ``None`` where it is not there."""
         facts, name = self._homes.get(row, (None, ""))
         return facts if name == self._cluster.nodes.names[slot] else None
 
@@ -212,7 +212,7 @@ class VolumeSnapshot:
             self._move(row, names[slot] if slot != NO_SLOT else "")
 
     def _move(self, row: int, name: str) -> None:
-        """Have a pod on a node, or nowhere where the name is empty."""
+        """Put a pod on a node; an empty name removes it."""
         before = self._homes.pop(row, None)
         facts = self._book.facts(row) if name in self.snapshot.nodes.index else None
         if before is not None and (facts is not before[0] or name != before[1]):

@@ -1,9 +1,9 @@
 """The stage for pods with volumes.
 
 Batches without such pods go to the stages after this one. A unit with volumes is placed pod by pod:
-the volume rules say where the pod may go, its class is placed inside these slots by the rules and
-scores of the profile, and what the pod gets there is assumed before the next pod. A gang that falls
-short is removed again with its volumes. Single pods whose volumes ask the same are placed together.
+the volume rules select the allowed slots, the rules and scores of the profile place the class on
+one of them, and the selected volumes are assumed before the next pod. An incomplete gang is removed
+again with its volumes. Single pods with equal volume requirements are placed together.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,19 +27,19 @@ from stretto.framework.volumes.rules import VolumeJudgement, VolumeRules
 from stretto.state.work.claims import PlacementFailure, VolumeChoice
 
 MANY: Final = 512
-"""Pods whose volumes ask the same that are placed at a time."""
+"""Number of pods with equal volume requirements that are placed at a time."""
 
 
 class _VolumePlacement(NamedTuple):
-    """A pod that was placed, as needed to remove it again."""
+    """A placed pod, with the data to remove it again."""
 
-    #: Its place in the request.
+    #: Its index in the request.
     place: int
     #: Its slot.
     slot: int
     #: Its devices.
     mask: int
-    #: What it gets.
+    #: Its selected volumes.
     found: VolumeDecision | None
 
 
@@ -51,7 +51,7 @@ class VolumeStage:
     def __init__(
         self, runtime: Runtime, places: Callable[[PlacementRequest], DomainOrder | None]
     ) -> None:
-        """Over one runtime; ``places`` tells where the PodGroup of a unit directs it."""
+        """Use one runtime; ``places`` returns the placement restrictions of a unit's PodGroup."""
         names = frozenset(
             r.NAME for r in runtime.engine.profile.filters if isinstance(r, VolumeRule)
         )
@@ -59,14 +59,14 @@ class VolumeStage:
         self._cluster = runtime.engine.cluster
         self._places = places
         self._volumes = VolumeRules(runtime.engine.cluster, names)
-        #: How many pods whose volumes ask the same are placed together.
+        #: Number of pods with equal volume requirements that are placed together.
         self._many = MANY
 
     def sync(self) -> None:
-        """Volumes are read when a batch has some."""
+        """Nothing to update: volumes are read when a batch has some."""
 
     def room(self, class_id: int, bound: int) -> int:
-        """The same bound."""
+        """The bound, unchanged."""
         return bound
 
     def concerns(self, request: PlacementRequest) -> npt.NDArray[np.bool_] | None:
@@ -99,7 +99,7 @@ class VolumeStage:
     def _run_of_alike(
         self, request: PlacementRequest, u: int, with_some: Sequence[bool]
     ) -> list[UnboundPvcs]:
-        """Single pods from a unit on whose volumes ask the same, each with PVCs of its own."""
+        """Single pods, from a unit on, with equal volume requirements and separate PVCs."""
         found: list[UnboundPvcs] = []
         used: set[tuple[str, str]] = set()
         starts = request.starts
@@ -116,9 +116,9 @@ class VolumeStage:
         return found
 
     def _together(self, part: PlacementRequest, run: Sequence[UnboundPvcs]) -> BatchPlacement:
-        """Single pods whose volumes ask the same, many in one call.
+        """Place single pods with equal volume requirements, many in one call.
 
-        Pods whose slot is full after others of the run are removed and placed again.
+        Pods whose slot becomes full during the run are removed and placed again.
         """
         count, begin, others = len(run), 0, None
         slots, masks = np.full(count, -1, np.int32), np.zeros(count, np.int32)
@@ -150,7 +150,7 @@ class VolumeStage:
         run: Sequence[UnboundPvcs],
         judged: VolumeJudgement,
     ) -> BatchPlacement:
-        """Give pods that were placed together their volumes, in order, until a slot is full."""
+        """Assign volumes, in order, to pods that were placed together, until a slot is full."""
         said: dict[int, PlacementFailure] = {}
         volumes: dict[int, VolumeChoice] = {}
         alike = self._volumes.alike(int(part.rows[0]), judged)
@@ -181,7 +181,7 @@ class VolumeStage:
     def _no_node_for_all(
         self, part: PlacementRequest, begin: int, judged: VolumeJudgement
     ) -> dict[int, PlacementFailure]:
-        """The failures of pods, from one on, whose volumes allow them on no node."""
+        """The failures of pods, from one on, whose volumes allow no node."""
         by_class: dict[int, PlacementFailure] = {}
         for class_id in dict.fromkeys(int(each) for each in part.class_ids[begin:]):
             by_class[class_id] = self._failure(class_id, judged)
@@ -190,12 +190,12 @@ class VolumeStage:
     def _within(
         self, part: PlacementRequest, allowed: npt.NDArray[np.bool_] | None
     ) -> BatchPlacement:
-        """Place by the rules and scores of the profile inside some slots."""
+        """Place by the rules and scores of the profile on some slots."""
         with self._runtime.confined(allowed):
             return self._runtime.place_after(self, part)
 
     def _unit(self, part: PlacementRequest) -> BatchPlacement:
-        """One unit, in the first domain of its PodGroup that holds it."""
+        """Place one unit in the first domain of its PodGroup that can hold it."""
         count, at_least = len(part.class_ids), max(1, int(part.at_least[0]))
         places = self._places(part)
         if places is None:
@@ -214,7 +214,7 @@ class VolumeStage:
     def _inside(
         self, part: PlacementRequest, home: npt.NDArray[np.bool_] | None, at_least: int
     ) -> BatchPlacement:
-        """One unit, pod by pod: at least so many or none; ``home`` are the slots it may use."""
+        """Place one unit, pod by pod: a minimum number or none; ``home`` has the allowed slots."""
         count = len(part.class_ids)
         slots, masks = np.full(count, NOT_TRIED, np.int32), np.zeros(count, np.int32)
         said: dict[int, PlacementFailure] = {}
@@ -241,7 +241,7 @@ class VolumeStage:
         home: npt.NDArray[np.bool_] | None,
         said: dict[int, PlacementFailure],
     ) -> _VolumePlacement | None:
-        """One pod: where its volumes and the domain of its unit allow it."""
+        """Place one pod where its volumes and the domain of its unit allow it."""
         row, alone = int(part.rows[i]), part.pod(i)
         judged = self._volumes.judge(row) if self._cluster.pods.volumes[row] else None
         allowed = home
@@ -264,12 +264,12 @@ class VolumeStage:
         return _VolumePlacement(i, slot, int(placed.devices[0]), found)
 
     def _take_back(self, part: PlacementRequest, homes: Sequence[_VolumePlacement]) -> None:
-        """Remove the pods of a unit, the last first."""
+        """Remove the pods of a unit in reverse order."""
         for home in reversed(homes):
             self._runtime.give_back(int(part.class_ids[home.place]), home.slot, home.mask)
             if home.found is not None:
                 self._volumes.view.forget(int(part.rows[home.place]), home.found)
 
     def _failure(self, class_id: int, judged: VolumeJudgement) -> PlacementFailure:
-        """Why a pod fits nowhere."""
+        """Why a pod is unschedulable."""
         return placement_failure(self._runtime, class_id, judged)
