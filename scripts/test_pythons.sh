@@ -37,17 +37,9 @@ for version in "$@"; do
   fi
   echo "--- Python $version: $base-$version"
   PYTHON="$python" scripts/make_venv.sh "$base-$version" requirements-dev.lock
+  # Compiling the kernels takes four minutes for each version, so these run on the NumPy tier.
+  "$base-$version/bin/python" -m pip uninstall --quiet --yes numba llvmlite
   versions+=("$version")
-done
-
-# Each version compiles on one core; the test families use all cores.
-compilers=()
-for version in ${versions[@]+"${versions[@]}"}; do
-  "$base-$version/bin/stretto" --quiet kernels >/dev/null &
-  compilers+=($!)
-done
-for compiler in ${compilers[@]+"${compilers[@]}"}; do
-  wait "$compiler"
 done
 
 for version in ${versions[@]+"${versions[@]}"}; do
