@@ -43,7 +43,7 @@ def test_a_pod_whose_reply_was_lost_can_be_forgotten_and_others_assumed() -> Non
     assert (rig.node_of("second"), rig.booked(), rig.breaches()) == ("n1", 1000, [])
 
 
-def test_a_bind_that_is_already_ours_is_success_and_not_tried_for_ever() -> None:
+def test_a_bind_that_is_already_ours_is_success_and_not_retried_without_end() -> None:
     """k/k#96579: bound, but the reply timed out; the bind was retried for ever."""
     rig = one_node()
     rig.submit(make_pod("first", cpu="1"))
@@ -76,7 +76,7 @@ def test_a_pod_that_was_refused_and_placed_elsewhere_is_booked_on_one_node() -> 
 # ------------------------------------------------------------ lost, late and stale events
 
 
-def test_a_fresh_list_frees_the_room_of_a_pod_whose_end_was_lost() -> None:
+def test_a_fresh_list_frees_the_capacity_of_a_pod_with_a_lost_deletion() -> None:
     """k/k#55587, k/k#51313: a pod's deletion was lost; its node looked full for ever."""
     rig = one_node()
     rig.submit(make_pod("first", cpu="1"))
@@ -88,7 +88,7 @@ def test_a_fresh_list_frees_the_room_of_a_pod_whose_end_was_lost() -> None:
     assert rig.node_of("second") == "n1"
 
 
-def test_a_node_whose_end_was_lost_does_not_hold_pods_for_ever() -> None:
+def test_a_node_with_a_lost_deletion_does_not_hold_pods_indefinitely() -> None:
     """k/k#56261, k/k#94437: a node's deletion was lost; pods were bound to a ghost for ever."""
     rig = Rig(make_node("ghost", cpu="4"), make_node("small", cpu="2"))
     rig.settle()
@@ -192,7 +192,7 @@ def test_a_claim_is_charged_before_its_bind_is_sent() -> None:
     assert booked == [1000]
 
 
-def test_a_record_that_somebody_holds_never_changes() -> None:
+def test_a_record_that_a_caller_holds_never_changes() -> None:
     """k/k#56730: a shared pod was changed in place; the scheduler panicked."""
     rig = one_node()
     rig.submit(make_pod("first", cpu="1"))
@@ -234,7 +234,7 @@ def test_a_node_may_shrink_below_what_it_carries() -> None:
     assert (rig.node_of("second"), rig.breaches()) == ("n1", [])
 
 
-def test_a_pod_that_leaves_lets_the_shrunken_node_go_on() -> None:
+def test_a_pod_deletion_makes_the_shrunken_node_schedulable_again() -> None:
     """volcano#3301, the other half: negative free heals when pods leave."""
     rig = Rig(make_node("n1", cpu="4"))
     rig.submit(make_pod("first", cpu="3"))

@@ -46,7 +46,7 @@ def sound(harness: Harness) -> bool:
     return not (kept or harness.breaches() or harness.plane.dispatcher.audit())
 
 
-def test_case_24_a_victim_that_never_dies_does_not_keep_its_preemptor_for_ever(
+def test_case_24_a_victim_that_never_terminates_does_not_block_its_preemptor_for_good(
     profile: str,
 ) -> None:
     made = cluster(profile, low("stuck", "a", held=True), low("soft", "b", priority=5))
@@ -58,7 +58,7 @@ def test_case_24_a_victim_that_never_dies_does_not_keep_its_preemptor_for_ever(
     assert sound(made)
 
 
-def test_case_24_room_that_only_some_victims_left_is_given_free_after_the_deadline(
+def test_case_24_capacity_freed_by_only_some_victims_is_released_after_the_deadline(
     profile: str,
 ) -> None:
     pods = low("goes", "a", "2"), low("stuck", "a", "2", held=True), low("keeper", "b", priority=10)

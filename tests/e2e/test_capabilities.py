@@ -25,7 +25,7 @@ def test_a_bind_to_a_node_that_is_not_there_is_taken(store: KubeStore) -> None:
     assert (reply.outcome, reply.record) == (WriteOutcome.OK, None)
 
 
-def test_a_budget_that_nobody_counts_lets_no_running_pod_go(store: KubeStore) -> None:
+def test_a_budget_without_a_controller_permits_no_eviction(store: KubeStore) -> None:
     pod = made(store, "web")[0]
     store.bind([Bind(SPACE, "web", pod.uid, "n1")])
     keep = bodies.typed(

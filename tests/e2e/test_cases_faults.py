@@ -33,7 +33,9 @@ def once(ground: Ground, place: str, happens: Callable[[], None]) -> list[str]:
 
 
 @pytest.mark.parametrize("place", ["shard.planned", "binder.charged", "binder.before-write"])
-def test_a_pod_that_is_deleted_before_its_bind_leaves_its_room(ground: Ground, place: str) -> None:
+def test_a_pod_that_is_deleted_before_its_bind_frees_its_capacity(
+    ground: Ground, place: str
+) -> None:
     ground.nodes("n0", cpu="1")
     ground.synced()
     ground.pods("web")
@@ -168,7 +170,7 @@ def older(kind: Kind) -> bytes:
     ).encode()
 
 
-def test_older_kinds_and_objects_that_are_none_hold_nobody_else_up(poor: Ground) -> None:
+def test_older_crds_and_malformed_objects_block_no_other_object(poor: Ground) -> None:
     for kind in (QUEUE, POD_GROUP):
         assert poor.site.ask("POST", DEFINITIONS, older(kind)).status == 201
     until_served(poor.site)

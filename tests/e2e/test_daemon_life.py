@@ -63,7 +63,7 @@ def test_a_profile_that_changes_is_taken_up_without_a_restart(
     assert ruled.part.pid == pid
 
 
-def test_a_bad_profile_keeps_the_old_one_and_is_told(
+def test_a_bad_profile_keeps_the_old_one_and_is_reported(
     site: ControlPlane, ruled: Daemon, profile: Path
 ) -> None:
     profile.write_text(FORM % "stretto" + "    plugins: {filter: {enabled: [{name: NodeFot}]}}\n")

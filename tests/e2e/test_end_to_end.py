@@ -282,7 +282,7 @@ def test_on_pools_of_their_own_no_node_is_overcommitted(yard: Yard) -> None:
     assert yard.loads("theirs") == Counter(dict.fromkeys(other, 4))
 
 
-def test_a_high_priority_asks_nobody_of_the_other_scheduler_to_leave(yard: Yard) -> None:
+def test_a_high_priority_evicts_no_pod_of_the_other_scheduler(yard: Yard) -> None:
     top = yard.rank("top", 1000)
     yard.nodes("a", cpu="4")
     yard.pod("theirs", yard.template("theirs", "3", schedulerName="default-scheduler"))

@@ -99,7 +99,7 @@ def test_explain_answers_programs_in_json(desk: Desk) -> None:
     assert said["pod"] == "shop/big"
 
 
-def test_story_tells_what_the_running_scheduler_has_told(desk: Desk) -> None:
+def test_story_shows_what_the_running_scheduler_has_reported(desk: Desk) -> None:
     said = desk.told("story", "big", "-n", SPACE)
     assert "no place" in said
     assert "Insufficient cpu" in said
@@ -132,7 +132,7 @@ def test_plan_says_what_would_happen(desk: Desk, tmp_path: Path) -> None:
     assert "1 of 1 pod would be placed" in desk.told("plan", str(tmp_path / "next.json"))
 
 
-def test_who_may_not_read_is_told_the_right(desk: Desk) -> None:
+def test_a_forbidden_read_names_the_missing_permission(desk: Desk) -> None:
     done = desk.ask("explain", "shop/big", user="nobody")
     assert done.returncode == 5
     assert "list pods" in done.stderr

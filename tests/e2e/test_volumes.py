@@ -217,7 +217,7 @@ def test_a_node_for_which_no_volume_can_be_made_is_given_up(yard: Yard, maker: P
     yard.until(lambda: yard.places() == {"db": other})
 
 
-def test_a_volume_that_nobody_makes_is_not_waited_for_for_ever_and_it_is_said(
+def test_waiting_for_an_unprovisioned_volume_times_out_and_is_reported(
     yard: Yard, maker: Provisioner
 ) -> None:
     (node,) = yard.nodes("a")

@@ -61,13 +61,13 @@ def test_queues_runs_a_scenario_that_it_is_given() -> None:
     assert next(line for line in lines if "vision" in line).startswith("   vision")
 
 
-def test_a_queue_that_is_not_as_written_is_told_below_the_table(tmp_path: Path) -> None:
+def test_a_queue_that_differs_from_its_spec_is_reported_below_the_table(tmp_path: Path) -> None:
     text = LENT.replace("guarantee: {cpu: 4}", "parent: b, guarantee: {cpu: 4}") % KEPT
     (tmp_path / "odd.yaml").write_text(text, encoding="utf-8")
     assert "queue a: spec.guarantee.cpu: got 4, but its parent b has 2" in say("queues", "odd.yaml")
 
 
-def test_a_queue_that_pods_name_and_nobody_has_made_is_told_with_what_is_like_it(
+def test_a_missing_queue_that_pods_name_is_reported_with_similar_names(
     tmp_path: Path,
 ) -> None:
     text = LENT.replace("stretto.dev/queue: b", "stretto.dev/queue: researhc")
@@ -79,7 +79,7 @@ def test_a_queue_that_pods_name_and_nobody_has_made_is_told_with_what_is_like_it
     assert said.count("the Queue does not exist") == 1
 
 
-def test_shards_of_a_store_tell_no_decisions_where_nobody_has_noted_any() -> None:
+def test_shards_of_a_store_show_no_decisions_if_none_are_recorded() -> None:
     say("run", str(EXAMPLE), "--speed", "0", "--no-plots", "-q", "--store", "sqlite:run.db")
     assert "placed" in say("shards")
     assert "placed" not in say("shards", "sqlite:run.db")

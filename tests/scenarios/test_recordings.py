@@ -85,7 +85,7 @@ ZONE_A = "topology.kubernetes.io/zone=zone-a"
         (("--out", str(MONDAY)), "--out: got", 2),
     ],
 )
-def test_a_name_that_the_recording_does_not_have_is_told_with_what_is_like_it(
+def test_a_name_missing_from_the_recording_is_reported_with_similar_names(
     words: tuple[str, ...], said: str, code: int
 ) -> None:
     found = stretto("simulate", MONDAY, *words)
@@ -140,7 +140,7 @@ def test_a_comparison_is_refused_before_any_side_of_it_runs(words: tuple[str, ..
     assert (found.exit_code in (2, 6), "replayed" in found.stderr) == (True, False)
 
 
-def test_a_queue_that_is_made_is_told() -> None:
+def test_a_created_queue_is_reported() -> None:
     found = stretto("simulate", MONDAY, "--queue-share", "new:weight=3", "-q")
     assert (found.exit_code, "the recording has no such queue; it is created" in found.stderr) == (
         0,

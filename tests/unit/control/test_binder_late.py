@@ -124,7 +124,7 @@ def test_a_pod_that_ends_under_way_is_not_given_back_twice() -> None:
     assert desk.used("n") == 0
 
 
-def test_whoever_stops_hears_what_is_under_way() -> None:
+def test_a_stop_waits_for_the_requests_in_flight() -> None:
     desk = Late(make_pod("p", cpu="1"))
     desk.claimed(p="n")
     desk.arrive(REFUSED)

@@ -140,7 +140,7 @@ def test_a_node_that_is_taken_back_does_not_overtake_the_one_that_was_given() ->
     assert desk.promises() == [[("high", "n")], [("high", None)]]
 
 
-def test_a_claim_that_is_void_before_it_was_told_of_is_not_told_of() -> None:
+def test_a_claim_voided_before_its_report_is_not_reported() -> None:
     desk = Late()
     desk.submit(make_pod("small", cpu="1", priority=9))
     desk.settle(1)
@@ -177,7 +177,7 @@ def test_a_promise_whose_answer_is_lost_is_taken_back_all_the_same() -> None:
     assert desk.promises()[1] == [("high", None)]
 
 
-def test_a_claim_made_anew_while_promises_are_under_way_is_what_is_told() -> None:
+def test_a_claim_renewed_while_writes_are_in_flight_is_the_one_reported() -> None:
     desk = Late(BUDGET)
     desk.arrive()  # the claim is void; the first promise is still under way
     desk.settle(5)

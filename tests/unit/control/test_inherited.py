@@ -57,7 +57,7 @@ def test_a_pod_of_another_scheduler_keeps_what_it_carries() -> None:
     assert named(plane) == "n"
 
 
-def test_what_somebody_writes_later_is_left_alone() -> None:
+def test_later_writes_of_another_client_are_kept() -> None:
     plane = left(high(cpu="9"))
     plane.settle(SOON)
     name(plane, "high")
@@ -65,7 +65,7 @@ def test_what_somebody_writes_later_is_left_alone() -> None:
     assert named(plane) == "n"
 
 
-def test_a_pod_that_has_a_claim_again_is_told_of_that_and_no_more(
+def test_a_pod_with_a_new_claim_reports_that_claim_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     before = running(held())

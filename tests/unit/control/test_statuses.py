@@ -92,7 +92,7 @@ def test_what_contradicts_itself_is_said_on_the_queue_and_the_rest_goes_on(
     assert all(harness.placements().values())
 
 
-def test_a_queue_that_nobody_uses_is_told_what_is_wrong_with_it_too() -> None:
+def test_an_unused_queue_reports_its_errors_too() -> None:
     harness = make_harness()
     put(harness, "a", limit={"cpu": "-3"})
     harness.settle(5)
@@ -160,7 +160,7 @@ def test_a_group_that_is_late_has_timed_out() -> None:
     assert group_status(harness, "g")["phase"] == "Timeout"
 
 
-def test_a_minimum_that_changes_while_the_group_runs_is_said_and_evicts_nobody() -> None:
+def test_a_minimum_changed_while_the_group_runs_is_reported_and_evicts_no_pod() -> None:
     harness = make_harness()
     harness.group("g", 2)
     harness.submit(*(make_pod(f"g-{i}", cpu="1", group="g") for i in range(2)))
@@ -264,7 +264,7 @@ def gang(harness: Harness, name: str) -> None:
     harness.submit(*(make_pod(f"{name}-{i}", cpu="1", group=name) for i in range(2)))
 
 
-def test_a_group_in_the_place_of_one_that_fared_alike_is_told_of_too() -> None:
+def test_a_group_that_replaces_one_with_an_equal_status_is_reported_too() -> None:
     harness = make_harness()
     gang(harness, "g")
     harness.settle(3)
@@ -284,7 +284,7 @@ def test_a_group_in_the_place_of_one_that_fared_alike_is_told_of_too() -> None:
         (StatusReason.UNAVAILABLE, [1] * 8),
     ],
 )
-def test_a_status_that_is_refused_for_good_is_told_again_later_and_later(
+def test_a_permanently_rejected_status_is_retried_with_back_off(
     code: StatusReason, gaps: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     harness, sent = make_harness(), list[float]()

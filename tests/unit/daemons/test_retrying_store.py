@@ -61,7 +61,7 @@ def test_waiting_ends_with_the_daemon() -> None:
         Site(*[GONE] * 9, patience=3).store.list(POD)
 
 
-def test_a_read_that_goes_well_asks_nobody_whether_to_stop() -> None:
+def test_a_successful_read_does_not_check_whether_to_stop() -> None:
     assert Site(patience=0).store.list(NODE).version == 0
 
 

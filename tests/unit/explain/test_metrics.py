@@ -141,7 +141,7 @@ def test_classes_beyond_the_budget_count_as_not_looked_at() -> None:
     assert census.counts(1.0) == {"too-big": 70}
 
 
-def test_what_was_told_in_the_store_is_counted() -> None:
+def test_reports_in_the_store_are_counted() -> None:
     measured = some_work(report=ReportConfig())
     assert measured.values("stretto_reports") == {("condition",): 4, ("event",): 3}
 

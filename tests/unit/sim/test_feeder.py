@@ -120,7 +120,7 @@ def test_another_scenario_is_refused(name: str, said: str) -> None:
         Feeder(a_feed(pod("b")), store, name)
 
 
-def test_a_store_that_somebody_else_filled_is_refused() -> None:
+def test_a_store_that_another_run_filled_is_rejected() -> None:
     store = a_store()
     store.create(NODE, [make_node("own")])
     with pytest.raises(InputError, match="no run of a scenario"):

@@ -42,7 +42,7 @@ def blocked_desk(free: int = 1, head: int = 4) -> Desk:
 # ---------------------------------------------------------------- the reservation
 
 
-def test_the_shadow_time_is_the_first_end_with_enough_room() -> None:
+def test_the_shadow_time_is_the_first_end_with_enough_capacity() -> None:
     found = kept(4, 1, (10, 1), (20, 2), (30, 5))
     assert (found.shadow, found.extra) == (20, {0: 0})
 
@@ -109,7 +109,7 @@ def test_a_unit_that_would_delay_the_head_waits() -> None:
     assert desk.sent() == []
 
 
-def test_what_the_head_leaves_over_is_given_without_asking_how_long() -> None:
+def test_capacity_beyond_the_heads_need_has_no_time_limit() -> None:
     desk = blocked_desk(free=2)
     desk.arrive("a")
     desk.arrive("b")
@@ -192,7 +192,7 @@ def test_backfill_without_a_pool_is_an_error_of_the_caller() -> None:
         Dispatcher(desk.pods, desk.units, DispatcherConfig(other_queues=EASY))
 
 
-def test_room_of_a_unit_behind_a_failed_head_serves_another_queue() -> None:
+def test_capacity_of_a_unit_behind_a_failed_head_serves_another_queue() -> None:
     desk = Desk(QueueConfig("strict", "Priority", blocking=True))
     for name, queue, priority, class_id in [
         ("late", "strict", 0, 0),

@@ -55,7 +55,7 @@ def test_a_raised_limit_lets_go_what_waits() -> None:
     assert desk.sent() == ["b"]
 
 
-def test_a_lowered_limit_evicts_nobody_and_is_seen() -> None:
+def test_a_lowered_limit_evicts_no_pod_and_is_applied() -> None:
     desk = Desk()
     put(desk, "q", limit={"cpu": "2m"})
     desk.arrive("a", "b", queue="q")

@@ -61,7 +61,7 @@ def group_of(desk: Desk, *names: str) -> None:
     desk.arrive(*names, queue="b", group="g")
 
 
-def test_one_pod_leaves_for_one_that_is_owed_a_place_and_no_second_while_it_does() -> None:
+def test_one_pod_is_evicted_for_one_with_a_guarantee_and_no_second_meanwhile() -> None:
     desk, nodes = borrowing("b1", "b2")
     first = asked(desk, nodes)
     desk.now += 1.0
@@ -128,7 +128,7 @@ def test_an_owner_that_found_no_place_without_its_victims_soon_lets_others_go_on
     assert desk.sent() == ["b4"]
 
 
-def test_nobody_else_is_asked_before_the_owner_was_tried_however_slow_its_victims_were() -> None:
+def test_no_further_eviction_before_the_owner_was_tried_even_with_slow_victims() -> None:
     desk, nodes = borrowing("b1", "b2")
     (victim,) = asked(desk, nodes)
     desk.now += 20.0
@@ -138,7 +138,7 @@ def test_nobody_else_is_asked_before_the_owner_was_tried_however_slow_its_victim
     assert "b3" not in desk.sent()
 
 
-def test_nobody_leaves_for_a_pod_that_others_would_keep_from_there_all_the_same() -> None:
+def test_no_pod_is_evicted_if_other_pods_would_block_the_newcomer_anyway() -> None:
     desk, nodes = borrowing("b1", "b2")
     nodes.company = False
     assert asked(desk, nodes) == []
@@ -185,7 +185,7 @@ def test_a_gang_with_pods_on_their_way_is_not_taken_apart() -> None:
     assert asked(desk, nodes) == ["c1", "c2"]
 
 
-def test_without_guarantees_nobody_is_asked() -> None:
+def test_without_guarantees_no_pod_is_evicted() -> None:
     desk, nodes = borrowing("b1")
     put(desk, "a")
     assert asked(desk, nodes) == []

@@ -36,7 +36,7 @@ def test_units_are_counted_by_where_they_are() -> None:
     }
 
 
-def test_queue_lengths_and_sleepers_are_told_by_name_and_class() -> None:
+def test_queue_lengths_and_sleepers_are_reported_by_name_and_class() -> None:
     desk = Desk()
     desk.arrive("a", class_id=4)
     desk.sent()

@@ -94,7 +94,7 @@ def test_a_kept_place_ends_in_every_daemon_when_it_is_taken() -> None:
     assert [len(rig.roles[name].cluster.reservations.places) for name in rig.roles] == [0] * 5
 
 
-def test_a_pod_may_take_a_kept_place_by_its_index_whoever_held_it() -> None:
+def test_a_pod_may_take_a_reserved_place_by_index_whichever_pod_held_it() -> None:
     rig = Rig("a")
     rig.nodes(make_node("n1", cpu="2"))
     rig.pods(make_pod("old", cpu="2", annotations=says(reservation="true", reservation_index="7")))
