@@ -53,7 +53,7 @@ def zones(count: int = 2) -> tuple[bytes, ...]:
 # ---------------------------------------------------------------- affinity
 
 
-def test_a_pod_that_anti_affinity_keeps_away_pushes_out_whom_it_minds_and_nobody_else() -> None:
+def test_a_pod_blocked_by_anti_affinity_preempts_the_blocking_pods_only() -> None:
     plane = running(small("web", "web"), small("other", "db"))
     plane.submit(high(**apart("web")))
     plane.settle()
@@ -78,7 +78,7 @@ def test_all_whom_it_minds_must_be_on_one_node() -> None:
 
 
 @pytest.mark.parametrize("priority", [10, 11])
-def test_nobody_is_pushed_out_where_one_whom_it_minds_matters_as_much(priority: int) -> None:
+def test_no_pod_is_preempted_if_a_blocking_pod_has_equal_priority(priority: int) -> None:
     plane = running(small("web", "web"), small("dear", "web", priority=priority))
     plane.submit(high(**apart("web")))
     plane.settle()
@@ -95,7 +95,7 @@ def test_a_pod_waits_until_the_one_it_minds_has_really_gone() -> None:
     assert plane.placements() == {"high": "n"}
 
 
-def test_a_leaving_pod_is_minded_until_it_has_gone_though_nobody_else_is_asked() -> None:
+def test_a_terminating_pod_blocks_until_it_is_gone_without_further_evictions() -> None:
     plane = running(held("web", cpu="100m", labels={"app": "web"}))
     plane.delete("web")
     plane.submit(high(**apart("web")))

@@ -185,7 +185,7 @@ def test_what_a_rule_says_beforehand_passes_the_guard(answer: Any) -> None:
     assert guard(made).prepare(None, view) is answer  # type: ignore[arg-type]
 
 
-def test_a_rule_that_takes_too_long_is_told_with_its_budget() -> None:
+def test_a_rule_that_takes_too_long_is_reported_with_its_budget() -> None:
     clock = ManualClock()
 
     def slow(_: Any, __: Any, slots: Any) -> Any:

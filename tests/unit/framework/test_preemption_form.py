@@ -57,6 +57,6 @@ def test_what_is_wrong_is_named_with_its_path(form: Any, where: str) -> None:
 
 
 @pytest.mark.parametrize("form", [{"budget": "hard"}, {"budgets": "firm"}, {"select": "bset"}])
-def test_a_word_that_nobody_knows_is_refused(form: Any) -> None:
+def test_an_unknown_word_is_rejected(form: Any) -> None:
     with pytest.raises(UnknownNameError):
         read_preemption(form, "p")

@@ -129,7 +129,7 @@ def test_a_skew_that_pods_of_higher_priority_make_is_said() -> None:
     }
 
 
-def test_affinity_that_only_those_who_leave_would_meet_is_said() -> None:
+def test_affinity_that_only_victims_satisfy_is_reported() -> None:
     found = words(low(labels={"app": "web"}), pod=wants(spec=near("podAffinity")))
     assert said(found) == "1 node(s) didn't match pod affinity rules."
 
@@ -148,6 +148,6 @@ def test_a_protected_pod_that_anti_affinity_means_is_said_to_be_protected() -> N
     assert said(found) == "1 node(s) had pods that forbid their preemption."
 
 
-def test_nothing_is_said_where_those_who_break_a_rule_may_leave() -> None:
+def test_nothing_is_reported_if_the_blocking_pods_may_be_evicted() -> None:
     pod = wants("1", spec=near("podAntiAffinity"))
     assert words(web(priority=1), low(), pod=pod) is None

@@ -20,7 +20,7 @@ def path(phase: str, least: int, created: int, bound: int = 0, **more: bool) -> 
 # ---------------------------------------------------------------- PodGroups
 
 
-def test_case_1_too_few_pods_leave_a_group_pending_and_looking_again_changes_nothing() -> None:
+def test_case_1_too_few_pods_keep_a_group_pending_and_a_retry_changes_nothing() -> None:
     assert path("", 3, created=2) == [PENDING]
     assert path("Pending", 3, created=2) == []
 
@@ -92,7 +92,7 @@ def test_case_7_a_pod_beside_scheduled_ones_is_released_once_and_to_their_shard(
     assert desk.work([10, 10]) == [[], []]
 
 
-def test_case_8_the_least_loaded_shard_is_next_and_counts_before_anybody_has_looked() -> None:
+def test_case_8_the_least_loaded_shard_is_next_and_its_load_counts_at_once() -> None:
     desk = Desk(shards=3)
     desk.arrive("a", "b", "c", "d")
     work = desk.work([10, 10, 10])

@@ -61,7 +61,7 @@ def web(app: str = "web") -> dict[str, Any]:
 # ---------------------------------------------------------------- 20: which nodes are looked at
 
 
-def test_case_20_a_node_that_nobodys_leaving_cures_is_not_looked_at() -> None:
+def test_case_20_a_node_that_no_eviction_cures_is_skipped() -> None:
     harness = plane("other", "right")
     harness.create_nodes(make_node("wrong", cpu="4", labels={"disk": "hdd"}))
     run(harness, ("cheap", "wrong", 1), ("dear", "right", 50), ("dearer", "other", 60))
@@ -171,7 +171,7 @@ def test_case_24_a_cheap_win_and_a_deep_one_are_both_found_without_memory(levels
     assert gone == {f"a{n}" for n in range(min(levels + 1, 6))}
 
 
-def test_case_25_where_every_set_breaks_a_budget_nobody_leaves() -> None:
+def test_case_25_if_every_victim_set_violates_a_budget_no_pod_is_evicted() -> None:
     harness = plane("a", "b", budgets="hard")
     run(harness, ("x", "a", 1), ("y", "b", 2), **web())
     budget(harness, 0)
@@ -213,14 +213,14 @@ def test_case_26_what_a_budget_has_left_goes_to_one_and_the_next_sees_what_is_le
 # ---------------------------------------------------------------- 28 and 29: units
 
 
-def test_case_28_a_pod_that_fits_is_placed_and_nobody_is_asked() -> None:
+def test_case_28_a_pod_that_fits_is_placed_without_evictions() -> None:
     harness = plane("a")
     run(harness, ("x", "a", 1), cpu="2")
     want(harness, "p", cpu="2")
     assert (harness.node_of("p"), left(harness)) == ("a", {"x", "p"})
 
 
-def test_case_28_a_pod_that_needs_room_is_nominated_until_its_victim_has_gone() -> None:
+def test_case_28_a_pod_that_needs_capacity_is_nominated_until_its_victim_is_gone() -> None:
     harness = plane("a")
     body = msgspec.json.decode(make_pod("x", cpu="4", priority=1, node="a"))
     body["metadata"] |= HOLD["metadata"]
@@ -313,7 +313,7 @@ VICTIMS = [
 @pytest.mark.parametrize(
     ("why", "rules", "more", "priority", "goes"), VICTIMS, ids=[each[0] for each in VICTIMS]
 )
-def test_case_32_who_may_be_asked_to_leave(
+def test_case_32_pods_that_may_be_evicted(
     why: str, rules: dict[str, Any], more: dict[str, Any], priority: int, goes: bool
 ) -> None:
     del why

@@ -232,7 +232,7 @@ def test_a_daemon_set_has_a_pod_on_each_node_that_it_may_use(tmp_path: Path) -> 
     assert b'"values":["a"]' in body
 
 
-def test_a_daemon_set_may_bear_every_taint(tmp_path: Path) -> None:
+def test_a_daemon_set_may_tolerate_every_taint(tmp_path: Path) -> None:
     tainted = (NODE % ("c", "ssd")) + "spec: {taints: [{key: k, value: v, effect: NoExecute}]}\n"
     daemons = controller("DaemonSet", "agent", "", ", tolerations: [{operator: Exists}]")
     assert len(load(tmp_path, tainted, daemons)) == 2

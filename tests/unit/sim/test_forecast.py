@@ -79,7 +79,7 @@ def a_gang_behind(lasts: float, timeout: int, waited: float = 0.0) -> Harness:
 @pytest.mark.parametrize(
     ("timeout", "waited", "late"), [(300, 0.0, 300.0), (300, 100.0, 200.0), (300, 301.0, 0.0)]
 )
-def test_a_gang_whose_time_is_over_before_there_is_room_never_starts(
+def test_a_gang_that_times_out_before_capacity_is_free_never_starts(
     timeout: int, waited: float, late: float
 ) -> None:
     starts = forecast(a_gang_behind(1_000, timeout, waited).plane)
@@ -87,7 +87,7 @@ def test_a_gang_whose_time_is_over_before_there_is_room_never_starts(
     assert (starts.after_s[key], starts.late_s) == (inf, {key: pytest.approx(late, abs=1)})
 
 
-def test_a_gang_that_finds_room_in_time_is_not_late() -> None:
+def test_a_gang_that_finds_capacity_in_time_is_not_late() -> None:
     starts = forecast(a_gang_behind(1_000, 1_100, 20.0).plane)
     assert starts.after_s == {"PodGroupUnit/default/g": pytest.approx(980, abs=1)}
     assert starts.late_s == {}
@@ -160,7 +160,7 @@ def test_typical_run_times_give_an_answer_that_is_off() -> None:
     assert 0 < report.near <= 1
 
 
-def test_later_short_jobs_pass_a_job_and_make_it_wait_longer_than_told() -> None:
+def test_later_short_jobs_pass_a_job_and_make_it_wait_longer_than_predicted() -> None:
     report, _ = study_forecast(TRACE, ForecastStudy(gpus=4, queue="sjf", samples=30))
     assert report.bias_s < 0
 

@@ -119,7 +119,7 @@ def test_the_same_seed_replays_to_the_same_outcome(history: ReplayHistory) -> No
     assert msgspec.json.encode(replayed(history)) == msgspec.json.encode(replayed(history))
 
 
-def test_more_nodes_leave_nobody_waiting(history: ReplayHistory) -> None:
+def test_with_more_nodes_no_pod_is_pending(history: ReplayHistory) -> None:
     assert replayed(history, vary(nodes="a:1")).outcomes.max_wait_s == 0.0
 
 

@@ -26,7 +26,7 @@ def test_a_history_does_not_grow_without_bound() -> None:
     assert 80 <= len(history.events) <= 92
 
 
-def test_a_slow_watch_keeps_nothing_alive_and_is_told() -> None:
+def test_a_slow_watch_keeps_nothing_alive_and_is_notified() -> None:
     history = EventHistory(limit=8, floor=0)
     slow = watch(history, 0)
     for version in range(1, 100):

@@ -128,7 +128,7 @@ def test_a_lane_is_wide_again_once_the_server_is_idle() -> None:
     assert gate.room == 8
 
 
-def test_who_gives_up_waiting_leaves_the_way_to_others() -> None:
+def test_a_request_that_gives_up_does_not_block_the_others() -> None:
     async def work() -> None:
         gate = RequestGate(1)
         await gate.__aenter__()
@@ -184,7 +184,7 @@ def test_a_batch_begins_as_the_one_before_it_has_no_more_to_send() -> None:
     asyncio.run(run())
 
 
-def test_a_batch_that_breaks_leaves_its_places_to_others() -> None:
+def test_a_failed_batch_releases_its_slots() -> None:
     async def run() -> None:
         sender = RequestSender(Mute(), Rng(0))  # type: ignore[arg-type]
 

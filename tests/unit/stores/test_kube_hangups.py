@@ -99,7 +99,7 @@ def test_a_watch_that_is_closed_hangs_up(server: Server) -> None:
     assert watch.poll() == []
 
 
-def test_what_ends_a_watch_unexpectedly_is_told_to_its_reader(
+def test_an_unexpected_end_of_a_watch_is_reported_to_its_reader(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = server.store()
@@ -208,7 +208,7 @@ def test_a_plugin_is_run_by_the_store_s_own_thread(server: Server, tmp_path: Pat
     assert shown == ["Bearer t1", "Bearer t2"]
 
 
-def test_a_plugin_that_nobody_waits_for_any_more_is_ended(tmp_path: Path) -> None:
+def test_an_abandoned_plugin_is_terminated(tmp_path: Path) -> None:
     script = f"""
 import os, pathlib, time
 pathlib.Path({str(tmp_path / "pid")!r}).write_text(str(os.getpid()))

@@ -80,7 +80,7 @@ def test_a_connection_whose_server_answered_before_it_had_read_all_is_used_no_mo
         assert asyncio.run(ask())
 
 
-def test_of_several_addresses_one_that_does_not_pick_up_leaves_time_for_the_next(
+def test_an_address_that_does_not_answer_keeps_time_for_the_next_one(
     listener: socket.socket, deaf: tuple[str, int]
 ) -> None:
     assert asyncio.run(reached([deaf, listener.getsockname()])) == listener.getsockname()

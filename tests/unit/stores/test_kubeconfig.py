@@ -193,7 +193,7 @@ def test_an_address_with_a_password_is_not_repeated(
     assert "geheim" not in str(told.value)
 
 
-def test_a_key_that_is_locked_is_refused_and_nobody_is_asked_for_its_passphrase(
+def test_an_encrypted_key_is_rejected_without_a_passphrase_prompt(
     tmp_path: Path,
 ) -> None:
     pair = self_signed(tmp_path, "us")
@@ -265,7 +265,7 @@ def test_a_plugin_is_asked_again_when_the_server_says_no(tmp_path: Path) -> None
     assert login(access, renew=True).authorization == "Bearer t2"
 
 
-def test_a_plugin_is_told_its_environment_and_the_server(tmp_path: Path) -> None:
+def test_a_plugin_gets_its_environment_and_the_server(tmp_path: Path) -> None:
     script = f"""
 import json, os
 info = json.loads(os.environ["KUBERNETES_EXEC_INFO"])
@@ -276,7 +276,7 @@ print(json.dumps({{"apiVersion": "{VERSION}", "kind": "x", "status": {{"token": 
     assert login(plugin(tmp_path, script, **more)).authorization == "Bearer ann@https://127.0.0.1:1"
 
 
-def test_a_plugin_is_told_of_an_authority_by_the_folder_of_the_server_s_file(
+def test_a_plugin_gets_the_authority_from_the_folder_of_the_server_s_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script = f"""

@@ -70,7 +70,7 @@ def test_the_first_to_come_leads_and_the_second_stands_by() -> None:
     assert race.all[1].holder == "c0"
 
 
-def test_what_came_of_the_last_try_is_told_until_the_next_is_over() -> None:
+def test_the_result_of_the_last_attempt_is_reported_until_the_next_one_ends() -> None:
     race = Race(1)
     (line,), (candidate,) = race.lines, race.all
     assert candidate.trouble == "it has not been tried yet"
@@ -89,7 +89,7 @@ def test_what_came_of_the_last_try_is_told_until_the_next_is_over() -> None:
     assert candidate.trouble == ""
 
 
-def test_a_leader_that_cannot_renew_stops_before_anybody_may_follow() -> None:
+def test_a_leader_that_cannot_renew_stops_before_another_may_take_over() -> None:
     race = Race()
     race.run(10)
     race.lines[0].is_down = True

@@ -32,7 +32,7 @@ def test_a_request_above_what_is_free_may_be_cured() -> None:
     assert found == (StatusCode.UNSCHEDULABLE, ("Insufficient cpu",))
 
 
-def test_every_lack_is_told_and_one_for_good_makes_all_so() -> None:
+def test_every_shortage_is_reported_and_one_unresolvable_makes_all_unresolvable() -> None:
     there = pod("e", on="n", requests={"cpu": "3"})
     asked = pod(requests={"cpu": "2", "x.io/gpu": "1", "hugepages-2Mi": "2Mi"})
     found = said(FIT, asked, node("n", pods="1"), there)["n"]

@@ -46,7 +46,7 @@ def test_an_affinity_does_not_rest_on_a_pod_that_may_only_come() -> None:
     assert asked.feasible_names == []
 
 
-def test_a_node_is_no_candidate_where_the_nominee_would_have_to_leave_too() -> None:
+def test_a_node_is_no_candidate_if_the_nominee_would_be_evicted_too() -> None:
     low = pod("low", on="n", requests={"cpu": "4"}, priority=1)
     found = kept({"requests": {"cpu": "3"}}, node("n"), low)
     asked = found.decide(pod(priority=5, requests={"cpu": "2"}))

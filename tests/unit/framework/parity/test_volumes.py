@@ -358,7 +358,7 @@ def capacity(size: str, **more: Any) -> Any:
         (capacity("2Gi", nodeTopology=None), ["a", "b"]),
     ],
 )
-def test_a_driver_that_tells_its_room_must_have_some(room: Any, expected: list[str]) -> None:
+def test_a_driver_that_reports_its_capacity_needs_enough(room: Any, expected: list[str]) -> None:
     driver = thing("CSIDriver", DRIVER, spec={"storageCapacity": True})
     found = said(BINDING, using("c"), *NODES, claim("c"), storage_class(), driver, room)
     assert sorted(found) == expected

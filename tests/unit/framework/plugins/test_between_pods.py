@@ -235,7 +235,7 @@ def defaults(**args: Any) -> Any:
     return load_profile({"profiles": [{"pluginConfig": config}]}).default_spread
 
 
-def test_a_gang_whose_members_want_each_other_is_woken_when_there_is_room() -> None:
+def test_a_gang_with_mutual_affinity_is_woken_once_capacity_is_free() -> None:
     harness = Harness([make_node("n0", cpu="2", zone="a")], config={"tier": "numpy"})
     harness.submit(pod("old", "x", cpu="2"))
     harness.settle()

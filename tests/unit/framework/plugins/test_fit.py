@@ -139,7 +139,7 @@ def test_a_resource_that_a_node_has_not_got_is_left_out() -> None:
     assert scores(rule, sketch, cpu="2") == [50, 25]
 
 
-def test_a_resource_that_nobody_has_scores_nothing() -> None:
+def test_a_resource_that_no_node_has_scores_nothing() -> None:
     rule = strategy("LeastAllocated", resources=[{"name": "example.com/none"}])
     assert scores(rule, TWO) == [0, 0]
 

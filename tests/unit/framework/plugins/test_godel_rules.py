@@ -111,7 +111,7 @@ def test_cpu_and_memory_are_taken_in_the_ratio_in_which_they_are_left() -> None:
         ("AdaptiveCpuToMemRatio", {"ratio": 2}),
     ],
 )
-def test_wrong_arguments_are_told(name, args) -> None:
+def test_wrong_arguments_are_reported(name, args) -> None:
     with pytest.raises(StrettoError, match=name):
         by(name, args, filters=name == "SubCluster", score=0 if name == "SubCluster" else 1)
 

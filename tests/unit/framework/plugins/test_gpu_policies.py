@@ -29,7 +29,7 @@ def test_random_says_nothing_and_costs_nothing() -> None:
     assert RandomRule({}).compiled(sketch.cluster.ledger.resources) == NOTHING
 
 
-def test_best_fit_prefers_what_leaves_least() -> None:
+def test_best_fit_prefers_the_least_remainder() -> None:
     sketch = SlotSketch({"cpu": "64", "gpus": 4}, {"cpu": "128", "gpus": 8})
     # 100(1 − ((64−32)/128 + (4−2)/8)/2) = 75 and 100(1 − ((128−32)/128 + (8−2)/8)/2) = 25
     assert score(BestFitRule({}), sketch, cpu="32", gpus=2) == [75, 25]
