@@ -64,7 +64,7 @@ REGISTRIES = [
         ("anaconda", "org"),
     ]
 ]
-#: Folders that exist on somebody's machine only.
+#: Folders that exist on a single machine only.
 MACHINE_PATH = re.compile(r"(?<![\w.$}/-])/(?:work|root|home|Users)/[\w.]")
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef

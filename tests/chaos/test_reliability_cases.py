@@ -198,7 +198,7 @@ def test_case_25_a_queue_that_is_deleted_goes_on_counting_until_its_pods_have_en
 
 
 def test_case_25_an_evicted_pod_counts_until_it_has_gone_and_not_longer() -> None:
-    """kueue#14811: evicted, and charged for ever."""
+    """kueue#14811: evicted, but charged permanently."""
     rig = Rig(make_node("n1", cpu="9"))
     rig.create(QUEUE, queue("a", limit={"cpu": "2"}))
     rig.submit(*(held(in_queue(f"a-{i}", "a")) for i in range(2)))

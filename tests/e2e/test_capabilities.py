@@ -42,7 +42,7 @@ def test_a_bound_pod_that_is_deleted_waits_for_its_node(store: KubeStore) -> Non
     pod = made(store, "web")[0]
     store.bind([Bind(SPACE, "web", pod.uid, "n1")])
     # The server judges a deletion by its watch cache first: one that lags still shows the pod
-    # without a node, and such a pod has no time of grace. What a watch has told, the cache holds.
+    # without a node, and such a pod has no grace period. The cache holds every watched event.
     assert picture.settle(store)
     assert picture.pods[pod.uid].node == "n1"
     marked = done(store.delete(POD, [Deletion(SPACE, "web")])[0])

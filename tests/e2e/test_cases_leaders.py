@@ -22,7 +22,7 @@ DAY = 86_400.0
 
 
 class Jumping(WallClock):
-    """A wall clock that somebody sets, beside a monotonic one that nobody can."""
+    """A wall clock that can be set, together with a monotonic clock that cannot."""
 
     ahead = 0.0
 

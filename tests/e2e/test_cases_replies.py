@@ -132,7 +132,7 @@ def test_case_7_a_status_that_met_a_conflict_is_written_again(ground: Ground) ->
     put(ground.site, GROUPS, group("ring", 2))
     put(ground.site, PODS, member("a", "ring"), member("b", "ring"))
     ground.go(lambda: "status" in item(ground.site, f"{GROUPS}/ring") or bool(ground.bound()))
-    for number in range(20):  # somebody else writes all the time
+    for number in range(20):  # another client writes continuously
         note = {"metadata": {"annotations": {"note": str(number)}}}
         reply = ground.near.patch(POD_GROUP, [Patch(SPACE, "ring", note)])[0]
         assert reply.outcome is WriteOutcome.OK

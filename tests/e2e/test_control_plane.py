@@ -1,4 +1,4 @@
-"""The control plane of tests and benches: whatever ends it, it leaves no process."""
+"""The control plane of tests and benches: however it ends, no process remains."""
 
 import json
 import os

@@ -79,7 +79,7 @@ class Guide:
         return done.stdout
 
     def metrics(self) -> str:
-        """What both replicas tell the monitoring account, and nobody else."""
+        """The metrics that both replicas serve to the monitoring account only."""
         rights_settle(self.cluster)
         asked = "kubectl -n kube-system create token monitor"
         token = shell(self.cluster, asked, self.folder).stdout.strip()

@@ -26,7 +26,7 @@ PODS = f"/api/v1/namespaces/{SPACE}/pods"
 
 
 class Desk:
-    """Somebody who may read, with kubectl and the plug-in on the path."""
+    """An account with read access, with kubectl and the plug-in on the path."""
 
     def __init__(self, plane: ControlPlane, folder: Path) -> None:
         self.plane, self.folder = plane, folder
@@ -150,7 +150,7 @@ def test_its_role_is_what_it_asks_for_and_only_reads(desk: Desk, cluster: Contro
         used = {call.what for call in cluster.audit("reader") if call.object_ref.resource}
         return granted - unlisted - used
 
-    until(lambda: unused() == set(), unused)  # a watch is told of when it ends
+    until(lambda: unused() == set(), unused)  # a watch is recorded when it ends
     refused = {e.what for e in cluster.audit("reader") if e.response_status.code == 403}
     assert refused == set()
 

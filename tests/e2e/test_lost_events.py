@@ -1,4 +1,4 @@
-"""Events that nobody saw: the line was down and the history is gone. A fresh list tells all.
+"""Missed events: the connection was down and the history expired. A fresh list recovers all.
 
 The pump reads the real server over a wire; cases are numbered as the reports that taught them.
 """

@@ -1,4 +1,4 @@
-"""Who may do what, and what is said where somebody may not: tokens, certificates, RBAC."""
+"""Permissions and the reports about missing ones: tokens, certificates, RBAC."""
 
 import json
 from collections.abc import Iterator

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from stretto.cli.main import cli
 from stretto.sim.engine import WorkRunner
 
-#: The first of these compiles the kernels where nobody has done so yet.
+#: The first of these tests compiles the kernels if they are not compiled yet.
 pytestmark = pytest.mark.timeout(240)
 
 NODES = "sn,cpu_milli,memory_mib,gpu,model\n" + "".join(

@@ -13,7 +13,7 @@ from stretto.sim.engine import UnfitPolicy
 from stretto.sim.traces.openb import ReplayReport, ReplayStudy, replay_openb
 from tests.support.references import hosts
 
-#: The first of these compiles the kernels where nobody has done so yet.
+#: The first of these tests compiles the kernels if they are not compiled yet.
 pytestmark = pytest.mark.timeout(240)
 
 NODE = FleetNode("n1", 8000, 8192, 2, "T4")

@@ -12,7 +12,7 @@ from stretto.inputs.traces.philly import PhillyJob, load_jobs
 from stretto.sim.traces.philly import replay_jobs, simulate_philly
 from tests.support.references import pool
 
-#: The first of these compiles the kernels where nobody has done so yet.
+#: The first of these tests compiles the kernels if they are not compiled yet.
 pytestmark = pytest.mark.timeout(240)
 
 POLICIES = ("fifo", "sjf", "skip", "easy")

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from stretto.cli.main import cli
 
-#: The first of these compiles the kernels where nobody has done so yet.
+#: The first of these tests compiles the kernels if they are not compiled yet.
 pytestmark = pytest.mark.timeout(240)
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "queues.yaml"

@@ -12,7 +12,7 @@ from stretto.state.queues.shape import SiblingPolicy
 from stretto.stores.store import Bind
 from stretto.testing import Harness, make_node, make_pod
 
-#: The first of these compiles the kernels where nobody has done so yet.
+#: The first of these tests compiles the kernels if they are not compiled yet.
 pytestmark = pytest.mark.timeout(240)
 
 Ask = tuple[int, int]

@@ -1,4 +1,4 @@
-"""Queues lend what they do not use and get it back: through a real plane, with evictions."""
+"""Queues lose quota to borrowers and reclaim it: through a real plane, with evictions."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ import pytest
 from stretto.api.wire.kinds import POD_DISRUPTION_BUDGET, QUEUE
 from stretto.testing import Harness, make_node, make_pod
 
-#: The first of these compiles the kernels where nobody has done so yet.
+#: The first of these tests compiles the kernels if they are not compiled yet.
 pytestmark = pytest.mark.timeout(240)
 
 

@@ -19,7 +19,7 @@ from stretto.framework.profile.profile import Profile, load_profile
 from stretto.stores.store import Patch
 from stretto.testing import Harness, make_node, make_pod
 
-#: The first of these compiles the kernels where nobody has done so yet.
+#: The first of these tests compiles the kernels if they are not compiled yet.
 pytestmark = pytest.mark.timeout(240)
 
 RULE: dict[str, Any] = {

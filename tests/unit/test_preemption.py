@@ -24,7 +24,7 @@ from tests.support.preemption_plane import (
 
 EXACT = {"rules": "exact", "tieRule": "name"}
 
-# ---------------------------------------------------------------- who gets the room
+# ---------------------------------------------------------------- the owner of freed capacity
 
 
 def test_a_pod_of_higher_priority_takes_the_place_of_a_lower_one() -> None:
@@ -138,7 +138,7 @@ def test_of_two_preemptors_one_gets_the_last_disruption_of_a_hard_budget() -> No
     assert sorted(plane.placements().values()) == ["", "a", "b"]
 
 
-# ---------------------------------------------------------------- while victims leave
+# ---------------------------------------------------------------- while victims terminate
 
 
 def test_the_capacity_is_reserved_while_a_victim_terminates() -> None:

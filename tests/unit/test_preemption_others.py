@@ -42,7 +42,7 @@ def even(app: str, key: str = ZONE, **more: Any) -> dict[str, Any]:
 
 
 def small(name: str, app: str = "", **more: Any) -> bytes:
-    """A pod that is in nobody's way by what it takes."""
+    """A pod whose requests block no other pod."""
     return low(name, **{"cpu": "100m", "labels": {"app": app} if app else {}, **more})
 
 

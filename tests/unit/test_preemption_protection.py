@@ -1,4 +1,4 @@
-"""Who is not asked to leave: pods of others, and those that a profile or they protect."""
+"""Pods that are never evicted: foreign pods, and those protected by a profile or by themselves."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A pod whose PodGroup cannot be read is told so, and why, until the object is mended."""
+"""A pod with a malformed PodGroup reports the error until the object is corrected."""
 
 import json
 from typing import Any

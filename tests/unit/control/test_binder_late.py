@@ -28,7 +28,7 @@ REFUSED = Reply(WriteOutcome.REFUSED, StatusReason.FORBIDDEN)
 
 
 class NotAnsweredError(Exception):
-    """Somebody waits for an answer that this test does not give."""
+    """A caller waits for an answer that this test does not give."""
 
 
 class NotWaited(Future[Replies]):

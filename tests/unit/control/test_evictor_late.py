@@ -49,7 +49,7 @@ class Late(Desk):
         return self._begin(write)
 
     def promises(self) -> list[list[tuple[str, str | None]]]:
-        """Pods and the nodes that they are told of, batch by batch."""
+        """Pods and their reported nodes, batch by batch."""
         return [
             [(each.name, each.patch["status"]["nominatedNodeName"]) for each in patches]
             for patches, _ in self.told

@@ -1,4 +1,4 @@
-"""Names of nodes that a crashed predecessor has left on pods that wait."""
+"""Stale ``nominatedNodeName`` values of a crashed predecessor on pending pods."""
 
 from collections.abc import Sequence
 
@@ -89,7 +89,7 @@ def test_many_names_are_taken_off_a_few_at_a_time(monkeypatch: pytest.MonkeyPatc
 
 
 def counted(plane: Harness, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many pods are told of together, batch by batch, from now on."""
+    """The number of pods reported together, batch by batch, from now on."""
     told: list[int] = []
     patch = plane.plane.store.patch_status
 

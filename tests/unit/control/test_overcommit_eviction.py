@@ -18,7 +18,7 @@ AFTER = 10
 
 
 def harness(relieve: Any = None) -> Harness:
-    """One node of two cores, and room elsewhere for nobody yet."""
+    """One node of two cores, and no free capacity elsewhere yet."""
     own = {} if relieve is None else {"relieve": relieve}
     profile = load_profile({"profiles": [{"stretto": own}]})
     return Harness([make_node("n", cpu="2")], profile=profile, config={"tier": "numpy"})
@@ -29,7 +29,7 @@ def relieved() -> Harness:
 
 
 def put(at: Harness, *names: str, kind: str = "ReplicaSet", **more: Any) -> None:
-    """Pods that somebody has bound to the node, one core each."""
+    """Pods that another client bound to the node, one core each."""
     owner = {**OWNER, "kind": kind, "uid": kind}
     at.submit(*[make_pod(name, node="n", cpu="1", owner=owner, **more) for name in names])
     at.settle()

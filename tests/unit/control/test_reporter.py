@@ -1,4 +1,4 @@
-"""What waits is told in the store: in kube-scheduler's words, once, and taken back when it ends."""
+"""Pending pods are reported in the store: in kube-scheduler's words, once, cleared at the end."""
 
 import json
 from typing import Any

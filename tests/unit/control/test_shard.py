@@ -275,7 +275,7 @@ def test_a_loop_whose_nodes_are_all_in_other_partitions_tries_those() -> None:
     assert own_blocks(desk, "x") == [0, 2]
 
 
-# ---------------------------------------------------------------- room
+# ---------------------------------------------------------------- capacity
 
 
 def test_the_capacity_for_a_class_comes_from_its_own_loop() -> None:

@@ -1,4 +1,4 @@
-"""What is told in the store of Queues and PodGroups."""
+"""The status of Queues and PodGroups in the store."""
 
 from collections.abc import Sequence
 from concurrent.futures import Future
@@ -22,7 +22,7 @@ from stretto.stores.store import (
 )
 from stretto.testing import Harness, make_group, make_node, make_pod
 
-#: The first of these compiles the kernels where nobody has done so yet.
+#: The first of these tests compiles the kernels if they are not compiled yet.
 pytestmark = pytest.mark.timeout(240)
 
 

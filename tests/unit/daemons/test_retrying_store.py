@@ -18,7 +18,7 @@ Failures = list[StrettoError]
 
 
 class Shaky(MemoryStore):
-    """Fails its next lists as told."""
+    """Fails its next lists as configured."""
 
     def __init__(self, clock: ManualClock, failures: Failures) -> None:
         super().__init__(clock, Rng(1))

@@ -1,4 +1,4 @@
-"""Why nobody's leaving would help, in kube-scheduler's words and ours."""
+"""Why no eviction would help, in kube-scheduler's words and ours."""
 
 import json
 from typing import Any

@@ -25,7 +25,7 @@ from stretto.testing import Harness, make_node, make_pod
 
 
 class KeepCores(FilterRule):
-    """Leaves three cores free on every node."""
+    """Keeps three cores free on every node."""
 
     NAME: ClassVar[str] = "KeepCores"
     SCOPE: ClassVar[Scope] = Scope.SLOT

@@ -43,7 +43,7 @@ def test_a_waiting_claim_gets_the_smallest_volume_of_the_node_that_was_chosen(si
 
 
 class Attended(MemoryStore):
-    """A store whose volumes somebody else makes; here nobody does."""
+    """A store that expects an external provisioner; this test has none."""
 
     capabilities = Capabilities(completes_claims=True)
 

@@ -1,8 +1,8 @@
-"""What users and parts get wrong about queues, groups, reports and loads: told, and survived.
+"""Invalid queues, groups, reports and loads from users and components: reported, and survived.
 
 Circles, guarantees above the parent's and changes of ``minMember`` are in
 ``tests/unit/control/test_statuses.py``, reports of NUMA nodes in ``tests/unit/state``; here is what
-is told on the objects, and what no object can be told of.
+is reported on the objects, and what cannot be reported on any object.
 """
 
 import json
@@ -170,7 +170,7 @@ def test_a_minimum_that_changes_while_a_group_runs_evicts_no_pod() -> None:
         (0, 0, 20),
         (5, 5, 15),
         (20, 20, 0),
-        (1 << 40, 0, 20),  # full, it says, of what nobody gave it
+        (1 << 40, 0, 20),  # the shard reports itself full of pods that it was never given
         (1 << 40, 7, 13),
         (-5, 12, 20),
         (0, 155, 5),  # nothing in hand, and it answers nothing

@@ -127,7 +127,7 @@ def test_looking_again_and_again_leaves_nothing_behind_in_the_cluster() -> None:
 
 
 def movement(at: Harness, wanted: int, owner: str = "web") -> None:
-    """Somebody else's rescheduler wants so many pods of an owner on node a."""
+    """A foreign rescheduler requests this number of pods of an owner on node a."""
     nodes = [{"node": "a", "desiredPodCount": wanted}]
     info = {"type": "ReplicaSet", "namespace": "default", "name": owner}
     body = {
@@ -142,7 +142,7 @@ def movement(at: Harness, wanted: int, owner: str = "web") -> None:
 
 
 def spread() -> Harness:
-    """Node b has far more room, so pods that nobody sends go there."""
+    """Node b has far more capacity, so pods without a movement are placed there."""
     nodes = [make_node("a", cpu="8"), make_node("b", cpu="64", memory="512Gi")]
     return Harness(nodes, config={"tier": "numpy"})
 
@@ -177,7 +177,7 @@ def test_case_30_a_movement_that_is_gone_is_forgotten() -> None:
     assert (at.node_of("p"), at.plane.cluster.recommended) == ("b", {})
 
 
-# ---------------------------------------------------------------- waiting for those who leave
+# ---------------------------------------------------------------- waiting for terminating pods
 
 
 def leaving(wanted: int = 1, rules: Any = True, **more: Any) -> Harness:

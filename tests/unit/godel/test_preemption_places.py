@@ -55,7 +55,7 @@ def test_a_pod_of_numa_nodes_preempts_where_one_of_them_comes_free() -> None:
 
 
 def test_amounts_alone_are_no_reason_to_evict_a_pod() -> None:
-    """4 CPUs are free in all, and no NUMA node has 6 whoever of lower priority leaves."""
+    """4 CPUs are free in all, and no eviction of lower priorities gives a NUMA node 6."""
     harness = machine("n")
     harness.submit(bound("dear", "6", 50), bound("dearer", "6", 51), make_pod("low", cpu="1"))
     harness.settle()
@@ -221,7 +221,7 @@ def test_preemption_keeps_the_caps_by_domain() -> None:
     assert clean(harness)
 
 
-# ---------------------------------------------------------------- elastic gangs that leave
+# ---------------------------------------------------------------- evicted elastic gangs
 
 
 def test_no_member_is_placed_while_the_rest_of_its_gang_is_being_evicted() -> None:

@@ -1,4 +1,4 @@
-"""What would happen: tried on a copy, told as the difference, and nothing else is touched."""
+"""The plan command: tried on a copy, reported as the difference, without other effects."""
 
 from collections.abc import Sequence
 from pathlib import Path

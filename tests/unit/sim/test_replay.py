@@ -76,7 +76,7 @@ class Tape:
 
 @pytest.fixture(params=["tape.jsonl", "tape.jsonl.gz"])
 def recording(request: pytest.FixtureRequest, tmp_path: Path) -> Recording:
-    """Ten seconds: one pod runs 4 s, one waits for it, one never fits and leaves."""
+    """Ten seconds: one pod runs 4 s, one waits for it, one never fits and is deleted."""
     tape = Tape(tmp_path / str(request.param))
     tape.at(1, tape.submit(make_pod("short", cpu="3")))
     tape.at(2, tape.submit(make_pod("waits", cpu="3"), make_pod("huge", cpu="64")))

@@ -58,7 +58,7 @@ class Busy:
         loop.time = lambda: real() + self._late  # type: ignore[method-assign]
 
     async def exchange(self, request: HttpRequest, _may_send: Callable[[], bool]) -> HttpResponse:
-        """The answer to a request; who is turned away is told to come again at once."""
+        """The answer to a request; a rejected client gets ``Retry-After: 0``."""
         self._late += 0.1
         self.asked.append(request.path)
         if self._has_time(len(self.asked)):
@@ -175,7 +175,7 @@ def test_a_batch_begins_as_the_one_before_it_has_no_more_to_send() -> None:
         work = asyncio.gather(*batches)
         for _ in range(1000):  # turns of the loop, not time
             await asyncio.sleep(0)
-        assert set(sent) == {*first, "b0", "b1"}  # one slow answer holds up nobody behind it
+        assert set(sent) == {*first, "b0", "b1"}  # one slow answer blocks no later request
         assert sent.index("b0") > sent.index(first[-1])
         left.set()
         await work

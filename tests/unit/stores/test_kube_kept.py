@@ -26,7 +26,7 @@ def listener() -> Iterator[socket.socket]:
 
 @pytest.fixture
 def deaf() -> Iterator[tuple[str, int]]:
-    """An address at which nobody picks up: no more fit into its queue."""
+    """An address that accepts no connection: its queue is full."""
     with socket.socket() as made, ExitStack() as callers:
         made.bind(("127.0.0.1", 0))
         made.listen(0)

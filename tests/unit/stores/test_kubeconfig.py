@@ -212,7 +212,7 @@ asyncio.run(KubeconfigAccess(pathlib.Path({str(written(tmp_path, config(names)))
 
 
 def on_a_terminal(command: list[str]) -> tuple[int, str]:
-    """What a program that has a terminal, at which nobody sits, ends with and says."""
+    """Exit status and output of a program on a terminal without a user."""
     pid, line = pty.fork()
     if not pid:
         os.execv(command[0], command)
@@ -230,7 +230,7 @@ def on_a_terminal(command: list[str]) -> tuple[int, str]:
 
 
 def plugin(folder: Path, script: str, **more: Any) -> KubeconfigAccess:
-    """A kubeconfig whose user is told by a Python script."""
+    """A kubeconfig whose credentials come from a Python script."""
     (folder / "plugin.py").write_text(script)
     words = {"apiVersion": VERSION, "command": sys.executable, "args": [str(folder / "plugin.py")]}
     return KubeconfigAccess(written(folder, config({"exec": {**words, **more}})))

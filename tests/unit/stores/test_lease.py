@@ -152,7 +152,7 @@ def test_a_lease_is_not_given_up_while_a_write_is_under_way() -> None:
         return len(seen) == 3
 
     race.all[0].release(is_quiet)
-    assert seen == [(False, "c0")] * 3  # nothing more is begun, and nobody may follow yet
+    assert seen == [(False, "c0")] * 3  # no new work starts, and no other may take over yet
     race.run(3, 1)
     assert race.leaders() == [1]
 

@@ -19,7 +19,7 @@ HOUR = 3600
 
 
 def jwt(seconds: float) -> str:
-    """A token that ends in so many seconds; nobody here looks at its signature."""
+    """A token that expires after this number of seconds; its signature is not verified here."""
     claims = json.dumps({"exp": WallClock().now() + seconds, "sub": "??>>~~"}).encode()
     part = base64.urlsafe_b64encode(claims).rstrip(b"=").decode()
     return f"e30.{part}.c2ln"

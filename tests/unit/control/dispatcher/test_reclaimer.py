@@ -1,4 +1,4 @@
-"""When pods leave so that a queue gets back what it is guaranteed, and until when others wait."""
+"""When pods are evicted to restore a queue's guarantee, and until when other queues wait."""
 
 from collections.abc import Callable, Collection, Sequence
 from itertools import pairwise
@@ -13,7 +13,7 @@ from tests.unit.control.dispatcher.test_queue_changes import drop, put
 
 
 class FakeNodes:
-    """Nodes on which a pod has room for each that leaves."""
+    """Nodes on which each evicted pod frees the capacity for one pod."""
 
     def __init__(self, desk: Desk) -> None:
         self.desk, self.budget, self.company = desk, 1 << 30, True

@@ -15,7 +15,7 @@ OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "w
 
 
 class WithRights(StoreWrapper):
-    """A line on which nobody may read Movements one by one."""
+    """A connection without permission to read single Movements."""
 
     def __init__(self, inner: Store, clock: Clock) -> None:
         super().__init__(inner)
@@ -33,7 +33,7 @@ def owned(name: str, **more: Any) -> bytes:
 
 
 def recommend(rig: Rig, node: str, count: int) -> None:
-    """Somebody's rescheduler wants so many pods of the owner on a node."""
+    """A foreign rescheduler requests this number of pods of the owner on a node."""
     head = {"apiVersion": MOVEMENT.api_version, "kind": "Movement", "metadata": {"name": "m1"}}
     rig.put(MOVEMENT, json.dumps({**head, "spec": {"creator": "somebody"}}).encode())
     who = {"type": "ReplicaSet", "namespace": "default", "name": "web"}

@@ -1,4 +1,4 @@
-"""What a queue has lent comes back although dispatcher, shards and binder are daemons."""
+"""A queue gets its borrowed quota back although dispatcher, shards and binder are daemons."""
 
 import json
 from typing import Any

@@ -32,7 +32,7 @@ ODD = [
 
 
 class Touchy(StoreWrapper):
-    """A line on which somebody touches every second pod just before it is passed on."""
+    """A connection on which another client changes every second pod just before its delivery."""
 
     def __init__(self, inner: Store, clock: Clock) -> None:
         super().__init__(inner)

@@ -1,4 +1,4 @@
-"""Pods are told by the daemons why they wait, whoever has them."""
+"""The daemons report why a pod is pending, whichever of them holds it."""
 
 from typing import Any
 

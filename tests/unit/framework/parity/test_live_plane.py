@@ -71,7 +71,7 @@ def furnished(*items: Any, **more: Any) -> Parity:
 
 
 class Moody(MemoryStore):
-    """A store that answers the first patches of a kind as it is told."""
+    """A store that answers the first patches of a resource as configured."""
 
     def __init__(self) -> None:
         super().__init__(ManualClock(), Rng(0))

@@ -1,4 +1,4 @@
-"""Nodes that are kept for pods while others leave them: what later pods find there."""
+"""Nodes reserved for nominated pods while victims terminate: how later pods see them."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""DefaultPreemption of the exact path: who leaves, where, and what is said when nobody helps."""
+"""DefaultPreemption of the exact path: the victims, the node, and the message if none helps."""
 
 from typing import Any
 
