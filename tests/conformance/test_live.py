@@ -93,7 +93,7 @@ def explained(case: ConformanceCase) -> tuple[str, str]:
 
 
 @pytest.mark.timeout(60)
-def test_what_is_explained_is_what_was_said() -> None:
+def test_explanations_equal_the_reported_messages() -> None:
     cases = [c for c in single_cases(DATA / "cases.jsonl.gz") if not c.expect["feasible"]]
     pairs = list(map(explained, cases[:60]))
     assert len(pairs) == 60

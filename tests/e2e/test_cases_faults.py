@@ -47,7 +47,7 @@ def test_a_pod_that_is_deleted_before_its_bind_frees_its_capacity(
 
 
 @pytest.mark.parametrize("place", ["shard.planned", "binder.before-write", "binder.after-write"])
-def test_a_node_that_is_deleted_with_claims_in_flight_is_used_no_more(
+def test_a_node_that_is_deleted_with_claims_in_flight_is_not_used_any_more(
     ground: Ground, place: str
 ) -> None:
     ground.nodes("n0", cpu="2")
@@ -146,7 +146,7 @@ def poor(bare: ControlPlane) -> Iterator[Ground]:
         yield ground
 
 
-def test_without_our_kinds_pods_are_placed_all_the_same(poor: Ground) -> None:
+def test_without_our_crds_pods_are_still_placed(poor: Ground) -> None:
     poor.pods("plain")
     poor.go(lambda: "plain" in poor.bound())
     poor.go(lambda: "queues.scheduling.stretto.dev" in poor.far.absent())

@@ -117,7 +117,7 @@ def test_queues_shows_what_a_queue_has(desk: Desk) -> None:
     assert found["used"]["cpu"] == "500m"
 
 
-def test_shards_shows_who_tries_which_nodes(desk: Desk) -> None:
+def test_shards_shows_which_shard_tries_which_nodes(desk: Desk) -> None:
     said = json.loads(desk.told("shards", "--shards", "2", "--json", "-"))
     assert sum(each["nodes"] for each in said["shards"]) == 2
 

@@ -46,7 +46,7 @@ def told(*words: str) -> dict[str, Any]:
     return found
 
 
-def test_queues_shows_who_has_what_of_the_last_run() -> None:
+def test_queues_shows_the_usage_of_each_queue_in_the_last_run() -> None:
     say("run", str(EXAMPLE), "--speed", "0", "--no-plots", "-q")
     queues = {each["name"]: each for each in told("queues")["queues"]}
     gpus = {name: each["used"].get("nvidia.com/gpu", "0") for name, each in queues.items()}
@@ -98,7 +98,7 @@ def test_shards_divide_the_nodes_of_a_scenario(tmp_path: Path) -> None:
     assert (sum(nodes), max(nodes) - min(nodes) <= 64) == (400, True)
 
 
-def test_explain_says_who_holds_what_a_queue_is_owed(tmp_path: Path) -> None:
+def test_explain_names_the_holders_of_a_queues_guarantee(tmp_path: Path) -> None:
     text = LENT.replace("count: 9, cpu: 1, annotations: {", "count: 9, cpu: 1, annotations: {%s, ")
     (tmp_path / "lent.yaml").write_text(text % (KEPT, KEPT), encoding="utf-8")
     say("run", "lent.yaml", "--speed", "0", "--no-plots", "-q")

@@ -16,7 +16,7 @@ def stretto(*words: str | Path) -> Result:
     return CliRunner().invoke(cli, [str(word) for word in words])
 
 
-def test_a_replay_stands_beside_what_was_recorded(tmp_path: Path) -> None:
+def test_a_replay_is_compared_with_the_recording(tmp_path: Path) -> None:
     out = tmp_path / "out.json"
     assert stretto("simulate", MONDAY, "--json", out, "-q").exit_code == 0
     found = msgspec.json.decode(out.read_bytes())
@@ -27,7 +27,7 @@ def test_a_replay_stands_beside_what_was_recorded(tmp_path: Path) -> None:
     assert found["recorded"]["mean_wait_s"] == pytest.approx(found["mean_wait_s"], abs=0.01)
 
 
-def test_compare_sets_what_if_beside_what_was(tmp_path: Path) -> None:
+def test_compare_shows_the_what_if_and_the_recorded_run(tmp_path: Path) -> None:
     words = ("--drain", "topology.kubernetes.io/zone=zone-a@120", "--add-nodes", "worker-1:2")
     found = stretto(
         "compare", MONDAY, *words, "--out", tmp_path, "--json", tmp_path / "o.json", "-q"

@@ -93,7 +93,7 @@ def test_a_gang_that_does_not_fit_its_sub_cluster_leaves_no_trace() -> None:
     assert (set(at.placements().values()), at.plane.cluster.ledger.used.any()) == ({""}, False)
 
 
-def test_preemptors_of_two_sub_clusters_push_out_whom_they_may() -> None:
+def test_preemptors_of_two_sub_clusters_evict_only_permitted_victims() -> None:
     at = harness()
     at.submit(*(pod(f"low-{sub}", sub, cpu="4", priority=1) for sub in "xy"))
     at.settle()

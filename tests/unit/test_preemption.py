@@ -266,7 +266,7 @@ def test_a_gang_that_a_hard_budget_lets_leave_in_part_alone_stays() -> None:
 
 
 @pytest.mark.parametrize("rules", [{}, EXACT])
-def test_a_gang_that_pushes_out_more_of_another_than_that_can_spare_pushes_out_all(
+def test_a_gang_that_evicts_another_below_its_minimum_evicts_all_of_it(
     rules: dict[str, Any],
 ) -> None:
     nodes = tuple(make_node(name, cpu="4") for name in "abcd")
@@ -318,7 +318,7 @@ def test_pods_may_be_evicted_for_another_reason() -> None:
     assert plane.placements() == {}
 
 
-def test_an_order_leaves_out_who_is_protected() -> None:
+def test_an_order_omits_protected_pods() -> None:
     plane = running(low(), protect={"fromPriority": 0})
     row = int(plane.plane.cluster.pods.rows()[0])
     serial = int(plane.plane.cluster.pods.serial[row])

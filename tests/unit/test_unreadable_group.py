@@ -84,7 +84,7 @@ def test_a_corrected_group_lets_its_pods_run(harness: Harness) -> None:
     assert [harness.node_of(name) for name in ("a", "b")] == ["n", "n"]
 
 
-def test_of_an_unreadable_group_that_is_deleted_it_is_said_that_there_is_none(
+def test_a_deleted_malformed_group_is_reported_as_missing(
     harness: Harness,
 ) -> None:
     harness.store.delete(POD_GROUP, [Deletion("default", "g")])

@@ -129,7 +129,7 @@ def test_a_gang_that_is_short_is_refused_and_leaves_no_trace() -> None:
 
 
 @pytest.mark.parametrize("others", [0, 1, 2])
-def test_who_comes_on_top_of_a_gang_is_refused_once_others_of_it_have_gone(others: int) -> None:
+def test_an_extra_gang_member_is_rejected_once_other_members_are_gone(others: int) -> None:
     books = court()
     plan = plan_of(books, {"p0": "n"}, at_least=1)
     gang = plan.units[0].unit  # whole when this was planned

@@ -98,7 +98,9 @@ def test_a_second_batch_is_sent_before_the_first_was_answered() -> None:
     assert desk.names() == [["low"], ["one"]]
 
 
-def test_no_more_are_under_way_than_the_lane_is_wide(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_more_evictions_are_in_flight_than_the_lane_permits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(requests, "LANE", LaneLimits(window=2))
     desk = Late()
     desk.submit(*[make_pod(f"p{i}", cpu="100m", priority=9) for i in range(3)])
@@ -170,7 +172,7 @@ def test_a_promise_that_is_refused_for_good_is_not_made_again() -> None:
     assert len(desk.promises()) == 1
 
 
-def test_a_promise_whose_answer_is_lost_is_taken_back_all_the_same() -> None:
+def test_a_nomination_with_a_lost_answer_is_still_withdrawn() -> None:
     desk = Late(BUDGET)
     desk.arrive()
     desk.heard(LOST, seconds=2)

@@ -91,7 +91,7 @@ def test_an_evicted_pod_reports_the_cause() -> None:
     assert event["message"] == "evicted from n before it started: the node is over-committed"
 
 
-def test_what_is_over_for_a_moment_only_is_let_be() -> None:
+def test_a_brief_overcommit_causes_no_eviction() -> None:
     at = relieved()
     put(at, "a", "b", "c")
     at.settle(AFTER - 3)

@@ -78,7 +78,7 @@ def test_a_queue_says_what_it_uses_borrows_and_has_waiting() -> None:
         ({"weight": 0}, {}, "expected a number above 0; use 1 for an equal share"),
     ],
 )
-def test_what_contradicts_itself_is_said_on_the_queue_and_the_rest_goes_on(
+def test_a_contradiction_is_reported_on_the_queue_and_the_rest_continues(
     first: dict[str, Any], second: dict[str, Any], expected: str
 ) -> None:
     harness = make_harness()
@@ -114,7 +114,7 @@ def test_a_group_whose_minimum_cannot_be_stays_pending_and_says_so(number: int) 
     assert harness.placements()["other"]
 
 
-def test_a_lowered_limit_is_said_until_enough_has_ended() -> None:
+def test_a_lowered_limit_is_reported_until_enough_has_ended() -> None:
     harness = make_harness()
     put(harness, "a", policy="FifoSkip", limit={"cpu": "3"})
     harness.submit(*(in_queue(f"p{i}", "a") for i in range(3)))
@@ -315,7 +315,7 @@ def test_nothing_is_kept_of_groups_that_have_gone(monkeypatch: pytest.MonkeyPatc
     assert len(statuses._reported) <= 4
 
 
-def test_of_a_group_whose_binds_are_under_way_nothing_is_said_yet() -> None:
+def test_a_group_with_binds_in_flight_gets_no_report_yet() -> None:
     harness = make_harness()
     statuses, units = harness.plane.statuses, harness.plane.units
     assert statuses is not None

@@ -46,7 +46,7 @@ def test_what_others_say_does_not_break_a_line() -> None:
         assert len(desk.stream.getvalue().splitlines()) == 1
 
 
-def test_the_same_trouble_is_said_once_a_minute_and_so_is_its_end() -> None:
+def test_the_same_trouble_is_logged_once_a_minute_and_so_is_its_end() -> None:
     desk = Desk()
     for _ in range(3):
         desk.log.trouble("watch pods", "cut")

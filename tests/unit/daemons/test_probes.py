@@ -110,7 +110,7 @@ def test_each_path_answers_what_it_should(
         ("Bearer right", 200),
     ],
 )
-def test_beyond_this_machine_every_path_asks_who_it_is(
+def test_remote_requests_are_authenticated_on_every_path(
     secure: ProbeServer, authorization: str, metrics: int
 ) -> None:
     is_known = metrics == 200

@@ -70,7 +70,7 @@ def test_a_right_that_was_never_there_is_an_error() -> None:
         Site(*[DENIED] * 99).store.list(POD)
 
 
-def test_a_server_that_does_not_know_yet_who_may_do_what_is_waited_for() -> None:
+def test_the_store_waits_for_a_server_that_has_not_loaded_rbac_yet() -> None:
     site = Site(*[DENIED] * 4)
     assert site.store.list(POD).version == 0
     assert ("list pods", str(DENIED)) in site.told

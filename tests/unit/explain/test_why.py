@@ -78,7 +78,7 @@ def test_the_dominant_reason_is_one_sentence(pod: bytes, code: ReasonCode, words
     assert said.reasons[0] == said.dominant
 
 
-def test_no_node_at_all_is_said_plainly() -> None:
+def test_an_empty_cluster_is_reported_plainly() -> None:
     said = asked(make_pod("p"), about="p", nodes=[])
     assert said.dominant is not None
     assert (said.dominant.code, said.dominant.tier) == (ReasonCode.NO_NODES, ReasonTier.WAITING)

@@ -284,7 +284,7 @@ def test_an_installed_rule_is_known_by_its_name(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("loaded", [ImportError("no module"), "text", FilterRule])
-def test_an_installed_rule_that_cannot_be_loaded_harms_only_who_uses_it(
+def test_an_unloadable_installed_rule_affects_only_its_users(
     loaded: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rules = installed(monkeypatch, loaded)

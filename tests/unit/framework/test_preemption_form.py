@@ -17,7 +17,7 @@ def test_it_can_be_turned_off_in_one_word() -> None:
     assert read_preemption(False, "p") == OFF
 
 
-def test_everything_that_may_be_said_is_read() -> None:
+def test_every_permitted_setting_is_read() -> None:
     form = {
         "budgets": "hard",
         "optIn": True,

@@ -192,7 +192,7 @@ def test_pods_with_and_without_volumes_share_a_batch(site: Site) -> None:
     assert site.breaches() == []
 
 
-def test_a_volume_pod_minds_rules_between_pods_too(site: Site) -> None:
+def test_inter_pod_rules_apply_to_a_pod_with_volumes_too(site: Site) -> None:
     term = {"topologyKey": HOST, "labelSelector": {"matchLabels": {"app": "db"}}}
     apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
     for i in range(3):

@@ -86,7 +86,7 @@ def test_an_unknown_resource_type_is_reported_on_that_pod_only() -> None:
     assert "best-effort" in told
 
 
-def test_a_pool_that_grows_wakes_those_who_wait_for_it() -> None:
+def test_a_pool_that_grows_wakes_the_pods_that_wait_for_it() -> None:
     harness = harness_of(pools={"n": {**POOL, "cpu": "1"}})
     assert harness.placed(make_pod("b", cpu="2", **BEST_EFFORT)) == {"b": ""}
     harness.replace(CUSTOM_NODE_RESOURCE, make_report("n", [], pool=POOL))
@@ -124,7 +124,7 @@ def test_a_negative_pool_is_reported_and_counts_as_none() -> None:
     assert "cpu" in harness.plane.cluster.abnormal["customnoderesource n"]
 
 
-def test_who_wants_the_pool_preempts_only_those_who_have_it() -> None:
+def test_a_pod_that_requests_the_pool_preempts_only_pods_that_use_it() -> None:
     harness = harness_of(pools={"n": POOL})
     low = [
         make_pod("guaranteed", cpu="4", priority=1),

@@ -284,7 +284,7 @@ def never_in(where: str, harness: Harness) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("where", ["spec", "annotation", "class", "annotation of the class"])
-def test_case_31_who_must_not_preempt_waits(where: str) -> None:
+def test_case_31_a_pod_that_must_not_preempt_stays_pending(where: str) -> None:
     harness = plane("a")
     run(harness, ("x", "a", 1))
     more = never_in(where, harness)

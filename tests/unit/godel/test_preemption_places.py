@@ -253,7 +253,7 @@ def test_no_member_is_placed_while_the_rest_of_its_gang_is_being_evicted() -> No
 # ---------------------------------------------------------------- kept places
 
 
-def test_a_port_of_a_kept_place_is_not_given_to_a_preemptor() -> None:
+def test_a_port_of_a_reserved_place_is_not_given_to_a_preemptor() -> None:
     harness = Harness([make_node("n", cpu="4")], config=PLAIN)
     keep = {
         "godel.bytedance.com/reservation": "true",

@@ -38,7 +38,7 @@ def told(harness: Harness) -> dict[str, float]:
     return {name: starts[unit.key] for name, unit in found if unit is not None}
 
 
-def test_who_waits_starts_when_those_before_it_have_ended() -> None:
+def test_a_pending_pod_starts_when_the_earlier_ones_have_ended() -> None:
     harness = busy(pod("a", 100), pod("b", 50), pod("c", 50))
     assert told(harness) == {"b": 100.0, "c": 150.0}
 
@@ -93,7 +93,7 @@ def test_a_gang_that_finds_capacity_in_time_is_not_late() -> None:
     assert starts.late_s == {}
 
 
-def test_who_waits_behind_a_gang_that_is_given_up_starts_without_it() -> None:
+def test_a_pod_behind_a_timed_out_gang_starts_without_it() -> None:
     harness = a_gang_behind(1_000, 300)
     harness.submit(pod("wide", 10, cpu="2"))
     harness.settle()

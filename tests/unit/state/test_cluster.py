@@ -178,7 +178,7 @@ def test_a_node_of_one_model_too_many_changes_nothing() -> None:
     assert "at most 62" in books.cluster.abnormal["node n"]
 
 
-def test_listeners_hear_of_every_slot_whose_node_changed() -> None:
+def test_listeners_get_every_slot_with_a_changed_node() -> None:
     books, heard = Books(), list[int]()
     books.cluster.node_updates.listeners.append(lambda slots: heard.extend(slots.tolist()))
     books.node(make_node("n"))

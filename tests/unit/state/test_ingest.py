@@ -245,7 +245,7 @@ def test_a_pod_that_becomes_invalid_keeps_its_class_until_it_is_corrected(books:
     assert (books.cluster.abnormal, books.used("n")) == ({}, 2000)
 
 
-def test_nothing_is_said_of_abnormal_objects_that_have_gone(books: Books) -> None:
+def test_deleted_abnormal_objects_are_not_reported(books: Books) -> None:
     books.node(make_node("bad", cpu="x"))
     books.pod(make_pod("p", node="n"))
     books.pod(make_pod("p", cpu="x"), MODIFIED)

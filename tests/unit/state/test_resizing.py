@@ -141,7 +141,7 @@ def test_a_pod_that_shrinks_frees_capacity_once_its_node_reports_it(books: Books
     assert books.cluster.changes.resized == [books.row("p")]
 
 
-def test_a_resize_that_the_node_cannot_do_counts_no_more_until_it_is_wanted_again(
+def test_an_infeasible_resize_does_not_count_until_it_is_requested_again(
     books: Books,
 ) -> None:
     books.pod(running(told("1", "1"), cpu="4"))

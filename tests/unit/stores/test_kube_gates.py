@@ -95,7 +95,7 @@ async def flood(gate: RequestGate, server: Server, requests: int, pause: float =
     await asyncio.gather(*(server.ask(gate, pause) for _ in range(requests)))
 
 
-def test_no_more_are_inside_than_the_lane_is_wide() -> None:
+def test_no_more_requests_are_inside_than_the_lane_permits() -> None:
     gate, server = RequestGate(4), Server(most=100)
     run(flood(gate, server, 50))
     assert (server.done, server.widest, gate.room) == (50, 4, 4)

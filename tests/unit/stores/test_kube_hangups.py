@@ -225,7 +225,7 @@ time.sleep(60)
         loop.close(nothing)
 
 
-def test_a_thread_whose_last_deed_fails_ends_all_the_same() -> None:
+def test_a_thread_with_a_failing_last_action_still_ends() -> None:
     async def fail() -> None:
         raise ZeroDivisionError
 

@@ -66,7 +66,7 @@ async def once(login: Login) -> None:
     kept.close()
 
 
-def test_a_connection_whose_server_answered_before_it_had_read_all_is_used_no_more() -> None:
+def test_a_connection_with_an_early_answer_is_not_reused() -> None:
     ours, its = socket.socketpair()
 
     async def ask() -> bool:

@@ -151,7 +151,7 @@ def test_an_account_s_trust_is_the_same_object_until_its_authority_is_another(
     assert asyncio.run(access.login()).context is not before
 
 
-def test_a_server_that_speaks_no_tls_is_asked_about_that_and_not_about_its_certificate(
+def test_a_server_without_tls_is_reported_as_such_and_not_for_its_certificate(
     tmp_path: Path,
 ) -> None:
     plain = Server(tmp_path)

@@ -311,7 +311,7 @@ def test_a_plugin_that_gives_nothing_is_named(tmp_path: Path, script: str, compl
         login(plugin(tmp_path, script))
 
 
-def test_no_more_of_a_plugin_is_kept_than_an_answer_may_have(
+def test_no_more_plugin_output_is_kept_than_an_answer_may_have(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("stretto.stores.kube.login.exec_plugins.WITHIN", 1.0)

@@ -70,7 +70,7 @@ def test_how_long_units_behind_the_head_may_run(amount: int, longest: int) -> No
     assert kept(4, 2, (10, 3)).longest(one(amount)) == longest
 
 
-def test_who_ends_by_the_shadow_time_uses_up_nothing_of_the_extra() -> None:
+def test_a_unit_that_ends_by_the_shadow_time_uses_no_extra_capacity() -> None:
     found = kept(4, 2, (10, 3))
     found.take(one(1), 10)
     assert (found.free, found.extra) == ({0: 1}, {0: 1})
@@ -154,7 +154,7 @@ def test_the_shortest_is_first_and_what_states_nothing_last() -> None:
 
 
 @pytest.mark.parametrize("written", ["-1", "soon", "nan", "1e11"])
-def test_a_run_time_that_cannot_be_is_said_so(written: str) -> None:
+def test_an_impossible_run_time_is_reported(written: str) -> None:
     desk = Desk(SJF)
     desk.arrive("a", duration=written)
     found = f"annotation stretto.dev/duration: got {written!r}, expected seconds from 0 to"

@@ -25,7 +25,7 @@ def test_a_group_that_comes_after_its_pods_releases_them_together() -> None:
     assert dispatch.unit.key == "PodGroupUnit/ns/g"
 
 
-def test_a_pod_beside_scheduled_ones_is_released_once_and_to_their_shard() -> None:
+def test_a_pod_of_a_scheduled_gang_is_released_once_and_to_its_shard() -> None:
     desk = Desk(shards=2)
     a_gang(desk, "a", "b")
     desk.sent(room=[5, 5])

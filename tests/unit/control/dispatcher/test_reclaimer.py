@@ -144,7 +144,7 @@ def test_no_pod_is_evicted_if_other_pods_would_block_the_newcomer_anyway() -> No
     assert asked(desk, nodes) == []
 
 
-def test_who_finds_nothing_asks_again_later_and_later() -> None:
+def test_a_reclaim_without_victims_is_retried_with_back_off() -> None:
     desk, nodes = borrowing("b1")
     nodes.budget = 0
     times = []
@@ -158,7 +158,7 @@ def test_who_finds_nothing_asks_again_later_and_later() -> None:
     assert gaps[:5] == [5.0, 10.0, 20.0, 40.0, 80.0]
 
 
-def test_who_is_tried_meanwhile_asks_no_sooner() -> None:
+def test_an_attempt_in_between_does_not_shorten_the_back_off() -> None:
     desk, nodes = borrowing("b1")
     nodes.budget = 0
     asked(desk, nodes)

@@ -91,7 +91,7 @@ def test_pods_of_one_owner_start_as_far_as_the_limit_goes() -> None:
     assert desk.sent() == ["a", "b"]
 
 
-def test_no_more_units_run_than_a_queue_says() -> None:
+def test_no_more_units_run_than_a_queue_permits() -> None:
     desk = Desk(QueueConfig("q", "FifoSkip", max_running_units=2))
     desk.arrive("a", "b", "c", queue="q")
     desk.place(*desk.sent())

@@ -55,7 +55,7 @@ def test_as_many_pods_name_a_movement_as_it_wants_on_the_node() -> None:
     assert len(rows[0]["actualPods"]) == 2
 
 
-def test_who_may_not_read_movements_one_by_one_follows_them_all_the_same() -> None:
+def test_a_daemon_without_permission_to_get_movements_still_follows_them() -> None:
     rig = Rig("a", door=WithRights)
     rig.stop("controller")
     rig.nodes(make_node("n1"), make_node("n2"))
@@ -65,7 +65,7 @@ def test_who_may_not_read_movements_one_by_one_follows_them_all_the_same() -> No
     assert (rig.node_of("p"), rig.notes("p")["movement-name"]) == ("n2", "m1")
 
 
-def test_a_pod_says_whose_kept_place_it_takes() -> None:
+def test_a_pod_names_the_reserved_place_that_it_takes() -> None:
     rig = Rig("a")
     rig.nodes(make_node("n1"), make_node("n2"))
     keeps = {"godel.bytedance.com/reservation": "true"}
@@ -81,7 +81,7 @@ def test_a_pod_says_whose_kept_place_it_takes() -> None:
     assert rig.node_of("new") == node
 
 
-def test_a_kept_place_ends_in_every_daemon_when_it_is_taken() -> None:
+def test_a_reserved_place_ends_in_every_daemon_when_it_is_taken() -> None:
     rig = Rig("a", "b")
     rig.nodes(make_node("n1", cpu="4"))
     rig.pods(owned("old", cpu="2", annotations=says(reservation="true")))
@@ -123,7 +123,7 @@ def test_a_shard_that_insists_is_answered_less_and_less_often() -> None:
     assert insisted < 12
 
 
-def test_who_writes_nonsense_on_a_pod_again_and_again_is_not_answered_hot() -> None:
+def test_repeated_invalid_writes_on_a_pod_cause_no_busy_loop() -> None:
     rig = Rig("a")
     rig.nodes(make_node("n1", unschedulable=True))
     rig.pods(make_pod("p"))

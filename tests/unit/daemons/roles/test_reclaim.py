@@ -47,7 +47,7 @@ def test_a_queue_reclaims_its_borrowed_quota_and_no_more(shards: int, preempts: 
     assert (held(rig, "host"), held(rig, "guest")) == (4, 4)
 
 
-def test_who_waits_at_a_shard_does_not_take_what_was_given_back() -> None:
+def test_a_pod_pending_at_a_shard_does_not_take_reclaimed_capacity() -> None:
     rig = Rig("a", preempts=True)
     two_queues(rig)
     rig.pods(*(of_queue("guest", name) for name in names("guest", 14)))

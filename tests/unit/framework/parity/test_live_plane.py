@@ -285,7 +285,7 @@ def test_evicting_a_victim_satisfies_rules_that_no_amount_expresses() -> None:
     assert sorted(plane.placements()) == ["p", "xb"]
 
 
-def test_who_must_not_preempt_says_so() -> None:
+def test_a_pod_that_must_not_preempt_reports_it() -> None:
     plane = Parity(*zones())
     plane.submit(full("low", "a1"), full("lower", "b1", -1))
     plane.submit_pod(pod(requests={"cpu": "3"}, priority=10, preemptionPolicy="Never"))

@@ -96,7 +96,7 @@ def test_the_score_counts_silent_containers(spec: dict[str, Any], cpu: int, memo
     assert requests.fit_score_requests(pod(**spec)) == (cpu, memory)
 
 
-def test_a_sidecar_adds_up_and_an_init_container_peaks_beside_it() -> None:
+def test_a_sidecar_adds_up_and_an_init_container_peaks_on_top_of_it() -> None:
     side = {**container("s", cpu="1"), "restartPolicy": "Always"}
     inits = [side, container("i", cpu="3")]
     asked = pod(containers=[container("a", cpu="1")], initContainers=inits)

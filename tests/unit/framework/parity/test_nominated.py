@@ -16,7 +16,7 @@ def kept(nominee: dict[str, Any], *items: Any) -> ExactScheduler:
     return found
 
 
-def test_a_pod_of_the_same_priority_must_fit_beside_the_nominee() -> None:
+def test_a_pod_of_the_same_priority_must_fit_together_with_the_nominee() -> None:
     found = kept({"requests": {"cpu": "3"}}, node("n"), node("m"))
     asked = found.decide(pod(priority=5, requests={"cpu": "3"}))
     assert asked.feasible_names == ["m"]

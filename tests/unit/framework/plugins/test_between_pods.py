@@ -247,7 +247,7 @@ def test_a_gang_with_mutual_affinity_is_woken_once_capacity_is_free() -> None:
     assert nodes_of(harness, "web", "db") == ["n0", "n0"]
 
 
-def test_a_gang_that_must_be_spread_fits_beside_an_uneven_start() -> None:
+def test_a_gang_that_must_be_spread_fits_with_an_uneven_start() -> None:
     harness = three_zones(3)
     harness.submit(pod("p", "web", cpu="1"))
     harness.settle()

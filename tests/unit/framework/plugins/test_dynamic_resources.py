@@ -38,7 +38,7 @@ def test_every_profile_refuses_a_pod_with_claims_and_it_alone(profile: str) -> N
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-def test_its_event_speaks_kube_schedulers_words(profile: str) -> None:
+def test_its_event_uses_kube_schedulers_words(profile: str) -> None:
     harness = waiting(profile, report=ReportConfig())
     record = harness.store.get(POD, "default", "claims")
     assert record is not None
