@@ -1,4 +1,4 @@
-"""What the pages for those who come from elsewhere say is so."""
+"""The statements of the migration pages are true."""
 
 import re
 from pathlib import Path

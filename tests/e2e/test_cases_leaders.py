@@ -1,4 +1,4 @@
-"""Two who think that they lead, and clocks that jump: cases 31 and 32."""
+"""Two replicas that believe they lead, and clocks that jump: cases 31 and 32."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -32,7 +32,7 @@ class Jumping(WallClock):
 
 @pytest.fixture
 def other(ground: Ground) -> Iterator[Plane]:
-    """One more who thinks that it leads."""
+    """One more replica that believes it leads."""
     with closing(ground.new_plane(ground.near)) as plane:
         yield plane
 

@@ -85,7 +85,7 @@ def test_case_37_a_watch_without_a_reader_is_bounded_and_loses_nothing(
 
 @pytest.fixture(scope="module")
 def busy() -> Iterator[ControlPlane]:
-    """A server that notes who asks what, and does one write at a time."""
+    """A server that records the client of each request, and does one write at a time."""
     config = ControlPlaneConfig(
         users=(CertificateUser("us"), CertificateUser("them")), audited=True, flags=ONE_PLACE
     )

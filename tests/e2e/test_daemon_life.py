@@ -1,4 +1,4 @@
-"""A daemon's own life: rules that change, who may read what it serves, how it goes."""
+"""A daemon's life cycle: changed profiles, permissions to read what it serves, shutdown."""
 
 import signal
 import subprocess

@@ -38,7 +38,7 @@ LEEWAY = 60
 
 
 def token(site: ControlPlane, account: str, uid: str, seconds: float) -> str:
-    """A token of an account as the server itself would sign it, taken for so many seconds."""
+    """A token of an account as the server itself would sign it, valid for this many seconds."""
     now = int(time.time())
     about = {"namespace": SPACE, "serviceaccount": {"name": account, "uid": uid}}
     claims = {

@@ -1,4 +1,4 @@
-"""Victims whom rules between pods ask for: kube-scheduler's, and those of rehearsing every node."""
+"""Victims required by inter-pod rules: kube-scheduler's, and those of a dry run of every node."""
 
 import json
 from typing import Any
@@ -37,7 +37,7 @@ CLAIMS = "no new claims to deallocate, "
 
 
 class World(between_world.World):
-    """Pods that speak of other pods, of many priorities, on nodes that are nearly full."""
+    """Pods with terms about other pods, of many priorities, on nodes that are nearly full."""
 
     def __init__(self, shape: Shape, *, budgets: bool = False, hard: bool = False) -> None:
         super().__init__(shape)

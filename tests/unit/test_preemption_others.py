@@ -229,7 +229,7 @@ def test_the_holder_of_a_read_write_once_pod_claim_is_preempted() -> None:
 
 
 def full_of_volumes(site: Site, count: int = 1) -> None:
-    """A node that takes so many volumes has them; one more is there to be wanted."""
+    """A node whose volume limit is reached, and one more volume to request."""
     driver = {"name": "csi.example.com", "nodeID": "x", "allocatable": {"count": count}}
     site.put(CSI_NODE, "n", spec={"drivers": [driver]})
     for i in range(count + 1):

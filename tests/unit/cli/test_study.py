@@ -1,4 +1,4 @@
-"""``stretto study``: figures on stdout, JSON and plots where they were asked for."""
+"""``stretto study``: figures on stdout, JSON and plots at the requested paths."""
 
 import json
 from pathlib import Path

@@ -149,7 +149,7 @@ def test_a_bind_by_another_client_in_between_is_a_conflict() -> None:
 
 
 def in_doubt(landed: bool = False, **more: Any) -> Desk:
-    """A pod claimed for n whose bind went unanswered; whether it was done all the same."""
+    """A pod claimed for n whose bind went unanswered, and whether the bind took effect."""
     desk = Desk(make_pod("p", cpu="1", **more))
     plan = desk.plan({"p": "n"})
     desk.answers = [LOST]

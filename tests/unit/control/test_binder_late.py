@@ -32,7 +32,7 @@ class NotAnsweredError(Exception):
 
 
 class NotWaited(Future[Replies]):
-    """An answer that must be there when it is asked for."""
+    """An answer that must be present on request."""
 
     def result(self, timeout: float | None = None) -> Replies:
         if not self.done():
@@ -55,7 +55,7 @@ class Late(Desk):
         return self.way[-1][1]
 
     def arrive(self, *answers: Reply) -> None:
-        """The first of the batches under way is answered."""
+        """Answer the first of the batches in flight."""
         binds, future = self.way.pop(0)
         self.answers = list(answers)
         future.set_result(self.answer(binds))

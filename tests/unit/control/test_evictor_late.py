@@ -56,19 +56,19 @@ class Late(Desk):
         ]
 
     def heard(self, answer: Reply = TAKEN, seconds: float = 0) -> None:
-        """The newest promises are answered, and the plane hears of it."""
+        """Answer the newest nominations, and pass the answer to the plane."""
         patches, future = self.told[-1]
         future.set_result([answer] * len(patches))
         self.settle(seconds)
 
     def arrive(self) -> None:
-        """The oldest batch under way is answered, and the plane hears of it."""
+        """Answer the oldest eviction batch in flight, and pass the answer to the plane."""
         evictions, future = self.way.pop(0)
         future.set_result(self.answer(evictions))
         self.settle()
 
     def names(self) -> list[list[str]]:
-        """Who is being asked, batch by batch."""
+        """The pods being evicted, batch by batch."""
         return [[each.name for each in evictions] for evictions, _ in self.way]
 
 
@@ -181,7 +181,7 @@ def test_a_nomination_with_a_lost_answer_is_still_withdrawn() -> None:
 
 def test_a_claim_renewed_while_writes_are_in_flight_is_the_one_reported() -> None:
     desk = Late(BUDGET)
-    desk.arrive()  # the claim is void; the first promise is still under way
+    desk.arrive()  # the claim is void; the first nomination is still in flight
     desk.settle(5)
     assert desk.state("high") == PodState.NOMINATED
     desk.heard()

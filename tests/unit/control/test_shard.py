@@ -1,4 +1,4 @@
-"""One shard and its loops: who places what, and what one sub-cluster is to another."""
+"""One shard and its loops: which loop places which pod, and how sub-clusters interact."""
 
 from typing import Any
 
@@ -71,7 +71,7 @@ class Bench(Books):
         }
 
 
-# ---------------------------------------------------------------- who places what
+# ---------------------------------------------------------------- which loop places which pod
 
 
 def test_each_unit_goes_to_the_loop_of_the_sub_cluster_that_it_names() -> None:

@@ -1,4 +1,4 @@
-"""Probes and metrics: what is served, to whom, and what is not."""
+"""Probes and metrics: what is served, to which clients, and what is not."""
 
 import http.client
 import os
@@ -31,7 +31,7 @@ GUARDED = frozenset({"/metrics"})
 
 
 class Book:
-    """Who may read what, by token."""
+    """Read permissions by token."""
 
     tokens = {  # noqa: RUF012
         "right": AccessDecision.ADMITTED,

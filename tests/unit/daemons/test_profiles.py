@@ -24,7 +24,7 @@ profiles:
 
 
 class Desk:
-    """A profile's file, and who watches it."""
+    """A profile's file, and its watcher."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "profile.yaml"

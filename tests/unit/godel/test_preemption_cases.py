@@ -2,7 +2,7 @@
 
 Upstream remembers candidates from one pod to the next (22, 26) and how a search went from one pod
 of a Deployment to the next (24), because a search is dear there. Here every search is of the state
-as it is, so nothing remembered can be wrong; what the cases say of the outcome holds all the same.
+as it is, so no cached candidate can be wrong; the outcomes of the cases still hold.
 """
 
 from typing import Any
@@ -266,7 +266,7 @@ def test_case_29_a_budget_that_the_first_member_has_spent_fails_the_whole_unit()
     assert (harness.node_of("p"), harness.node_of("q")) == ("", "")
 
 
-# ---------------------------------------------------------------- 31 and 32: who may, and whom
+# ---------------------------------------------------------------- 31 and 32: permitted preemptions
 
 
 def never_in(where: str, harness: Harness) -> dict[str, Any]:

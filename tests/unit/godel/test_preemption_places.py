@@ -114,7 +114,7 @@ def test_a_gang_of_gpus_preempts_as_one_on_one_machine() -> None:
 
 
 def racks(**cpus: str) -> Harness:
-    """Two nodes in each rack, full of pods that may be pushed out."""
+    """Two nodes in each rack, full of pods that may be preempted."""
     labels = {name: {"rack": name, "row": "east"} for name in cpus}
     nodes = [
         make_node(f"{rack}-{i}", cpu=cpu, labels=labels[rack])

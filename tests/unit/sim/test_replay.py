@@ -53,7 +53,7 @@ class Tape:
         self.taking = RecordingSession(self.harness.store, self.writer, self.harness.clock)
 
     def at(self, seconds: float, act: Callable[[], object]) -> None:
-        """Something happens so many seconds after the start."""
+        """An event this number of seconds after the start."""
         self.harness.clock.advance(seconds - self.taking.seconds)
         act()
         self.harness.settle()

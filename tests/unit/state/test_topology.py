@@ -1,4 +1,4 @@
-"""NUMA nodes: reports that cannot be right, who holds what, and the books at the end."""
+"""NUMA nodes: impossible reports, the holders of resources, and the accounts at the end."""
 
 import json
 
@@ -108,7 +108,7 @@ def test_exclusive_numa_nodes_are_for_dedicated_cores() -> None:
         read_annotations({MEMORY_ENHANCEMENT: memory}, "pod p")
 
 
-# ---------------------------------------------------------------- who holds what
+# ---------------------------------------------------------------- holders of resources
 
 
 def test_a_pod_bound_by_another_client_holds_what_its_annotation_states() -> None:

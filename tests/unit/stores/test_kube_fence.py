@@ -73,7 +73,7 @@ def test_a_write_whose_turn_comes_after_the_lead_was_lost_is_not_sent(server: Se
 
 
 def test_a_write_of_an_earlier_term_is_not_sent_in_a_later_term(server: Server) -> None:
-    """The lease may be lost and won again while a write waits; who leads then lists afresh."""
+    """The lease may be lost and won again while a write waits; the new leader then lists afresh."""
     server.rules = [once(status(429, "TooManyRequests", after=1))]
     store = server.store(msgspec.structs.replace(QUICK, longest_wait=1.0, write_patience=5.0))
     waits = store.begin(Write(WriteVerb.BIND, POD, [BIND]))

@@ -17,7 +17,7 @@ from stretto.stores.store import Reply, WriteOutcome
 
 
 class Server:
-    """A server that has time for so many requests at once, and turns the others away."""
+    """A server that serves this number of requests at once, and rejects the others."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -67,7 +67,7 @@ class Busy:
         return HttpResponse(429, b"{}", retry_after=0.0)
 
     async def batch(self, count: int) -> list[Reply]:
-        """What is answered to so many writes."""
+        """The answers to this number of writes."""
         sender = RequestSender(self, Rng(0))  # type: ignore[arg-type]
 
         async def send(path: str, batch: WriteBatch) -> Reply:

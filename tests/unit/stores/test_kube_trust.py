@@ -1,4 +1,4 @@
-"""Authorities that are rotated: whom to trust is read again, with no restart and no 401."""
+"""Rotated authorities: the trust bundle is read again, with no restart and no 401."""
 
 import asyncio
 import base64
@@ -26,7 +26,7 @@ FOR_LOOPBACK = ("127.0.0.1",)
 
 
 class Secure:
-    """A server over TLS, whose authority may become another one, and those who go there."""
+    """A server over TLS, whose authority may be replaced, and its clients."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -48,7 +48,7 @@ def of(folder: Path, user: dict[str, Any] | None = None, **cluster: Any) -> Logi
     return login(KubeconfigAccess(written(folder, config(user, **cluster))))
 
 
-# ---------------------------------------------------------------- who we are
+# ---------------------------------------------------------------- credentials
 
 
 def test_a_token_is_shown_and_a_password_too(tmp_path: Path) -> None:

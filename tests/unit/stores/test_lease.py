@@ -262,7 +262,7 @@ def test_a_right_that_is_missing_from_the_start_is_told_apart_from_one_that_goes
     elector = LeaderElector(line, LeaseConfig("kube-system", "stretto", "me"), clock)
     setattr(line, right, True)
     elector.tick()
-    assert elector.barred is None  # the server may not know yet who may do what
+    assert elector.barred is None  # the server may not have loaded its RBAC rules yet
     clock.advance(GRANTED_WITHIN)
     elector.tick()
     assert "leases is not allowed: forbidden" in str(elector.barred)
