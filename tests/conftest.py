@@ -72,7 +72,7 @@ def shared_data() -> Path:
 
 @pytest.fixture(scope="session")
 def control_plane() -> Iterator[ControlPlane]:
-    """A real API server over etcd with our kinds, for tests that leave it as they found it."""
+    """A real API server over etcd with our CRDs, for tests that restore its initial state."""
     with ControlPlane(ControlPlaneConfig(users=(CertificateUser("nobody"),))) as plane:
         plane.install()
         yield plane

@@ -64,7 +64,7 @@ REGISTRIES = [
         ("anaconda", "org"),
     ]
 ]
-#: Folders that exist on somebody's machine only.
+#: Folders that exist on a single machine only.
 MACHINE_PATH = re.compile(r"(?<![\w.$}/-])/(?:work|root|home|Users)/[\w.]")
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -161,7 +161,7 @@ def test_a_manifesto_is_a_short_docstring_and_nothing_else() -> None:
     assert wrong == []
 
 
-def test_no_room_is_called_utils() -> None:
+def test_no_module_is_called_utils() -> None:
     shelves = {"utils", "util", "helpers", "misc", "common"}
     parts = {name_of(p): {*p.parts[:-1], p.stem} & shelves for p in sources()}
     assert [name for name, found in parts.items() if found] == []

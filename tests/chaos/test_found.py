@@ -37,7 +37,7 @@ POINTS = ["binder.charged", "binder.before-write", "binder.after-write", "binder
 
 
 @pytest.mark.parametrize("point", POINTS)
-def test_a_binder_that_dies_leaves_no_unit_at_a_shard(point: str) -> None:
+def test_a_crashed_binder_strands_no_unit_at_a_shard(point: str) -> None:
     rig = Rig(make_node("n1", cpu="2"), batch=1)
     rig.submit(make_pod("first", cpu="1"), make_pod("second", cpu="1"))
     crash_binder(rig, point)
@@ -45,7 +45,7 @@ def test_a_binder_that_dies_leaves_no_unit_at_a_shard(point: str) -> None:
     assert (set(rig.placements().values()), rig.plane.dispatcher.audit()) == ({"n1"}, [])
 
 
-def test_a_refusal_that_nobody_heard_of_is_queued_again() -> None:
+def test_a_rejection_with_a_lost_reply_is_queued_again() -> None:
     rig = Rig(make_node("n1", cpu="2"))
     rig.submit(make_pod("first", cpu="1"))
     rig.faults(refused_write=1.0)
@@ -126,7 +126,7 @@ def test_pods_of_several_classes_under_one_owner_are_cured_each_for_itself() -> 
     assert rig.placements() == {"large": "", "small": "n1"}
 
 
-def test_a_unit_behind_the_loser_of_a_conflict_does_not_sleep_beside_free_room() -> None:
+def test_a_unit_behind_the_loser_of_a_conflict_does_not_sleep_while_capacity_is_free() -> None:
     rig = Rig(make_node("n1", cpu="4"), shards=2, partition=False)
     rig.group("g", 3)
     rig.settle()
@@ -150,7 +150,7 @@ def test_pods_that_an_old_list_lacks_count_for_a_queue_that_comes_late() -> None
 
 
 @pytest.mark.parametrize("profile", ["default", "kube-parity"])
-def test_a_pod_whose_deletion_was_lost_frees_its_room_though_a_namesake_runs(profile: str) -> None:
+def test_a_pod_with_a_lost_deletion_frees_its_capacity_though_a_namesake_runs(profile: str) -> None:
     rig = Rig(make_node("n1", cpu="1"), make_node("n2", cpu="1"), profile=profile)
     former = rig.placed(make_pod("first", cpu="1"))["first"]
     rig.delete("first")
@@ -160,7 +160,7 @@ def test_a_pod_whose_deletion_was_lost_frees_its_room_though_a_namesake_runs(pro
     assert rig.node_of("second") == former != rig.node_of("first")
 
 
-def test_a_gang_that_leaves_several_nodes_frees_on_each_what_it_holds_there() -> None:
+def test_a_gang_evicted_from_several_nodes_frees_its_usage_on_each() -> None:
     rig = Rig(*(make_node(name, gpus=2) for name in ("n1", "n2")))
     rig.group("weak", 2)
     rig.placed(make_pod("b", gpus=1, node="n2", priority=9))

@@ -32,7 +32,7 @@ def test_an_unknown_bind_keeps_its_claim_until_it_has_been_read_back() -> None:
 
 
 def test_a_pod_whose_reply_was_lost_can_be_forgotten_and_others_assumed() -> None:
-    """k/k#101877: after a lost reply Forget was refused, then Assume for ever."""
+    """k/k#101877: after a lost reply Forget was rejected, and so was every later Assume."""
     rig = one_node()
     rig.submit(make_pod("first", cpu="1"))
     rig.during(lost_reply=1.0)
@@ -43,8 +43,8 @@ def test_a_pod_whose_reply_was_lost_can_be_forgotten_and_others_assumed() -> Non
     assert (rig.node_of("second"), rig.booked(), rig.breaches()) == ("n1", 1000, [])
 
 
-def test_a_bind_that_is_already_ours_is_success_and_not_tried_for_ever() -> None:
-    """k/k#96579: bound, but the reply timed out; the bind was retried for ever."""
+def test_a_bind_that_is_already_ours_is_success_and_not_retried_without_end() -> None:
+    """k/k#96579: bound, but the reply timed out; the bind was retried without end."""
     rig = one_node()
     rig.submit(make_pod("first", cpu="1"))
     rig.during(lost_reply=1.0)
@@ -76,8 +76,8 @@ def test_a_pod_that_was_refused_and_placed_elsewhere_is_booked_on_one_node() -> 
 # ------------------------------------------------------------ lost, late and stale events
 
 
-def test_a_fresh_list_frees_the_room_of_a_pod_whose_end_was_lost() -> None:
-    """k/k#55587, k/k#51313: a pod's deletion was lost; its node looked full for ever."""
+def test_a_fresh_list_frees_the_capacity_of_a_pod_with_a_lost_deletion() -> None:
+    """k/k#55587, k/k#51313: a pod's deletion was lost; its node looked full permanently."""
     rig = one_node()
     rig.submit(make_pod("first", cpu="1"))
     rig.settle()
@@ -88,8 +88,8 @@ def test_a_fresh_list_frees_the_room_of_a_pod_whose_end_was_lost() -> None:
     assert rig.node_of("second") == "n1"
 
 
-def test_a_node_whose_end_was_lost_does_not_hold_pods_for_ever() -> None:
-    """k/k#56261, k/k#94437: a node's deletion was lost; pods were bound to a ghost for ever."""
+def test_a_node_with_a_lost_deletion_does_not_hold_pods_indefinitely() -> None:
+    """k/k#56261, k/k#94437: a node's deletion was lost; pods were bound to a ghost without end."""
     rig = Rig(make_node("ghost", cpu="4"), make_node("small", cpu="2"))
     rig.settle()
     rig.drop(NODE, "ghost")
@@ -192,7 +192,7 @@ def test_a_claim_is_charged_before_its_bind_is_sent() -> None:
     assert booked == [1000]
 
 
-def test_a_record_that_somebody_holds_never_changes() -> None:
+def test_a_record_that_a_caller_holds_never_changes() -> None:
     """k/k#56730: a shared pod was changed in place; the scheduler panicked."""
     rig = one_node()
     rig.submit(make_pod("first", cpu="1"))
@@ -204,7 +204,7 @@ def test_a_record_that_somebody_holds_never_changes() -> None:
 
 
 def test_a_pod_deleted_while_its_failure_is_handled_is_not_queued_again() -> None:
-    """koordinator#3185: a pod was deleted while its failure was handled; re-queued for ever."""
+    """koordinator#3185: a pod deleted while its failure was handled was re-queued without end."""
     rig = one_node()
     rig.submit(make_pod("large", cpu="8"))
     plane = rig.plane
@@ -234,8 +234,8 @@ def test_a_node_may_shrink_below_what_it_carries() -> None:
     assert (rig.node_of("second"), rig.breaches()) == ("n1", [])
 
 
-def test_a_pod_that_leaves_lets_the_shrunken_node_go_on() -> None:
-    """volcano#3301, the other half: negative free heals when pods leave."""
+def test_a_pod_deletion_makes_the_shrunken_node_schedulable_again() -> None:
+    """volcano#3301, the other half: negative free capacity recovers when pods are deleted."""
     rig = Rig(make_node("n1", cpu="4"))
     rig.submit(make_pod("first", cpu="3"))
     rig.settle()

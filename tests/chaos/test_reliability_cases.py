@@ -198,7 +198,7 @@ def test_case_25_a_queue_that_is_deleted_goes_on_counting_until_its_pods_have_en
 
 
 def test_case_25_an_evicted_pod_counts_until_it_has_gone_and_not_longer() -> None:
-    """kueue#14811: evicted, and charged for ever."""
+    """kueue#14811: evicted, but charged permanently."""
     rig = Rig(make_node("n1", cpu="9"))
     rig.create(QUEUE, queue("a", limit={"cpu": "2"}))
     rig.submit(*(held(in_queue(f"a-{i}", "a")) for i in range(2)))
@@ -227,7 +227,7 @@ def test_case_26_the_core_holds_no_lock(repo_root: Path) -> None:
     assert [f.name for f in files if locks.search(f.read_text())] == []
 
 
-def test_case_26_whoever_is_told_of_a_step_may_change_the_store_in_the_middle_of_it() -> None:
+def test_case_26_an_observer_of_a_step_may_change_the_store_in_the_middle_of_it() -> None:
     rig = Rig(make_node("n1", cpu="4"), shards=3)
     made: list[str] = []
 
@@ -291,7 +291,7 @@ def test_case_27_a_node_that_goes_takes_capacity_before_usage_and_shares_stand_i
 # ---------------------------------------------------------------- 29: free on the real end
 
 
-def test_case_29_a_pod_that_is_stopping_keeps_its_port_and_its_room() -> None:
+def test_case_29_a_terminating_pod_keeps_its_port_and_its_capacity() -> None:
     """nomad#24904: a port was used again while the former holder was stopping."""
     rig = Rig(make_node("n1", cpu="4"))
     rig.submit(held(make_pod("old", cpu="1", ports=[80])))
@@ -322,7 +322,7 @@ def test_case_29_a_phase_ends_a_pod_once_and_its_deletion_frees_nothing_more() -
 # ---------------------------------------------------------------- 40: a flood of one unit
 
 
-def test_case_40_a_job_that_crashes_and_comes_back_for_ever_is_one_unit_with_one_attempt() -> None:
+def test_case_40_a_job_that_restarts_without_end_is_one_unit_with_one_attempt() -> None:
     """nomad#13933, #15579: crash-looping jobs made a flood of evaluations for hours."""
     rig = Rig(make_node("n1", cpu="4"))
     rig.submit(make_pod("calm", cpu="4"))

@@ -1,7 +1,7 @@
 """Case 24 of the inventory: victims that never die, or of which only some go, under each profile.
 
-kubernetes#95752 and #66549: the preemptor was stuck on the node for good, and so was the room that
-the victims who went had left. There is a deadline; after it the pod is scheduled anew.
+kubernetes#95752 and #66549: the preemptor stayed nominated to the node without end, and so did the
+capacity that its victims had freed. After a deadline the pod is scheduled anew.
 """
 
 import msgspec
@@ -41,12 +41,12 @@ def let_go(harness: Harness, name: str) -> None:
 
 
 def sound(harness: Harness) -> bool:
-    """Nothing is charged that is not there, and no room is kept for anybody."""
+    """No charge without an object, and no capacity stays reserved."""
     kept = harness.plane.cluster.evictions.nominations
     return not (kept or harness.breaches() or harness.plane.dispatcher.audit())
 
 
-def test_case_24_a_victim_that_never_dies_does_not_keep_its_preemptor_for_ever(
+def test_case_24_a_victim_that_never_terminates_does_not_block_its_preemptor_for_good(
     profile: str,
 ) -> None:
     made = cluster(profile, low("stuck", "a", held=True), low("soft", "b", priority=5))
@@ -58,7 +58,7 @@ def test_case_24_a_victim_that_never_dies_does_not_keep_its_preemptor_for_ever(
     assert sound(made)
 
 
-def test_case_24_room_that_only_some_victims_left_is_given_free_after_the_deadline(
+def test_case_24_capacity_freed_by_only_some_victims_is_released_after_the_deadline(
     profile: str,
 ) -> None:
     pods = low("goes", "a", "2"), low("stuck", "a", "2", held=True), low("keeper", "b", priority=10)
@@ -67,7 +67,7 @@ def test_case_24_room_that_only_some_victims_left_is_given_free_after_the_deadli
     made.settle(1.0)
     made.submit(make_pod("small", cpu="2", priority=5))
     made.settle(DEADLINE / 2)
-    assert (made.node_of("big"), made.node_of("small")) == ("", "")  # the room is kept for big
+    assert (made.node_of("big"), made.node_of("small")) == ("", "")  # reserved for big
     made.settle(2 * DEADLINE)
     assert (made.node_of("big"), made.node_of("small")) == ("", "a")
     assert sound(made)

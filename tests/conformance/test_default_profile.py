@@ -55,12 +55,12 @@ def differing(path: Path, every: int = 1) -> Iterator[str]:
             yield f"{case.id}: {node or 'nowhere'}, feasible are {feasible}"
 
 
-def test_a_pod_goes_where_kube_scheduler_would_have_it() -> None:
+def test_a_pod_gets_the_node_of_kube_scheduler() -> None:
     assert list(differing(DATA / "cases.jsonl.gz", every=4)) == []
 
 
 @pytest.mark.slow
-def test_a_pod_goes_where_kube_scheduler_would_have_it_in_every_recording() -> None:
+def test_a_pod_gets_the_node_of_kube_scheduler_in_every_recording() -> None:
     if not (SHARED / "cases.jsonl.gz").exists():
         pytest.skip("the whole set of recordings is not beside this repository")
     assert list(differing(SHARED / "cases.jsonl.gz")) == []

@@ -41,7 +41,7 @@ def test_every_recorded_decision_there_is_is_made_again(name: str) -> None:
     assert [(each.id, each.field) for each in report.disagreed] == []
 
 
-def test_a_field_that_differs_is_told_with_both_values() -> None:
+def test_a_field_that_differs_is_reported_with_both_values() -> None:
     case = first("cases.jsonl.gz")
     expect = {**case.expect, "feasible": ["nowhere"]}
     found = kube_cases.compare(

@@ -63,7 +63,7 @@ def difference(case: ConformanceCase) -> str:
     elif "node" in preemption:
         leaving = {each.metadata.name for each in case.pods if each.metadata.deletion_timestamp}
         asked_to_go = [name for name in preemption["victims"] if name not in leaving]
-        want = [(preemption["node"], asked_to_go)]  # nobody is asked who leaves already
+        want = [(preemption["node"], asked_to_go)]  # no eviction of a terminating pod
         got = asked if "tied_nodes" not in preemption else want if asked else []
     else:
         want, got = (case.expect["message"], []), (plane.said.get(name), asked)
@@ -71,7 +71,7 @@ def difference(case: ConformanceCase) -> str:
 
 
 def victims(plane: Parity, plans: "list[Plan]") -> Iterator[tuple[str, list[str]]]:
-    """Nodes that plans want for preemptors, with the names of who must leave."""
+    """Nodes nominated by plans for preemptors, with the names of their victims."""
     cluster = plane.plane.cluster
     for plan in plans:
         for each in plan.preemptions:
@@ -93,7 +93,7 @@ def explained(case: ConformanceCase) -> tuple[str, str]:
 
 
 @pytest.mark.timeout(60)
-def test_what_is_explained_is_what_was_said() -> None:
+def test_explanations_equal_the_reported_messages() -> None:
     cases = [c for c in single_cases(DATA / "cases.jsonl.gz") if not c.expect["feasible"]]
     pairs = list(map(explained, cases[:60]))
     assert len(pairs) == 60

@@ -73,7 +73,7 @@ def test_the_last_finalizer_lets_a_marked_object_go(desk: Desk) -> None:
     assert [event.type for event in desk.news(watch, 1)] == [EventType.DELETED]
 
 
-def test_a_finalizer_that_leaves_in_time_does_not_delete(desk: Desk) -> None:
+def test_removing_a_finalizer_in_time_does_not_delete(desk: Desk) -> None:
     pod = desk.pod("web", finalizers=HELD)
     written(desk.patch(pod, {"metadata": {"finalizers": []}}))
     assert desk.names() == ["web"]

@@ -77,7 +77,7 @@ def test_a_batch_counts_its_own_evictions(counted: Desk) -> None:
     assert [reply.outcome for reply in replies].count(WriteOutcome.OK) == 1
 
 
-def test_a_new_healthy_pod_makes_room_for_the_next_eviction(counted: Desk) -> None:
+def test_a_new_healthy_pod_permits_the_next_eviction(counted: Desk) -> None:
     a, b = counted.running("a"), counted.running("b")
     counted.budget(minAvailable=1)
     written(counted.evict(a))

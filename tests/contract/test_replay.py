@@ -1,4 +1,4 @@
-"""A reader that lists once and then only watches knows what a fresh list would tell it."""
+"""A reader that lists once and then only watches has the same state as a fresh list."""
 
 from typing import Any
 

@@ -158,7 +158,7 @@ def test_a_subscriber_polls_what_was_committed_before_the_call(desk: Desk) -> No
     assert seen == ["web"]
 
 
-def test_a_write_that_changes_nothing_notifies_nobody(desk: Desk) -> None:
+def test_a_write_that_changes_nothing_notifies_no_watcher(desk: Desk) -> None:
     desk.needs("notifies")
     pod = desk.pod("web")
     kinds: list[Kind] = []

@@ -127,7 +127,7 @@ def recorded(scenario: Scenario, role: str) -> Effects:
 
 
 def actors_of(role: str) -> tuple[str, ...]:
-    """Whom a role stands for: what our controller does was done by two of them."""
+    """Recorded actors that a role replaces: our binder does the work of two of them."""
     return ("binder", "controller") if role == "binder" else (role,)
 
 

@@ -1,7 +1,7 @@
 """Recorded scenarios of Gödel's daemons, replayed for one of ours at a time.
 
 One of our roles stands in the place of the recorded one: it sees the scenario's objects and what
-everybody else wrote, when they wrote it, and what it writes itself is kept (see ``wire_effects``).
+all other clients wrote, when they wrote it, and records its own writes (see ``wire_effects``).
 """
 
 import copy
@@ -257,7 +257,7 @@ class Replay:
         return not has or has in self._dead
 
     def _keep_told(self, step: Json) -> None:
-        """Whoever has been told of as waiting need not be told of again."""
+        """Record the pods already reported as pending, which need no second report."""
         body = step.get("body") or {}
         if step["resource"] == "pods" and step["verb"] == "patch":
             list(effect_of("patch", "pods", body, self.spy.waiting, step["name"]))
@@ -346,7 +346,7 @@ class Replay:
             self._apply(step)
 
     def _held(self, body: Json) -> Json:
-        """A pod that its kubelet lets go of later leaves no earlier than that."""
+        """A pod that its kubelet deletes later is deleted no earlier than that."""
         name = body["metadata"]["name"]
         kept = any(
             s["actor"] == "kubelet" and s["verb"] == "delete" and s["name"] == name
@@ -356,7 +356,7 @@ class Replay:
         return {**body, "metadata": {**body["metadata"], **more}}
 
     def _patch(self, kind: Kind, space: str, name: str, step: Json) -> None:
-        """A patch as it was sent; its directives about the order of lists are left out."""
+        """A patch as it was sent, without its directives about the order of lists."""
         body, sub = copy.deepcopy(step["body"]), step.get("subresource", "")
         status = body.get("status")
         if isinstance(status, dict):

@@ -29,7 +29,7 @@ def narrow(text: str) -> str:
 
 
 @pytest.mark.parametrize("example", sorted(EXAMPLES.glob("*.yaml")), ids=lambda path: path.stem)
-def test_an_example_says_what_it_said(
+def test_an_example_prints_its_recorded_output(
     example: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

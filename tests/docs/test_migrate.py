@@ -1,4 +1,4 @@
-"""What the pages for those who come from elsewhere say is so."""
+"""The statements of the migration pages are true."""
 
 import re
 from pathlib import Path
@@ -59,7 +59,9 @@ def test_a_queue_of_the_page_is_one(repo_root: Path) -> None:
     validate(decode_as(Queue, msgspec.json.encode(yaml.safe_load(text))))
 
 
-def test_what_is_said_of_preemption_is_read_by_a_profile(repo_root: Path, tmp_path: Path) -> None:
+def test_a_profile_reads_the_documented_preemption_settings(
+    repo_root: Path, tmp_path: Path
+) -> None:
     said = re.findall(r"`(preemption: \{.*?\})`", page(repo_root, "godel"))
     assert len(said) == 2
     for text in said:

@@ -34,7 +34,7 @@ def test_both_sides_and_the_ceiling_are_measured_on_the_same_objects(tmp_path: P
 
 
 def near(value: float) -> Any:
-    """About a value, as figures are told: to three digits behind the point."""
+    """Approximately a value, as figures are printed: with three decimal places."""
     return pytest.approx(value, rel=0.1, abs=0.001)
 
 

@@ -25,7 +25,7 @@ def test_a_bind_to_a_node_that_is_not_there_is_taken(store: KubeStore) -> None:
     assert (reply.outcome, reply.record) == (WriteOutcome.OK, None)
 
 
-def test_a_budget_that_nobody_counts_lets_no_running_pod_go(store: KubeStore) -> None:
+def test_a_budget_without_a_controller_permits_no_eviction(store: KubeStore) -> None:
     pod = made(store, "web")[0]
     store.bind([Bind(SPACE, "web", pod.uid, "n1")])
     keep = bodies.typed(
@@ -42,7 +42,7 @@ def test_a_bound_pod_that_is_deleted_waits_for_its_node(store: KubeStore) -> Non
     pod = made(store, "web")[0]
     store.bind([Bind(SPACE, "web", pod.uid, "n1")])
     # The server judges a deletion by its watch cache first: one that lags still shows the pod
-    # without a node, and such a pod has no time of grace. What a watch has told, the cache holds.
+    # without a node, and such a pod has no grace period. The cache holds every watched event.
     assert picture.settle(store)
     assert picture.pods[pod.uid].node == "n1"
     marked = done(store.delete(POD, [Deletion(SPACE, "web")])[0])

@@ -33,7 +33,9 @@ def once(ground: Ground, place: str, happens: Callable[[], None]) -> list[str]:
 
 
 @pytest.mark.parametrize("place", ["shard.planned", "binder.charged", "binder.before-write"])
-def test_a_pod_that_is_deleted_before_its_bind_leaves_its_room(ground: Ground, place: str) -> None:
+def test_a_pod_that_is_deleted_before_its_bind_frees_its_capacity(
+    ground: Ground, place: str
+) -> None:
     ground.nodes("n0", cpu="1")
     ground.synced()
     ground.pods("web")
@@ -45,7 +47,7 @@ def test_a_pod_that_is_deleted_before_its_bind_leaves_its_room(ground: Ground, p
 
 
 @pytest.mark.parametrize("place", ["shard.planned", "binder.before-write", "binder.after-write"])
-def test_a_node_that_is_deleted_with_claims_in_flight_is_used_no_more(
+def test_a_node_that_is_deleted_with_claims_in_flight_is_not_used_any_more(
     ground: Ground, place: str
 ) -> None:
     ground.nodes("n0", cpu="2")
@@ -144,7 +146,7 @@ def poor(bare: ControlPlane) -> Iterator[Ground]:
         yield ground
 
 
-def test_without_our_kinds_pods_are_placed_all_the_same(poor: Ground) -> None:
+def test_without_our_crds_pods_are_still_placed(poor: Ground) -> None:
     poor.pods("plain")
     poor.go(lambda: "plain" in poor.bound())
     poor.go(lambda: "queues.scheduling.stretto.dev" in poor.far.absent())
@@ -168,7 +170,7 @@ def older(kind: Kind) -> bytes:
     ).encode()
 
 
-def test_older_kinds_and_objects_that_are_none_hold_nobody_else_up(poor: Ground) -> None:
+def test_older_crds_and_malformed_objects_block_no_other_object(poor: Ground) -> None:
     for kind in (QUEUE, POD_GROUP):
         assert poor.site.ask("POST", DEFINITIONS, older(kind)).status == 201
     until_served(poor.site)

@@ -1,4 +1,4 @@
-"""Two who think that they lead, and clocks that jump: cases 31 and 32."""
+"""Two replicas that believe they lead, and clocks that jump: cases 31 and 32."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -22,7 +22,7 @@ DAY = 86_400.0
 
 
 class Jumping(WallClock):
-    """A wall clock that somebody sets, beside a monotonic one that nobody can."""
+    """A wall clock that can be set, together with a monotonic clock that cannot."""
 
     ahead = 0.0
 
@@ -32,7 +32,7 @@ class Jumping(WallClock):
 
 @pytest.fixture
 def other(ground: Ground) -> Iterator[Plane]:
-    """One more who thinks that it leads."""
+    """One more replica that believes it leads."""
     with closing(ground.new_plane(ground.near)) as plane:
         yield plane
 
@@ -77,7 +77,7 @@ def test_case_31_what_two_leaders_overcommit_is_found_and_not_made_worse(
     ground.laws_hold()
 
 
-def test_case_31_what_two_leaders_overcommit_is_mended_by_the_one_that_stays(
+def test_case_31_the_remaining_leader_resolves_an_overcommit_of_two_leaders(
     ground: Ground,
 ) -> None:
     """The other has bound to a full node, and is gone; no kubelet has started any of them."""
@@ -104,7 +104,7 @@ def test_case_31_what_two_leaders_overcommit_is_mended_by_the_one_that_stays(
 
 
 @pytest.mark.parametrize("jump", [-3 * 3600.0, 3600.0, DAY, -DAY])
-def test_case_32_a_wall_clock_that_jumps_stops_nobody(ground: Ground, jump: float) -> None:
+def test_case_32_a_wall_clock_that_jumps_stops_no_process(ground: Ground, jump: float) -> None:
     clock = Jumping()
     ground.plane.close()
     ground.plane = ground.new_plane(clock=clock)

@@ -30,7 +30,7 @@ def at(ground: Ground, place: str, sets: str, *, once: bool = True) -> list[str]
     return seen
 
 
-def test_case_1_a_bind_that_went_unanswered_keeps_its_room(ground: Ground) -> None:
+def test_case_1_an_unanswered_bind_keeps_its_capacity(ground: Ground) -> None:
     ground.nodes("n0", cpu="1")
     ground.synced()
     ground.pods("first")
@@ -44,7 +44,7 @@ def test_case_1_a_bind_that_went_unanswered_keeps_its_room(ground: Ground) -> No
     ground.laws_hold()
 
 
-def test_case_2_a_bind_that_nobody_saw_is_made_again_and_charged_once(ground: Ground) -> None:
+def test_case_2_a_bind_that_got_lost_is_retried_and_charged_once(ground: Ground) -> None:
     ground.nodes("n0", cpu="2")
     ground.synced()
     ground.pods("web")
@@ -83,7 +83,7 @@ def test_case_4_a_bind_that_fails_and_then_succeeds_leaves_nothing_behind(ground
     ground.laws_hold()
 
 
-def test_case_5_a_pod_that_somebody_else_has_bound_is_on_one_node_alone(ground: Ground) -> None:
+def test_case_5_a_pod_that_another_scheduler_bound_is_on_one_node_only(ground: Ground) -> None:
     ground.nodes("n0", cpu="1")
     ground.synced()
     ground.nodes("n1", cpu="1")
@@ -132,7 +132,7 @@ def test_case_7_a_status_that_met_a_conflict_is_written_again(ground: Ground) ->
     put(ground.site, GROUPS, group("ring", 2))
     put(ground.site, PODS, member("a", "ring"), member("b", "ring"))
     ground.go(lambda: "status" in item(ground.site, f"{GROUPS}/ring") or bool(ground.bound()))
-    for number in range(20):  # somebody else writes all the time
+    for number in range(20):  # another client writes continuously
         note = {"metadata": {"annotations": {"note": str(number)}}}
         reply = ground.near.patch(POD_GROUP, [Patch(SPACE, "ring", note)])[0]
         assert reply.outcome is WriteOutcome.OK

@@ -44,7 +44,7 @@ def test_case_35_an_affinity_to_a_node_that_is_not_there_fails_alone(ground: Gro
     ground.laws_hold()
 
 
-def test_case_36_a_claim_that_nobody_has_made_holds_nobody_else_up(ground: Ground) -> None:
+def test_case_36_a_missing_claim_blocks_no_other_pod(ground: Ground) -> None:
     ground.nodes("n0")
     ground.synced()
     ground.pods("poison", volumes=[CLAIM])
@@ -54,7 +54,7 @@ def test_case_36_a_claim_that_nobody_has_made_holds_nobody_else_up(ground: Groun
     ground.laws_hold()
 
 
-def test_case_37_a_watch_that_nobody_reads_is_bounded_and_loses_nothing(
+def test_case_37_a_watch_without_a_reader_is_bounded_and_loses_nothing(
     plane: ControlPlane, store: KubeStore
 ) -> None:
     most = 20
@@ -85,7 +85,7 @@ def test_case_37_a_watch_that_nobody_reads_is_bounded_and_loses_nothing(
 
 @pytest.fixture(scope="module")
 def busy() -> Iterator[ControlPlane]:
-    """A server that notes who asks what, and does one write at a time."""
+    """A server that records the client of each request, and does one write at a time."""
     config = ControlPlaneConfig(
         users=(CertificateUser("us"), CertificateUser("them")), audited=True, flags=ONE_PLACE
     )

@@ -105,7 +105,7 @@ def test_what_the_chart_installs_schedules_under_an_account_for_each_role(
 
 
 @pytest.mark.parametrize(("verb", "resource"), ONLY, ids=" ".join)
-def test_a_right_belongs_to_whom_it_belongs_and_to_nobody_else(
+def test_each_permission_belongs_to_its_account_and_to_no_other(
     cluster: ControlPlane, verb: str, resource: str
 ) -> None:
     name, _, part = resource.partition("/")

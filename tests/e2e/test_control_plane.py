@@ -1,4 +1,4 @@
-"""The control plane of tests and benches: whatever ends it, it leaves no process."""
+"""The control plane of tests and benches: however it ends, no process remains."""
 
 import json
 import os
@@ -41,7 +41,7 @@ def test_however_it_ends_it_leaves_no_process(number: int) -> None:
     assert number == signal.SIGKILL or not Path(kubeconfig).exists()
 
 
-def test_a_program_that_ends_at_once_is_told_with_what_it_said() -> None:
+def test_a_program_that_exits_at_once_is_reported_with_its_output() -> None:
     plane = ControlPlane(ControlPlaneConfig(flags=("--no-such-flag",)))
     with pytest.raises(StrettoError, match=r"kube-apiserver has ended(.|\n)*no-such-flag"):
         plane.start()
@@ -62,7 +62,7 @@ def test_programs_that_are_built_are_not_built_again() -> None:
     assert {name: path_of(name).stat().st_mtime_ns for name in here} == before
 
 
-def test_a_program_that_nobody_knows_names_those_that_are_known() -> None:
+def test_an_unknown_program_error_names_the_known_programs() -> None:
     with pytest.raises(UnknownNameError, match="kubectl"):
         build(["kubectls"])
 

@@ -24,7 +24,7 @@ def daemons(site: ControlPlane, tmp_path: Path) -> Iterator[list[Daemon]]:
 
 
 def begun(daemons: list[Daemon]) -> tuple[Daemon, Daemon]:
-    """Both, of whom the first leads and the second is ready to."""
+    """Both replicas: the first leads and the second stands by."""
     first, second = daemons
     first.part.start()
     first.ready()

@@ -1,4 +1,4 @@
-"""A daemon's own life: rules that change, who may read what it serves, how it goes."""
+"""A daemon's life cycle: changed profiles, permissions to read what it serves, shutdown."""
 
 import signal
 import subprocess
@@ -63,7 +63,7 @@ def test_a_profile_that_changes_is_taken_up_without_a_restart(
     assert ruled.part.pid == pid
 
 
-def test_a_bad_profile_keeps_the_old_one_and_is_told(
+def test_a_bad_profile_keeps_the_old_one_and_is_reported(
     site: ControlPlane, ruled: Daemon, profile: Path
 ) -> None:
     profile.write_text(FORM % "stretto" + "    plugins: {filter: {enabled: [{name: NodeFot}]}}\n")
@@ -119,7 +119,7 @@ def secure(site: ControlPlane, tmp_path: Path) -> Iterator[Daemon]:
     kubectl(site, "-n", SPACE, "delete", "serviceaccount/low", "serviceaccount/right")
 
 
-def test_every_route_asks_the_server_who_may(site: ControlPlane, secure: Daemon) -> None:
+def test_every_route_is_authorized_by_the_server(site: ControlPlane, secure: Daemon) -> None:
     tokens = {"none": "", "bad": "nobody-gave-this"}
     for name in ("low", "right"):
         tokens[name] = kubectl(site, "-n", SPACE, "create", "token", name).strip()
@@ -136,7 +136,7 @@ def test_every_route_asks_the_server_who_may(site: ControlPlane, secure: Daemon)
     }
 
 
-def test_asked_to_stop_it_hears_of_its_binds_and_gives_the_lease_up(
+def test_on_a_stop_it_awaits_its_binds_and_releases_the_lease(
     site: ControlPlane, wire: FaultyWire, tmp_path: Path
 ) -> None:
     daemon = Daemon(site.kubeconfig_of("admin", wire.server), tmp_path / "log")

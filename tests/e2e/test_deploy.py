@@ -79,7 +79,7 @@ class Guide:
         return done.stdout
 
     def metrics(self) -> str:
-        """What both replicas tell the monitoring account, and nobody else."""
+        """The metrics that both replicas serve to the monitoring account only."""
         rights_settle(self.cluster)
         asked = "kubectl -n kube-system create token monitor"
         token = shell(self.cluster, asked, self.folder).stdout.strip()
@@ -127,12 +127,12 @@ def test_the_account_may_do_all_that_it_tries(cluster: ControlPlane, told: list[
     assert {each.what for each in calls if each.response_status.code == 403} == set()
 
 
-def test_the_account_has_no_right_that_nobody_uses(cluster: ControlPlane, told: list[str]) -> None:
+def test_the_account_has_no_unused_permission(cluster: ControlPlane, told: list[str]) -> None:
     used = {call.what for call in cluster.audit(ACCOUNT)}
     assert granted() - used - set(UNUSED) == set()
 
 
-def test_metrics_are_told_to_whom_rbac_lets_see_them(told: list[str]) -> None:
+def test_metrics_are_served_to_accounts_that_rbac_permits(told: list[str]) -> None:
     assert any("scheduler_schedule_attempts_total" in text for text in told)
 
 

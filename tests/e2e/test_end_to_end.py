@@ -266,7 +266,7 @@ def test_a_burst_while_the_api_server_restarts_loses_nothing(yard: Yard, count: 
 
 
 def both(yard: Yard, of_ours: dict[str, str], of_theirs: dict[str, str], count: int) -> None:
-    """Pods for both schedulers at once, more than there is room for."""
+    """Pods for both schedulers at once, more than the capacity allows."""
     ours = yard.template("ours", nodeSelector=of_ours)
     theirs = yard.template("theirs", nodeSelector=of_theirs, schedulerName="default-scheduler")
     for app, template in (("ours", ours), ("theirs", theirs)):
@@ -282,7 +282,7 @@ def test_on_pools_of_their_own_no_node_is_overcommitted(yard: Yard) -> None:
     assert yard.loads("theirs") == Counter(dict.fromkeys(other, 4))
 
 
-def test_a_high_priority_asks_nobody_of_the_other_scheduler_to_leave(yard: Yard) -> None:
+def test_a_high_priority_evicts_no_pod_of_the_other_scheduler(yard: Yard) -> None:
     top = yard.rank("top", 1000)
     yard.nodes("a", cpu="4")
     yard.pod("theirs", yard.template("theirs", "3", schedulerName="default-scheduler"))
@@ -293,7 +293,7 @@ def test_a_high_priority_asks_nobody_of_the_other_scheduler_to_leave(yard: Yard)
     yard.pod("low", yard.template("low", "1"))
     yard.until(lambda: set(yard.places()) == {"theirs", "low"})
     yard.pod("mid", yard.template("mid", "1", priorityClassName=top))
-    yard.until(lambda: set(yard.places()) == {"theirs", "mid"})  # one of its own leaves
+    yard.until(lambda: set(yard.places()) == {"theirs", "mid"})  # one of its own pods is evicted
 
 
 def test_the_race_on_shared_nodes_is_seen_by_doctor(

@@ -38,7 +38,7 @@ LEEWAY = 60
 
 
 def token(site: ControlPlane, account: str, uid: str, seconds: float) -> str:
-    """A token of an account as the server itself would sign it, taken for so many seconds."""
+    """A token of an account as the server itself would sign it, valid for this many seconds."""
     now = int(time.time())
     about = {"namespace": SPACE, "serviceaccount": {"name": account, "uid": uid}}
     claims = {
@@ -68,7 +68,7 @@ def robot(site: ControlPlane) -> Callable[[float], str]:
     return lambda seconds: token(site, "robot", uid, seconds)
 
 
-def test_a_token_that_expires_before_its_file_is_replaced_is_told_and_then_read_again(
+def test_a_token_that_expires_before_its_file_is_replaced_is_reported_and_reread(
     site: ControlPlane, robot: Callable[[float], str], tmp_path: Path
 ) -> None:
     """The first one is another account's, which is removed: so it lasts just as long as it must."""

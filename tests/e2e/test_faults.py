@@ -48,7 +48,7 @@ def test_a_killed_server_loses_nothing_that_it_acknowledged(
     assert {each.uid for each in before + after} == set(picture.pods)
 
 
-def test_a_server_killed_under_load_leaves_every_write_answered(
+def test_a_server_killed_under_load_answers_every_write(
     plane: ControlPlane, store: KubeStore, hasty: KubeStore
 ) -> None:
     picture = Picture(store)
@@ -151,7 +151,7 @@ def test_a_slow_server_is_waited_for(
         assert picture.settle(store)
 
 
-def test_history_that_is_gone_is_told_and_a_fresh_list_goes_on(
+def test_expired_history_is_reported_and_a_fresh_list_follows(
     plane: ControlPlane, store: KubeStore
 ) -> None:
     old = store.list(POD).version

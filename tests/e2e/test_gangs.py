@@ -1,4 +1,4 @@
-"""Gangs on an API server, which binds pod by pod: one that is refused in the middle is mended."""
+"""Gangs on an API server, which binds pod by pod: a partially rejected gang is repaired."""
 
 import pytest
 
@@ -40,6 +40,6 @@ def test_a_gang_that_is_not_whole_again_in_time_is_released(ground: Ground) -> N
 
 
 def all_leaving(ground: Ground) -> bool:
-    """Whether all that is on nodes has been asked to leave (or has left)."""
+    """Whether all pods on nodes are terminating or deleted."""
     pods = [each for each in pods_of(ground.site) if each["spec"].get("nodeName")]
     return all("deletionTimestamp" in each["metadata"] for each in pods)

@@ -26,7 +26,7 @@ PODS = f"/api/v1/namespaces/{SPACE}/pods"
 
 
 class Desk:
-    """Somebody who may read, with kubectl and the plug-in on the path."""
+    """An account with read access, with kubectl and the plug-in on the path."""
 
     def __init__(self, plane: ControlPlane, folder: Path) -> None:
         self.plane, self.folder = plane, folder
@@ -99,7 +99,7 @@ def test_explain_answers_programs_in_json(desk: Desk) -> None:
     assert said["pod"] == "shop/big"
 
 
-def test_story_tells_what_the_running_scheduler_has_told(desk: Desk) -> None:
+def test_story_shows_what_the_running_scheduler_has_reported(desk: Desk) -> None:
     said = desk.told("story", "big", "-n", SPACE)
     assert "no place" in said
     assert "Insufficient cpu" in said
@@ -117,7 +117,7 @@ def test_queues_shows_what_a_queue_has(desk: Desk) -> None:
     assert found["used"]["cpu"] == "500m"
 
 
-def test_shards_shows_who_tries_which_nodes(desk: Desk) -> None:
+def test_shards_shows_which_shard_tries_which_nodes(desk: Desk) -> None:
     said = json.loads(desk.told("shards", "--shards", "2", "--json", "-"))
     assert sum(each["nodes"] for each in said["shards"]) == 2
 
@@ -132,7 +132,7 @@ def test_plan_says_what_would_happen(desk: Desk, tmp_path: Path) -> None:
     assert "1 of 1 pod would be placed" in desk.told("plan", str(tmp_path / "next.json"))
 
 
-def test_who_may_not_read_is_told_the_right(desk: Desk) -> None:
+def test_a_forbidden_read_names_the_missing_permission(desk: Desk) -> None:
     done = desk.ask("explain", "shop/big", user="nobody")
     assert done.returncode == 5
     assert "list pods" in done.stderr
@@ -150,7 +150,7 @@ def test_its_role_is_what_it_asks_for_and_only_reads(desk: Desk, cluster: Contro
         used = {call.what for call in cluster.audit("reader") if call.object_ref.resource}
         return granted - unlisted - used
 
-    until(lambda: unused() == set(), unused)  # a watch is told of when it ends
+    until(lambda: unused() == set(), unused)  # a watch is recorded when it ends
     refused = {e.what for e in cluster.audit("reader") if e.response_status.code == 403}
     assert refused == set()
 

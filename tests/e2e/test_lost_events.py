@@ -1,4 +1,4 @@
-"""Events that nobody saw: the line was down and the history is gone. A fresh list tells all.
+"""Missed events: the connection was down and the history expired. A fresh list recovers all.
 
 The pump reads the real server over a wire; cases are numbered as the reports that taught them.
 """
@@ -125,7 +125,7 @@ def test_case_10_a_node_that_was_made_again_is_another_one(site: Site) -> None:
     assert site.comes_to_know({uid: "n1"})
 
 
-def test_case_15_a_namesake_takes_the_place_of_a_pod_that_nobody_saw_go(site: Site) -> None:
+def test_case_15_a_namesake_replaces_a_pod_whose_deletion_was_missed(site: Site) -> None:
     old = site.bound("web", "n1")
     site.node("n2")
     assert site.comes_to_know({old: "n1"})

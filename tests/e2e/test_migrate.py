@@ -122,7 +122,7 @@ def course(cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> C
     return Course(first, trial, beside, after, now())
 
 
-def test_beside_goedel_only_pods_of_its_own_name_are_touched(course: Course) -> None:
+def test_next_to_goedel_only_pods_of_its_own_name_are_changed(course: Course) -> None:
     assert course.trial == "n0"
     kept = {name: _version(course.beside[name]) for name in course.first}
     assert kept == {name: _version(each) for name, each in course.first.items()}

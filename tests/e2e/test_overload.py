@@ -50,7 +50,7 @@ def test_a_storm_of_refusals_loses_no_write(narrow: ControlPlane, store: KubeSto
     assert any("nothing was sent" in reply.message for reply in replies)  # beyond the patience
     assert rejected_requests(narrow, "us") > before
     records = {}
-    while names:  # what is refused within the patience is tried again by whoever wanted it
+    while names:  # the client retries requests that are rejected within the patience
         replies = store.create(POD, pods(names))
         assert outcomes(replies) <= {WriteOutcome.OK, WriteOutcome.REFUSED}
         records |= {n: done(r) for n, r in zip(names, replies, strict=True) if r.record}

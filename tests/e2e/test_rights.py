@@ -1,4 +1,4 @@
-"""Who may do what, and what is said where somebody may not: tokens, certificates, RBAC."""
+"""Permissions and the reports about missing ones: tokens, certificates, RBAC."""
 
 import json
 from collections.abc import Iterator
@@ -56,7 +56,7 @@ def test_a_missing_right_to_bind_is_refused_with_verb_and_resource(
     assert "create pods/binding is not allowed" in reply.message
 
 
-def test_a_missing_right_to_watch_is_a_trouble_that_is_told(
+def test_a_missing_watch_permission_is_reported_as_a_trouble(
     plane: ControlPlane, opened: list[KubeStore]
 ) -> None:
     poor = of(KubeconfigAccess(plane.kubeconfig_of("nobody")), opened)
@@ -98,9 +98,7 @@ def test_a_server_of_another_authority_is_not_trusted(
     assert "certificate" in reply.message
 
 
-def test_a_token_that_nobody_knows_is_not_allowed(
-    plane: ControlPlane, opened: list[KubeStore]
-) -> None:
+def test_an_unknown_token_is_rejected(plane: ControlPlane, opened: list[KubeStore]) -> None:
     path = plane.credentials.kubeconfig("stranger", plane.server, {"token": "nobody-gave-this"})
     with pytest.raises(NotAllowedError, match="login"):
         of(KubeconfigAccess(path), opened).list(POD)

@@ -117,7 +117,7 @@ def test_a_gang_that_does_not_fit_waits_whole(
     until(lambda: len(bound(cluster, space)) == 4, lambda: state(cluster, daemons, space))
 
 
-def test_what_a_queue_has_lent_comes_back(
+def test_a_queue_gets_its_borrowed_quota_back(
     cluster: ControlPlane, daemons: dict[str, Daemon], space: str
 ) -> None:
     """More guests wait at the shards than run: none of them takes what the hosts get back."""

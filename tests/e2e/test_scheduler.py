@@ -1,4 +1,4 @@
-"""The scheduler in a cluster: real programs, one write a pod, and nothing of anybody else's."""
+"""The scheduler in a cluster: real programs, one write per pod, no change to foreign objects."""
 
 import json
 from collections import Counter
@@ -101,7 +101,7 @@ def test_a_pod_costs_one_write(cluster: ControlPlane, daemon: Daemon, space: str
         mine = [call for call in calls if call.object_ref.name in names and call.verb != "get"]
         return Counter(call.what for call in mine if call.response_status.code < 400)
 
-    until(lambda: done()["create pods/binding"] >= 10, done)  # told after it is done
+    until(lambda: done()["create pods/binding"] >= 10, done)  # recorded after completion
     assert done() == {"create pods/binding": 10}  # one that goes unanswered may be sent again
 
 

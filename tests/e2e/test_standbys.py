@@ -51,7 +51,7 @@ class Pair:
         self.both = [Daemon(config, folder / f"{verb}-{n}", *words, verb=verb) for n in range(2)]
 
     def holder(self) -> str:
-        """Who holds the lease."""
+        """The holder of the lease."""
         return str(item(self.plane, f"{LEASES}/{self.lease}")["spec"]["holderIdentity"])
 
     def turns(self) -> int:

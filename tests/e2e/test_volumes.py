@@ -83,7 +83,7 @@ def with_claim(yard: Yard, name: str) -> dict[str, Any]:
 
 
 def first_version(watch: Watch, holds: Callable[[dict[str, Any]], bool]) -> int:
-    """Version at which an object first was so, which the watch may still have to tell."""
+    """First version at which an object satisfied ``holds``; the watch may still deliver it."""
     seen: list[int] = []
 
     def was() -> bool:
@@ -137,7 +137,7 @@ def test_a_claim_without_a_volume_waits_and_its_pod_with_it(attic: Yard) -> None
 
 
 class Provisioner:
-    """Whoever makes volumes for a class, played: it looks at claims when it is asked to."""
+    """A fake provisioner of a storage class: it reads PVCs when the test requests it."""
 
     def __init__(self, yard: Yard) -> None:
         self.yard = yard
@@ -151,7 +151,7 @@ class Provisioner:
         return item(self.yard.plane, path)
 
     def node_of(self, name: str) -> str:
-        """The node for which a claim's volume is wanted; empty while nobody has said."""
+        """The node for which a PVC's volume is requested; empty if none is selected yet."""
         notes = self.claim(name)["metadata"].get("annotations", {})
         return str(notes.get(SELECTED, ""))
 
@@ -175,7 +175,7 @@ class Provisioner:
         assert self.yard.plane.ask("PATCH", path, json.dumps(change).encode()).status == 200
 
     def cannot(self, name: str) -> None:
-        """Say that there is no room for it there, as provisioners do: the node is taken off."""
+        """Report missing capacity on the node, as provisioners do: remove the selected node."""
         path = f"/api/v1/namespaces/{self.yard.space}/persistentvolumeclaims/{name}"
         nothing = json.dumps({"metadata": {"annotations": {SELECTED: None}}}).encode()
         assert self.yard.plane.ask("PATCH", path, nothing).status == 200
@@ -217,7 +217,7 @@ def test_a_node_for_which_no_volume_can_be_made_is_given_up(yard: Yard, maker: P
     yard.until(lambda: yard.places() == {"db": other})
 
 
-def test_a_volume_that_nobody_makes_is_not_waited_for_for_ever_and_it_is_said(
+def test_waiting_for_an_unprovisioned_volume_times_out_and_is_reported(
     yard: Yard, maker: Provisioner
 ) -> None:
     (node,) = yard.nodes("a")

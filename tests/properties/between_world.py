@@ -1,7 +1,7 @@
-"""Random clusters whose pods speak of other pods, and what may happen to them.
+"""Random clusters whose pods have terms about other pods, and their possible events.
 
 Everything odd is drawn: nodes that lack a label or share a host name, namespaces by label,
-selectors that mean nobody or everybody, policies, min domains, terms of running pods. The cluster
+selectors that match no pod or all pods, policies, min domains, terms of running pods. The cluster
 is fed by events, as from a store; a snapshot of the exact path is made from the same objects.
 """
 

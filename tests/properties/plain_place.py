@@ -1,6 +1,6 @@
 """Placing as one would explain it: every pod looks at every slot, nothing is remembered.
 
-The reference that both kernel tiers are held to. It shares with them what a slot is worth (that is
+The reference for both kernel tiers. It shares with them what a slot is worth (that is
 another property's business) and nothing else: no cache, no log, no maxima, and a unit that fails is
 undone by putting a copy back.
 """

@@ -1,4 +1,4 @@
-"""Waking only who has a chance places exactly what trying everybody in order would place."""
+"""Waking only units with a chance places exactly what trying all units in order would place."""
 
 from dataclasses import dataclass, field
 

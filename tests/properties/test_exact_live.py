@@ -186,7 +186,7 @@ def furniture() -> list[Any]:
 
 
 def unhappy(world: World) -> list[str]:
-    """Pods that wait although the library would place them, or knows whom to push out."""
+    """Pods that wait although the library would place them, or finds victims for them."""
     library = world.plane.library()
     decided = map(library.decide, world.plane.pending())
     return [

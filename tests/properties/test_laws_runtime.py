@@ -1,4 +1,4 @@
-"""Cached rows equal the rules' own answers, whatever happened in between; ``room`` never lies."""
+"""Cached rows equal the rules' own answers after any changes; ``room`` is never wrong."""
 
 from typing import Any
 

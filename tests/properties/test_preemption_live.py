@@ -1,7 +1,7 @@
-"""A whole plane under the default profile pushes out whom kube-scheduler's search would choose.
+"""A whole plane under the default profile evicts the victims of kube-scheduler's search.
 
-Nodes are short of volumes, claims are for one pod alone, pods mind one another: what stands in the
-way goes, nothing else does, and the preemptor is bound.
+Nodes lack volumes, claims are ReadWriteOncePod, pods have anti-affinity: only the blocking pods
+are evicted, and the preemptor is bound.
 """
 
 from typing import Any
@@ -78,7 +78,7 @@ class World(Site):
 
 
 def as_library_says(world: World, decision: Decision, before: dict[str, str], name: str) -> bool:
-    """Whether a pod is where the library would have it, and only its victims have gone."""
+    """Whether a pod is on the library's node, and only its victims are gone."""
     node, after = world.node_of(name), world.placements()
     gone = before.keys() - after.keys()
     if len(decision.feasible):

@@ -1,4 +1,4 @@
-"""Policies of queues over random work: exact, fair, no head delayed, nobody left for ever."""
+"""Policies of queues over random work: exact, fair, no delayed head, no starved unit."""
 
 import pytest
 from hypothesis import given, settings
@@ -51,7 +51,7 @@ def test_easy_starts_no_head_after_its_shadow_time(jobs: list[PhillyJob]) -> Non
 
 
 def filled(capacity: tuple[int, int], asks: list[tuple[int, int]], weights: list[int]) -> list[int]:
-    """Progressive filling: whoever has the least gets one more, until nobody fits any more."""
+    """Progressive filling: the queue with the least gets one more, until none fits any more."""
     left, got, full = list(capacity), [0] * len(asks), [False] * len(asks)
     while not all(full):
         shares = [

@@ -1,4 +1,4 @@
-"""Reclaim against all that might be decided: lawful, enough, nobody in vain, and found if it is."""
+"""Reclaim against an exhaustive search: lawful, sufficient, no needless eviction, and complete."""
 
 from collections.abc import Iterable, Sequence
 

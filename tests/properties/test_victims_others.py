@@ -1,4 +1,4 @@
-"""Victims whom rules between pods ask for: kube-scheduler's, and those of rehearsing every node."""
+"""Victims required by inter-pod rules: kube-scheduler's, and those of a dry run of every node."""
 
 import json
 from typing import Any
@@ -37,7 +37,7 @@ CLAIMS = "no new claims to deallocate, "
 
 
 class World(between_world.World):
-    """Pods that speak of other pods, of many priorities, on nodes that are nearly full."""
+    """Pods with terms about other pods, of many priorities, on nodes that are nearly full."""
 
     def __init__(self, shape: Shape, *, budgets: bool = False, hard: bool = False) -> None:
         super().__init__(shape)
@@ -76,7 +76,7 @@ class World(between_world.World):
         apply_objects(self.cluster, POD_DISRUPTION_BUDGET, [WatchEvent(MODIFIED, record)])
 
     def disturb(self) -> None:
-        """A pod is asked to leave, or is a claim that waits for its own victims."""
+        """Mark a pod as being evicted, or as a claim that waits for its own victims."""
         pods = self.cluster.pods
         bound = [row for row in pods.rows().tolist() if pods.slot[row] >= 0]
         if not bound:
@@ -100,7 +100,7 @@ class World(between_world.World):
         return finder
 
     def plainly(self, finder: VictimFinder, row: int) -> list[VictimCandidate]:
-        """Every node on which pods could make room, rehearsed with every rule."""
+        """Every node on which evictions could free capacity, dry-run with every rule."""
         pods = self.cluster.pods
         preemptor = Preemptor(int(pods.class_id[row]), int(pods.priority[row]))
         holds = finder._others.holds(preemptor.class_id, [])

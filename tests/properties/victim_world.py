@@ -43,7 +43,7 @@ KINDS = (*CALM, "leave", "wait")
 
 
 class World(Books):
-    """Nodes full of pods of many priorities, some under budgets, some leaving or waiting."""
+    """Nodes full of pods of many priorities, some under budgets, some terminating or nominated."""
 
     def __init__(self, seed: int, *, budgets: bool = True, hard: bool = False) -> None:
         self.rng = Rng(seed)
@@ -118,7 +118,7 @@ class World(Books):
             self.node(self.nodes[name], MODIFIED)
 
     def preemptor(self) -> Preemptor:
-        """A pod that wants room."""
+        """A pod that requests capacity."""
         body = make_pod("x", cpu=f"{self.rng.choice((500, 2000, 3900))}m", memory="700Mi")
         return Preemptor(self.class_of(body), self.rng.choice((1, 7, 8, 1000)))
 

@@ -12,7 +12,7 @@ from stretto.sim.engine import UnfitPolicy
 from stretto.sim.traces.azure import AzureStudy, simulate_azure
 from tests.support.references import hosts
 
-#: The first of these compiles the kernels where nobody has done so yet.
+#: The first of these tests compiles the kernels if they are not compiled yet.
 pytestmark = pytest.mark.timeout(240)
 
 HOSTS = nodes_like("64cpu-256gib:6,16cpu-64gib:4")

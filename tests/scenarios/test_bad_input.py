@@ -131,7 +131,7 @@ def test_a_bad_option_is_refused_by_its_name(
 
 
 @pytest.mark.parametrize("words", [(), ("bench",)])
-def test_a_command_that_is_missing_is_said_with_the_list_of_all(
+def test_a_missing_command_is_reported_with_the_list_of_all(
     typed: Typed, words: tuple[str, ...]
 ) -> None:
     message = refused(typed(*words))

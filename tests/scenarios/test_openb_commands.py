@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from stretto.cli.main import cli
 from stretto.sim.engine import WorkRunner
 
-#: The first of these compiles the kernels where nobody has done so yet.
+#: The first of these tests compiles the kernels if they are not compiled yet.
 pytestmark = pytest.mark.timeout(240)
 
 NODES = "sn,cpu_milli,memory_mib,gpu,model\n" + "".join(
@@ -77,7 +77,7 @@ def test_compare_in_the_order_of_the_file_says_what_was_used(run: Run) -> None:
     assert written()["summary"][0]["gpu_alloc_pct_sd"] is None
 
 
-def test_compare_prints_a_table_and_draws_plots_beside_the_published(run: Run) -> None:
+def test_compare_prints_a_table_and_plots_the_published_results_too(run: Run) -> None:
     Path("published.csv").write_text(
         "workload,policy,metric,arrive_pct,n_seeds,mean,sd,min,max\n"
         "default,FGD,alloc_pct,100,10,95.2,0.1,95,96\n"

@@ -12,7 +12,7 @@ from stretto.sim.comparison.scene import OpenbStudy, StudyRun, StudyRunSpec
 from stretto.sim.comparison.seeds import compare
 from stretto.sim.policies import STUDY
 
-#: The first of these compiles the kernels where nobody has done so yet.
+#: The first of these tests compiles the kernels if they are not compiled yet.
 pytestmark = pytest.mark.timeout(240)
 
 LISTS = ("default", "cpu100", "gpuspec33", "multigpu50")

@@ -17,7 +17,7 @@ from stretto.sim.comparison.scene import OpenbStudy, StudyRunSpec
 from stretto.sim.policies import STUDY
 from tests.support.references import openb as reference
 
-#: The first of these compiles the kernels where nobody has done so yet.
+#: The first of these tests compiles the kernels if they are not compiled yet.
 pytestmark = pytest.mark.timeout(240)
 
 NODES, PODS = 40, 300

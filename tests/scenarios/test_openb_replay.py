@@ -13,7 +13,7 @@ from stretto.sim.engine import UnfitPolicy
 from stretto.sim.traces.openb import ReplayReport, ReplayStudy, replay_openb
 from tests.support.references import hosts
 
-#: The first of these compiles the kernels where nobody has done so yet.
+#: The first of these tests compiles the kernels if they are not compiled yet.
 pytestmark = pytest.mark.timeout(240)
 
 NODE = FleetNode("n1", 8000, 8192, 2, "T4")
@@ -52,7 +52,7 @@ def test_the_whole_trace_agrees_with_a_plain_program(shared_data: Path) -> None:
     assert msgspec.to_builtins(rejecting(nodes, fleet.pods)) == hosts.replay(nodes, fleet.pods)
 
 
-def test_a_deletion_makes_room_for_a_creation_of_the_same_instant() -> None:
+def test_a_deletion_frees_capacity_for_a_creation_of_the_same_instant() -> None:
     pods = (pod("a", 0, 5, gpus=2), pod("b", 5, 6, gpus=2))
     assert rejecting((NODE,), pods).placed == 2
 
@@ -67,7 +67,7 @@ def test_what_does_not_fit_is_counted_by_quality_of_service() -> None:
     assert rejecting((NODE,), pods).rejected_by_qos == {"BE": 1, "none": 1}
 
 
-def test_a_pod_that_waits_starts_when_room_comes_and_leaves_on_time() -> None:
+def test_a_pending_pod_starts_when_capacity_is_freed_and_ends_on_time() -> None:
     pods = (pod("a", 0, 5, gpus=2), pod("b", 1, 8), pod("c", 1, 4))
     report = replay_openb(Fleet((NODE,), pods), ReplayStudy(unfit=UnfitPolicy.WAIT)).report
     assert (report.placed, report.rejected) == (2, 1)

@@ -12,7 +12,7 @@ from stretto.inputs.traces.philly import PhillyJob, load_jobs
 from stretto.sim.traces.philly import replay_jobs, simulate_philly
 from tests.support.references import pool
 
-#: The first of these compiles the kernels where nobody has done so yet.
+#: The first of these tests compiles the kernels if they are not compiled yet.
 pytestmark = pytest.mark.timeout(240)
 
 POLICIES = ("fifo", "sjf", "skip", "easy")
@@ -111,7 +111,7 @@ def test_five_jobs_by_hand(policy: str, expected: dict[int, float]) -> None:
     assert start_times(BY_HAND, 4, policy) == expected
 
 
-def test_what_the_head_leaves_over_may_be_used_for_long() -> None:
+def test_long_units_may_use_what_the_head_does_not_need() -> None:
     jobs = [PhillyJob("1", 0, 3, 10), PhillyJob("2", 1, 3, 5), PhillyJob("3", 2, 1, 99)]
     assert start_times(jobs, 4, "easy") == {1: 0, 2: 10, 3: 2}
 

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from stretto.cli.main import cli
 
-#: The first of these compiles the kernels where nobody has done so yet.
+#: The first of these tests compiles the kernels if they are not compiled yet.
 pytestmark = pytest.mark.timeout(240)
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "queues.yaml"
@@ -46,7 +46,7 @@ def told(*words: str) -> dict[str, Any]:
     return found
 
 
-def test_queues_shows_who_has_what_of_the_last_run() -> None:
+def test_queues_shows_the_usage_of_each_queue_in_the_last_run() -> None:
     say("run", str(EXAMPLE), "--speed", "0", "--no-plots", "-q")
     queues = {each["name"]: each for each in told("queues")["queues"]}
     gpus = {name: each["used"].get("nvidia.com/gpu", "0") for name, each in queues.items()}
@@ -61,13 +61,13 @@ def test_queues_runs_a_scenario_that_it_is_given() -> None:
     assert next(line for line in lines if "vision" in line).startswith("   vision")
 
 
-def test_a_queue_that_is_not_as_written_is_told_below_the_table(tmp_path: Path) -> None:
+def test_a_queue_that_differs_from_its_spec_is_reported_below_the_table(tmp_path: Path) -> None:
     text = LENT.replace("guarantee: {cpu: 4}", "parent: b, guarantee: {cpu: 4}") % KEPT
     (tmp_path / "odd.yaml").write_text(text, encoding="utf-8")
     assert "queue a: spec.guarantee.cpu: got 4, but its parent b has 2" in say("queues", "odd.yaml")
 
 
-def test_a_queue_that_pods_name_and_nobody_has_made_is_told_with_what_is_like_it(
+def test_a_missing_queue_that_pods_name_is_reported_with_similar_names(
     tmp_path: Path,
 ) -> None:
     text = LENT.replace("stretto.dev/queue: b", "stretto.dev/queue: researhc")
@@ -79,7 +79,7 @@ def test_a_queue_that_pods_name_and_nobody_has_made_is_told_with_what_is_like_it
     assert said.count("the Queue does not exist") == 1
 
 
-def test_shards_of_a_store_tell_no_decisions_where_nobody_has_noted_any() -> None:
+def test_shards_of_a_store_show_no_decisions_if_none_are_recorded() -> None:
     say("run", str(EXAMPLE), "--speed", "0", "--no-plots", "-q", "--store", "sqlite:run.db")
     assert "placed" in say("shards")
     assert "placed" not in say("shards", "sqlite:run.db")
@@ -98,7 +98,7 @@ def test_shards_divide_the_nodes_of_a_scenario(tmp_path: Path) -> None:
     assert (sum(nodes), max(nodes) - min(nodes) <= 64) == (400, True)
 
 
-def test_explain_says_who_holds_what_a_queue_is_owed(tmp_path: Path) -> None:
+def test_explain_names_the_holders_of_a_queues_guarantee(tmp_path: Path) -> None:
     text = LENT.replace("count: 9, cpu: 1, annotations: {", "count: 9, cpu: 1, annotations: {%s, ")
     (tmp_path / "lent.yaml").write_text(text % (KEPT, KEPT), encoding="utf-8")
     say("run", "lent.yaml", "--speed", "0", "--no-plots", "-q")

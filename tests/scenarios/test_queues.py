@@ -12,7 +12,7 @@ from stretto.state.queues.shape import SiblingPolicy
 from stretto.stores.store import Bind
 from stretto.testing import Harness, make_node, make_pod
 
-#: The first of these compiles the kernels where nobody has done so yet.
+#: The first of these tests compiles the kernels if they are not compiled yet.
 pytestmark = pytest.mark.timeout(240)
 
 Ask = tuple[int, int]
@@ -122,7 +122,7 @@ def queue(name: str, **spec: Any) -> bytes:
     return msgspec.json.encode({**meta, "spec": spec})
 
 
-def test_a_queue_object_that_comes_late_counts_what_runs_whoever_wrote_it_down() -> None:
+def test_a_late_queue_object_counts_running_pods_of_every_source() -> None:
     harness = make_harness((8, 100))
     harness.submit(*pods("a", (1, 1), 2), make_pod("d-0", cpu="1"), make_pod("d-1", cpu="1"))
     harness.settle()
@@ -189,7 +189,7 @@ def test_a_weight_must_be_above_nothing(weight: float) -> None:
         QueueConfig("a", weight=weight)
 
 
-def test_a_gated_pod_that_somebody_binds_counts_for_the_queue_that_it_names() -> None:
+def test_a_gated_pod_that_another_client_binds_counts_for_its_queue() -> None:
     harness = make_harness((9, 99), QueueConfig("a", "FifoSkip", limit={"cpu": 2000}))
     marks = {"stretto.dev/queue": "a"}
     gates = {"schedulingGates": [{"name": "wait"}]}

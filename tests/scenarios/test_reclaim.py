@@ -1,4 +1,4 @@
-"""Queues lend what they do not use and get it back: through a real plane, with evictions."""
+"""Queues lose quota to borrowers and reclaim it: through a real plane, with evictions."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ import pytest
 from stretto.api.wire.kinds import POD_DISRUPTION_BUDGET, QUEUE
 from stretto.testing import Harness, make_node, make_pod
 
-#: The first of these compiles the kernels where nobody has done so yet.
+#: The first of these tests compiles the kernels if they are not compiled yet.
 pytestmark = pytest.mark.timeout(240)
 
 
@@ -51,7 +51,7 @@ def test_a_queue_borrows_what_is_idle_and_gives_it_back_when_the_owner_returns()
     assert placed(harness) == {"a": 4, "b": 4}
 
 
-def test_nobody_falls_under_a_guarantee_of_its_own() -> None:
+def test_reclaim_takes_no_queue_below_its_guarantee() -> None:
     harness = make_harness(queue("a", **OWED), queue("b", guarantee={"cpu": "6"}))
     harness.submit(*pods("b", 8))
     harness.settle(2)
@@ -60,7 +60,7 @@ def test_nobody_falls_under_a_guarantee_of_its_own() -> None:
     assert placed(harness) == {"a": 2, "b": 6}
 
 
-def test_a_gang_gets_its_room_as_a_whole() -> None:
+def test_a_gang_gets_its_capacity_as_a_whole() -> None:
     harness = make_harness(queue("a", **OWED), queue("b"))
     harness.submit(*pods("b", 8))
     harness.settle(2)
@@ -70,7 +70,7 @@ def test_a_gang_gets_its_room_as_a_whole() -> None:
     assert placed(harness) == {"a": 4, "b": 4}
 
 
-def test_a_borrowers_gang_that_would_fall_under_its_minimum_leaves_whole() -> None:
+def test_a_borrowers_gang_that_would_fall_below_its_minimum_is_evicted_as_a_whole() -> None:
     harness = make_harness(queue("a", guarantee={"cpu": "1"}), queue("b"), nodes=1)
     harness.group("gang", 4)
     harness.submit(*pods("b", 4, group="gang"))
@@ -80,7 +80,7 @@ def test_a_borrowers_gang_that_would_fall_under_its_minimum_leaves_whole() -> No
     assert placed(harness) == {"a": 1}
 
 
-def test_members_above_the_minimum_of_a_gang_leave_one_by_one() -> None:
+def test_members_above_the_minimum_of_a_gang_are_evicted_one_by_one() -> None:
     harness = make_harness(queue("a", guarantee={"cpu": "1"}), queue("b"), nodes=1)
     harness.group("gang", 2)
     harness.submit(*pods("b", 4, group="gang"))
@@ -90,7 +90,7 @@ def test_members_above_the_minimum_of_a_gang_leave_one_by_one() -> None:
     assert placed(harness) == {"a": 1, "b": 3}
 
 
-def test_what_was_borrowed_under_a_limit_comes_back_though_nodes_have_room() -> None:
+def test_quota_borrowed_under_a_limit_is_reclaimed_though_nodes_have_capacity() -> None:
     top = queue("top", policy="DRF", limit={"cpu": "4"})
     harness = make_harness(
         top, queue("a", parent="top", guarantee={"cpu": "2"}), queue("b", parent="top")
@@ -103,7 +103,7 @@ def test_what_was_borrowed_under_a_limit_comes_back_though_nodes_have_room() -> 
     assert placed(harness) == {"a": 2, "b": 2}
 
 
-def test_the_lowest_priority_leaves_first() -> None:
+def test_the_lowest_priority_is_evicted_first() -> None:
     harness = make_harness(queue("a", guarantee={"cpu": "2"}), queue("b"), nodes=1)
     harness.submit(*pods("b", 2, priority=5), *pods("b", 2, first=2, priority=1))
     harness.settle(2)
@@ -146,7 +146,7 @@ def apart_from(app: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("stays", ["true", "false"], ids=["it may go", "it stays"])
-def test_a_pod_takes_room_back_only_where_it_may_stand_then(stays: str) -> None:
+def test_a_pod_reclaims_capacity_only_where_it_can_run_then(stays: str) -> None:
     harness = make_harness(queue("a", **OWED), queue("b"))
     notes = {"godel.bytedance.com/can-be-preempted": stays}
     keepers = [(f"k{i}", f"n{i}") for i in range(2)]

@@ -16,7 +16,7 @@ def stretto(*words: str | Path) -> Result:
     return CliRunner().invoke(cli, [str(word) for word in words])
 
 
-def test_a_replay_stands_beside_what_was_recorded(tmp_path: Path) -> None:
+def test_a_replay_is_compared_with_the_recording(tmp_path: Path) -> None:
     out = tmp_path / "out.json"
     assert stretto("simulate", MONDAY, "--json", out, "-q").exit_code == 0
     found = msgspec.json.decode(out.read_bytes())
@@ -27,7 +27,7 @@ def test_a_replay_stands_beside_what_was_recorded(tmp_path: Path) -> None:
     assert found["recorded"]["mean_wait_s"] == pytest.approx(found["mean_wait_s"], abs=0.01)
 
 
-def test_compare_sets_what_if_beside_what_was(tmp_path: Path) -> None:
+def test_compare_shows_the_what_if_and_the_recorded_run(tmp_path: Path) -> None:
     words = ("--drain", "topology.kubernetes.io/zone=zone-a@120", "--add-nodes", "worker-1:2")
     found = stretto(
         "compare", MONDAY, *words, "--out", tmp_path, "--json", tmp_path / "o.json", "-q"
@@ -85,7 +85,7 @@ ZONE_A = "topology.kubernetes.io/zone=zone-a"
         (("--out", str(MONDAY)), "--out: got", 2),
     ],
 )
-def test_a_name_that_the_recording_does_not_have_is_told_with_what_is_like_it(
+def test_a_name_missing_from_the_recording_is_reported_with_similar_names(
     words: tuple[str, ...], said: str, code: int
 ) -> None:
     found = stretto("simulate", MONDAY, *words)
@@ -140,7 +140,7 @@ def test_a_comparison_is_refused_before_any_side_of_it_runs(words: tuple[str, ..
     assert (found.exit_code in (2, 6), "replayed" in found.stderr) == (True, False)
 
 
-def test_a_queue_that_is_made_is_told() -> None:
+def test_a_created_queue_is_reported() -> None:
     found = stretto("simulate", MONDAY, "--queue-share", "new:weight=3", "-q")
     assert (found.exit_code, "the recording has no such queue; it is created" in found.stderr) == (
         0,

@@ -68,7 +68,7 @@ def test_what_to_try_next_works(run: Run) -> None:
     assert [run(*command.split()).exit_code for command in commands] == [0, 0, 0]
 
 
-def test_plots_are_written_where_it_is_said(run: Run, tmp_path: Path) -> None:
+def test_plots_are_written_to_the_given_folder(run: Run, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     result = run("run", "small.yaml", "--out", "plots")
     assert "plots in plots: placed.png" in result.stdout

@@ -153,7 +153,7 @@ def test_another_scenario_is_refused_with_both_names(place: Path) -> None:
     assert "expected a run of scenario many" in err
 
 
-def test_a_store_that_somebody_else_filled_is_refused(place: Path) -> None:
+def test_a_store_that_another_run_filled_is_rejected(place: Path) -> None:
     store = SqliteStore(place / "run.db", WallClock(), Rng(0))
     store.create(NODE, [make_node("own")])
     store.close()

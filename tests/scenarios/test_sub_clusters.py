@@ -19,7 +19,7 @@ from stretto.framework.profile.profile import Profile, load_profile
 from stretto.stores.store import Patch
 from stretto.testing import Harness, make_node, make_pod
 
-#: The first of these compiles the kernels where nobody has done so yet.
+#: The first of these tests compiles the kernels if they are not compiled yet.
 pytestmark = pytest.mark.timeout(240)
 
 RULE: dict[str, Any] = {
@@ -93,7 +93,7 @@ def test_a_gang_that_does_not_fit_its_sub_cluster_leaves_no_trace() -> None:
     assert (set(at.placements().values()), at.plane.cluster.ledger.used.any()) == ({""}, False)
 
 
-def test_preemptors_of_two_sub_clusters_push_out_whom_they_may() -> None:
+def test_preemptors_of_two_sub_clusters_evict_only_permitted_victims() -> None:
     at = harness()
     at.submit(*(pod(f"low-{sub}", sub, cpu="4", priority=1) for sub in "xy"))
     at.settle()
@@ -104,7 +104,7 @@ def test_preemptors_of_two_sub_clusters_push_out_whom_they_may() -> None:
     assert (placed["high-x"], placed["high-y"], at.breaches()) == ("nx", "ny", [])
 
 
-def test_a_sleeper_of_a_sub_cluster_is_woken_by_room_there() -> None:
+def test_free_capacity_in_a_sub_cluster_wakes_its_sleeper() -> None:
     at = harness()
     at.submit(pod("a", "x", cpu="4"), pod("b", "x", cpu="4"))
     at.settle()
@@ -140,7 +140,7 @@ def test_a_flood_of_one_queue_and_sub_cluster_does_not_hold_another_up() -> None
     assert sum(bool(placed[f"x{i}"]) for i in range(400)) < 40
 
 
-def test_where_nobody_names_a_key_there_is_one_loop() -> None:
+def test_without_a_key_there_is_one_loop() -> None:
     at = harness(profile=load_profile("default"))
     at.submit(pod("a", "x"), pod("b", "y"))
     at.settle()

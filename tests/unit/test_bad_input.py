@@ -55,7 +55,9 @@ def said_of(plane: Harness, name: str) -> str:
 
 
 @pytest.mark.parametrize("name", WISHES)
-def test_a_wish_that_cannot_be_met_is_told_and_stops_nobody(plane: Harness, name: str) -> None:
+def test_an_impossible_request_is_reported_and_blocks_no_other_pod(
+    plane: Harness, name: str
+) -> None:
     wish, said = WISHES[name]
     plane.submit(encoded("odd", **wish), make_pod("plain"))
     plane.settle(LONG)
@@ -70,7 +72,7 @@ def test_a_selector_of_a_thousand_terms_is_met_like_any_other(plane: Harness) ->
 
 
 @pytest.mark.parametrize("spec", RAW.values(), ids=list(RAW))
-def test_a_pod_that_cannot_be_read_is_told_so_and_stops_nobody(
+def test_a_malformed_pod_reports_its_error_and_blocks_no_other(
     plane: Harness, spec: dict[str, Any]
 ) -> None:
     meta = {"name": "odd", "namespace": "default"}
@@ -113,7 +115,7 @@ def test_affinity_to_a_missing_node_or_to_nothing_fails_alone(plane: Harness) ->
     assert plane.placements() == {"nobody": "", "gone": "", "nothing": "a1"}
 
 
-def test_one_bad_claim_holds_up_nobody_else(plane: Harness) -> None:
+def test_one_bad_claim_blocks_no_other_claim(plane: Harness) -> None:
     """volcano#2843."""
     kind = {"apiVersion": "v1", "kind": "PersistentVolumeClaim"}
     body: dict[str, Any] = {**kind, "metadata": {"name": "bad", "namespace": "default"}}
@@ -124,7 +126,7 @@ def test_one_bad_claim_holds_up_nobody_else(plane: Harness) -> None:
     assert (plane.node_of("odd"), bool(plane.node_of("plain"))) == ("", True)
 
 
-def test_a_nomination_dies_with_its_pod_and_holds_no_room(plane: Harness) -> None:
+def test_a_nomination_ends_with_its_pod_and_holds_no_capacity(plane: Harness) -> None:
     """kubernetes#102339, #106780."""
     plane.submit(*(make_pod(f"low-{z}", node=f"{z}1", cpu="4", priority=5) for z in "ab"))
     plane.submit(make_pod("big", cpu="4", priority=10))

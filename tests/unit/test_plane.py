@@ -78,7 +78,7 @@ def test_a_plane_with_nothing_to_do_does_nothing(harness: Harness, counted: Coun
     assert (counted.handed, counted.calls) == (0, 0)
 
 
-def test_observers_are_told_of_each_step_that_did_something(harness: Harness) -> None:
+def test_observers_get_each_step_with_an_effect(harness: Harness) -> None:
     steps = list[Step]()
     harness.plane.observers.append(steps.append)
     harness.submit(make_pod("p"))
@@ -276,7 +276,7 @@ def test_a_lost_reply_binds_nothing_twice() -> None:
     assert plane.cluster.ledger.used[0, 3] == 1
 
 
-def test_a_pod_bound_by_somebody_else_is_not_bound_again(harness: Harness) -> None:
+def test_a_pod_bound_by_another_client_is_not_bound_again(harness: Harness) -> None:
     harness.submit(make_pod("p", cpu="3"))
     record = harness.store.get(POD, "default", "p")
     assert record is not None
@@ -313,7 +313,7 @@ def test_a_plane_stops_watching_although_the_last_binds_end_in_an_error(
     assert all(watch._closed for watch in watches)
 
 
-def test_a_node_that_goes_leaves_its_pods_where_the_store_has_them(harness: Harness) -> None:
+def test_a_removed_node_does_not_change_its_pods_in_the_store(harness: Harness) -> None:
     harness.submit(make_pod("p"))
     harness.settle()
     harness.store.delete(NODE, [Deletion("", harness.node_of("p"))])

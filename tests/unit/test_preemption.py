@@ -24,7 +24,7 @@ from tests.support.preemption_plane import (
 
 EXACT = {"rules": "exact", "tieRule": "name"}
 
-# ---------------------------------------------------------------- who gets the room
+# ---------------------------------------------------------------- the owner of freed capacity
 
 
 def test_a_pod_of_higher_priority_takes_the_place_of_a_lower_one() -> None:
@@ -36,7 +36,7 @@ def test_a_pod_of_higher_priority_takes_the_place_of_a_lower_one() -> None:
 
 
 @pytest.mark.parametrize("priority", [1, 0])
-def test_nobody_of_equal_or_higher_priority_is_asked(priority: int) -> None:
+def test_no_pod_of_equal_or_higher_priority_is_evicted(priority: int) -> None:
     plane = running(low())
     plane.submit(high(priority=priority))
     plane.settle()
@@ -59,7 +59,7 @@ def test_a_priority_class_may_forbid_its_pods_to_preempt() -> None:
     assert plane.node_of("low") == "n"
 
 
-def test_no_more_are_asked_than_must_leave() -> None:
+def test_no_more_pods_are_evicted_than_necessary() -> None:
     plane = running(*[low(f"low-{i}", cpu="1") for i in range(4)])
     plane.submit(high(cpu="2"))
     plane.settle()
@@ -138,10 +138,10 @@ def test_of_two_preemptors_one_gets_the_last_disruption_of_a_hard_budget() -> No
     assert sorted(plane.placements().values()) == ["", "a", "b"]
 
 
-# ---------------------------------------------------------------- while victims leave
+# ---------------------------------------------------------------- while victims terminate
 
 
-def test_the_room_is_kept_while_a_victim_leaves() -> None:
+def test_the_capacity_is_reserved_while_a_victim_terminates() -> None:
     plane = running(held())
     plane.submit(high())
     plane.settle()
@@ -161,7 +161,7 @@ def test_the_nominated_node_stands_in_the_status() -> None:
     assert msgspec.json.decode(record.body)["status"]["nominatedNodeName"] == "n"
 
 
-def test_a_pod_of_higher_priority_takes_the_room_that_is_kept() -> None:
+def test_a_pod_of_higher_priority_takes_the_reserved_capacity() -> None:
     plane = running(held())
     plane.submit(high())
     plane.settle()
@@ -173,7 +173,7 @@ def test_a_pod_of_higher_priority_takes_the_room_that_is_kept() -> None:
     assert clean(plane)
 
 
-def test_a_victim_that_does_not_go_holds_nobody_for_ever() -> None:
+def test_a_victim_that_does_not_terminate_blocks_no_pod_for_good() -> None:
     plane = running(held(), waitSeconds=20)
     plane.submit(high())
     plane.settle(60)
@@ -183,7 +183,7 @@ def test_a_victim_that_does_not_go_holds_nobody_for_ever() -> None:
     assert plane.node_of("high") == "new"
 
 
-def test_room_that_is_kept_is_free_again_when_its_pod_goes() -> None:
+def test_reserved_capacity_is_free_again_when_its_pod_is_deleted() -> None:
     plane = running(held())
     plane.submit(high())
     plane.settle()
@@ -233,7 +233,7 @@ def test_a_gang_preempts_as_one() -> None:
     assert len([p for p in plane.placements() if p.startswith("low")]) == 1
 
 
-def test_nobody_leaves_for_a_gang_that_would_not_fit_even_then() -> None:
+def test_no_pod_is_evicted_for_a_gang_that_would_not_fit_even_then() -> None:
     nodes = tuple(make_node(name, cpu="4") for name in "ab")
     plane = running(low("l1"), low("l2"), nodes=nodes)
     gang(plane, "g", 3)
@@ -266,7 +266,7 @@ def test_a_gang_that_a_hard_budget_lets_leave_in_part_alone_stays() -> None:
 
 
 @pytest.mark.parametrize("rules", [{}, EXACT])
-def test_a_gang_that_pushes_out_more_of_another_than_that_can_spare_pushes_out_all(
+def test_a_gang_that_evicts_another_below_its_minimum_evicts_all_of_it(
     rules: dict[str, Any],
 ) -> None:
     nodes = tuple(make_node(name, cpu="4") for name in "abcd")
@@ -308,7 +308,7 @@ def test_a_victim_of_two_pods_of_a_gang_counts_once() -> None:
 # ---------------------------------------------------------------- orders of others
 
 
-def test_pods_may_be_asked_to_leave_for_another_reason() -> None:
+def test_pods_may_be_evicted_for_another_reason() -> None:
     plane = running(low())
     pods = plane.plane.cluster.pods
     row = int(pods.rows()[0])
@@ -318,7 +318,7 @@ def test_pods_may_be_asked_to_leave_for_another_reason() -> None:
     assert plane.placements() == {}
 
 
-def test_an_order_leaves_out_who_is_protected() -> None:
+def test_an_order_omits_protected_pods() -> None:
     plane = running(low(), protect={"fromPriority": 0})
     row = int(plane.plane.cluster.pods.rows()[0])
     serial = int(plane.plane.cluster.pods.serial[row])

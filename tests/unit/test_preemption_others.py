@@ -42,7 +42,7 @@ def even(app: str, key: str = ZONE, **more: Any) -> dict[str, Any]:
 
 
 def small(name: str, app: str = "", **more: Any) -> bytes:
-    """A pod that is in nobody's way by what it takes."""
+    """A pod whose requests block no other pod."""
     return low(name, **{"cpu": "100m", "labels": {"app": app} if app else {}, **more})
 
 
@@ -53,7 +53,7 @@ def zones(count: int = 2) -> tuple[bytes, ...]:
 # ---------------------------------------------------------------- affinity
 
 
-def test_a_pod_that_anti_affinity_keeps_away_pushes_out_whom_it_minds_and_nobody_else() -> None:
+def test_a_pod_blocked_by_anti_affinity_preempts_the_blocking_pods_only() -> None:
     plane = running(small("web", "web"), small("other", "db"))
     plane.submit(high(**apart("web")))
     plane.settle()
@@ -61,14 +61,14 @@ def test_a_pod_that_anti_affinity_keeps_away_pushes_out_whom_it_minds_and_nobody
     assert clean(plane)
 
 
-def test_a_running_pod_that_minds_the_newcomer_is_pushed_out() -> None:
+def test_a_running_pod_with_anti_affinity_to_the_newcomer_is_preempted() -> None:
     plane = running(small("shy", **apart("web")), small("other"))
     plane.submit(high(labels={"app": "web"}))
     plane.settle()
     assert plane.placements() == {"high": "n", "other": "n"}
 
 
-def test_all_whom_it_minds_must_be_on_one_node() -> None:
+def test_all_blocking_pods_must_be_on_one_node() -> None:
     pods = (small("one", "web", node="n0"), small("two", "web", node="n1"))
     nodes = tuple(make_node(f"n{i}", cpu="4", zone="z") for i in range(2))
     plane = running(*pods, nodes=nodes)
@@ -78,14 +78,14 @@ def test_all_whom_it_minds_must_be_on_one_node() -> None:
 
 
 @pytest.mark.parametrize("priority", [10, 11])
-def test_nobody_is_pushed_out_where_one_whom_it_minds_matters_as_much(priority: int) -> None:
+def test_no_pod_is_preempted_if_a_blocking_pod_has_equal_priority(priority: int) -> None:
     plane = running(small("web", "web"), small("dear", "web", priority=priority))
     plane.submit(high(**apart("web")))
     plane.settle()
     assert plane.placements() == {"dear": "n", "high": "", "web": "n"}
 
 
-def test_a_pod_waits_until_the_one_it_minds_has_really_gone() -> None:
+def test_a_pod_waits_until_the_blocking_pod_is_really_gone() -> None:
     plane = running(held("web", cpu="100m", labels={"app": "web"}))
     plane.submit(high(**apart("web")))
     plane.settle()
@@ -95,7 +95,7 @@ def test_a_pod_waits_until_the_one_it_minds_has_really_gone() -> None:
     assert plane.placements() == {"high": "n"}
 
 
-def test_a_leaving_pod_is_minded_until_it_has_gone_though_nobody_else_is_asked() -> None:
+def test_a_terminating_pod_blocks_until_it_is_gone_without_further_evictions() -> None:
     plane = running(held("web", cpu="100m", labels={"app": "web"}))
     plane.delete("web")
     plane.submit(high(**apart("web")))
@@ -134,7 +134,7 @@ def test_of_two_that_mind_each_other_one_preempts() -> None:
 # ---------------------------------------------------------------- spreading
 
 
-def test_a_pod_pushes_out_those_that_skew_its_spread() -> None:
+def test_a_pod_preempts_the_pods_that_skew_its_spread() -> None:
     nodes = zones()
     plane = running(small("a", "web", node="n0"), small("b", "web", node="n0"), nodes=nodes)
     plane.submit(low("wall", node="n1", priority=10))
@@ -146,7 +146,7 @@ def test_a_pod_pushes_out_those_that_skew_its_spread() -> None:
     assert left == {"wall": "n1"}  # both had to go: the other zone has none
 
 
-def test_no_more_are_pushed_out_than_the_skew_asks() -> None:
+def test_no_more_pods_are_preempted_than_the_skew_requires() -> None:
     nodes = zones()
     pods = [small(name, "web", node="n0") for name in "abc"]
     plane = running(*pods, nodes=nodes)
@@ -216,7 +216,7 @@ def volumes_of(*nodes: bytes) -> Site:
     return site
 
 
-def test_the_holder_of_a_claim_for_one_pod_alone_is_pushed_out() -> None:
+def test_the_holder_of_a_read_write_once_pod_claim_is_preempted() -> None:
     site = volumes_of(make_node("n", cpu="4"), make_node("m", cpu="4"))
     site.volume("disk")
     site.claim("data", bound="disk", mode="ReadWriteOncePod")
@@ -229,7 +229,7 @@ def test_the_holder_of_a_claim_for_one_pod_alone_is_pushed_out() -> None:
 
 
 def full_of_volumes(site: Site, count: int = 1) -> None:
-    """A node that takes so many volumes has them; one more is there to be wanted."""
+    """A node whose volume limit is reached, and one more volume to request."""
     driver = {"name": "csi.example.com", "nodeID": "x", "allocatable": {"count": count}}
     site.put(CSI_NODE, "n", spec={"drivers": [driver]})
     for i in range(count + 1):
@@ -237,7 +237,7 @@ def full_of_volumes(site: Site, count: int = 1) -> None:
         site.claim(f"c{i}", bound=f"v{i}")
 
 
-def test_who_takes_the_last_volume_of_a_driver_is_pushed_out() -> None:
+def test_the_pod_with_the_last_volume_of_a_driver_is_preempted() -> None:
     site = volumes_of()
     full_of_volumes(site, 2)
     site.submit(using("p0", "c0", priority=1), using("p1", "c1", priority=2))
@@ -260,7 +260,7 @@ def test_of_two_that_want_the_last_volume_one_preempts() -> None:
     assert clean(site)
 
 
-def test_a_pod_with_volumes_pushes_out_whom_it_minds_and_whose_volume_it_needs() -> None:
+def test_a_pod_with_volumes_preempts_the_blocking_pods_and_the_volume_holder() -> None:
     site = volumes_of()
     full_of_volumes(site)
     site.submit(using("holder", "c0", priority=1), small("web", "web"), small("other"))
@@ -280,7 +280,7 @@ def with_rules(body: bytes, spec: dict[str, Any]) -> bytes:
 # ---------------------------------------------------------------- ports
 
 
-def test_a_pod_of_host_ports_pushes_out_whom_it_minds_too() -> None:
+def test_a_pod_with_host_ports_preempts_the_blocking_pods_too() -> None:
     ports = {"ports": (80,)}
     plane = running(small("web", "web"), small("port", **ports), small("other"))
     plane.submit(high(**ports, **apart("web")))

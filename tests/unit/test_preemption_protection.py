@@ -1,4 +1,4 @@
-"""Who is not asked to leave: pods of others, and those that a profile or they protect."""
+"""Pods that are never evicted: foreign pods, and those protected by a profile or by themselves."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ def test_a_profile_may_let_pods_of_other_schedulers_be_asked() -> None:
     assert plane.placements() == {"high": "n"}
 
 
-def test_under_kube_schedulers_own_rules_anybody_may_be_asked() -> None:
+def test_under_kube_schedulers_own_rules_any_pod_may_be_evicted() -> None:
     settings = {"rules": "exact", "tieRule": "name"}
     for preemption, left in ((True, "high"), ({"protect": {"otherSchedulers": True}}, "theirs")):
         profile = load_profile({"profiles": [{"stretto": {**settings, "preemption": preemption}}]})

@@ -86,7 +86,7 @@ def test_a_pod_that_is_not_there_is_on_no_node() -> None:
     assert Harness().node_of("nobody") == ""
 
 
-def test_a_deleted_pod_leaves_its_node() -> None:
+def test_a_deleted_pod_is_removed_from_its_node() -> None:
     harness = Harness([make_node("n")])
     harness.submit(make_pod("p"))
     harness.settle()

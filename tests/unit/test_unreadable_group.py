@@ -1,4 +1,4 @@
-"""A pod whose PodGroup cannot be read is told so, and why, until the object is mended."""
+"""A pod with a malformed PodGroup reports the error until the object is corrected."""
 
 import json
 from typing import Any
@@ -57,7 +57,7 @@ def explained(harness: Harness) -> Reason:
     return dominant
 
 
-def test_a_pod_is_told_which_field_of_its_group_is_wrong_and_what_belongs_there(
+def test_a_pod_reports_the_wrong_field_of_its_group_and_the_expected_value(
     harness: Harness,
 ) -> None:
     assert SAID in condition(harness)
@@ -73,18 +73,18 @@ def test_so_does_the_story(harness: Harness) -> None:
     assert any(SAID in step.detail for step in story_of_objects(records, "a", "objects").steps)
 
 
-def test_the_group_itself_is_told_too(harness: Harness) -> None:
+def test_the_group_itself_reports_the_error_too(harness: Harness) -> None:
     wrong = harness.plane.cluster.abnormal["podgroup default/g"]
     assert wrong == SAID.partition(": ")[2]
 
 
-def test_a_group_that_is_mended_lets_its_pods_run(harness: Harness) -> None:
+def test_a_corrected_group_lets_its_pods_run(harness: Harness) -> None:
     put_least(harness, 2)
     harness.settle(1.0)
     assert [harness.node_of(name) for name in ("a", "b")] == ["n", "n"]
 
 
-def test_of_an_unreadable_group_that_is_deleted_it_is_said_that_there_is_none(
+def test_a_deleted_malformed_group_is_reported_as_missing(
     harness: Harness,
 ) -> None:
     harness.store.delete(POD_GROUP, [Deletion("default", "g")])

@@ -78,7 +78,7 @@ def test_a_malformed_field_is_refused_with_its_path(spec: str, path: str, found:
     assert refusal(pod(spec)) == f"pod default/web: spec{path}: got {found}"
 
 
-def test_the_path_is_right_beside_nulls_too() -> None:
+def test_the_path_is_right_next_to_nulls_too() -> None:
     body = pod('{"nodeName":null,"containers":[{"image":7}]}')
     assert refusal(body) == "pod default/web: spec.containers[0].image: got 7, expected a text"
 

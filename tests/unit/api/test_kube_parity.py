@@ -16,7 +16,7 @@ from stretto.api.types.pod import Pod
 from stretto.api.validation import validate
 from stretto.api.wire import kinds, quantity, selectors
 
-#: What is left out when it has Go's zero value, or is no business of scheduling.
+#: Fields omitted at Go's zero value, or irrelevant to scheduling.
 UNREAD = {"clusterIP", "clusterIPs", "ports"}
 
 

@@ -92,7 +92,7 @@ def test_a_text_that_is_no_selector_is_refused_with_an_example(text: str) -> Non
 
 
 @pytest.mark.parametrize("text", ["-a=b", "a=-b", "a/b/c=d", "A_/x=1", "a=" + "x" * 64])
-def test_keys_and_values_are_held_to_the_rules_of_labels(text: str) -> None:
+def test_keys_and_values_follow_the_rules_of_labels(text: str) -> None:
     with pytest.raises(InputError, match="a label"):
         parse_labels(text)
 

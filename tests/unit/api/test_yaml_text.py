@@ -51,7 +51,7 @@ def test_a_word_means_what_it_means_to_kubectl(word: str, value: object) -> None
     assert type(load(f"a: {word}")["a"]) is type(value)
 
 
-def test_documents_are_told_with_the_line_they_begin_at() -> None:
+def test_documents_are_reported_with_their_first_line() -> None:
     found = list(load_documents("a: 1\n---\n---\n# nothing\n---\nb: [1, {c: 2}]\n", "f.yaml"))
     assert found == [("f.yaml, line 1", {"a": 1}), ("f.yaml, line 5", {"b": [1, {"c": 2}]})]
 

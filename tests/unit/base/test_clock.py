@@ -1,4 +1,4 @@
-"""Clocks: virtual time moves when told, the wall may jump, durations do not notice."""
+"""Clocks: virtual time moves on request, the wall clock may jump, durations are unaffected."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""A loop that must answer soon is not stopped by Python's collector; nothing is kept for ever."""
+"""Python's collector does not pause a latency-critical loop; no garbage is kept permanently."""
 
 import gc
 import weakref

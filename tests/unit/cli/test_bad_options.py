@@ -1,4 +1,4 @@
-"""Wrong options are told by the names that were typed, and scenarios by their file."""
+"""Wrong options are reported by the names that were typed, and scenarios by their file."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Verbs that look, pointed at a cluster: what is refused before anybody is asked."""
+"""Read-only commands against a cluster: errors that are detected before any request."""
 
 import tomllib
 from importlib import import_module

@@ -116,7 +116,7 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
     assert (tmp_path / "real.json").read_text() == "{}\n"
 
 
-def test_what_cannot_be_written_leaves_the_old_file(tmp_path: Path) -> None:
+def test_a_failed_write_keeps_the_old_file(tmp_path: Path) -> None:
     target = tmp_path / "a.json"
     target.write_text("old")
     with pytest.raises(TypeError, match="object cannot be written as JSON"):

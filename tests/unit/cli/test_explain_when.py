@@ -45,9 +45,7 @@ def explain(pod: str, run: str, *more: str) -> Result:
 
 
 @pytest.mark.parametrize(("pod", "after"), [("b", 100), ("default/c", 150)])
-def test_who_waits_is_told_when_it_is_expected_to_start(
-    tmp_path: Path, pod: str, after: float
-) -> None:
+def test_a_pending_pod_gets_its_expected_start(tmp_path: Path, pod: str, after: float) -> None:
     done = explain(pod, stored(tmp_path / "run.db", "100"), "--json", "-")
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["expected_start_s"] == pytest.approx(after, abs=1)
@@ -89,7 +87,7 @@ def gang_store(path: Path, timeout: int, pods: int = 2) -> str:
         (1, "lacks 1 pod when its PodGroup times out"),
     ],
 )
-def test_a_gang_that_times_out_first_is_told_that_it_never_starts(
+def test_a_gang_that_times_out_first_is_reported_to_never_start(
     tmp_path: Path, pods: int, why: str
 ) -> None:
     done = explain("g0", gang_store(tmp_path / "run.db", 300, pods), "--json", str(tmp_path / "j"))
@@ -117,6 +115,6 @@ def test_where_nothing_says_how_long_it_runs_there_is_no_answer(tmp_path: Path) 
     assert "No estimate: no running pod with a known run time" in done.stdout
 
 
-def test_who_has_a_node_is_not_told_anything_more(tmp_path: Path) -> None:
+def test_a_bound_pod_gets_no_estimate(tmp_path: Path) -> None:
     done = explain("a", stored(tmp_path / "run.db", "100"), "--json", "-")
     assert json.loads(done.stdout)["expected_start_s"] is None

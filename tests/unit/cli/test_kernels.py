@@ -88,7 +88,7 @@ def test_check_of_a_first_run_asks_for_less(desk: Desk) -> None:
     assert desk.kernels("--check").exit_code == 9
 
 
-def test_a_scene_that_fails_leaves_its_set_uncompiled(
+def test_a_failed_scene_keeps_its_set_uncompiled(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail() -> None:

@@ -46,7 +46,7 @@ FAILURES: dict[str, Callable[[], BaseException]] = {
 @command("probe", Asked, example="stretto probe --fail bug", out=True)
 @click.option("--fail", default="", help="How to fail.")
 def probe(common: CommandContext, asked: Asked) -> None:
-    """Fail as told, or say what was given."""
+    """Fail as requested, or print the input."""
     if asked.fail:
         error = FAILURES[asked.fail]()
         raise error

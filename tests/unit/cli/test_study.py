@@ -1,4 +1,4 @@
-"""``stretto study``: figures on stdout, JSON and plots where they were asked for."""
+"""``stretto study``: figures on stdout, JSON and plots at the requested paths."""
 
 import json
 from pathlib import Path
@@ -43,7 +43,7 @@ def test_shards_gives_a_point_for_every_run_and_four_plots(tmp_path: Path) -> No
         ["shards", "--decisions-ms", "-1"],
     ],
 )
-def test_what_makes_no_sense_is_told_by_name(words: list[str]) -> None:
+def test_an_invalid_value_is_reported_by_name(words: list[str]) -> None:
     done = study(*words)
     assert done.exit_code == 2
     assert words[1].strip("-").split("-")[0] in done.stderr or words[2] in done.stderr

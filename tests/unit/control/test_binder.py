@@ -134,7 +134,7 @@ def test_already_bound_to_us_is_success() -> None:
     assert desk.binder.commit(plan, 0.0).refused == []
 
 
-def test_bound_by_somebody_else_in_between_is_a_conflict() -> None:
+def test_a_bind_by_another_client_in_between_is_a_conflict() -> None:
     desk = Desk(make_pod("p", cpu="1"))
     plan = desk.plan({"p": "n"})
     record = desk.store.get(POD, "default", "p")
@@ -149,7 +149,7 @@ def test_bound_by_somebody_else_in_between_is_a_conflict() -> None:
 
 
 def in_doubt(landed: bool = False, **more: Any) -> Desk:
-    """A pod claimed for n whose bind went unanswered; whether it was done all the same."""
+    """A pod claimed for n whose bind went unanswered, and whether the bind took effect."""
     desk = Desk(make_pod("p", cpu="1", **more))
     plan = desk.plan({"p": "n"})
     desk.answers = [LOST]
@@ -188,7 +188,7 @@ def test_a_doubtful_pod_that_has_gone_gives_its_claim_back() -> None:
     assert desk.used("n") == 0
 
 
-def test_a_doubtful_pod_that_somebody_else_bound_gives_its_claim_back() -> None:
+def test_a_doubtful_pod_that_another_client_bound_releases_its_claim() -> None:
     desk = in_doubt()
     record = desk.store.get(POD, "default", "p")
     assert record is not None
@@ -244,7 +244,7 @@ def test_what_became_of_claims_is_counted() -> None:
     assert dict(desk.binder.counts) == expected
 
 
-def test_a_node_that_is_told_again_in_between_does_not_matter() -> None:
+def test_a_repeated_node_report_in_between_does_not_matter() -> None:
     desk = Desk(make_pod("p"))
     plan = desk.plan({"p": "n"})
     desk.node(make_node("n", cpu="4", gpus=2), MODIFIED, uid=desk.cluster.nodes.uids[0])

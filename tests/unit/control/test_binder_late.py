@@ -28,11 +28,11 @@ REFUSED = Reply(WriteOutcome.REFUSED, StatusReason.FORBIDDEN)
 
 
 class NotAnsweredError(Exception):
-    """Somebody waits for an answer that this test does not give."""
+    """A caller waits for an answer that this test does not give."""
 
 
 class NotWaited(Future[Replies]):
-    """An answer that must be there when it is asked for."""
+    """An answer that must be present on request."""
 
     def result(self, timeout: float | None = None) -> Replies:
         if not self.done():
@@ -55,7 +55,7 @@ class Late(Desk):
         return self.way[-1][1]
 
     def arrive(self, *answers: Reply) -> None:
-        """The first of the batches under way is answered."""
+        """Answer the first of the batches in flight."""
         binds, future = self.way.pop(0)
         self.answers = list(answers)
         future.set_result(self.answer(binds))
@@ -124,7 +124,7 @@ def test_a_pod_that_ends_under_way_is_not_given_back_twice() -> None:
     assert desk.used("n") == 0
 
 
-def test_whoever_stops_hears_what_is_under_way() -> None:
+def test_a_stop_waits_for_the_requests_in_flight() -> None:
     desk = Late(make_pod("p", cpu="1"))
     desk.claimed(p="n")
     desk.arrive(REFUSED)

@@ -129,7 +129,7 @@ def test_a_gang_that_is_short_is_refused_and_leaves_no_trace() -> None:
 
 
 @pytest.mark.parametrize("others", [0, 1, 2])
-def test_who_comes_on_top_of_a_gang_is_refused_once_others_of_it_have_gone(others: int) -> None:
+def test_an_extra_gang_member_is_rejected_once_other_members_are_gone(others: int) -> None:
     books = court()
     plan = plan_of(books, {"p0": "n"}, at_least=1)
     gang = plan.units[0].unit  # whole when this was planned
@@ -225,7 +225,7 @@ def test_slots_of_refused_claims_are_read_again_by_every_snapshot() -> None:
     assert books.slot("n") in changed.tolist()
 
 
-def test_a_refusal_is_no_change_so_it_is_nobodys_conflict() -> None:
+def test_a_rejection_is_no_change_so_it_counts_as_no_conflict() -> None:
     books = court()
     refused = plan_of(books, {"p0": "n"})
     books.cluster.ledger.touch([books.slot("n")])
@@ -234,7 +234,7 @@ def test_a_refusal_is_no_change_so_it_is_nobodys_conflict() -> None:
     assert said.judge(other).granted.tolist() == [0]
 
 
-def test_a_claim_that_fell_with_its_unit_is_nobodys_conflict() -> None:
+def test_a_claim_rejected_with_its_unit_counts_as_no_conflict() -> None:
     books = court()
     refused, other = plan_of(books, {"p0": "n", "p1": "m"}, [2]), plan_of(books, {"p2": "m"})
     books.cluster.ledger.touch([books.slot("n")])
@@ -253,7 +253,7 @@ def test_a_slot_that_was_granted_to_one_has_changed_for_the_next() -> None:
 
 
 @pytest.mark.parametrize("special", [{}, {"ports": [80]}, {"gpus": 1}])
-def test_a_plan_that_fails_the_quick_way_leaves_the_books_straight(special: dict) -> None:  # type: ignore[type-arg]
+def test_a_plan_that_fails_the_fast_path_keeps_the_accounts_consistent(special: dict) -> None:  # type: ignore[type-arg]
     books = court(cpu="3", **special)
     judge(books).judge(plan_of(books, {"p0": "n", "p1": "n", "p2": "m"}, devices=[1, 1, 1]))
     assert sums(books) == []

@@ -88,7 +88,9 @@ def test_a_preemption_that_is_refused_is_no_change_for_the_claims_of_others(
     assert (ledger.version.tolist(), ledger.head > head) == (version, True)
 
 
-def test_no_more_are_asked_at_once_than_the_lane_is_wide(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_more_evictions_are_sent_at_once_than_the_lane_permits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(requests, "LANE", LaneLimits(window=2))
     desk = Desk()
     desk.settle()
@@ -100,7 +102,9 @@ def test_no_more_are_asked_at_once_than_the_lane_is_wide(monkeypatch: pytest.Mon
     assert len(desk.asked) == 2
 
 
-def test_an_order_leaves_out_who_would_break_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_order_omits_pods_whose_eviction_would_violate_a_budget(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     desk = Desk()
     desk.settle()
     budgets = desk.plane.evictor._judge.budgets
@@ -110,7 +114,7 @@ def test_an_order_leaves_out_who_would_break_a_budget(monkeypatch: pytest.Monkey
     assert desk.order("high", beyond=frozenset({row})) == (row,)
 
 
-def test_who_was_asked_for_another_reason_is_counted_when_it_has_gone() -> None:
+def test_a_pod_evicted_for_another_reason_is_counted_once_it_is_gone() -> None:
     desk = Desk()
     desk.settle()
     desk.order("high")

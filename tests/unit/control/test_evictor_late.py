@@ -49,26 +49,26 @@ class Late(Desk):
         return self._begin(write)
 
     def promises(self) -> list[list[tuple[str, str | None]]]:
-        """Pods and the nodes that they are told of, batch by batch."""
+        """Pods and their reported nodes, batch by batch."""
         return [
             [(each.name, each.patch["status"]["nominatedNodeName"]) for each in patches]
             for patches, _ in self.told
         ]
 
     def heard(self, answer: Reply = TAKEN, seconds: float = 0) -> None:
-        """The newest promises are answered, and the plane hears of it."""
+        """Answer the newest nominations, and pass the answer to the plane."""
         patches, future = self.told[-1]
         future.set_result([answer] * len(patches))
         self.settle(seconds)
 
     def arrive(self) -> None:
-        """The oldest batch under way is answered, and the plane hears of it."""
+        """Answer the oldest eviction batch in flight, and pass the answer to the plane."""
         evictions, future = self.way.pop(0)
         future.set_result(self.answer(evictions))
         self.settle()
 
     def names(self) -> list[list[str]]:
-        """Who is being asked, batch by batch."""
+        """The pods being evicted, batch by batch."""
         return [[each.name for each in evictions] for evictions, _ in self.way]
 
 
@@ -98,7 +98,9 @@ def test_a_second_batch_is_sent_before_the_first_was_answered() -> None:
     assert desk.names() == [["low"], ["one"]]
 
 
-def test_no_more_are_under_way_than_the_lane_is_wide(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_more_evictions_are_in_flight_than_the_lane_permits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(requests, "LANE", LaneLimits(window=2))
     desk = Late()
     desk.submit(*[make_pod(f"p{i}", cpu="100m", priority=9) for i in range(3)])
@@ -140,7 +142,7 @@ def test_a_node_that_is_taken_back_does_not_overtake_the_one_that_was_given() ->
     assert desk.promises() == [[("high", "n")], [("high", None)]]
 
 
-def test_a_claim_that_is_void_before_it_was_told_of_is_not_told_of() -> None:
+def test_a_claim_voided_before_its_report_is_not_reported() -> None:
     desk = Late()
     desk.submit(make_pod("small", cpu="1", priority=9))
     desk.settle(1)
@@ -170,16 +172,16 @@ def test_a_promise_that_is_refused_for_good_is_not_made_again() -> None:
     assert len(desk.promises()) == 1
 
 
-def test_a_promise_whose_answer_is_lost_is_taken_back_all_the_same() -> None:
+def test_a_nomination_with_a_lost_answer_is_still_withdrawn() -> None:
     desk = Late(BUDGET)
     desk.arrive()
     desk.heard(LOST, seconds=2)
     assert desk.promises()[1] == [("high", None)]
 
 
-def test_a_claim_made_anew_while_promises_are_under_way_is_what_is_told() -> None:
+def test_a_claim_renewed_while_writes_are_in_flight_is_the_one_reported() -> None:
     desk = Late(BUDGET)
-    desk.arrive()  # the claim is void; the first promise is still under way
+    desk.arrive()  # the claim is void; the first nomination is still in flight
     desk.settle(5)
     assert desk.state("high") == PodState.NOMINATED
     desk.heard()

@@ -1,4 +1,4 @@
-"""Names of nodes that a crashed predecessor has left on pods that wait."""
+"""Stale ``nominatedNodeName`` values of a crashed predecessor on pending pods."""
 
 from collections.abc import Sequence
 
@@ -57,7 +57,7 @@ def test_a_pod_of_another_scheduler_keeps_what_it_carries() -> None:
     assert named(plane) == "n"
 
 
-def test_what_somebody_writes_later_is_left_alone() -> None:
+def test_later_writes_of_another_client_are_kept() -> None:
     plane = left(high(cpu="9"))
     plane.settle(SOON)
     name(plane, "high")
@@ -65,7 +65,7 @@ def test_what_somebody_writes_later_is_left_alone() -> None:
     assert named(plane) == "n"
 
 
-def test_a_pod_that_has_a_claim_again_is_told_of_that_and_no_more(
+def test_a_pod_with_a_new_claim_reports_that_claim_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     before = running(held())
@@ -89,7 +89,7 @@ def test_many_names_are_taken_off_a_few_at_a_time(monkeypatch: pytest.MonkeyPatc
 
 
 def counted(plane: Harness, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many pods are told of together, batch by batch, from now on."""
+    """The number of pods reported together, batch by batch, from now on."""
     told: list[int] = []
     patch = plane.plane.store.patch_status
 

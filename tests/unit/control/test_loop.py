@@ -152,7 +152,7 @@ def test_after_a_blocking_unit_failed_nothing_is_tried() -> None:
     ]
 
 
-def test_a_cycle_takes_about_as_many_as_it_is_told() -> None:
+def test_a_cycle_takes_about_as_many_as_configured() -> None:
     desk = bench()
     for name in "abcd":
         desk.hand(name)

@@ -18,7 +18,7 @@ AFTER = 10
 
 
 def harness(relieve: Any = None) -> Harness:
-    """One node of two cores, and room elsewhere for nobody yet."""
+    """One node of two cores, and no free capacity elsewhere yet."""
     own = {} if relieve is None else {"relieve": relieve}
     profile = load_profile({"profiles": [{"stretto": own}]})
     return Harness([make_node("n", cpu="2")], profile=profile, config={"tier": "numpy"})
@@ -29,7 +29,7 @@ def relieved() -> Harness:
 
 
 def put(at: Harness, *names: str, kind: str = "ReplicaSet", **more: Any) -> None:
-    """Pods that somebody has bound to the node, one core each."""
+    """Pods that another client bound to the node, one core each."""
     owner = {**OWNER, "kind": kind, "uid": kind}
     at.submit(*[make_pod(name, node="n", cpu="1", owner=owner, **more) for name in names])
     at.settle()
@@ -46,7 +46,7 @@ def left(at: Harness) -> set[str]:
     return set(at.placements())
 
 
-def test_pods_that_are_too_much_leave_the_youngest_first() -> None:
+def test_excess_pods_are_evicted_youngest_first() -> None:
     at = relieved()
     put(at, "a", "b", "c", "d")
     at.settle(2 * AFTER)
@@ -54,7 +54,7 @@ def test_pods_that_are_too_much_leave_the_youngest_first() -> None:
     assert at.plane.overcommit_eviction.counts == {"asked": 2}
 
 
-def test_the_least_important_leave_before_the_youngest() -> None:
+def test_the_least_important_are_evicted_before_the_youngest() -> None:
     at = relieved()
     put(at, "low", priority=1)
     put(at, "high", "higher", priority=2)
@@ -62,7 +62,7 @@ def test_the_least_important_leave_before_the_youngest() -> None:
     assert left(at) == {"high", "higher"}
 
 
-def test_no_more_leave_than_are_too_much() -> None:
+def test_no_more_pods_are_evicted_than_the_excess() -> None:
     at = relieved()
     owner = {**OWNER, "uid": "ReplicaSet"}
     sizes = {"stays": ("1500m", 0), "enough": ("1", -1), "small": ("500m", -2)}
@@ -72,7 +72,7 @@ def test_no_more_leave_than_are_too_much() -> None:
     assert left(at) == {"stays", "small"}
 
 
-def test_a_successor_goes_where_there_is_room() -> None:
+def test_a_successor_is_placed_where_capacity_is_free() -> None:
     at = relieved()
     put(at, "a", "b", "c")
     at.create_nodes(make_node("spare", cpu="2"))
@@ -82,7 +82,7 @@ def test_a_successor_goes_where_there_is_room() -> None:
     assert at.placements() == {"a": "n", "b": "n", "c-again": "spare"}
 
 
-def test_a_pod_is_told_why_it_had_to_leave() -> None:
+def test_an_evicted_pod_reports_the_cause() -> None:
     at = relieved()
     put(at, "a", "b", "c")
     at.settle(2 * AFTER)
@@ -91,7 +91,7 @@ def test_a_pod_is_told_why_it_had_to_leave() -> None:
     assert event["message"] == "evicted from n before it started: the node is over-committed"
 
 
-def test_what_is_over_for_a_moment_only_is_let_be() -> None:
+def test_a_brief_overcommit_causes_no_eviction() -> None:
     at = relieved()
     put(at, "a", "b", "c")
     at.settle(AFTER - 3)
@@ -118,7 +118,7 @@ def test_pods_whose_next_would_come_to_the_same_node_stay(kind: str) -> None:
     assert at.plane.overcommit_eviction.counts["helpless"] >= 1
 
 
-def test_pods_that_nobody_would_make_again_stay() -> None:
+def test_pods_without_a_controller_stay() -> None:
     at = relieved()
     at.submit(*[make_pod(name, node="n", cpu="1") for name in "abc"])
     at.settle(2 * AFTER)
@@ -151,7 +151,7 @@ def test_pods_that_take_nothing_of_what_is_short_stay() -> None:
 
 
 @pytest.mark.parametrize("relieve", [None, False])
-def test_nobody_leaves_where_it_is_not_wanted(relieve: Any) -> None:
+def test_no_pod_is_evicted_if_the_profile_disables_it(relieve: Any) -> None:
     at = harness(relieve)
     put(at, "a", "b", "c")
     at.settle(1000)

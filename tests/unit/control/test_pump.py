@@ -146,7 +146,7 @@ def test_a_list_tells_what_has_gone(line: Line) -> None:
     assert (names(pump), len(pump._cluster.nodes)) == (["b"], 0)
 
 
-def test_a_list_clears_what_is_said_of_unreadable_objects_that_have_gone(line: Line) -> None:
+def test_a_list_clears_the_reports_of_malformed_objects_that_are_gone(line: Line) -> None:
     bad = [make_pod(name, gpus=1, gpu_milli="x") for name in ("a", "b")]
     line.create(POD, bad)
     line.create(NODE, [make_node("n", resources={"x.io/a": "9E"})])

@@ -1,4 +1,4 @@
-"""What waits is told in the store: in kube-scheduler's words, once, and taken back when it ends."""
+"""Pending pods are reported in the store: in kube-scheduler's words, once, cleared at the end."""
 
 import json
 from typing import Any
@@ -29,7 +29,7 @@ def events(at: Harness) -> list[dict[str, Any]]:
     return [json.loads(record.body) for record in at.store.list(EVENT).records]
 
 
-def test_a_pod_that_fits_nowhere_is_told_so_in_a_condition_and_an_event() -> None:
+def test_a_pod_that_fits_nowhere_gets_a_condition_and_an_event() -> None:
     at = harness()
     at.submit(make_pod("big", cpu="64"))
     at.settle(1)
@@ -55,7 +55,7 @@ def test_a_gated_pod_has_kubernetes_own_condition_and_no_event() -> None:
     assert events(at) == []
 
 
-def test_a_pod_that_joins_a_gang_whose_time_is_over_is_told_so() -> None:
+def test_a_pod_that_joins_a_timed_out_gang_reports_it() -> None:
     at = harness()
     at.create(POD_GROUP, make_group("ring", 3, scheduleTimeoutSeconds=60))
     at.submit(make_pod("early", group="ring"))
@@ -81,7 +81,7 @@ def test_what_no_longer_holds_is_taken_back() -> None:
     assert "reason" not in condition
 
 
-def test_telling_wakes_nobody_and_is_not_told_twice() -> None:
+def test_a_report_wakes_no_unit_and_is_not_repeated() -> None:
     at = harness()
     at.submit(*(make_pod(f"p{i}", cpu="64") for i in range(5)))
     at.settle(1)
@@ -123,7 +123,7 @@ def test_other_conditions_of_a_pod_are_kept() -> None:
     assert [each["type"] for each in conditions(at, "big")] == ["Mine", "PodScheduled"]
 
 
-def test_a_pod_that_cannot_be_read_is_told_what_is_wrong_with_it_once() -> None:
+def test_a_malformed_pod_reports_its_error_once() -> None:
     at = harness()
     at.submit(make_pod("odd", annotations={"godel.bytedance.com/hard-constraints": "Fit:0"}))
     at.settle(30)
@@ -132,7 +132,7 @@ def test_a_pod_that_cannot_be_read_is_told_what_is_wrong_with_it_once() -> None:
     assert "hard-constraints: got 'Fit:0'" in condition["message"]
 
 
-def test_a_pod_that_names_a_rule_which_nobody_knows_is_told_its_name() -> None:
+def test_a_pod_with_an_unknown_rule_reports_its_name() -> None:
     at = harness()
     at.submit(make_pod("odd", annotations={"godel.bytedance.com/hard-constraints": "Nope"}))
     at.settle(1)
@@ -140,7 +140,7 @@ def test_a_pod_that_names_a_rule_which_nobody_knows_is_told_its_name() -> None:
     assert "1 hard constraint Nope names no plugin of this profile" in condition["message"]
 
 
-def test_a_burst_is_told_in_bounded_batches() -> None:
+def test_a_burst_is_reported_in_bounded_batches() -> None:
     at = harness(ReportConfig(at_once=10, every=1.0))
     at.submit(*(make_pod(f"p{i}", cpu="64") for i in range(35)))
     at.settle()
@@ -151,7 +151,7 @@ def test_a_burst_is_told_in_bounded_batches() -> None:
     assert counts == [10, 20, 30, 35]
 
 
-def test_an_event_is_told_again_now_and_then_as_the_same_object() -> None:
+def test_an_event_is_repeated_periodically_as_the_same_object() -> None:
     at = harness(ReportConfig(again_after=1.0, event_every=5.0))
     at.submit(make_pod("big", cpu="64"))
     at.settle(1)
@@ -164,7 +164,7 @@ def test_an_event_is_told_again_now_and_then_as_the_same_object() -> None:
     assert [event["count"] for event in events(at)] == [2]
 
 
-def test_a_gang_that_lacks_pods_or_its_group_is_told_so() -> None:
+def test_a_gang_without_enough_pods_or_its_group_reports_it() -> None:
     at = harness()
     at.create(POD_GROUP, make_group("g", 3))
     at.submit(make_pod("a", group="g"), make_pod("b", group="nobody"))
@@ -173,7 +173,7 @@ def test_a_gang_that_lacks_pods_or_its_group_is_told_so() -> None:
     assert conditions(at, "b")[0]["message"] == "PodGroup default/nobody does not exist"
 
 
-def test_a_gang_that_is_short_is_told_how_many_must_fit_together() -> None:
+def test_a_gang_below_its_minimum_reports_how_many_must_fit_together() -> None:
     at = harness()
     at.create(POD_GROUP, make_group("g", 3))
     at.submit(*(make_pod(f"p{i}", cpu="2", group="g") for i in range(3)))
@@ -182,7 +182,7 @@ def test_a_gang_that_is_short_is_told_how_many_must_fit_together() -> None:
     assert conditions(at, "p0")[0]["message"] == expected
 
 
-def test_pods_that_got_a_node_are_told_of_where_that_is_wanted() -> None:
+def test_scheduled_pods_are_reported_if_the_profile_enables_it() -> None:
     at = harness(ReportConfig(scheduled=True))
     at.submit(make_pod("web"))
     at.settle(1)
@@ -203,7 +203,7 @@ def test_events_are_removed_after_their_time() -> None:
     assert events(at) == []
 
 
-def test_what_is_left_is_told_at_the_end() -> None:
+def test_the_remaining_reports_are_written_at_the_end() -> None:
     at = harness(ReportConfig(at_once=2, every=1e9))
     at.submit(*(make_pod(f"p{i}", cpu="64") for i in range(9)))
     at.settle()
@@ -214,7 +214,7 @@ def test_what_is_left_is_told_at_the_end() -> None:
     assert len(events(at)) == 9
 
 
-def test_a_pod_that_contradicts_itself_is_told_why() -> None:
+def test_a_pod_that_contradicts_itself_reports_why() -> None:
     at = harness()
     owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": True}
     notes = {"stretto.dev/min-member": "many"}
@@ -242,7 +242,7 @@ def test_a_write_that_fails_stops_nothing_and_is_tried_again(
     assert conditions(at, "big")[0]["status"] == "False"
 
 
-def test_nobody_is_told_unless_that_is_wanted() -> None:
+def test_nothing_is_reported_unless_the_profile_enables_it() -> None:
     at = Harness(nodes=[make_node("n")], config={"tier": "numpy"})
     at.submit(make_pod("big", cpu="64"))
     at.settle(5)
@@ -277,7 +277,7 @@ LIMITS: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("spec", "sentence"), LIMITS)
-def test_a_unit_that_its_queue_holds_back_is_told_which_limit_does(
+def test_a_unit_held_back_by_its_queue_reports_the_limit(
     spec: dict[str, Any], sentence: str
 ) -> None:
     at = limited(**spec)
@@ -296,7 +296,7 @@ def test_a_limit_that_no_longer_holds_is_taken_back() -> None:
     assert (at.node_of("p2") != "", condition["status"]) == (True, "True")
 
 
-def test_a_limit_that_gives_way_while_the_queue_blocks_leaves_the_turn() -> None:
+def test_a_raised_limit_keeps_the_turn_while_the_queue_blocks() -> None:
     at = limited(policy="FIFO", limit={"cpu": "4"})
     notes = {"stretto.dev/queue": "research"}
     at.submit(make_pod("q", cpu="1", annotations=notes))

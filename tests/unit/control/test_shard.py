@@ -1,4 +1,4 @@
-"""One shard and its loops: who places what, and what one sub-cluster is to another."""
+"""One shard and its loops: which loop places which pod, and how sub-clusters interact."""
 
 from typing import Any
 
@@ -71,7 +71,7 @@ class Bench(Books):
         }
 
 
-# ---------------------------------------------------------------- who places what
+# ---------------------------------------------------------------- which loop places which pod
 
 
 def test_each_unit_goes_to_the_loop_of_the_sub_cluster_that_it_names() -> None:
@@ -105,7 +105,7 @@ def test_a_gang_of_one_sub_cluster_is_placed_whole_by_its_loop() -> None:
     assert set(desk.placed(desk.shard.cycle()).values()) == {"n-x"}
 
 
-def test_a_name_that_no_node_bears_gets_no_loop() -> None:
+def test_a_name_without_a_node_gets_no_loop() -> None:
     desk = Bench("x")
     desk.hand("a", "typo")
     assert desk.waiting() == {"": 1}
@@ -160,7 +160,7 @@ def test_a_flood_takes_no_more_of_a_step_than_its_part() -> None:
     assert sorted(placed.values()) == ["n-x"] * 4 + ["n-y"] * 4
 
 
-def test_what_one_loop_leaves_of_a_step_the_others_use() -> None:
+def test_other_loops_use_the_part_of_a_step_that_one_does_not_need() -> None:
     desk = Bench("x", "y")
     for i in range(40):
         desk.hand(f"flood{i}", "x", cpu="10m")
@@ -218,7 +218,7 @@ def test_a_loop_with_work_in_its_inbox_does_not_end() -> None:
     assert desk.placed(desk.shard.cycle()) == {"a": "n-x"}
 
 
-def test_a_loop_that_ends_makes_room_for_a_sub_cluster_that_shared() -> None:
+def test_a_loop_that_ends_gives_its_slot_to_a_sub_cluster_that_shared() -> None:
     names = [f"s{i}" for i in range(MOST_LOOPS + 1)]
     desk = Bench(*names, profile=with_sub_clusters(recycleAfter=60))
     for name in names:
@@ -275,10 +275,10 @@ def test_a_loop_whose_nodes_are_all_in_other_partitions_tries_those() -> None:
     assert own_blocks(desk, "x") == [0, 2]
 
 
-# ---------------------------------------------------------------- room
+# ---------------------------------------------------------------- capacity
 
 
-def test_room_for_a_class_is_asked_of_its_own_loop() -> None:
+def test_the_capacity_for_a_class_comes_from_its_own_loop() -> None:
     desk = Bench("x")
     desk.hand("a", "x", cpu="8")
     class_id = int(desk.cluster.pods.class_id[desk.row("a")])

@@ -1,4 +1,4 @@
-"""What is told in the store of Queues and PodGroups."""
+"""The status of Queues and PodGroups in the store."""
 
 from collections.abc import Sequence
 from concurrent.futures import Future
@@ -22,7 +22,7 @@ from stretto.stores.store import (
 )
 from stretto.testing import Harness, make_group, make_node, make_pod
 
-#: The first of these compiles the kernels where nobody has done so yet.
+#: The first of these tests compiles the kernels if they are not compiled yet.
 pytestmark = pytest.mark.timeout(240)
 
 
@@ -78,7 +78,7 @@ def test_a_queue_says_what_it_uses_borrows_and_has_waiting() -> None:
         ({"weight": 0}, {}, "expected a number above 0; use 1 for an equal share"),
     ],
 )
-def test_what_contradicts_itself_is_said_on_the_queue_and_the_rest_goes_on(
+def test_a_contradiction_is_reported_on_the_queue_and_the_rest_continues(
     first: dict[str, Any], second: dict[str, Any], expected: str
 ) -> None:
     harness = make_harness()
@@ -92,7 +92,7 @@ def test_what_contradicts_itself_is_said_on_the_queue_and_the_rest_goes_on(
     assert all(harness.placements().values())
 
 
-def test_a_queue_that_nobody_uses_is_told_what_is_wrong_with_it_too() -> None:
+def test_an_unused_queue_reports_its_errors_too() -> None:
     harness = make_harness()
     put(harness, "a", limit={"cpu": "-3"})
     harness.settle(5)
@@ -114,7 +114,7 @@ def test_a_group_whose_minimum_cannot_be_stays_pending_and_says_so(number: int) 
     assert harness.placements()["other"]
 
 
-def test_a_lowered_limit_is_said_until_enough_has_ended() -> None:
+def test_a_lowered_limit_is_reported_until_enough_has_ended() -> None:
     harness = make_harness()
     put(harness, "a", policy="FifoSkip", limit={"cpu": "3"})
     harness.submit(*(in_queue(f"p{i}", "a") for i in range(3)))
@@ -160,7 +160,7 @@ def test_a_group_that_is_late_has_timed_out() -> None:
     assert group_status(harness, "g")["phase"] == "Timeout"
 
 
-def test_a_minimum_that_changes_while_the_group_runs_is_said_and_evicts_nobody() -> None:
+def test_a_minimum_changed_while_the_group_runs_is_reported_and_evicts_no_pod() -> None:
     harness = make_harness()
     harness.group("g", 2)
     harness.submit(*(make_pod(f"g-{i}", cpu="1", group="g") for i in range(2)))
@@ -264,7 +264,7 @@ def gang(harness: Harness, name: str) -> None:
     harness.submit(*(make_pod(f"{name}-{i}", cpu="1", group=name) for i in range(2)))
 
 
-def test_a_group_in_the_place_of_one_that_fared_alike_is_told_of_too() -> None:
+def test_a_group_that_replaces_one_with_an_equal_status_is_reported_too() -> None:
     harness = make_harness()
     gang(harness, "g")
     harness.settle(3)
@@ -284,7 +284,7 @@ def test_a_group_in_the_place_of_one_that_fared_alike_is_told_of_too() -> None:
         (StatusReason.UNAVAILABLE, [1] * 8),
     ],
 )
-def test_a_status_that_is_refused_for_good_is_told_again_later_and_later(
+def test_a_permanently_rejected_status_is_retried_with_back_off(
     code: StatusReason, gaps: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     harness, sent = make_harness(), list[float]()
@@ -315,7 +315,7 @@ def test_nothing_is_kept_of_groups_that_have_gone(monkeypatch: pytest.MonkeyPatc
     assert len(statuses._reported) <= 4
 
 
-def test_of_a_group_whose_binds_are_under_way_nothing_is_said_yet() -> None:
+def test_a_group_with_binds_in_flight_gets_no_report_yet() -> None:
     harness = make_harness()
     statuses, units = harness.plane.statuses, harness.plane.units
     assert statuses is not None

@@ -65,7 +65,7 @@ def fail() -> None:
     raise RuntimeError("a bug")
 
 
-def test_a_thread_that_comes_round_is_no_trouble_and_neither_is_one_that_was_told_to_end() -> None:
+def test_a_live_or_a_stopped_thread_is_no_trouble() -> None:
     bench = Bench()
     with bench.leading:
         bench.look()
@@ -73,7 +73,7 @@ def test_a_thread_that_comes_round_is_no_trouble_and_neither_is_one_that_was_tol
     assert bench.leading.trouble(ALIVE_WITHIN) == ""
 
 
-def test_a_thread_that_has_died_is_told_of_and_nothing_is_written_any_more() -> None:
+def test_a_dead_thread_is_reported_and_stops_all_writes() -> None:
     bench = Bench()
     bench.elector.tick()
     assert bench.elector.leads()
@@ -87,7 +87,7 @@ def test_a_thread_that_has_died_is_told_of_and_nothing_is_written_any_more() -> 
         assert not bench.elector.leads()  # which is what the fence before every write asks
 
 
-def test_a_thread_that_hangs_is_told_of_and_nothing_is_written_any_more() -> None:
+def test_a_hung_thread_is_reported_and_stops_all_writes() -> None:
     bench, free = Bench(), threading.Event()
     bench.elector.tick()
     bench.line.first = free.wait
@@ -102,7 +102,7 @@ def test_a_thread_that_hangs_is_told_of_and_nothing_is_written_any_more() -> Non
             free.set()
 
 
-def test_a_daemon_whose_lease_nobody_renews_any_more_ends_and_says_why() -> None:
+def test_a_daemon_with_an_expired_lease_exits_and_reports_why() -> None:
     bench = Bench()
     config = SchedulerConfig(PlaneConfig(load_profile("default"), tier="numpy"))
     line: Any = bench.line

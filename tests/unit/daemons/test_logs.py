@@ -46,7 +46,7 @@ def test_what_others_say_does_not_break_a_line() -> None:
         assert len(desk.stream.getvalue().splitlines()) == 1
 
 
-def test_the_same_trouble_is_said_once_a_minute_and_so_is_its_end() -> None:
+def test_the_same_trouble_is_logged_once_a_minute_and_so_is_its_end() -> None:
     desk = Desk()
     for _ in range(3):
         desk.log.trouble("watch pods", "cut")
@@ -57,7 +57,7 @@ def test_the_same_trouble_is_said_once_a_minute_and_so_is_its_end() -> None:
     assert [json.loads(line)["message"] for line in desk.lines] == ["cut", "cut", "recovered"]
 
 
-def test_a_log_that_cannot_be_written_stops_nobody() -> None:
+def test_an_unwritable_log_stops_no_daemon() -> None:
     with open("/dev/full", "w", encoding="utf-8") as full:
         for _ in range(3):
             Log(ManualClock(100.0), LogFormat.TEXT, full).info("x" * 9000)

@@ -1,4 +1,4 @@
-"""Probes and metrics: what is served, to whom, and what is not."""
+"""Probes and metrics: what is served, to which clients, and what is not."""
 
 import http.client
 import os
@@ -31,7 +31,7 @@ GUARDED = frozenset({"/metrics"})
 
 
 class Book:
-    """Who may read what, by token."""
+    """Read permissions by token."""
 
     tokens = {  # noqa: RUF012
         "right": AccessDecision.ADMITTED,
@@ -110,7 +110,7 @@ def test_each_path_answers_what_it_should(
         ("Bearer right", 200),
     ],
 )
-def test_beyond_this_machine_every_path_asks_who_it_is(
+def test_remote_requests_are_authenticated_on_every_path(
     secure: ProbeServer, authorization: str, metrics: int
 ) -> None:
     is_known = metrics == 200
@@ -121,7 +121,7 @@ def test_beyond_this_machine_every_path_asks_who_it_is(
     assert ask_over_tls(secure, "/debug", authorization)[0] == 404
 
 
-def test_metrics_are_told_to_nobody_where_nobody_decides(certificate: ServingCertificate) -> None:
+def test_metrics_are_refused_without_an_authorizer(certificate: ServingCertificate) -> None:
     with ProbeServer("127.0.0.1:0", ServedPages(PAGES, GUARDED, certificate)) as served:
         assert ask_over_tls(served, "/metrics", "Bearer right")[0] == 401
 
@@ -194,9 +194,7 @@ def test_a_port_that_is_taken_is_bad_input(served: ProbeServer) -> None:
         ProbeServer(f"127.0.0.1:{served.port}", ServedPages(PAGES))
 
 
-def test_a_client_that_says_nothing_holds_nobody_up(
-    served: ProbeServer, secure: ProbeServer
-) -> None:
+def test_a_silent_client_blocks_no_other_client(served: ProbeServer, secure: ProbeServer) -> None:
     for each in (served, secure):
         with socket.create_connection(("127.0.0.1", each.port)):
             asked = ask if each is served else ask_over_tls

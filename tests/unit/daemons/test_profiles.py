@@ -24,7 +24,7 @@ profiles:
 
 
 class Desk:
-    """A profile's file, and who watches it."""
+    """A profile's file, and its watcher."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "profile.yaml"
@@ -64,7 +64,7 @@ def test_a_file_that_changes_is_taken_up_within_seconds(desk: Desk) -> None:
     assert 'stretto_profile_reloads_total{result="changed"} 1.0' in desk.figures
 
 
-def test_it_is_read_at_once_where_somebody_asks(desk: Desk) -> None:
+def test_it_is_read_at_once_on_request(desk: Desk) -> None:
     desk.write("batch")
     desk.profiles.ask()
     assert desk.profiles.look()
@@ -97,7 +97,7 @@ def test_a_bad_file_keeps_the_old_one_and_says_so(
     assert 'stretto_profile_reloads_total{result="kept"} 1.0' in desk.figures
 
 
-def test_a_file_that_is_mended_is_taken_up(desk: Desk) -> None:
+def test_a_corrected_file_is_applied(desk: Desk) -> None:
     desk.path.write_text("nonsense")
     desk.later()
     desk.write("batch")

@@ -18,7 +18,7 @@ Failures = list[StrettoError]
 
 
 class Shaky(MemoryStore):
-    """Fails its next lists as told."""
+    """Fails its next lists as configured."""
 
     def __init__(self, clock: ManualClock, failures: Failures) -> None:
         super().__init__(clock, Rng(1))
@@ -61,7 +61,7 @@ def test_waiting_ends_with_the_daemon() -> None:
         Site(*[GONE] * 9, patience=3).store.list(POD)
 
 
-def test_a_read_that_goes_well_asks_nobody_whether_to_stop() -> None:
+def test_a_successful_read_does_not_check_whether_to_stop() -> None:
     assert Site(patience=0).store.list(NODE).version == 0
 
 
@@ -70,7 +70,7 @@ def test_a_right_that_was_never_there_is_an_error() -> None:
         Site(*[DENIED] * 99).store.list(POD)
 
 
-def test_a_server_that_does_not_know_yet_who_may_do_what_is_waited_for() -> None:
+def test_the_store_waits_for_a_server_that_has_not_loaded_rbac_yet() -> None:
     site = Site(*[DENIED] * 4)
     assert site.store.list(POD).version == 0
     assert ("list pods", str(DENIED)) in site.told

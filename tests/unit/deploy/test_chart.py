@@ -22,7 +22,7 @@ DEPLOY = CHART.parents[1]
 
 
 def values() -> dict[str, Any]:
-    """What holds where nobody says otherwise."""
+    """The default values."""
     found: dict[str, Any] = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
     return found
 

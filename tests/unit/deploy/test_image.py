@@ -36,7 +36,7 @@ def test_every_base_has_a_version_and_no_host() -> None:
     assert words("ARG")[0] == "PYTHON=3.13"
 
 
-def test_the_container_is_nobody() -> None:
+def test_the_container_runs_as_the_unprivileged_user() -> None:
     user = [rest for name, rest in last_stage() if name == "USER"][-1]
     assert re.fullmatch(r"[1-9]\d{3,}:[1-9]\d{3,}", user)
     pod = next(

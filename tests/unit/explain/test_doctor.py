@@ -123,7 +123,7 @@ def test_a_healthy_state_breaks_nothing() -> None:
     assert (said.nodes, said.pods) == (1, 4)
 
 
-def test_a_machine_without_a_kubelet_is_a_node_all_the_same() -> None:
+def test_a_machine_without_a_kubelet_is_still_a_node() -> None:
     amounts = {"cpu": "4", "memory": "8Gi", "pods": "9"}
     status = {"resourceCapacity": amounts, "resourceAllocatable": amounts}
     manager = msgspec.json.encode({"metadata": {"name": "m"}, "status": status})

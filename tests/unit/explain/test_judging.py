@@ -1,4 +1,4 @@
-"""One reason for one pod, whoever is asked: metrics, explanations and stories, in every profile."""
+"""One reason per pod from every source: metrics, explanations and stories, in every profile."""
 
 from typing import Any
 

@@ -98,7 +98,7 @@ def test_unschedulable_pods_are_counted_by_each_rule_that_refuses_them() -> None
     }
 
 
-def test_how_long_a_pod_waited_counts_from_when_it_was_let_go() -> None:
+def test_the_wait_of_a_pod_counts_from_the_removal_of_its_gate() -> None:
     measured = Measured()
     measured.at.submit(make_pod("held", spec=GATED))
     measured.at.settle(100)
@@ -141,7 +141,7 @@ def test_classes_beyond_the_budget_count_as_not_looked_at() -> None:
     assert census.counts(1.0) == {"too-big": 70}
 
 
-def test_what_was_told_in_the_store_is_counted() -> None:
+def test_reports_in_the_store_are_counted() -> None:
     measured = some_work(report=ReportConfig())
     assert measured.values("stretto_reports") == {("condition",): 4, ("event",): 3}
 

@@ -49,7 +49,7 @@ def test_the_limit_that_keeps_a_pod_waiting_is_the_reason() -> None:
     assert words in said.dominant.sentence
 
 
-def test_a_gang_under_a_limit_is_not_told_that_fewer_members_would_start() -> None:
+def test_a_gang_under_a_limit_does_not_report_that_fewer_members_would_start() -> None:
     at = harness(limit={"cpu": 6})
     at.create(POD_GROUP, make_group("g", 3))
     at.submit(*(make_pod(f"g{i}", cpu="2", group="g", annotations=NOTES) for i in range(3)))
@@ -75,7 +75,7 @@ def test_pods_under_a_limit_are_counted_under_its_code() -> None:
     assert [(each.code, each.pods) for each in waiting_pods(plane)] == [("queue-limit", 1)]
 
 
-def test_nothing_is_said_of_limits_where_there_is_room() -> None:
+def test_limits_with_capacity_are_not_reported() -> None:
     at = harness(limit={"cpu": 50})
     assert at.plane.dispatcher.views.has_limits
     assert Census(at.plane.engine, at.plane.units, at.plane.dispatcher.views).counts(0.0) == {}

@@ -49,7 +49,7 @@ def test_the_dominant_reason_comes_first() -> None:
 
 
 @pytest.mark.parametrize(("name", "first"), [("web-12", "web-1"), ("wbe-7", "web-7"), ("n9", "n1")])
-def test_the_nearest_name_is_told_first(name: str, first: str) -> None:
+def test_the_nearest_name_is_reported_first(name: str, first: str) -> None:
     assert nearest(name, ["web-1", "web-7", "n1", "other"])[0] == first
 
 

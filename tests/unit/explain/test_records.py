@@ -192,7 +192,7 @@ def test_an_unknown_record_names_the_nearest(tmp_path: Path) -> None:
         some_records(tmp_path, 1).find("20260102-030405-run-9")
 
 
-def test_without_records_it_is_said_how_to_make_one(tmp_path: Path) -> None:
+def test_without_records_the_message_explains_how_to_make_one(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match=r"stretto run SCENARIO\.yaml"):
         RunRecords(tmp_path / "none").find()
 

@@ -76,7 +76,7 @@ def test_a_pod_that_has_gone_has_its_story_still(tmp_path: Path) -> None:
     assert said.state == "gone"
 
 
-def test_a_pod_that_waits_in_the_end_is_told_why(tmp_path: Path) -> None:
+def test_a_pod_that_stays_pending_reports_why(tmp_path: Path) -> None:
     told = Told(tmp_path, make_node("n", cpu="4"))
     told.submit(make_pod("big", cpu="64"))
     said = told.story("big")
@@ -84,7 +84,7 @@ def test_a_pod_that_waits_in_the_end_is_told_why(tmp_path: Path) -> None:
     assert said.waits.code.value == "too-big"
 
 
-def test_a_pod_whose_like_had_just_failed_is_told_that_it_was_passed_over(tmp_path: Path) -> None:
+def test_a_pod_skipped_after_an_equal_pod_failed_reports_it(tmp_path: Path) -> None:
     told = Told(tmp_path, make_node("n", cpu="4"))
     told.submit(make_pod("big", cpu="64"))
     told.submit(make_pod("like", cpu="64"))
@@ -99,7 +99,7 @@ def test_a_gate_and_its_removal_are_steps(tmp_path: Path) -> None:
     assert said.state == "gated"
 
 
-def test_a_gang_that_is_short_is_told_how_many_had_to_fit(tmp_path: Path) -> None:
+def test_a_gang_below_its_minimum_reports_how_many_had_to_fit(tmp_path: Path) -> None:
     told = Told(tmp_path, make_node("n", cpu="4"))
     told.at.group("g", 3)
     told.submit(*(make_pod(f"p{i}", cpu="2", group="g") for i in range(3)))
@@ -116,7 +116,7 @@ def test_an_unknown_pod_names_the_nearest_gone_ones_too(tmp_path: Path) -> None:
         told.story("web-2")
 
 
-def test_the_objects_of_a_store_tell_what_was_told_there(tmp_path: Path) -> None:
+def test_the_objects_of_a_store_show_what_was_reported_there(tmp_path: Path) -> None:
     told = Told(tmp_path, make_node("n", cpu="4"), report=ReportConfig(scheduled=True))
     told.submit(make_pod("first", cpu="4"), make_pod("second", cpu="4"))
     told.at.delete("first")
@@ -152,7 +152,7 @@ def test_without_events_a_condition_tells_why_a_pod_waits_and_gates_are_named() 
     assert held == [("held", "scheduling gates: x.io/quota, x.io/other")]
 
 
-def test_a_preemption_is_told_to_both_sides(tmp_path: Path) -> None:
+def test_a_preemption_is_reported_for_both_sides(tmp_path: Path) -> None:
     told = Told(tmp_path, make_node("n", cpu="4"))
     told.submit(make_pod("low", cpu="4", priority=1))
     told.submit(make_pod("high", cpu="4", priority=9))

@@ -76,7 +76,7 @@ def test_the_node_that_is_meant_comes_first_and_names_its_taint() -> None:
     assert any("(b1: does not tolerate" in each.sentence for each in said.cures)
 
 
-def test_of_alternatives_the_closest_is_told() -> None:
+def test_the_closest_alternative_is_reported() -> None:
     far = [one("rack", "In", "r9"), one("disk", "Exists")]
     spec = placed({"matchExpressions": far})
     terms = spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
@@ -98,7 +98,7 @@ def test_a_misspelt_group_is_met_by_the_one_that_exists() -> None:
     assert [each.sentence for each in said.cures] == [words]
 
 
-def test_a_gang_that_lacks_pods_is_cured_by_pods_and_not_by_room() -> None:
+def test_a_gang_without_enough_pods_is_cured_by_pods_and_not_by_capacity() -> None:
     group = make_group("ring", min_member=3)
     said = asked(make_pod("p", group="ring"), make_pod("q", group="ring"), groups=(group,))
     words = "Create 1 more pod of its gang, or set minMember to 2."
@@ -113,7 +113,7 @@ def test_nodes_that_are_meant_say_what_is_full_there_and_not_what_others_refuse(
     assert "mostly node(s) didn't have free ports" in said.dominant.sentence
 
 
-def test_a_pod_that_waits_for_other_pods_is_told_what_wakes_it() -> None:
+def test_a_pod_that_waits_for_other_pods_reports_what_wakes_it() -> None:
     term = {"topologyKey": "rack", "labelSelector": {"matchLabels": {"app": "cache"}}}
     near = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
     said = asked(make_pod("p", spec={"affinity": near}))

@@ -78,7 +78,7 @@ def test_the_dominant_reason_is_one_sentence(pod: bytes, code: ReasonCode, words
     assert said.reasons[0] == said.dominant
 
 
-def test_no_node_at_all_is_said_plainly() -> None:
+def test_an_empty_cluster_is_reported_plainly() -> None:
     said = asked(make_pod("p"), about="p", nodes=[])
     assert said.dominant is not None
     assert (said.dominant.code, said.dominant.tier) == (ReasonCode.NO_NODES, ReasonTier.WAITING)
@@ -89,7 +89,7 @@ def full() -> Explanation:
     return asked(*big, make_pod("p", cpu="2", gpus=1), about="p")
 
 
-def test_full_nodes_are_waiting_for_room() -> None:
+def test_full_nodes_wait_for_capacity() -> None:
     said = full()
     assert said.dominant is not None
     assert said.dominant.tier is ReasonTier.WAITING
@@ -112,7 +112,7 @@ def test_the_nearest_nodes_say_what_they_lack_in_human_units() -> None:
     assert [lack.text for lack in nearest.lacks] == ["1 core short (asks 2, 1 free)"]
 
 
-def test_cures_are_room_a_smaller_request_and_events() -> None:
+def test_cures_are_capacity_a_smaller_request_and_events() -> None:
     kinds = {each.kind: each for each in full().cures}
     assert kinds["room"].sentence.startswith("Freeing 1 core on n")
     assert (kinds["smaller"].resource, kinds["smaller"].amount) == ("cpu", 1000)

@@ -143,7 +143,7 @@ def test_a_rule_that_fails_at_once_is_the_only_reason_in_the_message() -> None:
     assert "Insufficient cpu" in {each.reason for each in found.all_reasons}
 
 
-def test_nodes_that_the_affinity_does_not_name_are_told_by_plugin() -> None:
+def test_nodes_that_the_affinity_does_not_name_are_reported_by_plugin() -> None:
     found = diagnosed(all_rules(5), requiring(term("@ In d")), five())
     assert found.message == (
         "0/5 nodes are available: 1 Insufficient cpu, "

@@ -40,7 +40,7 @@ def test_resources_of_ratio_zero_do_not_count() -> None:
     assert amount_score(score, [amount(50, 100), amount(100, 100)]).tolist() == [100]
 
 
-def test_what_nobody_has_is_worth_nothing() -> None:
+def test_a_resource_that_no_node_has_is_worth_nothing() -> None:
     for code in (ScoreCode.LEAST, ScoreCode.MOST, ScoreCode.BALANCED):
         score = CompiledScore(code, (4,), (1.0,))
         assert amount_score(score, [amount(0, 0)]).tolist() == [0]

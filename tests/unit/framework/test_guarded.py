@@ -185,7 +185,7 @@ def test_what_a_rule_says_beforehand_passes_the_guard(answer: Any) -> None:
     assert guard(made).prepare(None, view) is answer  # type: ignore[arg-type]
 
 
-def test_a_rule_that_takes_too_long_is_told_with_its_budget() -> None:
+def test_a_rule_that_takes_too_long_is_reported_with_its_budget() -> None:
     clock = ManualClock()
 
     def slow(_: Any, __: Any, slots: Any) -> Any:
@@ -284,7 +284,7 @@ def test_an_installed_rule_is_known_by_its_name(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("loaded", [ImportError("no module"), "text", FilterRule])
-def test_an_installed_rule_that_cannot_be_loaded_harms_only_who_uses_it(
+def test_an_unloadable_installed_rule_affects_only_its_users(
     loaded: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rules = installed(monkeypatch, loaded)

@@ -17,7 +17,7 @@ def test_it_can_be_turned_off_in_one_word() -> None:
     assert read_preemption(False, "p") == OFF
 
 
-def test_everything_that_may_be_said_is_read() -> None:
+def test_every_permitted_setting_is_read() -> None:
     form = {
         "budgets": "hard",
         "optIn": True,
@@ -57,6 +57,6 @@ def test_what_is_wrong_is_named_with_its_path(form: Any, where: str) -> None:
 
 
 @pytest.mark.parametrize("form", [{"budget": "hard"}, {"budgets": "firm"}, {"select": "bset"}])
-def test_a_word_that_nobody_knows_is_refused(form: Any) -> None:
+def test_an_unknown_word_is_rejected(form: Any) -> None:
     with pytest.raises(UnknownNameError):
         read_preemption(form, "p")

@@ -1,4 +1,4 @@
-"""Why nobody's leaving would help, in kube-scheduler's words and ours."""
+"""Why no eviction would help, in kube-scheduler's words and ours."""
 
 import json
 from typing import Any
@@ -60,7 +60,7 @@ def test_a_node_that_lacks_something_even_then_says_what() -> None:
     assert said(found) == "1 Insufficient cpu."
 
 
-def test_a_policy_of_never_is_said() -> None:
+def test_a_policy_of_never_is_reported() -> None:
     assert words(low(), pod=wants(spec={"preemptionPolicy": "Never"})) == PreemptionMessage(NEVER)
 
 
@@ -81,11 +81,11 @@ def test_a_profile_without_preemption_says_so() -> None:
         ),
     ],
 )
-def test_protection_is_said_in_words_of_our_own(rules: Any, more: Any, text: str) -> None:
+def test_protection_is_reported_in_our_own_words(rules: Any, more: Any, text: str) -> None:
     assert said(words(low(**more), pod=wants(), **rules)) == f"1 node(s) had {text}."
 
 
-def test_a_hard_budget_is_said() -> None:
+def test_a_hard_budget_is_reported() -> None:
     found = words(low(), pod=wants(), budget=True, budgets="hard")
     assert said(found) == "1 node(s) had pods that a disruption budget protects."
 
@@ -106,18 +106,18 @@ def web(name: str = "web", **more: Any) -> bytes:
     return make_pod(name, **{"cpu": "500m", "priority": 99, "labels": {"app": "web"}, **more})
 
 
-def test_anti_affinity_to_a_pod_of_higher_priority_is_said() -> None:
+def test_anti_affinity_to_a_pod_of_higher_priority_is_reported() -> None:
     found = words(web(), low(), pod=wants(spec=near("podAntiAffinity")))
     assert said(found) == "1 node(s) didn't match pod anti-affinity rules."
 
 
-def test_anti_affinity_of_a_pod_of_higher_priority_is_said() -> None:
+def test_anti_affinity_of_a_pod_of_higher_priority_is_reported() -> None:
     top = web(labels={}, spec=near("podAntiAffinity"))
     found = words(top, low(), pod=wants(labels={"app": "web"}))
     assert said(found) == "1 node(s) didn't satisfy existing pods anti-affinity rules."
 
 
-def test_a_skew_that_pods_of_higher_priority_make_is_said() -> None:
+def test_a_skew_from_pods_of_higher_priority_is_reported() -> None:
     nodes = [make_node(f"n{i}", cpu="4", zone=f"z{i}") for i in range(2)]
     full = make_pod("full", cpu="4", priority=99, node="n1")
     pod = wants(labels={"app": "web"}, spec=spread("topology.kubernetes.io/zone"))
@@ -129,7 +129,7 @@ def test_a_skew_that_pods_of_higher_priority_make_is_said() -> None:
     }
 
 
-def test_affinity_that_only_those_who_leave_would_meet_is_said() -> None:
+def test_affinity_that_only_victims_satisfy_is_reported() -> None:
     found = words(low(labels={"app": "web"}), pod=wants(spec=near("podAffinity")))
     assert said(found) == "1 node(s) didn't match pod affinity rules."
 
@@ -141,13 +141,13 @@ def test_what_no_leaving_could_change_is_not_helped(spec: dict[str, Any]) -> Non
     )
 
 
-def test_a_protected_pod_that_anti_affinity_means_is_said_to_be_protected() -> None:
+def test_a_protected_pod_that_anti_affinity_matches_is_reported_as_protected() -> None:
     stays = {"godel.bytedance.com/can-be-preempted": "false"}
     guarded = web(priority=1, annotations=stays)
     found = words(guarded, low(), pod=wants(spec=near("podAntiAffinity")))
     assert said(found) == "1 node(s) had pods that forbid their preemption."
 
 
-def test_nothing_is_said_where_those_who_break_a_rule_may_leave() -> None:
+def test_nothing_is_reported_if_the_blocking_pods_may_be_evicted() -> None:
     pod = wants("1", spec=near("podAntiAffinity"))
     assert words(web(priority=1), low(), pod=pod) is None

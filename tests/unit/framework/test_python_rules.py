@@ -25,7 +25,7 @@ from stretto.testing import Harness, make_node, make_pod
 
 
 class KeepCores(FilterRule):
-    """Leaves three cores free on every node."""
+    """Keeps three cores free on every node."""
 
     NAME: ClassVar[str] = "KeepCores"
     SCOPE: ClassVar[Scope] = Scope.SLOT
@@ -136,7 +136,7 @@ def test_a_filter_that_raises_refuses_by_name_and_the_scheduler_goes_on() -> Non
     assert "no such tariff" in harness.plane.engine.asked.faults["Broken"]
 
 
-def test_a_score_of_the_wrong_shape_counts_for_nothing_and_is_told() -> None:
+def test_a_score_of_the_wrong_shape_counts_for_nothing_and_is_reported() -> None:
     harness = harness_with("score", "WrongShape")
     harness.submit(make_pod("p"))
     harness.settle()

@@ -44,7 +44,7 @@ class Bench(Books):
         return np.array_equal(row, self.runtime.reference_row(class_id))
 
 
-def test_an_empty_cluster_takes_nobody() -> None:
+def test_an_empty_cluster_admits_no_pod() -> None:
     desk = Bench()
     told = desk.place(desk.a_class())
     assert (told.slots.tolist(), told.tried) == ([-1], 1)
@@ -91,7 +91,7 @@ def test_a_refused_placement_is_forgotten_at_the_next_sync() -> None:
     assert desk.runtime.room(one) == 1
 
 
-def test_room_counts_the_scarcest_resource_of_each_slot() -> None:
+def test_capacity_counts_the_scarcest_resource_of_each_slot() -> None:
     desk = Bench(make_node("n", cpu="4", memory="2Gi"), make_node("m", cpu="1", memory="9Gi"))
     assert desk.runtime.room(desk.a_class(cpu="1", memory="1Gi")) == 3
 
@@ -100,12 +100,12 @@ def test_room_counts_the_scarcest_resource_of_each_slot() -> None:
     "form",
     [{"cpu": "9"}, {"gpus": 1}, {"spec": {"nodeSelector": {"a": "b"}}}, {"resources": {"x": "1"}}],
 )
-def test_there_is_no_room_for_what_fits_nowhere(form: dict[str, Any]) -> None:
+def test_a_pod_that_fits_nowhere_has_no_capacity(form: dict[str, Any]) -> None:
     desk = Bench(make_node("n"))
     assert desk.runtime.room(desk.a_class(**form)) == 0
 
 
-def test_room_for_ports_is_one_a_slot_at_least() -> None:
+def test_capacity_for_ports_is_at_least_one_per_slot() -> None:
     desk = Bench(make_node("n"))
     one = desk.a_class(ports=[80])
     assert desk.runtime.room(one) >= 1
@@ -135,7 +135,7 @@ def test_a_node_that_changes_is_judged_anew() -> None:
     assert (desk.runtime.room(one) > 0, desk.engine.is_eligible(one, 0)) == (True, True)
 
 
-def test_a_model_that_nobody_had_is_found_when_it_comes() -> None:
+def test_a_new_gpu_model_is_found_when_its_node_is_added() -> None:
     desk = Bench(make_node("n", gpus=1, model="A"))
     ids = [desk.a_class(gpus=1, gpu_models=f"m{n}") for n in range(MAX_MODELS + 20)]
     assert [desk.runtime.room(each) for each in ids] == [0] * len(ids)

@@ -43,12 +43,12 @@ def test_a_waiting_claim_gets_the_smallest_volume_of_the_node_that_was_chosen(si
 
 
 class Attended(MemoryStore):
-    """A store whose volumes somebody else makes; here nobody does."""
+    """A store that expects an external provisioner; this test has none."""
 
     capabilities = Capabilities(completes_claims=True)
 
 
-def test_a_volume_that_nobody_makes_is_waited_for_as_long_as_the_profile_says() -> None:
+def test_an_unprovisioned_volume_times_out_as_the_profile_sets() -> None:
     args = {"name": "VolumeBinding", "args": {"bindTimeoutSeconds": 5}}
     profile = load_profile({"profiles": [{"schedulerName": "stretto", "pluginConfig": [args]}]})
     store = Attended(ManualClock(), Rng(0))
@@ -147,7 +147,7 @@ def test_a_claim_for_one_pod_alone_is_free_again_when_the_pod_has_gone(site: Sit
     assert site.node_of("two") != ""
 
 
-def test_pods_that_come_again_together_under_their_names_leave_no_claim_taken(site: Site) -> None:
+def test_pods_recreated_together_under_their_names_keep_no_claim_reserved(site: Site) -> None:
     for name in "abcd":
         site.volume(name)
         site.claim(name, bound=name, mode="ReadWriteOncePod")
@@ -192,7 +192,7 @@ def test_pods_with_and_without_volumes_share_a_batch(site: Site) -> None:
     assert site.breaches() == []
 
 
-def test_a_volume_pod_minds_rules_between_pods_too(site: Site) -> None:
+def test_inter_pod_rules_apply_to_a_pod_with_volumes_too(site: Site) -> None:
     term = {"topologyKey": HOST, "labelSelector": {"matchLabels": {"app": "db"}}}
     apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
     for i in range(3):
@@ -302,7 +302,7 @@ def test_a_waiting_claim_gets_its_volume_when_the_victims_have_left() -> None:
     assert (site.node_of("high"), site.holder("disk")) == ("n0", "data")
 
 
-def test_nobody_leaves_for_a_pod_whose_claim_is_missing() -> None:
+def test_no_pod_is_evicted_for_a_pod_with_a_missing_claim() -> None:
     site = Site([make_node("n0", cpu="2")])
     site.submit(make_pod("low", cpu="2", priority=0))
     site.settle()

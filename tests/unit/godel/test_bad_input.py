@@ -1,8 +1,8 @@
-"""What users and parts get wrong about queues, groups, reports and loads: told, and survived.
+"""Invalid queues, groups, reports and loads from users and components: reported, and survived.
 
 Circles, guarantees above the parent's and changes of ``minMember`` are in
 ``tests/unit/control/test_statuses.py``, reports of NUMA nodes in ``tests/unit/state``; here is what
-is told on the objects, and what no object can be told of.
+is reported on the objects, and what cannot be reported on any object.
 """
 
 import json
@@ -93,7 +93,7 @@ BAD: list[tuple[str, Kind, bytes, str, str]] = [
 @pytest.mark.parametrize(
     ("kind", "body", "about", "part"), [each[1:] for each in BAD], ids=[each[0] for each in BAD]
 )
-def test_what_is_wrong_with_an_object_is_told_on_it_and_the_rest_goes_on(
+def test_an_invalid_object_reports_its_error_and_the_rest_continues(
     kind: Kind, body: bytes, about: str, part: str
 ) -> None:
     at = harness()
@@ -104,7 +104,7 @@ def test_what_is_wrong_with_an_object_is_told_on_it_and_the_rest_goes_on(
     assert part in (refused[0] if refused else told(at)[about])
 
 
-def test_a_report_that_is_older_than_its_node_is_told_until_a_newer_one_comes() -> None:
+def test_a_report_older_than_its_node_is_flagged_until_a_newer_one_comes() -> None:
     at = harness()
     at.replace(NODE, json.dumps(_born(make_node("n", cpu="16"), "2026-01-01T00:00:00Z")).encode())
     at.create(CUSTOM_NODE_RESOURCE, older_report())
@@ -121,7 +121,7 @@ def _born(body: bytes, at: str) -> dict[str, Any]:
     return whole
 
 
-def test_the_same_complaint_is_told_once() -> None:
+def test_the_same_complaint_is_reported_once() -> None:
     at = harness()
     at.create(MOVEMENT, b'{"metadata": {"name": "m"}, "spec": {"generation": "first"}}')
     at.settle(120)
@@ -148,7 +148,7 @@ def test_pods_of_a_queue_that_was_deleted_say_that_it_drains() -> None:
     assert at.node_of("other") == "n"
 
 
-def test_a_minimum_that_changes_while_a_group_runs_evicts_nobody() -> None:
+def test_a_minimum_that_changes_while_a_group_runs_evicts_no_pod() -> None:
     at = harness()
     at.group("g", 2)
     at.submit(*(make_pod(f"g{i}", cpu="1", group="g") for i in range(2)))
@@ -170,7 +170,7 @@ def test_a_minimum_that_changes_while_a_group_runs_evicts_nobody() -> None:
         (0, 0, 20),
         (5, 5, 15),
         (20, 20, 0),
-        (1 << 40, 0, 20),  # full, it says, of what nobody gave it
+        (1 << 40, 0, 20),  # the shard reports itself full of pods that it was never given
         (1 << 40, 7, 13),
         (-5, 12, 20),
         (0, 155, 5),  # nothing in hand, and it answers nothing
@@ -185,7 +185,7 @@ def test_what_a_shard_says_of_its_load_counts_as_far_as_it_can_be_true(
 
 @pytest.mark.parametrize("lie", [1 << 40, -(1 << 40), 0])
 @pytest.mark.parametrize("liars", [1, 2])
-def test_a_shard_that_lies_about_its_load_stops_nobody(
+def test_a_shard_with_a_false_load_stops_no_other_shard(
     lie: int, liars: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nodes = [make_node(f"n{i}", cpu="16") for i in range(4)]

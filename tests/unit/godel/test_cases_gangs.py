@@ -4,7 +4,7 @@ import pytest
 
 from stretto.testing import Harness, make_node, make_pod
 
-#: The first of these compiles the kernels where nobody has done so yet.
+#: The first of these tests compiles the kernels if they are not compiled yet.
 pytestmark = pytest.mark.timeout(240)
 
 
@@ -30,7 +30,7 @@ def test_case_40_a_group_made_after_its_pods_lets_them_run() -> None:
     assert placed(harness) == {"a": 3}
 
 
-def test_case_40_pods_above_the_minimum_run_as_far_as_there_is_room_and_later() -> None:
+def test_case_40_pods_above_the_minimum_run_as_capacity_allows_and_later() -> None:
     harness = Harness([make_node("n", cpu="3")])
     harness.group("a", 2)
     harness.submit(*gang("a", 5))

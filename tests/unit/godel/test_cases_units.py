@@ -20,7 +20,7 @@ def path(phase: str, least: int, created: int, bound: int = 0, **more: bool) -> 
 # ---------------------------------------------------------------- PodGroups
 
 
-def test_case_1_too_few_pods_leave_a_group_pending_and_looking_again_changes_nothing() -> None:
+def test_case_1_too_few_pods_keep_a_group_pending_and_a_retry_changes_nothing() -> None:
     assert path("", 3, created=2) == [PENDING]
     assert path("Pending", 3, created=2) == []
 
@@ -78,7 +78,7 @@ def test_case_7_a_group_releases_all_that_wait_for_it_once() -> None:
     assert (desk.sent(), desk.sent()) == (["a", "b", "c"], [])
 
 
-def test_case_7_a_pod_beside_scheduled_ones_is_released_once_and_to_their_shard() -> None:
+def test_case_7_a_pod_of_a_scheduled_gang_is_released_once_and_to_its_shard() -> None:
     desk = Desk(shards=2)
     desk.group("g", 2)
     desk.arrive("a", "b", group="g")
@@ -92,7 +92,7 @@ def test_case_7_a_pod_beside_scheduled_ones_is_released_once_and_to_their_shard(
     assert desk.work([10, 10]) == [[], []]
 
 
-def test_case_8_the_least_loaded_shard_is_next_and_counts_before_anybody_has_looked() -> None:
+def test_case_8_the_least_loaded_shard_is_next_and_its_load_counts_at_once() -> None:
     desk = Desk(shards=3)
     desk.arrive("a", "b", "c", "d")
     work = desk.work([10, 10, 10])
@@ -131,7 +131,7 @@ def test_case_10_nodes_of_the_fullest_partition_move_to_the_emptiest() -> None:
 # ---------------------------------------------------------------- queues
 
 
-def test_case_13_higher_priority_is_first_and_among_equals_who_was_there_first() -> None:
+def test_case_13_higher_priority_is_first_and_equal_priority_by_arrival() -> None:
     desk = Desk(QueueConfig("default", "Priority"))
     desk.arrive("early", priority=5)
     desk.arrive("high", priority=9)

@@ -43,7 +43,7 @@ def told(at: Harness) -> dict[str, float]:
 # ---------------------------------------------------------------- by itself
 
 
-def test_nobody_is_moved_unless_the_profile_says_so() -> None:
+def test_no_pod_is_moved_unless_the_profile_enables_it() -> None:
     at = harness()
     at.settle(1000)
     assert (at.placements(), at.plane.rescheduler.latest) == ({"p": "a", "q": "b"}, None)
@@ -68,7 +68,7 @@ def test_a_plane_moves_pods_now_and_then_and_its_successor_goes_where_it_should(
     assert at.plane.cluster.recommended == {}
 
 
-def test_a_dry_run_counts_and_moves_nobody() -> None:
+def test_a_dry_run_counts_and_moves_no_pod() -> None:
     at = harness(dryRun=True)
     at.settle(130)
     assert at.placements() == {"p": "a", "q": "b"}
@@ -87,7 +87,7 @@ def test_budgets_hold() -> None:
     assert (at.placements(), at.plane.rescheduler.counts["asked"]) == ({"p": "a", "q": "b"}, 0)
 
 
-def test_nothing_new_begins_while_pods_are_on_their_way_and_what_nobody_follows_lapses() -> None:
+def test_no_new_move_starts_while_pods_move_and_an_unused_one_expires() -> None:
     at = harness(moves=1)
     at.create_nodes(make_node("c", cpu="8"))
     at.submit(pod("r", node="c"))
@@ -127,7 +127,7 @@ def test_looking_again_and_again_leaves_nothing_behind_in_the_cluster() -> None:
 
 
 def movement(at: Harness, wanted: int, owner: str = "web") -> None:
-    """Somebody else's rescheduler wants so many pods of an owner on node a."""
+    """A foreign rescheduler requests this number of pods of an owner on node a."""
     nodes = [{"node": "a", "desiredPodCount": wanted}]
     info = {"type": "ReplicaSet", "namespace": "default", "name": owner}
     body = {
@@ -142,12 +142,12 @@ def movement(at: Harness, wanted: int, owner: str = "web") -> None:
 
 
 def spread() -> Harness:
-    """Node b has far more room, so pods that nobody sends go there."""
+    """Node b has far more capacity, so pods without a movement are placed there."""
     nodes = [make_node("a", cpu="8"), make_node("b", cpu="64", memory="512Gi")]
     return Harness(nodes, config={"tier": "numpy"})
 
 
-def test_case_30_a_movement_is_obeyed_as_often_as_it_says_and_told_who_came() -> None:
+def test_case_30_a_movement_applies_as_often_as_specified_and_records_its_pods() -> None:
     at = spread()
     movement(at, wanted=2)
     at.submit(*(pod(f"p{i}") for i in range(4)))
@@ -177,7 +177,7 @@ def test_case_30_a_movement_that_is_gone_is_forgotten() -> None:
     assert (at.node_of("p"), at.plane.cluster.recommended) == ("b", {})
 
 
-# ---------------------------------------------------------------- waiting for those who leave
+# ---------------------------------------------------------------- waiting for terminating pods
 
 
 def leaving(wanted: int = 1, rules: Any = True, **more: Any) -> Harness:
@@ -198,7 +198,7 @@ def let_go(at: Harness) -> None:
     at.store.patch(POD, [Patch("default", "old", {"metadata": {"finalizers": None}})])
 
 
-def test_case_30_a_pod_waits_for_those_who_leave_the_recommended_node() -> None:
+def test_case_30_a_pod_waits_for_terminating_pods_of_the_recommended_node() -> None:
     at = leaving()
     at.submit(pod("p"))
     at.settle(60)
@@ -227,7 +227,7 @@ def test_case_30_only_as_many_wait_as_are_wanted_there() -> None:
     assert sorted(at.placements().values()) == ["a", "a", "b", "b"]
 
 
-def test_case_30_who_leaves_is_waited_for_where_nobody_may_push_others_out_too() -> None:
+def test_case_30_a_pod_waits_for_terminating_pods_without_preemption_too() -> None:
     at = leaving(rules=False)
     at.submit(pod("p"))
     at.settle(1)
@@ -237,14 +237,14 @@ def test_case_30_who_leaves_is_waited_for_where_nobody_may_push_others_out_too()
     assert at.node_of("p") == "a"
 
 
-def test_case_30_nobody_waits_for_room_that_will_be_too_small() -> None:
+def test_case_30_no_pod_waits_for_capacity_that_will_be_too_small() -> None:
     at = leaving()
     at.submit(make_pod("p", cpu="9", owner={**OWNER, "uid": "web"}))
     at.settle(1)
     assert at.node_of("p") == "b"
 
 
-def test_case_30_the_devices_of_those_who_leave_are_waited_for() -> None:
+def test_case_30_a_pod_waits_for_the_devices_of_terminating_pods() -> None:
     at = leaving(gpus=2)
     at.submit(
         *(make_pod(f"p{i}", cpu="1", gpus=2, owner={**OWNER, "uid": "web"}) for i in range(2))

@@ -42,7 +42,7 @@ def test_a_full_node_takes_best_effort_pods_while_its_pool_lasts() -> None:
     assert "1 Insufficient reclaimed cpu" in message(harness, "b2")
 
 
-def test_best_effort_pods_leave_the_node_itself_to_the_others() -> None:
+def test_best_effort_pods_use_no_capacity_of_the_node_itself() -> None:
     harness = harness_of(pools={"n": POOL})
     pods = make_pod("b", cpu="2", **BEST_EFFORT), make_pod("guaranteed", cpu="4")
     assert harness.placed(*pods) == {"b": "n", "guaranteed": "n"}
@@ -77,7 +77,7 @@ def test_the_quality_of_service_goes_before_the_resource_type(
     assert harness.placed(make_pod("p", cpu="2", annotations=notes)) == {"p": node}
 
 
-def test_a_word_that_is_no_resource_type_is_told_on_that_pod_alone() -> None:
+def test_an_unknown_resource_type_is_reported_on_that_pod_only() -> None:
     harness = harness_of(pools={"n": POOL})
     odd = make_pod("odd", cpu="1", annotations={RESOURCE_TYPE: "burstable"})
     assert harness.placed(odd, make_pod("fine", cpu="1")) == {"odd": "", "fine": "n"}
@@ -86,7 +86,7 @@ def test_a_word_that_is_no_resource_type_is_told_on_that_pod_alone() -> None:
     assert "best-effort" in told
 
 
-def test_a_pool_that_grows_wakes_those_who_wait_for_it() -> None:
+def test_a_pool_that_grows_wakes_the_pods_that_wait_for_it() -> None:
     harness = harness_of(pools={"n": {**POOL, "cpu": "1"}})
     assert harness.placed(make_pod("b", cpu="2", **BEST_EFFORT)) == {"b": ""}
     harness.replace(CUSTOM_NODE_RESOURCE, make_report("n", [], pool=POOL))
@@ -118,13 +118,13 @@ def test_a_report_that_is_older_than_its_node_gives_no_pool() -> None:
     assert "its pool are ignored" in harness.plane.cluster.abnormal["customnoderesource n"]
 
 
-def test_a_pool_of_less_than_nothing_is_told_and_counts_as_none() -> None:
+def test_a_negative_pool_is_reported_and_counts_as_none() -> None:
     harness = harness_of(pools={"n": {**POOL, "cpu": "-1"}})
     assert harness.placed(make_pod("b", cpu="1", **BEST_EFFORT)) == {"b": ""}
     assert "cpu" in harness.plane.cluster.abnormal["customnoderesource n"]
 
 
-def test_who_wants_the_pool_preempts_only_those_who_have_it() -> None:
+def test_a_pod_that_requests_the_pool_preempts_only_pods_that_use_it() -> None:
     harness = harness_of(pools={"n": POOL})
     low = [
         make_pod("guaranteed", cpu="4", priority=1),

@@ -2,7 +2,7 @@
 
 Upstream remembers candidates from one pod to the next (22, 26) and how a search went from one pod
 of a Deployment to the next (24), because a search is dear there. Here every search is of the state
-as it is, so nothing remembered can be wrong; what the cases say of the outcome holds all the same.
+as it is, so no cached candidate can be wrong; the outcomes of the cases still hold.
 """
 
 from typing import Any
@@ -61,7 +61,7 @@ def web(app: str = "web") -> dict[str, Any]:
 # ---------------------------------------------------------------- 20: which nodes are looked at
 
 
-def test_case_20_a_node_that_nobodys_leaving_cures_is_not_looked_at() -> None:
+def test_case_20_a_node_that_no_eviction_cures_is_skipped() -> None:
     harness = plane("other", "right")
     harness.create_nodes(make_node("wrong", cpu="4", labels={"disk": "hdd"}))
     run(harness, ("cheap", "wrong", 1), ("dear", "right", 50), ("dearer", "other", 60))
@@ -171,7 +171,7 @@ def test_case_24_a_cheap_win_and_a_deep_one_are_both_found_without_memory(levels
     assert gone == {f"a{n}" for n in range(min(levels + 1, 6))}
 
 
-def test_case_25_where_every_set_breaks_a_budget_nobody_leaves() -> None:
+def test_case_25_if_every_victim_set_violates_a_budget_no_pod_is_evicted() -> None:
     harness = plane("a", "b", budgets="hard")
     run(harness, ("x", "a", 1), ("y", "b", 2), **web())
     budget(harness, 0)
@@ -213,14 +213,14 @@ def test_case_26_what_a_budget_has_left_goes_to_one_and_the_next_sees_what_is_le
 # ---------------------------------------------------------------- 28 and 29: units
 
 
-def test_case_28_a_pod_that_fits_is_placed_and_nobody_is_asked() -> None:
+def test_case_28_a_pod_that_fits_is_placed_without_evictions() -> None:
     harness = plane("a")
     run(harness, ("x", "a", 1), cpu="2")
     want(harness, "p", cpu="2")
     assert (harness.node_of("p"), left(harness)) == ("a", {"x", "p"})
 
 
-def test_case_28_a_pod_that_needs_room_is_nominated_until_its_victim_has_gone() -> None:
+def test_case_28_a_pod_that_needs_capacity_is_nominated_until_its_victim_is_gone() -> None:
     harness = plane("a")
     body = msgspec.json.decode(make_pod("x", cpu="4", priority=1, node="a"))
     body["metadata"] |= HOLD["metadata"]
@@ -266,7 +266,7 @@ def test_case_29_a_budget_that_the_first_member_has_spent_fails_the_whole_unit()
     assert (harness.node_of("p"), harness.node_of("q")) == ("", "")
 
 
-# ---------------------------------------------------------------- 31 and 32: who may, and whom
+# ---------------------------------------------------------------- 31 and 32: permitted preemptions
 
 
 def never_in(where: str, harness: Harness) -> dict[str, Any]:
@@ -284,7 +284,7 @@ def never_in(where: str, harness: Harness) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("where", ["spec", "annotation", "class", "annotation of the class"])
-def test_case_31_who_must_not_preempt_waits(where: str) -> None:
+def test_case_31_a_pod_that_must_not_preempt_stays_pending(where: str) -> None:
     harness = plane("a")
     run(harness, ("x", "a", 1))
     more = never_in(where, harness)
@@ -313,7 +313,7 @@ VICTIMS = [
 @pytest.mark.parametrize(
     ("why", "rules", "more", "priority", "goes"), VICTIMS, ids=[each[0] for each in VICTIMS]
 )
-def test_case_32_who_may_be_asked_to_leave(
+def test_case_32_pods_that_may_be_evicted(
     why: str, rules: dict[str, Any], more: dict[str, Any], priority: int, goes: bool
 ) -> None:
     del why

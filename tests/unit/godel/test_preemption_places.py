@@ -54,8 +54,8 @@ def test_a_pod_of_numa_nodes_preempts_where_one_of_them_comes_free() -> None:
     assert (left(harness), numa_of(harness, "p"), clean(harness)) == ({"dear", "p"}, was, True)
 
 
-def test_amounts_alone_are_no_reason_to_ask_anybody_to_leave() -> None:
-    """4 CPUs are free in all, and no NUMA node has 6 whoever of lower priority leaves."""
+def test_amounts_alone_are_no_reason_to_evict_a_pod() -> None:
+    """4 CPUs are free in all, and no eviction of lower priorities gives a NUMA node 6."""
     harness = machine("n")
     harness.submit(bound("dear", "6", 50), bound("dearer", "6", 51), make_pod("low", cpu="1"))
     harness.settle()
@@ -64,7 +64,7 @@ def test_amounts_alone_are_no_reason_to_ask_anybody_to_leave() -> None:
     assert (left(harness), harness.node_of("p")) == ({"dear", "dearer", "low", "p"}, "")
 
 
-def test_a_numa_node_is_kept_for_its_preemptor_while_the_victim_leaves() -> None:
+def test_a_numa_node_is_reserved_for_its_preemptor_while_the_victim_terminates() -> None:
     harness = machine("n")
     body = msgspec.json.decode(bound("cheap", "6", 1))
     body["metadata"] |= HOLD
@@ -80,7 +80,7 @@ def test_a_numa_node_is_kept_for_its_preemptor_while_the_victim_leaves() -> None
     assert (harness.node_of("p"), harness.node_of("thief"), clean(harness)) == ("n", "", True)
 
 
-def test_whole_numa_nodes_come_free_when_everybody_on_them_leaves() -> None:
+def test_whole_numa_nodes_are_freed_when_all_their_pods_are_evicted() -> None:
     harness = machine("n")
     harness.submit(bound("a", "2", 1), bound("b", "2", 1), bound("c", "7", 50))
     harness.settle()
@@ -114,7 +114,7 @@ def test_a_gang_of_gpus_preempts_as_one_on_one_machine() -> None:
 
 
 def racks(**cpus: str) -> Harness:
-    """Two nodes in each rack, full of pods that may be pushed out."""
+    """Two nodes in each rack, full of pods that may be preempted."""
     labels = {name: {"rack": name, "row": "east"} for name in cpus}
     nodes = [
         make_node(f"{rack}-{i}", cpu=cpu, labels=labels[rack])
@@ -148,7 +148,7 @@ def test_a_gang_for_one_rack_preempts_in_one_rack() -> None:
     assert len(left(harness)) == 4
 
 
-def test_nobody_leaves_a_rack_that_could_not_hold_the_gang_even_then() -> None:
+def test_no_pod_is_evicted_from_a_rack_that_would_not_hold_the_gang_even_then() -> None:
     harness = racks(x="4", y="4")
     for node, priority in (("x-0", 1), ("x-1", 50), ("y-0", 2), ("y-1", 50)):
         fill(harness, node, priority)
@@ -177,7 +177,7 @@ STAGES = [
 
 
 @pytest.mark.parametrize(("why", "there", "expected"), STAGES, ids=[s[0] for s in STAGES])
-def test_case_27_room_comes_first_then_victims_from_the_narrow_place_to_the_wide(
+def test_case_27_free_capacity_comes_first_then_victims_from_narrow_to_wide_domains(
     why: str, there: dict[str, int], expected: set[str]
 ) -> None:
     """Cached nodes have no counterpart: nothing is remembered from one pod to the next."""
@@ -188,7 +188,7 @@ def test_case_27_room_comes_first_then_victims_from_the_narrow_place_to_the_wide
     assert rack_gang(harness, 2, required="row", preferred="rack") == expected
 
 
-def test_case_27_a_pod_that_may_not_preempt_stops_after_the_room_there_is() -> None:
+def test_case_27_a_pod_that_may_not_preempt_uses_free_capacity_only() -> None:
     harness = racks(x="4")
     fill(harness, "x-0", 1)
     fill(harness, "x-1", 1)
@@ -221,10 +221,10 @@ def test_preemption_keeps_the_caps_by_domain() -> None:
     assert clean(harness)
 
 
-# ---------------------------------------------------------------- elastic gangs that leave
+# ---------------------------------------------------------------- evicted elastic gangs
 
 
-def test_no_member_lands_while_the_rest_of_its_gang_is_asked_to_leave() -> None:
+def test_no_member_is_placed_while_the_rest_of_its_gang_is_being_evicted() -> None:
     harness = Harness([make_node("a", cpu="4")], config=PLAIN)
     harness.group("g", 4)
     members = [msgspec.json.decode(make_pod(f"g{i}", cpu="1", group="g")) for i in range(4)]
@@ -253,7 +253,7 @@ def test_no_member_lands_while_the_rest_of_its_gang_is_asked_to_leave() -> None:
 # ---------------------------------------------------------------- kept places
 
 
-def test_a_port_of_a_kept_place_is_not_given_to_a_preemptor() -> None:
+def test_a_port_of_a_reserved_place_is_not_given_to_a_preemptor() -> None:
     harness = Harness([make_node("n", cpu="4")], config=PLAIN)
     keep = {
         "godel.bytedance.com/reservation": "true",

@@ -95,7 +95,7 @@ def test_case_19_a_place_that_is_kept_is_used_before_any_other() -> None:
     assert (harness.node_of("new"), len(harness.store.list(RESERVATION).records)) == ("a", 0)
 
 
-def test_a_kept_place_is_nobody_elses_until_its_time_is_over() -> None:
+def test_a_reserved_place_is_exclusive_until_it_expires() -> None:
     harness = Harness([make_node("a", cpu="4")], config=PLAIN)
     harness.submit(make_pod("old", cpu="3", annotations=KEEP, owner=OWNER))
     harness.settle()
@@ -122,7 +122,7 @@ def test_a_restart_keeps_what_was_kept() -> None:
     assert (again.node_of("thief"), again.node_of("new"), again.breaches()) == ("", "a", [])
 
 
-def test_case_30_the_recommended_node_is_taken_where_it_has_room() -> None:
+def test_case_30_the_recommended_node_is_used_if_it_has_capacity() -> None:
     nodes = [make_node("a", cpu="4"), make_node("b", cpu="64")]
     harness = Harness(nodes, config=PLAIN)
     harness.plane.cluster.recommended["OwnerUnit/ReplicaSet/default/web"] = ["a"]
@@ -172,7 +172,7 @@ def test_moving_one_half_frees_a_whole_gpu_and_a_whole_node() -> None:
     assert harness.placements() == {"p": "a", "q": "b"}
 
 
-def test_a_plan_keeps_to_its_budget_and_moves_nothing_that_nobody_makes_again() -> None:
+def test_a_plan_keeps_its_budget_and_moves_no_pod_without_a_controller() -> None:
     harness = fragmented()
     assert planner(harness).plan(ReschedulingGoal.NODES, 0, "numpy").moves == ()
     harness = Harness([make_node("a"), make_node("b")], config=PLAIN)
@@ -239,7 +239,7 @@ def test_schedule_unit_multi_schedule_switch_each_part_has_its_loop_and_all_are_
 # ---------------------------------------------------------------- promises under fault
 
 
-def test_case_27_a_report_that_shrinks_under_its_pods_refuses_nobody_who_runs() -> None:
+def test_case_27_a_report_that_shrinks_below_its_usage_evicts_no_running_pod() -> None:
     harness = Harness([make_node("n", cpu="16", memory="32Gi")], config=PLAIN)
     zone = {"cpu": "8", "memory": "16Gi"}
     harness.create(CUSTOM_NODE_RESOURCE, make_report("n", [zone, zone]))

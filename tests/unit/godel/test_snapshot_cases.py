@@ -145,7 +145,7 @@ def test_case_36_a_look_copies_only_the_nodes_that_have_changed() -> None:
     before = columns.free.copy()
     harness.submit(make_pod("q", cpu="1", node="n7", scheduler="other"))
     harness.settle()
-    columns.free[:, 1] = before[:, 1] + 1  # a mark on a node that nobody changes stays
+    columns.free[:, 1] = before[:, 1] + 1  # a mark on an unchanged node stays
     mine = harness.plane.cluster.nodes.by_name["n7"]
     seen_by(harness)
     changed = np.flatnonzero((columns.free != before).any(axis=0)).tolist()

@@ -57,7 +57,7 @@ def test_case_38_exclusive_pods(taken, asked, aligned, expected) -> None:
     assert chosen == sum(1 << numa for numa in expected)
 
 
-def test_case_38_shared_pods_must_keep_their_room() -> None:
+def test_case_38_shared_pods_must_keep_their_capacity() -> None:
     taken = [GPU, NONE, BOTH, BOTH]
     fits = machine(taken, (40, 100, 7, 0), room=(48, 126))
     crowded = machine(taken, (40, 100, 7, 0), room=(47, 126))

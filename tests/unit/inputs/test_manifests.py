@@ -205,7 +205,7 @@ def test_a_deployment_becomes_pods_of_its_replica_set(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet", "StatefulSet", "Job"])
-def test_one_pod_is_wanted_when_nothing_is_said(tmp_path: Path, kind: str) -> None:
+def test_one_pod_is_the_default(tmp_path: Path, kind: str) -> None:
     (item,) = load(tmp_path, controller(kind, "web", ""))
     assert item.kind.kind == "Pod"
     assert item.meta().labels == {"app": "x"}
@@ -216,7 +216,7 @@ def test_the_pods_of_a_stateful_set_are_numbered(tmp_path: Path) -> None:
     assert names(load(tmp_path, text)) == ["db-5", "db-6"]
 
 
-def test_a_job_runs_no_more_pods_than_it_wants_successes(tmp_path: Path) -> None:
+def test_a_job_runs_no_more_pods_than_its_completions(tmp_path: Path) -> None:
     assert len(load(tmp_path, controller("Job", "sum", "parallelism: 9, completions: 2, "))) == 2
 
 
@@ -232,7 +232,7 @@ def test_a_daemon_set_has_a_pod_on_each_node_that_it_may_use(tmp_path: Path) -> 
     assert b'"values":["a"]' in body
 
 
-def test_a_daemon_set_may_bear_every_taint(tmp_path: Path) -> None:
+def test_a_daemon_set_may_tolerate_every_taint(tmp_path: Path) -> None:
     tainted = (NODE % ("c", "ssd")) + "spec: {taints: [{key: k, value: v, effect: NoExecute}]}\n"
     daemons = controller("DaemonSet", "agent", "", ", tolerations: [{operator: Exists}]")
     assert len(load(tmp_path, tainted, daemons)) == 2

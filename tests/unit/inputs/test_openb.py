@@ -133,7 +133,7 @@ def test_gpus_need_a_model_and_a_model_needs_gpus(tmp_path: Path) -> None:
     assert "since the node has no GPU" in refused_nodes(tmp_path, NODES, "n,1,1,0,T4")
 
 
-def test_a_pod_cannot_leave_before_it_comes(tmp_path: Path) -> None:
+def test_a_pod_cannot_end_before_its_creation(tmp_path: Path) -> None:
     assert refused_pods(tmp_path, FULL, "p,1,1,0,0,,LS,Running,9,5,9") == (
         "list.csv, line 2, column deletion_time: got '5', "
         "expected a time not before creation_time 9; fix the row or drop it"

@@ -28,7 +28,7 @@ def test_another_seed_gives_another_input() -> None:
     assert protocol_input(fleet, 42).names != protocol_input(fleet, 43).names
 
 
-def test_the_seeds_draw_the_same_for_ever() -> None:
+def test_the_draws_of_the_seeds_never_change() -> None:
     drawn = protocol_input(FLEET, 42)
     assert drawn.node_order.tolist() == [2, 1, 0]
     assert drawn.arrivals.tolist()[:6] == [3, 9, 5, 7, 1, 4]
@@ -56,7 +56,7 @@ def test_a_pod_that_comes_again_has_a_name_of_its_own() -> None:
     assert len(set(names)) == len(names) == 36
 
 
-def test_file_order_sorts_nodes_by_name_and_leaves_pods_as_they_are() -> None:
+def test_file_order_sorts_nodes_by_name_and_keeps_the_order_of_pods() -> None:
     drawn = protocol_input(FLEET, 0, None, ArrivalOrder.FILE)
     assert drawn.node_order.tolist() == [1, 2, 0]
     assert drawn.names == tuple(pod.name for pod in FLEET.pods)
@@ -80,7 +80,7 @@ def test_pods_without_gpus_cannot_fill_a_fleet() -> None:
         protocol_input(fleet, 42)
 
 
-def test_a_fill_that_would_take_for_ever_is_refused() -> None:
+def test_a_fill_without_an_end_is_rejected() -> None:
     pods = (FleetPod("g", 1, 1, 1, 1), *(FleetPod(f"c-{i}", 1, 1) for i in range(5000)))
     with pytest.raises(InputError, match="within 5,000,000 pods"):
         protocol_input(Fleet(FLEET.nodes, pods), 42, 1000)

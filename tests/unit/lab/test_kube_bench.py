@@ -45,7 +45,7 @@ def test_counts_scale_with_the_nodes_and_gangs_stay_whole() -> None:
     assert workload_counts(shape_named("gang"), 500) == WorkloadCounts(0, 900, 90)
 
 
-def test_preemptors_make_pods_leave_and_the_plan_says_which() -> None:
+def test_preemptors_evict_pods_and_the_plan_names_them() -> None:
     trial = rehearsed("preemption")
     plan = writes_of(trial.seen)
     pods = trial.counts.pods + trial.counts.steady
@@ -65,7 +65,7 @@ def test_a_replay_sends_the_writes_that_were_seen_to_the_same_pods_elsewhere() -
     assert second.seen.node_of == first.seen.node_of
 
 
-def test_what_gangs_were_told_is_replayed_too() -> None:
+def test_gang_statuses_are_replayed_too() -> None:
     first, second = WarmUp(shape_named("gang")), WarmUp(shape_named("gang"))
     said = [Patch(MEASURED, "gang-0", {"status": {"phase": p}}) for p in ("Pending", "Scheduled")]
     for patch in said:
@@ -119,7 +119,7 @@ def test_an_onlooker_also_knows_when_the_last_write_of_another_kind_was_seen() -
     assert (seen.wrote_at - seen.idle_at, seen.looked_at - seen.wrote_at) == (2.5, 1.0)
 
 
-def test_what_a_gang_is_told_before_its_bindings_does_not_start_the_time() -> None:
+def test_a_gang_status_before_its_bindings_does_not_start_the_time() -> None:
     trial = WarmUp(shape_named("gang"))
     trial.store.patch_status(POD_GROUP, [Patch(MEASURED, "gang-0", {"status": {"phase": "P"}})])
     trial.seen.look(1.0)
@@ -180,7 +180,7 @@ def test_kube_scheduler_has_no_side_in_gangs_and_says_null() -> None:
     assert {"api_ceiling_per_s", "ratio", "share_of_ceiling"} <= written.keys()
 
 
-def test_a_workload_that_nobody_knows_is_refused_with_those_that_are_known() -> None:
+def test_an_unknown_workload_is_rejected_with_the_known_ones() -> None:
     result = CliRunner().invoke(cli, ["bench", "kube", "--workload", "basic,sprad"])
     assert result.exit_code == 2
     assert "spread" in result.stderr

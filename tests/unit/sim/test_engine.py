@@ -30,17 +30,17 @@ def run(*items: PodWork, retry: bool = True) -> WorkRecord:
     return WorkRunner(world(retry=retry), items).run()
 
 
-def test_work_starts_on_arrival_and_leaves_after_its_lifetime() -> None:
+def test_work_starts_on_arrival_and_ends_after_its_lifetime() -> None:
     record = run(work("a", 3, 1, 5))
     assert (record.started.tolist(), record.ended.tolist()) == ([3], [8])
 
 
-def test_what_leaves_makes_room_for_what_comes_at_the_same_instant() -> None:
+def test_finished_work_frees_capacity_for_arrivals_of_the_same_instant() -> None:
     record = run(work("a", 0, 4, 7), work("b", 7, 4, 1), retry=False)
     assert record.started.tolist() == [0, 7]
 
 
-def test_work_that_waits_starts_when_room_comes() -> None:
+def test_pending_work_starts_when_capacity_is_freed() -> None:
     record = run(work("a", 0, 4, 10), work("b", 1, 3, 1), work("c", 2, 1, 1))
     assert record.started.tolist() == [0, 10, 10]
 
@@ -56,7 +56,7 @@ def test_work_that_can_never_start_is_rejected_in_the_end() -> None:
     assert record.rejected.tolist() == [True, False]
 
 
-def test_work_of_no_lifetime_leaves_at_the_instant_of_its_start() -> None:
+def test_work_without_a_lifetime_ends_at_the_instant_of_its_start() -> None:
     record = run(work("a", 4, 4, 0), work("b", 4, 4, 2))
     assert record.started.tolist() == [4, 4]
     assert record.ended.tolist() == [4, 6]
@@ -69,7 +69,7 @@ def test_a_departure_rules_whether_the_work_has_started_or_not() -> None:
     assert record.rejected.tolist() == [False, True]
 
 
-def test_a_gang_starts_as_one_and_its_members_leave_one_by_one() -> None:
+def test_a_gang_starts_as_one_and_its_members_end_one_by_one() -> None:
     gang = [work(f"g{i}", 1, 2, 5 + i, group="g") for i in range(2)]
     record = run(work("a", 0, 1, 3), *gang)
     assert (record.started.tolist(), record.ended.tolist()) == ([0, 3, 3], [3, 8, 9])

@@ -55,7 +55,7 @@ def test_arrivals_are_written_when_their_second_has_come() -> None:
     assert feeder.next_due() == 5
 
 
-def test_a_pod_leaves_at_its_second() -> None:
+def test_a_pod_ends_at_its_second() -> None:
     store = a_store()
     feeder = Feeder(a_feed(pod("a", 0, departure_s=3)), store, "s")
     feeder.feed(0)
@@ -63,7 +63,7 @@ def test_a_pod_leaves_at_its_second() -> None:
     assert names(store) == []
 
 
-def test_a_pod_that_runs_for_a_time_leaves_so_long_after_its_start() -> None:
+def test_a_pod_with_a_run_time_ends_that_long_after_its_start() -> None:
     store = a_store()
     feeder = Feeder(a_feed(pod("a", 0, duration_s=2)), store, "s")
     feeder.feed(0)
@@ -120,7 +120,7 @@ def test_another_scenario_is_refused(name: str, said: str) -> None:
         Feeder(a_feed(pod("b")), store, name)
 
 
-def test_a_store_that_somebody_else_filled_is_refused() -> None:
+def test_a_store_that_another_run_filled_is_rejected() -> None:
     store = a_store()
     store.create(NODE, [make_node("own")])
     with pytest.raises(InputError, match="no run of a scenario"):

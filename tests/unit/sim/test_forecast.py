@@ -38,7 +38,7 @@ def told(harness: Harness) -> dict[str, float]:
     return {name: starts[unit.key] for name, unit in found if unit is not None}
 
 
-def test_who_waits_starts_when_those_before_it_have_ended() -> None:
+def test_a_pending_pod_starts_when_the_earlier_ones_have_ended() -> None:
     harness = busy(pod("a", 100), pod("b", 50), pod("c", 50))
     assert told(harness) == {"b": 100.0, "c": 150.0}
 
@@ -79,7 +79,7 @@ def a_gang_behind(lasts: float, timeout: int, waited: float = 0.0) -> Harness:
 @pytest.mark.parametrize(
     ("timeout", "waited", "late"), [(300, 0.0, 300.0), (300, 100.0, 200.0), (300, 301.0, 0.0)]
 )
-def test_a_gang_whose_time_is_over_before_there_is_room_never_starts(
+def test_a_gang_that_times_out_before_capacity_is_free_never_starts(
     timeout: int, waited: float, late: float
 ) -> None:
     starts = forecast(a_gang_behind(1_000, timeout, waited).plane)
@@ -87,13 +87,13 @@ def test_a_gang_whose_time_is_over_before_there_is_room_never_starts(
     assert (starts.after_s[key], starts.late_s) == (inf, {key: pytest.approx(late, abs=1)})
 
 
-def test_a_gang_that_finds_room_in_time_is_not_late() -> None:
+def test_a_gang_that_finds_capacity_in_time_is_not_late() -> None:
     starts = forecast(a_gang_behind(1_000, 1_100, 20.0).plane)
     assert starts.after_s == {"PodGroupUnit/default/g": pytest.approx(980, abs=1)}
     assert starts.late_s == {}
 
 
-def test_who_waits_behind_a_gang_that_is_given_up_starts_without_it() -> None:
+def test_a_pod_behind_a_timed_out_gang_starts_without_it() -> None:
     harness = a_gang_behind(1_000, 300)
     harness.submit(pod("wide", 10, cpu="2"))
     harness.settle()
@@ -160,7 +160,7 @@ def test_typical_run_times_give_an_answer_that_is_off() -> None:
     assert 0 < report.near <= 1
 
 
-def test_later_short_jobs_pass_a_job_and_make_it_wait_longer_than_told() -> None:
+def test_later_short_jobs_pass_a_job_and_make_it_wait_longer_than_predicted() -> None:
     report, _ = study_forecast(TRACE, ForecastStudy(gpus=4, queue="sjf", samples=30))
     assert report.bias_s < 0
 

@@ -1,4 +1,4 @@
-"""The replay of decisions: equal to a walk in plain Python, and suspicious of what it is told."""
+"""The replay of decisions: equal to a walk in plain Python, and strict about its input."""
 
 import numpy as np
 import pytest

@@ -68,7 +68,7 @@ def test_incremental_keeps_what_fits_and_all_or_nothing_none_of_it() -> None:
     assert one_machine(*jobs, commit=ALL, **asked).granted == 3  # type: ignore[arg-type]
 
 
-def test_two_schedulers_never_refuse_each_other_for_ever() -> None:
+def test_two_schedulers_never_reject_each_other_without_end() -> None:
     jobs = [OmegaJob(0.0, 1, 1000.0), OmegaJob(4.0, 1, 1000.0), OmegaJob(7.0, 1, 1000.0)]
     cell = OmegaCell(machines=1, schedulers=3, job_s=10, task_s=0, conflicts=VERSION, until_s=200)
     run = run_omega(jobs, cell)

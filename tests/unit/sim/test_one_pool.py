@@ -40,7 +40,7 @@ def pool(
     return run_one_pool_day([FleetNode("n", 4000, 65536)], (services, jobs), CONFIG, until)
 
 
-def test_jobs_run_their_time_and_leave() -> None:
+def test_jobs_run_their_time_and_end() -> None:
     run = pool(OnePoolJob(0, 10, LOW, "batch"), OnePoolJob(3, 10, LOW, "batch"))
     book = run.ledgers["batch"]
     assert (book.started, book.waiting, book.evicted) == (2, 0, 0)
@@ -48,7 +48,7 @@ def test_jobs_run_their_time_and_leave() -> None:
     assert run.cores["batch"] == (1.0, 1.0, 0.0, 0.0)
 
 
-def test_what_does_not_fit_waits_for_what_leaves() -> None:
+def test_a_job_that_does_not_fit_waits_for_jobs_to_end() -> None:
     run = pool(*[OnePoolJob(0, 10, LOW, "batch") for _ in range(6)])
     assert dict(run.ledgers["batch"].waits) == {0: 4, 10: 2}
 

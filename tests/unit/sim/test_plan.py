@@ -1,4 +1,4 @@
-"""What would happen: tried on a copy, told as the difference, and nothing else is touched."""
+"""The plan command: tried on a copy, reported as the difference, without other effects."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -45,7 +45,7 @@ def planned(on: StoreState, *pods: bytes) -> PlanReport:
     return plan(on, objects(*pods), NUMPY)
 
 
-def test_what_fits_gets_a_node_and_the_rest_is_told_why() -> None:
+def test_pods_that_fit_get_a_node_and_the_rest_report_why() -> None:
     said = planned(state(make_pod("old", cpu="2")), make_pod("a", cpu="1"), make_pod("b", cpu="3"))
     assert [(each.pod, each.node) for each in said.placed] == [("default/a", "n")]
     (waiting,) = said.pending
@@ -77,7 +77,7 @@ def test_new_nodes_may_help_what_waits() -> None:
     assert (said.pods, said.unfit) == (0, 0)
 
 
-def test_a_gang_that_does_not_fit_as_a_whole_is_told_as_one() -> None:
+def test_a_gang_that_does_not_fit_as_a_whole_is_reported_as_one() -> None:
     gang = objects(make_group("g", 3), kind=POD_GROUP)
     pods = objects(*(make_pod(f"p{i}", cpu="2", group="g") for i in range(3)))
     said = plan(state(), [*gang, *pods], NUMPY)
@@ -87,14 +87,14 @@ def test_a_gang_that_does_not_fit_as_a_whole_is_told_as_one() -> None:
     assert said.pending[0].reason.code is ReasonCode.GANG_TOO_BIG
 
 
-def test_what_exists_already_is_refused_and_told() -> None:
+def test_existing_objects_are_rejected_and_reported() -> None:
     said = planned(state(make_pod("a")), make_pod("a"), make_pod("b"))
     assert [each.pod for each in said.placed] == ["default/b"]
     assert len(said.refused) == 1
     assert "default/a" in said.refused[0]
 
 
-def test_pods_that_somebody_holds_back_are_no_misfits() -> None:
+def test_pods_that_are_held_back_are_no_misfits() -> None:
     gated = make_pod("g", spec={"schedulingGates": [{"name": "wait"}]})
     said = planned(state(), gated, make_pod("other", scheduler="another"))
     assert [each.reason and each.reason.code for each in said.pending] == [
@@ -104,7 +104,7 @@ def test_pods_that_somebody_holds_back_are_no_misfits() -> None:
     assert said.unfit == 0
 
 
-def test_use_is_told_before_and_after() -> None:
+def test_usage_is_reported_before_and_after() -> None:
     said = planned(state(make_pod("old", cpu="1")), make_pod("a", cpu="2"))
     cpu = next(each for each in said.use if each.resource == "cpu")
     assert (cpu.before_pct, cpu.after_pct) == (25.0, 75.0)
@@ -150,7 +150,7 @@ def test_a_scenario_is_run_to_its_end_first(tmp_path: Path) -> None:
     assert planned(found, make_pod("late", cpu="3")).unfit == 1
 
 
-def test_who_would_have_to_leave_is_told() -> None:
+def test_the_plan_names_the_victims() -> None:
     on = state(make_pod("low", cpu="4", priority=1))
     said = planned(on, make_pod("high", cpu="4", priority=9))
     assert [(each.pod, each.node) for each in said.placed] == [("default/high", "n")]

@@ -47,7 +47,7 @@ def test_a_study_is_two_pictures_with_and_without_the_published_curves() -> None
         assert all(picture.startswith(PNG) for picture in found.values())
 
 
-def test_a_missing_library_is_said_before_any_work(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_library_is_reported_before_any_work(monkeypatch: pytest.MonkeyPatch) -> None:
     check_plots()
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingExtraError, match=r"pip install .stretto\[reports\]"):

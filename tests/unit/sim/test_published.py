@@ -24,7 +24,7 @@ def test_curves_are_found_by_list_policy_and_metric(tmp_path: Path) -> None:
     assert read_published(path, "default") == {"fgd": {"alloc_pct": {100: 95.2}}}
 
 
-def test_our_figures_stand_beside_the_published_ones() -> None:
+def test_our_figures_are_printed_with_the_published_ones() -> None:
     ours = [PolicySummary("fgd", 100, 95.5, None, 4.0), PolicySummary("fgd", 101, 95.6, None, 4.0)]
     [found] = compare_with_published(ours, {"fgd": {"alloc_pct": {100: 95.2}}})
     assert (found.arrive_pct, found.difference) == (100, pytest.approx(0.3))

@@ -53,7 +53,7 @@ class Tape:
         self.taking = RecordingSession(self.harness.store, self.writer, self.harness.clock)
 
     def at(self, seconds: float, act: Callable[[], object]) -> None:
-        """Something happens so many seconds after the start."""
+        """An event this number of seconds after the start."""
         self.harness.clock.advance(seconds - self.taking.seconds)
         act()
         self.harness.settle()
@@ -76,7 +76,7 @@ class Tape:
 
 @pytest.fixture(params=["tape.jsonl", "tape.jsonl.gz"])
 def recording(request: pytest.FixtureRequest, tmp_path: Path) -> Recording:
-    """Ten seconds: one pod runs 4 s, one waits for it, one never fits and leaves."""
+    """Ten seconds: one pod runs 4 s, one waits for it, one never fits and is deleted."""
     tape = Tape(tmp_path / str(request.param))
     tape.at(1, tape.submit(make_pod("short", cpu="3")))
     tape.at(2, tape.submit(make_pod("waits", cpu="3"), make_pod("huge", cpu="64")))
@@ -119,7 +119,7 @@ def test_the_same_seed_replays_to_the_same_outcome(history: ReplayHistory) -> No
     assert msgspec.json.encode(replayed(history)) == msgspec.json.encode(replayed(history))
 
 
-def test_more_nodes_leave_nobody_waiting(history: ReplayHistory) -> None:
+def test_with_more_nodes_no_pod_is_pending(history: ReplayHistory) -> None:
     assert replayed(history, vary(nodes="a:1")).outcomes.max_wait_s == 0.0
 
 

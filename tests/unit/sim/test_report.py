@@ -76,7 +76,7 @@ def test_gpus_are_reported_by_model() -> None:
     assert 0 <= model.fragmented_pct <= 100 - model.allocated_pct
 
 
-def test_nothing_is_called_fragmented_where_nobody_wants_a_gpu() -> None:
+def test_nothing_is_fragmented_if_no_pod_requests_a_gpu() -> None:
     harness = harness_of(make_node("n", cpu="8", gpus=4, model="T4"))
     meter = StepCounters(harness.plane)
     harness.submit(make_pod("web"))

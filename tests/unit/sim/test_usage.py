@@ -17,7 +17,7 @@ def test_the_integral_is_amount_times_ticks() -> None:
     assert (found.peak, found.amount_ticks) == (3, 3 * 4 + 2 * 6)
 
 
-def test_what_leaves_in_a_round_is_gone_before_anything_starts() -> None:
+def test_usage_that_ends_in_a_round_is_freed_before_anything_starts() -> None:
     found = usage(record((0, 5, 0, 1), (5, 6, 1, 2), ticks=[0, 5, 6]), np.array([8, 8]))
     assert found.peak == 8
 

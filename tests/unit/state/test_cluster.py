@@ -27,14 +27,14 @@ def test_a_node_brings_its_amounts_and_devices() -> None:
     assert books.cluster.ledger.devices.inventory(0) == {"nvidia.com/gpu": (2, "A")}
 
 
-def test_a_node_told_again_changes_nothing() -> None:
+def test_a_repeated_node_changes_nothing() -> None:
     books = Books(make_node("n", gpus=2, model="A"))
     head = books.cluster.ledger.head
     books.node(make_node("n", gpus=2, model="A"), MODIFIED)
     assert books.cluster.ledger.head == head
 
 
-def test_a_node_with_more_devices_than_are_managed_told_again_changes_nothing() -> None:
+def test_a_repeated_node_with_more_devices_than_managed_changes_nothing() -> None:
     books = Books(make_node("n", gpus=10, resources={NIC: "10"}), config=BOTH)
     head = books.cluster.ledger.head
     books.node(make_node("n", gpus=10, resources={NIC: "10"}), MODIFIED)
@@ -117,7 +117,7 @@ def test_a_stray_that_ends_is_never_charged() -> None:
     assert books.used("n") == 0
 
 
-def test_a_pod_of_somebody_else_gets_the_likely_devices() -> None:
+def test_a_pod_of_another_scheduler_gets_the_likely_devices() -> None:
     books = Books(make_node("n", gpus=2))
     books.pod(make_pod("a", node="n", gpus=1, gpu_milli=300))
     books.pod(make_pod("b", node="n", gpus=1, gpu_milli=300))
@@ -136,7 +136,7 @@ def test_a_pod_of_two_kinds_of_devices_gets_both() -> None:
     assert free_devices(books) == [0, 1000, 0, 1000]
 
 
-def test_more_devices_leave_those_in_use_in_use() -> None:
+def test_more_devices_keep_those_in_use() -> None:
     books = Books(make_node("n", gpus=2))
     books.pod(make_pod("a", node="n", gpus=1, annotations={"stretto.dev/gpu-devices": "1"}))
     books.node(make_node("n", gpus=4), MODIFIED)
@@ -178,7 +178,7 @@ def test_a_node_of_one_model_too_many_changes_nothing() -> None:
     assert "at most 62" in books.cluster.abnormal["node n"]
 
 
-def test_listeners_hear_of_every_slot_whose_node_changed() -> None:
+def test_listeners_get_every_slot_with_a_changed_node() -> None:
     books, heard = Books(), list[int]()
     books.cluster.node_updates.listeners.append(lambda slots: heard.extend(slots.tolist()))
     books.node(make_node("n"))

@@ -108,7 +108,7 @@ def test_a_change_of_most_slots_starts_the_own_log_afresh() -> None:
     assert (own_log(columns), columns.log_state[0] > head) == ([], True)
 
 
-def test_new_arrays_are_told_to_whoever_keeps_rows() -> None:
+def test_new_arrays_change_the_shape_version() -> None:
     ledger = ledger_of(64)
     columns = synced(ledger)
     shape = columns.shape_version

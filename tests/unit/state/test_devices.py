@@ -77,7 +77,7 @@ def test_the_guess_names_some_device_even_when_none_fits() -> None:
     assert table.guess(0, whole()) == 1
 
 
-def test_a_mask_covers_when_count_kind_model_and_room_are_right() -> None:
+def test_a_mask_covers_if_count_kind_model_and_capacity_match() -> None:
     table = devices_of()
     assert table.covers(0, 0b11, whole(2))
     assert not table.covers(0, 0b1, whole(2))
@@ -103,7 +103,7 @@ def test_a_63rd_model_is_refused() -> None:
         table.model_number("one more")
 
 
-def test_models_that_only_pods_name_leave_numbers_for_nodes() -> None:
+def test_models_that_only_pods_name_keep_numbers_free_for_nodes() -> None:
     table = DeviceColumns()
     masks = [table.model_mask((f"wish{n}",)) for n in range(100)]
     assert len(table.model_names) == MAX_REQUESTED_MODELS + 1

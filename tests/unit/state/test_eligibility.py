@@ -101,7 +101,7 @@ def test_a_changed_node_is_right_in_every_row_after_a_refresh() -> None:
     assert (before, [passing(rows, pod) for pod in pods]) == ([[0], []], [[0, 2], [2]])
 
 
-def test_a_removed_node_leaves_every_row() -> None:
+def test_a_removed_node_is_removed_from_every_row() -> None:
     nodes = a_fleet()
     rows = rows_over(nodes)
     rows.filter_row(a_class())

@@ -39,7 +39,7 @@ def test_a_new_pod_wants_a_node(books: Books) -> None:
     assert (books.state("p"), arrivals(books)) == (PodState.PENDING, [("p", False)])
 
 
-def test_a_pod_with_a_gate_is_told_as_gated(books: Books) -> None:
+def test_a_pod_with_a_gate_is_reported_as_gated(books: Books) -> None:
     books.pod(make_pod("p", **GATED))
     assert (books.state("p"), arrivals(books)) == (PodState.GATED, [("p", True)])
 
@@ -49,7 +49,7 @@ def test_a_pod_that_comes_bound_is_charged_and_wants_nothing(books: Books) -> No
     assert (books.state("p"), books.used("n"), arrivals(books)) == (PodState.BOUND, 1000, [])
 
 
-def test_a_bound_member_of_a_group_is_told_too(books: Books) -> None:
+def test_a_bound_member_of_a_group_is_reported_too(books: Books) -> None:
     books.pod(make_pod("p", node="n", group="g"))
     assert arrivals(books) == [("p", False)]
 
@@ -132,7 +132,7 @@ def test_the_store_is_right_about_where_a_pod_is(books: Books) -> None:
     assert (books.used("n"), books.used("m"), books.state("p")) == (0, 1000, PodState.BOUND)
 
 
-def test_a_pod_bound_by_somebody_else_is_charged(books: Books) -> None:
+def test_a_pod_bound_by_another_client_is_charged(books: Books) -> None:
     books.pod(make_pod("p", cpu="1"))
     books.pod(make_pod("p", cpu="1"), MODIFIED, node="n")
     assert (books.state("p"), books.used("n")) == (PodState.BOUND, 1000)
@@ -196,7 +196,7 @@ def test_a_bookmark_is_no_pod(books: Books) -> None:
     assert len(books.cluster.pods) == 0
 
 
-def test_a_pod_that_was_created_terminating_in_a_store_leaves_its_node(books: Books) -> None:
+def test_a_pod_created_terminating_in_a_store_is_removed_from_its_node(books: Books) -> None:
     store = MemoryStore(ManualClock(), Rng(0))
     going = changed(make_pod("p", node="n"), metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
     watch = store.watch(POD, 0)
@@ -231,13 +231,13 @@ def test_a_pod_that_cannot_be_read_fails_alone(books: Books, bad: bytes) -> None
     assert [uid for uid, _ in arrivals(books)] == ["good"]
 
 
-def test_a_pod_that_was_mended_is_abnormal_no_more(books: Books) -> None:
+def test_a_corrected_pod_is_no_longer_abnormal(books: Books) -> None:
     books.pod(make_pod("p", cpu="x"))
     books.pod(make_pod("p", cpu="1"), MODIFIED)
     assert (books.cluster.abnormal, books.state("p")) == ({}, PodState.PENDING)
 
 
-def test_a_pod_that_broke_keeps_its_class_until_it_is_mended(books: Books) -> None:
+def test_a_pod_that_becomes_invalid_keeps_its_class_until_it_is_corrected(books: Books) -> None:
     books.pod(make_pod("p", node="n", cpu="1"))
     books.pod(make_pod("p", node="n", cpu="x"), MODIFIED)
     assert (list(books.cluster.abnormal), books.used("n")) == (["pod default/p"], 1000)
@@ -245,7 +245,7 @@ def test_a_pod_that_broke_keeps_its_class_until_it_is_mended(books: Books) -> No
     assert (books.cluster.abnormal, books.used("n")) == ({}, 2000)
 
 
-def test_nothing_is_said_of_abnormal_objects_that_have_gone(books: Books) -> None:
+def test_deleted_abnormal_objects_are_not_reported(books: Books) -> None:
     books.node(make_node("bad", cpu="x"))
     books.pod(make_pod("p", node="n"))
     books.pod(make_pod("p", cpu="x"), MODIFIED)
@@ -263,7 +263,7 @@ def test_a_priority_class_that_cannot_be_read_fails_alone(books: Books) -> None:
     assert sorted(books.cluster.abnormal) == ["priorityclass bad", "priorityclass huge"]
 
 
-def test_a_mended_priority_class_is_abnormal_no_more(books: Books) -> None:
+def test_a_corrected_priority_class_is_no_longer_abnormal(books: Books) -> None:
     books.priority("p", "x")
     books.priority("p", 5, MODIFIED)
     assert (books.cluster.abnormal, books.cluster.priorities) == ({}, {"p": 5})

@@ -72,7 +72,7 @@ def test_a_resource_that_only_pods_name_can_be_charged() -> None:
     assert not ledger.fits(0, [(columns[-2], 1)])
 
 
-def test_a_removed_node_leaves_no_amounts() -> None:
+def test_a_removed_node_keeps_no_amounts() -> None:
     ledger = ledger_of()
     ledger.charge(0, [(CPU, 300)])
     ledger.remove_node(0)
@@ -89,7 +89,7 @@ def test_a_slot_is_read_again_without_being_another() -> None:
     assert (changes.tolist(), ledger.version.tolist()) == ([0], version)
 
 
-def test_changes_are_told_from_a_position() -> None:
+def test_changes_are_listed_from_a_position() -> None:
     ledger = ledger_of()
     before = ledger.head
     ledger.charge(0, [])

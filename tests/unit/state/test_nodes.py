@@ -13,7 +13,7 @@ def selector(*terms: dict[str, object]) -> NodeSelector:
     return msgspec.convert({"nodeSelectorTerms": list(terms)}, NodeSelector)
 
 
-def test_a_new_node_is_told_with_all_it_brings() -> None:
+def test_a_new_node_is_reported_with_all_its_fields() -> None:
     nodes = NodeFacts()
     changed = nodes.put(3, a_node("n", {"a": "1"}, taints=["gpu:NoSchedule"]))
     assert changed == Cure.NODE_ADDED | Cure.NODE_LABELS | Cure.NODE_TAINTS
@@ -28,7 +28,7 @@ def test_the_same_node_again_changes_nothing() -> None:
     assert nodes.version == version
 
 
-def test_each_change_is_told_for_what_it_is() -> None:
+def test_each_change_reports_what_it_may_cure() -> None:
     nodes = nodes_of(a_node("n"))
     assert nodes.put(0, a_node("n", {"a": "1"})) == Cure.NODE_LABELS
     assert nodes.put(0, a_node("n", {"a": "1"}, unschedulable=True)) == Cure.NODE_TAINTS
@@ -70,7 +70,7 @@ def test_equal_lists_of_taints_share_a_number() -> None:
     assert nodes.taint_ids_in(nodes.taint_set[:3]).tolist() == [0, 1]
 
 
-def test_the_number_of_a_list_that_nobody_has_is_given_again() -> None:
+def test_the_number_of_an_unused_list_is_reused() -> None:
     nodes = nodes_of(a_node("n"))
     for turn in range(20):
         nodes.put(0, a_node("n", taints=[f"t{turn}:NoExecute"]))

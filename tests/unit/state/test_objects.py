@@ -24,7 +24,7 @@ def test_an_object_is_found_by_kind_and_name_until_it_goes() -> None:
     assert (objects.pvcs, objects.of(PersistentVolumeClaim)) == ({}, [])
 
 
-def test_an_attachment_that_moves_leaves_its_former_node() -> None:
+def test_an_attachment_that_moves_is_removed_from_its_former_node() -> None:
     objects = ClusterObjects([attachment("a", "n1"), attachment("a", "n2")])
     assert [node for node, those in objects.attachments.items() if those] == ["n2"]
     objects.drop((VolumeAttachment.__name__, "", "a"))
@@ -39,7 +39,7 @@ def test_the_log_tells_what_changed_since_a_position() -> None:
     assert objects.changes_since(objects.head) == []
 
 
-def test_who_is_too_far_behind_is_told_so() -> None:
+def test_a_reader_that_is_too_far_behind_gets_no_changes() -> None:
     objects = ClusterObjects()
     blue = thing("Namespace", "blue")
     for _ in range(LOG_LIMIT + 1):

@@ -25,7 +25,7 @@ def test_a_new_row_holds_what_it_was_made_from() -> None:
     assert (pods.state[0], pods.slot[0]) == (PodState.PENDING, NO_SLOT)
 
 
-def test_who_follows_the_log_hears_of_a_pod_that_is_forgotten() -> None:
+def test_a_reader_of_the_log_gets_a_forgotten_pod() -> None:
     pods = pods_of("a", "b")
     before = pods.log.head
     pods.remove(1)

@@ -79,7 +79,7 @@ def test_masks_hold_a_ports_own_bit_and_all_it_conflicts_with() -> None:
     assert table.conflict_mask([EVERY]).tolist() == [0b111]
 
 
-def test_a_port_nobody_has_learnt_conflicts_with_nothing() -> None:
+def test_an_unknown_port_conflicts_with_nothing() -> None:
     table = ports_of(ONE)
     table.used[0] = np.uint64(1)
     assert table.free_on(0, [HostPort("10.0.0.1", "TCP", 9999)])

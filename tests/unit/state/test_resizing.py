@@ -128,7 +128,7 @@ def test_a_pod_that_grows_takes_the_new_amount_from_the_moment_it_is_wanted(book
     assert (books.used("n"), check_all(books.cluster)) == (4000, [])
 
 
-def test_a_pod_that_shrinks_makes_room_when_its_node_says_so(books: Books) -> None:
+def test_a_pod_that_shrinks_frees_capacity_once_its_node_reports_it(books: Books) -> None:
     books.pod(running(told("4", "4"), cpu="4"))
     books.pod(running(told("4", "4"), cpu="1"), MODIFIED)
     assert books.used("n") == 4000
@@ -141,7 +141,7 @@ def test_a_pod_that_shrinks_makes_room_when_its_node_says_so(books: Books) -> No
     assert books.cluster.changes.resized == [books.row("p")]
 
 
-def test_a_resize_that_the_node_cannot_do_counts_no_more_until_it_is_wanted_again(
+def test_an_infeasible_resize_does_not_count_until_it_is_requested_again(
     books: Books,
 ) -> None:
     books.pod(running(told("1", "1"), cpu="4"))
@@ -168,7 +168,7 @@ def test_a_pod_that_is_resized_keeps_its_devices(books: Books) -> None:
     assert (books.used("n"), check_all(books.cluster)) == (3000, [])
 
 
-def test_a_pod_on_a_node_that_is_not_known_yet_takes_there_what_was_told_last(books: Books) -> None:
+def test_a_pod_on_an_unknown_node_uses_the_amount_reported_last(books: Books) -> None:
     books.lose("n")
     books.pod(running(told("3", "3")))
     books.pod(running(told("2", "2")), MODIFIED)
@@ -195,7 +195,7 @@ def test_pods_alike_in_all_but_the_names_of_their_containers_are_told_apart(book
         assert books.used("n") == used
 
 
-def test_a_status_that_makes_no_sense_is_told_and_changes_nothing(books: Books) -> None:
+def test_an_invalid_status_is_reported_and_changes_nothing(books: Books) -> None:
     books.pod(running(told("3", "3")))
     books.pod(running({"containerStatuses": [{"name": "main", "resources": 5}]}), MODIFIED)
     assert (list(books.cluster.abnormal), books.used("n")) == (["pod default/p"], 3000)

@@ -7,7 +7,7 @@ from stretto.state.rows.resources import MAX_NAMES, MAX_REQUESTED_NAMES, Resourc
 from stretto.testing import Harness, make_node, make_pod
 
 
-def test_a_pod_with_one_name_too_many_is_told_and_harms_nobody_else() -> None:
+def test_a_pod_with_one_name_too_many_is_reported_and_affects_no_other() -> None:
     harness = Harness(
         nodes=[make_node("n", resources={"x.io/real": "4"})], config={"tier": "numpy"}
     )
@@ -24,7 +24,7 @@ def test_a_pod_with_one_name_too_many_is_told_and_harms_nobody_else() -> None:
     assert "add a node that offers it" in complaint
 
 
-def test_a_pod_is_mended_by_a_name_that_exists() -> None:
+def test_a_known_name_corrects_a_pod() -> None:
     resources = ResourceColumns()
     for i in range(MAX_REQUESTED_NAMES):
         resources.column(f"r{i}")

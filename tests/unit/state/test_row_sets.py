@@ -1,4 +1,4 @@
-"""Sets of rows that take little room are sets."""
+"""Memory-efficient sets of rows behave like sets."""
 
 from hypothesis import given
 from hypothesis import strategies as st

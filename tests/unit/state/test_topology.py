@@ -1,4 +1,4 @@
-"""NUMA nodes: reports that cannot be right, who holds what, and the books at the end."""
+"""NUMA nodes: impossible reports, the holders of resources, and the accounts at the end."""
 
 import json
 
@@ -53,7 +53,7 @@ def test_a_report_that_is_older_than_its_node_does_not_count() -> None:
     assert harness.placements() == {"bound": "", "plain": "n"}
 
 
-def test_negative_devices_are_told_and_count_as_none() -> None:
+def test_negative_devices_are_reported_and_count_as_none() -> None:
     harness = machine(make_report("n", [{**ZONE, "nvidia.com/gpu": "-2"}, ZONE]))
     assert "allocatable.nvidia.com/gpu: got -2, expected 0 to" in told(harness)
     harness.submit(make_pod("p", cpu="8", annotations=numa_notes()))
@@ -61,13 +61,13 @@ def test_negative_devices_are_told_and_count_as_none() -> None:
     assert harness.node_of("p") == "n"
 
 
-def test_zones_that_do_not_exist_are_told_and_left_out() -> None:
+def test_unknown_zones_are_reported_and_ignored() -> None:
     siblings = {"siblings": [{"type": "Numa", "name": "7"}]}
     harness = machine(make_report("n", [ZONE, ZONE], zone=siblings))
     assert "NUMA 0: its sibling 7 does not exist" in told(harness)
 
 
-def test_a_measurement_of_a_zone_that_does_not_exist_is_told() -> None:
+def test_a_measurement_of_an_unknown_zone_is_reported() -> None:
     report = json.loads(make_report("n", [ZONE, ZONE], used={"cpu": "1"}))
     report["status"]["nodeMetricStatus"]["nodeMetric"]["numaUsage"] = [{"numaId": 5}]
     assert "NUMA 5 does not exist (there are 0, 1)" in told(machine(json.dumps(report).encode()))
@@ -90,7 +90,7 @@ def test_a_report_that_cannot_be_read_fails_alone() -> None:
     assert harness.node_of("p") == "n"
 
 
-def test_a_pod_that_names_a_zone_its_node_has_not_got_is_told_and_counted_elsewhere() -> None:
+def test_a_pod_with_an_unknown_zone_is_reported_and_counted_elsewhere() -> None:
     harness = machine(make_report("n", [ZONE, ZONE]))
     notes = numa_notes(**{MICRO_TOPOLOGY: "9:cpu=4"})
     harness.submit(make_pod("p", cpu="4", node="n", annotations=notes))
@@ -108,10 +108,10 @@ def test_exclusive_numa_nodes_are_for_dedicated_cores() -> None:
         read_annotations({MEMORY_ENHANCEMENT: memory}, "pod p")
 
 
-# ---------------------------------------------------------------- who holds what
+# ---------------------------------------------------------------- holders of resources
 
 
-def test_a_pod_bound_by_somebody_else_holds_what_its_note_says() -> None:
+def test_a_pod_bound_by_another_client_holds_what_its_annotation_states() -> None:
     harness = machine(make_report("n", [ZONE, ZONE]))
     notes = numa_notes(**{MICRO_TOPOLOGY: "1:cpu=4,memory=1Gi"})
     harness.submit(make_pod("p", cpu="4", memory="1Gi", node="n", annotations=notes))

@@ -115,7 +115,7 @@ def test_an_event_that_is_older_than_our_own_write_is_old_news(desk: Desk) -> No
     assert desk.cluster.objects.pvcs["default", "data"].metadata.annotations
 
 
-def test_a_comparison_with_the_store_finds_what_a_lost_event_said(desk: Desk) -> None:
+def test_a_comparison_with_the_store_finds_the_change_of_a_lost_event(desk: Desk) -> None:
     desk.create(kinds.PERSISTENT_VOLUME_CLAIM, claim())
     desk.read()
     desk.cluster.objects.drop(

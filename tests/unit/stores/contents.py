@@ -22,7 +22,7 @@ def memory(history: int = 1000, seed: int = 1) -> MemoryStore:
 
 
 def sqlite(path: Path) -> SqliteStore:
-    """A store in a file, new or as it was left."""
+    """A store in a file, new or with its existing contents."""
     return SqliteStore(path, ManualClock(), Rng(1))
 
 

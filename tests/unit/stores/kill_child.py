@@ -19,7 +19,7 @@ BATCH = 16
 
 
 def main(path: Path, seed: int) -> None:
-    """Create, bind and delete for ever."""
+    """Create, bind and delete until killed."""
     rng = Rng(seed)
     store = SqliteStore(path, WallClock(), rng.child("store"))
     store.create(NODE, [b'{"metadata":{"name":"n%d"}}' % number for number in range(NODES)])

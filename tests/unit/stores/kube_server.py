@@ -1,4 +1,4 @@
-"""A server that answers as a test tells it to, on loopback, over plain HTTP or TLS."""
+"""A server that answers as a test configures it, on loopback, over plain HTTP or TLS."""
 
 import asyncio
 import json

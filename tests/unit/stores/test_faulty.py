@@ -209,7 +209,7 @@ def test_a_bind_lands_and_is_answered_while_its_sender_goes_on() -> None:
     assert [reply.outcome for reply in answer.result()] == [WriteOutcome.OK]
 
 
-def test_whoever_waits_for_an_answer_lets_the_time_pass() -> None:
+def test_waiting_for_an_answer_advances_the_time() -> None:
     bench = Bench(late_answer=1.0)
     assert [reply.outcome for reply in sent(bench).result()] == [WriteOutcome.OK]
     assert 0.0 < bench.clock.monotonic() <= LONGEST_FLIGHT
@@ -282,7 +282,7 @@ def test_a_lost_reply_of_units_answers_every_pod() -> None:
 
 
 def _story(seed: int, odds: FaultOdds) -> tuple[list[object], Counter[str]]:
-    """What somebody sees who writes, lists and watches a faulty store for a while."""
+    """What a client sees that writes, lists and watches a faulty store for a while."""
     clock, seen = ManualClock(), list[object]()
     store = FaultyStore(memory(), Rng(seed), odds, clock)
     watch = store.watch(POD, 0)

@@ -26,7 +26,7 @@ def test_a_history_does_not_grow_without_bound() -> None:
     assert 80 <= len(history.events) <= 92
 
 
-def test_a_slow_watch_keeps_nothing_alive_and_is_told() -> None:
+def test_a_slow_watch_keeps_nothing_alive_and_is_notified() -> None:
     history = EventHistory(limit=8, floor=0)
     slow = watch(history, 0)
     for version in range(1, 100):
@@ -35,7 +35,7 @@ def test_a_slow_watch_keeps_nothing_alive_and_is_told() -> None:
         slow.poll()
 
 
-def test_who_reads_after_each_batch_keeps_up_with_any() -> None:
+def test_a_reader_after_each_batch_keeps_up_with_any_rate() -> None:
     history = EventHistory(limit=8, floor=0)
     reader, seen = watch(history, 0), 0
     for batch in range(5):

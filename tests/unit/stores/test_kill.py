@@ -68,7 +68,7 @@ class Witness:
             assert there[uid].node == self.nodes[uid] or not self.nodes[uid]
         assert not self.gone & there.keys()
         assert store.version >= self.version
-        # A bind or a deletion that landed without a word is true all the same.
+        # A bind or a deletion that took effect without an answer still counts.
         self.nodes |= {uid: record.node for uid, record in there.items()}
         self.gone |= self.nodes.keys() - there.keys()
         self.dropping.clear()

@@ -166,7 +166,7 @@ def test_a_stream_that_breaks_in_the_middle_is_no_list(server: Server) -> None:
     assert len(server.store().list(POD).records) == 2
 
 
-def test_a_stream_that_is_turned_away_is_asked_for_again_when_the_server_said(
+def test_a_rejected_stream_is_retried_after_the_delay_of_the_server(
     server: Server,
 ) -> None:
     came: list[float] = []

@@ -39,7 +39,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
 # ---------------------------------------------------------------- fences
 
 
-def test_who_does_not_lead_sends_leases_and_nothing_else(server: Server) -> None:
+def test_a_follower_sends_leases_and_nothing_else(server: Server) -> None:
     server.rules = [at("PATCH", "leases/l", lambda: web.json_response(pod("l", 2)))]
     store = server.store()
     store.fence(lambda: False)
@@ -72,8 +72,8 @@ def test_a_write_whose_turn_comes_after_the_lead_was_lost_is_not_sent(server: Se
     assert len(server.asked) == 1
 
 
-def test_a_write_of_one_who_has_gone_is_not_sent_when_we_lead_again(server: Server) -> None:
-    """The lease may be lost and won again while a write waits; who leads then lists afresh."""
+def test_a_write_of_an_earlier_term_is_not_sent_in_a_later_term(server: Server) -> None:
+    """The lease may be lost and won again while a write waits; the new leader then lists afresh."""
     server.rules = [once(status(429, "TooManyRequests", after=1))]
     store = server.store(msgspec.structs.replace(QUICK, longest_wait=1.0, write_patience=5.0))
     waits = store.begin(Write(WriteVerb.BIND, POD, [BIND]))

@@ -17,7 +17,7 @@ from stretto.stores.store import Reply, WriteOutcome
 
 
 class Server:
-    """A server that has time for so many requests at once, and turns the others away."""
+    """A server that serves this number of requests at once, and rejects the others."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -58,7 +58,7 @@ class Busy:
         loop.time = lambda: real() + self._late  # type: ignore[method-assign]
 
     async def exchange(self, request: HttpRequest, _may_send: Callable[[], bool]) -> HttpResponse:
-        """The answer to a request; who is turned away is told to come again at once."""
+        """The answer to a request; a rejected client gets ``Retry-After: 0``."""
         self._late += 0.1
         self.asked.append(request.path)
         if self._has_time(len(self.asked)):
@@ -67,7 +67,7 @@ class Busy:
         return HttpResponse(429, b"{}", retry_after=0.0)
 
     async def batch(self, count: int) -> list[Reply]:
-        """What is answered to so many writes."""
+        """The answers to this number of writes."""
         sender = RequestSender(self, Rng(0))  # type: ignore[arg-type]
 
         async def send(path: str, batch: WriteBatch) -> Reply:
@@ -95,7 +95,7 @@ async def flood(gate: RequestGate, server: Server, requests: int, pause: float =
     await asyncio.gather(*(server.ask(gate, pause) for _ in range(requests)))
 
 
-def test_no_more_are_inside_than_the_lane_is_wide() -> None:
+def test_no_more_requests_are_inside_than_the_lane_permits() -> None:
     gate, server = RequestGate(4), Server(most=100)
     run(flood(gate, server, 50))
     assert (server.done, server.widest, gate.room) == (50, 4, 4)
@@ -128,7 +128,7 @@ def test_a_lane_is_wide_again_once_the_server_is_idle() -> None:
     assert gate.room == 8
 
 
-def test_who_gives_up_waiting_leaves_the_way_to_others() -> None:
+def test_a_request_that_gives_up_does_not_block_the_others() -> None:
     async def work() -> None:
         gate = RequestGate(1)
         await gate.__aenter__()
@@ -175,7 +175,7 @@ def test_a_batch_begins_as_the_one_before_it_has_no_more_to_send() -> None:
         work = asyncio.gather(*batches)
         for _ in range(1000):  # turns of the loop, not time
             await asyncio.sleep(0)
-        assert set(sent) == {*first, "b0", "b1"}  # one slow answer holds up nobody behind it
+        assert set(sent) == {*first, "b0", "b1"}  # one slow answer blocks no later request
         assert sent.index("b0") > sent.index(first[-1])
         left.set()
         await work
@@ -184,7 +184,7 @@ def test_a_batch_begins_as_the_one_before_it_has_no_more_to_send() -> None:
     asyncio.run(run())
 
 
-def test_a_batch_that_breaks_leaves_its_places_to_others() -> None:
+def test_a_failed_batch_releases_its_slots() -> None:
     async def run() -> None:
         sender = RequestSender(Mute(), Rng(0))  # type: ignore[arg-type]
 

@@ -1,4 +1,4 @@
-"""Streams, lists and logins that break off, and what is left open when somebody hangs up."""
+"""Streams, lists and logins that break off, and the connections that stay open after a hang-up."""
 
 import asyncio
 import json
@@ -99,7 +99,7 @@ def test_a_watch_that_is_closed_hangs_up(server: Server) -> None:
     assert watch.poll() == []
 
 
-def test_what_ends_a_watch_unexpectedly_is_told_to_its_reader(
+def test_an_unexpected_end_of_a_watch_is_reported_to_its_reader(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = server.store()
@@ -150,7 +150,7 @@ def test_a_list_whose_pages_the_server_always_forgets_cannot_be_had_now(server: 
 
 
 def test_an_object_too_deep_to_be_read_fails_alone_in_watches_and_lists(server: Server) -> None:
-    """A server takes it where a kind leaves fields to its users; the stream would end there."""
+    """A server accepts this in a CRD with free-form fields; the stream would end there."""
     deep = json.dumps(added("b", 4)).encode()[:-2] + b', "x": %s%s}}' % (b"[" * 5000, b"]" * 5000)
     server.rules = [lines(added("a", 3), deep, added("c", 5), listed(7), hold=5)]
     store = server.store()
@@ -208,7 +208,7 @@ def test_a_plugin_is_run_by_the_store_s_own_thread(server: Server, tmp_path: Pat
     assert shown == ["Bearer t1", "Bearer t2"]
 
 
-def test_a_plugin_that_nobody_waits_for_any_more_is_ended(tmp_path: Path) -> None:
+def test_an_abandoned_plugin_is_terminated(tmp_path: Path) -> None:
     script = f"""
 import os, pathlib, time
 pathlib.Path({str(tmp_path / "pid")!r}).write_text(str(os.getpid()))
@@ -225,7 +225,7 @@ time.sleep(60)
         loop.close(nothing)
 
 
-def test_a_thread_whose_last_deed_fails_ends_all_the_same() -> None:
+def test_a_thread_with_a_failing_last_action_still_ends() -> None:
     async def fail() -> None:
         raise ZeroDivisionError
 

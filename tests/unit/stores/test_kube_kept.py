@@ -26,7 +26,7 @@ def listener() -> Iterator[socket.socket]:
 
 @pytest.fixture
 def deaf() -> Iterator[tuple[str, int]]:
-    """An address at which nobody picks up: no more fit into its queue."""
+    """An address that accepts no connection: its queue is full."""
     with socket.socket() as made, ExitStack() as callers:
         made.bind(("127.0.0.1", 0))
         made.listen(0)
@@ -66,7 +66,7 @@ async def once(login: Login) -> None:
     kept.close()
 
 
-def test_a_connection_whose_server_answered_before_it_had_read_all_is_used_no_more() -> None:
+def test_a_connection_with_an_early_answer_is_not_reused() -> None:
     ours, its = socket.socketpair()
 
     async def ask() -> bool:
@@ -80,7 +80,7 @@ def test_a_connection_whose_server_answered_before_it_had_read_all_is_used_no_mo
         assert asyncio.run(ask())
 
 
-def test_of_several_addresses_one_that_does_not_pick_up_leaves_time_for_the_next(
+def test_an_address_that_does_not_answer_keeps_time_for_the_next_one(
     listener: socket.socket, deaf: tuple[str, int]
 ) -> None:
     assert asyncio.run(reached([deaf, listener.getsockname()])) == listener.getsockname()

@@ -1,4 +1,4 @@
-"""Authorities that are rotated: whom to trust is read again, with no restart and no 401."""
+"""Rotated authorities: the trust bundle is read again, with no restart and no 401."""
 
 import asyncio
 import base64
@@ -26,7 +26,7 @@ FOR_LOOPBACK = ("127.0.0.1",)
 
 
 class Secure:
-    """A server over TLS, whose authority may become another one, and those who go there."""
+    """A server over TLS, whose authority may be replaced, and its clients."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -151,7 +151,7 @@ def test_an_account_s_trust_is_the_same_object_until_its_authority_is_another(
     assert asyncio.run(access.login()).context is not before
 
 
-def test_a_server_that_speaks_no_tls_is_asked_about_that_and_not_about_its_certificate(
+def test_a_server_without_tls_is_reported_as_such_and_not_for_its_certificate(
     tmp_path: Path,
 ) -> None:
     plain = Server(tmp_path)

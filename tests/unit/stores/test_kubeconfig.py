@@ -48,7 +48,7 @@ def of(folder: Path, user: dict[str, Any] | None = None, **cluster: Any) -> Logi
     return login(KubeconfigAccess(written(folder, config(user, **cluster))))
 
 
-# ---------------------------------------------------------------- who we are
+# ---------------------------------------------------------------- credentials
 
 
 def test_a_token_is_shown_and_a_password_too(tmp_path: Path) -> None:
@@ -193,7 +193,7 @@ def test_an_address_with_a_password_is_not_repeated(
     assert "geheim" not in str(told.value)
 
 
-def test_a_key_that_is_locked_is_refused_and_nobody_is_asked_for_its_passphrase(
+def test_an_encrypted_key_is_rejected_without_a_passphrase_prompt(
     tmp_path: Path,
 ) -> None:
     pair = self_signed(tmp_path, "us")
@@ -212,7 +212,7 @@ asyncio.run(KubeconfigAccess(pathlib.Path({str(written(tmp_path, config(names)))
 
 
 def on_a_terminal(command: list[str]) -> tuple[int, str]:
-    """What a program that has a terminal, at which nobody sits, ends with and says."""
+    """Exit status and output of a program on a terminal without a user."""
     pid, line = pty.fork()
     if not pid:
         os.execv(command[0], command)
@@ -230,7 +230,7 @@ def on_a_terminal(command: list[str]) -> tuple[int, str]:
 
 
 def plugin(folder: Path, script: str, **more: Any) -> KubeconfigAccess:
-    """A kubeconfig whose user is told by a Python script."""
+    """A kubeconfig whose credentials come from a Python script."""
     (folder / "plugin.py").write_text(script)
     words = {"apiVersion": VERSION, "command": sys.executable, "args": [str(folder / "plugin.py")]}
     return KubeconfigAccess(written(folder, config({"exec": {**words, **more}})))
@@ -265,7 +265,7 @@ def test_a_plugin_is_asked_again_when_the_server_says_no(tmp_path: Path) -> None
     assert login(access, renew=True).authorization == "Bearer t2"
 
 
-def test_a_plugin_is_told_its_environment_and_the_server(tmp_path: Path) -> None:
+def test_a_plugin_gets_its_environment_and_the_server(tmp_path: Path) -> None:
     script = f"""
 import json, os
 info = json.loads(os.environ["KUBERNETES_EXEC_INFO"])
@@ -276,7 +276,7 @@ print(json.dumps({{"apiVersion": "{VERSION}", "kind": "x", "status": {{"token": 
     assert login(plugin(tmp_path, script, **more)).authorization == "Bearer ann@https://127.0.0.1:1"
 
 
-def test_a_plugin_is_told_of_an_authority_by_the_folder_of_the_server_s_file(
+def test_a_plugin_gets_the_authority_from_the_folder_of_the_server_s_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script = f"""
@@ -311,7 +311,7 @@ def test_a_plugin_that_gives_nothing_is_named(tmp_path: Path, script: str, compl
         login(plugin(tmp_path, script))
 
 
-def test_no_more_of_a_plugin_is_kept_than_an_answer_may_have(
+def test_no_more_plugin_output_is_kept_than_an_answer_may_have(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("stretto.stores.kube.login.exec_plugins.WITHIN", 1.0)

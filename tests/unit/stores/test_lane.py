@@ -152,7 +152,7 @@ def test_answers_wait_for_the_oldest_while_too_many_are_under_way(late: LateStor
     assert [list(batch.entries) for batch in lane.answers(0)] == [["a"], ["b"]]
 
 
-def test_an_error_of_the_store_reaches_whoever_takes_the_answers(late: LateStore) -> None:
+def test_a_store_error_reaches_the_reader_of_the_answers(late: LateStore) -> None:
     lane = lane_of(late)
     lane.send(deletions("a"), ["a"])
     late.sent[0][1].set_exception(UnreachableError("the server", "gone"))
@@ -173,5 +173,5 @@ def test_an_error_of_the_store_reaches_whoever_takes_the_answers(late: LateStore
         (DONE, False),
     ],
 )
-def test_a_temporary_answer_is_told_from_a_final_one(reply: Reply, temporary: bool) -> None:
+def test_a_temporary_answer_differs_from_a_final_one(reply: Reply, temporary: bool) -> None:
     assert is_temporary(reply) is temporary

@@ -70,7 +70,7 @@ def test_the_first_to_come_leads_and_the_second_stands_by() -> None:
     assert race.all[1].holder == "c0"
 
 
-def test_what_came_of_the_last_try_is_told_until_the_next_is_over() -> None:
+def test_the_result_of_the_last_attempt_is_reported_until_the_next_one_ends() -> None:
     race = Race(1)
     (line,), (candidate,) = race.lines, race.all
     assert candidate.trouble == "it has not been tried yet"
@@ -89,7 +89,7 @@ def test_what_came_of_the_last_try_is_told_until_the_next_is_over() -> None:
     assert candidate.trouble == ""
 
 
-def test_a_leader_that_cannot_renew_stops_before_anybody_may_follow() -> None:
+def test_a_leader_that_cannot_renew_stops_before_another_may_take_over() -> None:
     race = Race()
     race.run(10)
     race.lines[0].is_down = True
@@ -152,7 +152,7 @@ def test_a_lease_is_not_given_up_while_a_write_is_under_way() -> None:
         return len(seen) == 3
 
     race.all[0].release(is_quiet)
-    assert seen == [(False, "c0")] * 3  # nothing more is begun, and nobody may follow yet
+    assert seen == [(False, "c0")] * 3  # no new work starts, and no other may take over yet
     race.run(3, 1)
     assert race.leaders() == [1]
 
@@ -262,7 +262,7 @@ def test_a_right_that_is_missing_from_the_start_is_told_apart_from_one_that_goes
     elector = LeaderElector(line, LeaseConfig("kube-system", "stretto", "me"), clock)
     setattr(line, right, True)
     elector.tick()
-    assert elector.barred is None  # the server may not know yet who may do what
+    assert elector.barred is None  # the server may not have loaded its RBAC rules yet
     clock.advance(GRANTED_WITHIN)
     elector.tick()
     assert "leases is not allowed: forbidden" in str(elector.barred)

@@ -189,7 +189,7 @@ def test_what_the_journal_refuses_has_not_happened() -> None:
     assert store.get(POD, SPACE, "b") is None
 
 
-def test_the_journal_is_asked_before_anybody_sees_the_change() -> None:
+def test_the_journal_is_written_before_the_change_is_visible() -> None:
     seen: list[int] = []
 
     class Looking(FullJournal):

@@ -19,7 +19,7 @@ HOUR = 3600
 
 
 def jwt(seconds: float) -> str:
-    """A token that ends in so many seconds; nobody here looks at its signature."""
+    """A token that expires after this number of seconds; its signature is not verified here."""
     claims = json.dumps({"exp": WallClock().now() + seconds, "sub": "??>>~~"}).encode()
     part = base64.urlsafe_b64encode(claims).rstrip(b"=").decode()
     return f"e30.{part}.c2ln"
@@ -151,7 +151,7 @@ def test_what_gives_no_token_is_bad_input_and_says_what_to_do(
 
 
 @pytest.mark.parametrize("status", [302, 400, 500])
-def test_an_issuer_that_refuses_is_named_with_what_it_said(
+def test_an_issuer_that_rejects_is_named_with_its_message(
     tmp_path: Path, issuer: Issuer, status: int
 ) -> None:
     issuer.status, issuer.answer = status, {"error": "invalid_grant"}

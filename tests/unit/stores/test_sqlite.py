@@ -168,7 +168,9 @@ def test_the_file_is_durable_by_its_settings(store: SqliteStore) -> None:
 # ---------------------------------------------------------------- what cannot be opened
 
 
-def test_a_second_process_is_told_that_the_store_is_in_use(store: SqliteStore, path: Path) -> None:
+def test_a_second_process_gets_an_error_that_the_store_is_in_use(
+    store: SqliteStore, path: Path
+) -> None:
     with pytest.raises(UnreachableError, match="another process has it open"):
         sqlite(path)
     add_pods(store, "still-works")

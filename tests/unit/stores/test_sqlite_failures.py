@@ -23,7 +23,7 @@ from tests.unit.stores.contents import (
 # ---------------------------------------------------------------- what cannot be written
 
 
-def test_a_full_store_refuses_and_goes_on_when_there_is_room(
+def test_a_full_store_rejects_writes_and_continues_once_space_is_free(
     store: SqliteStore, path: Path
 ) -> None:
     a = add_pods(store, "a")[0]

@@ -12,7 +12,7 @@ REFUSED = ConflictCause.STORE_REFUSED
 
 
 def refused_times(desk: Desk, times: int, cause: ConflictCause = REFUSED) -> list[float]:
-    """Delays after so many refusals in a row."""
+    """Delays after this number of rejections in a row."""
     delays = []
     for _ in range(times):
         desk.sent()

@@ -42,7 +42,7 @@ def blocked_desk(free: int = 1, head: int = 4) -> Desk:
 # ---------------------------------------------------------------- the reservation
 
 
-def test_the_shadow_time_is_the_first_end_with_enough_room() -> None:
+def test_the_shadow_time_is_the_first_end_with_enough_capacity() -> None:
     found = kept(4, 1, (10, 1), (20, 2), (30, 5))
     assert (found.shadow, found.extra) == (20, {0: 0})
 
@@ -70,7 +70,7 @@ def test_how_long_units_behind_the_head_may_run(amount: int, longest: int) -> No
     assert kept(4, 2, (10, 3)).longest(one(amount)) == longest
 
 
-def test_who_ends_by_the_shadow_time_uses_up_nothing_of_the_extra() -> None:
+def test_a_unit_that_ends_by_the_shadow_time_uses_no_extra_capacity() -> None:
     found = kept(4, 2, (10, 3))
     found.take(one(1), 10)
     assert (found.free, found.extra) == ({0: 1}, {0: 1})
@@ -109,7 +109,7 @@ def test_a_unit_that_would_delay_the_head_waits() -> None:
     assert desk.sent() == []
 
 
-def test_what_the_head_leaves_over_is_given_without_asking_how_long() -> None:
+def test_capacity_beyond_the_heads_need_has_no_time_limit() -> None:
     desk = blocked_desk(free=2)
     desk.arrive("a")
     desk.arrive("b")
@@ -154,7 +154,7 @@ def test_the_shortest_is_first_and_what_states_nothing_last() -> None:
 
 
 @pytest.mark.parametrize("written", ["-1", "soon", "nan", "1e11"])
-def test_a_run_time_that_cannot_be_is_said_so(written: str) -> None:
+def test_an_impossible_run_time_is_reported(written: str) -> None:
     desk = Desk(SJF)
     desk.arrive("a", duration=written)
     found = f"annotation stretto.dev/duration: got {written!r}, expected seconds from 0 to"
@@ -192,7 +192,7 @@ def test_backfill_without_a_pool_is_an_error_of_the_caller() -> None:
         Dispatcher(desk.pods, desk.units, DispatcherConfig(other_queues=EASY))
 
 
-def test_room_of_a_unit_behind_a_failed_head_serves_another_queue() -> None:
+def test_capacity_of_a_unit_behind_a_failed_head_serves_another_queue() -> None:
     desk = Desk(QueueConfig("strict", "Priority", blocking=True))
     for name, queue, priority, class_id in [
         ("late", "strict", 0, 0),

@@ -36,7 +36,7 @@ def test_a_gang_that_is_completed_in_time_is_left_alone() -> None:
     assert asked(desk, nodes) == []
 
 
-def test_who_does_not_go_is_asked_again_later() -> None:
+def test_an_eviction_without_effect_is_retried_later() -> None:
     desk, nodes = in_part()
     desk.pass_time(6.0)
     asked(desk, nodes)

@@ -25,7 +25,7 @@ def test_a_group_that_comes_after_its_pods_releases_them_together() -> None:
     assert dispatch.unit.key == "PodGroupUnit/ns/g"
 
 
-def test_a_pod_beside_scheduled_ones_is_released_once_and_to_their_shard() -> None:
+def test_a_pod_of_a_scheduled_gang_is_released_once_and_to_its_shard() -> None:
     desk = Desk(shards=2)
     a_gang(desk, "a", "b")
     desk.sent(room=[5, 5])
@@ -44,7 +44,7 @@ def test_a_gang_is_not_sent_below_its_minimum() -> None:
     assert desk.sent() == ["a", "b", "c"]
 
 
-def test_a_gang_goes_as_a_whole_even_where_there_is_less_room() -> None:
+def test_a_gang_is_dispatched_as_a_whole_even_with_less_capacity() -> None:
     desk = Desk()
     a_gang(desk, "a", "b", "c")
     assert desk.sent(room=1) == ["a", "b", "c"]
@@ -193,14 +193,14 @@ def test_the_end_of_a_time_out_is_final_until_the_group_changes() -> None:
     assert desk.sent() == ["a", "b"]
 
 
-def test_a_group_declared_timed_out_by_somebody_else_is_not_tried() -> None:
+def test_a_group_that_another_component_declares_timed_out_is_not_tried() -> None:
     desk = Desk()
     desk.group("g", 1, phase="Timeout")
     desk.arrive("a", group="g")
     assert (desk.sent(), desk.unit("a").state) == ([], UnitState.FAILED)
 
 
-def test_a_failed_unit_that_somebody_binds_is_placed() -> None:
+def test_a_failed_unit_that_another_client_binds_is_placed() -> None:
     desk = Desk()
     a_gang(desk, "a", min_member=2)
     desk.pass_time(300.0)
@@ -277,7 +277,7 @@ def test_a_group_that_contradicts_itself_is_abnormal_with_a_clear_message(
     assert desk.state("a") is PodState.ABNORMAL
 
 
-def test_a_mended_group_is_tried() -> None:
+def test_a_corrected_group_is_retried() -> None:
     desk = Desk()
     desk.group("g", 0)
     desk.arrive("a", group="g")

@@ -59,7 +59,7 @@ def test_an_installed_policy_that_cannot_be_loaded_is_named(
         load_policy("lost", "here")
 
 
-def test_a_profile_names_the_policy_and_an_unknown_one_is_told_with_those_there_are() -> None:
+def test_a_profile_names_the_policy_and_an_unknown_one_lists_the_known() -> None:
     named = load_profile({"profiles": [{"stretto": {"dispatch": "fewest-units"}}]})
     assert dispatcher_config(named).dispatch == "fewest-units"
     unknown = load_profile({"profiles": [{"stretto": {"dispatch": "best"}}]})

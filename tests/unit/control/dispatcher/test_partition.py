@@ -42,7 +42,7 @@ def test_small_zones_do_not_all_go_to_the_same_shard() -> None:
     assert [nodes_of(slots, owners, shard) for shard in range(4)] == [100] * 4
 
 
-def test_without_shards_nobody_owns_anything() -> None:
+def test_without_shards_no_node_has_an_owner() -> None:
     assert set(partition_blocks(a_fleet(100), []).tolist()) == {NO_OWNER}
 
 

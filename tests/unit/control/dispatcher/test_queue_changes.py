@@ -55,7 +55,7 @@ def test_a_raised_limit_lets_go_what_waits() -> None:
     assert desk.sent() == ["b"]
 
 
-def test_a_lowered_limit_evicts_nobody_and_is_seen() -> None:
+def test_a_lowered_limit_evicts_no_pod_and_is_applied() -> None:
     desk = Desk()
     put(desk, "q", limit={"cpu": "2m"})
     desk.arrive("a", "b", queue="q")
@@ -185,7 +185,7 @@ def test_turns_follow_the_policy_of_the_root() -> None:
     assert desk.sent(room=3) == ["a1", "b1", "b2"]
 
 
-def test_a_circle_is_said_and_both_go_on() -> None:
+def test_a_cycle_is_reported_and_both_queues_continue() -> None:
     desk = Desk()
     put(desk, "a", parent="b")
     put(desk, "b", parent="a")

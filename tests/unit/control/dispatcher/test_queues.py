@@ -8,21 +8,21 @@ from tests.unit.control.dispatcher.fake_cluster import Desk
 FIFO, PRIORITY = QueueConfig("default", "FIFO"), QueueConfig("default", "Priority")
 
 
-def test_units_leave_in_the_order_of_their_arrival() -> None:
+def test_units_are_dequeued_in_the_order_of_their_arrival() -> None:
     desk = Desk()
     desk.arrive("a", "b")
     desk.arrive("c")
     assert desk.sent() == ["a", "b", "c"]
 
 
-def test_no_more_pods_leave_than_there_is_room_for() -> None:
+def test_no_more_pods_are_dequeued_than_the_capacity_allows() -> None:
     desk = Desk()
     desk.arrive("a", "b", "c")
     assert desk.sent(room=2) == ["a", "b"]
     assert desk.sent(room=2) == ["c"]
 
 
-def test_higher_priority_leaves_first_and_equal_priority_by_arrival() -> None:
+def test_higher_priority_is_dequeued_first_and_equal_priority_by_arrival() -> None:
     desk = Desk(PRIORITY)
     desk.arrive("low", priority=1)
     desk.arrive("high", "high-later", priority=9)

@@ -1,4 +1,4 @@
-"""When pods leave so that a queue gets back what it is guaranteed, and until when others wait."""
+"""When pods are evicted to restore a queue's guarantee, and until when other queues wait."""
 
 from collections.abc import Callable, Collection, Sequence
 from itertools import pairwise
@@ -13,7 +13,7 @@ from tests.unit.control.dispatcher.test_queue_changes import drop, put
 
 
 class FakeNodes:
-    """Nodes on which a pod has room for each that leaves."""
+    """Nodes on which each evicted pod frees the capacity for one pod."""
 
     def __init__(self, desk: Desk) -> None:
         self.desk, self.budget, self.company = desk, 1 << 30, True
@@ -61,7 +61,7 @@ def group_of(desk: Desk, *names: str) -> None:
     desk.arrive(*names, queue="b", group="g")
 
 
-def test_one_pod_leaves_for_one_that_is_owed_a_place_and_no_second_while_it_does() -> None:
+def test_one_pod_is_evicted_for_one_with_a_guarantee_and_no_second_meanwhile() -> None:
     desk, nodes = borrowing("b1", "b2")
     first = asked(desk, nodes)
     desk.now += 1.0
@@ -128,7 +128,7 @@ def test_an_owner_that_found_no_place_without_its_victims_soon_lets_others_go_on
     assert desk.sent() == ["b4"]
 
 
-def test_nobody_else_is_asked_before_the_owner_was_tried_however_slow_its_victims_were() -> None:
+def test_no_further_eviction_before_the_owner_was_tried_even_with_slow_victims() -> None:
     desk, nodes = borrowing("b1", "b2")
     (victim,) = asked(desk, nodes)
     desk.now += 20.0
@@ -138,13 +138,13 @@ def test_nobody_else_is_asked_before_the_owner_was_tried_however_slow_its_victim
     assert "b3" not in desk.sent()
 
 
-def test_nobody_leaves_for_a_pod_that_others_would_keep_from_there_all_the_same() -> None:
+def test_no_pod_is_evicted_if_other_pods_would_block_the_newcomer_anyway() -> None:
     desk, nodes = borrowing("b1", "b2")
     nodes.company = False
     assert asked(desk, nodes) == []
 
 
-def test_who_finds_nothing_asks_again_later_and_later() -> None:
+def test_a_reclaim_without_victims_is_retried_with_back_off() -> None:
     desk, nodes = borrowing("b1")
     nodes.budget = 0
     times = []
@@ -158,7 +158,7 @@ def test_who_finds_nothing_asks_again_later_and_later() -> None:
     assert gaps[:5] == [5.0, 10.0, 20.0, 40.0, 80.0]
 
 
-def test_who_is_tried_meanwhile_asks_no_sooner() -> None:
+def test_an_attempt_in_between_does_not_shorten_the_back_off() -> None:
     desk, nodes = borrowing("b1")
     nodes.budget = 0
     asked(desk, nodes)
@@ -185,7 +185,7 @@ def test_a_gang_with_pods_on_their_way_is_not_taken_apart() -> None:
     assert asked(desk, nodes) == ["c1", "c2"]
 
 
-def test_without_guarantees_nobody_is_asked() -> None:
+def test_without_guarantees_no_pod_is_evicted() -> None:
     desk, nodes = borrowing("b1")
     put(desk, "a")
     assert asked(desk, nodes) == []

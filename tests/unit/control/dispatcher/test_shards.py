@@ -17,7 +17,7 @@ def test_the_least_loaded_shard_is_next_and_the_lowest_number_among_equals() -> 
     ]
 
 
-def test_the_load_grows_before_anybody_has_looked_at_the_pods() -> None:
+def test_the_load_grows_before_a_shard_has_read_the_pods() -> None:
     desk = Desk(shards=2)
     desk.arrive("a", "b", "c", owner=owned_by("ReplicaSet", "web"))
     desk.arrive("x", "y")

@@ -20,7 +20,7 @@ def held(desk: Desk, queue: str) -> int:
     return branch.used.get(0, 0)
 
 
-def test_nothing_starts_above_a_limit_and_goes_on_once_there_is_room() -> None:
+def test_nothing_starts_above_a_limit_and_it_starts_once_the_limit_allows() -> None:
     desk = Desk(QueueConfig("q", "FifoSkip", limit={"cpu": 2}))
     desk.arrive("a", "b", "c", queue="q")
     assert desk.sent() == ["a", "b"]
@@ -71,7 +71,7 @@ def test_a_unit_too_large_for_the_limit_is_passed_where_the_policy_lets_pass() -
     assert desk.sent() == ["skip-small"]
 
 
-def test_a_gang_starts_with_as_many_as_the_limit_has_room_for_and_never_with_fewer() -> None:
+def test_a_gang_starts_with_as_many_members_as_the_limit_admits_and_never_fewer() -> None:
     desk = Desk(QueueConfig("q", "FifoSkip", limit={"cpu": 4}))
     desk.group("g", 3)
     desk.arrive("x", "y", queue="q")
@@ -91,7 +91,7 @@ def test_pods_of_one_owner_start_as_far_as_the_limit_goes() -> None:
     assert desk.sent() == ["a", "b"]
 
 
-def test_no_more_units_run_than_a_queue_says() -> None:
+def test_no_more_units_run_than_a_queue_permits() -> None:
     desk = Desk(QueueConfig("q", "FifoSkip", max_running_units=2))
     desk.arrive("a", "b", "c", queue="q")
     desk.place(*desk.sent())
@@ -162,7 +162,7 @@ def test_a_new_label_is_no_way_past_a_limit() -> None:
     assert (desk.unit("a").queue, held(desk, "free"), held(desk, "full")) == ("full", 1, 0)
 
 
-def test_what_is_held_moves_along_where_there_is_room() -> None:
+def test_held_usage_moves_along_if_the_limit_allows() -> None:
     desk = Desk(QueueConfig("roomy", limit={"cpu": 5}), QueueConfig("free", "FifoSkip"))
     desk.group("g", 1)
     desk.arrive("a", group="g", queue="free")
@@ -171,7 +171,7 @@ def test_what_is_held_moves_along_where_there_is_room() -> None:
     assert (held(desk, "free"), held(desk, "roomy"), desk.dispatcher.audit()) == (0, 1, [])
 
 
-def test_room_that_a_full_queue_cannot_use_wakes_the_sleepers_of_others() -> None:
+def test_capacity_that_a_full_queue_cannot_use_wakes_the_sleepers_of_others() -> None:
     desk = Desk(QueueConfig("full", "FifoSkip", limit={"cpu": 1}), QueueConfig("free", "FifoSkip"))
     desk.arrive("f1", "f2", queue="full")
     desk.place(*desk.sent())

@@ -80,7 +80,7 @@ def test_an_absurd_min_member_breaks_the_pod_with_a_clear_message(written: str) 
     assert desk.state("a") is PodState.ABNORMAL
 
 
-def test_a_mended_pod_is_tried() -> None:
+def test_a_corrected_pod_is_retried() -> None:
     desk = Desk()
     desk.arrive("a", **job(annotations={MIN_MEMBER: "0"}))
     desk.change("a", **job(annotations={MIN_MEMBER: "1"}))
@@ -124,7 +124,7 @@ def test_a_gated_pod_that_is_deleted_leaves_nothing() -> None:
     assert desk.dispatcher._intake.gated == set()
 
 
-def test_a_pod_that_gets_a_gate_leaves_the_queue() -> None:
+def test_a_pod_that_gets_a_gate_is_removed_from_the_queue() -> None:
     desk = Desk()
     desk.arrive("a")
     desk.change("a", gated=True)
@@ -144,7 +144,7 @@ def test_pods_that_come_while_their_unit_is_at_a_shard_wait_for_its_answer() -> 
     assert desk.sent() == ["b"]
 
 
-def test_a_unit_larger_than_the_room_goes_in_parts() -> None:
+def test_a_unit_larger_than_the_capacity_is_dispatched_in_parts() -> None:
     desk = Desk()
     desk.arrive("a", "b", "c", owner=owned_by("ReplicaSet", "web"))
     assert desk.sent(room=2) == ["a", "b"]
@@ -194,7 +194,7 @@ def test_the_same_arrival_twice_is_one_pod() -> None:
     assert (desk.sent(), desk.sent()) == (["a"], [])
 
 
-def test_a_pod_that_was_gone_before_it_was_told_of_makes_no_unit() -> None:
+def test_a_pod_deleted_before_it_was_reported_makes_no_unit() -> None:
     desk = Desk()
     arrivals = desk.born("a")
     gone = desk.died("a")
@@ -202,7 +202,7 @@ def test_a_pod_that_was_gone_before_it_was_told_of_makes_no_unit() -> None:
     assert (list(desk.units), desk.sent()) == ([], [])
 
 
-def test_a_departure_nobody_reported_is_noticed_when_the_row_is_used_again() -> None:
+def test_an_unreported_deletion_is_noticed_when_the_row_is_reused() -> None:
     desk = Desk()
     desk.arrive("old")
     desk.died("old")
@@ -210,7 +210,7 @@ def test_a_departure_nobody_reported_is_noticed_when_the_row_is_used_again() -> 
     assert desk.sent() == ["new"]
 
 
-def test_a_pod_bound_by_somebody_else_leaves_the_queue() -> None:
+def test_a_pod_bound_by_another_client_is_removed_from_the_queue() -> None:
     desk = Desk()
     desk.arrive("a", "b")
     desk.bind("a")

@@ -13,7 +13,7 @@ def test_the_position_counts_from_one_in_the_order_of_leaving() -> None:
     assert desk.dispatcher.views.position(desk.unit("low")) == ("default", 2, 2)
 
 
-def test_who_is_not_in_a_queue_has_no_position() -> None:
+def test_a_unit_outside_a_queue_has_no_position() -> None:
     desk = Desk()
     desk.arrive("a")
     desk.sent()
@@ -36,7 +36,7 @@ def test_units_are_counted_by_where_they_are() -> None:
     }
 
 
-def test_queue_lengths_and_sleepers_are_told_by_name_and_class() -> None:
+def test_queue_lengths_and_sleepers_are_reported_by_name_and_class() -> None:
     desk = Desk()
     desk.arrive("a", class_id=4)
     desk.sent()
@@ -56,7 +56,7 @@ def test_a_queued_unit_waits_for_its_turn() -> None:
     assert waits(desk, "b") == "its turn: 2 of 2 in queue default"
 
 
-def test_a_blocked_unit_knows_who_blocks_it() -> None:
+def test_a_blocked_unit_names_the_unit_that_blocks_it() -> None:
     desk = Desk(QueueConfig("default", "FIFO"))
     desk.arrive("head", owner=owned_by("Job", "big"))
     desk.sent()

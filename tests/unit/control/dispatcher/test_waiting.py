@@ -19,7 +19,7 @@ def test_a_sleeper_is_not_tried_before_an_event() -> None:
     assert (desk.sent(), desk.state("a")) == ([], PodState.UNSCHEDULABLE)
 
 
-def test_an_event_that_cannot_cure_it_leaves_it_asleep_and_probes_nothing() -> None:
+def test_an_event_that_cannot_cure_a_failure_wakes_and_probes_nothing() -> None:
     desk, probed = Desk(), []
     asleep(desk, "a")
     assert desk.wake(Cure.NODE_LABELS, lambda c: probed.append(c) or 1) == 0
@@ -40,7 +40,7 @@ def test_as_many_wake_as_could_fit_the_oldest_first() -> None:
     assert desk.sent() == ["a", "b"]
 
 
-def test_a_class_without_room_sleeps_on() -> None:
+def test_a_class_without_capacity_stays_asleep() -> None:
     desk = Desk()
     asleep(desk, "a", class_id=1)
     desk.arrive("b", class_id=2)
@@ -75,7 +75,7 @@ def test_a_class_that_may_have_been_cured_is_tried_again() -> None:
     assert desk.sent() == ["a", "b"]
 
 
-def test_a_probe_without_room_keeps_a_class_closed() -> None:
+def test_a_probe_without_capacity_keeps_a_class_closed() -> None:
     desk = Desk()
     asleep(desk, "a")
     desk.wake(fits=0)
@@ -170,7 +170,7 @@ def test_when_the_last_sleeper_of_a_class_goes_the_class_is_tried_again() -> Non
     assert desk.sent() == ["b"]
 
 
-def test_a_sleeper_that_somebody_else_binds_is_placed() -> None:
+def test_a_sleeper_that_another_client_binds_is_placed() -> None:
     desk = Desk()
     asleep(desk, "a", "b")
     desk.bind("a")
@@ -207,7 +207,7 @@ def test_another_event_that_came_meanwhile_is_no_reason_to_try_again() -> None:
     assert desk.wake(Cure.NONE) == 0
 
 
-def test_room_meant_for_a_pod_that_goes_away_serves_the_next_sleeper() -> None:
+def test_capacity_meant_for_a_deleted_pod_serves_the_next_sleeper() -> None:
     desk = Desk()
     asleep(desk, "a", "b")
     desk.wake(fits=1)
@@ -216,7 +216,7 @@ def test_room_meant_for_a_pod_that_goes_away_serves_the_next_sleeper() -> None:
     assert desk.sent() == ["b"]
 
 
-def test_room_that_a_woken_gang_could_not_use_serves_those_behind_it() -> None:
+def test_capacity_that_a_woken_gang_could_not_use_serves_those_behind_it() -> None:
     desk = Desk()
     for name in ("g", "h"):
         desk.group(name, 2)
@@ -231,7 +231,7 @@ def test_room_that_a_woken_gang_could_not_use_serves_those_behind_it() -> None:
     assert desk.sent() == ["h1", "h2"]
 
 
-def test_who_was_tried_since_the_last_event_is_not_tried_for_room_left_unused() -> None:
+def test_a_unit_tried_since_the_last_event_is_not_retried_for_unused_capacity() -> None:
     desk = Desk()
     for name in ("g", "h"):
         desk.group(name, 2)
@@ -246,7 +246,7 @@ def test_who_was_tried_since_the_last_event_is_not_tried_for_room_left_unused() 
     assert (desk.wake(Cure.NONE, fits=2), desk.dispatcher.next_due()) == (0, 300.0)
 
 
-def test_a_gang_of_several_classes_uses_up_no_room_of_the_class_it_blames() -> None:
+def test_a_gang_of_several_classes_consumes_no_capacity_of_the_class_it_blames() -> None:
     desk = Desk()
     desk.group("g", 2)
     mixed = desk.born("g1", class_id=1, group="g") + desk.born("g2", class_id=2, group="g")

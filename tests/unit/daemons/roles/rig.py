@@ -103,7 +103,7 @@ class Rig:
         assert reply.outcome is WriteOutcome.OK, reply
 
     def say(self, pod: str, **notes: str) -> None:
-        """Somebody writes a hand-over on a pod."""
+        """Write a hand-over on a pod as another client."""
         self.change(POD, pod, {"metadata": {"annotations": says(**notes)}}, "default")
 
     def delete(self, kind: Kind, *names: str, namespace: str = "") -> None:
@@ -141,7 +141,7 @@ def fields(struct: Any) -> dict[str, Any]:
 
 
 def with_report(config: PlaneConfig) -> PlaneConfig:
-    """A config under which what waits is told."""
+    """A config under which pending pods are reported."""
     return config.__class__(**{**fields(config), "report": ReportConfig(keep_events=1e9)})
 
 

@@ -15,7 +15,7 @@ OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "w
 
 
 class WithRights(StoreWrapper):
-    """A line on which nobody may read Movements one by one."""
+    """A connection without permission to read single Movements."""
 
     def __init__(self, inner: Store, clock: Clock) -> None:
         super().__init__(inner)
@@ -33,7 +33,7 @@ def owned(name: str, **more: Any) -> bytes:
 
 
 def recommend(rig: Rig, node: str, count: int) -> None:
-    """Somebody's rescheduler wants so many pods of the owner on a node."""
+    """A foreign rescheduler requests this number of pods of the owner on a node."""
     head = {"apiVersion": MOVEMENT.api_version, "kind": "Movement", "metadata": {"name": "m1"}}
     rig.put(MOVEMENT, json.dumps({**head, "spec": {"creator": "somebody"}}).encode())
     who = {"type": "ReplicaSet", "namespace": "default", "name": "web"}
@@ -55,7 +55,7 @@ def test_as_many_pods_name_a_movement_as_it_wants_on_the_node() -> None:
     assert len(rows[0]["actualPods"]) == 2
 
 
-def test_who_may_not_read_movements_one_by_one_follows_them_all_the_same() -> None:
+def test_a_daemon_without_permission_to_get_movements_still_follows_them() -> None:
     rig = Rig("a", door=WithRights)
     rig.stop("controller")
     rig.nodes(make_node("n1"), make_node("n2"))
@@ -65,7 +65,7 @@ def test_who_may_not_read_movements_one_by_one_follows_them_all_the_same() -> No
     assert (rig.node_of("p"), rig.notes("p")["movement-name"]) == ("n2", "m1")
 
 
-def test_a_pod_says_whose_kept_place_it_takes() -> None:
+def test_a_pod_names_the_reserved_place_that_it_takes() -> None:
     rig = Rig("a")
     rig.nodes(make_node("n1"), make_node("n2"))
     keeps = {"godel.bytedance.com/reservation": "true"}
@@ -81,7 +81,7 @@ def test_a_pod_says_whose_kept_place_it_takes() -> None:
     assert rig.node_of("new") == node
 
 
-def test_a_kept_place_ends_in_every_daemon_when_it_is_taken() -> None:
+def test_a_reserved_place_ends_in_every_daemon_when_it_is_taken() -> None:
     rig = Rig("a", "b")
     rig.nodes(make_node("n1", cpu="4"))
     rig.pods(owned("old", cpu="2", annotations=says(reservation="true")))
@@ -94,7 +94,7 @@ def test_a_kept_place_ends_in_every_daemon_when_it_is_taken() -> None:
     assert [len(rig.roles[name].cluster.reservations.places) for name in rig.roles] == [0] * 5
 
 
-def test_a_pod_may_take_a_kept_place_by_its_index_whoever_held_it() -> None:
+def test_a_pod_may_take_a_reserved_place_by_index_whichever_pod_held_it() -> None:
     rig = Rig("a")
     rig.nodes(make_node("n1", cpu="2"))
     rig.pods(make_pod("old", cpu="2", annotations=says(reservation="true", reservation_index="7")))
@@ -123,7 +123,7 @@ def test_a_shard_that_insists_is_answered_less_and_less_often() -> None:
     assert insisted < 12
 
 
-def test_who_writes_nonsense_on_a_pod_again_and_again_is_not_answered_hot() -> None:
+def test_repeated_invalid_writes_on_a_pod_cause_no_busy_loop() -> None:
     rig = Rig("a")
     rig.nodes(make_node("n1", unschedulable=True))
     rig.pods(make_pod("p"))

@@ -42,7 +42,7 @@ def state(rig: Rig, pod: str) -> str:
 
 
 @pytest.mark.parametrize("lost", ["its group", "a member"])
-def test_a_gang_that_cannot_be_bound_any_more_holds_no_room(lost: str) -> None:
+def test_a_gang_that_cannot_be_bound_any_more_holds_no_capacity(lost: str) -> None:
     rig = Rig("a")
     rig.nodes(make_node("n1", cpu="3"))
     rig.settle()
@@ -56,7 +56,7 @@ def test_a_gang_that_cannot_be_bound_any_more_holds_no_room(lost: str) -> None:
     assert (state(rig, "g-0"), rig.node_of("other")) == ("dispatched", "n1")
 
 
-def test_a_gang_that_timed_out_while_no_binder_ran_holds_no_room() -> None:
+def test_a_gang_that_timed_out_while_no_binder_ran_holds_no_capacity() -> None:
     rig = Rig("a")
     rig.nodes(make_node("n1", cpu="2"))
     rig.settle()

@@ -85,7 +85,7 @@ class Storm:
         assert max(Counter(bound.values()).values(), default=0) <= CPU
 
     def calm(self) -> None:
-        """Lines are mended, and everybody runs."""
+        """Restore all connections and start every role."""
         for door in self.doors:
             door.heal()
         for role in ROLES:

@@ -1,4 +1,4 @@
-"""What a queue has lent comes back although dispatcher, shards and binder are daemons."""
+"""A queue gets its borrowed quota back although dispatcher, shards and binder are daemons."""
 
 import json
 from typing import Any
@@ -36,7 +36,7 @@ def held(rig: Rig, prefix: str) -> int:
 
 @pytest.mark.parametrize("shards", [1, 2])
 @pytest.mark.parametrize("preempts", [True, False])
-def test_a_queue_gets_back_what_it_has_lent_and_no_more(shards: int, preempts: bool) -> None:
+def test_a_queue_reclaims_its_borrowed_quota_and_no_more(shards: int, preempts: bool) -> None:
     rig = Rig(*names("shard", shards), preempts=preempts)
     two_queues(rig)
     rig.pods(*(of_queue("guest", name) for name in names("guest", 8)))
@@ -47,7 +47,7 @@ def test_a_queue_gets_back_what_it_has_lent_and_no_more(shards: int, preempts: b
     assert (held(rig, "host"), held(rig, "guest")) == (4, 4)
 
 
-def test_who_waits_at_a_shard_does_not_take_what_was_given_back() -> None:
+def test_a_pod_pending_at_a_shard_does_not_take_reclaimed_capacity() -> None:
     rig = Rig("a", preempts=True)
     two_queues(rig)
     rig.pods(*(of_queue("guest", name) for name in names("guest", 14)))
@@ -61,7 +61,7 @@ def test_who_waits_at_a_shard_does_not_take_what_was_given_back() -> None:
     assert evicted == 4
 
 
-def test_nobody_takes_what_was_given_back_while_its_owner_is_at_a_slow_shard() -> None:
+def test_no_other_pod_takes_reclaimed_capacity_while_its_owner_is_at_a_slow_shard() -> None:
     rig = Rig("a", "b")
     two_queues(rig)
     rig.pods(*(of_queue("guest", name) for name in names("guest", 14)))
@@ -80,7 +80,7 @@ def test_nobody_takes_what_was_given_back_while_its_owner_is_at_a_slow_shard() -
     assert 15 - len(rig.store.list(POD).records) == 1
 
 
-def test_a_gang_that_is_owed_room_gets_it_whole() -> None:
+def test_a_gang_with_a_guarantee_gets_its_capacity_as_a_whole() -> None:
     rig = Rig("a", "b")
     two_queues(rig)
     rig.pods(*(of_queue("guest", name) for name in names("guest", 8)))
@@ -91,7 +91,7 @@ def test_a_gang_that_is_owed_room_gets_it_whole() -> None:
     assert (held(rig, "ring"), held(rig, "guest")) == (3, 5)
 
 
-def test_who_lost_its_room_at_a_shard_comes_back_for_it() -> None:
+def test_a_unit_that_lost_its_capacity_at_a_shard_reclaims_it() -> None:
     rig = Rig("a")
     two_queues(rig)
     rig.stop("a")
@@ -105,7 +105,7 @@ def test_who_lost_its_room_at_a_shard_comes_back_for_it() -> None:
     assert (held(rig, "host"), held(rig, "guest")) == (4, 4)
 
 
-def test_nobody_leaves_for_a_pod_that_those_who_stay_keep_off_every_node() -> None:
+def test_no_pod_is_evicted_if_the_remaining_pods_block_every_node() -> None:
     rig = Rig("a")
     two_queues(rig)
     kept = {"godel.bytedance.com/can-be-preempted": "false"}
@@ -123,7 +123,7 @@ def test_nobody_leaves_for_a_pod_that_those_who_stay_keep_off_every_node() -> No
 
 
 @pytest.mark.parametrize("role", ["dispatcher", "a", "binder"])
-def test_a_daemon_may_be_killed_while_others_leave(role: str) -> None:
+def test_a_daemon_may_be_killed_while_victims_terminate(role: str) -> None:
     rig = Rig("a")
     two_queues(rig)
     rig.pods(*(of_queue("guest", name) for name in names("guest", 12)))
@@ -136,7 +136,7 @@ def test_a_daemon_may_be_killed_while_others_leave(role: str) -> None:
     assert held(rig, "host") == 4
 
 
-def test_what_was_never_lent_stays() -> None:
+def test_usage_that_was_not_borrowed_stays() -> None:
     rig = Rig("a")
     two_queues(rig)
     rig.pods(*(of_queue("guest", name) for name in names("guest", 4)))

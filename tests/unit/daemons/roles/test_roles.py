@@ -100,7 +100,7 @@ def test_a_cordon_between_decision_and_binding_is_seen() -> None:
     assert rig.node_of("web") == ({"n1", "n2"} - {chosen}).pop()
 
 
-def test_room_that_somebody_else_took_is_not_given_twice() -> None:
+def test_capacity_that_another_scheduler_took_is_not_given_twice() -> None:
     rig = Rig("a")
     rig.nodes(make_node("n1", cpu="2"))
     rig.stop("binder")
@@ -116,7 +116,7 @@ def test_room_that_somebody_else_took_is_not_given_twice() -> None:
     assert rig.node_of("web") == "n1"
 
 
-def test_a_pod_that_is_deleted_before_it_is_bound_holds_no_room_while_it_leaves() -> None:
+def test_a_pod_deleted_before_its_bind_holds_no_capacity_while_it_terminates() -> None:
     rig = Rig("a")
     rig.nodes(make_node("n1", cpu="2"))
     rig.settle()

@@ -79,7 +79,7 @@ def test_more_nodes_than_one_look_writes_are_shared_out_without_a_minutes_rest()
     assert sorted(Counter(owners(rig).values())) == ["a", "b"]
 
 
-def test_a_machine_without_a_kubelet_is_in_nobodys_share() -> None:
+def test_a_machine_without_a_kubelet_is_in_no_share() -> None:
     rig = a_rig("a", "b")
     rig.nodes(make_node("n"))
     rig.put(NM_NODE, b'{"kind": "NMNode", "metadata": {"name": "m"}}')

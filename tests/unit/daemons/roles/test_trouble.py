@@ -32,7 +32,7 @@ ODD = [
 
 
 class Touchy(StoreWrapper):
-    """A line on which somebody touches every second pod just before it is passed on."""
+    """A connection on which another client changes every second pod just before its delivery."""
 
     def __init__(self, inner: Store, clock: Clock) -> None:
         super().__init__(inner)
@@ -75,7 +75,7 @@ def test_whatever_stands_on_a_pod_it_is_placed_in_the_end(notes: dict[str, str])
     assert rig.bound() == {"odd": "n1"}
 
 
-def test_a_shard_that_leaves_gives_its_pods_to_the_others_at_once() -> None:
+def test_a_shard_that_shuts_down_returns_its_pods_to_the_others_at_once() -> None:
     rig = Rig("a", "b", "c")
     rig.nodes(make_node("n1"))
     rig.settle()
@@ -113,7 +113,7 @@ def test_two_binders_bind_nothing_twice_and_no_gang_in_part() -> None:
 
 
 @pytest.mark.parametrize("role", HANDS)
-def test_a_pod_that_becomes_another_schedulers_is_let_go_whoever_has_it(role: str) -> None:
+def test_a_pod_that_changes_its_scheduler_is_released_by_every_component(role: str) -> None:
     rig = Rig("a")
     rig.nodes(make_node("n1", cpu="1"))
     rig.settle()

@@ -1,4 +1,4 @@
-"""Pods are told by the daemons why they wait, whoever has them."""
+"""The daemons report why a pod is pending, whichever of them holds it."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ def words(rig: Rig, pod: str) -> list[str]:
     return [each.get("message", "") for each in status.get("conditions", ())]
 
 
-def test_a_pod_that_asks_for_what_nobody_knows_is_told_so_until_its_owner_mends_it() -> None:
+def test_a_pod_with_an_unknown_request_reports_it_until_it_is_corrected() -> None:
     rig = Rig("a")
     rig.nodes(make_node("n1"))
     rig.pods(make_pod("odd", annotations=says(pod_launcher="docker")))

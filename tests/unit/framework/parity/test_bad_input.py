@@ -89,7 +89,7 @@ def plane_of_two() -> Parity:
 
 
 @pytest.mark.parametrize(("wish", "said"), WISHES.values(), ids=list(WISHES))
-def test_a_wish_that_cannot_be_met_is_told_and_stops_nobody(
+def test_an_impossible_request_is_reported_and_blocks_no_other_pod(
     wish: dict[str, Any], said: str
 ) -> None:
     plane = plane_of_two()
@@ -124,7 +124,7 @@ RAW: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("spec", RAW.values(), ids=list(RAW))
-def test_a_pod_that_cannot_be_read_is_told_so_and_stops_nobody(spec: dict[str, Any]) -> None:
+def test_a_malformed_pod_reports_its_error_and_blocks_no_other(spec: dict[str, Any]) -> None:
     plane = plane_of_two()
     meta = {"name": "odd", "namespace": "default"}
     body = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
@@ -139,7 +139,7 @@ def test_a_pod_that_cannot_be_read_is_told_so_and_stops_nobody(spec: dict[str, A
     assert refused or noted or plane.said["odd"]
 
 
-def test_a_running_pod_whose_body_is_lost_still_takes_its_room() -> None:
+def test_a_running_pod_with_a_malformed_body_still_uses_its_capacity() -> None:
     plane = plane_of_two()
     plane.submit(make_pod("odd", node="a1", cpu="2"))
     plane.settle()
@@ -163,7 +163,7 @@ def test_a_budget_that_selects_everything_stops_no_preemption() -> None:
 # ------------------------------------------------- what went wrong elsewhere, by name
 
 
-def test_a_nomination_dies_with_its_pod_and_holds_no_room() -> None:
+def test_a_nomination_ends_with_its_pod_and_holds_no_capacity() -> None:
     """kubernetes#102339, #106780."""
     plane = plane_of_two()
     plane.submit(*(make_pod(f"low-{z}", node=f"{z}1", cpu="4", priority=0) for z in "ab"))
@@ -178,7 +178,7 @@ def test_a_nomination_dies_with_its_pod_and_holds_no_room() -> None:
     assert (plane.node_of("small"), plane.plane.cluster.evictions.nominations) == ("a1", {})
 
 
-def test_a_victim_that_never_dies_does_not_keep_its_preemptor_for_ever() -> None:
+def test_a_victim_that_never_terminates_does_not_block_its_preemptor_for_good() -> None:
     """kubernetes#95752, #66549."""
     plane = plane_of_two()
     plane.submit(make_pod("stuck", node="a1", cpu="4", priority=0))
@@ -205,7 +205,7 @@ def test_affinity_to_a_missing_node_or_to_nothing_fails_alone() -> None:
     assert plane.placements() == {"nobody": "", "gone": "", "nothing": "a1"}
 
 
-def test_one_bad_claim_holds_up_nobody_else() -> None:
+def test_one_bad_claim_blocks_no_other_claim() -> None:
     """volcano#2843."""
     plane = plane_of_two()
     meta = {"name": "bad", "namespace": "default"}

@@ -151,7 +151,7 @@ def test_a_gate_that_goes_lets_the_pod_be_tried() -> None:
     assert plane.node_of("p") == "a1"
 
 
-def test_a_pod_that_was_mended_is_tried_again() -> None:
+def test_a_corrected_pod_is_retried() -> None:
     plane = plane_with()
     plane.submit_pod(pod(nodeSelector={"disk": "ssd"}))
     plane.settle()

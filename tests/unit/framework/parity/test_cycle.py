@@ -50,7 +50,7 @@ def test_without_a_node_nothing_is_asked() -> None:
     assert decide(pod()).message == "no nodes available to schedule pods"
 
 
-def test_each_node_is_told_under_its_first_refusal_and_reasons_sort_as_text() -> None:
+def test_each_node_counts_under_its_first_rejection_and_reasons_sort_as_text() -> None:
     nodes = [node("a", cordoned=True, cpu="0"), *(node(f"b{n}", cpu="0") for n in range(10))]
     decision = decide(pod(requests={"cpu": "1"}, preemptionPolicy="Never"), *nodes)
     assert decision.message == (
@@ -59,7 +59,7 @@ def test_each_node_is_told_under_its_first_refusal_and_reasons_sort_as_text() ->
     )
 
 
-def test_the_best_nodes_are_all_told() -> None:
+def test_all_best_nodes_are_reported() -> None:
     decision = decide(pod(), node("b"), node("a"), node("c", cpu="1"))
     assert decision.best == ["a", "b"]
     assert decision.feasible_names == ["a", "b", "c"]
@@ -95,7 +95,7 @@ def test_a_malformed_term_of_the_pod_itself_ends_its_cycle() -> None:
     assert "parsing pod: " in decision.message
 
 
-def test_a_malformed_term_of_a_running_pod_disturbs_nobody() -> None:
+def test_a_malformed_term_of_a_running_pod_affects_no_other_pod() -> None:
     term = {"topologyKey": ZONE, "labelSelector": BAD}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
     there = pod("e", on="a", affinity={"podAntiAffinity": required})

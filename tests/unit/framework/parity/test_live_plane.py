@@ -71,7 +71,7 @@ def furnished(*items: Any, **more: Any) -> Parity:
 
 
 class Moody(MemoryStore):
-    """A store that answers the first patches of a kind as it is told."""
+    """A store that answers the first patches of a resource as configured."""
 
     def __init__(self) -> None:
         super().__init__(ManualClock(), Rng(0))
@@ -133,7 +133,7 @@ def test_a_gang_that_is_short_leaves_no_trace_on_the_snapshot() -> None:
     assert fields(plane.live(probe)) == wanted
 
 
-def test_a_gang_is_placed_whole_once_there_is_room() -> None:
+def test_a_gang_is_placed_as_a_whole_once_capacity_is_free() -> None:
     plane = furnished()
     plane.group("g", 3)
     plane.submit(*(make_pod(f"g{i}", cpu="3", group="g") for i in range(3)))
@@ -178,7 +178,7 @@ def test_a_waiting_claim_keeps_its_volume_before_the_pod_is_bound() -> None:
     )
 
 
-def test_a_claim_whose_volume_is_made_is_told_the_node_first() -> None:
+def test_a_claim_with_a_provisioned_volume_gets_the_node_first() -> None:
     store = Moody()
     plane = furnished(claim("data", "made"), store=store)
     plane.submit_pod(pod(**with_claim("data")))
@@ -216,7 +216,7 @@ def test_a_gang_that_loses_a_volume_goes_back_whole() -> None:
     assert "" not in plane.placements().values()
 
 
-def test_a_dead_binder_leaves_no_volume_taken_for_nobody() -> None:
+def test_a_crashed_binder_keeps_no_volume_reserved() -> None:
     plane = furnished(claim("data", "made"))
     plane.plane.restart_binder(0.0)
     plane.submit_pod(pod(**with_claim("data")))
@@ -257,7 +257,7 @@ def test_a_preemptor_waits_for_its_victim_and_is_bound_when_it_has_gone() -> Non
     assert plane.node_of("big") == "a1"
 
 
-def test_the_room_that_is_kept_is_not_for_pods_of_less() -> None:
+def test_reserved_capacity_is_closed_to_pods_of_lower_priority() -> None:
     plane = crowded()
     plane.submit_pod(pod("small", requests={"cpu": "3"}, priority=3))
     plane.patch(POD, "low", metadata={"finalizers": None})
@@ -265,7 +265,7 @@ def test_the_room_that_is_kept_is_not_for_pods_of_less() -> None:
     assert (plane.node_of("big"), plane.node_of("small")) == ("a1", "")
 
 
-def test_the_room_that_is_kept_does_not_hold_up_a_pod_of_more() -> None:
+def test_reserved_capacity_does_not_block_a_pod_of_higher_priority() -> None:
     plane = crowded()
     plane.submit_pod(pod("vip", requests={"cpu": "3"}, priority=20))
     plane.settle(1.0)
@@ -274,7 +274,7 @@ def test_the_room_that_is_kept_does_not_hold_up_a_pod_of_more() -> None:
     assert (plane.node_of("vip"), plane.node_of("big")) == ("a1", "b1")
 
 
-def test_a_victim_makes_room_for_rules_that_no_amount_says() -> None:
+def test_evicting_a_victim_satisfies_rules_that_no_amount_expresses() -> None:
     plane = Parity(*zones())
     running = [make_pod(f"x{z}", node=f"{z}1", labels={"app": "x"}, priority=1) for z in "ab"]
     plane.submit(*running)
@@ -285,7 +285,7 @@ def test_a_victim_makes_room_for_rules_that_no_amount_says() -> None:
     assert sorted(plane.placements()) == ["p", "xb"]
 
 
-def test_who_must_not_preempt_says_so() -> None:
+def test_a_pod_that_must_not_preempt_reports_it() -> None:
     plane = Parity(*zones())
     plane.submit(full("low", "a1"), full("lower", "b1", -1))
     plane.submit_pod(pod(requests={"cpu": "3"}, priority=10, preemptionPolicy="Never"))
@@ -348,7 +348,7 @@ def test_a_pod_whose_volume_cannot_be_made_is_scheduled_again() -> None:
     assert plane.breaches() == []
 
 
-def test_a_pod_does_not_wait_for_its_volume_for_ever() -> None:
+def test_waiting_for_a_volume_times_out() -> None:
     plane, _ = attended(claim("data", "made"))
     plane.settle(LONGEST_WAIT - 1)
     late = ConflictCause.VOLUME_TIMED_OUT.value

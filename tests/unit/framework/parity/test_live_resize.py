@@ -17,7 +17,7 @@ def resized(plane: Parity, cpu: str) -> None:
     plane.store.patch_status(POD, [Patch("default", "big", status)])
 
 
-def test_a_pod_that_shrinks_in_place_makes_room_when_its_node_says_so() -> None:
+def test_a_pod_that_shrinks_in_place_frees_capacity_once_its_node_reports_it() -> None:
     plane = Parity(make_node("a1", cpu="4"))
     plane.submit(make_pod("big", node="a1", cpu="4"))
     resized(plane, "4")

@@ -32,7 +32,7 @@ def test_a_request_above_what_is_free_may_be_cured() -> None:
     assert found == (StatusCode.UNSCHEDULABLE, ("Insufficient cpu",))
 
 
-def test_every_lack_is_told_and_one_for_good_makes_all_so() -> None:
+def test_every_shortage_is_reported_and_one_unresolvable_makes_all_unresolvable() -> None:
     there = pod("e", on="n", requests={"cpu": "3"})
     asked = pod(requests={"cpu": "2", "x.io/gpu": "1", "hugepages-2Mi": "2Mi"})
     found = said(FIT, asked, node("n", pods="1"), there)["n"]
@@ -96,7 +96,7 @@ def test_the_score_counts_silent_containers(spec: dict[str, Any], cpu: int, memo
     assert requests.fit_score_requests(pod(**spec)) == (cpu, memory)
 
 
-def test_a_sidecar_adds_up_and_an_init_container_peaks_beside_it() -> None:
+def test_a_sidecar_adds_up_and_an_init_container_peaks_on_top_of_it() -> None:
     side = {**container("s", cpu="1"), "restartPolicy": "Always"}
     inits = [side, container("i", cpu="3")]
     asked = pod(containers=[container("a", cpu="1")], initContainers=inits)

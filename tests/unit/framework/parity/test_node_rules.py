@@ -128,7 +128,7 @@ def test_a_term_that_names_two_nodes_at_once_ends_the_cycle() -> None:
     )
 
 
-def test_nodes_outside_the_limit_are_told_by_the_plugin_that_set_it() -> None:
+def test_nodes_outside_the_limit_are_reported_by_the_plugin_that_set_it() -> None:
     decision = decide(pod(affinity=within(name_in("gone"))), node("a"), node("b"))
     assert decision.message.startswith(
         "0/2 nodes are available: 2 node(s) didn't satisfy plugin(s) [NodeAffinity]."

@@ -1,4 +1,4 @@
-"""Nodes that are kept for pods while others leave them: what later pods find there."""
+"""Nodes reserved for nominated pods while victims terminate: how later pods see them."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ def kept(nominee: dict[str, Any], *items: Any) -> ExactScheduler:
     return found
 
 
-def test_a_pod_of_the_same_priority_must_fit_beside_the_nominee() -> None:
+def test_a_pod_of_the_same_priority_must_fit_together_with_the_nominee() -> None:
     found = kept({"requests": {"cpu": "3"}}, node("n"), node("m"))
     asked = found.decide(pod(priority=5, requests={"cpu": "3"}))
     assert asked.feasible_names == ["m"]
@@ -46,7 +46,7 @@ def test_an_affinity_does_not_rest_on_a_pod_that_may_only_come() -> None:
     assert asked.feasible_names == []
 
 
-def test_a_node_is_no_candidate_where_the_nominee_would_have_to_leave_too() -> None:
+def test_a_node_is_no_candidate_if_the_nominee_would_be_evicted_too() -> None:
     low = pod("low", on="n", requests={"cpu": "4"}, priority=1)
     found = kept({"requests": {"cpu": "3"}}, node("n"), low)
     asked = found.decide(pod(priority=5, requests={"cpu": "2"}))

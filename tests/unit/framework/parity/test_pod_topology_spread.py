@@ -1,4 +1,4 @@
-"""PodTopologySpread of the exact path: counts by value, and who is not counted."""
+"""PodTopologySpread of the exact path: counts by value, and the pods that do not count."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""DefaultPreemption of the exact path: who leaves, where, and what is said when nobody helps."""
+"""DefaultPreemption of the exact path: the victims, the node, and the message if none helps."""
 
 from typing import Any
 
@@ -33,12 +33,12 @@ def victims(found: PostFilterResult) -> list[str]:
     return [each.key[1] for each in found.chosen.victims]
 
 
-def test_the_fewest_pods_leave_and_the_more_important_stay() -> None:
+def test_the_fewest_pods_are_evicted_and_the_more_important_stay() -> None:
     found = preempted(urgent(), node("n"), full("e", "n", 1), full("f", "n", 2))
     assert victims(found) == ["e"]
 
 
-def test_of_equal_priority_the_one_that_started_later_leaves() -> None:
+def test_of_equal_priorities_the_pod_that_started_later_is_evicted() -> None:
     found = preempted(urgent(), node("n"), full("old", "n", 1, 1), full("new", "n", 1, 2))
     assert victims(found) == ["new"]
 
@@ -64,14 +64,14 @@ def test_the_node_is_picked_by_what_is_lost(there: list[Running], best: str) -> 
     assert found.chosen.node == best
 
 
-def test_nodes_that_are_equally_good_are_all_told() -> None:
+def test_equally_good_nodes_are_all_reported() -> None:
     found = preempted(urgent("3"), node("a"), node("b"), full("e", "a", 1), full("f", "b", 1))
     assert found.tied == ("a", "b")
     assert found.chosen is not None
     assert found.chosen.node == "a"
 
 
-def test_a_port_that_two_pods_hold_is_free_once_one_of_them_leaves() -> None:
+def test_a_port_that_two_pods_hold_is_free_once_one_of_them_is_evicted() -> None:
     port = [{"containerPort": 80, "hostPort": 80}]
     there = [pod(name, "n", priority=of, ports=port) for name, of in (("low", 1), ("high", 200))]
     assert victims(preempted(urgent(ports=port), node("n"), *there)) == ["low"]
@@ -120,7 +120,7 @@ def test_a_budget_is_broken_where_nothing_else_helps_and_counted() -> None:
         ),
     ],
 )
-def test_what_is_said_when_nobody_can_make_room(asked: Any, said: str) -> None:
+def test_the_message_if_no_eviction_frees_enough_capacity(asked: Any, said: str) -> None:
     found = preempted(asked, node("n"), full("e", "n", 1), full("f", "n", 1))
     assert found.status.code is StatusCode.UNSCHEDULABLE
     assert found.message == f"no new claims to deallocate, preemption: {said}"
@@ -138,13 +138,13 @@ def test_a_cycle_that_ended_before_the_nodes_finds_no_state_and_does_not_preempt
     assert (found.status.code, found.message) == (StatusCode.ERROR, "not found")
 
 
-def test_ports_are_free_once_their_pod_leaves() -> None:
+def test_ports_are_free_once_their_pod_is_evicted() -> None:
     ports = [{"containerPort": 1, "hostPort": 80}]
     there = [full("e", "n", 1, ports=ports), full("f", "n", 1)]
     assert victims(preempted(pod(priority=9, ports=ports), node("n"), *there)) == ["e"]
 
 
-def test_anti_affinity_is_cured_by_the_pod_that_leaves() -> None:
+def test_evicting_a_pod_cures_anti_affinity() -> None:
     term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"a": "b"}}}
     rule = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
     there = [full("e", "n", 1, labels={"a": "b"}), full("f", "n", 1)]

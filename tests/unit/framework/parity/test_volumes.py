@@ -150,7 +150,7 @@ def test_a_full_node_is_refused_and_a_volume_that_is_there_costs_nothing() -> No
     assert refused(LIMITS, using("c"), *NODES, *things, there) == []
 
 
-def test_attachments_count_once_beside_the_pods_volumes() -> None:
+def test_attachments_count_once_together_with_the_pods_volumes() -> None:
     things = [claim("c", "v"), claim("d", "w"), volume("v"), volume("w"), volume("x")]
     there = using("c", name="e", on="a")
     both = [attachment("v"), attachment("x")]
@@ -358,7 +358,7 @@ def capacity(size: str, **more: Any) -> Any:
         (capacity("2Gi", nodeTopology=None), ["a", "b"]),
     ],
 )
-def test_a_driver_that_tells_its_room_must_have_some(room: Any, expected: list[str]) -> None:
+def test_a_driver_that_reports_its_capacity_needs_enough(room: Any, expected: list[str]) -> None:
     driver = thing("CSIDriver", DRIVER, spec={"storageCapacity": True})
     found = said(BINDING, using("c"), *NODES, claim("c"), storage_class(), driver, room)
     assert sorted(found) == expected

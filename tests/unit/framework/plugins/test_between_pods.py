@@ -235,7 +235,7 @@ def defaults(**args: Any) -> Any:
     return load_profile({"profiles": [{"pluginConfig": config}]}).default_spread
 
 
-def test_a_gang_whose_members_want_each_other_is_woken_when_there_is_room() -> None:
+def test_a_gang_with_mutual_affinity_is_woken_once_capacity_is_free() -> None:
     harness = Harness([make_node("n0", cpu="2", zone="a")], config={"tier": "numpy"})
     harness.submit(pod("old", "x", cpu="2"))
     harness.settle()
@@ -247,7 +247,7 @@ def test_a_gang_whose_members_want_each_other_is_woken_when_there_is_room() -> N
     assert nodes_of(harness, "web", "db") == ["n0", "n0"]
 
 
-def test_a_gang_that_must_be_spread_fits_beside_an_uneven_start() -> None:
+def test_a_gang_that_must_be_spread_fits_with_an_uneven_start() -> None:
     harness = three_zones(3)
     harness.submit(pod("p", "web", cpu="1"))
     harness.settle()

@@ -38,7 +38,7 @@ def test_every_profile_refuses_a_pod_with_claims_and_it_alone(profile: str) -> N
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-def test_its_event_speaks_kube_schedulers_words(profile: str) -> None:
+def test_its_event_uses_kube_schedulers_words(profile: str) -> None:
     harness = waiting(profile, report=ReportConfig())
     record = harness.store.get(POD, "default", "claims")
     assert record is not None
@@ -87,13 +87,13 @@ def test_no_profile_can_switch_it_off(name: str) -> None:
     assert waiting(profile).node_of("claims") == ""
 
 
-def test_a_profile_that_names_it_is_told_that_it_stays() -> None:
+def test_a_profile_that_names_it_reports_that_it_stays() -> None:
     rules = {"multiPoint": {"disabled": [{"name": "DynamicResources"}]}}
     (note,) = load_profile({"profiles": [{"plugins": rules}]}).notes
     assert "DynamicResources stays" in note
 
 
-def test_nobody_is_pushed_out_for_it() -> None:
+def test_no_pod_is_preempted_for_it() -> None:
     harness = Harness([make_node("n", cpu="1")], config={"tier": "numpy"})
     harness.submit(make_pod("low", cpu="1"))
     harness.settle()

@@ -79,7 +79,7 @@ def test_pod_places_are_named_before_resources() -> None:
     assert list(reasons(sketch, cpu="2")) == ["Too many pods", "Insufficient cpu"]
 
 
-def test_a_node_that_shrank_under_its_pods_takes_no_more() -> None:
+def test_a_node_that_shrank_below_its_usage_admits_no_more_pods() -> None:
     sketch = SlotSketch({"cpu": "4"})
     sketch.run("n0", sketch.pod(cpu="3"))
     sketch.cluster.ledger.set_allocatable(0, {"cpu": 1000, "memory": 1 << 40, "pods": 9})
@@ -139,7 +139,7 @@ def test_a_resource_that_a_node_has_not_got_is_left_out() -> None:
     assert scores(rule, sketch, cpu="2") == [50, 25]
 
 
-def test_a_resource_that_nobody_has_scores_nothing() -> None:
+def test_a_resource_that_no_node_has_scores_nothing() -> None:
     rule = strategy("LeastAllocated", resources=[{"name": "example.com/none"}])
     assert scores(rule, TWO) == [0, 0]
 

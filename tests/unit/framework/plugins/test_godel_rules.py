@@ -49,7 +49,7 @@ def test_labels_may_be_preferred() -> None:
     assert placed(wanted, nodes, make_pod("p")) == {"p": "b"}
 
 
-def test_nodes_of_a_sub_cluster_are_for_those_who_ask() -> None:
+def test_nodes_of_a_sub_cluster_are_for_pods_that_request_it() -> None:
     nodes = [make_node("mine", labels={"sub": "x"}), make_node("open")]
     isolated = by("SubCluster", {"key": "sub", "isolated": True}, filters=True)
     inside = make_pod("in", spec={"nodeSelector": {"sub": "x"}})
@@ -111,7 +111,7 @@ def test_cpu_and_memory_are_taken_in_the_ratio_in_which_they_are_left() -> None:
         ("AdaptiveCpuToMemRatio", {"ratio": 2}),
     ],
 )
-def test_wrong_arguments_are_told(name, args) -> None:
+def test_wrong_arguments_are_reported(name, args) -> None:
     with pytest.raises(StrettoError, match=name):
         by(name, args, filters=name == "SubCluster", score=0 if name == "SubCluster" else 1)
 

@@ -29,7 +29,7 @@ def test_random_says_nothing_and_costs_nothing() -> None:
     assert RandomRule({}).compiled(sketch.cluster.ledger.resources) == NOTHING
 
 
-def test_best_fit_prefers_what_leaves_least() -> None:
+def test_best_fit_prefers_the_least_remainder() -> None:
     sketch = SlotSketch({"cpu": "64", "gpus": 4}, {"cpu": "128", "gpus": 8})
     # 100(1 − ((64−32)/128 + (4−2)/8)/2) = 75 and 100(1 − ((128−32)/128 + (8−2)/8)/2) = 25
     assert score(BestFitRule({}), sketch, cpu="32", gpus=2) == [75, 25]
@@ -79,9 +79,9 @@ def test_fgd_prefers_the_node_whose_gpus_lose_least_of_their_use() -> None:
     sketch.run("n0", sketch.pod(gpus=1, gpu_milli=500), [0])
     halves = [(TypicalPod(0, 1, 500), 1.0)]
     sketch.typical = weighted_pods(halves, sketch.cluster.ledger.devices)
-    # n0: nothing is left, nothing is lost. n1: 700 of 1000 are left, and serve. Then 300 taken:
+    # n0: no remainder, no loss. n1: 700 of 1000 remain, and are usable. Then 300 taken:
     found = score(FgdRule({}), sketch, gpus=1, gpu_milli=300)
-    # n0 keeps 200 that serve nobody: 100·sigmoid(−0.2); n1 keeps 700 that serve: 50
+    # n0 keeps 200 that fit no pod: 100·sigmoid(−0.2); n1 keeps 700 that fit one: 50
     assert found == [45, 50]
 
 

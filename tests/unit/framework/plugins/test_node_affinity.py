@@ -120,7 +120,7 @@ def test_a_term_that_cannot_be_read_is_met_by_no_node(rule: str) -> None:
     assert RULE.prepare(pod, VIEW) is None
 
 
-def test_a_pod_with_unreadable_terms_only_is_told_what_is_wrong() -> None:
+def test_a_pod_with_only_malformed_terms_reports_the_error() -> None:
     answer = RULE.prepare(requiring(term("gen Gt x")), VIEW)
     assert isinstance(answer, Fail)
     assert "exactly one integer for Gt" in answer.reason

@@ -24,7 +24,7 @@ def test_a_cordoned_node_takes_no_new_pod() -> None:
         {"key": KEY},
     ],
 )
-def test_a_pod_that_bears_cordons_may_go_there(toleration: dict[str, str]) -> None:
+def test_a_pod_that_tolerates_cordons_may_use_the_node(toleration: dict[str, str]) -> None:
     pod = a_class(tolerations=[toleration])
     assert RULE.signature(pod) is None
     assert RULE.filter(pod, VIEW, ALL).all()
@@ -42,7 +42,7 @@ def test_other_tolerations_do_not_help(toleration: dict[str, str]) -> None:
     assert not RULE.filter(a_class(tolerations=[toleration]), VIEW, ALL)[1]
 
 
-def test_all_pods_that_bear_no_cordon_share_one_signature() -> None:
+def test_all_pods_that_tolerate_no_cordon_share_one_signature() -> None:
     odd = a_class(tolerations=[{"key": "x", "operator": "Exists"}])
     assert RULE.signature(a_class()) == RULE.signature(odd) is not None
 

@@ -42,7 +42,7 @@ def test_a_node_without_a_node_manager_takes_pods_of_its_kubelet_alone() -> None
     assert harness.placed(*pods) == {"kubelet": "n", "manager": ""}
 
 
-def test_a_node_with_both_takes_both_from_the_same_room() -> None:
+def test_a_node_with_both_takes_both_from_the_same_capacity() -> None:
     harness = harness_of(manager("n"), nodes=(make_node("n", cpu="4"),))
     pods = (make_pod("a", cpu="2"), make_pod("b", cpu="2", **BY_MANAGER), make_pod("c", cpu="1"))
     assert harness.placed(*pods) == {"a": "n", "b": "n", "c": ""}
@@ -61,7 +61,7 @@ def test_a_taint_of_the_node_and_a_cordon_are_the_kubelets() -> None:
     assert harness.placed(*pods) == {"kubelet": "", "manager": "n"}
 
 
-def test_a_pod_that_bears_the_managers_taint_is_let_in() -> None:
+def test_a_pod_that_tolerates_the_managers_taint_is_admitted() -> None:
     harness = harness_of(manager("m", spec={"taints": [TAINT]}))
     bears = {"tolerations": [{"key": "k", "operator": "Exists"}]}
     assert harness.placed(make_pod("p", spec=bears, **BY_MANAGER)) == {"p": "m"}
@@ -81,7 +81,7 @@ def test_a_waiting_pod_is_placed_when_its_agent_comes() -> None:
     assert harness.node_of("p") == "n"
 
 
-def test_a_pod_keeps_its_room_when_the_kubelet_comes_and_goes() -> None:
+def test_a_pod_keeps_its_capacity_when_the_kubelet_comes_and_goes() -> None:
     harness = harness_of(manager("m", cpu="4"))
     assert harness.placed(make_pod("p", cpu="3", **BY_MANAGER)) == {"p": "m"}
     harness.create_nodes(make_node("m", cpu="4"))
@@ -99,7 +99,7 @@ def test_a_manager_that_goes_takes_its_node_with_it() -> None:
     assert harness.plane.cluster.nodes.by_name == {}
 
 
-def test_a_manager_that_grows_has_room_for_more() -> None:
+def test_a_manager_that_grows_admits_more_pods() -> None:
     harness = harness_of(manager("m", cpu="1"))
     assert harness.placed(make_pod("p", cpu="2", **BY_MANAGER)) == {"p": ""}
     status = json.loads(manager("m", cpu="4"))["status"]
@@ -120,7 +120,7 @@ def test_kube_schedulers_own_rules_know_no_node_without_a_kubelet() -> None:
     assert harness.placed(make_pod("p", **BY_MANAGER)) == {"p": ""}
 
 
-def test_an_agent_that_nobody_knows_is_refused_by_name() -> None:
+def test_an_unknown_agent_is_rejected_by_name() -> None:
     harness = harness_of(nodes=(make_node("n"),))
     assert harness.placed(make_pod("p", annotations={LAUNCHER: "systemd"})) == {"p": ""}
     said = harness.plane.cluster.abnormal["pod default/p"]

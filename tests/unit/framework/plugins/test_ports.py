@@ -46,7 +46,7 @@ def test_ports_beyond_the_first_sixty_four_are_told_apart() -> None:
     assert [each.tolist() for each in asked] == [[False, True], [True, True]]
 
 
-def test_a_port_that_nobody_asked_for_yet_is_free() -> None:
+def test_a_port_that_no_pod_requested_yet_is_free() -> None:
     sketch = SlotSketch({})
     view = sketch.view
     pod = sketch.pod(ports=list(range(1, 70)))

@@ -42,16 +42,18 @@ ALL = slots_of(0, 1, 2, 3, 4)
         ({"key": "a", "operator": "Near", "value": "6"}, "a=6:NoSchedule", False),
     ],
 )
-def test_a_toleration_bears_a_taint(toleration: dict[str, str], taint: str, borne: bool) -> None:
+def test_a_toleration_tolerates_a_taint(
+    toleration: dict[str, str], taint: str, borne: bool
+) -> None:
     asked = msgspec.convert(toleration, Toleration)
     assert tolerates(asked, msgspec.convert(a_taint(taint), Taint)) is borne
 
 
-def test_taints_not_borne_refuse_unless_they_only_prefer() -> None:
+def test_untolerated_taints_reject_unless_they_are_prefer_no_schedule() -> None:
     assert RULE.filter(a_class(), VIEW, ALL).tolist() == [True, False, False, False, True]
 
 
-def test_every_refusing_taint_must_be_borne() -> None:
+def test_every_no_schedule_and_no_execute_taint_must_be_tolerated() -> None:
     pod = a_class(tolerations=[{"key": "gpu", "operator": "Exists"}])
     assert RULE.filter(pod, VIEW, ALL).tolist() == [True, True, False, False, True]
 
@@ -60,7 +62,7 @@ def test_a_toleration_of_everything_opens_every_node() -> None:
     assert RULE.filter(a_class(tolerations=[{"operator": "Exists"}]), VIEW, ALL).all()
 
 
-def test_each_preferring_taint_not_borne_costs_score() -> None:
+def test_each_untolerated_prefer_no_schedule_taint_costs_score() -> None:
     one = a_class(tolerations=[{"key": "a", "operator": "Exists"}])
     assert RULE.score(a_class(), VIEW, ALL).tolist() == [100, 100, 100, 100, 33]
     assert RULE.score(one, VIEW, slots_of(4, 0)).tolist() == [50, 100]

@@ -19,7 +19,7 @@ def test_queues_lie_below_the_parents_that_they_name() -> None:
     assert layout.faults == {}
 
 
-def test_queues_that_are_part_of_one_another_stand_beside_the_others_and_say_so() -> None:
+def test_queues_in_a_cycle_become_children_of_the_root_and_report_it() -> None:
     layout = build_hierarchy([queue("a", "c"), queue("b", "a"), queue("c", "b"), queue("d", "a")])
     assert layout.parents == {"a": "root", "b": "root", "c": "root", "d": "a"}
     assert "a -> c -> b -> a is a cycle" in layout.faults["a"][0]
