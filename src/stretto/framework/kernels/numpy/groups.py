@@ -1,4 +1,4 @@
-"""Placing inside given slots without numba: the plain twin of ``kernels_within``.
+"""Placing inside given slots without numba: the NumPy form of ``kernels.groups``.
 
 The same domains, caps, NUMA nodes and answers. What slots are worth comes from the rules' own
 vectorised formulas, what one machine's NUMA nodes hold from ``state.numa.choice``.
@@ -52,7 +52,7 @@ class _SlotSetCall(NamedTuple):
     log: npt.NDArray[np.int32]
     log_state: npt.NDArray[np.int64]
     device_pick: int
-    #: What each pod took of each NUMA node: (NUMA node, column, amount).
+    #: Amounts that each pod took of each NUMA node: (NUMA node, column, amount).
     held: dict[int, list[tuple[int, int, int]]]
 
 
@@ -63,7 +63,7 @@ def place_in_slots(
     log: tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]],
     device_pick: int,
 ) -> int:
-    """As ``kernels_within.place_in_slots``; returns the units tried."""
+    """As the compiled ``place_in_slots``; returns the units tried."""
     run = _SlotSetCall(PointProgram(*program), PointState(*state), *work, *log, device_pick, {})
     job, search = run.job, run.search
     domains = len(search.start) - 1
@@ -162,7 +162,7 @@ def _take(run: _SlotSetCall, i: int, place: int) -> None:
 
 
 def _undo_unit(run: _SlotSetCall, start: int, stop: int) -> None:
-    """Give back every place of a unit, the last first."""
+    """Release every place of a unit, the last first."""
     job = run.job
     for i in range(stop - 1, start - 1, -1):
         place, j = int(job.slot[i]), int(job.local[i])
@@ -212,7 +212,7 @@ def _machine(run: _SlotSetCall, j: int, c: int, s: int) -> NumaMachine:
 
 
 def _fits(run: _SlotSetCall, c: int, q: int, s: int, d: int) -> bool:
-    """Whether a device would do for a request."""
+    """Whether a device satisfies a request."""
     classes, state = run.program.classes, run.state
     return bool(
         state.device_kind[s, d] == classes.device[c, 4 * q + 2]

@@ -1,9 +1,9 @@
 """The compiled search for victims: all nodes compared by sums, the promising ones pod by pod.
 
 Results equal those of the NumPy tier and of simulating every node (``one_node``); tests compare
-them. A node that has enough capacity without the pods of bands above ``q`` keeps all of those, because adding
-them back together fits, so each of them alone fits too. The search therefore examines only the pods
-up to the lowest sufficient band. Pods under an exhausted budget stay, as long as some node needs no
+them. If evictions up to band ``q`` are enough on a node, the pods of higher bands stay: they fit
+together, so each alone fits too. The search therefore examines only the pods up to the lowest
+sufficient band. Pods under an exhausted budget stay, as long as some node needs no
 violation. Where neither rule decides (a budget that allows some evictions on a node, a claim that
 waits for its own victims, a terminating pod) the kernel simulates the node in full.
 
