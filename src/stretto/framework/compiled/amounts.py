@@ -1,4 +1,4 @@
-"""What amounts are worth: the NumPy form of the scores over free and allocatable columns.
+"""Scores of amounts: the NumPy form of the scores over free and allocatable columns.
 
 One formula, two callers: the rules (which see a class and some slots) and the NumPy kernels (which
 see arrays only). Everything is float32, and in the order of ``place.slot_value``, so that the

@@ -1,4 +1,4 @@
-"""What devices are worth: the NumPy form of the device filter and of the openb study's scores.
+"""Scores of devices: the NumPy form of the device filter and of the openb study's scores.
 
 The same formulas as in ``place.slot_value``, over some slots at once, and equal to them bit by bit:
 counts are integers, and sums of floats run over the typical pods in their order.
@@ -154,7 +154,7 @@ def fgd(
     wanted: DeviceDemand,
     thresholds: npt.NDArray[np.float64],
 ) -> FgdChoice:
-    """The least growth of fragmentation: sigmoid steps that the gain reaches, and the device."""
+    """Least growth of fragmentation: sigmoid steps that the gain reaches, and the device."""
     score, device = np.zeros(len(cpu), np.int32), np.full(len(cpu), -1, np.int32)
     for low in range(0, len(cpu), CHUNK):
         here = slice(low, low + CHUNK)

@@ -77,7 +77,7 @@ class DomainCaps(NamedTuple):
 
 
 class PlacementJob(NamedTuple):
-    """What is to be placed, and where the answers go."""
+    """The pods to place, and the result arrays."""
 
     #: int32[class]: class ids.
     class_id: npt.NDArray[np.int32]

@@ -66,7 +66,7 @@ NOTHING: Final = CompiledScore(ScoreCode.LEAST)
 class TieBreak(IntEnum):
     """How ties between equal scores are broken."""
 
-    #: Go round: zones by their share, within a zone the next slot.
+    #: Rotate: zones by their share, within a zone the next slot.
     ROTATE = 0
     #: The smallest value of a rank column (a fixed order, or names).
     RANK = 1
@@ -189,7 +189,7 @@ def no_typical_pods() -> TypicalPodTable:
 
 
 NO_TYPICAL_PODS: Final = no_typical_pods()
-"""The same, where one shared value will do."""
+"""The same as one shared constant."""
 
 
 class SlotChoice(NamedTuple):
@@ -237,7 +237,7 @@ class ScoreCache(NamedTuple):
 
 
 class PodBatch(NamedTuple):
-    """What is to be placed, and where the answers go."""
+    """The pods to place, and the result arrays."""
 
     #: int32[pod]: class ids.
     class_id: npt.NDArray[np.int32]

@@ -50,7 +50,7 @@ def typical_pods(
     Args:
         rows: kinds with how many pods are of them; a kind may come more than once.
         devices: numbers of the models.
-        share: how much to cover. Equally common kinds go by the kind itself.
+        share: how much to cover. Ties are ordered by the kind itself.
     """
     counts: Counter[TypicalPod] = Counter()
     for kind, count in rows:

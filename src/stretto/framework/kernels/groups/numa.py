@@ -306,7 +306,7 @@ def take_numa_nodes(classes, c, zones, asks, j, s, state, inside, held):
 
 @njit(**_FLAGS)
 def charge_shares(classes, c, zones, s, state, inside, sign):
-    """Charge (or give back) what whole NUMA nodes take of their node beyond the class's own."""
+    """Charge or release what whole NUMA nodes take of their node beyond the class's requests."""
     for r in range(2):
         total = np.int64(0)
         for z in range(zones.count[s]):

@@ -33,7 +33,7 @@ _WHOLE = 2
 
 @njit(**_FLAGS)
 def _value(program, state, zones, asks, caps, j, c, search, p, fitting, base):
-    """What a place of the search is worth to a class; 0 where it may not go."""
+    """Value of a place of the search for a class; 0 where infeasible."""
     classes, static, pair, scores, typical, thresholds = program
     for q in range(caps.room.shape[0]):
         domain = caps.domain[q, p]

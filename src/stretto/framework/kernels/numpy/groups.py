@@ -95,7 +95,7 @@ def count_in_slots(program: tuple[Any, ...], state: tuple[Any, ...], work: Place
 
 
 def _values(run: _SlotSetCall, j: int, c: int, first: int, last: int) -> npt.NDArray[np.int32]:
-    """int32[place]: what the places of a domain are worth to a class; 0 where it may not go."""
+    """int32[place]: values of the places of a domain for a class; 0 where infeasible."""
     slots = run.search.slots[first:last]
     values = slot_values(run.program, c, slots, run.state).astype(np.int32)
     for q, room in enumerate(run.caps.room):
@@ -182,7 +182,7 @@ def _undo_unit(run: _SlotSetCall, start: int, stop: int) -> None:
 
 
 def _extra(run: _SlotSetCall, j: int, c: int, s: int, inside: int) -> tuple[int, ...]:
-    """What whole NUMA nodes take of their node beyond the class's own, CPU and memory."""
+    """Amounts that whole NUMA nodes take of their node beyond the class's own, CPU and memory."""
     if _BINDING[int(run.asks.binding[j])] is not NumaBinding.WHOLE:
         return (0, 0)
     whole = [sum(int(run.zones.share[s, z, r]) for z in bits(inside)) for r in CONFLICTING]

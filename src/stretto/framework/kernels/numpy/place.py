@@ -77,7 +77,7 @@ def refresh(
 
 
 def program_with(program: tuple[Any, ...], rules: PythonRuleCalls | None) -> PointProgram:
-    """A compiled profile with the Python rules that the NumPy tier asks itself."""
+    """A compiled profile with the Python rules that the NumPy tier calls."""
     point = PointProgram(*program[:6])
     return point if rules is None else point._replace(asked=rules.slot_values)
 

@@ -1,4 +1,4 @@
-"""What slots are worth to a class, without numba: the NumPy form of ``place.slot_value``.
+"""Values of slots for a class, without numba: the NumPy form of ``place.slot_value``.
 
 The formulas are those that the rules themselves use (``compiled.amounts``, ``compiled.devices``);
 here they are fed from the compiled tables, for any slots at once.
@@ -80,7 +80,7 @@ class PointState(NamedTuple):
 
 
 def slot_values(program: PointProgram, c: int, slots: Slots, state: PointState) -> RowArray:
-    """int16[k]: 0 where the class may not go, else 1 + its weighted score."""
+    """int16[k]: 0 where infeasible, else 1 + its weighted score."""
     classes, static, pair, scores = program.classes, program.static, program.pair, program.scores
     passes = _passes(program, c, slots, state)
     total: IntArray | None = None
@@ -161,7 +161,7 @@ def _add_scores(
     passes: BoolArray,
     total: IntArray,
 ) -> None:
-    """Add the scores of the table where the class may go; elsewhere they do not matter."""
+    """Add the scores of the table to feasible slots; other slots are not used."""
     here = np.flatnonzero(passes)
     if len(here) == 0:
         return

@@ -31,7 +31,7 @@ HARMLESS, SPENT, DOUBTFUL = 0, 1, 2
 class VictimDemand(NamedTuple):
     """What a search is about."""
 
-    #: int32[k]: resource columns that the preemptor asks for.
+    #: int32[k]: resource columns that the preemptor requests.
     columns: npt.NDArray[np.int32]
     #: int64[k]: exact amounts.
     need: npt.NDArray[np.int64]

@@ -16,7 +16,7 @@ from stretto.state.rows.slots import BLOCK
 _FLAGS: Any = {"error_model": "numpy", "cache": True, "nogil": True}
 _INTO: Any = {"error_model": "numpy", "cache": True, "nogil": True, "forceinline": True}
 ANY = -(1 << 31)
-"""An amount that every slot has: for classes that ask for fewer than three."""
+"""An amount that every slot has: for classes that request fewer than three."""
 
 
 @njit(**_INTO)

@@ -1,4 +1,4 @@
-"""The compiled place loop: bring a class up to date, take its best slot, charge it, go on.
+"""The compiled place loop: bring a class up to date, take its best slot, charge it, repeat.
 
 One loop serves every profile. ``rows`` is the kept rows of the class cache, or ``None`` for *plain*
 profiles (amounts, ports, devices and static rows only), which keep the maxima of blocks alone.

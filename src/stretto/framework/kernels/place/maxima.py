@@ -339,7 +339,7 @@ def find(
     """The best slot by the tie rule, own partition first; -1 when nothing is feasible.
 
     ``UNSURE``, and nothing changed, where the choice depends on answers that are unknown.
-    ``peaks[t]`` and ``tops[t]`` are the maxima to go by, ``asked`` the answer of ``weigh``.
+    ``peaks[t]`` and ``tops[t]`` are the maxima to use, ``asked`` the result of ``weigh``.
     """
     values, todo = scratch[0], scratch[1]
     top, mine, zone = zone_in_turn(tops, t, choice)

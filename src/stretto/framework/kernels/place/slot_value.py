@@ -1,4 +1,4 @@
-"""Compiled per-slot functions: what one slot is worth to one class.
+"""Compiled per-slot functions: the value of one slot for one class.
 
 The numba tier. Each built-in slot-local rule has its formula here once for one slot; the replay of
 the class cache fuses them. The rules' own vectorised NumPy forms are the reference, and property
@@ -332,7 +332,7 @@ def fits(classes, static, c, s, free, ports, device):
 
 @njit(**_FLAGS)
 def slot_value(classes, static, pair, scores, typical, thresholds, c, s, state):
-    """0 where the class may not go, else 1 + its weighted score on the slot.
+    """0 where infeasible, else 1 + its weighted score on the slot.
 
     ``state`` is (free, percent, ports, device_free, device_kind, device_model, census).
     """

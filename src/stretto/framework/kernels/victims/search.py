@@ -54,7 +54,7 @@ def mask_of(free, extra, columns, need, admitted, mask):
 def lowest_band(free, below, bands, columns, need, admitted, mask, sure):
     """The lowest band at which some slot has enough, or ``bands``; its slots are in ``mask``.
 
-    ``sure`` says that some slot has enough at the highest.
+    ``sure`` states that some slot has enough at the highest.
     """
     low, high, marked = 0, bands - 1, -1
     if not sure:
@@ -272,7 +272,7 @@ def _find(
     """(slot or -1, key, victims, claims that lose their capacity); positions are in ``scratch[1]``.
 
     ``pick`` is (offset, most, from_band, phases): slots are looked at from an offset on, no more
-    than so many that would do, and from a band on; all from the lowest band for the best of all.
+    than so many sufficient ones, and from a band on; all from the lowest band for the best of all.
     """
     entries, sums, asks, columns = borrowed((entries, sums, asks, columns))
     need, admitted, budgets, scratch = borrowed((need, admitted, budgets, scratch))
