@@ -1,6 +1,6 @@
-"""What constraints between pods make of a row of scores, in NumPy.
+"""Effect of inter-pod constraints on a row of scores, in NumPy.
 
-The formulas that the NumPy tier runs and that the compiled kernels are held to, in integers. A
+The integer formulas of the NumPy tier, and the reference for the compiled kernels. A
 score is absolute: it does not depend on which nodes are feasible. Of hosts it follows from the
 pods there alone, so that it may be kept; of other domains it is measured from the emptiest.
 """
@@ -25,7 +25,7 @@ Slots = npt.NDArray[np.int64]
 class DomainConstraint(NamedTuple):
     """One constraint of a class, taken out of the table."""
 
-    #: What it asks.
+    #: Kind of the constraint.
     kind: ConstraintKind
     #: Tally, or ``NO_TALLY``.
     tally: int
@@ -59,7 +59,7 @@ def may_recover(table: DomainTable, class_id: int) -> bool:
 
 
 def count(table: DomainTable, state: DomainState, class_id: int, slot: int, sign: int) -> None:
-    """A pod of a class came to a slot (1) or went (-1)."""
+    """Count a pod of a class that is added to a slot (1) or removed (-1)."""
     first, last = int(table.counted_start[class_id]), int(table.counted_stop[class_id])
     for population in table.counted[first:last].tolist():
         before = int(state.pods[population, slot])
@@ -81,7 +81,7 @@ def count(table: DomainTable, state: DomainState, class_id: int, slot: int, sign
 def overlay(
     table: DomainTable, state: DomainState, class_id: int, row: npt.NDArray[np.int16], slots: Slots
 ) -> npt.NDArray[np.int16]:
-    """Scores of a class on some slots with what other pods make of them: 0 where refused."""
+    """Scores of a class on some slots with inter-pod constraints: 0 where refused."""
     constraints = constraints_of(table, class_id)
     total = row.astype(np.int64)
     passes = total > 0
@@ -93,7 +93,7 @@ def overlay(
 
 
 def allows(table: DomainTable, state: DomainState, class_id: int, slot: int) -> bool:
-    """Whether other pods let a class onto a slot."""
+    """Whether inter-pod constraints admit a class to a slot."""
     constraints, slots = constraints_of(table, class_id), np.array([slot], np.int64)
     first = _may_be_first(state, constraints)
     return all(_passes(table, state, each, slots, may_be_first=first).all() for each in constraints)
@@ -123,7 +123,7 @@ def _passes(
     *,
     may_be_first: bool,
 ) -> npt.NDArray[np.bool_]:
-    """bool[k]: where a constraint lets the class."""
+    """bool[k]: where a constraint admits the class."""
     domain = table.domain[each.key, slots]
     if each.kind is ConstraintKind.NEVER:
         return np.zeros(len(slots), np.bool_)
@@ -168,7 +168,7 @@ def lowest(table: DomainTable, state: DomainState, each: DomainConstraint) -> in
 
 
 def _may_be_first(state: DomainState, constraints: list[DomainConstraint]) -> bool:
-    """Whether required affinity need not be met: nobody meets it yet, and the pod itself would."""
+    """Whether required affinity is waived: no pod matches yet, and the pod matches itself."""
     near = [each for each in constraints if each.kind is ConstraintKind.NEAR]
     return bool(near) and near[0].first > 0 and all(state.total[c.tally] == 0 for c in near)
 
@@ -194,7 +194,7 @@ def soft_counts(
 def _wished(
     table: DomainTable, state: DomainState, wishes: list[DomainConstraint], slots: Slots
 ) -> Ints:
-    """int64[k]: 0..100, what preferred terms of one key say."""
+    """int64[k]: 0..100, score of the preferred terms of one key."""
     key, largest = wishes[0].key, wishes[0].second
     if table.is_host[key]:
         total = sum(w.first * pods_at(table, state, w, slots) for w in wishes)

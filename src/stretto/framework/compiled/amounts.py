@@ -1,8 +1,9 @@
-"""What amounts are worth: the NumPy form of the scores over free and allocatable columns.
+"""Scores of amounts: the NumPy form of the scores over free and allocatable columns.
 
 One formula, two callers: the rules (which see a class and some slots) and the NumPy kernels (which
-see arrays only). Everything is float32, and in the order of ``kernels_point``, so that the compiled
-tier gives the same bits. A share is the free part after placing, in percent of what a node has.
+see arrays only). Everything is float32, and in the order of ``place.slot_value``, so that the
+compiled tier gives the same bits. A share is the free part after placing, in percent of the
+allocatable amount of the node.
 """
 
 from collections.abc import Sequence
@@ -24,13 +25,13 @@ _HALF: Final = np.float32(0.5)
 
 
 class ResourceAmount(NamedTuple):
-    """One resource of some slots, and what a class asks of it."""
+    """One resource of some slots, and the request of a class for it."""
 
     #: int32[k]: free amount in scan steps.
     free: IntArray
     #: float32[k]: percent per step; 0 where the node has none.
     percent: FloatArray
-    #: What the class asks, in scan steps.
+    #: Request of the class, in scan steps.
     ask: int
 
 
@@ -143,14 +144,14 @@ def _mean(
 
 
 def _whole(value: FloatArray, weight: FloatArray) -> IntArray:
-    """int32[k]: the whole part where anything was weighed, else 0."""
+    """int32[k]: the whole part where the total weight is positive, else 0."""
     return np.where(weight > _NONE, value, _NONE).astype(np.int32)
 
 
 def ratio_match(
     free_cpu: npt.NDArray[np.int32], free_memory: npt.NDArray[np.int32], asked: tuple[int, int]
 ) -> IntArray:
-    """int32[k]: how near the ratios of CPU to memory free and asked are.
+    """int32[k]: how near the free and the requested ratio of CPU to memory are.
 
     The smaller ratio over the larger, in 50 steps: from 50 on where the node's is at or under the
     pod's, below where it is over; 0 where the node or the pod has none of either.

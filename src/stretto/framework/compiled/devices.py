@@ -1,6 +1,6 @@
-"""What devices are worth: the NumPy form of the device filter and of the openb study's scores.
+"""Scores of devices: the NumPy form of the device filter and of the openb study's scores.
 
-The same formulas as in ``kernels_point``, over some slots at once, and equal to them bit by bit:
+The same formulas as in ``place.slot_value``, over some slots at once, and equal to them bit by bit:
 counts are integers, and sums of floats run over the typical pods in their order.
 """
 
@@ -54,7 +54,7 @@ class DeviceSlots(NamedTuple):
 
 
 class DeviceDemand(NamedTuple):
-    """What a class asks of a node's CPU and devices."""
+    """Requests of a class for a node's CPU and devices."""
 
     #: Milli-CPU.
     cpu: int
@@ -62,7 +62,7 @@ class DeviceDemand(NamedTuple):
     number: int
     #: Milli of each.
     milli: int
-    #: Kind number; that of GPUs for a class that asks for none.
+    #: Kind number; that of GPUs for a class that requests none.
     kind: int
     #: Bit mask of allowed models.
     models: int
@@ -84,7 +84,7 @@ def free_milli(devices: DeviceSlots, kind: int) -> LongArray:
 
 
 def dot_prod(cpu: IntArray, gpu: LongArray, wanted: DeviceDemand) -> IntArray:
-    """int32[k]: 100(1 − (cC/128000² + gG/8000²)/2) of free c, g and asked C, G, clipped."""
+    """int32[k]: 100(1 − (cC/128000² + gG/8000²)/2) of free c, g, requested C, G; clipped."""
     asked = float(wanted.number * wanted.milli)
     c_part = cpu * np.float64(wanted.cpu) / (CPU_SCALE * CPU_SCALE)
     g_part = gpu * np.float64(asked) / (GPU_SCALE * GPU_SCALE)
@@ -128,7 +128,7 @@ def fragmentation(
 ) -> npt.NDArray[np.float64]:
     """float64[k]: free GPU milli that a typical pod could not use, in expectation (FGD, eq. 1-3).
 
-    Over the typical pods: one that asks for no GPU, may not use the models or does not fit loses
+    Over the typical pods: one that requests no GPU, may not use the models or does not fit loses
     all free GPU milli; one that fits loses what is free on GPUs too small for it.
     """
     parts = [
@@ -154,7 +154,7 @@ def fgd(
     wanted: DeviceDemand,
     thresholds: npt.NDArray[np.float64],
 ) -> FgdChoice:
-    """The least growth of fragmentation: sigmoid steps that the gain reaches, and the device."""
+    """Least growth of fragmentation: sigmoid steps that the gain reaches, and the device."""
     score, device = np.zeros(len(cpu), np.int32), np.full(len(cpu), -1, np.int32)
     for low in range(0, len(cpu), CHUNK):
         here = slice(low, low + CHUNK)
@@ -230,5 +230,5 @@ def _may_use(typical: TypicalPodTable, devices: DeviceSlots, kind: int) -> BoolA
 
 
 def _asks(typical: TypicalPodTable, cpu: IntArray) -> BoolArray:
-    """bool[kind, k]: typical pods that ask for GPUs and whose CPU is free."""
+    """bool[kind, k]: typical pods that request GPUs and whose CPU is free."""
     return (typical.gpus[:, None] > 0) & (cpu >= typical.cpu[:, None])

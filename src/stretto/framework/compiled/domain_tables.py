@@ -1,8 +1,8 @@
-"""Rules between pods compiled for the kernels: constraints of classes over tallies, as arrays.
+"""Inter-pod rules compiled for the kernels: constraints of classes over tallies, as arrays.
 
 A *tally* is a population by the domains of a key, over the nodes of a mask. On a *host key* (the
-host name, where every node has its own) each node is its domain, and what a constraint says is
-slot-local but for the least count; such tallies keep a histogram of counts instead of sums.
+host name, where every node has its own) each node is its domain, and a constraint is
+slot-local except for the least count; such tallies keep a histogram of counts instead of sums.
 """
 
 from enum import IntEnum
@@ -12,17 +12,17 @@ import numpy as np
 import numpy.typing as npt
 
 CAP: Final = 512
-"""Counts of one node that a histogram tells apart; the least of all nodes is never as high."""
+"""Counts of one node that a histogram distinguishes; the least of all nodes is never as high."""
 NO_TALLY: Final = -1
-"""Tally of constraints that count nobody."""
+"""Tally of constraints that count no pod."""
 EVERYWHERE: Final = 0
 """The mask of all live nodes."""
 
 
 class ConstraintKind(IntEnum):
-    """What a constraint asks."""
+    """Kind of a constraint."""
 
-    #: Nothing will do: the terms cannot be read.
+    #: Never satisfied: the terms are invalid.
     NEVER = 0
     #: A pod of the tally must be in the domain, or in none at all and the class may be the first.
     NEAR = 1
@@ -37,7 +37,7 @@ class ConstraintKind(IntEnum):
 
 
 class DomainTable(NamedTuple):
-    """What classes want, shared by the shards of a profile."""
+    """Constraints of classes, shared by the shards of a profile."""
 
     #: int32[class]: first constraint, host keys first, then key by key.
     start: npt.NDArray[np.int32]
@@ -89,7 +89,7 @@ class DomainTable(NamedTuple):
     affinity_weight: int
     #: Weight of spreading in the profile.
     spread_weight: int
-    #: Rises when what was compiled means something else: stamps of rows start from it.
+    #: Rises when the compiled tables change meaning: stamps of rows start from it.
     salt: int
 
 
@@ -111,9 +111,9 @@ class DomainState(NamedTuple):
 
 
 class InterPodProgram(NamedTuple):
-    """The constraints between pods, as a kernel call gets them."""
+    """The inter-pod constraints, as a kernel call gets them."""
 
-    #: What classes want.
+    #: Constraints of classes.
     table: DomainTable
     #: Counts of the shard.
     state: DomainState

@@ -1,6 +1,6 @@
-"""What is compiled for placing inside domains and on NUMA nodes: arrays, as ``program`` has them.
+"""Compiled arrays for placement inside domains and on NUMA nodes.
 
-``kernels_within`` (compiled) and ``within_numpy`` (plain) read these and nothing else of topology.
+``kernels.groups`` (compiled) and ``kernels.numpy.groups`` read no other topology data.
 """
 
 from typing import Final, NamedTuple
@@ -15,7 +15,7 @@ from stretto.state.numa.ledger import NUMA_COLUMNS
 from stretto.state.rows.devices import MAX_DEVICES
 
 NO_BINDING: Final = 0
-"""Code of classes that leave NUMA nodes to their node."""
+"""Code of classes whose NUMA nodes the kubelet chooses."""
 CODES: Final = {NumaBinding.ONE: 1, NumaBinding.WHOLE: 2, NumaBinding.SOCKET: 3}
 """Codes of bindings, as the kernels know them."""
 OWN: Final = 1 << 20
@@ -42,7 +42,7 @@ class NumaSnapshot(NamedTuple):
 
 
 class NumaAsks(NamedTuple):
-    """What the classes of one call ask of NUMA nodes, by their number in the call."""
+    """NUMA requests of the classes of one call, by their number in the call."""
 
     #: int32[class]: code of the binding; 0 for none.
     binding: npt.NDArray[np.int32]
@@ -77,7 +77,7 @@ class DomainCaps(NamedTuple):
 
 
 class PlacementJob(NamedTuple):
-    """What is to be placed, and where the answers go."""
+    """The pods to place, and the result arrays."""
 
     #: int32[class]: class ids.
     class_id: npt.NDArray[np.int32]
@@ -100,7 +100,7 @@ class PlacementWork(NamedTuple):
 
     #: NUMA nodes.
     zones: NumaSnapshot
-    #: What is asked of them.
+    #: Requests for NUMA nodes.
     asks: NumaAsks
     #: How units must be spread.
     caps: DomainCaps
@@ -111,7 +111,7 @@ class PlacementWork(NamedTuple):
 
 
 def no_numa_nodes(slots: int) -> NumaSnapshot:
-    """No machine reports NUMA nodes."""
+    """Tables for nodes without reported NUMA nodes."""
     return NumaSnapshot(
         np.zeros(slots, np.uint8),
         np.zeros((slots, MAX_NUMA_NODES), np.int8),
@@ -124,7 +124,7 @@ def no_numa_nodes(slots: int) -> NumaSnapshot:
 
 
 def no_numa_asks(classes: int) -> NumaAsks:
-    """Classes that ask nothing of NUMA nodes, to be filled in."""
+    """Classes without NUMA requests, to be filled in."""
     return NumaAsks(
         np.zeros(classes, np.int32),
         np.zeros((classes, NUMA_COLUMNS), np.int64),

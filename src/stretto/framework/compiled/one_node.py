@@ -1,8 +1,8 @@
-"""Rehearsing a preemption on one node: who would have to leave, as kube-scheduler finds it.
+"""Simulate a preemption on one node and find the victims as kube-scheduler does.
 
-All pods of lower priority are taken away; where the preemptor then fits they are given back one by
-one, those that a disruption budget protects first, the more important first; who cannot be given
-back is a victim. What is plain here is what the compiled search is held equal to.
+All pods of lower priority are removed. If the preemptor then fits, pods are reprieved one by one:
+those that a disruption budget protects first, then by importance. A pod that cannot be reprieved is
+a victim. This form is the reference for the compiled search.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -21,7 +21,7 @@ TO_POSITIVE: Final = 1 << 31
 
 
 class Preemptor(NamedTuple):
-    """Who wants room."""
+    """The pod that needs capacity."""
 
     #: Its class.
     class_id: int
@@ -30,37 +30,37 @@ class Preemptor(NamedTuple):
 
 
 class VictimCandidate(NamedTuple):
-    """A node on which pods could make room."""
+    """A node on which evictions free enough capacity."""
 
     #: The slot.
     slot: int
-    #: Rows that must leave, the most important first.
+    #: Rows of the victims, the most important first.
     victims: tuple[int, ...]
     #: Those of them that a disruption budget protects.
     beyond: frozenset[int]
-    #: Rows of claims of lower priority that lose the room kept for them.
+    #: Rows of claims of lower priority that lose their reserved capacity.
     displaced: tuple[int, ...]
     #: Devices that the preemptor would get, as a mask.
     devices: int
 
     @property
     def evicted_pods(self) -> tuple[int, ...]:
-        """Rows that leave, and claims that lose their room."""
+        """Rows of the victims, and claims that lose their capacity."""
         return (*self.victims, *self.displaced)
 
 
 class NodePromises(NamedTuple):
-    """What has been promised of one node in the same cycle."""
+    """Claims and evictions already decided for one node in the same cycle."""
 
     #: (class id, mask of devices and NUMA nodes) of each claim.
     claims: tuple[tuple[int, int], ...] = ()
-    #: Rows that leave the node for them.
+    #: Rows evicted from the node for them.
     going: frozenset[int] = frozenset()
 
 
 NOTHING_PROMISED: Final = NodePromises()
 Holds = Callable[[int, Collection[int]], bool]
-"""(slot, rows) to whether rules about other pods let the preemptor there once these have gone."""
+"""(slot, rows) to whether inter-pod rules allow the preemptor once the rows are evicted."""
 Key = tuple[int, int, int, int, float]
 """Violations, highest priority, sum of priorities, number of victims, less the start: less wins."""
 
@@ -78,7 +78,7 @@ class PreemptionDryRun:
     ) -> None:
         """Rehearse by a profile's rules at a clock time; ``budgets`` are in step.
 
-        ``holds`` asks rules about other pods; ``None`` where the preemptor has none.
+        ``holds`` evaluates inter-pod rules; ``None`` where the preemptor has none.
         """
         self._holds = holds
         self._cluster = cluster
@@ -93,13 +93,13 @@ class PreemptionDryRun:
         kept: Iterable[int] = (),
         promised: NodePromises = NOTHING_PROMISED,
     ) -> VictimCandidate | None:
-        """Who would have to leave one node; ``None`` where nobody's leaving would do.
+        """Find the victims on one node; ``None`` where no eviction is enough.
 
         Args:
-            preemptor: who wants room.
+            preemptor: the pod that needs capacity.
             slot: the node, which must admit it but for its pods.
             kept: rows that must not be touched.
-            promised: what others have been promised of the node.
+            promised: claims and evictions already decided for the node.
         """
         free, nominees, going = self._classify_pods(preemptor, slot, {*kept, *promised.going})
         going += promised.going
@@ -153,7 +153,7 @@ class PreemptionDryRun:
     def _classify_pods(
         self, preemptor: Preemptor, slot: int, kept: set[int]
     ) -> tuple[list[int], list[int], list[int]]:
-        """Rows of a slot that may be asked, claims that may lose their room, and who leaves."""
+        """Evictable rows of a slot, claims that may lose their capacity, and terminating pods."""
         pods = self._cluster.pods
         free, nominees, going = [], [], []
         for row in pods.on_slot(slot).tolist():
@@ -173,7 +173,7 @@ class PreemptionDryRun:
     def _mask_after(
         self, preemptor: Preemptor, slot: int, promised: NodePromises
     ) -> Callable[[set[int]], int | None]:
-        """Devices and NUMA nodes for the preemptor once some rows have gone.
+        """Devices and NUMA nodes for the preemptor once some rows are evicted.
 
         ``None`` where it does not fit even then.
         """

@@ -1,4 +1,4 @@
-"""What a runtime is asked, and what it answers: a batch of units and their places."""
+"""Request and result of a runtime: a batch of units and their places."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
@@ -13,15 +13,15 @@ NOT_TRIED: Final = -2
 
 
 class BatchPlacement(NamedTuple):
-    """What came of a batch."""
+    """Result of a batch."""
 
     #: int32[pod]: slots; -1 = does not fit, -2 = not tried.
     slots: npt.NDArray[np.int32]
     #: int32[pod]: bit masks of devices.
     devices: npt.NDArray[np.int32]
-    #: Units tried; fewer than asked when a blocking unit failed.
+    #: Units tried; fewer than requested when a blocking unit failed.
     tried: int
-    #: Why single pods found no place, by their index; empty where the class says it all.
+    #: Why single pods found no place, by their index; empty where the class determines the reason.
     said: Mapping[int, PlacementFailure] = {}
     #: Volumes that pods get with their places, by their index.
     volumes: Mapping[int, VolumeChoice] = {}

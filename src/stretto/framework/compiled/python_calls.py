@@ -16,7 +16,7 @@ SLOT_SCORES: Final = 4
 REFUSED: Final = -1
 """Answer of the rules where one of them refuses."""
 UNKNOWN: Final = -2
-"""In a row of answers: not asked since the slot changed."""
+"""In a row of answers: not evaluated since the slot changed."""
 
 
 class RuleCalls(NamedTuple):
@@ -49,7 +49,7 @@ def no_rule_calls(size: int) -> RuleCalls:
 
 
 class PythonRuleCalls(Protocol):
-    """The Python rules of a profile, as the two kernel tiers ask them."""
+    """The Python rules of a profile, as the two kernel tiers call them."""
 
     @property
     def over_domains(self) -> bool:

@@ -1,6 +1,6 @@
 """A profile compiled for the kernels: classes and scores as arrays.
 
-Kernels know nothing of rules or objects. They read this: per class what it asks (amounts, ports,
+Kernels do not use rules or objects. They read these tables: per class its requests (amounts, ports,
 devices, rows of the static rules), and per score a code with its columns and weights. The same
 arrays feed the NumPy and the numba tier.
 """
@@ -16,9 +16,9 @@ ASK_WIDTH: Final = 8
 SHAPE_POINTS: Final = 16
 """Points of a requested-to-capacity shape."""
 REQUESTS: Final = 12
-"""Different resources one class may ask for."""
+"""Different resources one class may request."""
 DEVICE_REQUESTS: Final = 2
-"""Device kinds one class may ask for."""
+"""Device kinds one class may request."""
 
 
 class ScoreCode(IntEnum):
@@ -32,9 +32,9 @@ class ScoreCode(IntEnum):
     BALANCED = 2
     #: A piecewise-linear shape over the used share (RequestedToCapacityRatio).
     RATIO = 3
-    #: Alignment of free and asked amounts (openb study, DotProd).
+    #: Alignment of free and requested amounts (openb study, DotProd).
     DOT_PROD = 4
-    #: Little left over (openb study, BestFit).
+    #: Least remaining capacity (openb study, BestFit).
     BEST_FIT = 5
     #: GPUs in use first (openb study, GpuPacking).
     GPU_PACKING = 6
@@ -42,7 +42,7 @@ class ScoreCode(IntEnum):
     GPU_CLUSTERING = 7
     #: Least growth of fragmentation (FGD, ATC 2023).
     FGD = 8
-    #: CPU and memory free in the ratio in which they are asked for (Gödel's AdaptiveCpuToMemRatio).
+    #: CPU and memory free in the ratio of the requests (Gödel's AdaptiveCpuToMemRatio).
     RATIO_MATCH = 9
 
 
@@ -64,9 +64,9 @@ NOTHING: Final = CompiledScore(ScoreCode.LEAST)
 
 
 class TieBreak(IntEnum):
-    """How equal scores are told apart."""
+    """How ties between equal scores are broken."""
 
-    #: Go round: zones by their share, within a zone the next slot.
+    #: Rotate: zones by their share, within a zone the next slot.
     ROTATE = 0
     #: The smallest value of a rank column (a fixed order, or names).
     RANK = 1
@@ -86,11 +86,11 @@ class DevicePick(IntEnum):
 
 
 class ClassTable(NamedTuple):
-    """What each class asks, by class id."""
+    """Requests of each class, by class id."""
 
     #: int32[class]: entries used in ``column`` and ``amount``.
     requests: npt.NDArray[np.int32]
-    #: int32[class, request]: resource columns asked for.
+    #: int32[class, request]: requested resource columns.
     column: npt.NDArray[np.int32]
     #: int32[class, request]: amounts in scan steps.
     amount: npt.NDArray[np.int32]
@@ -100,7 +100,7 @@ class ClassTable(NamedTuple):
     filter_row: npt.NDArray[np.int32]
     #: int32[class]: row of static scores; 0 adds nothing.
     score_row: npt.NDArray[np.int32]
-    #: int32[class]: row of port masks; 0 asks for no port.
+    #: int32[class]: row of port masks; 0 requests no port.
     port_row: npt.NDArray[np.int32]
     #: int32[class, 4*request]: device requests as (count, milli, kind, spare).
     device: npt.NDArray[np.int32]
@@ -174,7 +174,7 @@ class TypicalPodTable(NamedTuple):
     frequency: npt.NDArray[np.float64]
     #: int32[kind]: milli-CPU.
     cpu: npt.NDArray[np.int32]
-    #: int32[kind]: devices asked for; 0 asks for none.
+    #: int32[kind]: requested devices; 0 for none.
     gpus: npt.NDArray[np.int32]
     #: int32[kind]: milli of each.
     milli: npt.NDArray[np.int32]
@@ -189,7 +189,7 @@ def no_typical_pods() -> TypicalPodTable:
 
 
 NO_TYPICAL_PODS: Final = no_typical_pods()
-"""The same, where one shared value will do."""
+"""The same as one shared constant."""
 
 
 class SlotChoice(NamedTuple):
@@ -237,7 +237,7 @@ class ScoreCache(NamedTuple):
 
 
 class PodBatch(NamedTuple):
-    """What is to be placed, and where the answers go."""
+    """The pods to place, and the result arrays."""
 
     #: int32[pod]: class ids.
     class_id: npt.NDArray[np.int32]

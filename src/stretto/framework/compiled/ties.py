@@ -1,6 +1,6 @@
-"""How equal scores are told apart: the data behind the tie rules.
+"""Data of the tie rules, which choose between equal scores.
 
-The kernels pick (``program.Pick``); here is what they pick by: whose turn it is among zones, and
+The kernels pick (``tables``); this module has their data: the turns of zones and the
 orders of nodes. A fixed order that differs from seed to seed is what the published GPU studies use;
 it also keeps shards apart, because each draws its own.
 """
@@ -20,7 +20,7 @@ STRIDE: Final = 1 << 32
 
 
 class TieRule(Enum):
-    """How equal scores are told apart."""
+    """How ties between equal scores are broken."""
 
     #: Zones take turns by their share of nodes, nodes within a zone in a ring.
     ROTATE = "rotate"
@@ -90,7 +90,7 @@ class ZoneTurns:
         self._seen: tuple[int, bytes] = (-1, b"")
 
     def follow(self, slots: SlotMap, own_block: npt.NDArray[np.uint8]) -> bool:
-        """Adapt to zones, node counts and the own partition; True when ranges are others now.
+        """Adapt to zones, node counts and the own partition; True when the ranges changed.
 
         Zones take turns by the nodes of the own partition there: the partitions together then
         mirror the zones. A zone in which there is none counts with all of its nodes.

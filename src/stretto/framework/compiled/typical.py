@@ -1,7 +1,7 @@
 """The typical pods: the workload that fragmentation is measured against (FGD, ATC 2023).
 
-They are the commonest kinds of pod, as the study takes them: in decreasing count until they cover
-95 % of the pods. Live, they are learnt from what is running and pending; a profile may give them.
+They are the most common kinds of pod, as in the study: in decreasing count until they cover 95 % of
+the pods. A live scheduler derives them from running and pending pods; a profile may set them.
 """
 
 from collections import Counter
@@ -25,7 +25,7 @@ class TypicalPod(NamedTuple):
 
     #: Milli-CPU.
     cpu: int
-    #: GPUs asked for; 0 for none.
+    #: Requested GPUs; 0 for none.
     gpus: int
     #: Milli of each.
     milli: int
@@ -50,7 +50,7 @@ def typical_pods(
     Args:
         rows: kinds with how many pods are of them; a kind may come more than once.
         devices: numbers of the models.
-        share: how much to cover. Equally common kinds go by the kind itself.
+        share: how much to cover. Ties are ordered by the kind itself.
     """
     counts: Counter[TypicalPod] = Counter()
     for kind, count in rows:
@@ -68,7 +68,7 @@ def typical_pods(
 
 
 def observed_typical_pods(cluster: Cluster) -> TypicalPodTable:
-    """The typical pods of what is running and pending in a cluster now."""
+    """The typical pods of the running and pending pods of a cluster."""
     users = enumerate(cluster.classes.users)
     kinds = ((kind_of(cluster.classes[number]), count) for number, count in users if count > 0)
     return typical_pods(kinds, cluster.ledger.devices)

@@ -2,7 +2,7 @@
 
 numba counts references to an array whenever it is taken out of a tuple or given to a function, with
 an atomic operation each time: about 4 ns, some hundreds of times a pod. The caller of a kernel
-holds every argument until the call returns, so inside nothing needs to be counted. ``borrowed``
+holds every argument until the call returns, so the kernel need not count references. ``borrowed``
 gives the same arrays without their counter; the compiler then drops the counting altogether.
 
 Never return a borrowed array from a kernel, nor keep one: it does not keep its memory alive.

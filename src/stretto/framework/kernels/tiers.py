@@ -13,7 +13,7 @@ from stretto.base.errors import MissingExtraError, UnknownNameError
 from stretto.framework.kernels.cache import KernelCache, KernelSet
 
 TIERS: Final = ("auto", "numba", "numpy")
-"""Names of tiers that a caller may ask for."""
+"""Names of tiers that a caller may request."""
 
 
 class KernelTier(NamedTuple):
@@ -42,7 +42,7 @@ def kernel(tier: str = "auto") -> KernelTier:
 
     Raises:
         UnknownNameError: there is no such tier.
-        MissingExtraError: ``numba`` was asked for and is not installed.
+        MissingExtraError: ``numba`` was requested and is not installed.
     """
     tier = resolve(tier)
     from stretto.framework.kernels.numpy import place as plain
@@ -70,7 +70,7 @@ def resolve(tier: str) -> str:
 
     Raises:
         UnknownNameError: there is no such tier.
-        MissingExtraError: ``numba`` was asked for and is not installed.
+        MissingExtraError: ``numba`` was requested and is not installed.
     """
     if tier not in TIERS:
         raise UnknownNameError("kernel tier", tier, TIERS)

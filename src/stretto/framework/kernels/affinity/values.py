@@ -1,8 +1,8 @@
-"""Compiled constraints between pods: counts, and what they make of the values of a block.
+"""Compiled inter-pod constraints: their counts, and their effect on the values of a block.
 
-The numba twin of ``domains.formulas``. Constraints on hosts are slot-local but for what the *stamp*
-says (the least count of a hard spread, whether nobody matches yet); those on other keys become a
-yes or no and a bonus for each domain.
+The numba form of ``compiled.affinity``. Constraints on hosts are slot-local except for the *stamp*
+(the least count of a hard spread, whether no pod matches yet). Constraints on other keys become a
+filter result and a bonus for each domain.
 """
 
 from typing import Any
@@ -18,7 +18,7 @@ _INTO: Any = {"error_model": "numpy", "cache": True, "nogil": True, "forceinline
 _NEVER, _NEAR, _FAR = int(ConstraintKind.NEVER), int(ConstraintKind.NEAR), int(ConstraintKind.FAR)
 _HARD, _SOFT, _WISH = int(ConstraintKind.HARD), int(ConstraintKind.SOFT), int(ConstraintKind.WISH)
 _MIX = 1_000_003
-"""Larger than twice any number that a stamp is made of, so that stamps tell them apart."""
+"""Larger than twice any number in a stamp, so that stamps distinguish them."""
 
 
 # ---------------------------------------------------------------- counts
@@ -26,7 +26,7 @@ _MIX = 1_000_003
 
 @njit(**_FLAGS)
 def count(table, others, c, s, sign):
-    """A pod of a class came to a slot (1) or went (-1)."""
+    """Count a pod of a class that is added to a slot (1) or removed (-1)."""
     for m in range(table.counted_start[c], table.counted_stop[c]):
         p = table.counted[m]
         before = others.pods[p, s]
@@ -66,7 +66,7 @@ def _lowest(table, others, t):
 
 @njit(**_FLAGS)
 def limits_of(hosts, limits, table, others, c):
-    """What the constraints of a class come to now; returns how many are on hosts, and the stamp.
+    """Current limits of the constraints of a class; returns how many are on hosts, and the stamp.
 
     ``limits`` gets a number for each constraint, ``hosts`` a row for each on hosts: kind,
     population (-1 for none), mask, key, limit, and the three numbers of the table.
@@ -109,7 +109,7 @@ def limits_of(hosts, limits, table, others, c):
 
 @njit(**_INTO)
 def on_hosts(values, sums, low, hosts, count_of_hosts, pods, domain, mask, weights):
-    """Constraints on hosts, worked into the values of a block; ``sums`` is a buffer."""
+    """Apply constraints on hosts to the values of a block; ``sums`` is a buffer."""
     wished = False
     for h in range(count_of_hosts):
         kind, key = hosts[h, 0], np.uint64(hosts[h, 3])
@@ -177,10 +177,10 @@ def _add_preferences(values, sums, most, total, weight):
 
 @njit(**_FLAGS)
 def by_domain(keys, table, others, limits, c):
-    """What each domain of each key says to a class; how many keys, and whether blocks will do.
+    """Effect of each domain of each key on a class; number of keys, and whether blocks suffice.
 
-    ``keys`` is (allowed, bonus, base, asked): a yes or no and a bonus for each domain, where each
-    key's domains begin in these, and the keys that the class asks.
+    ``keys`` is (allowed, bonus, base, asked): a filter result and a bonus for each domain, the
+    offset of each key's domains in these, and the keys that the class uses.
     """
     allowed, bonus, base, asked = keys
     start, stop = table.start[c], table.stop[c]
@@ -244,7 +244,7 @@ def _preferred_domains(bonus, first, table, others, i, stop):
 
 @njit(**_INTO)
 def in_domains(values, low, keys, count_of_keys, domain):
-    """Work what the domains say into the values of a block."""
+    """Apply the filter results and bonuses of the domains to the values of a block."""
     allowed, bonus, base, asked = keys
     for n in range(count_of_keys):
         key = asked[n]
@@ -256,9 +256,9 @@ def in_domains(values, low, keys, count_of_keys, domain):
 
 @njit(**_FLAGS)
 def can_stay(values, sums, value, c, s, table, others, buffers, count_of_hosts):
-    """Whether a slot, worth ``value`` by itself, is good in view of other pods.
+    """Whether a slot with the value ``value`` satisfies the inter-pod constraints.
 
-    ``buffers`` is (hosts, limits, keys), with the limits of now.
+    ``buffers`` is (hosts, limits, keys), with the current limits.
     """
     hosts, limits, keys = buffers
     values[:] = 0
@@ -284,7 +284,7 @@ def may_recover(table, c):
 
 @njit(**_FLAGS)
 def buffers_of(table):
-    """Room for what the constraints of any class come to: (hosts, limits, keys)."""
+    """Buffers for the constraints of any class: (hosts, limits, keys)."""
     size = table.is_host.shape[0]
     base = np.zeros(size + 1, np.int64)
     for key in range(size):

@@ -1,7 +1,7 @@
 """Compiled choice of NUMA nodes on one machine, and of devices near them.
 
-The twin of ``state.numa.choice``, which says in words what is chosen; a property test holds the
-two equal. Arrays: see ``zone_program``.
+The compiled form of ``state.numa.choice``, which documents the choice; a property test compares
+both. Arrays: see ``group_tables``.
 """
 
 from typing import Any
@@ -31,7 +31,7 @@ def _bits(mask):
 
 @njit(**_FLAGS)
 def _devices_in(classes, c, q, s, state, zones, fitting):
-    """Devices that would do, by NUMA node; returns how many of the kind have a known NUMA node."""
+    """Suitable devices, by NUMA node; returns how many of the kind have a known NUMA node."""
     device_free, device_kind, device_model = state[3], state[4], state[5]
     count = zones.count[s]
     fitting[:count] = 0
@@ -50,7 +50,7 @@ def _devices_in(classes, c, q, s, state, zones, fitting):
 
 @njit(**_FLAGS)
 def _allowed(order, count, inside, most):
-    """Bit mask of the NUMA nodes one resource may use; see ``topology_choice.numa_nodes_for``."""
+    """Bit mask of the NUMA nodes one resource may use; see ``choice.numa_nodes_for``."""
     found = np.int32(0) if most <= _bits(inside) else inside
     while _bits(found) < min(most, count):
         best, value = -1, np.int64(0)
@@ -91,7 +91,7 @@ def _amounts_fit(zones, asks, j, s, inside, exact):
 
 @njit(**_FLAGS)
 def _numa_of_devices(classes, c, q, s, state, zones, inside, exact, fitting):
-    """Bit mask of the NUMA nodes that a device request may use; 0 where nobody knows any."""
+    """Bit mask of the NUMA nodes that a device request may use; 0 where none is known."""
     known = _devices_in(classes, c, q, s, state, zones, fitting)
     if known == 0:
         return np.int32(0)
@@ -104,7 +104,7 @@ def _numa_of_devices(classes, c, q, s, state, zones, inside, exact, fitting):
 
 @njit(**_FLAGS)
 def _devices_fit_numa(classes, c, s, state, zones, inside, exact, fitting):
-    """Whether the NUMA nodes of a mask have the devices that a class asks."""
+    """Whether the NUMA nodes of a mask have the devices that a class requests."""
     for q in range(classes.models.shape[1]):
         need = classes.device[c, 4 * q]
         if need == 0:
@@ -153,7 +153,7 @@ def _spared(zones, s, inside, state):
 
 @njit(**_FLAGS)
 def _choose_whole_nodes(classes, c, zones, asks, j, s, state, fitting, first):
-    """Whole NUMA nodes; ``first`` takes any that will do."""
+    """Whole NUMA nodes; ``first`` takes any sufficient set."""
     count = np.int64(zones.count[s])
     number = _whole_numa_nodes(classes, c, zones, asks, j, s, state, fitting)
     spare = np.zeros(MAX_NUMA_NODES, np.int32)
@@ -277,7 +277,7 @@ def pick_local_devices(classes, c, s, state, zones, asks, j, inside, fitting):
 
 @njit(**_FLAGS)
 def take_numa_nodes(classes, c, zones, asks, j, s, state, inside, held):
-    """Take what a class asks of the NUMA nodes of a mask; what each gave is noted in ``held``."""
+    """Charge the requests of a class to the NUMA nodes of a mask; record the parts in ``held``."""
     whole = asks.binding[j] == _WHOLE
     count = zones.count[s]
     for k in range(NUMA_COLUMNS):
@@ -306,7 +306,7 @@ def take_numa_nodes(classes, c, zones, asks, j, s, state, inside, held):
 
 @njit(**_FLAGS)
 def charge_shares(classes, c, zones, s, state, inside, sign):
-    """Charge (or give back) what whole NUMA nodes take of their node beyond the class's own."""
+    """Charge or release what whole NUMA nodes take of their node beyond the class's requests."""
     for r in range(2):
         total = np.int64(0)
         for z in range(zones.count[s]):

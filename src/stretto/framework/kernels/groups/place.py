@@ -1,10 +1,10 @@
 """Compiled placing inside given slots: NUMA nodes, domains one after another, and caps.
 
-For what a score row over all nodes cannot say. The caller lists domains (runs of slots) in the
-order in which they are to be tried; a unit goes into the first that holds it. Values of a class
-are made for the slots of one domain and brought up to date from the places taken since, so a rack
-of forty nodes costs forty values. What a slot is worth is ``kernels_point.slot_value``, where the
-NUMA nodes hold the pod too. ``within_numpy`` is the plain twin; a property test holds them equal.
+For constraints that a score row over all nodes cannot express. The caller lists domains (runs of
+slots) in the order of trial; a unit goes into the first domain that fits it. The kernel computes
+the values of a class for the slots of one domain and updates them from later placements, so a rack
+of forty nodes costs forty values. The value of a slot is ``slot_value`` where the NUMA nodes fit
+the pod too. ``kernels.numpy.groups`` is the NumPy form; a property test compares both.
 """
 
 from typing import Any
@@ -33,7 +33,7 @@ _WHOLE = 2
 
 @njit(**_FLAGS)
 def _value(program, state, zones, asks, caps, j, c, search, p, fitting, base):
-    """What a place of the search is worth to a class; 0 where it may not go."""
+    """Value of a place of the search for a class; 0 where infeasible."""
     classes, static, pair, scores, typical, thresholds = program
     for q in range(caps.room.shape[0]):
         domain = caps.domain[q, p]
@@ -112,7 +112,7 @@ def _pick(row, peak, top, length, begin):
 
 @njit(**_FLAGS)
 def _note(caps, p, book, sign, first, last):
-    """A place was taken or given back: what else it changes for the values of the domain."""
+    """Update the values of the domain after a place was taken or released."""
     changes, changed, following = book[4], book[5], book[6]
     changes[changed[0]] = p
     changed[0] += 1
@@ -188,7 +188,7 @@ def _place_unit(program, state, zones, asks, caps, search, job, u, d, book, held
 
 @njit(**_FLAGS)
 def _undo_unit(program, state, zones, asks, caps, search, job, u, book, held):
-    """Give back every place of a unit, the last first."""
+    """Release every place of a unit, the last first."""
     classes, static = program[0], program[1]
     for i in range(job.start[u + 1] - 1, job.start[u] - 1, -1):
         p, j = job.slot[i], job.local[i]
@@ -252,9 +252,9 @@ def place_in_slots(
 ):
     """Place units in order, each in the first domain that holds it; returns the units tried.
 
-    Answers go to ``job.slot`` and ``job.mask``; a unit that no domain holds leaves no trace, in
-    the log neither. The log must have room for an entry a pod. ``rows`` has the values of the
-    classes on all slots as they are now (int16[class, slot]), or nothing: then they are made here.
+    Answers go to ``job.slot`` and ``job.mask``; a unit that fits no domain changes neither the
+    snapshot nor the log. The log must have capacity for one entry per pod. ``rows`` has the values
+    of the classes on all current slots (int16[class, slot]); with 0 rows they are computed here.
     """
     classes, pods, places = job.class_id.shape[0], job.local.shape[0], search.slots.shape[0]
     domains = search.start.shape[0] - 1
@@ -284,7 +284,7 @@ def place_in_slots(
 
 @njit(**_FLAGS)
 def _place_units(program, state, zones, asks, caps, search, job, book, held, choice, fitting):
-    """``place_in_slots`` with buffers, which its caller holds: nothing is counted in here."""
+    """``place_in_slots`` with buffers. The caller holds every array; none is reference-counted."""
     program, state, zones = borrowed(program), borrowed(state), borrowed(zones)
     asks, caps, search, job = borrowed(asks), borrowed(caps), borrowed(search), borrowed(job)
     book, held, choice, fitting = borrowed((book, held, choice, fitting))

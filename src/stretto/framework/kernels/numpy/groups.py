@@ -1,4 +1,4 @@
-"""Placing inside given slots without numba: the plain twin of ``kernels_within``.
+"""Placing inside given slots without numba: the NumPy form of ``kernels.groups``.
 
 The same domains, caps, NUMA nodes and answers. What slots are worth comes from the rules' own
 vectorised formulas, what one machine's NUMA nodes hold from ``state.numa.choice``.
@@ -52,7 +52,7 @@ class _SlotSetCall(NamedTuple):
     log: npt.NDArray[np.int32]
     log_state: npt.NDArray[np.int64]
     device_pick: int
-    #: What each pod took of each NUMA node: (NUMA node, column, amount).
+    #: Amounts that each pod took of each NUMA node: (NUMA node, column, amount).
     held: dict[int, list[tuple[int, int, int]]]
 
 
@@ -63,7 +63,7 @@ def place_in_slots(
     log: tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]],
     device_pick: int,
 ) -> int:
-    """As ``kernels_within.place_in_slots``; returns the units tried."""
+    """As the compiled ``place_in_slots``; returns the units tried."""
     run = _SlotSetCall(PointProgram(*program), PointState(*state), *work, *log, device_pick, {})
     job, search = run.job, run.search
     domains = len(search.start) - 1
@@ -95,7 +95,7 @@ def count_in_slots(program: tuple[Any, ...], state: tuple[Any, ...], work: Place
 
 
 def _values(run: _SlotSetCall, j: int, c: int, first: int, last: int) -> npt.NDArray[np.int32]:
-    """int32[place]: what the places of a domain are worth to a class; 0 where it may not go."""
+    """int32[place]: values of the places of a domain for a class; 0 where infeasible."""
     slots = run.search.slots[first:last]
     values = slot_values(run.program, c, slots, run.state).astype(np.int32)
     for q, room in enumerate(run.caps.room):
@@ -162,7 +162,7 @@ def _take(run: _SlotSetCall, i: int, place: int) -> None:
 
 
 def _undo_unit(run: _SlotSetCall, start: int, stop: int) -> None:
-    """Give back every place of a unit, the last first."""
+    """Release every place of a unit, the last first."""
     job = run.job
     for i in range(stop - 1, start - 1, -1):
         place, j = int(job.slot[i]), int(job.local[i])
@@ -182,7 +182,7 @@ def _undo_unit(run: _SlotSetCall, start: int, stop: int) -> None:
 
 
 def _extra(run: _SlotSetCall, j: int, c: int, s: int, inside: int) -> tuple[int, ...]:
-    """What whole NUMA nodes take of their node beyond the class's own, CPU and memory."""
+    """Amounts that whole NUMA nodes take of their node beyond the class's own, CPU and memory."""
     if _BINDING[int(run.asks.binding[j])] is not NumaBinding.WHOLE:
         return (0, 0)
     whole = [sum(int(run.zones.share[s, z, r]) for z in bits(inside)) for r in CONFLICTING]
@@ -212,7 +212,7 @@ def _machine(run: _SlotSetCall, j: int, c: int, s: int) -> NumaMachine:
 
 
 def _fits(run: _SlotSetCall, c: int, q: int, s: int, d: int) -> bool:
-    """Whether a device would do for a request."""
+    """Whether a device satisfies a request."""
     classes, state = run.program.classes, run.state
     return bool(
         state.device_kind[s, d] == classes.device[c, 4 * q + 2]

@@ -1,4 +1,4 @@
-"""Placing without numba: the NumPy tier of ``place``, with the answers of ``kernels_place``.
+"""Placing without numba: the NumPy tier of ``place``, with the answers of ``kernels.place``.
 
 The same program, snapshot, cache and log; the same rows, picks, devices and undoing. A row is made
 or patched with the formulas that the rules themselves use, as one batch over its slots; what
@@ -77,7 +77,7 @@ def refresh(
 
 
 def program_with(program: tuple[Any, ...], rules: PythonRuleCalls | None) -> PointProgram:
-    """A compiled profile with the Python rules that the NumPy tier asks itself."""
+    """A compiled profile with the Python rules that the NumPy tier calls."""
     point = PointProgram(*program[:6])
     return point if rules is None else point._replace(asked=rules.slot_values)
 
@@ -182,7 +182,7 @@ def pick_devices(
 
 
 def apply(program: PointProgram, c: int, s: int, state: PointState, mask: int, sign: int) -> None:
-    """Take (sign 1) or give back (sign -1) what a class asks on a slot."""
+    """Charge (sign 1) or release (sign -1) the requests of a class on a slot."""
     classes, static = program.classes, program.static
     for i in range(int(classes.requests[c])):
         state.free[classes.column[c, i], s] -= sign * int(classes.amount[c, i])
@@ -205,7 +205,7 @@ def apply(program: PointProgram, c: int, s: int, state: PointState, mask: int, s
 
 
 def release(program: tuple[Any, ...], state: tuple[Any, ...], c: int, s: int, mask: int) -> None:
-    """Give the requests of a class and its devices back to a slot."""
+    """Release the requests of a class and its devices on a slot."""
     apply(PointProgram(*program[:6]), c, s, PointState(*state), mask, -1)
 
 
@@ -228,7 +228,7 @@ def place(
 
     As the compiled ``place``: answers go to ``batch.slot`` and ``batch.devices``, a unit with fewer
     than ``at_least`` places is undone without a trace, and a blocking unit that fails ends the
-    batch. ``among`` has the constraints between pods, ``rules`` the Python rules.
+    batch. ``among`` has the inter-pod constraints, ``rules`` the Python rules.
     """
     run = _PlaceCall(
         program_with(program, rules),
@@ -272,7 +272,7 @@ class _PlaceCall(NamedTuple):
 def _place_unit(run: _PlaceCall, start: int, stop: int, at_least: int) -> int:
     """Place the pods of one unit; returns how many found a place.
 
-    Pods that others of the unit may have made room for are tried once more, as long as that helps.
+    Pods that other pods of the unit may have made feasible are retried while that places pods.
     """
     placed = lost = 0
     waiting = list(range(start, stop))
@@ -333,7 +333,7 @@ def _row_and_peaks(run: _PlaceCall, c: int) -> tuple[RowArray, RowArray]:
 
 
 def _is_judged(run: _PlaceCall, c: int) -> bool:
-    """Whether other pods matter to a class."""
+    """Whether inter-pod constraints apply to a class."""
     judged = run.among is not None and domains.is_judged(run.among.table, c)
     return run.rules is not None or judged
 
@@ -341,7 +341,7 @@ def _is_judged(run: _PlaceCall, c: int) -> bool:
 def _with_inter_pod_counts(
     run: _PlaceCall, c: int, row: RowArray, slots: npt.NDArray[np.int64]
 ) -> RowArray:
-    """Scores with the constraints between pods and the rules over domains."""
+    """Scores with the inter-pod constraints and the rules over domains."""
     if run.among is not None and domains.is_judged(run.among.table, c):
         row = domains.overlay(run.among.table, run.among.state, c, row, slots)
     if run.rules is None:
@@ -357,7 +357,7 @@ def _may_recover(run: _PlaceCall, c: int) -> bool:
 
 
 def _undo(run: _PlaceCall, start: int, stop: int) -> None:
-    """Take a unit's places back, the last first."""
+    """Release the places of a unit, the last first."""
     batch = run.batch
     for i in range(stop - 1, start - 1, -1):
         s = int(batch.slot[i])

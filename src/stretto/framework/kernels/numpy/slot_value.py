@@ -1,6 +1,6 @@
-"""What slots are worth to a class, without numba: the NumPy twin of ``kernels_point``.
+"""Values of slots for a class, without numba: the NumPy form of ``place.slot_value``.
 
-The formulas are those that the rules themselves use (``formulas_amounts``, ``formulas_devices``);
+The formulas are those that the rules themselves use (``compiled.amounts``, ``compiled.devices``);
 here they are fed from the compiled tables, for any slots at once.
 """
 
@@ -35,7 +35,7 @@ RowArray = npt.NDArray[np.int16]
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int32]
 Slots = SlotArray | slice
-"""The slots asked about; a stretch of them is read without a copy."""
+"""The requested slots; a stretch of them is read without a copy."""
 
 _NONE = np.int32(0)
 _ONE = np.int32(1)
@@ -44,7 +44,7 @@ _ONE = np.int32(1)
 class PointProgram(NamedTuple):
     """A profile and the classes, compiled."""
 
-    #: What classes ask.
+    #: The requests of classes.
     classes: ClassTable
     #: Rows that they point to.
     static: StaticTable
@@ -56,7 +56,7 @@ class PointProgram(NamedTuple):
     typical: TypicalPodTable
     #: Gains that FGD's score counts.
     thresholds: npt.NDArray[np.float64]
-    #: Asks the rules that have no compiled form: class id and slots to -1 (no) or a weighted score.
+    #: Calls the rules without a compiled form: class id and slots to -1 (no) or a weighted score.
     asked: Callable[[int, SlotArray], RowArray] | None = None
 
 
@@ -80,7 +80,7 @@ class PointState(NamedTuple):
 
 
 def slot_values(program: PointProgram, c: int, slots: Slots, state: PointState) -> RowArray:
-    """int16[k]: 0 where the class may not go, else 1 + its weighted score."""
+    """int16[k]: 0 where infeasible, else 1 + its weighted score."""
     classes, static, pair, scores = program.classes, program.static, program.pair, program.scores
     passes = _passes(program, c, slots, state)
     total: IntArray | None = None
@@ -109,14 +109,14 @@ def slot_values(program: PointProgram, c: int, slots: Slots, state: PointState) 
 
 
 def _numbers(slots: Slots, count: int) -> SlotArray:
-    """The slots asked about as numbers."""
+    """The requested slots as numbers."""
     if isinstance(slots, slice):
         return np.arange(slots.start or 0, (slots.start or 0) + count)
     return slots
 
 
 def _passes(program: PointProgram, c: int, slots: Slots, state: PointState) -> BoolArray:
-    """bool[k]: where every filter lets the class."""
+    """bool[k]: where every filter admits the class."""
     classes, static = program.classes, program.static
     passes: BoolArray = static.eligible[classes.filter_row[c]][slots] != 0
     for i in range(int(classes.requests[c])):
@@ -161,7 +161,7 @@ def _add_scores(
     passes: BoolArray,
     total: IntArray,
 ) -> None:
-    """Add the scores of the table where the class may go; elsewhere they do not matter."""
+    """Add the scores of the table to feasible slots; other slots are not used."""
     here = np.flatnonzero(passes)
     if len(here) == 0:
         return

@@ -1,8 +1,8 @@
 """The search for victims in NumPy: the same answers as the compiled one, without numba.
 
 Nodes are compared by sums band by band; those that could win are walked together, one entry of each
-at a time. Odd nodes (budgets, claims that wait, pods that leave) go through the same walk one by
-one, with the order that budgets impose.
+at a time. Nodes with budgets, waiting claims or terminating pods go through the same walk one by
+one, in the order that budgets impose.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from stretto.state.victims.columns import EVICTABLE, NOMINEE, TERMINATING, Victi
 TO_POSITIVE: Final = 1 << 31
 """Added to every priority, so that more victims of negative priority never look better."""
 NO_TOP: Final = -TO_POSITIVE
-"""Top priority where nobody has to leave."""
+"""Top priority without victims."""
 
 Key = tuple[int, int, int, int, float]
 """Violations, highest priority, sum of priorities, number of victims, less the start: less wins."""
@@ -25,13 +25,13 @@ Key = tuple[int, int, int, int, float]
 EVERY_NODE: Final = 1 << 30
 """Nodes to look at where there is no limit."""
 HARMLESS, SPENT, DOUBTFUL = 0, 1, 2
-"""Of a set of budgets on any node: all its pods may go, none may, or some."""
+"""State of a set of budgets on any node: all, none or some of its pods may be evicted."""
 
 
 class VictimDemand(NamedTuple):
     """What a search is about."""
 
-    #: int32[k]: resource columns that the preemptor asks for.
+    #: int32[k]: resource columns that the preemptor requests.
     columns: npt.NDArray[np.int32]
     #: int64[k]: exact amounts.
     need: npt.NDArray[np.int64]
@@ -39,7 +39,7 @@ class VictimDemand(NamedTuple):
     priority: int
     #: Bands that may hold something below it.
     bands: int
-    #: uint8[slot]: nodes that admit it but for who is there.
+    #: uint8[slot]: nodes that admit it apart from their pods.
     admitted: npt.NDArray[np.uint8]
 
 
@@ -55,7 +55,7 @@ class BudgetSetArrays(NamedTuple):
 class VictimSearchLimits(NamedTuple):
     """What a search must respect, and how far it goes."""
 
-    #: int64[budget]: how many more pods may leave.
+    #: int64[budget]: how many more pods may be evicted.
     left: npt.NDArray[np.int64]
     #: Sets of budgets by number.
     sets: Sequence[tuple[int, ...]]
@@ -67,7 +67,7 @@ class VictimSearchLimits(NamedTuple):
     hard: bool
     #: Slot to begin with.
     offset: int = 0
-    #: Nodes that would do to look at.
+    #: Number of sufficient nodes to examine.
     most: int = EVERY_NODE
     #: Band to begin with.
     from_band: int = 0
@@ -80,11 +80,11 @@ class VictimSearchHit(NamedTuple):
     slot: int
     #: What made it the best.
     key: Key
-    #: Rows that must leave, the most important first.
+    #: Rows of the victims, the most important first.
     victims: tuple[int, ...]
-    #: Those of them that break a budget.
+    #: Those of them that violate a budget.
     beyond: frozenset[int]
-    #: Rows of claims that lose their room.
+    #: Rows of claims that lose their capacity.
     displaced: tuple[int, ...]
 
 
@@ -95,22 +95,22 @@ class WalkedSlot(NamedTuple):
     key: Key
     #: Positions of victims, in the order of importance.
     victims: tuple[int, ...]
-    #: Positions of those that break a budget.
+    #: Positions of those that violate a budget.
     beyond: tuple[int, ...]
-    #: Positions of claims that lose their room.
+    #: Positions of claims that lose their capacity.
     displaced: tuple[int, ...]
 
 
 class VictimIndex(NamedTuple):
     """The columns that are searched."""
 
-    #: Who could leave.
+    #: The evictable pods.
     entries: VictimEntries
-    #: What that would free.
+    #: The amounts that evictions free.
     sums: VictimSums
     #: int64[ask, resource]: what one pod takes, by number.
     asks: npt.NDArray[np.int64]
-    #: int64[resource]: the most that a pod takes which may be asked.
+    #: int64[resource]: the most that an evictable pod takes.
     largest: npt.NDArray[np.int64]
 
 
@@ -159,7 +159,7 @@ def budget_standing_of(
 
     Args:
         arrays: sets of budgets.
-        left: int64[budget]: how many more pods may leave.
+        left: int64[budget]: how many more pods may be evicted.
         most: int64[budget]: how many pods a node has under it at most.
     """
     found = np.full(len(arrays.first) - 1, HARMLESS, np.uint8)
@@ -175,7 +175,7 @@ def budget_standing_of(
 def walk(
     index: VictimIndex, wanted: VictimDemand, limits: VictimSearchLimits, slot: int
 ) -> WalkedSlot | None:
-    """Who must leave one slot; ``None`` where even all who may be asked are not enough."""
+    """Find the victims of one slot; ``None`` where evicting all candidates is not enough."""
     entries, asks = index.entries, index.asks[:, wanted.columns]
     first, last = _range(entries, slot, wanted.priority)
     places = range(first, last)
@@ -220,7 +220,7 @@ def _key(entries: VictimEntries, slot: int, victims: Sequence[int], violations: 
 def _breaking(
     entries: VictimEntries, limits: VictimSearchLimits, slot: int, places: range
 ) -> set[int]:
-    """Positions whose leaving breaks a budget, leaving in the order of importance."""
+    """Positions whose eviction, in the order of importance, violates a budget."""
     if not len(limits.left):
         return set()
     left = limits.left.copy()
@@ -272,9 +272,9 @@ def _walks(
     slots: npt.NDArray[np.int64],
     top: int | None,
 ) -> list[tuple[int, WalkedSlot | None]]:
-    """Walk many slots; where that is all there is to it, together and by entries below ``top``.
+    """Walk many slots; where it suffices, together and by entries below ``top``.
 
-    Slots that may do at a higher band are left out.
+    Slots that may suffice at a higher band are omitted.
     """
     entries = index.entries
     held = np.arange(entries.kind.shape[1])[None, :] < entries.length[slots, None]
@@ -299,7 +299,7 @@ def _together(
     slots: npt.NDArray[np.int64],
     low: npt.NDArray[np.bool_],
 ) -> dict[int, WalkedSlot]:
-    """``walk`` for slots where no budget is broken, one of the ``low`` entries at a time."""
+    """``walk`` for slots without a budget violation, one of the ``low`` entries at a time."""
     entries, asks = index.entries, index.asks[:, wanted.columns]
     taken = np.where(low[:, :, None], asks[entries.ask[slots]], 0)
     room = index.sums.free[wanted.columns][:, slots].T + taken.sum(axis=1)

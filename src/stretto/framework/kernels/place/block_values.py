@@ -1,7 +1,7 @@
 """Compiled scores of the 64 slots of a block, for plain profiles.
 
-One vectorised loop does amounts, eligibility and the pair score; what a few classes ask beside that
-(further amounts, ports, devices, static rows) narrows the values afterwards. int32 and float32
+One vectorised loop does amounts, eligibility and the pair score; the other requests of classes
+(more amounts, ports, devices, static rows) narrow the values afterwards. int32 and float32
 throughout: eight slots go at once, and a wider type would halve that.
 """
 
@@ -16,7 +16,7 @@ from stretto.state.rows.slots import BLOCK
 _FLAGS: Any = {"error_model": "numpy", "cache": True, "nogil": True}
 _INTO: Any = {"error_model": "numpy", "cache": True, "nogil": True, "forceinline": True}
 ANY = -(1 << 31)
-"""An amount that every slot has: for classes that ask for fewer than three."""
+"""An amount that every slot has: for classes that request fewer than three."""
 
 
 @njit(**_INTO)
@@ -30,7 +30,7 @@ def _unit_score(t0, t1):
 
 @njit(**_INTO)
 def _pair_score(t0, t1, weights):
-    """``kernels_point.pair_score``, kept to 32 bits so that eight slots go at once."""
+    """``slot_value.pair_score``, kept to 32 bits so that eight slots go at once."""
     w0, w1, least, most, balanced = weights
     zero, full, half = np.float32(0.0), np.float32(100.0), np.float32(0.5)
     t0 = min(max(t0, zero), full)
@@ -43,7 +43,7 @@ def _pair_score(t0, t1, weights):
 
 @njit(**_INTO)
 def unit_top(low, free, percent, eligible, ask):
-    """The best of a block under the default weights; nothing but amounts and eligibility."""
+    """The best of a block under the default weights; amounts and eligibility only."""
     e, base, c0, c1, c2, a0, a1, a2, g0, g1, q0, q1 = ask
     top = np.int32(0)
     for j in range(BLOCK):
@@ -75,7 +75,7 @@ def block_values(values, low, free, percent, eligible, ask, weights, unit):
 
 @njit(**_FLAGS)
 def narrow_block(values, low, classes, static, c, state):
-    """What amounts and eligibility do not say: further amounts, ports, devices, static rows."""
+    """Apply the other requests: further amounts, ports, devices, static rows."""
     free, ports = state[0], state[2]
     score, row = static.score, classes.score_row[c]
     if static.uniform[row] < 0:
@@ -118,7 +118,7 @@ def top_of(values):
 
 @njit(**_INTO)
 def ask_of(classes, static, pair, c):
-    """What a class asks, as scalars: eligibility row, least score, amounts, scored columns."""
+    """Requests of a class as scalars: eligibility row, least score, amounts, scored columns."""
     n, column, amount = classes.requests[c], classes.column, classes.amount
     none = np.int32(ANY)
     i1, i2 = min(1, n - 1), min(2, n - 1)

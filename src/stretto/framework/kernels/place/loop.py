@@ -1,9 +1,9 @@
-"""The compiled place loop: bring a class up to date, take its best slot, charge it, go on.
+"""The compiled place loop: bring a class up to date, take its best slot, charge it, repeat.
 
 One loop serves every profile. ``rows`` is the kept rows of the class cache, or ``None`` for *plain*
-profiles (amounts, ports, devices and static rows say all), which keep the maxima of blocks alone.
+profiles (amounts, ports, devices and static rows only), which keep the maxima of blocks alone.
 A plain profile with Python rules keeps their ``answers`` by entry and slot, else ``None``.
-``among`` is (table, state) of the constraints between pods, or ``None`` for batches in which no pod
+``among`` is (table, state) of the inter-pod constraints, or ``None`` for batches in which no pod
 has or counts for one. ``rules`` is the callback to Python rules, for ``rows`` and ``answers``.
 
 The result equals a full sequential scan, because a value depends only on the class and on the

@@ -1,4 +1,4 @@
-"""Compiled maxima of blocks and ranges: what a class keeps, and what other pods make of it.
+"""Compiled maxima of blocks and ranges: what a class keeps, with inter-pod constraints.
 
 A class keeps the maximum of each block of 64 slots and of each range of blocks (a zone's own blocks
 and its other ones), with its position in the log. To catch up, the blocks that the log names are
@@ -8,7 +8,7 @@ domain, otherwise to every slot.
 
 ``rows`` is the kept rows, or ``None`` for profiles that score a block when they need it; these may
 keep ``answers``, those of Python rules by entry and slot. ``among``
-is (table, state, buffers) of the constraints between pods, or ``None`` for batches without any.
+is (table, state, buffers) of the inter-pod constraints, or ``None`` for batches without any.
 numba compiles each combination without the branches that it does not need.
 """
 
@@ -41,7 +41,7 @@ _ROTATE, _RANK, _RANDOM = int(TieBreak.ROTATE), int(TieBreak.RANK), int(TieBreak
 FEW = 4
 """Up to so many log entries per block, only the named blocks are scored; beyond, all of them."""
 UNSURE = -2
-"""In place of a slot: Python rules must be asked before the choice."""
+"""In place of a slot: Python rules must be called before the choice."""
 FROM_BUFFER = -1
 """In place of a number of keys: the values of all slots are in the buffer of ``weigh``."""
 
@@ -194,7 +194,7 @@ def score_blocks(
 def settle(
     scratch, what, classes, static, rates, state, cache, choice, rows, answers, among, hosts, rules
 ):
-    """Ask the Python rules about every unknown slot of a class; blocks with refusals change."""
+    """Call the Python rules for every unknown slot of a class; blocks with refusals change."""
     todo, marks = scratch[1], scratch[2]
     k, last, listed = what[0], marks.shape[0] - 1, 0
     found = ask_unknown(what[1], answers[k], rules)
@@ -320,7 +320,7 @@ def _apply_domain_rules(scratch, c, rules):
 def _read_block(
     scratch, what, low, classes, static, rates, state, rows, answers, among, hosts, asked
 ):
-    """The values of a block with all constraints; ``asked`` is the answer of ``weigh``."""
+    """The values of a block with all constraints; ``asked`` is the result of ``weigh``."""
     values = scratch[0]
     if among is not None and asked == FROM_BUFFER:
         for j in range(BLOCK):
@@ -339,7 +339,7 @@ def find(
     """The best slot by the tie rule, own partition first; -1 when nothing is feasible.
 
     ``UNSURE``, and nothing changed, where the choice depends on answers that are unknown.
-    ``peaks[t]`` and ``tops[t]`` are the maxima to go by, ``asked`` the answer of ``weigh``.
+    ``peaks[t]`` and ``tops[t]`` are the maxima to use, ``asked`` the result of ``weigh``.
     """
     values, todo = scratch[0], scratch[1]
     top, mine, zone = zone_in_turn(tops, t, choice)

@@ -58,8 +58,8 @@ def _listed_slots(slots, size, marks, k, row_position, span):
 def catch_up_answers(c, row, k, row_position, span, marks, rules):
     """Bring the answers of the Python rules for a class to the end of the log.
 
-    Scores are asked at once, for all slots that changed. Filters are asked when a choice falls on
-    such a slot (``ask_unknown``): until then it counts as allowed, which bounds its value.
+    Scores are evaluated at once, for all slots that changed. Filters are evaluated when a choice
+    falls on such a slot (``ask_unknown``): until then it counts as allowed, which bounds its value.
     """
     if row_position[k] == span[1] + span[2]:
         return
@@ -75,9 +75,9 @@ def catch_up_answers(c, row, k, row_position, span, marks, rules):
 
 @njit(**_FLAGS)
 def ask_unknown(c, row, rules):
-    """Ask the Python rules about every slot whose answer is unknown; returns how many these are.
+    """Call the Python rules for every slot with an unknown answer; returns the number of slots.
 
-    The slots are left in the buffer of ``rules``.
+    The slots stay in the buffer of ``rules``.
     """
     slots, count = rules.slots, 0
     for s in range(row.shape[0]):

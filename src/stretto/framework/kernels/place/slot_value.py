@@ -1,4 +1,4 @@
-"""Compiled per-slot functions: what one slot is worth to one class.
+"""Compiled per-slot functions: the value of one slot for one class.
 
 The numba tier. Each built-in slot-local rule has its formula here once for one slot; the replay of
 the class cache fuses them. The rules' own vectorised NumPy forms are the reference, and property
@@ -50,8 +50,8 @@ def pair_score(t0, t1, w0, w1, least, most, balanced):
 def linear_score(code, classes, scores, o, c, s, free, percent):
     """Least, most, balanced or ratio over any columns of one slot.
 
-    What a node has not got is left out. CPU and memory alone are judged as a pair, so that a rule
-    says the same whether or not it is fused into ``PairScore``.
+    Resources that a node lacks are skipped. CPU and memory alone are scored as a pair, so that a
+    rule gives the same score whether or not it is fused into ``PairScore``.
     """
     if code != _RATIO and scores.columns[o] == 2:
         a, b = scores.column[o, 0], scores.column[o, 1]
@@ -100,7 +100,7 @@ def linear_score(code, classes, scores, o, c, s, free, percent):
 
 @njit(**_FLAGS)
 def ratio_match(free_cpu, free_memory, cpu, memory):
-    """How near the ratios of what is free and of what is asked are; ``formulas_amounts``."""
+    """How near the ratios of the free and the requested amounts are; ``compiled.amounts``."""
     node, pod = np.float64(free_cpu) * memory, np.float64(free_memory) * cpu
     if node <= 0.0 or pod <= 0.0:
         return np.int32(0)
@@ -125,7 +125,7 @@ def _shape(scores, o, x):
 
 @njit(**_FLAGS)
 def has_devices(device_free, device_kind, device_model, s, wanted, models):
-    """Whether a slot has the devices that a class asks; see ``ClassTable.device``."""
+    """Whether a slot has the devices that a class requests; see ``ClassTable.device``."""
     for q in range(models.shape[0]):
         need, milli, kind = wanted[4 * q], wanted[4 * q + 1], wanted[4 * q + 2]
         for d in range(MAX_DEVICES):
@@ -312,7 +312,7 @@ def fullest_device(classes, c, q, s, view, mask):
 
 @njit(**_FLAGS)
 def fits(classes, static, c, s, free, ports, device):
-    """Whether every filter lets the class onto the slot.
+    """Whether every filter admits the class to the slot.
 
     ``device`` is (device_free, device_kind, device_model).
     """
@@ -332,7 +332,7 @@ def fits(classes, static, c, s, free, ports, device):
 
 @njit(**_FLAGS)
 def slot_value(classes, static, pair, scores, typical, thresholds, c, s, state):
-    """0 where the class may not go, else 1 + its weighted score on the slot.
+    """0 where infeasible, else 1 + its weighted score on the slot.
 
     ``state`` is (free, percent, ports, device_free, device_kind, device_model, census).
     """

@@ -1,9 +1,9 @@
-"""The compiled search for victims of many preemptors that are alike.
+"""The compiled search for victims of many identical preemptors.
 
-What one of them would cost on each node is kept, and nodes stand in a knock-out tournament by it.
-After a node was promised to one, only that node is looked at again, and nodes under a budget that
-has come to let nobody go; each of them plays its own matches anew. So the next preemptor costs as
-many comparisons as the tournament has rounds.
+The kernel keeps the cost of a preemption on each node in a tournament tree. After it assigns a node
+to a preemptor, it evaluates only that node and the nodes under a newly exhausted budget again, and
+replays their matches. The next preemptor therefore costs as many comparisons as the tree has
+levels.
 """
 
 from typing import Any, Final
@@ -29,7 +29,7 @@ _HARMLESS, _SPENT, _DOUBTFUL = np.uint8(HARMLESS), np.uint8(SPENT), np.uint8(DOU
 
 @njit(**_FLAGS)
 def _look(entries, free, asks, what, s, scratch, budgets):
-    """What the preemptor would cost on a slot; (key, victims, claims that lose their room)."""
+    """Cost of the preemptor on a slot: (key, victims, claims that lose their capacity)."""
     columns, need, priority, admitted = what
     room, taken, marks = scratch
     left, set_first, set_items, standing, hard = budgets
@@ -50,7 +50,7 @@ def _look(entries, free, asks, what, s, scratch, budgets):
 
 @njit(**_FLAGS)
 def _cost_of(entries, free, asks, what, s, scratch, budgets, kept):
-    """Keep what the preemptor would cost on a slot."""
+    """Store the cost of the preemptor on a slot."""
     violations, top, total, count, start, works = kept
     key, number, _ = _look(entries, free, asks, what, s, scratch, budgets)
     works[s] = number >= 0
@@ -59,7 +59,7 @@ def _cost_of(entries, free, asks, what, s, scratch, budgets, kept):
 
 @njit(**_FLAGS)
 def _better_of(kept, one, other):
-    """The better of two slots, the first where they are equally good; -1 is nobody."""
+    """The better of two slots, the first on a tie; -1 is no slot."""
     violations, top, total, count, start, _ = kept
     if one < 0 or other < 0:
         return max(one, other)
@@ -70,7 +70,7 @@ def _better_of(kept, one, other):
 
 @njit(**_FLAGS)
 def _replay_matches(kept, rounds):
-    """Play the whole tournament: ``rounds[k]`` is who wins of its two below, ``[1]`` of all."""
+    """Build the tournament: ``rounds[k]`` is the winner of its two children, ``[1]`` of all."""
     half, works = rounds.shape[0] // 2, kept[5]
     for s in range(works.shape[0]):
         rounds[half + s] = s if works[s] else -1
@@ -80,7 +80,7 @@ def _replay_matches(kept, rounds):
 
 @njit(**_FLAGS)
 def _replay_match(kept, rounds, s):
-    """Play a slot's matches again, as far up as that may change who wins."""
+    """Replay the matches of a slot, as far up as the winner may change."""
     k = rounds.shape[0] // 2 + s
     rounds[k] = s if kept[5][s] else -1
     while k > 1:
@@ -93,7 +93,7 @@ def _replay_match(kept, rounds, s):
 
 @njit(**_FLAGS)
 def _remove(entries, sums, asks, s, at, counted):
-    """Take an entry out: it leaves, and what it took is free."""
+    """Remove an evicted entry and free its resources."""
     free, below, safe, edges = sums
     count = entries[0][s]
     a, kind, priority = entries[5][s, at], entries[6][s, at], entries[3][s, at]
@@ -120,7 +120,7 @@ def _remove(entries, sums, asks, s, at, counted):
 
 @njit(**_FLAGS)
 def _slots_of_sets(length, budget, sets):
-    """Slots by set of budgets, as (first, slots); a slot stands there once for each of its pods."""
+    """Slots by set of budgets, as (first, slots); a slot appears once for each of its pods."""
     first = np.zeros(sets + 1, np.int64)
     for s in range(length.shape[0]):
         for k in range(length[s]):
@@ -140,7 +140,7 @@ def _slots_of_sets(length, budget, sets):
 
 @njit(**_FLAGS)
 def _spend(number, budgets, most, changed):
-    """A pod of a set leaves: which sets mean something else now is noted in ``changed``."""
+    """Count the eviction of a pod of a set; mark the sets that change state in ``changed``."""
     left, first, items, standing, _ = budgets
     for i in range(first[number], first[number + 1]):
         left[items[i]] -= 1
@@ -157,12 +157,12 @@ def _spend(number, budgets, most, changed):
 
 @njit(**_FLAGS)
 def find_many(entries, sums, asks, what, budgets, known, size, answers):
-    """Promise nodes to preemptors that are alike, one after the other; returns how many got one.
+    """Assign nodes to identical preemptors in order; returns how many got one.
 
     ``known`` are (the most pods of each budget on a slot, sets that the safe sums count).
-    ``answers`` are (slots, victims that break a budget, victims, the start of each one's rows, the
-    rows: behind the victims stand claims that lose their room); a row that breaks a budget is told
-    as -1 less itself. The index shows the result.
+    ``answers`` are (slots, victims that violate a budget, victims, the start of each one's rows,
+    the rows: claims that lose their capacity follow the victims). A row ``r`` that violates a
+    budget is encoded as ``-1 - r``. The index reflects the result.
     """
     width = entries[2].shape[1]
     columns = what[0]
@@ -189,7 +189,7 @@ def find_many(entries, sums, asks, what, budgets, known, size, answers):
 
 @njit(**_FLAGS)
 def _find_many(entries, sums, asks, what, budgets, known, answers, scratch, kept, where, marks):
-    """``find_many`` with buffers: whoever calls holds every array, so none is counted in here."""
+    """``find_many`` with buffers. The caller holds every array, so none is reference-counted."""
     entries, sums, asks, known = borrowed((entries, sums, asks, known))
     columns, need, priority, admitted = what
     what = (borrowed(columns), borrowed(need), priority, borrowed(admitted))
@@ -230,7 +230,7 @@ def _find_many(entries, sums, asks, what, budgets, known, answers, scratch, kept
 
 @njit(**_FLAGS)
 def _again(where, changed, todo):
-    """Add the slots of sets that mean something else now to the one to look at; how many it is."""
+    """Add the slots of the changed sets to the slot to evaluate; returns the number of slots."""
     first, slots = where
     length = 1
     for n in range(changed.shape[0]):
@@ -266,7 +266,7 @@ def _sort(values, count):
 
 @njit(**_FLAGS)
 def _give(entries, sums, asks, what, s, chosen, budgets, known, changed):
-    """Let the victims of a slot leave and the preemptor take its room; whether a budget changed."""
+    """Evict the victims of a slot and charge the preemptor; whether a budget changed."""
     columns, need = what[0], what[1]
     most, counted = known
     touched = False
@@ -286,9 +286,9 @@ def _give(entries, sums, asks, what, s, chosen, budgets, known, changed):
 def search_many(
     index: VictimIndex, wanted: VictimDemand, limits: VictimSearchLimits, known: Any, count: int
 ) -> list[VictimCandidate]:
-    """The nodes of so many preemptors that are alike, each found after the one before has its own.
+    """Nodes for identical preemptors, each found after the previous one is assigned.
 
-    The index shows what was promised: the victims are out of it. ``known`` are the most pods of
+    The index reflects the assignments: it no longer has the victims. ``known`` are the most pods of
     each budget on a slot, and the sets that the safe sums count.
     """
     if not wanted.bands:
@@ -321,7 +321,7 @@ def search_many(
 
 
 def _exceeds_budgets(told: VictimCandidate) -> VictimCandidate:
-    """A candidate of whose victims some are told as -1 less themselves: they break a budget."""
+    """Decode a candidate; a victim ``r`` that violates a budget is encoded as ``-1 - r``."""
     return told._replace(
         victims=tuple(row if row >= 0 else -1 - row for row in told.victims),
         beyond=frozenset(-1 - row for row in told.victims if row < 0),

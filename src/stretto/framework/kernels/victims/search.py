@@ -1,11 +1,11 @@
 """The compiled search for victims: all nodes compared by sums, the promising ones pod by pod.
 
-Same answers as ``victims_numpy`` and as rehearsing every node (``rehearsal``): tests hold them
-equal. A node that would do without the pods of bands above ``q`` keeps all of those, because adding
-them back together fits, so each of them alone does too. So the pods to look at are those up to the
-lowest band that will do. Pods of budgets that let nobody go stay in any case, as long as a node
-without violations can be had. Where neither settles it (a budget that lets some of a node's pods
-go, a claim that waits for its own victims, a pod that leaves) the node is rehearsed in full.
+Results equal those of the NumPy tier and of simulating every node (``one_node``); tests compare
+them. If evictions up to band ``q`` are enough on a node, the pods of higher bands stay: they fit
+together, so each alone fits too. The search therefore examines only the pods up to the lowest
+sufficient band. Pods under an exhausted budget stay, as long as some node needs no
+violation. Where neither rule decides (a budget that allows some evictions on a node, a claim that
+waits for its own victims, a terminating pod) the kernel simulates the node in full.
 
 Functions take arrays one by one: a table inside a compiled loop costs a reference count.
 """
@@ -54,7 +54,7 @@ def mask_of(free, extra, columns, need, admitted, mask):
 def lowest_band(free, below, bands, columns, need, admitted, mask, sure):
     """The lowest band at which some slot has enough, or ``bands``; its slots are in ``mask``.
 
-    ``sure`` says that some slot has enough at the highest.
+    ``sure`` states that some slot has enough at the highest.
     """
     low, high, marked = 0, bands - 1, -1
     if not sure:
@@ -101,12 +101,12 @@ def first_below(priority, count, s, limit):
 
 @njit(**_FLAGS)
 def walk(entries, free, asks, columns, need, s, limit, room, taken, standing):
-    """Who must leave a slot without breaking a budget; entries of ``limit`` and above stay.
+    """Find the victims of a slot without a budget violation; entries of ``limit`` and above stay.
 
-    The least important are taken away until there is room: everybody before them would be given
-    back first, and all of those together fit, so nobody of them is looked at.
+    The least important entries are removed until the preemptor fits. The entries before them would
+    be reprieved first, and they fit together, so the kernel does not examine them.
     ``taken`` gets positions of the victims, ``room`` is scratch. Returns the key and the number of
-    victims; -1 where all of them are not enough, -2 where a budget lets some go and others not.
+    victims; -1 where all entries are not enough, -2 where a budget allows only some evictions.
     """
     count, priority, start, ask = entries[0][s], entries[3][s], entries[4][s], entries[5][s]
     budget = entries[7][s]
@@ -152,7 +152,7 @@ def walk(entries, free, asks, columns, need, s, limit, room, taken, standing):
 
 @njit(**_FLAGS)
 def _mark_breaches(marks, left, sets, budget, s, first, count):
-    """Mark with 1 the entries of a slot whose leaving, one after another, breaks a budget."""
+    """Mark with 1 the entries of a slot whose eviction, in order, violates a budget."""
     set_first, set_items = sets
     for k in range(first, count):
         marks[k] = 0
@@ -169,11 +169,11 @@ def _mark_breaches(marks, left, sets, budget, s, first, count):
 def walk_irregular(
     entries, free, asks, columns, need, s, limit, room, taken, left, sets, hard, marks
 ):
-    """``walk`` for a slot with budgets, claims that wait, or pods that leave.
+    """``walk`` for a slot with budgets, waiting claims, or terminating pods.
 
     ``left`` are the budgets' allowances (changed and put back), ``sets`` is (first, items) of each
-    set of budgets, ``marks`` is scratch: 1 = breaks a budget, 2 = stays. Positions of claims that
-    lose their room come last in ``taken``; the second number says how many victims come before.
+    set of budgets, ``marks`` is scratch: 1 = violates a budget, 2 = stays. Positions of claims that
+    lose their capacity come last in ``taken``; the second number is the number of victims before.
     """
     count, priority, start = entries[0][s], entries[3], entries[4]
     ask, kind, budget = entries[5], entries[6], entries[7]
@@ -192,7 +192,7 @@ def walk_irregular(
         if room[j] < need[j]:
             return _NOTHING, -1, 0
     number, violations, displaced = 0, 0, 0
-    for turn in range(3):  # those whose leaving breaks a budget, the others, claims that wait
+    for turn in range(3):  # budget violations, the others, waiting claims
         for k in range(first, count):
             mine = kind[s, k] == 1 if turn == 2 else kind[s, k] == 0 and marks[k] == 1 - turn
             if not mine:
@@ -225,7 +225,7 @@ def walk_irregular(
 
 @njit(**_FLAGS)
 def needed(free, columns, need, largest, s, most):
-    """How many victims a slot needs at least, were all as large as can be; or ``most`` + 1."""
+    """Lower bound of a slot's victims, each of the largest size; or ``most`` + 1."""
     n = np.int64(0)
     for j in range(columns.shape[0]):
         short = need[j] - free[columns[j], s] - n * largest[j]
@@ -239,7 +239,7 @@ def needed(free, columns, need, largest, s, most):
 def find(
     entries, sums, bands, asks, columns, need, priority, admitted, budgets, scratch, pick, largest
 ):
-    """``_find`` with buffers: whoever calls holds every array, so none is counted in there."""
+    """``_find`` with buffers. The caller holds every array, so none is reference-counted."""
     size, width = admitted.shape[0], scratch[1].shape[0]
     buffers = (np.zeros(size, np.uint8), np.zeros(size, np.uint8), np.zeros(width, np.int32))
     return _find(
@@ -269,10 +269,10 @@ def _copy(source, target, count):
 def _find(
     entries, sums, bands, asks, columns, need, priority, admitted, budgets, scratch, pick, buffers
 ):
-    """(slot or -1, key, victims, claims that lose their room); positions are in ``scratch[1]``.
+    """(slot or -1, key, victims, claims that lose their capacity); positions are in ``scratch[1]``.
 
     ``pick`` is (offset, most, from_band, phases): slots are looked at from an offset on, no more
-    than so many that would do, and from a band on; all from the lowest band for the best of all.
+    than so many sufficient ones, and from a band on; all from the lowest band for the best of all.
     """
     entries, sums, asks, columns = borrowed((entries, sums, asks, columns))
     need, admitted, budgets, scratch = borrowed((need, admitted, budgets, scratch))
@@ -281,7 +281,7 @@ def _find(
     offset, most, from_band, phases = pick
     once, whole = phases == 1, safe if phases == 1 else below
     if bands == 0 or mask_of(free, whole[bands - 1], columns, need, admitted, mask) == 0:
-        return -1, _NOTHING, 0, 0  # even the leaving of all would not do
+        return -1, _NOTHING, 0, 0  # evicting all entries is not enough
     pruning = offset == 0 and edges[0] > NO_TOP and edges[-1] < _TO_POSITIVE
     best, best_key, best_number, best_displaced = -1, _NOTHING, 0, 0
     looked, size = 0, admitted.shape[0]
@@ -309,7 +309,7 @@ def _find(
                     phase == 0,
                 )  # fmt: skip
                 if number < 0:
-                    seen[s] = number != -1  # at -1 it may do at a higher band
+                    seen[s] = number != -1  # at -1 a higher band may suffice
                     continue
                 looked += 1
                 if best < 0 or better(key, best_key) or (s < best and not better(best_key, key)):
@@ -330,7 +330,7 @@ def _find(
 
 @njit(**_FLAGS)
 def _at_band(entries, sums, asks, columns, need, s, priority, q, scratch, budgets, plainly):
-    """Who must leave a slot, by the entries up to a band alone where that is all there is to it."""
+    """Find the victims of a slot; use only the entries up to a band where they decide."""
     room, taken, marks = scratch
     left, set_first, set_items, standing, hard = budgets
     if plainly and not entries[1][s]:
