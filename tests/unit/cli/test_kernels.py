@@ -16,6 +16,9 @@ from stretto.cli.kernels.tier import measured_tier, tier_of
 from stretto.cli.main import cli
 from stretto.framework.kernels import tiers
 from stretto.framework.kernels.cache import KernelCache, KernelSet
+from stretto.framework.kernels.tiers import has_numba
+
+pytestmark = pytest.mark.skipif(not has_numba(), reason="numba is not installed")
 
 
 class Desk:

@@ -11,6 +11,8 @@ from stretto.framework.kernels import cache as module
 from stretto.framework.kernels.cache import KERNELS, KernelCache, KernelSet
 from stretto.framework.kernels.tiers import has_numba
 
+pytestmark = pytest.mark.skipif(not has_numba(), reason="numba is not installed")
+
 
 @pytest.fixture
 def kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
