@@ -16,7 +16,6 @@ pytestmark = pytest.mark.kube
 
 def test_whole_units_cannot_be_bound_in_one_transaction(store: KubeStore) -> None:
     assert not store.capabilities.binds_units
-    assert not hasattr(store, "bind_units")
 
 
 def test_a_bind_to_a_node_that_is_not_there_is_taken(store: KubeStore) -> None:

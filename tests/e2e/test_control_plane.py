@@ -43,7 +43,7 @@ def test_however_it_ends_it_leaves_no_process(number: int) -> None:
 
 def test_a_program_that_exits_at_once_is_reported_with_its_output() -> None:
     plane = ControlPlane(ControlPlaneConfig(flags=("--no-such-flag",)))
-    with pytest.raises(StrettoError, match=r"kube-apiserver has ended(.|\n)*no-such-flag"):
+    with pytest.raises(StrettoError, match=r"kube-apiserver has exited(.|\n)*no-such-flag"):
         plane.start()
     assert not any(part.is_running for part in plane.parts.values())
 

@@ -70,7 +70,7 @@ def test_a_bad_profile_keeps_the_old_one_and_is_reported(
     assert ruled.part.pid is not None
     subprocess.run(["kill", "-HUP", str(ruled.part.pid)], check=True)
     until(lambda: "stretto_profile_is_good 0.0" in ruled.page("/metrics")[1], ruled.part.log_tail)
-    until(lambda: "the old one is kept" in ruled.part.log_tail(), ruled.part.log_tail)
+    until(lambda: "the former profile stays in use" in ruled.part.log_tail(), ruled.part.log_tail)
     assert "NodeFot" in ruled.part.log_tail()
     put(site, PODS, pod("web"))
     until(lambda: "web" in bound(site), ruled.part.log_tail)
