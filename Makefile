@@ -92,7 +92,7 @@ test: $(DEV) kernels ## Check everything and run every test that is not marked s
 
 .PHONY: test-house
 test-house: $(DEV) ## Hold files, functions and documents to the budgets of the house
-	@$(FAMILY) house 20 tests/test_house.py tests/test_assignments.py
+	@$(FAMILY) house 30 tests/test_house.py tests/test_assignments.py
 
 .PHONY: test-contract
 test-contract: $(DEV) ## Run the one suite of all stores
@@ -100,7 +100,7 @@ test-contract: $(DEV) ## Run the one suite of all stores
 
 .PHONY: test-docs
 test-docs: $(DEV) ## Run what the documents show
-	@$(FAMILY) docs 60 --doctest-modules --ignore docs/_ext --ignore docs/conf.py src/stretto/base README.md ARCHITECTURE.md CONTRIBUTING.md docs tests/docs
+	@$(FAMILY) docs 60 --doctest-modules --ignore=docs/_ext --ignore=docs/conf.py src/stretto/base README.md ARCHITECTURE.md CONTRIBUTING.md docs tests/docs
 
 .PHONY: test-pythons
 test-pythons: $(DEV) ## Run unit, property and scenario tests on every other supported Python that is installed
