@@ -1,15 +1,18 @@
 """The search for victims equals rehearsing every node, in both tiers, whatever has happened."""
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from stretto.framework.compiled.one_node import Preemptor, VictimCandidate
 from stretto.framework.kernels.numpy import victims
 from stretto.framework.kernels.numpy.victims import VictimSearchHit
-from stretto.framework.kernels.victims import best_of_many, search
 from stretto.framework.parity.decision import PostFilterResult
 from stretto.state.victims.index import Victims
 from tests.properties.victim_world import CALM, World, same
+
+pytest.importorskip("numba")
+from stretto.framework.kernels.victims import best_of_many, search
 
 seeds = st.integers(0, 1 << 30)
 few = settings(max_examples=60)

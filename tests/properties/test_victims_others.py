@@ -15,6 +15,7 @@ from stretto.framework.compiled.one_node import PreemptionDryRun, Preemptor, Vic
 from stretto.framework.engine.engine import CompiledProfile
 from stretto.framework.engine.runtime import Runtime
 from stretto.framework.groups.stage import GroupStage
+from stretto.framework.kernels.tiers import has_numba
 from stretto.framework.parity.decision import Decision
 from stretto.framework.parity.scheduler import ExactScheduler
 from stretto.framework.preemption.explain import preemption_words
@@ -31,6 +32,7 @@ from tests.properties import between_world
 from tests.properties.between_world import Shape, shapes
 from tests.support.hand_fed_cluster import ADDED, MODIFIED
 
+TIERS = ["numpy", *(["numba"] if has_numba() else [])]
 PRIORITIES = (0, 3, 3, 7, 20)
 CLAIMS = "no new claims to deallocate, "
 """What kube-scheduler's plugin of dynamic resources says before."""
@@ -158,7 +160,7 @@ def test_victims_are_those_of_kube_scheduler_at_length(shape: Shape) -> None:
     check_upstream(shape)
 
 
-@given(shapes, st.booleans(), st.booleans(), st.sampled_from(["numpy", "numba"]))
+@given(shapes, st.booleans(), st.booleans(), st.sampled_from(TIERS))
 @settings(max_examples=40)
 def test_the_search_finds_what_rehearsing_every_node_finds(
     shape: Shape, budgets: bool, hard: bool, tier: str

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from stretto.base.rng import Rng
+from stretto.framework.kernels.tiers import has_numba
 from stretto.inputs.neutral.fleet import Fleet, FleetPod
 from stretto.inputs.traces.openb.figures import bundled_openb
 from stretto.inputs.traces.openb.protocol import ArrivalOrder
@@ -61,7 +62,15 @@ def test_every_decision_of_a_policy_is_that_of_the_plain_program(policy: str) ->
     assert plain(made) == reference.decide(sample(), order, rows, policy, draws)
 
 
-@pytest.mark.parametrize("tier", ["numba", "numpy"])
+@pytest.mark.parametrize(
+    "tier",
+    [
+        pytest.param(
+            "numba", marks=pytest.mark.skipif(not has_numba(), reason="numba is not installed")
+        ),
+        "numpy",
+    ],
+)
 def test_both_tiers_decide_alike_in_the_order_of_the_file(tier: str) -> None:
     asked = StudyRunSpec("fgd", seed=0, arrive_pct=None, order=ArrivalOrder.FILE, tier=tier)
     made, given = OpenbStudy(sample()).decide(asked)
