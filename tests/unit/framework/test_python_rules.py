@@ -23,6 +23,9 @@ from stretto.state.classes.table import PodClass
 from stretto.state.rows.resources import CPU
 from stretto.testing import Harness, make_node, make_pod
 
+#: The first call of a kernel with a rule in Python compiles it where that was not done ahead.
+pytestmark = pytest.mark.timeout(300)
+
 
 class KeepCores(FilterRule):
     """Keeps three cores free on every node."""

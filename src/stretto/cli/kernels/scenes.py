@@ -5,13 +5,20 @@ real runs, so that afterwards no decision waits for the compiler.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 from unittest.mock import patch
 
+import msgspec
+import numpy as np
+
 from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE
+from stretto.framework.contract.rule import BoolArray, FilterRule, Scope, SlotArray, View
 from stretto.framework.groups import calls
 from stretto.framework.kernels.cache import KernelSet
 from stretto.framework.preemption.finder import ALIKE
+from stretto.framework.profile.guard import guard
+from stretto.framework.profile.profile import load_profile
+from stretto.state.classes.table import PodClass
 from stretto.testing import Harness, make_node, make_pod, make_report, numa_notes
 
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
@@ -92,6 +99,35 @@ def policies() -> None:
         site.plane.shards[0].default.runtime.room(0)
 
 
+class _Anywhere(FilterRule):
+    """Allows every node: it stands for a rule that is written in Python."""
+
+    NAME: ClassVar[str] = "Anywhere"
+    SCOPE: ClassVar[Scope] = Scope.SLOT
+
+    def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
+        """bool[k]: True everywhere."""
+        return np.ones(len(slots), np.bool_)
+
+
+class _AnywhereByDomain(_Anywhere):
+    """The same, as a rule that reads other nodes too."""
+
+    NAME: ClassVar[str] = "AnywhereByDomain"
+    SCOPE: ClassVar[Scope] = Scope.DOMAIN
+
+
+def python_rules() -> None:
+    """Rules that the kernels call in Python: on slots and on domains."""
+    for rule in (_Anywhere, _AnywhereByDomain):
+        profile = load_profile("default")
+        filters = (*profile.filters, guard(rule({})))
+        profile = msgspec.structs.replace(profile, filters=filters)
+        site = Harness(nodes(), profile=profile, config={"tier": "numba"})
+        site.submit(*(make_pod(f"p{i}", cpu="1") for i in range(3)))
+        site.settle()
+
+
 Scene = Callable[[], None]
 """Calls a group of kernels."""
 
@@ -101,6 +137,6 @@ SCENES: Final[Mapping[KernelSet, Mapping[str, Scene]]] = {
         "rules between pods": inter_pod,
         "policies": policies,
     },
-    KernelSet.ALL: {"preemption": preemption, "NUMA nodes": numa},
+    KernelSet.ALL: {"preemption": preemption, "NUMA nodes": numa, "Python rules": python_rules},
 }
 """The scenes by name: those of a first run, and those that complete the set."""
