@@ -21,7 +21,7 @@ from stretto.framework.engine.engine import CompiledProfile
 from stretto.framework.preemption import finder as finder_module
 from stretto.framework.preemption.finder import VictimFinder, VictimSearchResult
 from stretto.state.classes.preemption_attributes import PreemptionAttributeTable
-from stretto.state.cluster.cluster import Cluster
+from stretto.state.cluster.charges import PodCharges
 from stretto.state.ingest.ingest import Ingest
 from stretto.state.rows.devices import DeviceColumns
 from stretto.state.rows.ledger import Ledger
@@ -156,22 +156,23 @@ def device_masks_are_not_compared(patch: pytest.MonkeyPatch) -> None:
 
 @plant
 def a_claim_is_not_charged(patch: pytest.MonkeyPatch) -> None:
-    def add(original: Any, self: Cluster, rows: Any, slots: Any, sign: int) -> None:
+    def add(original: Any, self: PodCharges, rows: Any, slots: Any, sign: int) -> None:
         if sign < 0:
             original(self, rows, slots, sign)
 
-    wrap(patch, Cluster, "_add_amounts", add)
+    wrap(patch, PodCharges, "_add_amounts", add)
 
 
 @plant
 def a_refund_comes_twice(patch: pytest.MonkeyPatch) -> None:
-    def refund(original: Any, self: Cluster, row: int) -> None:
-        slot = int(self.pods.slot[row])
+    def refund(original: Any, self: PodCharges, row: int) -> None:
+        slot = int(self._pods.slot[row])
         original(self, row)
         if slot != NO_SLOT:
-            self.ledger.charge(slot, self.classes[int(self.pods.class_id[row])].requests, -1)
+            pod = self._classes[int(self._pods.class_id[row])]
+            self._ledger.charge(slot, pod.requests, -1)
 
-    wrap(patch, Cluster, "refund", refund)
+    wrap(patch, PodCharges, "refund", refund)
 
 
 # ------------------------------------------------------------ pump and ingest

@@ -75,7 +75,7 @@ def test_different_seeds_give_different_traces() -> None:
 def test_gangs_are_sent_without_waiting_where_the_store_has_no_transactions() -> None:
     result = run_seed(42, 1)  # binds of a gang that was claimed whole are refused
     assert (draw(42).lands_whole, result.breaches) == (False, ())
-    laws = ("2 gangs are whole", "2 gangs land whole")
+    laws = ("2 gangs are granted completely", "2 gangs are bound completely")
     assert [law in result.checked for law in laws] == [True, False]
 
 
@@ -116,7 +116,11 @@ def test_every_fault_of_the_store_is_known() -> None:
 
 def test_every_failpoint_of_the_source_is_known(repo_root: Path) -> None:
     texts = [path.read_text() for path in (repo_root / "src" / "stretto").rglob("*.py")]
-    named = {name for text in texts for name in re.findall(r'_failpoint\("([^"]+)"\)', text)}
+    found = lambda pattern: {name for text in texts for name in re.findall(pattern, text)}
+    named = found(r'_failpoint\("([^"]+)"\)')
+    moments = found(r'\.failpoint\(f"\{self\._settings\.name\}\.([a-z]+)"\)')
+    reflectors = found(r'ReflectorSettings\([^()]*"([a-z]+)", failpoint\)')
+    named |= {f"{name}.{moment}" for name in reflectors for moment in moments}
     assert named == set(FAILPOINTS)
 
 
