@@ -151,7 +151,7 @@ def test_a_list_whose_pages_the_server_always_forgets_cannot_be_had_now(server: 
 
 def test_an_object_too_deep_to_be_read_fails_alone_in_watches_and_lists(server: Server) -> None:
     """A server accepts this in a CRD with free-form fields; the stream would end there."""
-    deep = json.dumps(added("b", 4)).encode()[:-2] + b', "x": %s%s}}' % (b"[" * 5000, b"]" * 5000)
+    deep = json.dumps(added("b", 4)).encode()[:-2] + b', "x": %s%s}}' % (b"[" * 50_000, b"]" * 50_000)
     server.rules = [lines(added("a", 3), deep, added("c", 5), listed(7), hold=5)]
     store = server.store()
     assert [event.record.name for event in polled(store.watch(POD, 2), 2)] == ["a", "c"]
