@@ -23,7 +23,7 @@ from stretto.daemons.roles.controller import controller_plane
 from stretto.daemons.roles.dispatcher import DispatcherRoleConfig, dispatcher_plane
 from stretto.daemons.roles.shard import shard_plane
 from stretto.daemons.roles.solo_plane import ShardConfig
-from stretto.daemons.scheduler import plane_config
+from stretto.daemons.scheduler import REPORT, plane_config
 from stretto.framework.profile.profile import load_profile
 from stretto.plane.config import PlaneConfig
 from stretto.plane.plane import Plane
@@ -202,7 +202,8 @@ class Replay:
             preempts = True
         rules = PreemptionRules(enabled=preempts, hard_budgets=True, opt_in=True)
         profile = msgspec.structs.replace(load_profile("default"), preemption=rules)
-        return plane_config(profile, tuple(sorted(NAMES)), 1, "numpy", report=self.role in SHARD_OF)
+        report = REPORT if self.role in SHARD_OF else None
+        return plane_config(profile, tuple(sorted(NAMES)), 1, "numpy", report)
 
     # ------------------------------------------------------------ time
 

@@ -12,7 +12,7 @@ from stretto.base.clock import Clock, WallClock
 from stretto.base.failpoints import Failpoint, no_failpoint
 from stretto.base.rng import Rng
 from stretto.daemons.retrying_store import RetryingStore, StoppedError
-from stretto.daemons.scheduler import plane_config
+from stretto.daemons.scheduler import REPORT, plane_config
 from stretto.explain.doctor.doctor import CheckedObjects, examine, subject_of
 from stretto.explain.doctor.findings import Finding
 from stretto.framework.profile.profile import load_profile
@@ -80,7 +80,7 @@ class Ground:
         self, store: Store | None = None, clock: Clock | None = None, **more: Any
     ) -> Plane:
         """Create another plane, through the proxy unless a store is given."""
-        config = plane_config(load_profile("default"), (), 1, "numpy", report=True)
+        config = plane_config(load_profile("default"), (), 1, "numpy", REPORT)
         config = msgspec.structs.replace(config, **more)
         clock = clock or WallClock()
         until = time.monotonic() + 4 * LONGEST

@@ -50,8 +50,10 @@ class DaemonOptions:
     lease: str
     #: Lease duration in seconds, after which a standby takes over.
     lease_duration: float
-    #: Whether pending pods get conditions and events.
+    #: Whether anything is reported about pods: conditions and events.
     report: bool
+    #: Whether bound pods get ``Scheduled`` events.
+    scheduled_events: bool
     #: ``text`` or ``json``.
     log_format: str
     #: Kernels: ``auto``, ``numba`` or ``numpy``.
@@ -76,9 +78,13 @@ class DaemonOptions:
 
     def plane_config(self, profile: "Profile", shards: int, tier: str) -> "PlaneConfig":
         """Configuration of the plane for a profile."""
-        from stretto.daemons.scheduler import plane_config
+        import msgspec
 
-        return plane_config(profile, self.scheduler_name, shards, tier, report=self.report)
+        from stretto.daemons.scheduler import REPORT, plane_config
+
+        report = msgspec.structs.replace(REPORT, scheduled=self.scheduled_events)
+        names = self.scheduler_name
+        return plane_config(profile, names, shards, tier, report if self.report else None)
 
     def lease_name(self) -> tuple[str, str]:
         """Namespace and name of the lease.
@@ -147,7 +153,12 @@ _FOR_ALL: Final = (
     click.option(
         "--report/--no-report",
         default=True,
-        help="Write conditions and events for pending pods [yes].",
+        help="Write conditions and events of pods [yes].",
+    ),
+    click.option(
+        "--scheduled-events/--no-scheduled-events",
+        default=True,
+        help="Write a Scheduled event for each bound pod [yes].",
     ),
     click.option(
         "--log-format",

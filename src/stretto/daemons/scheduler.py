@@ -58,8 +58,8 @@ rejected the surplus."""
 COMPARE_EVERY: Final = 300.0
 """Seconds between comparisons with a fresh list; a lost event is repaired by then."""
 REPORT: Final = ReportConfig(at_once=32, every=0.5, keep_events=float("inf"))
-"""Reports of pending pods. Batches are small, because binds wait for them in one thread; the server
-expires events itself."""
+"""Reports of pods. Batches are small, because binds wait for them in one thread; the server expires
+events itself."""
 
 
 LOOK_FOR_KERNELS_EVERY: Final = 2.0
@@ -100,7 +100,7 @@ class _RenewedError(Exception):
 
 
 def plane_config(
-    profile: Profile, names: Sequence[str], shards: int, tier: str, *, report: bool
+    profile: Profile, names: Sequence[str], shards: int, tier: str, report: ReportConfig | None
 ) -> PlaneConfig:
     """Configuration of a plane for a cluster.
 
@@ -109,7 +109,7 @@ def plane_config(
         names: scheduler names that replace those of the profile, if any.
         shards: number of scheduler shards.
         tier: kernel tier.
-        report: whether to report pending pods.
+        report: what is reported about pods; ``None`` for nothing.
     """
     answers_to = tuple(names) or profile.scheduler_names
     relief = RELIEVE_AFTER if profile.relief is None else profile.relief
@@ -119,7 +119,7 @@ def plane_config(
         cluster=ClusterConfig(scheduler_names=frozenset(answers_to)),
         tier=tier,
         compare_every=COMPARE_EVERY,
-        report=REPORT if report else None,
+        report=report,
     )
 
 

@@ -422,14 +422,14 @@ class Plane:
 
     def report(self, work: StepWork) -> None:
         """Write the next batch of conditions and events."""
+        bound = self.binder.take_bound()
         if self.reporter is None:
             return
         self.reporter.given_up(work.failed)
         for plan in work.plans:
             self.reporter.set_back(plan.setbacks)
-        for verdict in work.verdicts:
-            self.reporter.placed(verdict.granted)
-        self.reporter.report(work.now, self.clock)
+        self.reporter.bound(bound, self.clock)
+        self.reporter.report(work.now, self.clock, is_binding=self.binder.is_waiting)
 
     def write_statuses(self, work: StepWork) -> None:
         """Write the next batch of statuses."""

@@ -166,7 +166,7 @@ def test_behind_an_api_server_nodes_are_relieved_unless_the_profile_says_otherwi
     said: dict[str, Any], after: float
 ) -> None:
     profile = load_profile({"profiles": [{"stretto": said}]})
-    assert plane_config(profile, (), 1, "numpy", report=False).profile.relief == after
+    assert plane_config(profile, (), 1, "numpy", None).profile.relief == after
 
 
 @pytest.mark.parametrize("wrong", [True, 15, {}, {"afterSeconds": 0}, {"after": 3}])

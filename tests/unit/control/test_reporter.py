@@ -25,8 +25,16 @@ def conditions(at: Harness, name: str) -> list[dict[str, Any]]:
     return found
 
 
-def events(at: Harness) -> list[dict[str, Any]]:
+def all_events(at: Harness) -> list[dict[str, Any]]:
     return [json.loads(record.body) for record in at.store.list(EVENT).records]
+
+
+def events(at: Harness) -> list[dict[str, Any]]:
+    return [event for event in all_events(at) if event["reason"] != "Scheduled"]
+
+
+def scheduled(at: Harness) -> list[dict[str, Any]]:
+    return [event for event in all_events(at) if event["reason"] == "Scheduled"]
 
 
 def test_a_pod_that_fits_nowhere_gets_a_condition_and_an_event() -> None:
@@ -182,13 +190,40 @@ def test_a_gang_below_its_minimum_reports_how_many_must_fit_together() -> None:
     assert conditions(at, "p0")[0]["message"] == expected
 
 
-def test_scheduled_pods_are_reported_if_the_profile_enables_it() -> None:
-    at = harness(ReportConfig(scheduled=True))
+def test_a_bound_pod_gets_a_scheduled_event() -> None:
+    at = harness()
     at.submit(make_pod("web"))
     at.settle(1)
-    (event,) = events(at)
+    (event,) = all_events(at)
     assert (event["reason"], event["type"]) == ("Scheduled", "Normal")
     assert event["message"] == "Successfully assigned default/web to n"
+
+
+def test_the_scheduled_events_of_a_burst_are_written_in_batches() -> None:
+    at = harness(ReportConfig(scheduled_at_once=2, every=1.0))
+    names = [f"p{i}" for i in range(5)]
+    at.submit(*(make_pod(name, cpu="100m") for name in names))
+    at.settle()
+    assert len(scheduled(at)) == 2
+    at.settle(3)
+    assert sorted(event["involvedObject"]["name"] for event in scheduled(at)) == names
+
+
+def test_a_pod_that_ends_before_its_turn_keeps_its_scheduled_event() -> None:
+    at = harness(ReportConfig(scheduled_at_once=1, every=1.0))
+    at.submit(make_pod("first"), make_pod("short"))
+    at.settle()
+    at.delete("short")
+    at.settle(3)
+    messages = {event["message"] for event in scheduled(at)}
+    assert "Successfully assigned default/short to n" in messages
+
+
+def test_no_scheduled_events_are_written_if_they_are_off() -> None:
+    at = harness(ReportConfig(scheduled=False))
+    at.submit(make_pod("web"))
+    at.settle(1)
+    assert all_events(at) == []
 
 
 def test_events_are_removed_after_their_time() -> None:

@@ -11,7 +11,7 @@ import yaml
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.daemons.metrics import metrics_of
-from stretto.daemons.scheduler import plane_config
+from stretto.daemons.scheduler import REPORT, plane_config
 from stretto.explain.metrics.tally import MetricKind
 from stretto.framework.profile.profile import load_profile
 from stretto.plane.plane import Plane
@@ -94,7 +94,7 @@ def test_the_board_draws_metrics_that_there_are() -> None:
 def served() -> Iterator[str]:
     """Names of all series that a scheduler serves."""
     clock = ManualClock()
-    config = plane_config(load_profile("default"), (), 1, "numpy", report=True)
+    config = plane_config(load_profile("default"), (), 1, "numpy", REPORT)
     metrics = metrics_of(Plane(config, MemoryStore(clock, Rng(1)), clock))
     for family in metrics.families():
         if family.kind is MetricKind.COUNTER:

@@ -12,7 +12,7 @@ from stretto.api.edit.yaml_text import load_documents
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.cli.commands.scheduler import scheduler
-from stretto.daemons.scheduler import plane_config
+from stretto.daemons.scheduler import REPORT, plane_config
 from stretto.framework.profile.profile import load_profile
 from stretto.plane.plane import Plane
 from stretto.stores.embedded.memory import MemoryStore
@@ -146,7 +146,7 @@ def test_what_is_followed_may_be_read_and_nothing_else(verb: str) -> None:
 def followed(profile: str) -> set[str]:
     """Resources that a plane with a profile follows."""
     clock = ManualClock()
-    config = plane_config(load_profile(profile), (), 1, "numpy", report=True)
+    config = plane_config(load_profile(profile), (), 1, "numpy", REPORT)
     plane = Plane(config, MemoryStore(clock, Rng(1)), clock)
     return {feed.kind.resource for feed in plane.pump._feeds}
 

@@ -15,7 +15,7 @@ from stretto.api.kinds.table import TABLE
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.cli.commands.roles import binder, controller, dispatcher, shard
-from stretto.daemons.scheduler import plane_config
+from stretto.daemons.scheduler import REPORT, plane_config
 from stretto.framework.profile.profile import load_profile
 from stretto.plane.plane import Plane
 from stretto.stores.embedded.memory import MemoryStore
@@ -112,7 +112,7 @@ def test_the_roles_grant_exactly_what_the_table_of_kinds_says() -> None:
 @pytest.mark.parametrize("verb", ["list", "watch"])
 def test_every_kind_that_is_followed_may_be_read(role: str, profile: str, verb: str) -> None:
     clock = ManualClock()
-    config = plane_config(load_profile(profile), (), 1, "numpy", report=True)
+    config = plane_config(load_profile(profile), (), 1, "numpy", REPORT)
     plane = Plane(config, MemoryStore(clock, Rng(1)), clock)
     followed = {feed.kind.resource for feed in plane.pump._feeds}
     assert followed - readable(role, verb) == set(), f"add them to {READERS[role]}"

@@ -117,7 +117,7 @@ def test_an_unknown_pod_names_the_nearest_gone_ones_too(tmp_path: Path) -> None:
 
 
 def test_the_objects_of_a_store_show_what_was_reported_there(tmp_path: Path) -> None:
-    told = Told(tmp_path, make_node("n", cpu="4"), report=ReportConfig(scheduled=True))
+    told = Told(tmp_path, make_node("n", cpu="4"), report=ReportConfig())
     told.submit(make_pod("first", cpu="4"), make_pod("second", cpu="4"))
     told.at.delete("first")
     told.at.settle(15.0)

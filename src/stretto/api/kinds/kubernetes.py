@@ -99,7 +99,7 @@ KUBERNETES: Final = (
         ),
         struct=core.Event,
         grants=(
-            *grant("scheduler dispatcher shard", "create patch"),
+            *grant("scheduler dispatcher shard binder", "create patch"),
             *grant("controller", "create"),
             *grant("reader", "list"),
         ),

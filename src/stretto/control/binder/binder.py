@@ -120,6 +120,7 @@ class Binder:
         self._answers_later = store.capabilities.answers_later
         self._lane: Lane[int, SentBind] = Lane(store, LANE)
         self._landed: Refusals = []
+        self._bound: list[int] = []
         self._adopt()
 
     def commit(self, plan: Plan, now: float) -> Verdict:
@@ -174,6 +175,8 @@ class Binder:
                 refused.extend(self._release(row, ConflictCause.NODE_DELETED))
             elif not record.node:
                 again[row] = min(doubt.until, now + FLIGHT)
+            else:
+                self._bound.append(row)
         gangs = self._gangs_among(again)
         lost = {row for _, rows, _ in refused for row in rows}
         for gang in [gang for gang in gangs if lost and self._is_short(gang, lost)]:
@@ -184,6 +187,11 @@ class Binder:
         if again:
             refused.extend(self._bind(list(again), now, gangs, again))
         return refused
+
+    def take_bound(self) -> list[int]:
+        """Rows of the pods bound since the last call."""
+        bound, self._bound = self._bound, []
+        return bound
 
     def bind_ready(self, units: Sequence[tuple[int, ...]], now: float) -> Refusals:
         """Bind claims that have waited for their victims, unit by unit."""
@@ -234,9 +242,10 @@ class Binder:
         pods, rows, replies = self._cluster.pods, [], []
         again = {sent.row: sent.until for sent in batch.entries if sent.until > now}
         for (row, serial, _), reply in zip(batch.entries, batch.replies, strict=True):
-            if reply.outcome is WriteOutcome.OK or (
-                pods.serial[row] == serial and pods.state[row] == PodState.ASSUMED
-            ):  # otherwise its end or its node has been seen in the meantime
+            is_ok = reply.outcome is WriteOutcome.OK
+            if pods.serial[row] != serial:  # its end has been seen in the meantime
+                self.counts["bound"] += is_ok
+            elif is_ok or pods.state[row] == PodState.ASSUMED:
                 rows.append(row)
                 replies.append(reply)
         return self._take(rows, replies, now, again)
@@ -327,9 +336,11 @@ class Binder:
         bound = [reply.outcome for reply in replies].count(WriteOutcome.OK)
         self.counts["bound"] += bound
         if bound == len(rows):
+            self._bound += rows
             return refused
         for row, reply in zip(rows, replies, strict=True):
             if reply.outcome is WriteOutcome.OK:
+                self._bound.append(row)
                 continue
             if reply.outcome is WriteOutcome.UNKNOWN:
                 self._doubt(row, now + (reply.retry_after or READ_BACK_AFTER), now + FLIGHT)

@@ -1,17 +1,22 @@
 """Writes about pods: conditions, and events that are created, counted up and deleted.
 
 Events share one lane, and nothing waits for their answers. While too many are unanswered further
-ones are shed: an event is the first write to drop under load. Pods that got a node wait in a queue
-that drops the oldest.
+ones are shed: an event is the first write to drop under load. The ``Scheduled`` events of bound
+pods wait in a queue that drops the oldest.
 """
 
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
-from itertools import islice
+from itertools import islice, repeat
 from typing import Final, NamedTuple
 
 from stretto.api.wire.kinds import EVENT, POD
-from stretto.control.reporting.wording import PodReport, event_again, event_body
+from stretto.control.reporting.wording import (
+    PodReport,
+    event_again,
+    event_body,
+    scheduled_report,
+)
 from stretto.stores.lane import NEVER, Lane, LaneLimits, ShedPolicy
 from stretto.stores.store import (
     Deletion,
@@ -29,17 +34,17 @@ LANE: Final = LaneLimits(window=1024)
 """Events under way at once."""
 CONDITIONS: Final = LaneLimits(window=256)
 """Conditions under way."""
-PLACED: Final = LaneLimits(window=0, queued=10_000, shed=ShedPolicy.OLDEST)
-"""Pods that wait for their ``Scheduled`` event."""
+BOUND: Final = LaneLimits(window=0, queued=10_000, shed=ShedPolicy.OLDEST)
+"""Bound pods that wait for their ``Scheduled`` event."""
 
 
-class PlacedPod(NamedTuple):
-    """A pod that got a node."""
+class _BoundPod(NamedTuple):
+    """A pod that is bound and has no event yet."""
 
-    #: Row of the pod.
-    row: int
-    #: Serial of the pod.
-    serial: int
+    #: Identity and node; the body is empty.
+    record: Record
+    #: Wall-clock time of the binding in seconds.
+    wall: float
 
 
 class _EventWrite(NamedTuple):
@@ -92,33 +97,50 @@ class EventWriter:
         self._keep = keep
         self._counts = counts
         self._lane: Lane[str, _EventWrite] = Lane(store, LANE)
-        self._placed: Lane[PlacedPod, PlacedPod] = Lane(store, PLACED)
+        self._bound: Lane[str, _BoundPod] = Lane(store, BOUND)
         #: Events created, by age: clock time, namespace and name.
         self._written: deque[tuple[float, str, str]] = deque()
 
-    def queue_placed(self, rows: Iterable[int], serials: Iterable[int]) -> None:
-        """Pods got nodes."""
-        for pod in map(PlacedPod, rows, serials):
-            self._placed.put(pod, pod)
+    def queue_bound(self, pods: Iterable[Record], wall: float) -> None:
+        """Queue the ``Scheduled`` events of pods; their records carry identity and node.
+
+        ``wall`` is the wall-clock time of the bindings in seconds.
+        """
+        before = self._bound.shed
+        for record in pods:
+            self._bound.put(record.uid, _BoundPod(record, wall))
+        self._counts["event shed"] += self._bound.shed - before
 
     @property
-    def has_placed(self) -> bool:
+    def has_bound(self) -> bool:
         """Whether pods wait for their ``Scheduled`` event."""
-        return len(self._placed) > 0
+        return len(self._bound) > 0
 
-    def take_placed(self, most: int) -> list[PlacedPod]:
-        """The next pods that wait for their ``Scheduled`` event."""
-        taken = [pod for pod, _ in islice(self._placed.due(NEVER), most)]
-        for pod in taken:
-            self._placed.withdraw(pod)
-        return taken
+    def create_bound(self, now: float, most: int) -> int:
+        """Create the next ``Scheduled`` events, at most so many; returns their number."""
+        most = min(most, self._lane.room)
+        if most <= 0 or not self.has_bound:
+            return 0
+        taken = list(islice(self._bound.due(NEVER), most))
+        for uid, _ in taken:
+            self._bound.withdraw(uid)
+        pods = [pod for _, pod in taken]
+        about = [(each.record, scheduled_report(each.record)) for each in pods]
+        self._send_new(about, now, [each.wall for each in pods])
+        return len(pods)
 
     def create(self, about: Sequence[tuple[Record, PodReport]], now: float, wall: float) -> None:
         """Create events; one that exists already, from before a restart, is counted up."""
         if self._shed(len(about)):
             return
-        bodies = [event_body(record, report, self._component, wall) for record, report in about]
-        entries = [_EventWrite(WriteVerb.CREATE, now, wall, each) for each in about]
+        self._send_new(about, now, repeat(wall))
+
+    def _send_new(
+        self, about: Sequence[tuple[Record, PodReport]], now: float, walls: Iterable[float]
+    ) -> None:
+        timed = list(zip(about, walls, strict=False))
+        bodies = [event_body(*each, self._component, wall) for each, wall in timed]
+        entries = [_EventWrite(WriteVerb.CREATE, now, wall, each) for each, wall in timed]
         self._lane.send(Write(WriteVerb.CREATE, EVENT, bodies), entries)
         self.collect()
 

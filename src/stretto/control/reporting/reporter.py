@@ -53,18 +53,27 @@ class ReportConfig(msgspec.Struct, frozen=True):
     conditions: bool = True
     #: Whether pending pods get events.
     events: bool = True
-    #: Whether bound pods get an event too: one write for each pod.
-    scheduled: bool = False
+    #: Whether bound pods get a ``Scheduled`` event: one further write for each pod.
+    scheduled: bool = True
     #: Seconds between two batches.
     every: float = 0.25
     #: Pods of one batch.
     at_once: int = 256
+    #: ``Scheduled`` events of one batch while no bind is unanswered; otherwise ``at_once``.
+    scheduled_at_once: int = 256
     #: Seconds before a reported pod is checked again.
     again_after: float = 10.0
     #: Seconds between two events about one pod.
     event_every: float = 60.0
     #: Seconds after which events are deleted; infinity if the store does that.
     keep_events: float = 3600.0
+
+
+def scheduled_only(config: ReportConfig | None) -> ReportConfig | None:
+    """What a process reports that binds pods and leaves pending pods to another process."""
+    if config is None or not config.scheduled:
+        return None
+    return msgspec.structs.replace(config, conditions=False, events=False)
 
 
 class ReportSources(NamedTuple):
@@ -143,11 +152,18 @@ class Reporter:
             for row, message in zip(setback.rows, setback.messages, strict=False):
                 self._own_messages[row] = int(serials[row]), message
 
-    def placed(self, rows: npt.NDArray[np.int64]) -> None:
-        """Pods got nodes; of their events the oldest are dropped if there are too many."""
-        if self._config.scheduled and len(rows):
-            serials = self._cluster.pods.serial[rows].tolist()
-            self._writer.queue_placed(rows.tolist(), serials)
+    def bound(self, rows: Sequence[int], clock: Clock) -> None:
+        """Pods were bound; of their events the oldest are dropped if there are too many."""
+        if not self._config.scheduled or not rows:
+            return
+        pods, node_of = self._cluster.pods, self._cluster.node_of
+        spaces, names, uids = pods.namespace, pods.name, pods.uid
+        records = (
+            Record(POD, spaces[row], names[row], uids[row], 0, b"", node)
+            for row in rows
+            if (node := node_of(row))
+        )
+        self._writer.queue_bound(records, clock.now())
 
     # ------------------------------------------------------------ what is written
 
@@ -155,8 +171,12 @@ class Reporter:
         """Clock time of the next batch; infinity if nothing is known to be unreported."""
         return self._next if self._more else float("inf")
 
-    def report(self, now: float, clock: Clock) -> int:
-        """Write the next batch if it is due; returns the number of pods reported."""
+    def report(self, now: float, clock: Clock, *, is_binding: bool = False) -> int:
+        """Write the next batch if it is due; returns the number of pods reported.
+
+        While binds are unanswered (``is_binding``) fewer ``Scheduled`` events are written, because
+        they share the connections with the binds.
+        """
         self._more = now < self._next
         if self._more:
             return 0
@@ -168,11 +188,14 @@ class Reporter:
         written = (
             self._write_reports(batch, now, clock.now(), at_any_cost=False) if len(batch) else 0
         )
-        if len(batch) == self._config.at_once or self._writer.has_placed:
-            self._more = True
         if self._config.events:
             written += self._complaints.report(clock.now())
-        return written + self._report_placed(now, clock.now())
+        config = self._config
+        most = config.at_once if is_binding else config.scheduled_at_once
+        written += self._writer.create_bound(now, most)
+        if len(batch) == config.at_once or self._writer.has_bound:
+            self._more = True
+        return written
 
     def finish(self, now: float, clock: Clock, limit: int = 10_000) -> int:
         """Report all that is left, up to a limit, at the end of a run."""
@@ -182,13 +205,16 @@ class Reporter:
         for low in range(0, len(rows), self._config.at_once):
             batch = rows[low : low + self._config.at_once]
             written += self._write_reports(batch, now, clock.now(), at_any_cost=True)
-        while self._writer.has_placed:
-            written += self._report_placed(now, clock.now())
+        while self._writer.has_bound:
+            written += self._writer.create_bound(now, limit)
+            self._writer.collect(wait=True)
         self._writer.collect(wait=True)
         return written
 
     def _wanting(self, now: float, limit: int) -> npt.NDArray[np.int64]:
         """Rows to report, up to a limit: those never reported first, then those due again."""
+        if not (self._config.conditions or self._config.events):
+            return np.zeros(0, np.int64)
         pods = self._cluster.pods
         count = pods.length
         states = pods.state[:count]
@@ -376,16 +402,3 @@ class Reporter:
                 again.append(event_again(record, word, int(self._events[row]), wall))
         self._writer.create(first, now, wall)
         self._writer.count_up(again, now, wall)
-
-    def _report_placed(self, now: float, wall: float) -> int:
-        """Events of the next pods that got a node."""
-        pods = self._cluster.pods
-        written: list[tuple[Record, PodReport]] = []
-        for row, serial in self._writer.take_placed(self._config.at_once):
-            record = self._record(row) if pods.serial[row] == serial else None
-            if record is not None and record.node:
-                key = f"{record.namespace}/{record.name}"
-                message = f"Successfully assigned {key} to {record.node}"
-                written.append((record, PodReport(scheduled=True, message=message)))
-        self._writer.create(written, now, wall)
-        return len(written)

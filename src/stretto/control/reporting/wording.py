@@ -114,6 +114,12 @@ def condition_patch(record: Record, word: PodReport, now: float) -> Patch | None
     return Patch(record.namespace, record.name, patch, record.version, record.uid)
 
 
+def scheduled_report(pod: Record) -> PodReport:
+    """The report about a bound pod, in the words of kube-scheduler."""
+    message = f"Successfully assigned {pod.namespace}/{pod.name} to {pod.node}"
+    return PodReport(scheduled=True, message=message)
+
+
 def event_name(record: Record, reason: str) -> str:
     """The name of the event about a pod and a reason; a repetition updates the same object."""
     digest = hashlib.blake2b(f"{record.uid}{reason}".encode(), digest_size=8).hexdigest()

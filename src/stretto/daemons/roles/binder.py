@@ -16,6 +16,7 @@ from stretto.api.types.handover_annotations import (
     rejected,
 )
 from stretto.base.clock import Clock
+from stretto.control.reporting.reporter import scheduled_only
 from stretto.control.scheduler.loop import LoopId, SchedulingLoop
 from stretto.control.scheduler.preemption import ShardPreemption
 from stretto.daemons.roles.decided_engine import DecidedEngine
@@ -23,7 +24,7 @@ from stretto.daemons.roles.named_victims import NamedVictimFinder
 from stretto.daemons.roles.views.decided_pods import DECIDED, BinderView
 from stretto.plane.config import PlaneConfig, Step
 from stretto.plane.plane import STEP, Plane, Stage, Wiring
-from stretto.plane.work import StepWork
+from stretto.plane.work import Part, StepWork
 from stretto.state.rows.lifecycle import UnitState
 from stretto.state.work.units import SetbackReason
 from stretto.stores.store import (
@@ -48,9 +49,10 @@ class BinderRole:
         #: Number of rejections by outcome.
         self.counts: Counter[str] = Counter()
         self._give_up_at = float("-inf")
-        config = msgspec.structs.replace(config, shards=1, partition=False, report=None)
+        report = scheduled_only(config.report)
+        config = msgspec.structs.replace(config, shards=1, partition=False, report=report)
         wiring = Wiring(
-            parts=frozenset(),
+            parts=frozenset({Part.REPORTER}),
             stages=(*STEP, Stage("give-up", self._give_up)),
             make_loop=self._loop,
             timers=(self.view.next_due, self._next_due),

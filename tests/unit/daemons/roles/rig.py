@@ -37,7 +37,7 @@ class Rig:
             profile = profile.__class__(**{**fields(profile), "preemption": rules})
         moves = {**fields(profile), "rescheduling": more.get("rescheduling")}
         profile = profile.__class__(**moves)
-        self.config = plane_config(profile, (), 1, "numpy", report=False)
+        self.config = plane_config(profile, (), 1, "numpy", None)
         self.config = with_report(self.config)
         self.dead_after = more.get("dead_after", 120.0)
         self.shares_nodes = more.get("shares_nodes", False)
