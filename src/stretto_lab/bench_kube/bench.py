@@ -16,7 +16,7 @@ import msgspec
 
 from stretto.base.clock import Clock
 from stretto.base.errors import StrettoError
-from stretto_lab.bench_kube.options import KUBE_SCHEDULER, STRETTO, KubeBenchOptions
+from stretto_lab.bench_kube.options import KUBE_SCHEDULER, QUIET, STRETTO, KubeBenchOptions
 from stretto_lab.bench_kube.rounds import BenchRound, WriteCeiling, ceiling, measure
 from stretto_lab.bench_kube.shapes import (
     WorkloadCounts,
@@ -66,13 +66,15 @@ class WorkloadResult(msgspec.Struct, frozen=True):
     pods: WorkloadCounts
     #: Results of Stretto.
     stretto: SchedulerResult
+    #: Results of Stretto without ``Scheduled`` events; ``None`` if not selected.
+    stretto_without_events: SchedulerResult | None
     #: Results of kube-scheduler; ``None`` if not selected or not supported.
     kube_scheduler: SchedulerResult | None
     #: Pods per second of the raw replay; ``None`` without binds.
     api_ceiling_per_s: float | None
     #: Pods per second of the replay in each round.
     ceiling_rounds_per_s: list[float | None]
-    #: Rate of Stretto divided by that of kube-scheduler.
+    #: Rate of Stretto divided by that of kube-scheduler; both write ``Scheduled`` events.
     ratio: float | None
     #: Rate of Stretto divided by the ceiling.
     share_of_ceiling: float | None
@@ -122,7 +124,11 @@ def plain(results: Mapping[str, WorkloadResult]) -> dict[str, Any]:
     return found
 
 
-_LABELS: Final = {"stretto": STRETTO, "kube_scheduler": KUBE_SCHEDULER}
+_LABELS: Final = {
+    "stretto": STRETTO,
+    "stretto_without_events": QUIET,
+    "kube_scheduler": KUBE_SCHEDULER,
+}
 """Names of the sides in files, by field."""
 
 
@@ -140,8 +146,9 @@ def warm_up_kernels(profile: str, names: Sequence[str]) -> None:
 
 def schedulers_of(shape: WorkloadShape, asked: KubeBenchOptions) -> list[str]:
     """The schedulers to measure; kube-scheduler does not support gangs of PodGroups."""
-    both = asked.against == KUBE_SCHEDULER and shape.gang == 1
-    return [STRETTO, KUBE_SCHEDULER] if both else [STRETTO]
+    quiet = [QUIET] if asked.both_settings else []
+    theirs = [KUBE_SCHEDULER] if asked.against == KUBE_SCHEDULER and shape.gang == 1 else []
+    return [STRETTO, *quiet, *theirs]
 
 
 def _workload(
@@ -178,13 +185,16 @@ def result_of(
 ) -> WorkloadResult:
     """Compute the figures of a workload from its rounds."""
     ours = side_of(sides[STRETTO], counts)
-    theirs = side_of(sides[KUBE_SCHEDULER], counts) if KUBE_SCHEDULER in sides else None
+    quiet, theirs = (
+        side_of(sides[name], counts) if name in sides else None for name in (QUIET, KUBE_SCHEDULER)
+    )
     tops = [each.bound / each.seconds if each.bound else None for each in ceilings]
     top = _median(tops)
     return WorkloadResult(
         nodes,
         counts,
         ours,
+        quiet,
         theirs,
         _rounded(top, 1),
         [_rounded(each, 1) for each in tops],

@@ -20,6 +20,8 @@ WORKLOADS: Final = (
 """Every workload, in the order of the tables."""
 STRETTO: Final = "stretto"
 """Name of Stretto in results."""
+QUIET: Final = "stretto-without-events"
+"""Name of Stretto without ``Scheduled`` events in results."""
 KUBE_SCHEDULER: Final = "kube-scheduler"
 """Name of kube-scheduler in results."""
 LEAST_NODES: Final = 10
@@ -33,6 +35,8 @@ class KubeBenchOptions(msgspec.Struct, frozen=True):
     workload: str = ",".join(WORKLOADS)
     #: Other scheduler: ``kube-scheduler`` or ``none``.
     against: str = KUBE_SCHEDULER
+    #: Whether Stretto is measured without ``Scheduled`` events too.
+    both_settings: bool = True
     #: Nodes; pod counts scale with them.
     nodes: int = 5000
     #: Additional small running pods.

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from stretto_lab.bench_kube.options import STRETTO
+from stretto_lab.bench_kube.options import QUIET, STRETTO
 from stretto_lab.bench_kube.shapes import SCHEDULER
 from stretto_lab.control_plane.cluster import ControlPlane
 from stretto_lab.control_plane.parts import ServerProcess
@@ -25,12 +25,17 @@ class ProcessUsage(NamedTuple):
 
 
 def side(name: str, plane: ControlPlane, profile: str, log: Path) -> ServerProcess:
-    """A scheduler that is not started; both act as the administrator and without a lease."""
-    if name != STRETTO:
+    """A scheduler that is not started; all act as the administrator and without a lease.
+
+    kube-scheduler and Stretto write ``Scheduled`` events; the side ``QUIET`` writes none.
+    """
+    if name not in (STRETTO, QUIET):
         return plane[name]
     command = [sys.executable, "-m", "stretto.cli.main", "scheduler"]
     command += ["--kubeconfig", str(plane.kubeconfig), "--scheduler-name", SCHEDULER]
     command += ["--no-leader-elect", "--bind-address", "", "--profile", profile]
+    if name == QUIET:
+        command += ["--no-scheduled-events"]
     return ServerProcess("stretto scheduler", command, log)
 
 

@@ -170,7 +170,7 @@ def test_a_side_that_binds_nothing_has_no_rate() -> None:
 
 
 def test_kube_scheduler_has_no_side_in_gangs_and_says_null() -> None:
-    asked = KubeBenchOptions()
+    asked = KubeBenchOptions(both_settings=False)
     assert bench.schedulers_of(shape_named("gang"), asked) == ["stretto"]
     assert bench.schedulers_of(shape_named("basic"), asked) == ["stretto", "kube-scheduler"]
     found = bench.result_of(WorkloadCounts(0, 100, 2), NODES, {"stretto": [drained(10.0)]}, [])
@@ -178,6 +178,15 @@ def test_kube_scheduler_has_no_side_in_gangs_and_says_null() -> None:
     assert written["kube-scheduler"] is None
     assert {"pods_per_s", "p50_s", "p99_s"} <= written["stretto"].keys()
     assert {"api_ceiling_per_s", "ratio", "share_of_ceiling"} <= written.keys()
+
+
+def test_stretto_is_measured_with_and_without_scheduled_events() -> None:
+    sides = ["stretto", "stretto-without-events", "kube-scheduler"]
+    assert bench.schedulers_of(shape_named("basic"), KubeBenchOptions()) == sides
+    rounds = {name: [drained(rate)] for name, rate in zip(sides, (10.0, 12.0, 2.0), strict=True)}
+    found = bench.result_of(WorkloadCounts(0, 100, 2), NODES, rounds, [])
+    assert found.ratio == 5.0
+    assert bench.plain({"basic": found})["basic"]["stretto-without-events"]["pods_per_s"] == 12.0
 
 
 def test_an_unknown_workload_is_rejected_with_the_known_ones() -> None:
