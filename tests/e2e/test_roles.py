@@ -101,6 +101,18 @@ def test_services_and_a_gang_are_placed_by_two_shards(
     until(phase, daemons["controller"].part.log_tail)
 
 
+def test_the_binder_writes_the_scheduled_event(
+    cluster: ControlPlane, daemons: dict[str, Daemon], space: str
+) -> None:
+    put(cluster, f"/api/v1/namespaces/{space}/pods", pod("web", "10m"))
+    until(lambda: "web" in bound(cluster, space), lambda: state(cluster, daemons, space))
+    message = f"Successfully assigned {space}/web to {bound(cluster, space)['web']}"
+    until(
+        lambda: message in kubectl(cluster, "describe", "pod", "web", "-n", space),
+        daemons["binder"].part.log_tail,
+    )
+
+
 def test_a_gang_that_does_not_fit_waits_whole(
     cluster: ControlPlane, daemons: dict[str, Daemon], space: str
 ) -> None:
