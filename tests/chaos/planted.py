@@ -19,7 +19,8 @@ from stretto.control.eviction.judge import PreemptionJudge
 from stretto.framework.compiled.one_node import Preemptor
 from stretto.framework.engine.engine import CompiledProfile
 from stretto.framework.preemption import finder as finder_module
-from stretto.framework.preemption.finder import VictimFinder, VictimSearchResult
+from stretto.framework.preemption.finder import VictimFinder
+from stretto.framework.preemption.tiers import VictimSearchResult
 from stretto.state.classes.preemption_attributes import PreemptionAttributeTable
 from stretto.state.cluster.charges import PodCharges
 from stretto.state.ingest.ingest import Ingest

@@ -19,7 +19,8 @@ from stretto.framework.kernels.tiers import has_numba
 from stretto.framework.parity.decision import Decision
 from stretto.framework.parity.scheduler import ExactScheduler
 from stretto.framework.preemption.explain import preemption_words
-from stretto.framework.preemption.finder import VictimFinder, search_of
+from stretto.framework.preemption.finder import VictimFinder
+from stretto.framework.preemption.tiers import search_of
 from stretto.framework.profile.profile import load_profile
 from stretto.state.ingest.whole_objects import apply_objects
 from stretto.state.rows.lifecycle import PodState
@@ -106,7 +107,7 @@ class World(between_world.World):
         pods = self.cluster.pods
         preemptor = Preemptor(int(pods.class_id[row]), int(pods.priority[row]))
         holds = finder._others.holds(preemptor.class_id, [])
-        wanted = finder._wanted(preemptor)
+        wanted = finder._search._demand.wanted(preemptor)
         if not wanted.bands:
             return []
         rehearsal = PreemptionDryRun(self.cluster, finder.rules, self.ledger, 0.0, holds)

@@ -22,7 +22,8 @@ from stretto.framework.model.book import PodFactsCache
 from stretto.framework.parity.runtime import ParityRuntime
 from stretto.framework.parity.victims import ParityVictimFinder
 from stretto.framework.plugins.volumes import VolumeRule
-from stretto.framework.preemption.finder import VictimFinder, search_of
+from stretto.framework.preemption.finder import VictimFinder
+from stretto.framework.preemption.tiers import search_of
 from stretto.framework.preemption.volumes import VolumeVictimFinder
 from stretto.framework.volumes.rules import VolumeRules
 from stretto.framework.volumes.stage import VolumeStage

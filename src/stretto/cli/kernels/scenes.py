@@ -15,7 +15,7 @@ from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE
 from stretto.framework.contract.rule import BoolArray, FilterRule, Scope, SlotArray, View
 from stretto.framework.groups import calls
 from stretto.framework.kernels.cache import KernelSet
-from stretto.framework.preemption.finder import ALIKE
+from stretto.framework.preemption.best_node import ALIKE
 from stretto.framework.profile.guard import guard
 from stretto.framework.profile.profile import load_profile
 from stretto.state.classes.table import PodClass

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from stretto.base.clock import Clock
 from stretto.framework.compiled.one_node import VictimCandidate
-from stretto.framework.preemption.finder import VictimSearchResult
+from stretto.framework.preemption.tiers import VictimSearchResult
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.victims.rules import PreemptionRules, guard_against
 from stretto.state.work.claims import Plan, UnitClaims, UnitPreemption

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from stretto.control.scheduler.preemption import Domain
 from stretto.daemons.roles.decided_engine import DecidedEngine
 from stretto.framework.compiled.one_node import VictimCandidate
-from stretto.framework.preemption.finder import VictimSearchResult
+from stretto.framework.preemption.tiers import VictimSearchResult
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.victims.rules import PreemptionRules
 from stretto.state.work.claims import Plan

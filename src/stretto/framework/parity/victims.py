@@ -15,7 +15,7 @@ from stretto.framework.model.pod_facts import Likeness, SchedulingFacts
 from stretto.framework.parity.decision import Decision, equally_good
 from stretto.framework.parity.decision import PreemptionCandidate as Choice
 from stretto.framework.parity.runtime import ParityRuntime
-from stretto.framework.preemption.finder import VictimSearchResult
+from stretto.framework.preemption.tiers import VictimSearchResult
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.pods import NO_SLOT
 from stretto.state.victims.budgets import BudgetLedger

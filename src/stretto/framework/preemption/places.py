@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.framework.compiled.placement import PlacementRequest
+from stretto.framework.engine.runtime import Runtime
 from stretto.framework.groups.stage import GroupStage
-from stretto.state.cluster.cluster import Cluster
+from stretto.state.classes.table import STAGED
 from stretto.state.queries.domain_caps import caps_of, count_by_domain, members, slots_of, unit_size
 from stretto.state.victims.index import Victims
 from stretto.state.work.units import Unit
@@ -30,10 +31,10 @@ MOST: Final = 16
 class PreemptionDomains:
     """Reads the allowed places of units from the snapshot of a shard."""
 
-    def __init__(self, cluster: Cluster, groups: GroupStage, victims: Victims) -> None:
+    def __init__(self, runtime: Runtime, victims: Victims) -> None:
         """Use the group stage of one shard and its victim index."""
-        self._groups = groups
-        self._cluster = cluster
+        self._groups = runtime.stage(GroupStage)
+        self._cluster = runtime.engine.cluster
         self._victims = victims
 
     def domains(self, unit: Unit, rows: Sequence[int], needed: int) -> list[Mask | None]:
@@ -77,7 +78,10 @@ class PreemptionDomains:
             promised: slots that other pods of the unit were promised in this cycle.
         """
         cluster = self._cluster
-        caps = caps_of(cluster, unit, int(cluster.pods.class_id[row]))
+        class_id = int(cluster.pods.class_id[row])
+        if not (cluster.directed or cluster.classes.special[class_id] & STAGED):
+            return domain
+        caps = caps_of(cluster, unit, class_id)
         if not caps:
             return domain
         size = unit_size(cluster, unit, row)

@@ -8,8 +8,9 @@ from typing import Final
 
 import numpy as np
 
-from stretto.framework.preemption.finder import NOTHING, VictimFinder, VictimSearchResult
+from stretto.framework.preemption.finder import VictimFinder
 from stretto.framework.preemption.places import Mask
+from stretto.framework.preemption.tiers import NOTHING, VictimSearchResult
 from stretto.framework.volumes.rules import VolumeJudgement, VolumeRules
 from stretto.state.victims.rules import may_preempt
 
@@ -32,7 +33,7 @@ class VolumeVictimFinder(VictimFinder):
         pods = self._cluster.pods
         if not pods.volumes[row] or int(pods.priority[row]) <= pods.lowest:
             return super().find(row)
-        judged, only = self._others.judge_volumes(row, self._taken), self._only
+        judged, only = self._others.judge_volumes(row, self.cycle.taken), self._only
         if judged is None:
             return super().find(row)
         if judged.nowhere[1] or not may_preempt(self._cluster, row):
@@ -66,4 +67,4 @@ class VolumeVictimFinder(VictimFinder):
         self._only = rehearsed if only is None else rehearsed & only
         if not self._only.any():
             return found
-        return self._better(found, self._find(row, holds))
+        return self._search.better(found, self._find(row, holds))

@@ -1,0 +1,175 @@
+"""The best node for one preemptor.
+
+The victim index serves pods that need resources alone. For pods with inter-pod rules, nodes on
+which a rule requires an eviction have an index of their own (``index_with_rules``). Pods with host
+ports or devices, and nodes on which volumes conflict, are simulated one by one (``node_by_node``).
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from stretto.framework.affinity.headcounts import EvictionPreview
+from stretto.framework.compiled.one_node import Holds, Preemptor
+from stretto.framework.engine.runtime import Runtime
+from stretto.framework.kernels.numpy.victims import VictimDemand, VictimSearchLimits
+from stretto.framework.preemption.cycle import CycleVictims
+from stretto.framework.preemption.demand import DemandReader
+from stretto.framework.preemption.index_with_rules import Mask, nodes_by_rule, rule_blocked_of
+from stretto.framework.preemption.node_by_node import PerNodeSearch, SearchContext
+from stretto.framework.preemption.other_pods import PreemptorRules, both_hold
+from stretto.framework.preemption.tiers import (
+    NOTHING,
+    SearchKernels,
+    VictimSearchResult,
+    result_of,
+)
+
+ALIKE: Final = 3
+"""Number of equal preemptors from which the search caches the cost of each node."""
+REHEARSED: Final = 100
+"""Candidate nodes to evaluate where volumes conflict: kube-scheduler's minimum."""
+
+
+class BestNodeSearch:
+    """Finds the best node, with the fastest search that is exact for the preemptor."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        cycle: CycleVictims,
+        others: PreemptorRules,
+        kernels: SearchKernels,
+    ) -> None:
+        """Search on the snapshot of a shard.
+
+        Args:
+            runtime: the shard's own snapshot.
+            cycle: the victim index with the promises of the cycle.
+            others: other pods, as the rules of a preemptor see them.
+            kernels: the search functions of the kernel tier.
+        """
+        engine = runtime.engine
+        self._runtime = runtime
+        self._cluster = engine.cluster
+        self._cycle = cycle
+        self._others = others
+        self._kernels = kernels
+        self._demand = DemandReader(runtime, cycle.victims, cycle.budgets)
+        self._one_by_one = PerNodeSearch(
+            engine.cluster, engine.profile.preemption, cycle.budgets, cycle.victims
+        )
+
+    def find(
+        self,
+        preemptor: Preemptor,
+        only: Mask | None,
+        *,
+        alike: Sequence[int] = (),
+        holds: Holds | None = None,
+    ) -> VictimSearchResult:
+        """The best node for a preemptor.
+
+        Args:
+            preemptor: the pod.
+            only: bool[slot]: the allowed nodes; ``None`` for all.
+            alike: rows of equal preemptors of the cycle, which may share a search.
+            holds: evaluates the volume rules of the pod; ``None`` where they hold.
+        """
+        wanted = self._demand.wanted(preemptor, only)
+        if not wanted.bands:  # no pod has a lower priority
+            return NOTHING
+        heads = self._others.heads(preemptor.class_id, self._cycle.taken)
+        if self._cluster.classes.special[preemptor.class_id] or holds is not None:
+            return self._dry_run_best(preemptor, self._within(wanted, heads), holds)
+        if heads is not None:
+            return self._find_with_rules(preemptor, wanted, heads)
+        limits = self._demand.limits(wanted)
+        together = self._kernels.many is not None and only is None
+        if together and len(alike) >= ALIKE and limits.offset == 0:
+            return self._find_ahead(preemptor, wanted, limits, alike)
+        return result_of(self._kernels.one(self._demand.index(), wanted, limits))
+
+    def has_chance(self, preemptor: Preemptor, only: Mask | None) -> bool:
+        """Whether a node has enough resources without all pods of lower priority."""
+        self._cycle.sync()
+        wanted = self._demand.wanted(preemptor, only)
+        if not wanted.bands:
+            return False
+        if self._others.is_strict(preemptor.class_id):
+            self._others.begin()  # outside a cycle there are no promises
+            wanted = self._within(wanted, self._others.heads(preemptor.class_id, ()))
+        sums, mask = self._cycle.victims.sums, wanted.admitted.astype(np.bool_)
+        for column, need in zip(wanted.columns, wanted.need, strict=True):
+            mask &= sums.free[column] + sums.below[wanted.bands - 1, column] >= need
+        return bool(mask.any())
+
+    def _within(self, wanted: VictimDemand, heads: EvictionPreview | None) -> VictimDemand:
+        """The search restricted to nodes that the inter-pod rules may allow."""
+        if heads is None:
+            return wanted
+        could = heads.could(self._runtime.between)[: len(wanted.admitted)]
+        return wanted._replace(admitted=wanted.admitted & could.astype(wanted.admitted.dtype))
+
+    def better(self, one: VictimSearchResult, other: VictimSearchResult) -> VictimSearchResult:
+        """The better of two results."""
+        given = self._context()
+        return VictimSearchResult(self._one_by_one.better(one.candidate, other.candidate, given))
+
+    def _context(self, holds: Holds | None = None, most: int = 1 << 30) -> SearchContext:
+        cycle = self._cycle
+        return SearchContext(cycle.now, cycle.kept, cycle.taken, holds, most)
+
+    def _find_with_rules(
+        self, preemptor: Preemptor, wanted: VictimDemand, heads: EvictionPreview
+    ) -> VictimSearchResult:
+        """The best node for a pod with inter-pod rules."""
+        index, limits = self._demand.index(), self._demand.limits(wanted)
+        view, domains = self._runtime.between, self._cluster.domains
+        search = index, wanted, limits
+        parts = nodes_by_rule(heads, view, domains, search)
+        plain = self._kernels.one(index, parts.plain, limits)
+        hits, pressed = [plain], rule_blocked_of(parts, domains, search, plain)
+        if pressed is not None:
+            at = int(np.searchsorted(pressed.slots, limits.offset))
+            at %= len(pressed.slots)
+            here = limits._replace(offset=at if limits.offset else 0)
+            hit = self._kernels.one(pressed.columns, pressed.wanted, here)
+            if hit is not None:
+                hits.append(hit._replace(slot=int(pressed.slots[hit.slot])))
+        hit = min((h for h in hits if h is not None), key=lambda h: (h.key, h.slot), default=None)
+        found = result_of(hit)
+        if not len(parts.doubtful):
+            return found
+        mask = np.zeros_like(wanted.admitted)
+        mask[parts.doubtful] = wanted.admitted[parts.doubtful]
+        return self.better(
+            found, self._dry_run_best(preemptor, wanted._replace(admitted=mask), None)
+        )
+
+    def _dry_run_best(
+        self, preemptor: Preemptor, wanted: VictimDemand, holds: Holds | None
+    ) -> VictimSearchResult:
+        """Simulate, one by one, the nodes that have enough resources."""
+        most = 1 << 30 if holds is None else REHEARSED
+        between = self._others.holds(preemptor.class_id, self._cycle.taken)
+        holds = between if holds is None else both_hold(between, holds)
+        given = self._context(holds, most)
+        return VictimSearchResult(self._one_by_one.best(preemptor, wanted, given))
+
+    def _find_ahead(
+        self,
+        preemptor: Preemptor,
+        wanted: VictimDemand,
+        limits: VictimSearchLimits,
+        alike: Sequence[int],
+    ) -> VictimSearchResult:
+        """Search for all equal pods at once and return the results one by one."""
+        assert self._kernels.many is not None
+        victims = self._cycle.victims
+        known = victims.most, victims.budgets_in_safe_sums()
+        found = self._kernels.many(self._demand.index(), wanted, limits, known, len(alike))
+        first = found[0] if found else None
+        self._cycle.put_ahead(found, preemptor, alike)
+        return VictimSearchResult(first)

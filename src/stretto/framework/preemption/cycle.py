@@ -1,0 +1,114 @@
+"""The victim index during one cycle of a shard: plain claims, promises, and excluded pods."""
+
+from collections.abc import Collection, Sequence
+
+from stretto.base.clock import Clock
+from stretto.framework.compiled.one_node import Preemptor, VictimCandidate
+from stretto.framework.preemption.other_pods import PromisedCandidate
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.victims.budgets import BudgetLedger
+from stretto.state.victims.index import Victims
+from stretto.state.victims.rules import PreemptionRules
+from stretto.state.work.claims import Plan
+
+
+class CycleVictims:
+    """The evictable pods of a cycle, and the promises that each later preemptor sees."""
+
+    def __init__(
+        self, cluster: Cluster, rules: PreemptionRules, budgets: BudgetLedger, clock: Clock
+    ) -> None:
+        """Start without a cycle; the clock identifies recently started pods."""
+        #: The remaining disruptions, less those of the promises.
+        self.budgets = budgets
+        #: The evictable pods.
+        self.victims = Victims(cluster, rules, budgets)
+        #: Clock time of the last ``wake``.
+        self.now = 0.0
+        #: The promises of the cycle, the first one first.
+        self.taken: list[PromisedCandidate] = []
+        #: Rows that must not be evicted in this cycle.
+        self.kept: set[int] = set()
+        self._cluster = cluster
+        self._clock = clock
+        self._plan: Plan | None = None
+        #: Nodes promised ahead to equal pods, the next one last.
+        self._ahead: list[VictimCandidate] = []
+        #: Rows of these pods, and their common description.
+        self._alike: Collection[int] = ()
+        self._ahead_for, self._ahead_ask = Preemptor(-1, 0), -1
+
+    def begin(self, plan: Plan) -> None:
+        """Start a cycle whose plain claims are those of ``plan``; data is read on first use."""
+        self._plan = plan
+        self.taken.clear()
+        self.kept.clear()
+        self._ahead.clear()
+
+    def wake(self) -> None:
+        """Bring the index up to date, once per cycle."""
+        plan, self._plan = self._plan, None
+        if plan is None:
+            return
+        self.sync()
+        self.victims.claim(plan.slots, self._cluster.pods.class_id[plan.rows])
+
+    def sync(self) -> None:
+        """Bring the index up to date, without the claims and promises of a cycle."""
+        self.now = self._clock.monotonic()
+        self.victims.sync(self.now)
+
+    # ------------------------------------------------------------ promises
+
+    def take(self, row: int, candidate: VictimCandidate) -> None:
+        """Record that a preemptor is promised a node."""
+        if self._ahead and self._ahead[-1] is candidate:
+            self._ahead.pop()
+            class_id, ask = self._ahead_for.class_id, self._ahead_ask
+        else:
+            self.give_back()
+            class_id = int(self._cluster.pods.class_id[row])
+            ask = self.victims.request_number(class_id)
+            self.victims.take(candidate.evicted_pods, candidate.slot, ask)
+        self.budgets.spend(candidate.victims)
+        self.taken.append(PromisedCandidate(candidate, ask, class_id, row))
+
+    def back_to(self, mark: int) -> None:
+        """Revert the promises but the first ``mark``."""
+        self.give_back()
+        while len(self.taken) > mark:
+            last = self.taken.pop()
+            self._undo_promise(last.candidate, last.ask)
+            self.budgets.spend(last.candidate.victims, -1)
+
+    def spare(self, rows: Collection[int]) -> None:
+        """Exclude these pods from eviction for the rest of the cycle."""
+        self.give_back()
+        self.kept.update(rows)
+        self.victims.spare(rows)
+
+    # ------------------------------------------------------------ results ahead
+
+    def next_of(self, row: int) -> VictimCandidate | None:
+        """The node that was found ahead for a pod; ``None`` where it needs its own search."""
+        return self._ahead[-1] if self._ahead and row in self._alike else None
+
+    def put_ahead(
+        self, found: list[VictimCandidate], preemptor: Preemptor, alike: Sequence[int]
+    ) -> None:
+        """Record nodes that a kernel found, and applied to the index, for many equal pods."""
+        rows = [row for each in found for row in each.evicted_pods]
+        self.victims.taken(rows, [each.slot for each in found])
+        found.reverse()
+        self._ahead, self._alike = found, frozenset(alike)
+        self._ahead_for = preemptor
+        self._ahead_ask = self.victims.request_number(preemptor.class_id)
+
+    def give_back(self) -> None:
+        """Revert the results that were found ahead and not used."""
+        for candidate in self._ahead:
+            self._undo_promise(candidate, self._ahead_ask)
+        self._ahead.clear()
+
+    def _undo_promise(self, candidate: VictimCandidate, ask: int) -> None:
+        self.victims.undo_take(candidate.evicted_pods, candidate.slot, ask, self.now)

@@ -1,0 +1,100 @@
+"""Describe a search for victims: what a preemptor requests, where it may go, and the limits."""
+
+import numpy as np
+
+from stretto.base.rng import Rng
+from stretto.framework.compiled.one_node import Preemptor
+from stretto.framework.contract.rule import Scope
+from stretto.framework.engine.runtime import Runtime
+from stretto.framework.kernels.numpy.victims import (
+    BudgetSetArrays,
+    VictimDemand,
+    VictimIndex,
+    VictimSearchLimits,
+    budget_standing_of,
+    set_arrays,
+)
+from stretto.framework.preemption.places import Mask
+from stretto.state.victims.budgets import BudgetLedger
+from stretto.state.victims.index import Victims
+from stretto.state.victims.rules import CandidateSelection
+
+
+class DemandReader:
+    """Reads the arguments of a search from the snapshot of a shard and its victim index."""
+
+    def __init__(self, runtime: Runtime, victims: Victims, budgets: BudgetLedger) -> None:
+        """Read for the rules of a runtime's profile."""
+        self._runtime = runtime
+        self._engine = runtime.engine
+        self._cluster = runtime.engine.cluster
+        self._victims = victims
+        self._budgets = budgets
+        #: Custom rules that depend on other pods. Evictions are not simulated for them, so they
+        #: must accept a node in its current state.
+        self._asked = tuple(
+            rule
+            for rule in self._engine.profile.every_filter
+            if rule.SCOPE in (Scope.DOMAIN, Scope.SLOT) and not rule.FUSED
+        )
+        self._random = Rng(0)
+        self._sets = victims.sets, set_arrays(victims.sets)
+
+    def wanted(self, preemptor: Preemptor, only: Mask | None = None) -> VictimDemand:
+        """What a preemptor requests, and the nodes that admit it.
+
+        Args:
+            preemptor: the pod.
+            only: bool[slot]: the allowed nodes; ``None`` for all.
+        """
+        cluster, eligibility = self._cluster, self._engine.eligibility
+        amounts = cluster.classes.requests_of(np.array([preemptor.class_id], np.int32))[0]
+        columns = np.flatnonzero(amounts).astype(np.int32)
+        pod = cluster.classes[preemptor.class_id]
+        size = cluster.ledger.slots.size
+        row = eligibility.filter_row(pod)
+        admitted = eligibility.rows[row, :size] & cluster.ledger.slots.live
+        if only is not None:
+            admitted &= only[:size].astype(admitted.dtype)
+        chosen = self._engine.profile.chosen
+        if chosen is not None and chosen.asks(pod):
+            slots = np.flatnonzero(admitted)
+            admitted[slots] = chosen.slot_values(pod, self._runtime.view, slots) >= 0
+        for rule in self._asked:
+            if rule.signature(pod) is not None:
+                slots = np.flatnonzero(admitted)
+                admitted[slots] = rule.filter(pod, self._runtime.view, slots)
+        bands = self._victims.bands_below(preemptor.priority)
+        return VictimDemand(columns, amounts[columns], preemptor.priority, bands, admitted)
+
+    def limits(self, wanted: VictimDemand) -> VictimSearchLimits:
+        """The search limits of the profile."""
+        rules, size, left = (
+            self._engine.profile.preemption,
+            len(wanted.admitted),
+            self._budgets.remaining,
+        )
+        arrays = self._arrays()
+        standing = budget_standing_of(arrays, left, self._victims.most)
+        all_of_them = VictimSearchLimits(
+            left, self._victims.sets, arrays, standing, rules.hard_budgets
+        )
+        if rules.select is CandidateSelection.BEST or not size:
+            return all_of_them
+        return all_of_them._replace(
+            offset=self._random.randint(0, size - 1),
+            most=rules.candidates,
+            from_band=wanted.bands - 1 if rules.select is CandidateSelection.RANDOM else 0,
+        )
+
+    def index(self) -> VictimIndex:
+        """The victim index as the kernels read it."""
+        victims = self._victims
+        return VictimIndex(victims.entries, victims.sums, victims.asks, victims.largest)
+
+    def _arrays(self) -> BudgetSetArrays:
+        """Sets of budgets as arrays, rebuilt when the budgets change."""
+        sets = self._victims.sets
+        if self._sets[0] is not sets or len(self._sets[1].first) != len(sets) + 1:
+            self._sets = sets, set_arrays(sets)
+        return self._sets[1]
