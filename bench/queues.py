@@ -103,11 +103,11 @@ def next_unit(limits: bool) -> list[float]:
     figures = []
     for _ in range(40):
         began = process_time()
-        work = dispatcher.dispatch(0.0, [BATCH])[0]
+        work = dispatcher.sender.dispatch(0.0, [BATCH])[0]
         figures.append((process_time() - began) / len(work) * 1e6)
         sent = np.array([row for each in work for row in each.rows], np.int64)
         step_pods(pods.state, sent, PodEvent.ASSUME)
-        dispatcher.placed_rows(sent, 0.0)
+        dispatcher.answers.placed(sent, 0.0)
     return figures
 
 

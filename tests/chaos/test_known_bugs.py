@@ -106,8 +106,8 @@ def test_a_claim_on_a_node_that_went_and_came_back_is_refused() -> None:
     rig.submit(make_pod("first", cpu="1"))
     plane = rig.plane
     plane.pump.poll(0.0)
-    plane.absorb(StepWork(0.0, moved=False))
-    work = StepWork(0.0, moved=False)
+    plane.absorb(StepWork(0.0))
+    work = StepWork(0.0)
     plane.schedule(work)
     (plan,) = work.plans
     rig.drop(NODE, "n1")
@@ -209,13 +209,13 @@ def test_a_pod_deleted_while_its_failure_is_handled_is_not_queued_again() -> Non
     rig.submit(make_pod("large", cpu="8"))
     plane = rig.plane
     plane.pump.poll(0.0)
-    plane.absorb(StepWork(0.0, moved=False))
-    work = StepWork(0.0, moved=False)
+    plane.absorb(StepWork(0.0))
+    work = StepWork(0.0)
     plane.schedule(work)
     (plan,) = work.plans
     rig.delete("large")
     plane.pump.poll(0.0)
-    plane.absorb(StepWork(0.0, moved=False))
+    plane.absorb(StepWork(0.0))
     plane._commit(plan, 0.0)
     assert (list(plane.units), plane.dispatcher.audit()) == ([], [])
 

@@ -158,16 +158,16 @@ class DispatcherMachine(RuleBasedStateMachine):
             same = desk.pods.serial[index] == np.array(serials)
             index = index[same & (desk.pods.state[index] == PodState.DISPATCHED)]
             step_pods(desk.pods.state, index, PodEvent.ASSUME)
-            desk.dispatcher.placed_rows(index, desk.now)
+            desk.dispatcher.answers.placed(index, desk.now)
         elif answer in ("refuse", "store"):
             by_store = answer == "store"
             cause = ConflictCause.STORE_REFUSED if by_store else ConflictCause.DOES_NOT_FIT
-            desk.dispatcher.settle([(unit, rows, cause)], desk.now)
+            desk.dispatcher.answers.settle([(unit, rows, cause)], desk.now)
         else:
             why = SetbackReason.GIVEN_BACK if answer == "back" else SetbackReason.NO_PLACE
             class_id = -1 if answer == "unclassed" else int(desk.pods.class_id[rows[0]])
             cures = Cure.NONE if len(rows) == 3 else Cure.POD_LEFT
-            desk.dispatcher.set_back([Setback(unit, rows, class_id, cures, why)], desk.now)
+            desk.dispatcher.answers.set_back([Setback(unit, rows, class_id, cures, why)], desk.now)
 
     @precondition(lambda self: self.inbox)
     @rule(answer=ANSWERS, wake=CURES)

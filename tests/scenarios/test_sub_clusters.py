@@ -68,7 +68,7 @@ def test_a_shard_that_dies_with_its_loops_loses_no_pod() -> None:
     at = harness()
     at.submit(pod("x0", "x"), pod("y0", "y"))
     at.plane.look()
-    at.plane.shards[0].accept(at.plane.dispatcher.dispatch(0.0, [9])[0])
+    at.plane.shards[0].accept(at.plane.dispatcher.sender.dispatch(0.0, [9])[0])
     assert loops_of(at) == [["", "x", "y"]]
     at.plane.restart_shard(0, 0.0)
     assert loops_of(at) == [[""]]

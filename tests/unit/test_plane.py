@@ -242,8 +242,8 @@ def test_every_pod_that_fits_is_placed_by_any_number_of_shards(shards: int) -> N
 def test_a_shard_that_died_loses_no_pod(harness: Harness) -> None:
     harness.submit(*[make_pod(f"p{n}") for n in range(5)])
     harness.plane.pump.poll(0.0)
-    harness.plane.absorb(StepWork(0.0, moved=False))
-    harness.plane.shards[0].accept(harness.plane.dispatcher.dispatch(0.0, [3])[0])
+    harness.plane.absorb(StepWork(0.0))
+    harness.plane.shards[0].accept(harness.plane.dispatcher.sender.dispatch(0.0, [3])[0])
     harness.plane.restart_shard(0, 0.0)
     harness.settle()
     assert "" not in harness.placements().values()

@@ -296,7 +296,7 @@ class SchedulerDaemon:
                 return
             self._check()
             plane.pump.poll(now)
-            plane.dispatcher.settle(plane.binder.resolve_unanswered(now), now)
+            plane.dispatcher.answers.settle(plane.binder.resolve_unanswered(now), now)
             self._store.wait(0.1)
 
     def _adopt_changes(self) -> bool:

@@ -51,8 +51,8 @@ class Stage(NamedTuple):
 
     #: Its name, for the diagram in ARCHITECTURE.md.
     name: str
-    #: Does the stage's work.
-    run: Callable[["Plane", StepWork], None]
+    #: Does the stage's work; true if it moved something, so that the next step runs at once.
+    run: Callable[["Plane", StepWork], bool | None]
     #: Whether it runs before the store is read, and also before the first list is complete.
     before_sync: bool = False
 
@@ -275,33 +275,28 @@ class Plane:
         now = self.clock.monotonic()
         if now < self._rest_until and not self.pump.has_news(now):
             return False
-        work = self._run_stages(now)
-        may_rest = not (work.acted or self._wiring.stages or self.store.capabilities.answers_later)
-        self._rest_until = self.next_due() if may_rest and self.pump.synced else float("-inf")
-        return work.moved
+        work, acted = StepWork(now), False
+        for stage in self.stages:
+            if stage.before_sync:
+                acted = stage.run(self, work) or acted
+        moved = self.pump.poll(now) > 0
+        synced = self.pump.synced
+        for stage in self.stages if synced else ():
+            if not stage.before_sync:
+                acted = stage.run(self, work) or acted
+        may_rest = not (acted or self._wiring.stages or self.store.capabilities.answers_later)
+        self._rest_until = self.next_due() if may_rest and synced else float("-inf")
+        return moved or acted
 
     def wake(self) -> None:
         """Run every stage in the next step, also when the plane rests: a part was changed."""
         self._rest_until = float("-inf")
 
-    def _run_stages(self, now: float) -> StepWork:
-        work = StepWork(now, moved=False)
-        for stage in self.stages:
-            if stage.before_sync:
-                stage.run(self, work)
-        work.moved = self.pump.poll(work.now) > 0 or work.acted
-        if not self.pump.synced:
-            return work
-        for stage in self.stages:
-            if not stage.before_sync:
-                stage.run(self, work)
-        return work
-
     def look(self) -> None:
         """Read everything that the store has, and decide nothing."""
         now = self.clock.monotonic()
         while self.pump.poll(now):
-            self.absorb(StepWork(now, moved=True))
+            self.absorb(StepWork(now))
 
     def run_until_idle(self, most_steps: int = 1_000_000) -> int:
         """Step until nothing moves at this instant; returns the number of steps."""
@@ -326,7 +321,7 @@ class Plane:
 
     # ------------------------------------------------------------ stages
 
-    def settle_answers(self, work: StepWork) -> None:
+    def settle_answers(self, work: StepWork) -> bool:
         """Read late answers of binds and evictions; bind ripe claims, requeue void ones."""
         refusals = list(self.binder.resolve_unanswered(work.now))
         settled = self.evictor.settle(work.now)
@@ -334,9 +329,9 @@ class Plane:
         if settled.ripe:
             refusals += self.binder.bind_ready(settled.ripe, work.now)
         if refusals:
-            self.dispatcher.settle(refusals, work.now)
+            self.dispatcher.answers.settle(refusals, work.now)
         work.refusals = refusals
-        work.note(moved=bool(refusals))
+        return bool(refusals)
 
     def run_controllers(self, work: StepWork) -> None:
         """Run reservations, the rescheduler and the eviction from over-committed nodes."""
@@ -350,18 +345,18 @@ class Plane:
         if changes:
             for witness in self.witnesses:
                 witness(changes, now)
-        self.dispatcher.absorb(changes, now)
-        changes.clear()
-        if self.dispatcher.needs_census():
+        if self.dispatcher.absorb(changes, now):
+            changes.clear()
+            self.dispatcher.begin_census()
             self.pump.census()
             self.dispatcher.absorb(changes, now)
-            changes.clear()
-        self.dispatcher.wake(cures, self._probe, now)
+        changes.clear()
+        self.dispatcher.timers.wake(cures, self._probe, now)
         self._failpoint("dispatcher.absorbed")
 
     def run_timers(self, work: StepWork) -> None:
         """End back-offs, fail late gangs, retry units that have waited long."""
-        self.dispatcher.due(work.now)
+        self.dispatcher.timers.due(work.now)
 
     def partition(self, work: StepWork) -> None:
         """Assign blocks of nodes to the shards."""
@@ -373,18 +368,19 @@ class Plane:
         for shard in self.shards:
             shard.follow(owners == shard.number)
 
-    def schedule(self, work: StepWork) -> None:
+    def schedule(self, work: StepWork) -> bool:
         """Dispatch units; each loop of each shard makes a plan on its own snapshot."""
         self.engine.learn()
         waiting = [(shard.number, shard.waiting) for shard in self.shards]
-        capacity = self.dispatcher.capacities(self.config.batch, waiting)
-        dispatched = self.dispatcher.dispatch(work.now, capacity)
+        capacity = self.dispatcher.sender.capacities(self.config.batch, waiting)
+        dispatched = self.dispatcher.sender.dispatch(work.now, capacity)
         for shard, units in zip(self.shards, dispatched, strict=True):
-            shard.accept(units)
+            if units:
+                shard.accept(units)
         self._failpoint("dispatcher.handed-out")
         work.plans = [plan for shard in self.shards for plan in shard.cycle(self.config.batch)]
-        work.note(moved=bool(work.plans))
         self._failpoint("shard.planned")
+        return bool(work.plans)
 
     def bind(self, work: StepWork) -> None:
         """Commit every plan at the binder; the dispatcher gets the verdicts."""
@@ -395,11 +391,14 @@ class Plane:
         if plan.preemptions:
             verdict = self.evictor.commit(plan, verdict, now)
         self._failpoint("binder.answered")
-        self.dispatcher.set_back(plan.setbacks, now)
-        self.dispatcher.placed_rows(verdict.granted, now)
-        if len(verdict.nominated):
-            self.dispatcher.placed_rows(verdict.nominated, now)
-        self.dispatcher.settle(verdict.refused, now)
+        answers = self.dispatcher.answers
+        if plan.setbacks:
+            answers.set_back(plan.setbacks, now)
+        for granted in (verdict.granted, verdict.nominated):
+            if len(granted):
+                answers.placed(granted, now)
+        if verdict.refused:
+            answers.settle(verdict.refused, now)
         return verdict
 
     def reclaim(self, work: StepWork) -> None:
@@ -407,18 +406,18 @@ class Plane:
         for order in self.dispatcher.reclaim(self.reclaim_view, work.now):
             self.evictor.order(order, work.now)
 
-    def evict(self, work: StepWork) -> None:
+    def evict(self, work: StepWork) -> bool:
         """Send the evictions that are due."""
-        work.note(moved=bool(self.evictor.send(work.now)))
+        return self.evictor.send(work.now)
 
-    def observe(self, work: StepWork) -> None:
+    def observe(self, work: StepWork) -> bool:
         """Collect failed units and call the observers."""
         work.failed = self.dispatcher.drain_failures()
-        work.note(moved=bool(work.failed))
         if work.plans or work.refusals or work.failed:
             step = Step(work.now, work.plans, work.verdicts, work.refusals, work.failed)
             for observer in self.observers:
                 observer(step)
+        return bool(work.failed)
 
     def report(self, work: StepWork) -> None:
         """Write the next batch of conditions and events."""

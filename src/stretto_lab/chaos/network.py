@@ -115,9 +115,9 @@ class SlowPlane(Plane):
         if self._fault_draw.fires(f"crash {name}"):
             raise Crash(name)
 
-    def _schedule_late(self, plane: Plane, work: StepWork) -> None:
+    def _schedule_late(self, plane: Plane, work: StepWork) -> bool:
         """Deliver the plans of this step: late ones first, then new ones without delay."""
-        Plane.schedule(plane, work)
+        acted = Plane.schedule(plane, work)
         faults = self._fault_draw
         arrived = [plan for due, plan in self._late if due <= faults.step or not faults.active]
         self._late = [
@@ -129,3 +129,4 @@ class SlowPlane(Plane):
             else:
                 arrived.append(plan)
         work.plans = arrived
+        return acted

@@ -3,21 +3,16 @@
 A dispatcher is one object, used by one thread. Batches of changes and answers go in, work for the
 shards comes out. It never reads a node. Each call gets the current time.
 
-    absorb(changes)   pods, PodGroups and queues that were added, changed or deleted
-    wake(cures)       requeue units that an event may cure
-    due()             back-offs, deadlines, the safety net
-    dispatch(capacity)  work by shard
-    placed(rows)      claims that were granted
-    settle(refused)   claims that were refused
-    set_back(...)     pods that shards could not place
+    absorb(changes)            pods, PodGroups and queues that were added, changed or deleted
+    timers.wake(cures)         requeue units that an event may cure
+    timers.due()               back-offs, deadlines, the safety net
+    sender.dispatch(capacity)  work by shard
+    answers.placed(rows)       claims that were granted
+    answers.settle(refused)    claims that were refused
+    answers.set_back(...)      pods that shards could not place
 """
 
-from collections.abc import Iterable, Sequence
-
-import numpy as np
-import numpy.typing as npt
-
-from stretto.control.dispatcher.answers import Answers, Refusal
+from stretto.control.dispatcher.answers import Answers
 from stretto.control.dispatcher.audit import audit
 from stretto.control.dispatcher.intake import UnitTracker
 from stretto.control.dispatcher.reclaimer import Reclaimer, ReclaimNodes
@@ -26,14 +21,13 @@ from stretto.control.dispatcher.unit_moves import UnitStates
 from stretto.control.dispatcher.views import UnitViews
 from stretto.control.dispatcher.waiting.broken_gangs import BrokenGangs
 from stretto.control.dispatcher.waiting.failures import UnitFailure
-from stretto.control.dispatcher.waiting.pool import Probe
 from stretto.control.dispatcher.waiting.timers import UnitTimers
 from stretto.control.queues.config import DispatcherConfig
 from stretto.state.queries.pool import PoolView
 from stretto.state.rows.pods import Pods
 from stretto.state.work.changes import ClusterChanges
 from stretto.state.work.evictions import EvictionOrder
-from stretto.state.work.units import Cure, Dispatch, Setback, Unit, Units
+from stretto.state.work.units import Units
 
 
 class Dispatcher:
@@ -49,73 +43,43 @@ class Dispatcher:
         """Start with no unit and no shard; DRF, fair share and backfill need the ``pool``."""
         self._places = UnitStates(pods, units, config or DispatcherConfig(), pool)
         self._intake = UnitTracker(self._places)
-        self._answers = Answers(self._places)
+        #: Processes the answers of shards, binder and store.
+        self.answers = Answers(self._places)
         #: Evicts borrowing pods for queues below their guarantee.
         self.reclaimer = Reclaimer(self._places)
         self._broken_gangs = BrokenGangs(pods)
-        self._sender = UnitSender(self._places)
-        self._timers = UnitTimers(self._places, self._broken_gangs, pool)
+        #: Dispatches units to shards.
+        self.sender = UnitSender(self._places)
+        #: Wakes waiting units.
+        self.timers = UnitTimers(self._places, self._broken_gangs, pool)
         #: Positions, counts and the cure that each unit waits for.
         self.views = UnitViews(self._places, self._intake.groups)
 
     # ------------------------------------------------------------ what changed
 
-    def absorb(self, changes: ClusterChanges, now: float) -> None:
-        """Apply a batch of changes; pass its ``cures`` to ``wake``."""
+    def absorb(self, changes: ClusterChanges, now: float) -> bool:
+        """Apply a batch of changes; the caller passes its ``cures`` to ``timers.wake``.
+
+        Returns:
+            Whether pods on nodes must be reported again to be counted.
+        """
         gated, places = self._intake.gated, self._places
         if gated and places.usage is not None and not gated.isdisjoint(changes.bound):
             places.uncounted = True  # another binder bound a gated pod, whose queue is unknown
         self._intake.absorb(changes, now)
+        return places.uncounted
 
-    def needs_census(self) -> bool:
-        """Whether pods on nodes must be reported again to be counted; reading resets the flag."""
-        wanted, self._places.uncounted = self._places.uncounted, False
-        return wanted
-
-    def wake(self, cures: Cure, probe: Probe, now: float) -> int:
-        """Requeue the units that events may have cured; see ``UnitTimers.wake``."""
-        return self._timers.wake(cures, probe, now)
+    def begin_census(self) -> None:
+        """The next batch reports pods on nodes again: ``absorb`` asks for it no longer."""
+        self._places.uncounted = False
 
     def reclaim(self, view: ReclaimNodes, now: float) -> list[EvictionOrder]:
         """Evictions for late incomplete gangs and for queues below their guarantee."""
         return [*self._broken_gangs.orders(now), *self.reclaimer.orders(view, now)]
 
-    def due(self, now: float) -> None:
-        """End back-offs, fail late gangs and retry the units of the safety net."""
-        self._timers.due(now)
-
     def next_due(self) -> float:
-        """Clock time at which ``due`` or ``wake`` has work without an event; the past means now."""
-        return min(self._timers.next_due(), self.reclaimer.next_due())
-
-    # ------------------------------------------------------------ dispatch
-
-    def capacities(self, batch: int, reported: Sequence[tuple[int, int]]) -> list[int]:
-        """The number of pods that each shard accepts now; see ``UnitSender.capacities``."""
-        return self._sender.capacities(batch, reported)
-
-    def dispatch(self, now: float, capacity: Sequence[int]) -> list[list[Dispatch]]:
-        """Dispatch units in the order of their queues; see ``UnitSender.dispatch``."""
-        return self._sender.dispatch(now, capacity)
-
-    # ------------------------------------------------------------ answers
-
-    def placed(self, unit: Unit, rows: Sequence[int], now: float) -> None:
-        """Claims of one unit were granted."""
-        del unit
-        self._answers.placed(np.array(rows, np.int64), now)
-
-    def placed_rows(self, rows: npt.NDArray[np.int64], now: float) -> None:
-        """Claims of any units were granted."""
-        self._answers.placed(rows, now)
-
-    def settle(self, refused: Iterable[Refusal], now: float) -> None:
-        """Claims were refused, by the binder or later by the store."""
-        self._answers.settle(refused, now)
-
-    def set_back(self, setbacks: Iterable[Setback], now: float) -> None:
-        """Shards could not place pods, or returned them untried."""
-        self._answers.set_back(setbacks, now)
+        """Clock time at which ``timers`` has work without an event; the past means now."""
+        return min(self.timers.next_due(), self.reclaimer.next_due())
 
     def drain_failures(self) -> list[UnitFailure]:
         """Units given up since the last call."""
@@ -143,8 +107,8 @@ class Dispatcher:
 
     def remove_shard(self, number: int, now: float) -> None:
         """A shard died: requeue its unanswered pods; assumed pods stay."""
-        self._answers.lose_shard(number, now)
+        self.answers.lose_shard(number, now)
 
     def binder_lost(self, now: float) -> None:
         """The binder died: requeue pods whose refusals were lost."""
-        self._answers.binder_lost(now)
+        self.answers.binder_lost(now)

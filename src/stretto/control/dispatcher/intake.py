@@ -37,13 +37,10 @@ class UnitTracker:
         self._pods = places.pods
         self._units = places.units
         self._arrivals = PodArrivals(places, self.groups, self._touch, self._lose)
+        #: Rows with a scheduling gate.
+        self.gated: set[int] = self._arrivals.gated
         #: Units that the batch touches, each with the strongest effect.
         self._touched: dict[Unit, UnitEffect] = {}
-
-    @property
-    def gated(self) -> set[int]:
-        """Rows with a scheduling gate."""
-        return self._arrivals.gated
 
     def absorb(self, changes: ClusterChanges, now: float) -> None:
         """Apply a batch."""

@@ -99,14 +99,14 @@ class BinderRole:
             self.view.forget_binding(self.plane.cluster.pods.uid[row])
         self._reject(dict.fromkeys(rows))
 
-    def _give_up(self, plane: Plane, work: StepWork) -> None:
+    def _give_up(self, plane: Plane, work: StepWork) -> bool:
         """Return decisions about gangs that failed or whose remaining pods do not arrive.
 
         Such decisions would hold capacity that no gang uses.
         """
         now = work.now
         if now < self._give_up_at or not self.view.gangs:
-            return
+            return False
         self._give_up_at, rows = now + LOOK_EVERY, list[int]()
         for uid, since in self.view.gangs.items():
             row = self.plane.cluster.pods.row(uid)
@@ -116,7 +116,7 @@ class BinderRole:
             is_late = now - since >= PATIENCE
             if unit.state is UnitState.FAILED or (is_late and unit.state is UnitState.FORMING):
                 rows.append(row)
-        work.note(moved=self._reject(rows) > 0)
+        return self._reject(rows) > 0
 
     def _reject(self, rows: Iterable[int]) -> int:
         """Return decisions to their shards; returns how many."""

@@ -129,12 +129,12 @@ class DispatcherRole:
         if plane.cluster.changes.cures & HELPS:
             self.view.release_delayed(PATIENCE)
 
-    def _share_nodes(self, plane: Plane, work: StepWork) -> None:
+    def _share_nodes(self, plane: Plane, work: StepWork) -> bool:
         """Write which shard tries a node first."""
         del plane
-        if self._shares is not None:
-            alive = [member.name for member in self.fleet.alive()]
-            work.note(moved=self._shares.step(alive, work.now) > 0)
+        if self._shares is None:
+            return False
+        return self._shares.step([member.name for member in self.fleet.alive()], work.now) > 0
 
     def _report(self, plane: Plane, work: StepWork) -> None:
         """Report pending pods, and pods that no part of the plane sees."""
@@ -146,23 +146,23 @@ class DispatcherRole:
         abnormal.update(self._unknown)
         plane.report(work)
 
-    def _follow_fleet(self, plane: Plane, work: StepWork) -> None:
+    def _follow_fleet(self, plane: Plane, work: StepWork) -> bool:
         """Add joined shards to the dispatcher and remove dead ones."""
         if not self.fleet.poll(work.now):
-            return
+            return False
         for member in self.fleet.members.values():
             if member.alive:
                 plane.dispatcher.add_shard(member.number)
             else:
                 plane.dispatcher.remove_shard(member.number, work.now)
-        work.note(moved=True)
+        return True
 
     # ------------------------------------------------------------ dispatch
 
-    def _hand_over(self, plane: Plane, work: StepWork) -> None:
+    def _hand_over(self, plane: Plane, work: StepWork) -> bool:
         """Resolve unanswered dispatches and dispatch further units."""
         self._resolve_hand_overs(work.now)
-        work.note(moved=self._hand_units(work.now) > 0)
+        return self._hand_units(work.now) > 0
 
     def _hand_units(self, now: float) -> int:
         """Dispatch units to shards; returns the number of pods."""
@@ -175,7 +175,7 @@ class DispatcherRole:
             room[number] = max(0, WINDOW - has)
             self.plane.dispatcher.set_remote_load(number, has)
         sent: list[tuple[Unit, int, str]] = []
-        handed = self.plane.dispatcher.dispatch(now, room)
+        handed = self.plane.dispatcher.sender.dispatch(now, room)
         setbacks = self.reclaim.setbacks(each for work in handed for each in work)
         stay = {each.unit for each in setbacks}
         for number, work in enumerate(handed):
@@ -183,7 +183,7 @@ class DispatcherRole:
                 if dispatch.unit not in stay:
                     sent.extend(self._chosen(dispatch, names[number]))
         if setbacks:
-            self.plane.dispatcher.set_back(setbacks, now)
+            self.plane.dispatcher.answers.set_back(setbacks, now)
         if sent:
             self._write(sent, now)
         return len(sent)
@@ -235,10 +235,10 @@ class DispatcherRole:
         if placed:
             rows = np.array(placed, np.int64)
             step_pods(self.plane.cluster.pods.state, rows, PodEvent.ASSUME)
-            self.plane.dispatcher.placed_rows(rows, now)
+            self.plane.dispatcher.answers.placed(rows, now)
         if lost:
             refused = [(unit, (row,), ConflictCause.STORE_CONFLICT) for unit, row in lost]
-            self.plane.dispatcher.settle(refused, now)
+            self.plane.dispatcher.answers.settle(refused, now)
 
     def _resolve_hand_overs(self, now: float) -> None:
         """Resolve unanswered dispatches by the watch or by timeout."""
@@ -255,7 +255,7 @@ class DispatcherRole:
 
     # ------------------------------------------------------------ repair
 
-    def _requeue_orphans(self, plane: Plane, work: StepWork) -> None:
+    def _requeue_orphans(self, plane: Plane, work: StepWork) -> bool:
         """Take back pods that no live shard has."""
         del plane
         now = work.now
@@ -266,13 +266,13 @@ class DispatcherRole:
         due = {uid: known[uid].again_at for uid in wrong if uid in known}
         self._next = min(self._next, min((at for at in due.values() if at > now), default=inf))
         overdue = [uid for uid, at in due.items() if at <= now]
-        work.note(moved=self._take_back(overdue[:AT_ONCE], now) > 0)
+        return self._take_back(overdue[:AT_ONCE], now) > 0
 
-    def _reclaim(self, plane: Plane, work: StepWork) -> None:
+    def _reclaim(self, plane: Plane, work: StepWork) -> bool:
         """Evict for queues below their guarantee; take back pods that would use that capacity."""
         self.reclaim.order(work.now)
         count = self._take_back(self.reclaim.pods_to_reclaim(work.now), work.now)
-        work.note(moved=bool(plane.evictor.send(work.now)) or count > 0)
+        return plane.evictor.send(work.now) or count > 0
 
     def _take_back(self, wrong: Sequence[str], now: float) -> int:
         """Write that pods belong to the dispatcher again; returns how many were tried."""

@@ -167,7 +167,7 @@ class Desk:
 
     def work(self, room: int | list[int] = 1000) -> list[list[Dispatch]]:
         rooms = [room] if isinstance(room, int) else room
-        return self.dispatcher.dispatch(self.now, rooms)
+        return self.dispatcher.sender.dispatch(self.now, rooms)
 
     def sent(self, room: int | list[int] = 1000) -> list[str]:
         """Names of the pods that are handed out now, in order."""
@@ -176,7 +176,7 @@ class Desk:
     def assume(self, *names: str) -> None:
         rows = self._rows(names)
         step_pods(self.pods.state, rows, PodEvent.ASSUME)
-        self.dispatcher.placed_rows(rows, self.now)
+        self.dispatcher.answers.placed(rows, self.now)
 
     def bind(self, *names: str) -> None:
         rows = self._rows(names)
@@ -188,7 +188,7 @@ class Desk:
         self.bind(*names)
 
     def refuse(self, *names: str, cause: ConflictCause = ConflictCause.DOES_NOT_FIT) -> None:
-        self.dispatcher.settle(
+        self.dispatcher.answers.settle(
             [(unit, rows, cause) for unit, rows in self._by_unit(names)], self.now
         )
 
@@ -200,22 +200,22 @@ class Desk:
     def no_place(self, *names: str, cures: Cure = LEFT, class_id: int | None = None) -> None:
         for unit, rows in self._by_unit(names):
             blamed = int(self.pods.class_id[rows[0]]) if class_id is None else class_id
-            self.dispatcher.set_back([Setback(unit, rows, blamed, cures)], self.now)
+            self.dispatcher.answers.set_back([Setback(unit, rows, blamed, cures)], self.now)
 
     def give_back(self, *names: str) -> None:
         found = [
             Setback(unit, rows, -1, Cure.ANY, SetbackReason.GIVEN_BACK)
             for unit, rows in self._by_unit(names)
         ]
-        self.dispatcher.set_back(found, self.now)
+        self.dispatcher.answers.set_back(found, self.now)
 
     def wake(self, cures: Cure = LEFT, fits: int | Callable[[int], int] = 1 << 30) -> int:
         probe = fits if callable(fits) else lambda class_id: fits
-        return self.dispatcher.wake(cures, probe, self.now)
+        return self.dispatcher.timers.wake(cures, probe, self.now)
 
     def pass_time(self, seconds: float) -> None:
         self.now += seconds
-        self.dispatcher.due(self.now)
+        self.dispatcher.timers.due(self.now)
 
     # ------------------------------------------------------------ looking
 

@@ -201,7 +201,7 @@ def test_case_23_a_pod_deleted_while_its_failure_is_on_the_way_is_not_queued_aga
     desk.arrive("a")
     [[dispatch]] = desk.work()
     gone = desk.died("a")
-    desk.dispatcher.settle([(dispatch.unit, dispatch.rows, CONFLICT)], desk.now)
+    desk.dispatcher.answers.settle([(dispatch.unit, dispatch.rows, CONFLICT)], desk.now)
     desk.absorb(departures=gone)
     assert (desk.sent(), desk.dispatcher.audit()) == ([], [])
 
@@ -212,7 +212,7 @@ def test_case_23_nor_is_the_pod_that_has_its_row_now() -> None:
     [[dispatch]] = desk.work()
     desk.absorb(departures=desk.died("old"), arrivals=desk.born("new"))
     desk.sent()
-    desk.dispatcher.settle([(dispatch.unit, dispatch.rows, CONFLICT)], desk.now)
+    desk.dispatcher.answers.settle([(dispatch.unit, dispatch.rows, CONFLICT)], desk.now)
     assert (desk.sent(), desk.state("new")) == ([], PodState.DISPATCHED)
 
 
@@ -232,5 +232,5 @@ def test_case_40_many_events_of_one_unit_are_one_attempt() -> None:
     desk.sent()
     unit = desk.unit("p0")
     row = {name: (desk.rows[name],) for name in names}
-    desk.dispatcher.settle([(unit, row[name], CONFLICT) for name in names], desk.now)
+    desk.dispatcher.answers.settle([(unit, row[name], CONFLICT) for name in names], desk.now)
     assert (unit.attempts, len(desk.work()[0])) == (1, 1)
