@@ -10,8 +10,9 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from stretto.control.dispatcher.transitions import PLACED
-from stretto.control.dispatcher.unit_moves import UnitStates
+from stretto.control.dispatcher.states.attempts import conclude
+from stretto.control.dispatcher.states.moves import UnitMoves
+from stretto.control.dispatcher.states.transitions import PLACED
 from stretto.state.rows.lifecycle import PodState, UnitState
 from stretto.state.work.claims import ConflictCause
 from stretto.state.work.units import Setback, SetbackReason, Unit, UnitKind, UnitOutcome
@@ -33,11 +34,12 @@ _HELD = frozenset(int(state) for state in (PodState.NOMINATED, PodState.ASSUMED,
 class Answers:
     """Processes answers."""
 
-    def __init__(self, places: UnitStates) -> None:
+    def __init__(self, moves: UnitMoves) -> None:
         """Process answers for these unit states."""
-        self._places = places
-        self._pods = places.pods
-        self._units = places.units
+        self._moves = moves
+        self._places = moves.states
+        self._pods = moves.states.pods
+        self._units = moves.states.units
 
     def placed(self, rows: npt.NDArray[np.int64], now: float) -> None:
         """The claims of these rows were granted: their pods are assumed or bound."""
@@ -64,7 +66,7 @@ class Answers:
                 singles.append(unit)
         self._finish(singles)
         for unit, held in many.items():
-            self._places.hold(unit, held)
+            self._moves.hold(unit, held)
             if usage is not None and unit.away:
                 usage.promise(unit)
             self._move_on(unit, now)
@@ -81,7 +83,7 @@ class Answers:
                 unit.state = PLACED
             places.shards.release_singles(back)
         for unit in others:
-            places.finish(unit)
+            self._moves.finish(unit)
 
     def settle(self, refused: Iterable[Refusal], now: float) -> None:
         """The binder or the store refused claims: the pods are pending again."""
@@ -136,7 +138,7 @@ class Answers:
             away = set(unit.away)
             held = {row for row in away if int(states[row]) in _HELD}
             if held:
-                self._places.hold(unit, held)
+                self._moves.hold(unit, held)
                 if self._places.usage is not None:
                     self._places.usage.look(held, now)
             self._take_back(unit, away - held)
@@ -190,4 +192,4 @@ class Answers:
     def _move_on(self, unit: Unit, now: float) -> None:
         """Move a unit once all its pods are answered."""
         if not unit.away:
-            self._places.conclude(unit, now)
+            conclude(self._moves, unit, now)

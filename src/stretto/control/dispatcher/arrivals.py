@@ -11,8 +11,8 @@ import numpy as np
 
 from stretto.control.dispatcher.groups import Groups
 from stretto.control.dispatcher.membership import PLAIN, Membership, MembershipReader
-from stretto.control.dispatcher.transitions import UnitEffect
-from stretto.control.dispatcher.unit_moves import UnitStates
+from stretto.control.dispatcher.states.moves import UnitMoves
+from stretto.control.dispatcher.states.transitions import UnitEffect
 from stretto.control.dispatcher.waiting.failures import FailureReason
 from stretto.state.rows.lifecycle import (
     POD_LIFE,
@@ -48,15 +48,16 @@ Losing = Callable[[Unit, set[int]], None]
 class PodArrivals:
     """Assigns new pods to their units."""
 
-    def __init__(self, places: UnitStates, groups: Groups, touch: Touching, lose: Losing) -> None:
+    def __init__(self, moves: UnitMoves, groups: Groups, touch: Touching, lose: Losing) -> None:
         """Start with no pod."""
         #: Rows with a scheduling gate.
         self.gated: set[int] = set()
         self._groups = groups
-        self._places = places
-        self._pods = places.pods
-        self._units = places.units
-        self._reader = MembershipReader(places.config)
+        self._moves = moves
+        self._places = moves.states
+        self._pods = moves.states.pods
+        self._units = moves.states.units
+        self._reader = MembershipReader(moves.states.config)
         self._touch = touch
         self._lose = lose
 
@@ -145,7 +146,7 @@ class PodArrivals:
         unit.duration = membership.duration
         if membership.fault:
             self._places.forming += 1
-            self._places.fail(unit, FailureReason.ABNORMAL, membership.fault)
+            self._moves.fail(unit, FailureReason.ABNORMAL, membership.fault)
         else:
             unit.state = _COMPLETED
             fresh.setdefault(membership.queue, []).append(unit)
@@ -183,7 +184,7 @@ class PodArrivals:
         if state == _GATED:
             states[row] = _AFTER_UNGATE
         else:
-            self._places.queue_rows((row,))
+            self._moves.queue_rows((row,))
         return True
 
     def _found(self, row: int, state: int, membership: Membership, now: float) -> None:
@@ -196,7 +197,7 @@ class PodArrivals:
                 usage.found(row, membership.queue, membership.key, membership.duration)
             return
         unit = self._unit(membership, now)
-        self._places.hold(unit, {row})
+        self._moves.hold(unit, {row})
         self._units.by_row[row] = unit
         self._touch(unit, UnitEffect.CHANGED)
         note_scheduled(unit, self._pods)
@@ -240,7 +241,7 @@ class PodArrivals:
                 continue
             if unit is not None:
                 self._lose(unit, {row})
-                self._places.queue_rows((row,))
+                self._moves.queue_rows((row,))
             moved.append(arrival)
         if moved:
             self.take(moved, now)
@@ -264,7 +265,7 @@ class PodArrivals:
         else:
             unit.run_for(membership.duration)
         if membership.queue != unit.queue and not self._groups.names_queue(unit):
-            self._places.change_queue(unit, membership.queue)
+            self._moves.change_queue(unit, membership.queue)
         self._touch(unit, UnitEffect.RETURNED)
 
 

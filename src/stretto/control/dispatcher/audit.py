@@ -6,7 +6,7 @@ a recount. The check walks all units and pods, so production code does not call 
 
 from collections.abc import Iterable, Iterator
 
-from stretto.control.dispatcher.unit_moves import UnitStates
+from stretto.control.dispatcher.states.containers import UnitStates
 from stretto.state.queues.shares import QueueShares
 from stretto.state.queues.usage import QueueUsage
 from stretto.state.rows.lifecycle import PodState, UnitState

@@ -17,7 +17,8 @@ from stretto.control.dispatcher.audit import audit
 from stretto.control.dispatcher.intake import UnitTracker
 from stretto.control.dispatcher.reclaimer import Reclaimer, ReclaimNodes
 from stretto.control.dispatcher.sending import UnitSender
-from stretto.control.dispatcher.unit_moves import UnitStates
+from stretto.control.dispatcher.states.containers import UnitStates
+from stretto.control.dispatcher.states.moves import UnitMoves
 from stretto.control.dispatcher.views import UnitViews
 from stretto.control.dispatcher.waiting.broken_gangs import BrokenGangs
 from stretto.control.dispatcher.waiting.failures import UnitFailure
@@ -42,16 +43,17 @@ class Dispatcher:
     ) -> None:
         """Start with no unit and no shard; DRF, fair share and backfill need the ``pool``."""
         self._places = UnitStates(pods, units, config or DispatcherConfig(), pool)
-        self._intake = UnitTracker(self._places)
+        moves = UnitMoves(self._places)
+        self._intake = UnitTracker(moves)
         #: Processes the answers of shards, binder and store.
-        self.answers = Answers(self._places)
+        self.answers = Answers(moves)
         #: Evicts borrowing pods for queues below their guarantee.
         self.reclaimer = Reclaimer(self._places)
         self._broken_gangs = BrokenGangs(pods)
         #: Dispatches units to shards.
-        self.sender = UnitSender(self._places)
+        self.sender = UnitSender(moves)
         #: Wakes waiting units.
-        self.timers = UnitTimers(self._places, self._broken_gangs, pool)
+        self.timers = UnitTimers(moves, self._broken_gangs, pool)
         #: Positions, counts and the cure that each unit waits for.
         self.views = UnitViews(self._places, self._intake.groups)
 

@@ -12,7 +12,7 @@ from stretto.control.dispatcher.membership import (
     read_group,
     unreadable_group,
 )
-from stretto.control.dispatcher.unit_moves import UnitStates
+from stretto.control.dispatcher.states.moves import UnitMoves
 from stretto.state.rows.lifecycle import UnitEvent, UnitState
 from stretto.state.work.changes import GroupChange
 from stretto.state.work.units import NO_GROUP, Unit, UnitKind
@@ -21,9 +21,10 @@ from stretto.state.work.units import NO_GROUP, Unit, UnitKind
 class Groups:
     """Every PodGroup that exists, by ``PodGroupUnit/namespace/name``."""
 
-    def __init__(self, places: UnitStates) -> None:
+    def __init__(self, moves: UnitMoves) -> None:
         """Start with none."""
-        self._places = places
+        self._moves = moves
+        self._places = moves.states
         self._known: dict[str, GroupRecord] = {}
 
     def get(self, identity: str) -> GroupRecord | None:
@@ -69,14 +70,14 @@ class Groups:
             unit.scheduled = False
         self._apply(unit, after)
         if unit.state is UnitState.FAILED and self._is_retryable(before, after):
-            self._places.enter_queue(unit, UnitEvent.REVIVE)
+            self._moves.enter_queue(unit, UnitEvent.REVIVE)
         return unit
 
     def _remove_group(self, unit: Unit) -> None:
         """The group of a unit was deleted: its faults no longer apply."""
         unit.min_member, unit.deadline = NO_GROUP, inf
         if self._places.faults.pop(unit, None) and unit.state is UnitState.FAILED:
-            self._places.enter_queue(unit, UnitEvent.REVIVE)
+            self._moves.enter_queue(unit, UnitEvent.REVIVE)
 
     def _apply(self, unit: Unit, group: GroupRecord) -> None:
         places = self._places
@@ -92,7 +93,7 @@ class Groups:
         if not group.fault and -inf < unit.deadline < inf:
             places.deadlines.add(unit, unit.deadline)
         if group.queue and group.queue != unit.queue:
-            places.change_queue(unit, group.queue)
+            self._moves.change_queue(unit, group.queue)
 
     def _is_retryable(self, before: GroupRecord | None, after: GroupRecord) -> bool:
         """Whether a failed unit is retried after its group changed."""

@@ -12,8 +12,9 @@ import numpy as np
 from stretto.control.dispatcher.arrivals import PodArrivals, note_scheduled
 from stretto.control.dispatcher.groups import Groups
 from stretto.control.dispatcher.queue_changes import QueueChanges
-from stretto.control.dispatcher.transitions import PLACED, UnitEffect
-from stretto.control.dispatcher.unit_moves import UnitStates
+from stretto.control.dispatcher.states.attempts import conclude, settle_down
+from stretto.control.dispatcher.states.moves import UnitMoves
+from stretto.control.dispatcher.states.transitions import PLACED, UnitEffect
 from stretto.control.dispatcher.waiting.failures import FailureReason
 from stretto.state.rows.lifecycle import PodState, UnitEvent, UnitState
 from stretto.state.work.changes import ClusterChanges, PodDeparture
@@ -27,16 +28,17 @@ _BOUND: Final = int(PodState.BOUND)
 class UnitTracker:
     """Synchronises units with the pods that exist."""
 
-    def __init__(self, places: UnitStates) -> None:
+    def __init__(self, moves: UnitMoves) -> None:
         """Start with no pod."""
         #: PodGroups that exist.
-        self.groups = Groups(places)
+        self.groups = Groups(moves)
         #: Queues that exist.
-        self.tenants = QueueChanges(places)
-        self._places = places
-        self._pods = places.pods
-        self._units = places.units
-        self._arrivals = PodArrivals(places, self.groups, self._touch, self._lose)
+        self.tenants = QueueChanges(moves)
+        self._moves = moves
+        self._places = moves.states
+        self._pods = moves.states.pods
+        self._units = moves.states.units
+        self._arrivals = PodArrivals(moves, self.groups, self._touch, self._lose)
         #: Rows with a scheduling gate.
         self.gated: set[int] = self._arrivals.gated
         #: Units that the batch touches, each with the strongest effect.
@@ -100,9 +102,9 @@ class UnitTracker:
             by_row[row] = None
         if unit.kind is UnitKind.POD:
             unit.pending = unit.bound = ()
-            self._places.end(unit)
+            self._moves.end(unit)
             return
-        self._places.forget(unit, rows)
+        self._moves.forget(unit, rows)
         self._touch(unit, UnitEffect.CHANGED)
 
     # ------------------------------------------------------------ pods on nodes
@@ -127,14 +129,14 @@ class UnitTracker:
                 by_row[row] = None
                 unit.pending = ()
                 if watching or unit.state is not PLACED:
-                    places.finish(unit)
+                    self._moves.finish(unit)
         for unit, bound in many.items():
             unit.attempts = 0
             if unit.min_member == 1 and not unit.whole and unit.kind is UnitKind.OWNER:
                 self._lose(unit, bound)
                 continue
             if unit.pending or unit.away:  # otherwise the unit has no pending pod
-                places.hold(unit, bound)
+                self._moves.hold(unit, bound)
             note_scheduled(unit, self._pods, len(bound))
             self._touch(unit, UnitEffect.CHANGED)
 
@@ -159,40 +161,39 @@ class UnitTracker:
 
     def _reconsider(self, unit: Unit, touch: UnitEffect, now: float) -> None:
         """Move a unit to its new state after its pods or its group have changed."""
-        places = self._places
         if unit.whole:
             unit.min_member = max(unit.size, 1)
         if not unit.size:
             self._units.drop(unit)
             self.groups.leave(unit)
-            places.end(unit)
+            self._moves.end(unit)
         elif unit.state is UnitState.DISPATCHED:
             if not unit.away:
-                places.conclude(unit, now)
-        elif not places.settle_down(unit, now):
+                conclude(self._moves, unit, now)
+        elif not settle_down(self._moves, unit, now):
             self._go_on(unit, touch, now)
 
     def _go_on(self, unit: Unit, touch: UnitEffect, now: float) -> None:
         """Schedule the pending pods of a complete unit."""
         places = self._places
         if unit.state is UnitState.FORMING:
-            places.enter_queue(unit, UnitEvent.COMPLETE)
+            self._moves.enter_queue(unit, UnitEvent.COMPLETE)
         elif unit.state is UnitState.PLACED:
             if touch is UnitEffect.GREW and not unit.is_gang:
                 unit.sequence = self._units.sequence()
-            places.enter_queue(unit, UnitEvent.GROW)
+            self._moves.enter_queue(unit, UnitEvent.GROW)
         elif unit.state is UnitState.QUEUED:
             if places.queues.get(unit.queue).order.rank(unit) != unit.rank:
-                places.requeue(unit)
+                self._moves.requeue(unit)
             else:
                 places.queues.changed(unit)
         elif unit.state is UnitState.UNSCHEDULABLE:
-            wanted = touch is not UnitEffect.CHANGED and not places.stays_parked(unit)
-            if wanted or places.need_changed(unit):
-                places.wake(unit, now)
+            wanted = touch is not UnitEffect.CHANGED and not self._moves.stays_parked(unit)
+            if wanted or self._moves.need_changed(unit):
+                self._moves.wake(unit, now)
         elif unit.state is UnitState.FAILED and touch is not UnitEffect.CHANGED:
             known = places.given_up[unit]
             if known.reason is FailureReason.NO_PLACE:
-                places.enter_queue(unit, UnitEvent.REVIVE)
+                self._moves.enter_queue(unit, UnitEvent.REVIVE)
             else:  # the failure also covers pods added since
-                places.fail(unit, known.reason, known.message)
+                self._moves.fail(unit, known.reason, known.message)

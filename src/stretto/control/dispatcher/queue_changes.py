@@ -10,9 +10,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from stretto.base.errors import InputError
-from stretto.control.dispatcher.unit_moves import UnitStates
+from stretto.control.dispatcher.states.moves import UnitMoves
+from stretto.control.dispatcher.waiting.turns import connected_turns
 from stretto.control.queues.config import QueueConfig, queue_config
-from stretto.control.queues.fairness import TreeTurns, make_turns
+from stretto.control.queues.fairness import TreeTurns
 from stretto.control.queues.round_robin import QueueTurns
 from stretto.state.queues.usage import QueueUsage
 from stretto.state.rows.lifecycle import UnitEvent, UnitState
@@ -23,10 +24,11 @@ from stretto.state.work.units import Unit
 class QueueChanges:
     """The settings of all queues, by name; applies them to the unit states."""
 
-    def __init__(self, places: UnitStates) -> None:
+    def __init__(self, moves: UnitMoves) -> None:
         """Start with the configured queues."""
-        self._places = places
-        self._configs: dict[str, QueueConfig] = {q.name: q for q in places.config.queues}
+        self._moves = moves
+        self._places = moves.states
+        self._configs: dict[str, QueueConfig] = {q.name: q for q in moves.states.config.queues}
 
     def change(self, changes: Iterable[QueueChange], now: float) -> None:
         """Apply changes of Queue objects."""
@@ -81,8 +83,7 @@ class QueueChanges:
         if isinstance(turns, TreeTurns) and config.has_tree and places.usage is not None:
             places.usage.tree.arrange(config.queues, config.between, config.resource)
         else:
-            turns = make_turns(config, places.usage)
-            places.wake_in_turns(turns)
+            turns = connected_turns(config, places.usage, places.unschedulable)
         for unit in places.queues.settle(config, turns):
             self._try_again(unit)
         self._count_in_flight()
@@ -102,7 +103,7 @@ class QueueChanges:
         """Retry a failed head of a queue whose order has changed."""
         places = self._places
         if unit.state is UnitState.UNSCHEDULABLE:
-            places.enter_queue(unit, UnitEvent.WAKE)
+            self._moves.enter_queue(unit, UnitEvent.WAKE)
         elif unit.state is UnitState.BACKOFF:
             unit.rank = places.queues.get(unit.queue).order.rank(unit)
             places.queues.block(unit)

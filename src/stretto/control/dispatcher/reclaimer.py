@@ -12,7 +12,7 @@ from itertools import islice
 from math import inf
 from typing import Final, NamedTuple, Protocol
 
-from stretto.control.dispatcher.unit_moves import UnitStates
+from stretto.control.dispatcher.states.containers import UnitStates
 from stretto.control.queues.reclaim import (
     ReclaimablePod,
     ReclaimRequest,

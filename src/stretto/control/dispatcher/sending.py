@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.control.dispatcher.shards import DispatchRound, capacity_of
-from stretto.control.dispatcher.unit_moves import UnitStates
+from stretto.control.dispatcher.states.moves import UnitMoves
 from stretto.control.queues.backfill import reserve, within_limits
 from stretto.control.queues.orders import UnitOrder
 from stretto.control.queues.queue import UnitQueue
@@ -29,10 +29,11 @@ _SENT: Final = UNIT_LIFE.next(UnitState.QUEUED, UnitEvent.DISPATCH)
 class UnitSender:
     """Dispatches units: policies, backfill and blocking queues decide which one is next."""
 
-    def __init__(self, states: UnitStates) -> None:
+    def __init__(self, moves: UnitMoves) -> None:
         """Send units of these states."""
-        self._states = states
-        self._pods = states.pods
+        self._moves = moves
+        self._states = moves.states
+        self._pods = moves.states.pods
         #: Blocking queues that may send more in this round.
         self._sending: list[UnitQueue] = []
 
@@ -80,7 +81,7 @@ class UnitSender:
             return self._send_counted(queue, current, now)
         pods, closed, order = 0, self._states.unschedulable.closed, queue.order
         tick, alone = self._states.unschedulable.tick, self._states.queues.turns.is_alone
-        takers, park_untried = current.open, self._states.park_untried
+        takers, park_untried = current.open, self._moves.park_untried
         while takers:
             if alone and not closed and len(takers) == 1:
                 pods += self._send_singles(order, current, tick)
@@ -114,7 +115,7 @@ class UnitSender:
             unit = chosen if chosen is not None else queue.order.pop()
             if unit is None:
                 break
-            if not (places.unschedulable.closed and places.park_untried(unit, now)):
+            if not (places.unschedulable.closed and self._moves.park_untried(unit, now)):
                 pods += self._send(unit, current, places.unschedulable.tick)
             if chosen is not None:
                 queue.order.discard()
@@ -142,7 +143,7 @@ class UnitSender:
             ):  # its last pod has ended, so it counts as one more unit again
                 order.changed(unit)
                 continue
-            if not (places.unschedulable.closed and places.park_untried(unit, now)):
+            if not (places.unschedulable.closed and self._moves.park_untried(unit, now)):
                 reservation.take(demand, micros(unit.duration))
                 pods += self._send(unit, current, places.unschedulable.tick)
                 queue.away += 1
@@ -164,7 +165,7 @@ class UnitSender:
             if places.usage is not None and not places.usage.may_start(unit):
                 break
             queue.order.pop()
-            if places.unschedulable.closed and places.park_untried(unit, now):
+            if places.unschedulable.closed and self._moves.park_untried(unit, now):
                 break
             queue.shard = unit.shard = queue.shard if queue.shard >= 0 else current.choose(-1)[0]
             pods += self._send(unit, current, places.unschedulable.tick, blocking=True)
@@ -224,6 +225,6 @@ class UnitSender:
                     intact.append(each)
                     rows.extend(each.rows)
                 else:
-                    self._states.enter_queue(each.unit, UnitEvent.GIVE_BACK)
+                    self._moves.enter_queue(each.unit, UnitEvent.GIVE_BACK)
             current.work[number] = intact
         return np.array(rows, np.int64)

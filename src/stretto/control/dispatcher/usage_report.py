@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from stretto.api.wire.quantity import format_amount
-from stretto.control.dispatcher.unit_moves import UnitStates
+from stretto.control.dispatcher.states.containers import UnitStates
 from stretto.control.queues.config import QueueConfig
 from stretto.state.queries.pool import PoolView
 from stretto.state.queues.shape import ROOT

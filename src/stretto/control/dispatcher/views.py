@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from stretto.control.dispatcher.groups import Groups
 from stretto.control.dispatcher.membership import group_unit
-from stretto.control.dispatcher.unit_moves import UnitStates
+from stretto.control.dispatcher.states.containers import UnitStates
 from stretto.control.dispatcher.usage_report import QueueFacts, queue_facts
 from stretto.control.dispatcher.waiting.pool import NO_CLASS
 from stretto.state.rows.lifecycle import UnitState

@@ -1,6 +1,7 @@
 """Returns waiting units to their queues: after cures, back-offs, deadlines and the safety net."""
 
-from stretto.control.dispatcher.unit_moves import UnitStates
+from stretto.control.dispatcher.states.attempts import fail_late_gang
+from stretto.control.dispatcher.states.moves import UnitMoves
 from stretto.control.dispatcher.waiting.broken_gangs import BrokenGangs
 from stretto.control.dispatcher.waiting.pool import Probe
 from stretto.state.queries.pool import PoolView
@@ -15,10 +16,11 @@ class UnitTimers:
     """Wakes unschedulable units and units in back-off, and fails late gangs."""
 
     def __init__(
-        self, states: UnitStates, broken_gangs: BrokenGangs, pool: PoolView | None = None
+        self, moves: UnitMoves, broken_gangs: BrokenGangs, pool: PoolView | None = None
     ) -> None:
         """Wake units of these states; late gangs with placed pods go to ``broken_gangs``."""
-        self._states = states
+        self._moves = moves
+        self._states = moves.states
         self._broken_gangs = broken_gangs
         self._pool = pool
 
@@ -36,7 +38,7 @@ class UnitTimers:
         while woken:
             count += len(woken)
             for unit in woken:
-                places.wake(unit, now)
+                self._moves.wake(unit, now)
             stuck = [unit for unit in woken if places.queues.is_behind_blocked_head(unit)]
             for unit in stuck:
                 places.unschedulable.not_placed(unit)
@@ -50,16 +52,16 @@ class UnitTimers:
         places = self._states
         for until, unit in places.delays.pop_due(now):
             if _is_delayed(until, unit):
-                places.enter_queue(unit, UnitEvent.WAKE)
+                self._moves.enter_queue(unit, UnitEvent.WAKE)
         for until, unit in places.deadlines.pop_due(now):
             if not _is_awaited(until, unit) or unit.state is UnitState.DISPATCHED:
                 continue
             if unit.bound:
                 self._broken_gangs.add(unit, now)
             if unit.state is not UnitState.PLACED:
-                places.fail_late_gang(unit)
+                fail_late_gang(self._moves, unit)
         for unit in places.unschedulable.overdue(now):
-            places.enter_queue(unit, UnitEvent.WAKE)
+            self._moves.enter_queue(unit, UnitEvent.WAKE)
 
     def next_due(self) -> float:
         """Clock time at which ``due`` or ``wake`` has work without an event; the past means now."""
