@@ -145,7 +145,7 @@ class PodArrivals:
         self._units.by_row[row] = unit
         unit.duration = membership.duration
         if membership.fault:
-            self._places.forming += 1
+            self._places.count_forming(1)
             self._moves.fail(unit, FailureReason.ABNORMAL, membership.fault)
         else:
             unit.state = _COMPLETED
@@ -221,7 +221,7 @@ class PodArrivals:
         unit.bound, unit.created = RowSet(), now
         unit.whole = membership.min_member == 0
         self._units.add(membership.identity, unit)
-        self._places.forming += 1
+        self._places.count_forming(1)
         if membership.kind is UnitKind.POD_GROUP:
             self._groups.join(unit)
         return unit

@@ -152,7 +152,7 @@ class UnitTracker:
                 unit.priority = int(self._pods.priority[row])
                 self._units.by_row[row] = unit
                 self._units.serial[row] = self._pods.serial[row]
-                self._places.forming += 1
+                self._places.count_forming(1)
             elif row in unit.bound:
                 unit.mark_pending({row})
             self._touch(unit, UnitEffect.RETURNED)

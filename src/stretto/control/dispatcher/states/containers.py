@@ -74,3 +74,11 @@ class UnitStates:
         if self._pool is None:
             raise ValueError("DRF, fair share and backfill need the pool: pass one")
         return self._pool
+
+    def count_forming(self, more: int) -> None:
+        """Count units that started to form, or fewer."""
+        self.forming += more
+
+    def count_delayed(self, more: int) -> None:
+        """Count units that entered back-off, or fewer."""
+        self.delayed += more

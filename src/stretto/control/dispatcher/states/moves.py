@@ -51,14 +51,14 @@ class UnitMoves:
             self.states.queues.get(unit.queue).order.discard()
             self.states.queues.turns.enlist(self.states.queues.get(unit.queue))
         elif before is UnitState.BACKOFF:
-            self.states.delayed -= 1
+            self.states.count_delayed(-1)
             self.states.queues.unblock(unit)
         elif before is UnitState.UNSCHEDULABLE:
             if unit.wait_group >= 0:
                 self.states.unschedulable.discard(unit)
             self.states.queues.unblock(unit)
         elif before is UnitState.FORMING:
-            self.states.forming -= 1
+            self.states.count_forming(-1)
         elif before is UnitState.FAILED:
             self.states.given_up.pop(unit, None)
 
@@ -69,7 +69,7 @@ class UnitMoves:
             unit.step(UnitEvent.SHRINK)
         else:
             self.leave(unit, UnitEvent.SHRINK)
-        self.states.forming += 1
+        self.states.count_forming(1)
         self.step_rows(unit.pending, BACK_IN_QUEUE)
         self.states.unschedulable.not_placed(unit)
 
@@ -92,7 +92,7 @@ class UnitMoves:
             unit.step(event)
         unit.not_before = until
         self.step_rows(unit.pending, DELAYED)
-        self.states.delayed += 1
+        self.states.count_delayed(1)
         self.states.delays.add(unit, until)
         self.states.queues.block(unit)
         self.states.unschedulable.not_placed(unit)
