@@ -17,6 +17,7 @@ from stretto.framework.engine.engine import CompiledProfile
 from stretto.framework.engine.runtime import Runtime
 from stretto.framework.engine.sampling import SamplingStage, sampling_of
 from stretto.framework.engine.turns import PlacingStage
+from stretto.framework.groups.mixed import MixedGangStage
 from stretto.framework.groups.stage import GroupStage
 from stretto.framework.model.book import PodFactsCache
 from stretto.framework.parity.runtime import ParityRuntime
@@ -82,6 +83,7 @@ class PlacerFactory:
         groups, profile = GroupStage(runtime, self._units), self._engine.profile
         sampling = sampling_of(profile, self._engine.cluster.nodes)
         return [
+            MixedGangStage(runtime, groups),
             *([VolumeStage(runtime, groups.places)] if profile.needs_volumes else []),
             groups,
             *([SamplingStage(runtime, sampling)] if sampling is not None else []),

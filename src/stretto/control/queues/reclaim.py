@@ -10,8 +10,9 @@ no node with enough capacity (nodes are compared by the victims they need). In b
 turn out not to be needed are spared. This is a pure decision; no state changes.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise, permutations
 from typing import Final, NamedTuple, Protocol
 
 from stretto.state.queries.pool import Amounts
@@ -23,6 +24,9 @@ MOST_PODS: Final = 4096
 """Maximum number of candidate pods per decision, from the queues that borrow most."""
 CLOSE_LOOKS: Final = 64
 """Maximum number of nodes compared in detail; more would improve the choice little."""
+
+MOST_ORDERS: Final = 24
+"""Maximum number of orders of classes that are tried: every order of up to four classes."""
 
 
 class ReclaimablePod(NamedTuple):
@@ -323,17 +327,28 @@ class _ReclaimSearch:
     # ------------------------------------------------------------ nodes
 
     def on_nodes(self) -> tuple[ReclaimablePod, ...]:
-        """Choose victims on the cheapest nodes, for one demanded pod after another."""
+        """Choose victims on the cheapest nodes, for one demanded pod after another.
+
+        Pods of different classes are served in several orders, the requested one first.
+        """
         here: dict[int, list[ReclaimablePod]] = {}
         for each in self._line:
             here.setdefault(each.slot, []).append(each)
+        for classes in _orders(self._asked.classes):
+            if self._serves(classes, here):
+                return tuple(self._taken.values())
+            self._unchoose(list(self._taken.values()))
+        return ()
+
+    def _serves(self, classes: Sequence[int], here: Mapping[int, list[ReclaimablePod]]) -> bool:
+        """Choose victims for pods of these classes in this order; whether all are served."""
         placed: dict[int, list[int]] = {}
-        for class_id in self._asked.classes:
+        for class_id in classes:
             slot = self._cheapest(class_id, here, placed)
             if slot is None:
-                return ()
+                return False
             placed[slot].append(class_id)
-        return tuple(self._taken.values())
+        return True
 
     def _cheapest(
         self, class_id: int, here: Mapping[int, list[ReclaimablePod]], placed: dict[int, list[int]]
@@ -402,6 +417,18 @@ class _ReclaimSearch:
         fallen = sum(len(part) > 1 for part in parts)
         priority = max((each.priority for each in rows), default=-(1 << 31))
         return priority, fallen, len(rows), -min((each.start for each in rows), default=0.0)
+
+
+def _orders(classes: Sequence[int]) -> Iterator[list[int]]:
+    """The demanded classes in the requested order, then by other orders of distinct classes."""
+    counts = Counter(classes)
+    seen = {tuple(classes)}
+    yield list(classes)
+    for order in islice(permutations(counts), MOST_ORDERS):
+        found = [class_id for class_id in order for _ in range(counts[class_id])]
+        if tuple(found) not in seen:
+            seen.add(tuple(found))
+            yield found
 
 
 def _eviction_order(running: ReclaimablePod) -> tuple[int, float, int]:

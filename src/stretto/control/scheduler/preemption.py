@@ -6,6 +6,7 @@ other claims and checked by the binder.
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import islice
 from typing import Final, NamedTuple, Protocol
 
 import numpy as np
@@ -15,6 +16,7 @@ from stretto.base.clock import Clock
 from stretto.framework.compiled.one_node import VictimCandidate
 from stretto.framework.preemption.tiers import VictimSearchResult
 from stretto.state.cluster.cluster import Cluster
+from stretto.state.queries.gang_attempts import orders_of_rows
 from stretto.state.victims.rules import PreemptionRules, guard_against
 from stretto.state.work.claims import Plan, UnitClaims, UnitPreemption
 from stretto.state.work.units import Cure, Setback, SetbackReason, Unit, Units
@@ -25,6 +27,11 @@ ATTEMPTS: Final = 1024
 
 TRIES: Final = 8
 """Maximum number of candidate nodes rejected because a gang there would fall below its minimum."""
+
+
+ORDERS: Final = 8
+"""Maximum number of orders in which a gang of different sizes searches victims: each costs one
+search per pod. All orders of up to three sizes are among them."""
 
 
 REMEMBERED: Final = 100_000
@@ -193,13 +200,18 @@ class ShardPreemption:
         return max(unit.still_needed, unit.min_member - staying)
 
     def _together(self, unit: Unit, rows: Sequence[int], needed: int) -> list[NodePromise]:
-        """Promises for the needed pods of a gang, in one domain that admits it."""
+        """Promises for the needed pods of a gang, in one domain that admits it.
+
+        A gang with members of different sizes is tried in several orders.
+        """
         if len(rows) < needed:
             return []
-        for domain in self._finder.domains(unit, rows, needed):
-            promises = self._inside(unit, domain, rows, needed)
-            if promises:
-                return promises
+        domains = self._finder.domains(unit, rows, needed)
+        for order in islice(orders_of_rows(self._cluster, rows), ORDERS):
+            for domain in domains:
+                promises = self._inside(unit, domain, order, needed)
+                if promises:
+                    return promises
         return []
 
     def _inside(

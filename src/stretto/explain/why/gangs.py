@@ -1,12 +1,16 @@
 """How much of a gang fits now: how many pending pods fit together, and what the next one lacks.
 
-The profile's kernels place the pods one after another on a private snapshot.
+The profile's kernels place the pods on a private snapshot, with the attempts of a shard. Whether
+the gang fits an empty cluster is an exact search over amounts: a gang is too big only if no
+assignment of its members to nodes exists.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from stretto.base.rng import Rng
 from stretto.explain.why.cures import Remedy
@@ -16,7 +20,15 @@ from stretto.explain.words.amounts import format_count
 from stretto.explain.words.standing import UnitFacts
 from stretto.framework.compiled.placement import PlacementRequest
 from stretto.framework.engine.runtime import Runtime
-from stretto.framework.placers import PlacerFactory
+from stretto.framework.placers import Placer, PlacerFactory
+from stretto.state.queries.gang_attempts import (
+    NodeAmounts,
+    gang_amounts,
+    idle_amounts,
+    kinds_of,
+    orders_of_rows,
+)
+from stretto.state.queries.packing import PackingProblem, pack
 
 TRIED: Final = 512
 """Upper bound of the members tried, so that 20,000 nodes stay fast."""
@@ -50,13 +62,11 @@ def gang_of(scene: Scene, row: int, unit: UnitFacts | None) -> GangFacts | None:
         return None
     runtime = PlacerFactory(scene.engine, "numpy").new(Rng(0))
     runtime.sync()
-    classes = scene.cluster.pods.class_id[np.array(rows, np.int64)]
-    count = len(rows)
-    placed = runtime.place(PlacementRequest(classes, range(count + 1), [1] * count, rows=rows))
-    misfits = np.flatnonzero(placed.slots < 0)
+    count, needed = len(rows), min(unit.still_needed, len(rows))
+    misfits = _misfits(scene, runtime, rows, needed)
     near, next_pod = None, ""
     if len(misfits):
-        missing = rows[int(misfits[0])]
+        missing = misfits[0]
         next_pod = scene.cluster.pods.key(missing)
         pod = scene.cluster.classes[int(scene.cluster.pods.class_id[missing])]
         slots = scene.cluster.nodes.live_slots()
@@ -68,39 +78,71 @@ def gang_of(scene: Scene, row: int, unit: UnitFacts | None) -> GangFacts | None:
         needed=unit.still_needed,
         tried=count,
         fitting=fitting,
-        fitting_if_empty=_fit_when_empty(scene, row, count),
+        fitting_if_empty=_fit_when_empty(scene, rows),
         next_pod=next_pod,
         next_lacks=near,
         cures=tuple(_cures(unit, fitting, near)),
     )
 
 
-def _fit_when_empty(scene: Scene, row: int, most: int) -> int:
-    """How many pods of the same class fit on an empty cluster, up to ``most``."""
-    pod = scene.cluster.classes[int(scene.cluster.pods.class_id[row])]
-    view = scene.view()
-    columns = view.columns
-    slots = scene.cluster.nodes.live_slots()
-    allowed = Inquiry(scene.rules(row)[0], pod, view, slots)
-    here = slots[~allowed.never]
-    capacity = np.full(len(here), most, np.int64)
-    ledger = columns.ledger
-    for column, amount in pod.requests:
-        if amount > 0:
-            capacity = np.minimum(capacity, ledger.alloc[here, column] // amount)
-    for number, request in enumerate(pod.devices):
-        kind = ledger.devices.kind_number(request.kind)
-        models = ledger.devices.model_mask(request.models)
-        usable = (columns.device_kind[here] == kind) & (
-            (np.int64(models) >> columns.device_model[here].astype(np.int64)) & 1 == 1
-        )
-        each = request.count if request.milli == 1000 else 1
-        share = 1 if request.milli == 1000 else 1000 // request.milli
-        capacity = np.minimum(capacity, usable.sum(axis=1) * share // each)
-        del number
-    if pod.ports:
-        capacity = np.minimum(capacity, 1)
-    return min(most, int(capacity.sum()))
+def _misfits(scene: Scene, runtime: Placer, rows: Sequence[int], needed: int) -> list[int]:
+    """The pods that stay without a node, after the others were placed on the snapshot."""
+    pods = scene.cluster.pods
+    count = len(rows)
+
+    def request(order: Sequence[int], at_least: Sequence[int], starts: Sequence[int]) -> list[int]:
+        classes = pods.class_id[np.array(order, np.int64)]
+        placed = runtime.place(PlacementRequest(classes, starts, at_least, rows=order))
+        return [row for row, slot in zip(order, placed.slots.tolist(), strict=True) if slot < 0]
+
+    together = request(rows, [needed], [0, count])
+    if count - len(together) >= needed:
+        return together
+    first = next(orders_of_rows(scene.cluster, rows))
+    return request(first, [1] * count, range(count + 1))
+
+
+def _fit_when_empty(scene: Scene, rows: Sequence[int]) -> int:
+    """How many pods of a gang fit together on an empty cluster, by amounts and node rules.
+
+    Where the search reaches its limit, the pods count as fitting.
+    """
+    problem = _empty_cluster(scene, rows)
+    least, most = 0, len(rows)
+    while least < most:
+        tried = (least + most + 1) // 2
+        found = pack(problem, tried)
+        if found.nodes is not None or not found.is_proven:
+            least = tried
+        else:
+            most = tried - 1
+    return least
+
+
+def _empty_cluster(scene: Scene, rows: Sequence[int]) -> PackingProblem:
+    """The members of a gang and every node without its pods; each host port is one more amount."""
+    cluster = scene.cluster
+    slots, view = cluster.nodes.live_slots(), scene.view()
+    kinds = kinds_of(cluster.pods.class_id[np.array(rows, np.int64)])
+    idle = idle_amounts(cluster)
+    here = NodeAmounts(idle.free[:, slots], idle.device_free[slots], idle.device_kind[slots])
+    need, free = gang_amounts(cluster, kinds.ids, here)
+    classes = [cluster.classes[class_id] for class_id in kinds.ids.tolist()]
+    eligible = np.stack(
+        [
+            Inquiry(scene.rules(rows[members[0]])[0], pod, view, slots).fits_when_empty()
+            for pod, members in zip(classes, kinds.members, strict=True)
+        ]
+    )
+    ports = sorted({port for pod in classes for port in pod.ports})
+    asked = np.array([[port in pod.ports for port in ports] for pod in classes])
+    need = _beside(need, asked.reshape(len(classes), len(ports)).astype(np.int64))
+    free = _beside(free, np.ones((len(slots), len(ports)), np.int64))
+    return PackingProblem(free, need, eligible, kinds.counts)
+
+
+def _beside(left: npt.NDArray[np.int64], right: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    return np.concatenate([left, right], axis=1)
 
 
 def _cures(unit: UnitFacts, fitting: int, near: NearFacts | None) -> list[Remedy]:

@@ -16,11 +16,11 @@ from stretto.framework.model.book import PodFactsCache
 from stretto.framework.model.pod_facts import Likeness, SchedulingFacts
 from stretto.framework.parity.decision import Decision
 from stretto.framework.parity.follower import ClusterFollower
+from stretto.framework.parity.gang_orders import GangOrders, UnitAttempt
 from stretto.framework.volume_binder.volumes import VolumeBinder, VolumeDecision
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.pods import NO_SLOT
 from stretto.state.rows.slots import BLOCK
-from stretto.state.rows.snapshot import Columns
 from stretto.state.work.claims import PlacementFailure, VolumeChoice
 from stretto.state.work.units import Cure
 
@@ -44,8 +44,6 @@ class ParityRuntime:
 
     def __init__(self, cluster: Cluster, book: PodFactsCache) -> None:
         """A runtime with its own snapshot; the book of pods is shared."""
-        #: Amounts, generations and versions by slot.
-        self.columns = Columns(cluster.ledger)
         #: uint8[block]: blocks of the shard's own partition; they win ties.
         self.own_block: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
         #: Pods in the form that the rules read.
@@ -53,6 +51,9 @@ class ParityRuntime:
         #: Keeps the snapshot up to date with the cluster.
         self.follower = ClusterFollower(cluster, book)
         self._cluster = cluster
+        self._orders = GangOrders(cluster, self._feasible)
+        #: Amounts, generations and versions by slot.
+        self.columns = self._orders.columns
         self._refused: dict[Likeness, PlacementFailure] = {}
 
     def sync(self) -> None:
@@ -137,24 +138,35 @@ class ParityRuntime:
         return nodes.kept("slots", lambda: np.array([by_name[n] for n in nodes.names], np.int64))
 
     def _place_unit(self, request: PlacementRequest, run: "_ParityRun", unit: int) -> bool:
-        """Place one unit; return whether enough pods were placed; otherwise undo all."""
+        """Place one unit by the first attempt that succeeds; return whether one did."""
+        return any(
+            self._try(request, run, unit, attempt)
+            for attempt in self._orders.of(request, unit, run.slots)
+        )
+
+    def _try(
+        self, request: PlacementRequest, run: "_ParityRun", unit: int, attempt: UnitAttempt
+    ) -> bool:
+        """Place a unit as an attempt states, or undo all."""
         start, stop = request.starts[unit], request.starts[unit + 1]
-        at_least = request.at_least[unit]
         placed: list[_ParityPlacement] = []
-        for i in range(start, stop):
-            if stop - i + len(placed) < at_least:
+        for at, member in enumerate(attempt.order):
+            i = start + member
+            if stop - start - at + len(placed) < attempt.goal:
                 break
             pin = int(request.pins[i]) if len(request.pins) else NO_SLOT
+            pin = int(attempt.slots[at]) if attempt.slots else pin
             found = self._place_one(int(request.rows[i]), pin)
             if isinstance(found, PlacementFailure):
                 run.slots[i], run.said[i] = NO_SLOT, found
                 continue
             placed.append(found)
             run.slots[i] = found.slot
+            run.said.pop(i, None)
             chosen = found.found.choice
             if chosen is not None:
                 run.volumes[i] = chosen
-        if placed and len(placed) >= at_least:
+        if placed and len(placed) >= attempt.goal:
             return True
         for each in reversed(placed):
             self.follower.forget(each.row, each.slot, each.found)
@@ -162,6 +174,12 @@ class ParityRuntime:
         for i in range(start, stop):
             run.volumes.pop(i, None)
         return False
+
+    def _feasible(self, row: int) -> npt.NDArray[np.int64]:
+        """int64[k]: slots that accept the pod of a row now."""
+        if self.book.fault(row):
+            return np.zeros(0, np.int64)
+        return self.slots()[self._decide(self.book.facts(row)).feasible]
 
     def _place_one(self, row: int, pin: int) -> "_ParityPlacement | PlacementFailure":
         """Decide one pod and assume it on the best node, or return the failure."""
