@@ -86,27 +86,28 @@ class Lane(Generic[K, E]):
         self.shed = 0
         self._store = store
         self._limits = limits
-        self._queue: OrderedDict[K, _Queued[E]] = OrderedDict()
+        #: Entries that are not sent yet, by key; callers only ask whether there are any.
+        self.queue: OrderedDict[K, _Queued[E]] = OrderedDict()
         self._sent: deque[_SentBatch[E]] = deque()
 
     # ------------------------------------------------------------ the queue
 
     def __len__(self) -> int:
         """Entries in the queue."""
-        return len(self._queue)
+        return len(self.queue)
 
     def __contains__(self, key: K) -> bool:
         """Whether an entry with this key is in the queue."""
-        return key in self._queue
+        return key in self.queue
 
     def queued(self, key: K) -> E | None:
         """The entry of a key that is not sent yet, or ``None``."""
-        found = self._queue.get(key)
+        found = self.queue.get(key)
         return None if found is None else found.entry
 
     def put(self, key: K, entry: E, not_before: float = NOW) -> bool:
         """Queue an entry; it replaces one of the same key. False if it was shed."""
-        queue, limits = self._queue, self._limits
+        queue, limits = self.queue, self._limits
         if limits.queued and key not in queue and len(queue) >= limits.queued:
             self.shed += 1
             if limits.shed is ShedPolicy.NEWEST:
@@ -118,21 +119,21 @@ class Lane(Generic[K, E]):
 
     def put_back(self, key: K, entry: E, not_before: float) -> None:
         """Queue an entry again after an unknown or temporary answer, unless a newer one exists."""
-        if key not in self._queue:
+        if key not in self.queue:
             self.put(key, entry, not_before)
 
     def withdraw(self, key: K) -> E | None:
         """Take an entry out of the queue; ``None`` if there is none (it may have been sent)."""
-        found = self._queue.pop(key, None)
+        found = self.queue.pop(key, None)
         return None if found is None else found.entry
 
     def due(self, now: float) -> Iterator[tuple[K, E]]:
         """Entries that may be sent now, in queue order; they stay in the queue."""
-        return ((key, each.entry) for key, each in self._queue.items() if each.not_before <= now)
+        return ((key, each.entry) for key, each in self.queue.items() if each.not_before <= now)
 
     def next_due(self) -> float:
         """Clock time at which the next entry may be sent; infinity if the queue is empty."""
-        return min((each.not_before for each in self._queue.values()), default=NEVER)
+        return min((each.not_before for each in self.queue.values()), default=NEVER)
 
     # ------------------------------------------------------------ the window
 

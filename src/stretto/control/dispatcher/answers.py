@@ -74,7 +74,7 @@ class Answers:
     def _finish(self, singles: list[Unit]) -> None:
         """Finish single pods in a batch; nearly all come from a shard and affect no other unit."""
         places, others = self._places, singles
-        if not (places.queues.any_blocking or places.usage or places.unschedulable.is_watching):
+        if not (places.queues.any_blocking or places.usage or places.unschedulable.woken_units):
             others = [unit for unit in singles if unit.state is not _DISPATCHED]
             back = singles
             if others:

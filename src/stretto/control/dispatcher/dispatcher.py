@@ -77,7 +77,10 @@ class Dispatcher:
 
     def reclaim(self, view: ReclaimNodes, now: float) -> list[EvictionOrder]:
         """Evictions for late incomplete gangs and for queues below their guarantee."""
-        return [*self._broken_gangs.orders(now), *self.reclaimer.orders(view, now)]
+        orders = self._broken_gangs.orders(now) if self._broken_gangs.evict_after else []
+        if self._places.usage is not None:
+            orders += self.reclaimer.orders(view, now)
+        return orders
 
     def next_due(self) -> float:
         """Clock time at which ``timers`` has work without an event; the past means now."""

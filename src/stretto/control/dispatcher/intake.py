@@ -112,7 +112,7 @@ class UnitTracker:
     def _bind(self, rows: Sequence[int]) -> None:
         by_row, places, many = self._units.by_row, self._places, dict[Unit, set[int]]()
         states = self._pods.state[np.array(rows, np.int64)].tolist()
-        watching = places.unschedulable.is_watching
+        watching = bool(places.unschedulable.woken_units)
         last, held = None, set[int]()
         for row, state in zip(rows, states, strict=True):
             unit = by_row[row]

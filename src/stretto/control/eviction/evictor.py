@@ -211,10 +211,11 @@ class Evictor:
 
         Claims that wait for victims are checked when one of their pods has changed.
         """
-        changed = self._changed()
-        self._registry.sweep(changed)
+        changed, registry = self._changed(), self._registry
+        if changed:
+            registry.sweep(changed)
         ripe = []
-        for nomination in self._registry.due(changed, now):
+        for nomination in registry.due(changed, now) if registry.pending else ():
             cause = self._trouble(nomination, now)
             if cause is not None:
                 self._give_up(nomination, cause)
@@ -225,15 +226,18 @@ class Evictor:
 
     def next_due(self) -> float:
         """Next deadline: eviction retry, nomination timeout, or write of a nominated node."""
-        due = min(self._registry.next_until(), self._nominees.next_due())
+        due = self._nominees.next_due()
+        if self._registry.pending:
+            due = min(due, self._registry.next_until())
         return min(due, self._requests.next_due()) if self._evicts else due
 
     def _changed(self) -> list[int]:
         """Rows of pods that have changed since the last call; all rows if the log is too short."""
         log, registry = self._cluster.pods.log, self._registry
-        changed, self._followed = log.since(self._followed), log.head
-        if not registry:
+        position, self._followed = self._followed, log.head
+        if not (registry.nominations or registry.in_progress):
             return []
+        changed = log.since(position)
         return (
             [*registry.nominations, *registry.in_progress] if changed is None else changed.tolist()
         )

@@ -85,7 +85,7 @@ class NominatedNodeWriter:
         self._collect(now)
         self._process_inherited(now)
         self._process_doubtful()
-        if self._lane.unanswered or not len(self._lane) or now < self._not_before:
+        if self._lane.unanswered or not self._lane.queue or now < self._not_before:
             return
         sent, patches = list[_NominatedName](), list[Patch]()
         for row, entry in list(self._lane.due(now)):
@@ -100,7 +100,7 @@ class NominatedNodeWriter:
 
     def next_due(self) -> float:
         """Clock time at which a name must be written or checked; infinity if there is none."""
-        waits = len(self._lane) > 0 and not self._lane.unanswered
+        waits = self._lane.queue and not self._lane.unanswered
         return min(self._inherit_at, self._not_before if waits else float("inf"))
 
     def _note(self, entry: _NominatedName) -> None:

@@ -84,11 +84,13 @@ class EvictionRequests:
 
     def next_due(self) -> float:
         """Clock time at which the next request may be sent; infinity if the lane is full."""
-        return self._lane.next_due() if self._lane.room > 0 else float("inf")
+        if not self._lane.queue or self._lane.room <= 0:
+            return float("inf")
+        return self._lane.next_due()
 
     def send(self, now: float) -> bool:
         """Send what is due and process answers; whether anything happened."""
-        if not (self._lane.unanswered or len(self._lane)):
+        if not (self._lane.unanswered or self._lane.queue):
             return False
         moved = self._collect(now)
         due = self._due(now)

@@ -45,21 +45,16 @@ class Ledger:
         self.version: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         #: int64[slot]: incremented on static changes (labels, taints, capacity).
         self.static_version: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        #: Position after the last change; positions never repeat.
+        self.head = 0
         self._log: npt.NDArray[np.int32] = np.zeros(LOG_LIMIT, np.int32)
         self._log_length = 0
-        self._log_base = 0
         self._clock = 0
-
-    @property
-    def head(self) -> int:
-        """Position after the last change; positions never repeat."""
-        return self._log_base + self._log_length
 
     def changes_since(self, position: int) -> npt.NDArray[np.int32] | None:
         """Slots changed since a position (with repeats), or ``None`` if no longer logged."""
-        if position < self._log_base:
-            return None
-        return self._log[position - self._log_base : self._log_length]
+        first = position - (self.head - self._log_length)
+        return self._log[first : self._log_length] if first >= 0 else None
 
     def touch(self, slots: SlotsLike) -> None:
         """Record a change of these slots."""
@@ -76,11 +71,11 @@ class Ledger:
         count = len(slots)
         if count == 0:
             return
+        self.head += count
         if self._log_length + count > LOG_LIMIT:
             self._forget(count)
         if count > LOG_LIMIT:
             slots = slots[-LOG_LIMIT:]
-            self._log_base += count - LOG_LIMIT
             count = LOG_LIMIT
         self._log[self._log_length : self._log_length + count] = slots
         self._log_length += count
@@ -167,9 +162,9 @@ class Ledger:
 
     def widen(self) -> None:
         """Grow the arrays to the number of known resources."""
-        width = self.alloc.shape[1]
-        if len(self.resources) > width:
-            more = np.zeros((len(self.alloc), len(self.resources) + 8 - width), np.int64)
+        width, resources = self.alloc.shape[1], len(self.resources.names)
+        if resources > width:
+            more = np.zeros((len(self.alloc), resources + 8 - width), np.int64)
             self.alloc = np.hstack([self.alloc, more])
             self.used = np.hstack([self.used, more])
 
@@ -192,5 +187,4 @@ class Ledger:
         drop = self._log_length if count > LOG_LIMIT // 2 else self._log_length // 2
         keep = self._log_length - drop
         self._log[:keep] = self._log[drop : self._log_length]
-        self._log_base += drop
         self._log_length = keep

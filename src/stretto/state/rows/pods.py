@@ -44,14 +44,10 @@ class RowLog:
 
     def __init__(self) -> None:
         """Start empty."""
+        #: Position after the last change; positions never repeat.
+        self.head = 0
         self._rows: npt.NDArray[np.int64] = np.zeros(ROW_LOG, np.int64)
         self._length = 0
-        self._base = 0
-
-    @property
-    def head(self) -> int:
-        """Position after the last change; positions never repeat."""
-        return self._base + self._length
 
     def add(self, row: int) -> None:
         """Record the change of one row."""
@@ -59,14 +55,15 @@ class RowLog:
             self._drop()
         self._rows[self._length] = row
         self._length += 1
+        self.head += 1
 
     def extend(self, rows: npt.NDArray[np.int64]) -> None:
         """Record changes of rows."""
         count = len(rows)
+        self.head += count
         if self._length + count > ROW_LOG:
             self._drop()
         if self._length + count > ROW_LOG:  # more than the log holds: every reader is behind
-            self._base += self._length + count
             self._length = 0
             return
         self._rows[self._length : self._length + count] = rows
@@ -74,15 +71,13 @@ class RowLog:
 
     def since(self, position: int) -> npt.NDArray[np.int64] | None:
         """Rows changed since a position (with repeats), or ``None`` if no longer logged."""
-        if position < self._base:
-            return None
-        return self._rows[position - self._base : self._length]
+        first = position - (self.head - self._length)
+        return self._rows[first : self._length] if first >= 0 else None
 
     def _drop(self) -> None:
         """Drop the older half."""
         keep = self._length // 2
         self._rows[:keep] = self._rows[self._length - keep : self._length]
-        self._base += self._length - keep
         self._length = keep
 
 

@@ -140,7 +140,7 @@ class Evictions:
         self._on_slot: dict[int, set[int]] = {}
         self._by_victim: dict[int, Nomination] = {}
         #: Pending nominations, with numbers in order of creation.
-        self._waiting: dict[Nomination, int] = {}
+        self.pending: dict[Nomination, int] = {}
         self._made = 0
         #: Pending nominations whose victims have all ended.
         self._ready: set[Nomination] = set()
@@ -207,7 +207,7 @@ class Evictions:
     def nominate(self, nomination: Nomination) -> None:
         """Register a nomination."""
         self._made += 1
-        self._waiting[nomination] = self._made
+        self.pending[nomination] = self._made
         heapq.heappush(self._by_time, (nomination.until, self._made, nomination))
         if not nomination.victims:
             self._ready.add(nomination)
@@ -218,7 +218,7 @@ class Evictions:
 
     def end(self, nomination: Nomination) -> None:
         """Remove a nomination."""
-        self._waiting.pop(nomination, None)
+        self.pending.pop(nomination, None)
         self._ready.discard(nomination)
         for row in nomination.rows:
             if self.nominations.get(row) is nomination:
@@ -237,17 +237,17 @@ class Evictions:
         del nomination.victims[victim]
         if self._by_victim.get(victim) is nomination:
             del self._by_victim[victim]
-        if not nomination.victims and nomination in self._waiting:
+        if not nomination.victims and nomination in self.pending:
             self._ready.add(nomination)
 
     def waits(self, nomination: Nomination) -> bool:
         """Whether a nomination is pending."""
-        return nomination in self._waiting
+        return nomination in self.pending
 
     def next_until(self) -> float:
         """Clock time of the next expiry; infinity if there is no nomination."""
         times = self._by_time
-        while times and times[0][2] not in self._waiting:
+        while times and times[0][2] not in self.pending:
             heapq.heappop(times)
         return times[0][0] if times else float("inf")
 
@@ -260,11 +260,11 @@ class Evictions:
         found = {*self._about(rows), *self._ready}
         while self.next_until() <= now:
             found.add(heapq.heappop(self._by_time)[2])
-        return sorted(found, key=self._waiting.__getitem__)
+        return sorted(found, key=self.pending.__getitem__)
 
     def waiting(self) -> list[Nomination]:
         """All nominations in order of creation."""
-        return list(self._waiting)
+        return list(self.pending)
 
     def nomination_of(self, row: int) -> Nomination | None:
         """The nomination that waits for the end of a pod, if any."""

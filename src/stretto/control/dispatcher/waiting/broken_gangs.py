@@ -22,20 +22,21 @@ class BrokenGangs:
     def __init__(self, pods: Pods) -> None:
         """Start with none."""
         self._pods = pods
-        self._evict_after: dict[Unit, float] = {}
+        #: Clock time of the next eviction of each gang.
+        self.evict_after: dict[Unit, float] = {}
 
     def add(self, unit: Unit, now: float) -> None:
         """Add a gang whose deadline has passed while some of its pods hold nodes."""
-        self._evict_after.setdefault(unit, now)
+        self.evict_after.setdefault(unit, now)
 
     def orders(self, now: float) -> list[EvictionOrder]:
         """The evictions that are due, with their reasons."""
         found = []
-        for unit, at in list(self._evict_after.items()):
+        for unit, at in list(self.evict_after.items()):
             if not unit.bound or unit.still_needed == 0:
-                del self._evict_after[unit]
+                del self.evict_after[unit]
             elif now >= at:
-                self._evict_after[unit] = now + AGAIN
+                self.evict_after[unit] = now + AGAIN
                 state, serial = self._pods.state, self._pods.serial
                 rows = tuple(row for row in sorted(unit.bound) if state[row] == PodState.BOUND)
                 serials = tuple(int(serial[row]) for row in rows)
@@ -47,4 +48,4 @@ class BrokenGangs:
 
     def next_due(self) -> float:
         """Clock time of the next eviction; infinity for none."""
-        return min(self._evict_after.values(), default=float("inf"))
+        return min(self.evict_after.values(), default=float("inf"))

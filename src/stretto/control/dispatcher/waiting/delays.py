@@ -12,6 +12,8 @@ class DelayedUnits:
 
     def __init__(self) -> None:
         """Start with none."""
+        #: Clock time of the earliest entry, obsolete or not; infinity for none.
+        self.earliest = inf
         self._heap: list[tuple[float, int, int, Unit]] = []
         self._added = 0
 
@@ -19,6 +21,7 @@ class DelayedUnits:
         """Add an entry; equal entries may be added twice."""
         self._added += 1
         heapq.heappush(self._heap, (until, unit.sequence, self._added, unit))
+        self.earliest = self._heap[0][0]
 
     def pop_due(self, now: float) -> list[tuple[float, Unit]]:
         """Remove and return the due entries, earliest first; the caller drops obsolete ones."""
@@ -26,10 +29,12 @@ class DelayedUnits:
         while self._heap and self._heap[0][0] <= now:
             until, _, _, unit = heapq.heappop(self._heap)
             found.append((until, unit))
+        self.earliest = self._heap[0][0] if self._heap else inf
         return found
 
     def next_due(self, counts: Callable[[float, Unit], bool]) -> float:
         """The earliest time for which ``counts`` holds; drops the entries before it."""
         while self._heap and not counts(self._heap[0][0], self._heap[0][3]):
             heapq.heappop(self._heap)
-        return self._heap[0][0] if self._heap else inf
+        self.earliest = self._heap[0][0] if self._heap else inf
+        return self.earliest

@@ -53,9 +53,10 @@ class WaitingUnits:
         self._suspected: set[int] = set()
         self._next_number = 0
         self._suspects = 0
-        self._check_at = inf
+        #: Clock time before which no wait group is overdue; infinity for none.
+        self.check_at = inf
         #: Woken units without a placement: their class, and whether the safety net woke them.
-        self._woken_units: dict[Unit, tuple[int, bool]] = {}
+        self.woken_units: dict[Unit, tuple[int, bool]] = {}
         self._last_seen: dict[int, int] = {}
 
     def __len__(self) -> int:
@@ -70,11 +71,6 @@ class WaitingUnits:
                 if unit not in seen and group.is_alive(rank, unit):
                     seen.add(unit)
                     yield unit
-
-    @property
-    def is_watching(self) -> bool:
-        """Whether any woken unit is still without a placement."""
-        return bool(self._woken_units)
 
     def firsts(self, most: int) -> dict[str, list[Unit]]:
         """Up to ``most`` first unschedulable units of each queue."""
@@ -91,7 +87,7 @@ class WaitingUnits:
 
     def stuck(self, queue: str) -> list[Unit]:
         """Woken units in a queue that dispatches nothing now."""
-        return [u for u in self._woken_units if u.queue == queue and u.state is UnitState.QUEUED]
+        return [u for u in self.woken_units if u.queue == queue and u.state is UnitState.QUEUED]
 
     def counts(self) -> dict[int, int]:
         """Number of unschedulable units by class id."""
@@ -143,13 +139,13 @@ class WaitingUnits:
 
         If the class is closed, no capacity is left.
         """
-        class_id, _ = self._woken_units.pop(unit, (NO_CLASS, False))
+        class_id, _ = self.woken_units.pop(unit, (NO_CLASS, False))
         if class_id != NO_CLASS and class_id not in self.closed:
             self._probe_again(class_id, forced=False)
 
     def placed(self, unit: Unit) -> None:
         """A unit was placed; if the safety net woke it, the last probe was wrong."""
-        class_id, is_canary = self._woken_units.pop(unit, (NO_CLASS, False))
+        class_id, is_canary = self.woken_units.pop(unit, (NO_CLASS, False))
         if is_canary:
             self._probe_again(class_id, forced=True)
 
@@ -197,7 +193,7 @@ class WaitingUnits:
     def overdue(self, now: float) -> list[Unit]:
         """Remove the first unit of each wait group that no event has touched for too long."""
         woken: list[Unit] = []
-        if now < self._check_at:
+        if now < self.check_at:
             return woken
         for group in list(self._wait_groups.values()):
             if group.checked + self._safety_net > now:
@@ -207,17 +203,17 @@ class WaitingUnits:
             self.closed.pop(group.key.class_id, None)
             unit = self._take(group)
             if unit is not None:
-                self._woken_units[unit] = (group.key.class_id, True)
+                self.woken_units[unit] = (group.key.class_id, True)
                 woken.append(unit)
         checks = [group.checked for group in self._wait_groups.values()]
-        self._check_at = min(checks, default=inf) + self._safety_net
+        self.check_at = min(checks, default=inf) + self._safety_net
         return woken
 
     def next_check(self) -> float:
         """Earliest clock time at which a unit may wake without an event."""
         if self._suspects:
             return -inf
-        return self._check_at if self._wait_groups else inf
+        return self.check_at if self._wait_groups else inf
 
     def _cure(
         self, class_id: int, groups: list[WaitGroup], probe: Probe, woken: list[Unit]
@@ -251,7 +247,7 @@ class WaitingUnits:
             if ahead is not None:
                 ahead.woken(first.key.queue, len(unit.pending))
             woken.append(unit)
-            self._woken_units[unit] = (class_id, False)
+            self.woken_units[unit] = (class_id, False)
             if not mixed:
                 taken[need] = taken.get(need, 0) + (need if need > 1 else len(unit.pending))
 
@@ -287,7 +283,7 @@ class WaitingUnits:
         for bit in _bits(key.cures):
             counts = self._waiting_by_event.setdefault(bit, {})
             counts[key.class_id] = counts.get(key.class_id, 0) + 1
-        self._check_at = min(self._check_at, now + self._safety_net)
+        self.check_at = min(self.check_at, now + self._safety_net)
         return group
 
     def _probe_again(self, class_id: int, forced: bool) -> None:

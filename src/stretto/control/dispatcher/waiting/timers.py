@@ -50,28 +50,31 @@ class UnitTimers:
     def due(self, now: float) -> None:
         """End back-offs, fail late gangs and retry the units of the safety net."""
         places = self._states
-        for until, unit in places.delays.pop_due(now):
+        for until, unit in places.delays.pop_due(now) if now >= places.delays.earliest else ():
             if _is_delayed(until, unit):
                 self._moves.enter_queue(unit, UnitEvent.WAKE)
-        for until, unit in places.deadlines.pop_due(now):
+        deadlines = places.deadlines
+        for until, unit in deadlines.pop_due(now) if now >= deadlines.earliest else ():
             if not _is_awaited(until, unit) or unit.state is UnitState.DISPATCHED:
                 continue
             if unit.bound:
                 self._broken_gangs.add(unit, now)
             if unit.state is not UnitState.PLACED:
                 fail_late_gang(self._moves, unit)
-        for unit in places.unschedulable.overdue(now):
+        waiting = places.unschedulable
+        for unit in waiting.overdue(now) if now >= waiting.check_at else ():
             self._moves.enter_queue(unit, UnitEvent.WAKE)
 
     def next_due(self) -> float:
         """Clock time at which ``due`` or ``wake`` has work without an event; the past means now."""
         places = self._states
-        return min(
-            places.delays.next_due(_is_delayed),
-            places.deadlines.next_due(_is_awaited),
-            places.unschedulable.next_check(),
-            self._broken_gangs.next_due(),
-        )
+        due = places.unschedulable.next_check()
+        if self._broken_gangs.evict_after:
+            due = min(due, self._broken_gangs.next_due())
+        for delayed, counts in ((places.delays, _is_delayed), (places.deadlines, _is_awaited)):
+            if delayed.earliest < due:
+                due = min(due, delayed.next_due(counts))
+        return due
 
 
 def _is_delayed(until: float, unit: Unit) -> bool:

@@ -21,6 +21,6 @@ def connected_turns(
 
 def _rest(unschedulable: WaitingUnits, queue: UnitQueue) -> None:
     """A limit holds a queue back: the capacity that its units were woken for may fit others."""
-    if unschedulable.is_watching:
+    if unschedulable.woken_units:
         for unit in unschedulable.stuck(queue.name):
             unschedulable.not_placed(unit)
