@@ -50,21 +50,27 @@ def walk(act: Callable[[], object]) -> Walk:
     return found
 
 
-def main() -> None:
-    """Print one line for each action."""
+def known_class() -> tuple[Walk, Walk]:
+    """The calls of an idle step, and those from the creation of a pod to the echo of its bind."""
     harness = Harness(
         [make_node(f"n{i}", cpu="16", memory="64Gi") for i in range(8)], config={"tier": "numpy"}
     )
     harness.submit(*(make_pod(f"warm-{i}", cpu="1") for i in range(3)))
     harness.settle()
     plane = harness.plane
-    print("idle step      ", walk(plane.step).row())
 
     def one_pod() -> None:
         harness.submit(make_pod("one", cpu="1"))
         plane.run_until_idle()
 
-    print("pod, known class", walk(one_pod).row())
+    return walk(plane.step), walk(one_pod)
+
+
+def main() -> None:
+    """Print one line for each action."""
+    idle, one_pod = known_class()
+    print("idle step      ", idle.row())
+    print("pod, known class", one_pod.row())
 
 
 if __name__ == "__main__":

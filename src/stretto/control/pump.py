@@ -42,18 +42,12 @@ class KindFeed:
         known: Callable[[], Mapping[str, Record]],
     ) -> None:
         """Apply changes with ``apply``; ``known`` gives the objects that the cluster has."""
+        #: Applies changes to the cluster at a clock time.
+        self.apply = apply
+        #: Uid to last record.
+        self.known = known
         self._cluster = cluster
         self._kind = kind
-        self._apply = apply
-        self._known = known
-
-    def known(self) -> Mapping[str, Record]:
-        """Uid to last record."""
-        return self._known()
-
-    def apply(self, events: Sequence[WatchEvent], now: float) -> None:
-        """Apply changes to the cluster."""
-        self._apply(events, now)
 
     def listed(self, listing: Listing) -> None:
         """Drop warnings about objects that are not in the list."""
@@ -71,12 +65,13 @@ class RecordsByName(KindFeed):
 
     def __init__(self, cluster: Cluster, kind: Kind, apply: Apply) -> None:
         """Apply changes with ``apply``."""
-        self._records: dict[str, Record] = {}
-        super().__init__(cluster, kind, apply, lambda: _by_uid(self._records))
-
-    def apply(self, events: Sequence[WatchEvent], now: float) -> None:
-        """Keep the records and apply the changes."""
-        super().apply(_follow(self._records, events), now)
+        records: dict[str, Record] = {}
+        super().__init__(
+            cluster,
+            kind,
+            lambda events, now: apply(_follow(records, events), now),
+            lambda: _by_uid(records),
+        )
 
 
 class Pump:
@@ -107,12 +102,9 @@ class Pump:
         self._feeds = [
             Reflector(store, kind, feed, settings) for kind, feed in self._targets(kinds)
         ]
+        #: Whether every kind has been listed once: no decision may be taken before.
+        self.synced = False
         self._unsubscribe = follow(store, self._feeds)
-
-    @property
-    def synced(self) -> bool:
-        """Whether every kind has been listed once: no decision may be taken before."""
-        return None not in [feed.watch for feed in self._feeds]
 
     @property
     def applied(self) -> dict[str, int]:
@@ -134,6 +126,7 @@ class Pump:
         for feed in self._feeds:
             if feed.is_dirty or now >= feed.list_at or feed.watch is None:
                 read += feed.poll(now, limit)
+        self.synced = None not in [feed.watch for feed in self._feeds]
         return read
 
     def has_news(self, now: float) -> bool:
@@ -160,6 +153,7 @@ class Pump:
     def close(self) -> None:
         """Stop watching."""
         self._unsubscribe()
+        self.synced = False
         for feed in self._feeds:
             feed.close()
 

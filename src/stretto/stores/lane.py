@@ -84,6 +84,8 @@ class Lane(Generic[K, E]):
         self.unanswered = 0
         #: Entries dropped by the shed policy so far.
         self.shed = 0
+        #: Writes that may be unanswered at once.
+        self.window = limits.window
         self._store = store
         self._limits = limits
         #: Entries that are not sent yet, by key; callers only ask whether there are any.
@@ -141,11 +143,6 @@ class Lane(Generic[K, E]):
     def room(self) -> int:
         """Writes that may be sent now without exceeding the window."""
         return self._limits.window - self.unanswered
-
-    @property
-    def window(self) -> int:
-        """Writes that may be unanswered at once."""
-        return self._limits.window
 
     def send(self, write: Write, entries: Sequence[E]) -> None:
         """Send a batch of writes; ``entries`` come back with its answers.

@@ -59,7 +59,7 @@ class Bench(Books):
         return unit
 
     def waiting(self) -> dict[str, int]:
-        return {loop.sub_cluster: loop.waiting for loop in self.shard.loops}
+        return {loop.sub_cluster: len(loop.rows) for loop in self.shard.loops}
 
     def placed(self, plans: list[Plan]) -> dict[str, str]:
         names, cluster = self.cluster.pods.name, self.cluster
@@ -194,7 +194,7 @@ def test_of_more_sub_clusters_than_there_are_loops_the_last_share_the_default_on
     desk = Bench(*names)
     for name in names:
         desk.hand(f"p-{name}", name)
-    assert (len(desk.shard.loops), desk.shard.default.waiting) == (MOST_LOOPS + 1, 2)
+    assert (len(desk.shard.loops), len(desk.shard.default.rows)) == (MOST_LOOPS + 1, 2)
     assert desk.shard.sharing == set(names[-2:])
     placed = desk.placed(desk.shard.cycle())
     assert placed == {f"p-{name}": f"n-{name}" for name in names}

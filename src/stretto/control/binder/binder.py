@@ -151,7 +151,7 @@ class Binder:
         A pod read back is bound, gone, or bound again to the same node.
         """
         self._land(now, most=inf)
-        ready, in_vain = self.volumes.settle(now)
+        ready, in_vain = self.volumes.settle(now) if self.volumes.waiting else ([], [])
         refused, self._landed = self._landed, []
         if not (self.in_doubt or ready or in_vain):
             return refused

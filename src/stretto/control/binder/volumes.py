@@ -90,7 +90,8 @@ class VolumeReserver:
         self.late = late
         self._cluster = cluster
         self._store = store
-        self._waiting: dict[int, VolumeWait] = {}
+        #: Pods that wait for their volumes, by row.
+        self.waiting: dict[int, VolumeWait] = {}
         self._seen = -1
 
     def reserve(self, chosen: VolumeChoice, node: str) -> list[VolumeWrite]:
@@ -166,20 +167,20 @@ class VolumeReserver:
                 self._cluster.objects.wait_timeouts.pop(row, None)
             else:
                 serial = int(self._cluster.pods.serial[row])
-                self._waiting.setdefault(row, VolumeWait(serial, now + self.patience))
+                self.waiting.setdefault(row, VolumeWait(serial, now + self.patience))
         return ready
 
     def settle(self, now: float) -> tuple[list[int], list[tuple[int, ConflictCause]]]:
         """Pods whose wait is over: with their volumes, or failed."""
         version = self._cluster.objects.version
-        if not self._waiting or (self._seen == version and now < self.next_due()):
+        if not self.waiting or (self._seen == version and now < self.next_due()):
             return [], []
         self._seen = version
         pods = self._cluster.pods
         ready, lost = [], []
-        for row, waiting in list(self._waiting.items()):
+        for row, waiting in list(self.waiting.items()):
             if pods.serial[row] != waiting.serial or pods.state[row] != PodState.ASSUMED:
-                del self._waiting[row]
+                del self.waiting[row]
                 continue
             claims, node = self._claims(row), self._cluster.node_of(row)
             if all(map(_is_bound, claims)):
@@ -194,12 +195,12 @@ class VolumeReserver:
                 lost.append((row, ConflictCause.VOLUME_TIMED_OUT))
             else:
                 continue
-            del self._waiting[row]
+            del self.waiting[row]
         return ready, lost
 
     def next_due(self) -> float:
         """Clock time at which the next wait fails; infinity for none."""
-        return min((each.until for each in self._waiting.values()), default=float("inf"))
+        return min((each.until for each in self.waiting.values()), default=float("inf"))
 
     def _claims(self, row: int) -> list[Claim]:
         """The PVCs of a pod; ``None`` for an unknown one."""

@@ -30,8 +30,6 @@ class Movements:
     def bound(self, rows: Iterable[int]) -> None:
         """Process bound pods: reduce the recommendations they followed and write the statuses."""
         cluster = self._cluster
-        if not cluster.movements:
-            return
         for row in rows:
             unit, node = self._units.of_row(row), cluster.node_of(row)
             if unit is None or node not in cluster.recommended.get(unit.key, ()):

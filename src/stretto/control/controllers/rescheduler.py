@@ -111,7 +111,8 @@ class Rescheduler:
     def witness(self, changes: ClusterChanges, now: float) -> None:
         """Process bound pods: end recommendations that were followed or have expired."""
         pods, cluster = self._cluster.pods, self._cluster
-        self._others.bound(changes.bound)
+        if cluster.movements:
+            self._others.bound(changes.bound)
         for row in changes.bound if self._hints else ():
             node, class_id = cluster.node_of(row), int(pods.class_id[row])
             found = next((h for h in self._hints if h[2] == node and h[3] == class_id), None)

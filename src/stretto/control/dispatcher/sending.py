@@ -61,7 +61,7 @@ class UnitSender:
         turns = self._states.queues.turns
         turns.begin()
         current = DispatchRound(self._states.shards, capacity)
-        while current.has_capacity:
+        while current.open:
             queue = turns.pick()
             if queue is None:
                 break
@@ -110,7 +110,7 @@ class UnitSender:
     def _send_counted(self, queue: UnitQueue, current: DispatchRound, now: float) -> int:
         """Send one unit, or all while no other queue waits; each is promised to its queue."""
         pods, places = 0, self._states
-        while current.has_capacity:
+        while current.open:
             chosen, queue.chosen = queue.chosen, None
             unit = chosen if chosen is not None else queue.order.pop()
             if unit is None:
@@ -130,7 +130,7 @@ class UnitSender:
         assert usage is not None
         head = min(queue.blockers, key=lambda unit: unit.rank)
         reservation = reserve(usage, head, now)
-        while current.has_capacity:
+        while current.open:
             longest = within_limits(usage, queue.name, reservation.longest)
             found = order.candidate(longest, usage.demand)
             if found is None:

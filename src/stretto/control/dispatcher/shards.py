@@ -92,11 +92,6 @@ class DispatchRound:
         ]
         heapq.heapify(self.open)
 
-    @property
-    def has_capacity(self) -> bool:
-        """Whether any shard has capacity."""
-        return bool(self.open)
-
     def takes(self, number: int) -> bool:
         """Whether a shard has capacity."""
         return self._capacity[number] > 0

@@ -73,14 +73,10 @@ class SchedulingLoop:
         self.preempting = preempting
         self._pods = pods
         self._cures_of = cures_of
+        #: Rows of the pods in the inbox.
+        self.rows: list[int] = []
         self._inbox: list[Dispatch] = []
-        self._rows: list[int] = []
         self._serials: list[int] = []
-
-    @property
-    def waiting(self) -> int:
-        """Pods in the inbox."""
-        return len(self._rows)
 
     def room(self, class_id: int) -> int:
         """Upper bound of the pods of a class that fit now or by preemption; 0 for none."""
@@ -100,7 +96,7 @@ class SchedulingLoop:
         work = list(dispatches)
         rows = [row for dispatch in work for row in dispatch.rows]
         self._inbox += work
-        self._rows += rows
+        self.rows += rows
         self._serials += self._pods.serial[np.array(rows, np.int64)].tolist()
 
     def cycle(self, limit: int = BATCH) -> Plan | None:
@@ -163,7 +159,7 @@ class SchedulingLoop:
     def _give_up_inbox(self) -> list[Setback]:
         """Return the inbox untried after a blocking unit failed."""
         left = [_untried_setback(dispatch.unit, dispatch.rows) for dispatch in self._inbox]
-        self._inbox, self._rows, self._serials = [], [], []
+        self._inbox, self.rows, self._serials = [], [], []
         return left
 
     def _take(self, limit: int) -> tuple[list[Dispatch], list[Setback]]:
@@ -172,7 +168,7 @@ class SchedulingLoop:
         count = min(bisect_left(starts, limit), len(self._inbox))
         stop = starts[count]
         taken, self._inbox = self._inbox[:count], self._inbox[count:]
-        rows, self._rows = self._rows[:stop], self._rows[stop:]
+        rows, self.rows = self.rows[:stop], self.rows[stop:]
         serials, self._serials = self._serials[:stop], self._serials[stop:]
         index = np.array(rows, np.int64)
         fresh = (self._pods.serial[index] == serials) & (

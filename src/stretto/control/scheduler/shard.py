@@ -57,7 +57,7 @@ class Shard:
     @property
     def waiting(self) -> int:
         """Pods in the inboxes."""
-        return self.default.waiting + sum(loop.waiting for loop in self._own.values())
+        return len(self.default.rows) + sum(len(loop.rows) for loop in self._own.values())
 
     def follow(self, partition: npt.NDArray[np.bool_]) -> None:
         """Try these blocks first, bool[block]."""
@@ -126,7 +126,7 @@ class Shard:
         """Remove loops that were idle for a long time."""
         assert self._sub_clusters is not None
         before = self._clock.monotonic() - self._sub_clusters.recycle_after
-        ended = [n for n, at in self._worked.items() if at < before and not self._own[n].waiting]
+        ended = [n for n, at in self._worked.items() if at < before and not self._own[n].rows]
         for name in ended:
             del self._own[name], self._worked[name]
         if ended:
@@ -137,12 +137,12 @@ class Shard:
 
         The first loop rotates, because the first of two conflicting claims wins.
         """
-        busy = [loop for loop in self.loops if loop.waiting]
+        busy = [loop for loop in self.loops if loop.rows]
         left, shares = limit, dict[str, int]()
-        for done, loop in enumerate(sorted(busy, key=lambda each: each.waiting)):
+        for done, loop in enumerate(sorted(busy, key=lambda each: len(each.rows))):
             share = max(1, left // (len(busy) - done))
             shares[loop.sub_cluster] = share
-            left -= min(share, loop.waiting)
+            left -= min(share, len(loop.rows))
         self._turn += 1
         first = self._turn % len(busy) if busy else 0
         return [(loop, shares[loop.sub_cluster]) for loop in (*busy[first:], *busy[:first])]

@@ -93,7 +93,7 @@ class Gauges:
         """Pods of each scheduling loop, and the sub-clusters without a loop of their own."""
         shards = self._watched.shards()
         pods = {
-            (str(shard.number), loop.sub_cluster): float(loop.waiting)
+            (str(shard.number), loop.sub_cluster): float(len(loop.rows))
             for shard in shards
             for loop in shard.loops
         }

@@ -19,7 +19,9 @@ class TieState:
         self.rank: npt.NDArray[np.int32] = np.zeros(0, np.int32)
         #: uint8[block]: blocks of the shard's own partition; all of them without a partition.
         self.own_block: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
-        self._profile = profile
+        self._ties = profile.ties
+        self._pick, self._device_pick = int(profile.tie_rule), int(profile.device_pick)
+        self._uses_draws = profile.draws
         self._cluster = cluster
         self._random = rng.numpy()
         self._zones = ZoneTurns()
@@ -33,16 +35,16 @@ class TieState:
     def sync(self) -> bool:
         """Follow the blocks of the cluster; return True where the ranges changed."""
         slots = self._cluster.ledger.slots
-        if len(self.own_block) != slots.blocks:
-            more = np.ones(slots.blocks - len(self.own_block), np.uint8)
+        if len(self.own_block) != len(slots.block_zone):
+            more = np.ones(len(slots.block_zone) - len(self.own_block), np.uint8)
             self.own_block = np.concatenate([self.own_block, more])
         return self._zones.follow(slots, self.own_block)
 
     def choice(self, generations: npt.NDArray[np.int64]) -> SlotChoice:
         """How to select a slot among the best; its cursors advance with every pick."""
         return SlotChoice(
-            pick=int(self._profile.tie_rule),
-            device_pick=int(self._profile.device_pick),
+            pick=self._pick,
+            device_pick=self._device_pick,
             rank=self._ranks(generations),
             block_zone=self._cluster.ledger.slots.block_zone,
             own_block=self.own_block,
@@ -56,13 +58,13 @@ class TieState:
 
     def draws(self, count: int) -> npt.NDArray[np.uint64]:
         """Random draws, only where the profile uses them (a seed includes its random streams)."""
-        if not self._profile.draws:
+        if not self._uses_draws:
             return np.zeros(count, np.uint64)
         return self._random.integers(0, 1 << 63, count, dtype=np.uint64)
 
     def _ranks(self, generations: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
         """Ranks for the tie rule: the given ones, else by name or in a random order."""
-        ties = self._profile.ties
+        ties = self._ties
         if PICKS[ties] is not TieBreak.RANK or len(self.rank) == len(generations):
             return self.rank
         if ties is TieRule.NAME:

@@ -12,6 +12,7 @@ from stretto.state.classes.table import PodClass
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.nodes.eligibility import Eligibility
 from stretto.state.rows.resources import NEVER, PODS
+from stretto.state.rows.snapshot import Columns
 
 NO_EXTRA: Final = np.zeros((1, 0), np.int16)
 """Results of Python rules for a profile without any."""
@@ -24,10 +25,12 @@ class ClassCompiler:
         """Start without compiled classes."""
         self._cluster = cluster
         self._eligibility = eligibility
-        self._serial: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        #: int64[class]: serials of the compiled versions; 0 for none.
+        self.serials: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._row_serial: npt.NDArray[np.int64] = np.zeros((0, 2), np.int64)
         self._row_epoch = 0
-        self._table = _table(64, 8)
+        #: Constants by class id; valid for the classes last ensured.
+        self.table: ClassTable = _table(64, 8)
         self._port_rows: dict[tuple[HostPort, ...], int] = {(): 0}
         self._port_conflict: npt.NDArray[np.uint64] = np.zeros((1, 1), np.uint64)
         self._port_own: npt.NDArray[np.uint64] = np.zeros((1, 1), np.uint64)
@@ -36,32 +39,21 @@ class ClassCompiler:
         self._epoch = 0
 
     @property
-    def table(self) -> ClassTable:
-        """Constants by class id; valid for the classes last ensured."""
-        return self._table
-
-    @property
     def static(self) -> StaticTable:
         """Static rows to which the constants refer."""
-        return StaticTable(
-            self._eligibility.rows,
-            self._eligibility.scores,
-            self._eligibility.uniform,
-            self._port_conflict,
-            self._port_own,
-            NO_EXTRA,
-        )
+        rows, scores, uniform = self._eligibility.tables()
+        return StaticTable(rows, scores, uniform, self._port_conflict, self._port_own, NO_EXTRA)
 
-    @property
-    def port_words(self) -> int:
-        """Width of the port masks: a snapshot must have at least this width."""
-        return int(self._port_conflict.shape[1])
+    def fits(self, columns: Columns) -> bool:
+        """Whether a snapshot has all resources and port words that the constants refer to."""
+        words, resources = self._port_conflict.shape[1], len(self._cluster.ledger.resources.names)
+        return words <= len(columns.ports) and resources <= len(columns.free)
 
     def ensure(self, class_ids: npt.NDArray[np.int32]) -> None:
         """Compile the given classes where needed: new ones and those with reassigned rows."""
         self._fit()
         self._eligibility.mark_used(
-            self._table.filter_row[class_ids], self._table.score_row[class_ids]
+            self.table.filter_row[class_ids], self.table.score_row[class_ids]
         )
         self._compile_missing(class_ids)
         if self._eligibility.epoch != self._row_epoch:
@@ -70,36 +62,33 @@ class ClassCompiler:
             self._compile_missing(class_ids)
         self._widen_ports()
 
-    def serials(self, class_ids: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-        """int64[k]: serial numbers of the compiled versions of these classes."""
-        return self._serial[class_ids]
-
     def _fit(self) -> None:
         """Follow the number of classes, resources and models, and coarser scan steps."""
-        resources, classes = self._cluster.ledger.resources, self._cluster.classes
-        models = len(self._cluster.ledger.devices.model_names)
+        ledger, classes = self._cluster.ledger, len(self._cluster.classes)
+        resources, models = ledger.resources, len(ledger.devices.model_names)
         if self._epoch != resources.epoch or self._models_known != models:
             self._epoch, self._models_known = resources.epoch, models
-            self._serial[:] = 0
-        if len(resources) > self._table.ask.shape[1] or len(classes) > len(self._serial):
-            self._grow(len(classes), len(resources))
+            self.serials[:] = 0
+        width = len(resources.names)
+        if width > self.table.ask.shape[1] or classes > len(self.serials):
+            self._grow(classes, width)
 
     def _compile_missing(self, class_ids: npt.NDArray[np.int32]) -> None:
         classes = self._cluster.classes
-        for class_id in class_ids.tolist():
-            if self._serial[class_id] != classes.serial(class_id):
-                self._compile(classes[class_id])
+        missing = class_ids[self.serials[class_ids] != classes.serials[class_ids]]
+        for class_id in missing.tolist():
+            self._compile(classes[class_id])
 
     def _check_rows(self) -> None:
         """Drop classes whose static rows were reassigned to another signature."""
         rows, scores = self._eligibility.row_serials, self._eligibility.score_serials
-        table = self._table
+        table = self.table
         gone = rows[table.filter_row] != self._row_serial[:, 0]
         gone |= scores[table.score_row] != self._row_serial[:, 1]
-        self._serial[gone] = 0
+        self.serials[gone] = 0
 
     def _compile(self, pod: PodClass) -> None:
-        c, table = pod.id, self._table
+        c, table = pod.id, self.table
         scaled = [*self._cluster.classes.scaled_requests(c), (PODS, 1)]
         if len(scaled) > REQUESTS or len(pod.devices) > DEVICE_REQUESTS:
             scaled = [(PODS, NEVER)]  # more resources than the table's width: unschedulable
@@ -122,7 +111,7 @@ class ClassCompiler:
         self._row_serial[c, 1] = self._eligibility.score_serials[score]
         table.port_row[c] = self._port_row(pod.ports)
         table.extra_row[c] = -1
-        self._serial[c] = pod.serial
+        self.serials[c] = pod.serial
 
     def _port_row(self, ports: tuple[HostPort, ...]) -> int:
         found = self._port_rows.get(ports)
@@ -141,17 +130,17 @@ class ClassCompiler:
         self._port_own = np.stack([used.own_mask(p) for p in self._port_rows])
 
     def _grow(self, classes: int, resources: int) -> None:
-        old = self._table
-        size = max(len(self._serial), 64)
+        old = self.table
+        size = max(len(self.serials), 64)
         while size < classes:
             size *= 2
         new = _table(size, max(resources, old.ask.shape[1]))
         pairs: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]] = list(zip(old, new, strict=True))
         for before, after in pairs:
             after[tuple(slice(0, n) for n in before.shape)] = before
-        self._table = new
-        more = size - len(self._serial)
-        self._serial = np.concatenate([self._serial, np.zeros(more, np.int64)])
+        self.table = new
+        more = size - len(self.serials)
+        self.serials = np.concatenate([self.serials, np.zeros(more, np.int64)])
         self._row_serial = np.concatenate([self._row_serial, np.zeros((more, 2), np.int64)])
 
 

@@ -41,6 +41,8 @@ class CompiledProfile:
         self.workload_version = 0
         #: ``cures_of(class_id)``: events that may make a class feasible again.
         self.cures_of = ClassCures(profile, cluster).of
+        #: Whether a rule measures against typical pods that are learnt from the cluster.
+        self.learns = profile.learns
         self._learnt_from = 0
         #: Rules without a compiled form.
         self.asked = PythonRules(profile, cluster)
@@ -57,8 +59,10 @@ class CompiledProfile:
 
     def learn(self) -> None:
         """Relearn the typical pods, where the profile uses them and the pods have changed."""
+        if not self.learns:
+            return
         pods = len(self.cluster.pods)
-        if self.profile.learns and abs(pods - self._learnt_from) * LEARN_AGAIN > self._learnt_from:
+        if abs(pods - self._learnt_from) * LEARN_AGAIN > self._learnt_from:
             self._learnt_from = pods
             self.typical = observed_typical_pods(self.cluster)
             self.workload_version += 1

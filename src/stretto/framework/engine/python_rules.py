@@ -35,6 +35,8 @@ class PythonRules:
             for rule, weight in profile.slot_scores
             if weight and rule.compiled(resources) is None
         )
+        #: Whether some rule must be evaluated at every decision.
+        self.over_domains = bool(self._domain_filters or self._domain_scores)
         self._cluster = cluster
         self._outside = profile.outside
         self._flags: dict[int, tuple[int, int]] = {}
@@ -49,11 +51,6 @@ class PythonRules:
     def exists(self) -> bool:
         """Whether there is any such rule."""
         return bool(self._filters or self._scores or self.over_domains)
-
-    @property
-    def over_domains(self) -> bool:
-        """Whether some rule must be evaluated at every decision."""
-        return bool(self._domain_filters or self._domain_scores)
 
     def values(
         self, view: View, class_id: int, slots: npt.NDArray[np.integer[Any]]

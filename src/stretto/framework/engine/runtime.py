@@ -8,7 +8,7 @@ in the order of the batch.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TypeVar
 
 import numpy as np
@@ -55,17 +55,14 @@ class Runtime:
         self.between = DomainView(engine.between, engine.cluster)
         #: The tie rule, with the partition of the shard.
         self.ties = TieState(engine.profile, engine.cluster, rng)
+        #: The snapshot.
+        self.columns = Columns(engine.cluster.ledger)
         #: The class cache and its kernels.
-        self.scores = ClassScores(engine, Columns(engine.cluster.ledger), lambda: self.view, tier)
+        self.scores = ClassScores(engine, self.columns, lambda: self.view, tier)
         self._only: Mask | None = None
         self._renewed = 0
         #: The stages for units that a score alone cannot decide, in order.
         self.stages: tuple[PlacingStage, ...] = tuple(stages(self))
-
-    @property
-    def columns(self) -> Columns:
-        """The snapshot."""
-        return self.scores.columns
 
     @property
     def own_block(self) -> npt.NDArray[np.uint8]:
@@ -106,7 +103,7 @@ class Runtime:
         if self.ties.sync():
             self.scores.entries.resize_rows(self.ties.ranges)
         self._sync_inter_pod()
-        if self.engine.renewals.matter:
+        if self.engine.renewals.exist and self.engine.renewals.images.active:
             self._renewed = self.engine.renewals.follow(self.columns, self._renewed)
         for stage in self.stages:
             stage.sync()
@@ -161,7 +158,7 @@ class Runtime:
         ids = np.asarray(request.class_ids, np.int32)
         count, units = len(ids), len(request.at_least)
         slots, devices = np.full(count, NOT_TRIED, np.int32), np.zeros(count, np.int32)
-        if count == 0 or self.columns.size == 0:
+        if count == 0 or len(self.columns.live) == 0:
             slots[:] = -1
             return BatchPlacement(slots, devices, units)
         wanted = distinct(ids)
@@ -180,7 +177,7 @@ class Runtime:
             devices=devices,
         )
         between = self.between if self.has_inter_pod_terms(wanted) else None
-        with self._scored_inside(wanted):
+        with nullcontext() if self._only is None else self._scored_inside(wanted):
             tried = self.scores.place(batch, self.choice(), self._only, between)
         if between is None:
             return BatchPlacement(slots, devices, tried)
@@ -194,9 +191,6 @@ class Runtime:
     @contextmanager
     def _scored_inside(self, wanted: npt.NDArray[np.int32]) -> Iterator[None]:
         """Context manager: compute the scores of classes inside ``only``."""
-        if self._only is None:
-            yield
-            return
         table = self.engine.compiler.table
         table.extra_row[wanted] = 0
         self.scores.entries.forget(wanted)
@@ -210,8 +204,7 @@ class Runtime:
         """Compile the classes and create a cache entry for each."""
         compiler = self.engine.compiler
         compiler.ensure(wanted)
-        resources = len(self.engine.cluster.ledger.resources)
-        if compiler.port_words > len(self.columns.ports) or resources > len(self.columns.free):
+        if not compiler.fits(self.columns):
             self.sync()
         self.scores.hold(wanted)
         if self.has_inter_pod_terms(wanted) and self.between.ready(wanted):

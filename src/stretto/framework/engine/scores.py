@@ -51,8 +51,8 @@ class ClassScores:
 
     def hold(self, wanted: npt.NDArray[np.int32]) -> None:
         """Assign an entry to each of these classes."""
-        serials = self._engine.compiler.serials(wanted)
-        self.entries.hold(wanted, serials, self.columns.size)
+        serials = self._engine.compiler.serials[wanted]
+        self.entries.hold(wanted, serials, len(self.columns.live))
 
     def program(self, only: npt.NDArray[np.bool_] | None) -> tuple[Any, ...]:
         """The compiled profile, for the kernels; ``only`` selects the slots that may be used."""
@@ -115,5 +115,5 @@ class ClassScores:
         return ScoreCache(e.row, e.peak, e.top, e.position, e.row_position, e.entry)
 
     def _log(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], int]:
-        limit = max(64, self.columns.size // REPLAY_SHARE)
+        limit = max(64, len(self.columns.live) // REPLAY_SHARE)
         return self.columns.log, self.columns.log_state, limit

@@ -34,21 +34,19 @@ class StaticScoreRenewals:
     def __init__(self, profile: Profile, nodes: NodeFacts, rows: StaticRows) -> None:
         """Follow images where a score of the profile reads them."""
         names = [rule.NAME for rule, _ in profile.static_scores]
-        self._rule = names.index(NAME) if NAME in names else -1
-        self._images = nodes.images
+        #: Whether a score reads images.
+        self.exist = NAME in names
+        #: The images of the nodes; no score changes before one of them has reported some.
+        self.images = nodes.images
+        self._rule = names.index(NAME) if self.exist else -1
         self._rows = rows
         self._seen = 0
         self._log = RowLog()
 
-    @property
-    def matter(self) -> bool:
-        """Whether a score reads images, and any node has reported some."""
-        return self._rule >= 0 and self._images.active
-
     def follow(self, columns: Columns, position: int) -> int:
         """Update the rows and the log of a snapshot; return the new position."""
-        if self._seen != self._images.version:
-            self._seen = self._images.version
+        if self._seen != self.images.version:
+            self._seen = self.images.version
             self._log.extend(self._rows.renew_score(self._rule))
         if position == self._log.head:
             return position

@@ -39,10 +39,6 @@ class SlotSetPlacer:
         self._cursor = np.zeros(1, np.int64)
         self._plain_work = 0
 
-    def sync(self) -> None:
-        """Update the NUMA nodes from the ledger."""
-        self.numa.sync(self._runtime.columns)
-
     def room(self, class_id: int) -> int:
         """Number of nodes on which a class with NUMA requests fits at present: one pod per node."""
         job = new_job(np.array([class_id], np.int32), [0, 1], [1], [False])

@@ -46,11 +46,11 @@ class NumaColumns:
 
     def sync(self, columns: Columns) -> None:
         """Copy changes; record slots that differ in the log of ``columns``."""
-        size = columns.size
+        size = len(columns.live)
         fresh = len(self._zones.count) != size
         if fresh:
             self._zones, self._is_blank = no_numa_nodes(size), True
-        if self._is_blank and not self._topology:
+        if self._is_blank and not self._topology.numbers:
             self._position = self._ledger.head
             return
         changed = self._ledger.changes_since(self._position) if self._position >= 0 else None

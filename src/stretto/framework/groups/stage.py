@@ -45,7 +45,7 @@ class GroupStage:
 
     def sync(self) -> None:
         """Update the NUMA nodes from the ledger."""
-        self.slot_sets.sync()
+        self.slot_sets.numa.sync(self._runtime.columns)
 
     def room(self, class_id: int, bound: int) -> int:
         """The bound, computed from NUMA nodes where the class requests them."""

@@ -50,6 +50,8 @@ class PopulationRegistry:
         self._classes = classes
         self._objects = objects
         self._registry = TermRegistry(classes, self.tags, objects)
+        #: Populations by number.
+        self.populations: list[Population | CarriedTerm] = self._registry.populations
         self._members = _PopulationSets(classes, self._registry)
         self._slots = 0
         self._clear_at = SPARE
@@ -90,11 +92,6 @@ class PopulationRegistry:
             return epochs != {terms.epoch} or any((terms.epoch, p) in found for p in mine)
 
         return has_terms
-
-    @property
-    def populations(self) -> list[Population | CarriedTerm]:
-        """Populations by number."""
-        return self._registry.populations
 
     @property
     def epoch(self) -> int:

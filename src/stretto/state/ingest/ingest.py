@@ -1,6 +1,6 @@
 """Entry point of ingest: applies watch events of every kind to a cluster."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.ingest.nodes_and_groups import apply_groups, apply_nodes
@@ -20,6 +20,8 @@ class Ingest:
         self._cluster = cluster
         self._priorities = PodPriorities(cluster)
         self._pods = PodIngest(cluster, self._priorities)
+        #: Applies pod events, in order, at a clock time.
+        self.pods = self._pods.apply
 
     def nodes(self, events: Iterable[WatchEvent]) -> None:
         """Apply node events."""
@@ -32,10 +34,6 @@ class Ingest:
     def priorities(self, events: Iterable[WatchEvent]) -> None:
         """Apply PriorityClass events."""
         self._priorities.classes(events)
-
-    def pods(self, events: Sequence[WatchEvent], now: float) -> None:
-        """Apply pod events, in order."""
-        self._pods.apply(events, now)
 
     def reread(self, records: Iterable[Record], now: float) -> None:
         """Read pending pods again: their classes have gained fields since."""

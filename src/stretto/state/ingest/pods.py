@@ -138,7 +138,8 @@ class PodIngest:
             self._apply_one(event, row, now)
             states, slots = cluster.pods.state, cluster.pods.slot
         self._confirm(np.array(list(echoes), np.int64), now)
-        self._registration.add(fresh, now)
+        if fresh:
+            self._registration.add(fresh, now)
 
     def _apply_one(self, event: WatchEvent, row: int | None, now: float) -> None:
         """Apply any other event of one pod."""

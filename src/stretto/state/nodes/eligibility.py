@@ -108,6 +108,13 @@ class Eligibility(Generic[V]):
         self.grow(nodes.size)
         self._filters.array[0, nodes.live_slots()] = 1
 
+    def tables(
+        self,
+    ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int16], npt.NDArray[np.int32]]:
+        """``rows``, ``scores`` and ``uniform``; read them again for each use."""
+        self._catch_up()
+        return self._filters.array, self._scores.array, self._scores.uniform
+
     @property
     def rows(self) -> npt.NDArray[np.uint8]:
         """uint8[row, slot]: 1 where pods of the row may run; 0 where the slot has no node.

@@ -53,17 +53,12 @@ class Pool:
 
     def __init__(self, cluster: Cluster) -> None:
         """Read a cluster."""
+        #: Predicate: does a class depend on pods placed since the last call? ``None`` if unknown.
+        self.requesters = cluster.domains.requesters
         self._cluster = cluster
         self._requests: dict[int, tuple[PodClass, Amounts]] = {}
         self._capacity: dict[int, int] = {}
         self._seen = -1
-
-    def requesters(self) -> Callable[[int], bool] | None:
-        """Predicate: does a class depend on pods placed since the last call?
-
-        ``None`` if unknown: any class may.
-        """
-        return self._cluster.domains.requesters()
 
     def requests_of(self, class_id: int) -> Amounts:
         """Requests of one pod of a class, including the pod slot."""

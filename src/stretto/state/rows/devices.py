@@ -57,6 +57,8 @@ class DeviceColumns:
         #: zeros.
         self.ever: npt.NDArray[np.bool_] = np.zeros(0, np.bool_)
         self._kinds: dict[str, int] = {}
+        #: Model names by number.
+        self.model_names: list[str] = [""]
         self._models: dict[str, int] = {"": 0}
 
     def grow(self, size: int) -> None:
@@ -83,12 +85,8 @@ class DeviceColumns:
                     "device model", name, f"at most {MAX_MODELS} different models in a cluster"
                 )
             self._models[name] = found = len(self._models)
+            self.model_names.append(name)
         return found
-
-    @property
-    def model_names(self) -> list[str]:
-        """Model names by number."""
-        return list(self._models)
 
     def model_mask(self, models: tuple[str, ...]) -> int:
         """Bit mask of allowed models; all bits are set if any model is allowed.

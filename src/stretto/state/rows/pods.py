@@ -179,21 +179,17 @@ class Pods:
         #: Row of a pod by uid, or ``None``.
         self.row = self._rows.get
         self._free: list[int] = []
-        self._length = 0
+        #: Number of rows ever used: the upper bound of column scans.
+        self.length = 0
         self._next_serial = 1
 
     def __len__(self) -> int:
         """Number of pods."""
         return len(self._rows)
 
-    @property
-    def length(self) -> int:
-        """Number of rows ever used: the upper bound of column scans."""
-        return self._length
-
     def rows(self) -> npt.NDArray[np.int64]:
         """Every row in use, ascending."""
-        return np.flatnonzero(self.state[: self._length] != PodState.GONE)
+        return np.flatnonzero(self.state[: self.length] != PodState.GONE)
 
     def rows_of(self, uids: Iterable[str]) -> list[int | None]:
         """The row of each pod, ``None`` for unknown uids."""
@@ -213,9 +209,9 @@ class Pods:
         count = len(new.uids)
         reused = [self._free.pop() for _ in range(min(count, len(self._free)))]
         fresh = count - len(reused)
-        self._grow(self._length + fresh)
-        rows = reused + list(range(self._length, self._length + fresh))
-        self._length += fresh
+        self._grow(self.length + fresh)
+        rows = reused + list(range(self.length, self.length + fresh))
+        self.length += fresh
         index = np.array(rows, np.int64)
         self.class_id[index] = new.classes
         self.priority[index] = new.priorities
@@ -262,7 +258,7 @@ class Pods:
 
     def on_slot(self, slot: int) -> npt.NDArray[np.int64]:
         """Rows of the pods claimed for or bound to a slot."""
-        return np.flatnonzero(self.slot[: self._length] == slot)
+        return np.flatnonzero(self.slot[: self.length] == slot)
 
     def _grow(self, length: int) -> None:
         size = len(self.state)

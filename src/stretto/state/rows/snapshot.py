@@ -116,8 +116,8 @@ class Columns:
         """Allocate arrays of the ledger's shape; True if they are new and must be filled."""
         ledger = self._ledger
         ledger.widen()
-        size, resources = ledger.slots.size, len(ledger.resources)
-        words, epoch = ledger.ports.words, ledger.resources.epoch
+        size, resources = len(ledger.slots.live), len(ledger.resources.names)
+        words, epoch = ledger.ports.used.shape[1], ledger.resources.epoch
         same = (
             size == self.size
             and resources == len(self.free)
