@@ -18,6 +18,11 @@ FORMS = {
     "stretto.story/v1": "stretto.explain.story:Story",
     "stretto.plan/v1": "stretto.sim.history.plan:PlanReport",
     "stretto.doctor/v1": "stretto.explain.doctor.doctor:Checkup",
+    "stretto.get.pods/v1": "stretto.explain.inventory.lists:PodList",
+    "stretto.get.nodes/v1": "stretto.explain.inventory.lists:NodeList",
+    "stretto.get.units/v1": "stretto.explain.inventory.lists:UnitList",
+    "stretto.get.queues/v1": "stretto.explain.inventory.lists:QueueList",
+    "stretto.get.runs/v1": "stretto.explain.inventory.lists:RunList",
     "stretto.compare/v1": "stretto.sim.comparison.seeds:Comparison",
 }
 

@@ -173,14 +173,14 @@ def test_a_durable_store_is_recorded_as_it_lies(
     assert (
         stretto("run", quick, "--store", store, "--speed", "0", "--no-plots", "-q").exit_code == 0
     )
-    assert stretto("record", "--store", store, "--out", tape, "-q").exit_code == 0
+    assert stretto("record", "--on", store, "--out", tape, "-q").exit_code == 0
     assert stretto("simulate", tape, "-q").exit_code == 0
 
 
 def test_a_recording_is_of_a_store_or_of_a_cluster(tmp_path: Path) -> None:
     words = ("--store", "sqlite:run.db", "--context", "prod", "--out", tmp_path / "now.jsonl")
     found = stretto("record", *words)
-    assert (found.exit_code, "a store or a cluster, not both" in found.stderr) == (2, True)
+    assert (found.exit_code, "no other state next to a cluster" in found.stderr) == (2, True)
 
 
 PLUGINS = MONDAY.parents[1] / "plugins"

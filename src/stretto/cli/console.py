@@ -4,21 +4,18 @@ rich renders the tables and is imported only for the first one. With ``--json -`
 stdout and the tables to stderr, so that a pipe receives data only.
 """
 
-import os
+import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from io import StringIO
-from typing import IO, Any, Final
+from typing import Any
 
 import click
 
 from stretto.base.clock import Clock, WallClock
 from stretto.cli import sinks
 from stretto.cli.progress import BarProgress, LineProgress, Progress, SilentProgress
-
-#: Width of a table in a file or pipe: no cell is truncated.
-FILE_WIDTH: Final = 400
+from stretto.cli.terminals import on_terminal
 
 
 class Console:
@@ -51,6 +48,12 @@ class Console:
         """Whether text goes to stdout, which it does unless JSON goes there."""
         return self.json_target != sinks.STDOUT
 
+    @property
+    def width(self) -> int:
+        """Columns of the terminal that shows the tables; 0 for a file or a pipe."""
+        stream = sys.stdout if self.data_on_stdout else sys.stderr
+        return shutil.get_terminal_size().columns if on_terminal(stream) else 0
+
     def data(self, text: str = "") -> None:
         """Write a result for people."""
         if self.data_on_stdout:
@@ -78,32 +81,17 @@ class Console:
         """Write a table; columns of numbers are right-aligned, and None shows as ``-``."""
         if not self.data_on_stdout and self.quiet:
             return
-        from rich import box
-        from rich.table import Table
-        from rich.text import Text
-
-        table = Table(
-            title=title or None, title_justify="left", box=box.SIMPLE_HEAD, show_edge=False
-        )
-        for place, name in enumerate(columns):
-            numbers = all(isinstance(row[place], int | float | None) for row in rows)
-            table.add_column(Text(name), justify="right" if numbers and rows else "left")
-        self.data()
-        for row in rows:
-            table.add_row(*(Text(cell(value)) for value in row))
-        self._draw(table)
-
-    def _draw(self, table: object) -> None:
-        from rich.console import Console as RichConsole
+        from stretto.cli.tables import drawn
 
         stream = sys.stdout if self.data_on_stdout else sys.stderr
-        if on_terminal(stream):
-            RichConsole(file=stream, highlight=False, markup=False).print(table)
-            return
-        drawn = StringIO()
-        RichConsole(file=drawn, width=FILE_WIDTH, highlight=False, markup=False).print(table)
-        for line in drawn.getvalue().splitlines():
-            click.echo(line.rstrip(), file=stream)
+        self.data()
+        cells = [[cell(value) for value in row] for row in rows]
+        numbers = [
+            bool(rows) and all(isinstance(row[place], int | float | None) for row in rows)
+            for place in range(len(columns))
+        ]
+        for line in drawn(columns, cells, numbers, title, stream):
+            click.echo(line, file=stream)
 
     def json_so_far(self, schema: str, payload: Mapping[str, Any]) -> None:
         """Write partial JSON to a file target; the next write replaces it."""
@@ -167,8 +155,3 @@ def with_rounded_times(value: Any) -> Any:
 
 def _is_time(key: object, value: object) -> bool:
     return isinstance(value, float) and (key == "seconds" or str(key).endswith("_s"))
-
-
-def on_terminal(stream: IO[str]) -> bool:
-    """Whether a stream is a terminal that supports cursor movement."""
-    return stream.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")

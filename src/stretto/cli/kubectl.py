@@ -11,7 +11,7 @@ import click
 from stretto.cli.main import LazyGroup, program, start
 from stretto.cli.verbs import Verb, known
 
-OFFERED: Final = ("explain", "story", "plan", "queues", "shards", "doctor")
+OFFERED: Final = ("get", "explain", "story", "plan", "queues", "shards", "doctor")
 """Commands that read a cluster."""
 
 

@@ -9,13 +9,16 @@ from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from textwrap import dedent
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 from click.core import ParameterSource
 
 from stretto.cli import sinks
 from stretto.cli.console import Console
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 Options = TypeVar("Options")
 
@@ -57,6 +60,23 @@ SHARE: Final = FiniteRange(0, 1)
 DEFAULT_SEED: Final = 0
 #: An input file: must exist and be no folder, otherwise exit 2.
 INPUT_FILE: Final = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
+
+
+Completer = Callable[[click.Context, click.Parameter, str], list["CompletionItem"]]
+"""Proposes values of a parameter that begin with a text."""
+
+
+def completes(what: str) -> Completer:
+    """The completion of a parameter by a function of ``stretto.cli.completion``."""
+
+    def propose(
+        context: click.Context, _parameter: click.Parameter, prefix: str
+    ) -> "list[CompletionItem]":
+        from stretto.cli import completion
+
+        return completion.proposed(what, context.params, prefix)
+
+    return propose
 
 
 @dataclass

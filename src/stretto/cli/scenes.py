@@ -1,61 +1,117 @@
-"""Scenes of a store or a cluster for ``explain``: a copy on which a plane retries pending pods."""
+"""Scenes of states for ``explain`` and ``get``.
 
+The record of a run shows the decisions of the run. For a store, a recording or a cluster, a plane
+retries the pending pods on a copy.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
-from stretto.cli.cluster_source import ClusterOptions, named, state_in
 from stretto.cli.options import CommandContext
+from stretto.cli.states import StateOptions, read_state
 
 if TYPE_CHECKING:
-    from stretto.cli.console import Console
     from stretto.explain.why.scene import Scene
+    from stretto.explain.why.sources.loaded import LoadedRun
     from stretto.plane.copy import StoreState
+    from stretto.stores.store import Record
 
 
-class StoredScene(NamedTuple):
-    """A scene of a store or a cluster."""
+@dataclass(frozen=True)
+class OpenedScene:
+    """A scene while it is open."""
 
     #: The scene.
     scene: "Scene"
-    #: The state it was built from.
-    state: "StoreState"
-    #: The pod, with its namespace if one is known.
-    pod: str
+    #: The name of the state, for display.
+    title: str
+    #: Every object of the state that a question needs.
+    records: "Sequence[Record]"
+    #: Namespace of names without one; empty for ``default``.
+    namespace: str = ""
+    #: The loaded run record; ``None`` if the scene is a copy.
+    run: "LoadedRun | None" = None
+    #: The copied state; ``None`` if the scene is a run record.
+    state: "StoreState | None" = None
+    #: Whether the state is a live cluster.
+    is_cluster: bool = False
+    #: Seconds since the start of the run, or wall time, of the state; ``None`` if unknown.
+    at: float | None = None
 
 
-class SceneChoice(NamedTuple):
-    """What to build a scene from."""
-
-    #: The pod, as ``name`` or ``namespace/name``.
-    pod: str
-    #: Namespace of the pod if it names none; empty for the default one.
-    namespace: str
-    #: The state (``sqlite:PATH``); unused for a cluster.
-    state: str
-    #: Files with rules that the profile may name.
-    plugins: tuple[Path, ...]
-
-
-def stored_scene(common: CommandContext, opts: ClusterOptions, choice: SceneChoice) -> StoredScene:
-    """Build the scene of a store or a cluster.
+@contextmanager
+def opened_scene(
+    common: CommandContext, opts: StateOptions, plugins: tuple[Path, ...] = ()
+) -> Iterator[OpenedScene]:
+    """Open the scene of a state for the duration of the block.
 
     Raises:
-        InputError: the store, the kubeconfig or the profile is invalid.
+        InputError: the state, the kubeconfig or the profile is invalid.
+        NotFoundError: no run of that name.
     """
+    from stretto.sim.history.state_source import StateKind, referenced
+
+    opts.check()
+    if not opts.reads_cluster and not opts.profile:
+        kind, path = referenced(opts.named)
+        if kind is StateKind.RUN or kind is StateKind.SCENARIO:
+            is_scenario = kind is StateKind.SCENARIO
+            with _run_record(path, is_scenario, plugins) as record, _loaded(record, plugins) as run:
+                yield _recorded(common, run, "scenario" if is_scenario else "run")
+            return
+    yield _copied(common, opts, plugins)
+
+
+@contextmanager
+def _run_record(path: Path, is_scenario: bool, plugins: tuple[Path, ...]) -> Iterator[Path]:
+    """The record of a run, or of a scenario that runs in virtual time first."""
+    if not is_scenario:
+        yield path
+        return
+    from stretto.plane.copy import SchedulingRules
+    from stretto.sim.history.scenario_end import record_scenario
+
+    with TemporaryDirectory(prefix="stretto-") as folder:
+        target = Path(folder) / "scenario.sqlite"
+        record_scenario(path, SchedulingRules("", plugins=plugins), target)
+        yield target
+
+
+@contextmanager
+def _loaded(path: Path, plugins: tuple[Path, ...]) -> Iterator["LoadedRun"]:
+    """A run record, open for the duration of the block."""
+    from stretto.explain.why.sources.loaded import LoadedRun
+
+    run = LoadedRun(path, plugins)
+    try:
+        yield run
+    finally:
+        run.close()
+
+
+def _recorded(common: CommandContext, run: "LoadedRun", word: str) -> OpenedScene:
+    """The scene of a run record."""
+    from stretto.api.kinds.table import all_kinds
+
+    facts = run.facts
+    common.console.detail(f"record {facts.name}: {facts.source}, {facts.started}")
+    records = [each for kind in all_kinds() for each in run.file.objects(kind)]
+    return OpenedScene(run.scene, f"{word} {facts.name}", records, run=run, at=facts.seconds)
+
+
+def _copied(common: CommandContext, opts: StateOptions, plugins: tuple[Path, ...]) -> OpenedScene:
+    """The scene of a copy on which a plane retries the pending pods."""
     from stretto.explain.why.queues import with_implicit_queues
     from stretto.explain.why.sources.live import live_scene
     from stretto.explain.why.sources.unhandled import read_objects
     from stretto.plane.copy import PlaneCopy, SchedulingRules
-    from stretto.sim.history.state_source import state_of
 
-    namespace = choice.namespace
-    if opts.reads_cluster:
-        state, cluster_namespace = state_in(common, opts, plugins=choice.plugins)
-        namespace = namespace or cluster_namespace
-    else:
-        state = state_of(choice.state)
-    pod = named(choice.pod, namespace)
-    copy = PlaneCopy(state, SchedulingRules(state.profile, "numpy", plugins=choice.plugins))
+    state, namespace = read_state(common, opts, SchedulingRules("", "numpy", plugins=plugins))
+    copy = PlaneCopy(state, SchedulingRules(state.profile, "numpy", plugins=plugins))
     copy.settle()
     copy.drop_backoff()
     plane = copy.plane
@@ -65,34 +121,30 @@ def stored_scene(common: CommandContext, opts: ClusterOptions, choice: SceneChoi
     names = state.settings.scheduler_names
     scene.objects = read_objects(state.records, plane.cluster, names)
     scene.queues = tuple(with_implicit_queues(scene.queues, state.records))
-    if opts.reads_cluster:
-        _report_fit(common.console, scene, state, pod)
-    return StoredScene(scene, state, pod)
+    return OpenedScene(
+        scene,
+        state.title,
+        state.records,
+        namespace=namespace,
+        state=state,
+        is_cluster=opts.reads_cluster,
+        at=state.at,
+    )
 
 
-def _report_fit(console: "Console", scene: "Scene", state: "StoreState", pod: str) -> None:
-    """Report a pod that fits on the copy but is unbound in the cluster."""
+def report_fit(common: CommandContext, opened: OpenedScene, pod: str) -> None:
+    """Note that a pod fits on the copy although it is unbound in the cluster."""
     from stretto.api.wire.kinds import POD
 
     unbound = [
         each.uid
-        for each in state.records
+        for each in opened.records
         if each.kind == POD and f"{each.namespace}/{each.name}" == pod and not each.node
     ]
-    rows = [scene.cluster.pods.row(uid) for uid in unbound]
-    if any(row is not None and scene.cluster.pods.slot[row] >= 0 for row in rows):
-        console.note(
+    pods = opened.scene.cluster.pods
+    rows = [pods.row(uid) for uid in unbound]
+    if any(row is not None and pods.slot[row] >= 0 for row in rows):
+        common.console.note(
             "The pod fits but is unbound in the cluster: its scheduler has not processed it yet. "
             "Check that the scheduler runs and holds its lease: kubectl get leases -A"
         )
-
-
-def run_state(run: str) -> "StoreState":
-    """The final state of a recorded run; an empty name is the latest run.
-
-    Raises:
-        NotFoundError: no such record.
-    """
-    from stretto.sim.history.state_source import state_of
-
-    return state_of(run)

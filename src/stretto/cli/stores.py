@@ -1,18 +1,11 @@
-"""Opens the stores that commands read: a cluster's API server, or a copy of a durable store."""
+"""Opens the API server of a cluster as a store."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
-
-from stretto.base.errors import InputError
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from stretto.base.clock import Clock
     from stretto.base.rng import Rng
     from stretto.stores.kube.store import KubeStore
-    from stretto.stores.store import Store
-
-SQLITE: Final = "sqlite:"
-"""Prefix of a durable store's path."""
 
 
 class ClusterStore(NamedTuple):
@@ -58,20 +51,3 @@ def scheduler_store(kubeconfig: Path | None, context: str, rng: "Rng") -> "KubeS
     from stretto.stores.kube.store import KubeStore
 
     return KubeStore(access_from(kubeconfig, context), rng, LINE)
-
-
-def copied_store(name: str, clock: "Clock") -> "Store":
-    """Copy a durable store into memory, so that it does not change while it is read.
-
-    Raises:
-        InputError: the name is not ``sqlite:PATH``, or the file is unreadable.
-    """
-    from stretto.base.rng import Rng
-    from stretto.stores.embedded.memory import MemoryStore
-    from stretto.stores.embedded.sqlite import read_store
-
-    if not name.startswith(SQLITE):
-        raise InputError("--store", name, "sqlite: and the path of a file", "sqlite:run.db")
-    store = MemoryStore(clock, Rng(0))
-    store.seed(read_store(Path(name.removeprefix(SQLITE))))
-    return store

@@ -57,8 +57,10 @@ VERBS: Final[Mapping[str, Verb]] = {
     "defragment": _offline(
         "defragment:defragment", "Show which pods to move to free whole GPUs or nodes."
     ),
+    "examples": _offline("examples:examples", "List the bundled scenarios, or print one."),
     "kernels": _offline("kernels:kernels", "Compile the kernels ahead of the first run."),
     "record": _cluster("record:record", "Record a cluster to a file."),
+    "get": _cluster("get:get", "List pods, nodes, units, queues or runs of a state."),
     "explain": _cluster(
         "explain:explain", "Explain why a pod is pending, or why it is on its node."
     ),

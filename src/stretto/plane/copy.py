@@ -5,6 +5,7 @@ capacity trials use such copies; ``sim.history`` obtains the states.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -56,6 +57,8 @@ class PlaneSettings(NamedTuple):
     seed: int = 0
     #: Values of a pod's ``schedulerName`` that it schedules, in addition to its profile's.
     scheduler_names: frozenset[str] = frozenset({SCHEDULER_NAME})
+    #: Whether the use of queues is counted even if no policy needs it.
+    counts_use: bool = False
 
 
 def build_plane(
@@ -68,6 +71,8 @@ def build_plane(
     """A plane over a store, from named rules and Queue objects."""
     profile: Profile = load_profile(rules.source, known_rules(rules.plugins))
     dispatcher = dispatcher_config(profile).having(map(queue_config, queues))
+    if settings.counts_use:
+        dispatcher = replace(dispatcher, always_counts=True)
     config = PlaneConfig(
         profile=profile,
         shards=settings.shards,
@@ -93,6 +98,10 @@ class StoreState(NamedTuple):
     settings: PlaneSettings = PlaneSettings()
     #: Wall time of the state in seconds; ``None`` if unknown.
     at: float | None = None
+
+    def counting_use(self) -> "StoreState":
+        """The same state; a plane over it counts the use of every queue."""
+        return self._replace(settings=self.settings._replace(counts_use=True))
 
 
 class PlaneCopy:

@@ -17,13 +17,24 @@ from stretto.cli.main import cli as stretto
         (["queues", "run-1", "--cluster"], "no other state next to a cluster"),
         (["doctor", "sqlite:x.db", "--context", "prod"], "no other state next to a cluster"),
         (["explain", "web", "--run", "last", "--cluster"], "no other state next to a cluster"),
-        (["shards", "--scheduler-name", "batch"], "add --cluster, --kubeconfig or --context"),
-        (["queues", "--profile", "default"], "add --cluster, --kubeconfig or --context"),
+        (["get", "pods", "--on", "last", "--cluster"], "no other state next to a cluster"),
+        (["record", "--on", "s.yaml", "--context", "c", "--out", "o"], "no other state next to"),
+        (["story", "web", "--on", "cluster", "--run", "last"], "one state"),
+        (["shards", "--scheduler-name", "b"], "add --on cluster, --kubeconfig or --context"),
     ],
 )
 def test_two_states_at_once_are_refused(words: list[str], said: str) -> None:
     done = CliRunner().invoke(stretto, words)
     assert (done.exit_code, said in done.stderr) == (2, True)
+
+
+def test_a_profile_is_for_a_state_without_one(
+    repo_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    scenario = str(repo_root / "examples/quickstart.yaml")
+    done = CliRunner().invoke(stretto, ["queues", "--on", scenario, "--profile", "packing"])
+    assert (done.exit_code, "have their own" in done.stderr) == (2, True)
 
 
 def test_without_a_kubeconfig_the_plug_in_says_how_to_name_one(

@@ -9,6 +9,7 @@ from stretto.cli import options
 from stretto.cli.console import Console
 from stretto.cli.kernels.tier import tier_of
 from stretto.cli.options import CommandContext
+from stretto.cli.states import StateOptions, read_state, state_options
 from stretto.explain.words.amounts import format_count
 
 if TYPE_CHECKING:
@@ -20,11 +21,9 @@ SHOWN = 20
 
 
 @dataclass(frozen=True)
-class DefragmentOptions:
+class DefragmentOptions(StateOptions):
     """Options of ``defragment``."""
 
-    #: The state: ``sqlite:PATH``, a scenario's file, or a run record; empty for the latest record.
-    on: str
     #: What to free: ``gpus`` or ``nodes``.
     goal: str
     #: Maximum number of moves.
@@ -42,12 +41,6 @@ class DefragmentOptions:
     """,
 )
 @click.option(
-    "--on",
-    default="",
-    metavar="RUN|SCENARIO.yaml|sqlite:PATH",
-    help="The state to plan for [the end of the last run].",
-)
-@click.option(
     "--goal",
     type=click.Choice(["gpus", "nodes"]),
     default="gpus",
@@ -63,6 +56,7 @@ class DefragmentOptions:
     help="Maximum number of moves.",
 )
 @options.TIER
+@state_options
 def defragment(common: CommandContext, opts: DefragmentOptions) -> None:
     """Show which pods to move to free whole GPUs or nodes.
 
@@ -72,11 +66,10 @@ def defragment(common: CommandContext, opts: DefragmentOptions) -> None:
     """
     from stretto.control.controllers.packing import PackingPlanner
     from stretto.plane.copy import PlaneCopy, SchedulingRules
-    from stretto.sim.history.state_source import state_of
     from stretto.state.work.rescheduling import ReschedulingGoal
 
     tier = tier_of(opts.tier, common.console.note)
-    state = state_of(opts.on, SchedulingRules("", tier))
+    state = read_state(common, opts, SchedulingRules("", tier)).state
     copy = PlaneCopy(state)
     copy.settle()
     plane = copy.plane

@@ -1,16 +1,12 @@
 """``stretto doctor``: check every invariant on the state of a store, a cluster or a run."""
 
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
-
-import click
 
 from stretto.base.errors import CheckFailedError
 from stretto.cli import options
-from stretto.cli.cluster_source import PROFILE, ClusterOptions, cluster_options, state_in
 from stretto.cli.console import Console
 from stretto.cli.options import CommandContext
+from stretto.cli.states import StateOptions, old_argument, read_state, state_options
 from stretto.explain.words.amounts import format_count
 
 if TYPE_CHECKING:
@@ -20,32 +16,22 @@ if TYPE_CHECKING:
 SHOWN = 20
 
 
-@dataclass(frozen=True)
-class DoctorOptions(ClusterOptions):
-    """Options of ``doctor``."""
-
-    #: The state: ``sqlite:PATH`` or a run record; empty for the latest record.
-    state: str
-
-
 @options.command(
     "doctor",
-    DoctorOptions,
+    StateOptions,
     example="""
         stretto doctor
-        stretto doctor sqlite:run.db
-        stretto doctor quickstart --json -
+        stretto doctor --on sqlite:run.db
+        stretto doctor --on quickstart --json -
         stretto doctor --kubeconfig ~/.kube/config
     """,
 )
-@click.argument("state", required=False, default="", metavar="[RUN|sqlite:PATH]")
-@cluster_options
-@PROFILE
-def doctor(common: CommandContext, opts: DoctorOptions) -> None:
+@old_argument
+@state_options
+def doctor(common: CommandContext, opts: StateOptions) -> None:
     """Check every invariant on a state and report violations.
 
-    The state is a store (sqlite:PATH), a cluster (--cluster), or the end of a run from its record,
-    by default the latest. Nothing is changed. Exits with 9 if an invariant is violated.
+    Nothing is changed. Exits with 9 if an invariant is violated.
     """
     import msgspec
 
@@ -67,23 +53,18 @@ def doctor(common: CommandContext, opts: DoctorOptions) -> None:
         )
 
 
-def _subject(common: CommandContext, opts: DoctorOptions) -> "tuple[str, CheckedObjects]":
+def _subject(common: CommandContext, opts: StateOptions) -> "tuple[str, CheckedObjects]":
     """The state to check, with its name."""
     from stretto.explain.doctor.doctor import subject_of, subject_of_record
-    from stretto.explain.records.records import RunRecords
-    from stretto.state.cluster.config import SCHEDULER_NAME
-    from stretto.stores.embedded.sqlite import read_store
+    from stretto.sim.history.state_source import StateKind, referenced
 
-    opts.check("STATE", opts.state)
-    if opts.reads_cluster:
-        found = state_in(common, opts).state
-        return found.title, subject_of(found.records, found.settings.scheduler_names)
-    state = opts.state
-    if state.startswith("sqlite:"):
-        path = Path(state.removeprefix("sqlite:"))
-        return f"store {path}", subject_of(read_store(path), frozenset({SCHEDULER_NAME}))
-    record = RunRecords().find(state)
-    return f"run {record.stem}", subject_of_record(record)
+    opts.check()
+    if not opts.reads_cluster:
+        kind, path = referenced(opts.named)
+        if kind is StateKind.RUN:
+            return f"run {path.stem}", subject_of_record(path)
+    found = read_state(common, opts).state
+    return found.title, subject_of(found.records, found.settings.scheduler_names)
 
 
 def _show(console: Console, title: str, checkup: "Checkup") -> None:

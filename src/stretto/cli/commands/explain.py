@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from stretto.cli import options
-from stretto.cli.cluster_source import (
-    NAMESPACE,
-    PROFILE,
-    ClusterOptions,
-    cluster_options,
-    named,
-)
 from stretto.cli.options import CommandContext
+from stretto.cli.states import (
+    NAMESPACE,
+    StateOptions,
+    full_name,
+    old_run,
+    read_state,
+    state_options,
+)
 
 if TYPE_CHECKING:
     from stretto.explain.records.records import RunRecords
@@ -23,23 +24,19 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ExplainOptions(ClusterOptions):
+class ExplainOptions(StateOptions):
     """Options of ``explain``."""
 
     #: The pod, as ``name`` or ``namespace/name``.
     pod: str
     #: The node in question, or ``None`` for all.
     node: str | None
-    #: Name of the run record; empty for the latest.
-    run: str
     #: Whether to list the run records instead.
     runs: bool
     #: Files with rules that the profile may name.
     plugin: tuple[Path, ...]
     #: Whether to estimate when the pod starts.
     when: bool
-    #: Namespace of the pod if it names none; empty for the default one.
-    namespace: str
 
 
 @options.command(
@@ -47,32 +44,27 @@ class ExplainOptions(ClusterOptions):
     ExplainOptions,
     example="""
         stretto explain dream-0
-        stretto explain default/web-3 cpu-0001 --run quickstart
+        stretto explain default/web-3 cpu-0001 --on quickstart
         stretto explain --runs
-        stretto explain web-3 -n shop --cluster
+        stretto explain web-3 -n shop --on cluster
     """,
 )
 @click.argument("pod", required=False, default="")
 @click.argument("node", required=False)
-@click.option(
-    "--run",
-    default="",
-    metavar="NAME|sqlite:PATH",
-    help="Run record by name, or a durable store [the latest record].",
-)
 @click.option("--runs", is_flag=True, help="List the run records and exit.")
 @options.PLUGIN
 @click.option("--when", is_flag=True, help="Also estimate when the pod starts.")
 @NAMESPACE
-@cluster_options
-@PROFILE
+@old_run
+@state_options
 def explain(common: CommandContext, opts: ExplainOptions) -> None:
     """Explain why a pod is pending, or why it is on its node.
 
-    POD is a name or namespace/name; with NODE, the answer is why the pod is not there. Reads the
-    record of the last run (or --run NAME), or a live cluster (--cluster), and reports the dominant
-    reason, all reasons with counts, the nearest nodes, and what would make the pod fit.
+    POD is a name or namespace/name; with NODE, the answer is why the pod is not there. The answer
+    has the dominant reason, all reasons with counts, the nearest nodes, and what would make the pod
+    fit.
     """
+    from stretto.cli.scenes import opened_scene, report_fit
     from stretto.explain.records.records import RunRecords
 
     if opts.runs:
@@ -80,40 +72,16 @@ def explain(common: CommandContext, opts: ExplainOptions) -> None:
         return
     if not opts.pod:
         raise click.UsageError("Missing argument 'POD'.", click.get_current_context())
-    opts.check("--run", opts.run)
-    if opts.run.startswith("sqlite:") or opts.reads_cluster:
-        _explain_stored(common, opts)
-    else:
-        _explain_run(common, opts, RunRecords().find(opts.run))
-
-
-def _explain_run(common: CommandContext, opts: ExplainOptions, path: Path) -> None:
-    """Explain from a run record."""
-    from stretto.cli.scenes import run_state
-    from stretto.explain.why.sources.loaded import LoadedRun
-
-    run, pod = LoadedRun(path, opts.plugin), named(opts.pod, opts.namespace)
-    try:
-        facts = run.facts
-        common.console.detail(f"record {facts.name}: {facts.source}, {facts.started}")
-        answer = _answer(common, run.scene, pod, opts.node)
+    with opened_scene(common, opts, opts.plugin) as opened:
+        pod = full_name(opts.pod, opts.namespace or opened.namespace)
+        if opened.is_cluster:
+            report_fit(common, opened, pod)
+        answer = _answer(common, opened.scene, pod, opts.node)
         if opts.when:
-            answer |= _expected_start(common, pod, run_state(opts.run), opts)
-    finally:
-        run.close()
-    _write_json(common, facts.name, answer)
-
-
-def _explain_stored(common: CommandContext, opts: ExplainOptions) -> None:
-    """Explain from a store or a cluster."""
-    from stretto.cli.scenes import SceneChoice, stored_scene
-
-    choice = SceneChoice(opts.pod, opts.namespace, opts.run, opts.plugin)
-    scene, state, pod = stored_scene(common, opts, choice)
-    answer = _answer(common, scene, pod, opts.node)
-    if opts.when:
-        answer |= _expected_start(common, pod, state, opts)
-    _write_json(common, state.title if opts.reads_cluster else opts.run, answer)
+            state = opened.state or read_state(common, opts).state
+            answer |= _expected_start(common, pod, state, opts)
+        source = opened.run.facts.name if opened.run is not None else opts.named or opened.title
+    _write_json(common, source, answer)
 
 
 def _answer(common: CommandContext, scene: "Scene", pod: str, node: str | None) -> dict[str, Any]:

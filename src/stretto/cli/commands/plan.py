@@ -9,10 +9,10 @@ import click
 
 from stretto.base.errors import DoesNotFitError, InputError
 from stretto.cli import options
-from stretto.cli.cluster_source import ClusterOptions, cluster_options, state_in
 from stretto.cli.console import Console
 from stretto.cli.kernels.tier import tier_of
 from stretto.cli.options import CommandContext
+from stretto.cli.states import NAMESPACE, StateOptions, read_state, state_options
 from stretto.explain.words.amounts import format_count
 
 if TYPE_CHECKING:
@@ -24,16 +24,12 @@ SHOWN = 20
 
 
 @dataclass(frozen=True)
-class PlanOptions(ClusterOptions):
+class PlanOptions(StateOptions):
     """Options of ``plan``."""
 
     tries_profiles = True
     #: Manifest files or folders; ``-`` is standard input.
     manifests: tuple[Path, ...]
-    #: The state: ``sqlite:PATH``, a scenario's file, or a run record; empty for the latest record.
-    on: str
-    #: Namespace of objects that name none.
-    namespace: str
     #: Policy that replaces the state's; empty keeps it.
     policy: str
     #: Kernels: ``auto``, ``numba`` or ``numpy``.
@@ -46,10 +42,10 @@ class PlanOptions(ClusterOptions):
     "plan",
     PlanOptions,
     example="""
-        stretto plan examples/manifests/web.yaml --on examples/kubernetes.yaml
+        stretto plan examples/plan/batch.yaml --on examples/kubernetes.yaml
         stretto plan job.yaml --on sqlite:run.db
         cat job.yaml | stretto plan - --json -
-        stretto plan job.yaml --cluster
+        stretto plan job.yaml --on cluster
     """,
 )
 @click.argument(
@@ -59,23 +55,12 @@ class PlanOptions(ClusterOptions):
     type=click.Path(exists=True, allow_dash=True, path_type=Path),
 )
 @click.option(
-    "--on",
-    default="",
-    metavar="RUN|SCENARIO.yaml|sqlite:PATH",
-    help="The state to try it on [the end of the last run].",
-)
-@click.option(
-    "--namespace", default="default", metavar="NAME", help="Namespace of objects that name none."
-)
-@click.option(
     "--policy", default="", metavar="NAME", help="Scoring policy, such as fgd [the state's]."
-)
-@click.option(
-    "--profile", default="", metavar="NAME|FILE", help="Scheduling profile [the state's]."
 )
 @options.TIER
 @options.PLUGIN
-@cluster_options
+@NAMESPACE
+@state_options
 def plan(common: CommandContext, opts: PlanOptions) -> None:
     """Show what would happen if objects were submitted now.
 
@@ -90,15 +75,11 @@ def plan(common: CommandContext, opts: PlanOptions) -> None:
     from stretto.plane.copy import SchedulingRules
     from stretto.sim.history.plan import SCHEMA, nodes_of
     from stretto.sim.history.plan import plan as plan_objects
-    from stretto.sim.history.state_source import state_of
 
-    opts.check("--on", opts.on)
     opts = replace(opts, tier=tier_of(opts.tier, common.console.note))
-    if opts.reads_cluster:
-        state = state_in(common, opts, plugins=opts.plugin).state
-    else:
-        state = state_of(opts.on, SchedulingRules("", opts.tier, plugins=opts.plugin))
-    settings = ManifestOptions(opts.namespace, keep_missing_owners=True)
+    state, namespace = read_state(common, opts, SchedulingRules("", opts.tier, plugins=opts.plugin))
+    namespace = opts.namespace or namespace or "default"
+    settings = ManifestOptions(namespace, keep_missing_owners=True)
     objects = load_objects(opts.manifests, settings, nodes_of(state))
     report = plan_objects(state, objects, _rules(state, opts))
     _show(common.console, report)
@@ -122,7 +103,7 @@ def _rules(state: "StoreState", opts: PlanOptions) -> "SchedulingRules":
     from stretto.plane.copy import SchedulingRules
     from stretto.sim.options import chosen_source
 
-    source = chosen_source(state.profile, opts.policy, opts.profile, opts.plugin)
+    source = chosen_source(state.profile, opts.policy, plugins=opts.plugin)
     return SchedulingRules(source, opts.tier, plugins=opts.plugin)
 
 

@@ -3,16 +3,17 @@
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from stretto.cli import options
-from stretto.cli.cluster_source import PROFILE, ClusterOptions, cluster_options, state_in
 from stretto.cli.console import Console
+from stretto.cli.formats import ListColumn, write_columns
 from stretto.cli.options import CommandContext
+from stretto.cli.states import StateOptions, old_argument, read_state, state_options
 from stretto.explain.words.amounts import format_count
+from stretto.state.queues.shape import ROOT
 
 if TYPE_CHECKING:
     from stretto.control.dispatcher.usage_report import QueueFacts
@@ -25,11 +26,9 @@ SHOWN = ("cpu", "memory", "nvidia.com/gpu")
 
 
 @dataclass(frozen=True)
-class QueuesOptions(ClusterOptions):
+class QueuesOptions(StateOptions):
     """Options of ``queues`` and ``shards``."""
 
-    #: The state: ``sqlite:PATH``, a scenario file or a run record; empty for the latest record.
-    state: str
     #: Shards of the cluster's scheduler.
     shards: int = 1
 
@@ -39,19 +38,17 @@ class QueuesOptions(ClusterOptions):
     QueuesOptions,
     example="""
         stretto queues
-        stretto queues examples/queues.yaml
-        stretto queues sqlite:run.db --json -
-        stretto queues --cluster
+        stretto queues --on examples/queues.yaml
+        stretto queues --on sqlite:run.db --json -
+        stretto queues --on cluster
     """,
 )
-@click.argument("state", required=False, default="", metavar="[RUN|SCENARIO|sqlite:PATH]")
-@cluster_options
-@PROFILE
+@old_argument
+@state_options
 def queues(common: CommandContext, opts: QueuesOptions) -> None:
     """Show the queues as a tree: guaranteed, used, borrowed, pending, running.
 
-    The state is the end of a run from its record (by default the latest), a durable store, a
-    cluster (--cluster), or the end of a scenario, which first runs in virtual time.
+    A scenario first runs in virtual time; its end is the state.
     """
     import msgspec
 
@@ -71,13 +68,8 @@ def queues(common: CommandContext, opts: QueuesOptions) -> None:
 def _copy(common: CommandContext, opts: QueuesOptions) -> "PlaneCopy":
     """A plane that has read the state and decided nothing."""
     from stretto.plane.copy import PlaneCopy
-    from stretto.sim.history.state_source import state_of
 
-    opts.check("STATE", opts.state)
-    if opts.reads_cluster:
-        copy = PlaneCopy(state_in(common, opts, opts.shards).state)
-    else:
-        copy = PlaneCopy(state_of(opts.state))
+    copy = PlaneCopy(read_state(common, opts, shards=opts.shards).state.counting_use())
     copy.look()
     return copy
 
@@ -85,26 +77,30 @@ def _copy(common: CommandContext, opts: QueuesOptions) -> "PlaneCopy":
 def _show(console: Console, found: "Sequence[QueueFacts]") -> None:
     """Write the tree as a table, then the configuration errors."""
     depth = {"": -1}
-    rows = []
+    names = []
     for queue in found:
-        depth[queue.name] = depth.get(queue.parent, -1) + 1
-        most = "" if queue.max_running is None else f" of {queue.max_running:,}"
-        rows.append(
-            (
-                "  " * depth[queue.name] + queue.name,
-                queue.policy + ("" if queue.state == "Open" else f", {queue.state}"),
-                f"{queue.weight:g}",
-                _amounts(console, queue.counted),
-                _amounts(console, queue.limit),
-                _amounts(console, queue.used),
-                _amounts(console, queue.borrowed),
-                f"{queue.share:.0%}",
-                queue.pending,
-                f"{queue.running:,}{most}",
-            )
-        )
-    head = ["queue", "policy", "weight", "guarantee", "limit", "used", "borrowed", "share"]
-    console.table([*head, "pending", "running"], rows)
+        # Top-level queues are the children of root, which is listed if it is configured.
+        parent = queue.parent or (ROOT if ROOT in depth and queue.name != ROOT else "")
+        depth[queue.name] = depth.get(parent, -1) + 1
+        names.append("  " * depth[queue.name] + queue.name)
+    policies = [q.policy + ("" if q.state == "Open" else f", {q.state}") for q in found]
+    running = [
+        f"{q.running:,}" + ("" if q.max_running is None else f" of {q.max_running:,}")
+        for q in found
+    ]
+    columns = [
+        ListColumn("queue", names),
+        ListColumn("policy", policies, 6),
+        ListColumn("weight", [f"{q.weight:g}" for q in found], 7),
+        ListColumn("guarantee", [_amounts(console, q.counted) for q in found], 2),
+        ListColumn("limit", [_amounts(console, q.limit) for q in found], 3),
+        ListColumn("used", [_amounts(console, q.used) for q in found], 1),
+        ListColumn("borrowed", [_amounts(console, q.borrowed) for q in found], 4),
+        ListColumn("share", [f"{q.share:.0%}" for q in found]),
+        ListColumn("pending", [q.pending for q in found]),
+        ListColumn("running", running),
+    ]
+    write_columns(console, columns, "-v shows all columns")
     for queue in found:
         for fault in queue.faults:
             console.data(f"queue {queue.name}: {fault}")
@@ -123,11 +119,11 @@ def _amounts(console: Console, amounts: dict[str, str]) -> str:
     QueuesOptions,
     example="""
         stretto shards
-        stretto shards quickstart --json -
-        stretto shards --cluster --shards 4
+        stretto shards --on quickstart --json -
+        stretto shards --on cluster --shards 4
     """,
 )
-@click.argument("state", required=False, default="", metavar="[RUN|SCENARIO|sqlite:PATH]")
+@old_argument
 @click.option(
     "--shards",
     default=1,
@@ -135,8 +131,7 @@ def _amounts(console: Console, amounts: dict[str, str]) -> str:
     metavar="N",
     help="Number of shards of the cluster's scheduler [1].",
 )
-@cluster_options
-@PROFILE
+@state_options
 def shards(common: CommandContext, opts: QueuesOptions) -> None:
     """Show the shards: preferred nodes, scheduling loops and outcomes of decisions.
 
@@ -149,7 +144,7 @@ def shards(common: CommandContext, opts: QueuesOptions) -> None:
 
     copy = _copy(common, opts)
     numbers = [shard.number for shard in copy.plane.shards]
-    steps = [] if opts.reads_cluster else _steps(opts.state)
+    steps = [] if opts.reads_cluster else _steps(opts.named)
     work = WaitingWork(copy.plane.units, copy.plane.sub_clusters)
     found = shard_facts(copy.plane.cluster, numbers, steps, work)
     console = common.console
@@ -182,10 +177,10 @@ def _outcomes(each: "ShardFacts") -> tuple[object, ...]:
 def _steps(state: str) -> list["StepBatch"]:
     """The steps of a record; empty if the state is no record."""
     from stretto.explain.records.record_file import RecordFile
-    from stretto.explain.records.records import RunRecords
-    from stretto.sim.history.state_source import SQLITE
+    from stretto.sim.history.state_source import StateKind, referenced
 
-    if state.startswith(SQLITE) or (state.endswith((".yaml", ".yml")) and Path(state).is_file()):
+    kind, path = referenced(state)
+    if kind is not StateKind.RUN:
         return []
-    with closing(RecordFile(RunRecords().find(state))) as file:
+    with closing(RecordFile(path)) as file:
         return list(file.all_steps())

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stretto.base.errors import InputError
 from stretto.cli import options, sinks
 from stretto.cli.interrupts import DeferredInterrupt
 from stretto.cli.options import CommandContext
-from stretto.cli.stores import cluster_store, copied_store
+from stretto.cli.states import StateOptions, old_store, read_state, state_options
+from stretto.cli.stores import cluster_store
 from stretto.explain.words.amounts import format_count
 
 if TYPE_CHECKING:
@@ -24,15 +24,9 @@ MAX_SECONDS = 31 * 86_400.0
 
 
 @dataclass(frozen=True)
-class RecordOptions:
+class RecordOptions(StateOptions):
     """Options of ``record``."""
 
-    #: Kubeconfig of the cluster; ``None`` for kubectl's default.
-    kubeconfig: Path | None
-    #: Context of the kubeconfig; empty for the current one.
-    context: str
-    #: Durable store to record instead of a cluster; empty for none.
-    store: str
     #: File of the recording.
     out: Path
     #: Seconds to record; ``None`` until Ctrl-C.
@@ -44,22 +38,9 @@ class RecordOptions:
     RecordOptions,
     example="""
         stretto record --kubeconfig ~/.kube/config --out monday.jsonl.gz --for 3600
-        stretto record --store sqlite:run.db --out now.jsonl.gz
+        stretto record --on sqlite:run.db --out now.jsonl.gz
         stretto simulate monday.jsonl.gz --drain topology.kubernetes.io/zone=zone-a
     """,
-)
-@click.option(
-    "--kubeconfig",
-    type=options.INPUT_FILE,
-    metavar="FILE",
-    help="Kubeconfig of the cluster [$KUBECONFIG, in-cluster].",
-)
-@click.option("--context", default="", metavar="NAME", help="Context of the kubeconfig.")
-@click.option(
-    "--store",
-    default="",
-    metavar="sqlite:PATH",
-    help="Record a durable store instead of a cluster.",
 )
 @click.option(
     "--out",
@@ -75,8 +56,13 @@ class RecordOptions:
     metavar="SECONDS",
     help="Time to record [until Ctrl-C]; 0 records the current state only.",
 )
+@old_store
+@state_options
 def record(common: CommandContext, opts: RecordOptions) -> None:
     """Record a cluster to a file: its current objects and all later changes.
+
+    Without --on, the cluster is the one that kubectl would use. Of any other state, the objects
+    are recorded.
 
     Nodes, pods, groups, queues, priorities, budgets and volumes are recorded, without environment
     variables, commands, secrets, configuration or annotations that no scheduler reads. Nothing is
@@ -88,7 +74,7 @@ def record(common: CommandContext, opts: RecordOptions) -> None:
 
     sinks.check_file("--out", str(opts.out))
     clock = WallClock()
-    with closing(_source(opts, clock)) as store:
+    with closing(_source(common, opts, clock)) as store:
         header = RecordingHeader(FORMAT, timestamp(clock.now()), recorded_words())
         with RecordingWriter(opts.out, header) as writer:
             session = RecordingSession(store, writer, clock)
@@ -106,19 +92,29 @@ def record(common: CommandContext, opts: RecordOptions) -> None:
     common.console.json("stretto.record/v1", {**counts, "seconds": round(session.seconds, 3)})
 
 
-def _source(opts: RecordOptions, clock: "Clock") -> "Store":
+def _source(common: CommandContext, opts: RecordOptions, clock: "Clock") -> "Store":
     """The store to record."""
-    if opts.store and (opts.kubeconfig is not None or opts.context):
-        raise InputError("--store", opts.store, "a store or a cluster, not both")
-    if opts.store:
-        return copied_store(opts.store, clock)
-    return cluster_store(opts.kubeconfig, opts.context).store
+    from stretto.base.rng import Rng
+    from stretto.stores.embedded.memory import MemoryStore
+
+    opts.check()
+    if opts.named and not opts.is_cluster_name:
+        store = MemoryStore(clock, Rng(0))
+        store.seed(read_state(common, opts).state.records)
+        return store
+    return cluster_store(opts.kubeconfig, opts.cluster_context).store
 
 
 def _record(common: CommandContext, opts: RecordOptions, session: "RecordingSession") -> None:
     """Record until the time is over or Ctrl-C, which is the normal way to stop without --for."""
     seconds = opts.seconds
-    limit = 0.0 if opts.store else MAX_SECONDS if seconds is None else seconds
+    limit = (
+        0.0
+        if opts.named and not opts.is_cluster_name
+        else MAX_SECONDS
+        if seconds is None
+        else seconds
+    )
     interrupt = DeferredInterrupt()
     with interrupt, common.console.progress("record", max(1, int(limit))) as bar:
 

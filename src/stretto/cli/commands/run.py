@@ -12,6 +12,7 @@ from stretto.cli.commands import plugins
 from stretto.cli.commands.monitor import Monitor
 from stretto.cli.commands.prepared import FinishedRun, RunOptions, loaded_scenario, prepared_run
 from stretto.cli.console import Console
+from stretto.cli.examples import SCENARIO
 from stretto.cli.interrupts import DeferredInterrupt
 from stretto.cli.kernels.tier import tier_of
 from stretto.cli.options import CommandContext
@@ -25,13 +26,14 @@ if TYPE_CHECKING:
     "run",
     RunOptions,
     example="""
+        stretto run quickstart
         stretto run examples/openb.yaml
         stretto run examples/quickstart.yaml --store sqlite:run.db --shards 2 --require-all
         stretto run examples/quickstart.yaml --metrics-port 9100 --metrics-file run.prom
     """,
     out=True,
 )
-@click.argument("scenario", type=options.INPUT_FILE)
+@SCENARIO
 @click.option(
     "--store", default="memory", metavar="memory|sqlite:PATH", help="Store of the objects [memory]."
 )
@@ -74,9 +76,9 @@ if TYPE_CHECKING:
 def run(common: CommandContext, opts: RunOptions) -> None:
     """Run a scenario through the scheduler in real time and report.
 
-    SCENARIO is a YAML file that defines nodes and workloads (docs/reference/scenario.md). With a
-    SQLite store, an interrupted run resumes when it is started again. Ctrl-C ends the run with a
-    partial report.
+    SCENARIO is a YAML file that defines nodes and workloads (docs/reference/scenario.md), or the
+    name of a bundled example (see `stretto examples`). With a SQLite store, an interrupted run
+    resumes when it is started again. Ctrl-C ends the run with a partial report.
     """
     from stretto.cli.views.run_report import announce_run, report_run, short_name
     from stretto.sim.counters import StepCounters

@@ -7,26 +7,30 @@ from typing import TYPE_CHECKING
 import click
 
 from stretto.cli import options
-from stretto.cli.cluster_source import NAMESPACE, ClusterOptions, cluster_options, named, opened
 from stretto.cli.console import Console
 from stretto.cli.options import CommandContext
+from stretto.cli.states import (
+    NAMESPACE,
+    StateOptions,
+    full_name,
+    old_run,
+    opened,
+    read_state,
+    state_options,
+)
 
 if TYPE_CHECKING:
     from stretto.explain.story import Story
 
 
 @dataclass(frozen=True)
-class StoryOptions(ClusterOptions):
+class StoryOptions(StateOptions):
     """Options of ``story``."""
 
     #: The pod, as ``name`` or ``namespace/name``.
     pod: str
-    #: Name of the run record, or ``sqlite:PATH``; empty for the latest record.
-    run: str
     #: Files with rules that the profile may name.
     plugin: tuple[Path, ...]
-    #: Namespace of the pod if it names none; empty for the default one.
-    namespace: str
 
 
 @options.command(
@@ -34,45 +38,39 @@ class StoryOptions(ClusterOptions):
     StoryOptions,
     example="""
         stretto story train-big-3
-        stretto story default/web-3 --run quickstart
-        stretto story web-3 --run sqlite:run.db --json -
-        stretto story web-3 -n shop --cluster
+        stretto story default/web-3 --on quickstart
+        stretto story web-3 --on sqlite:run.db --json -
+        stretto story web-3 -n shop --on cluster
     """,
 )
 @click.argument("pod")
-@click.option(
-    "--run",
-    default="",
-    metavar="NAME|sqlite:PATH",
-    help="Run record by name, or a durable store [the latest record].",
-)
 @options.PLUGIN
 @NAMESPACE
-@cluster_options
+@old_run
+@state_options
 def story(common: CommandContext, opts: StoryOptions) -> None:
     """Show every step of a pod's life, with its cause.
 
-    POD is a name or namespace/name. A run record is complete: failed attempts with the verdicts of
-    the nodes, the events that triggered retries, conflicts, binds and the end. A store
-    (sqlite:PATH) or a cluster (--cluster) only has the events that were written there.
+    POD is a name or namespace/name. A run or a scenario is complete: failed attempts with the
+    verdicts of the nodes, the events that triggered retries, conflicts, binds and the end. A store,
+    a recording or a cluster only has the events that were written there.
     """
     import msgspec
 
     from stretto.explain.story import SCHEMA
 
-    life = _story(opts)
+    life = _story(common, opts)
     _show(common.console, life)
     common.console.json(SCHEMA, msgspec.to_builtins(life))
 
 
-def _story(opts: StoryOptions) -> "Story":
+def _story(common: CommandContext, opts: StoryOptions) -> "Story":
     """Read the story from its source."""
-    from stretto.explain.records.records import RunRecords
+    from stretto.cli.scenes import opened_scene
     from stretto.explain.story import story_of_objects, story_of_run
-    from stretto.explain.why.sources.loaded import LoadedRun
-    from stretto.stores.embedded.sqlite import read_store
+    from stretto.sim.history.state_source import StateKind, referenced
 
-    opts.check("--run", opts.run)
+    opts.check()
     if opts.reads_cluster:
         from stretto.sim.history.clusters import story_of_events
 
@@ -80,15 +78,13 @@ def _story(opts: StoryOptions) -> "Story":
             namespace, _, name = opts.pod.rpartition("/")
             namespace = namespace or opts.namespace or cluster.namespace
             return story_of_events(cluster.store, namespace, name, cluster.title)
-    pod = named(opts.pod, opts.namespace)
-    if opts.run.startswith("sqlite:"):
-        path = Path(opts.run.removeprefix("sqlite:"))
-        return story_of_objects(read_store(path), pod, f"events in {path}")
-    run = LoadedRun(RunRecords().find(opts.run), opts.plugin)
-    try:
-        return story_of_run(run, pod)
-    finally:
-        run.close()
+    pod = full_name(opts.pod, opts.namespace)
+    if referenced(opts.named).kind in (StateKind.STORE, StateKind.RECORDING):
+        state = read_state(common, opts).state
+        return story_of_objects(state.records, pod, f"events in the {state.title}")
+    with opened_scene(common, opts, opts.plugin) as scene:
+        assert scene.run is not None
+        return story_of_run(scene.run, pod)
 
 
 def _show(console: Console, life: "Story") -> None:

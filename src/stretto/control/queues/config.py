@@ -95,6 +95,8 @@ class DispatcherConfig:
     safety_net: float = 300.0
     #: Maximum number of units of a blocking queue at a shard: they return if its head fails.
     blocking_window: int = 64
+    #: Whether the usage of queues is counted even if no policy needs it, for reports.
+    always_counts: bool = False
 
     def __post_init__(self) -> None:
         for kind, number in self.min_members.items():
@@ -109,6 +111,8 @@ class DispatcherConfig:
     def counts_usage(self) -> bool:
         """Whether the usage of queues, or the ends of pods, are needed."""
         policies = {queue.policy for queue in (*self.queues, self.other_queues)}
+        if self.always_counts:
+            return True
         return self.has_tree or any(POLICIES.get(each).backfills for each in policies)
 
     @property

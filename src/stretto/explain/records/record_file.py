@@ -303,6 +303,16 @@ class RecordFile:
             annotations = msgspec.json.decode(notes) if notes else None
             yield Record(kind, namespace, name, uid, version, body, node, annotations)
 
+    def names(self, word: str, prefix: str = "") -> Iterator[tuple[str, str]]:
+        """Namespace and name of each object of a kind whose name begins with a text.
+
+        Args:
+            word: the kind as in the records, such as ``Pod``.
+            prefix: the text.
+        """
+        query = "SELECT namespace, name FROM objects WHERE kind = ? AND substr(name, 1, ?) = ?"
+        yield from self._rows(f"{query} ORDER BY name", word, len(prefix), prefix)
+
     def pod_standings(self) -> dict[str, PodStanding]:
         """State of each pod by uid."""
         rows = self._rows(

@@ -1,17 +1,21 @@
 """The state that a command line names, for a sandbox (``stretto.plane.copy``).
 
-A state is the end of a recorded run, a durable store, or the end of a scenario that runs in virtual
-time first.
+A state is the end of a recorded run, a durable store, the end of a recording, or the end of a
+scenario that runs in virtual time first.
 """
 
 from contextlib import closing
+from enum import Enum
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from stretto.api.kinds.table import all_kinds
+from stretto.base.errors import InputError
 from stretto.explain.records.record_file import RecordFile
 from stretto.explain.records.records import RunRecords
 from stretto.plane.copy import PlaneSettings, SchedulingRules, StoreState
+from stretto.sim.history.file_kinds import USES, FileKind, kind_of_file
+from stretto.sim.history.recording_end import end_of_recording
 from stretto.sim.history.scenario_end import end_of_scenario
 from stretto.stores.embedded.sqlite import read_store
 
@@ -19,15 +23,79 @@ SQLITE: Final = "sqlite:"
 """Prefix that names a durable store."""
 OWN_RULES: Final = SchedulingRules("")
 """A scenario's own profile, with the installed kernels."""
-_SCENARIOS: Final = (".yaml", ".yml")
+OPTION: Final = "--on"
+"""The option that names a state, for messages."""
+EXPECTED: Final = "a run, a scenario, a recording, or sqlite: and the path of a store"
+_SUFFIXES: Final = (".yaml", ".yml", ".json", ".jsonl", ".gz", ".db", ".sqlite")
+"""Suffixes of names that can only be paths."""
+
+
+class StateKind(Enum):
+    """What a state is read from."""
+
+    #: The record of a run.
+    RUN = "run"
+    #: A scenario, which runs in virtual time first.
+    SCENARIO = "scenario"
+    #: A durable store.
+    STORE = "store"
+    #: A recording of a cluster; its end is the state.
+    RECORDING = "recording"
+
+
+class StateReference(NamedTuple):
+    """A state that was named and not read yet."""
+
+    #: What it is read from.
+    kind: StateKind
+    #: The file.
+    path: Path
+
+
+_KINDS: Final = {
+    FileKind.RUN: StateKind.RUN,
+    FileKind.SCENARIO: StateKind.SCENARIO,
+    FileKind.STORE: StateKind.STORE,
+    FileKind.RECORDING: StateKind.RECORDING,
+}
+
+
+def referenced(spelled: str = "") -> StateReference:
+    """The file that a state's name means.
+
+    Args:
+        spelled: ``sqlite:PATH``; the path of a scenario, a recording, a store or a run record; or
+            a run record by its name or the end of its name; empty or ``latest`` for the latest.
+
+    Raises:
+        NotFoundError: no record has that name.
+        InputError: the file holds no state.
+    """
+    if spelled.startswith(SQLITE):
+        return StateReference(StateKind.STORE, Path(spelled.removeprefix(SQLITE)))
+    path = Path(spelled)
+    if not (spelled and path.is_file()):
+        if spelled.endswith((".yaml", ".yml")):
+            return StateReference(StateKind.SCENARIO, path)
+        if spelled and (spelled.endswith(_SUFFIXES) or path.is_dir()):
+            found = "a folder" if path.is_dir() else "no file of that name"
+            raise InputError(f"{OPTION} {spelled}", found, EXPECTED, "check the path")
+        return StateReference(StateKind.RUN, RunRecords().find(spelled))
+    kind = kind_of_file(path)
+    if kind is None and spelled.endswith((".yaml", ".yml")):
+        kind = FileKind.SCENARIO
+    if kind not in _KINDS:
+        found = kind.value if kind is not None else "another kind of file"
+        hint = f"such files are for: {USES[kind].format(path=path)}" if kind is not None else ""
+        raise InputError(f"{OPTION} {spelled}", found, EXPECTED, hint)
+    return StateReference(_KINDS[kind], path)
 
 
 def state_of(spelled: str = "", rules: SchedulingRules = OWN_RULES) -> StoreState:
-    """The state that a command line names.
+    """The state of a name.
 
     Args:
-        spelled: ``sqlite:PATH``, the path of a scenario, or a run record by its name, the end of
-            its name or its path; empty for the latest record.
+        spelled: see ``referenced``.
         rules: kernels and plugins for a scenario that runs first with its own profile.
 
     Raises:
@@ -35,12 +103,14 @@ def state_of(spelled: str = "", rules: SchedulingRules = OWN_RULES) -> StoreStat
         InputError: a file cannot be used.
         UnreachableError: another process has the store open.
     """
-    if spelled.startswith(SQLITE):
-        path = Path(spelled.removeprefix(SQLITE))
+    kind, path = referenced(spelled)
+    if kind is StateKind.STORE:
         return StoreState(f"store {path}", read_store(path))
-    if spelled.endswith(_SCENARIOS):
-        return end_of_scenario(Path(spelled), rules)
-    return _recorded(RunRecords().find(spelled))
+    if kind is StateKind.SCENARIO:
+        return end_of_scenario(path, rules)
+    if kind is StateKind.RECORDING:
+        return end_of_recording(path)
+    return _recorded(path)
 
 
 def _recorded(path: Path) -> StoreState:

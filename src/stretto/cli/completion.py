@@ -1,0 +1,141 @@
+"""Values that a shell completes: names of runs, pods, nodes, queues, policies and examples.
+
+Names of objects come from the state of the command line if it is a run record, otherwise from the
+latest record. Completion never fails: without a record there are no names.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, suppress
+from typing import Any, Final
+
+from click.shell_completion import CompletionItem
+
+from stretto.base.errors import StrettoError
+
+LIMIT: Final = 500
+"""Maximum number of proposed names."""
+PATHS: Final = CompletionItem("", type="file")
+"""Lets the shell complete paths in addition."""
+
+
+def proposed(what: str, given: Mapping[str, Any], prefix: str) -> list[CompletionItem]:
+    """The values of one sort that begin with a text.
+
+    Args:
+        what: the sort, a key of the table below.
+        given: the parameters parsed so far.
+        prefix: the text so far.
+    """
+    found: list[str] = []
+    with suppress(StrettoError, OSError, ValueError):
+        for name in _SORTS[what](given, prefix):
+            if name.startswith(prefix):
+                found.append(name)
+            if len(found) >= LIMIT:
+                break
+    items = [CompletionItem(name) for name in dict.fromkeys(found)]
+    return items if items or what not in _WITH_PATHS else [CompletionItem(prefix, type="file")]
+
+
+def states(_given: Mapping[str, Any], prefix: str) -> Iterable[str]:
+    """Runs, and the word for a cluster."""
+    return ["latest", "cluster", *runs(_given, prefix)]
+
+
+def runs(_given: Mapping[str, Any], _prefix: str) -> Iterable[str]:
+    """Names of run records."""
+    from stretto.explain.records.records import RunRecords
+
+    return RunRecords().names()
+
+
+def pods(given: Mapping[str, Any], prefix: str) -> Iterator[str]:
+    """Pods of a run: their names, or ``namespace/name`` where the text has a slash."""
+    for namespace, name in _objects(given, "Pod", prefix):
+        plain = "/" not in prefix and namespace == (given.get("namespace") or "default")
+        yield name if plain else f"{namespace}/{name}"
+
+
+def nodes(given: Mapping[str, Any], prefix: str) -> Iterator[str]:
+    """Nodes of a run."""
+    return (name for _, name in _objects(given, "Node", prefix))
+
+
+def queues(given: Mapping[str, Any], prefix: str) -> Iterator[str]:
+    """Queues of a run."""
+    return (name for _, name in _objects(given, "Queue", prefix))
+
+
+def subjects(given: Mapping[str, Any], prefix: str) -> Iterator[str]:
+    """What ``explain`` accepts: pods, and other objects with their type."""
+    yield from pods(given, prefix)
+    yield from (f"node/{name}" for name in nodes(given, prefix.removeprefix("node/")))
+    yield from (f"queue/{name}" for name in queues(given, prefix.removeprefix("queue/")))
+    for _, name in _objects(given, "PodGroup", prefix.removeprefix("podgroup/")):
+        yield f"podgroup/{name}"
+
+
+def objects(given: Mapping[str, Any], prefix: str) -> Iterable[str]:
+    """Names of the resource that ``get`` lists."""
+    resource = str(given.get("resource") or "")
+    by_resource = {"pods": pods, "nodes": nodes, "queues": queues, "runs": runs}
+    for plural, names in by_resource.items():
+        if resource and plural.startswith(resource[:2]):
+            return names(given, prefix)
+    return ()
+
+
+def profiles(_given: Mapping[str, Any], _prefix: str) -> Iterable[str]:
+    """Built-in profiles and policies."""
+    from stretto.framework.profile.named import PROFILES
+
+    return PROFILES
+
+
+def rules(_given: Mapping[str, Any], _prefix: str) -> Iterable[str]:
+    """Rules of the default engine."""
+    from stretto.framework.plugins.table import RULES
+
+    return RULES
+
+
+def examples(_given: Mapping[str, Any], _prefix: str) -> Iterable[str]:
+    """Bundled examples."""
+    from stretto.cli.examples import example_names
+
+    return example_names()
+
+
+def _objects(given: Mapping[str, Any], kind: str, prefix: str) -> Iterator[tuple[str, str]]:
+    """Namespace and name of a run's objects of one kind."""
+    from stretto.explain.records.record_file import RecordFile
+    from stretto.sim.history.state_source import StateKind, referenced
+
+    named = str(given.get("on") or given.get("old_state") or "")
+    try:
+        reference = referenced(named)
+    except StrettoError:
+        reference = referenced()
+    if reference.kind is not StateKind.RUN:
+        reference = referenced()
+    namespace, slash, start = prefix.rpartition("/")
+    with closing(RecordFile(reference.path)) as file:
+        for found in file.names(kind, start):
+            if not slash or found[0].startswith(namespace):
+                yield found
+
+
+_SORTS: Final[dict[str, Callable[[Mapping[str, Any], str], Iterable[str]]]] = {
+    "states": states,
+    "runs": runs,
+    "pods": pods,
+    "nodes": nodes,
+    "queues": queues,
+    "subjects": subjects,
+    "objects": objects,
+    "profiles": profiles,
+    "rules": rules,
+    "examples": examples,
+}
+_WITH_PATHS: Final = frozenset({"states", "profiles", "examples"})
+"""Sorts of which a path is a value too."""

@@ -1,0 +1,259 @@
+"""The state that a command looks at: ``--on STATE`` and the options of a live cluster.
+
+Every inspection command takes the same options and reads the state with the same functions, so a
+state has one name everywhere. A live cluster is only read, which is safe next to a running
+scheduler; this needs the list permissions of ``deploy/rbac-reader.yaml``.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
+
+import click
+
+from stretto.base.errors import InputError
+from stretto.cli import options
+from stretto.cli.options import CommandContext
+
+if TYPE_CHECKING:
+    from stretto.plane.copy import SchedulingRules, StoreState
+    from stretto.stores.store import Store
+
+PATIENCE: Final = 6.0
+"""Seconds for which a failing read is retried; short, because a person waits for the answer."""
+CLUSTER: Final = "cluster"
+"""The state that means the cluster that kubectl would use; ``cluster:CONTEXT`` names another."""
+METAVAR: Final = "STATE"
+STATES: Final = "a run, SCENARIO.yaml, a recording, sqlite:PATH, cluster or cluster:CONTEXT"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StateOptions:
+    """Options of a command that looks at a state."""
+
+    #: Whether the command accepts a profile for any state.
+    tries_profiles: ClassVar[bool] = False
+    #: The state; empty for the latest run record.
+    on: str = ""
+    #: The state in its old spelling: an argument, ``--run`` or ``--store``.
+    old_state: str | None = None
+    #: Whether to read the cluster that kubectl would use.
+    cluster: bool = False
+    #: Kubeconfig of the cluster; ``None`` for kubectl's default.
+    kubeconfig: Path | None = None
+    #: Context of the kubeconfig; empty for the current one.
+    context: str = ""
+    #: ``schedulerName`` values of the cluster's scheduler; empty for the profile's.
+    scheduler_name: tuple[str, ...] = ()
+    #: Profile of the state's scheduler; empty for its own, or the default.
+    profile: str = ""
+    #: Namespace of names that have none; empty for the default one.
+    namespace: str = ""
+
+    @property
+    def named(self) -> str:
+        """The state by its name; empty for the latest record."""
+        return self.on or self.old_state or ""
+
+    @property
+    def is_cluster_name(self) -> bool:
+        """Whether the state's name means a cluster."""
+        return self.named == CLUSTER or self.named.startswith(f"{CLUSTER}:")
+
+    @property
+    def reads_cluster(self) -> bool:
+        """Whether to read a cluster."""
+        chosen = self.cluster or self.kubeconfig is not None or bool(self.context)
+        return chosen or self.is_cluster_name
+
+    @property
+    def cluster_context(self) -> str:
+        """Context of the cluster; empty for the current one."""
+        return self.context or (self.named.partition(":")[2] if self.is_cluster_name else "")
+
+    def check(self) -> None:
+        """Refuse two states, and options that the state does not have.
+
+        Raises:
+            InputError: the options conflict.
+        """
+        if self.on and self.old_state:
+            raise InputError("--on", self.on, "one state", f"remove {self.old_state}")
+        named = "" if self.is_cluster_name else self.named
+        if self.reads_cluster and named:
+            raise InputError("--on", named, "no other state next to a cluster", "remove one")
+        if self.scheduler_name and not self.reads_cluster:
+            hint = "add --on cluster, --kubeconfig or --context"
+            names = ", ".join(self.scheduler_name)
+            raise InputError("--scheduler-name", names, "a cluster to read", hint)
+
+
+_OLD_RUN: Final = click.option("--run", "old_state", hidden=True)
+_OLD_STORE: Final = click.option("--store", "old_state", hidden=True)
+
+
+class _OldArgument(click.Argument):
+    """An argument that still works and that the usage does not show."""
+
+    def get_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """Nothing."""
+        return []
+
+
+def old_argument(body: Callable[..., Any]) -> Callable[..., Any]:
+    """Accept the state as the first argument, as earlier versions did."""
+    return click.argument("old_state", required=False, default="", cls=_OldArgument)(body)
+
+
+old_run: Final = _OLD_RUN
+"""Accept ``--run STATE``, as earlier versions did."""
+old_store: Final = _OLD_STORE
+"""Accept ``--store STATE``, as earlier versions did."""
+
+ON: Final = click.option(
+    "--on",
+    default="",
+    metavar=METAVAR,
+    shell_complete=options.completes("states"),
+    help=f"The state: {STATES} [the latest run].",
+)
+_OPTIONS: Final = (
+    ON,
+    click.option("--cluster", is_flag=True, help="Same as --on cluster, kubectl's own cluster."),
+    click.option(
+        "--kubeconfig",
+        type=options.INPUT_FILE,
+        metavar="FILE",
+        help="Read the cluster of this kubeconfig.",
+    ),
+    click.option("--context", default="", metavar="NAME", help="Context of the kubeconfig."),
+    click.option(
+        "--scheduler-name",
+        multiple=True,
+        metavar="NAME",
+        help="schedulerName of the cluster's scheduler; may be repeated [the profile's].",
+    ),
+    click.option(
+        "--profile",
+        default="",
+        metavar="NAME|FILE",
+        shell_complete=options.completes("profiles"),
+        help="Scheduling profile of the state [its own, or default].",
+    ),
+)
+NAMESPACE: Final = click.option(
+    "-n", "--namespace", default="", metavar="NAME", help="Namespace of names that have none."
+)
+
+
+def state_options(body: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of a command that looks at a state, except the namespace."""
+    for each in reversed(_OPTIONS):
+        body = each(body)
+    return body
+
+
+def full_name(name: str, namespace: str) -> str:
+    """Add a namespace to a name unless it has one."""
+    return f"{namespace}/{name}" if namespace and "/" not in name else name
+
+
+class OpenedCluster(NamedTuple):
+    """A cluster that is being read."""
+
+    #: Its API server.
+    store: "Store"
+    #: Its name as text, such as ``cluster prod``.
+    title: str
+    #: The default namespace.
+    namespace: str
+
+
+class StateContents(NamedTuple):
+    """A state that has been read."""
+
+    #: Its objects, with the rules of its scheduler.
+    state: "StoreState"
+    #: The default namespace; empty for ``default``.
+    namespace: str
+
+
+@contextmanager
+def opened(opts: StateOptions) -> Iterator[OpenedCluster]:
+    """Open the cluster for the duration of the block.
+
+    Raises:
+        InputError: the kubeconfig is invalid.
+    """
+    from stretto.cli.stores import cluster_store
+
+    context = opts.cluster_context
+    store, namespace = cluster_store(opts.kubeconfig, context, patience=PATIENCE)
+    try:
+        named = context or (str(opts.kubeconfig) if opts.kubeconfig else "")
+        yield OpenedCluster(store, f"cluster {named}".strip(), namespace)
+    finally:
+        store.close()
+
+
+def read_state(
+    common: CommandContext,
+    opts: StateOptions,
+    rules: "SchedulingRules | None" = None,
+    shards: int = 1,
+) -> StateContents:
+    """Read the objects of a state, with the rules of its scheduler.
+
+    Args:
+        common: for notes, and the seed of a cluster's copy.
+        opts: the options of the state.
+        rules: kernels and plugins.
+        shards: shards of a cluster's scheduler.
+
+    Raises:
+        InputError: the state, the kubeconfig or the profile is invalid.
+        NotFoundError: no run of that name.
+        NotAllowedError: pods or nodes must not be listed.
+        UnreachableError: the server does not answer.
+    """
+    from stretto.plane.copy import SchedulingRules
+    from stretto.sim.history.state_source import StateKind, referenced, state_of
+    from stretto.sim.options import chosen_source
+
+    opts.check()
+    rules = rules or SchedulingRules("")
+    if opts.reads_cluster:
+        return _cluster_state(common, opts, rules.plugins, shards)
+    if not opts.profile:
+        return StateContents(state_of(opts.named, rules), "")
+    kind = referenced(opts.named).kind
+    if not opts.tries_profiles and kind in (StateKind.RUN, StateKind.SCENARIO):
+        expected = "no profile: runs and scenarios have their own"
+        hint = "remove it, or name a store, a recording or a cluster"
+        raise InputError("--profile", opts.profile, expected, hint)
+    state = state_of(opts.named, rules)
+    source = chosen_source(state.profile, profile=opts.profile, plugins=rules.plugins)
+    return StateContents(state._replace(profile=source), "")
+
+
+def _cluster_state(
+    common: CommandContext, opts: StateOptions, plugins: tuple[Path, ...], shards: int
+) -> StateContents:
+    from stretto.framework.profile.load import known_rules
+    from stretto.framework.profile.profile import load_profile
+    from stretto.plane.copy import PlaneSettings, StoreState
+    from stretto.sim.history.clusters import listed
+    from stretto.sim.options import chosen_source
+
+    source = chosen_source("default", profile=opts.profile, plugins=plugins)
+    own = load_profile(source, known_rules(plugins)).scheduler_names
+    names = frozenset(opts.scheduler_name or own)
+    with opened(opts) as cluster:
+        found, namespace = listed(cluster.store), cluster.namespace
+    if found.hidden:
+        common.console.note(f"left out (no permission to list): {', '.join(found.hidden)}")
+    settings = PlaneSettings(shards, common.seed, names)
+    now = common.console.clock.now()
+    return StateContents(StoreState(cluster.title, found.records, source, settings, now), namespace)

@@ -1,0 +1,1 @@
+"""Lists of the pods, nodes, units and runs of a state, for ``stretto get``."""

@@ -1,0 +1,54 @@
+"""The lists of ``stretto get`` as JSON documents."""
+
+import msgspec
+
+from stretto.control.dispatcher.usage_report import QueueFacts
+from stretto.explain.inventory.nodes import NodeRow
+from stretto.explain.inventory.pods import PodRow
+from stretto.explain.inventory.runs import RunRow
+from stretto.explain.inventory.units import UnitRow
+
+
+class PodList(msgspec.Struct, frozen=True):
+    """Pods of a state."""
+
+    #: Title of the state.
+    state: str
+    #: The pods by namespace and name.
+    items: tuple[PodRow, ...]
+
+
+class NodeList(msgspec.Struct, frozen=True):
+    """Nodes of a state."""
+
+    #: Title of the state.
+    state: str
+    #: The nodes by name.
+    items: tuple[NodeRow, ...]
+
+
+class UnitList(msgspec.Struct, frozen=True):
+    """Units of a state."""
+
+    #: Title of the state.
+    state: str
+    #: The units by name.
+    items: tuple[UnitRow, ...]
+
+
+class QueueList(msgspec.Struct, frozen=True):
+    """Queues of a state."""
+
+    #: Title of the state.
+    state: str
+    #: The queues, parents before children.
+    items: tuple[QueueFacts, ...]
+
+
+class RunList(msgspec.Struct, frozen=True):
+    """Run records."""
+
+    #: Folder of the records.
+    state: str
+    #: The records, the latest first.
+    items: tuple[RunRow, ...]

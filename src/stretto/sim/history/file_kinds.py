@@ -1,0 +1,171 @@
+"""Recognises what a file holds by its content, so that every verb accepts or refuses it alike."""
+
+import re
+import zlib
+from contextlib import suppress
+from enum import Enum
+from gzip import open as open_gzip
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from stretto.base.errors import InputError
+from stretto.explain.records.record_file import APPLICATION as RUN_APPLICATION
+from stretto.framework.profile.kube_config import KIND as PROFILE_KIND
+from stretto.inputs.traces.formats import TRACES, TraceFormat
+from stretto.stores.embedded.schema import APPLICATION as STORE_APPLICATION
+
+
+class FileKind(Enum):
+    """What a file holds."""
+
+    #: Nodes and workloads for ``stretto run``.
+    SCENARIO = "scenario"
+    #: A scheduler configuration.
+    PROFILE = "profile"
+    #: Kubernetes objects.
+    MANIFESTS = "manifests"
+    #: The objects of a cluster and their changes.
+    RECORDING = "recording"
+    #: A table of pods, jobs or nodes of a published trace.
+    TRACE = "trace"
+    #: A durable store.
+    STORE = "store"
+    #: The record of a run.
+    RUN = "run record"
+
+
+USES: Final[dict[FileKind, str]] = {
+    FileKind.SCENARIO: "stretto run {path}",
+    FileKind.PROFILE: "stretto run SCENARIO.yaml --profile {path}",
+    FileKind.MANIFESTS: "stretto plan {path}",
+    FileKind.RECORDING: "stretto simulate {path}",
+    FileKind.TRACE: "stretto simulate --format NAME --pods {path}",
+    FileKind.STORE: "stretto get pods --on sqlite:{path}",
+    FileKind.RUN: "stretto get pods --on {path}",
+}
+"""The command that reads each kind of file."""
+
+_READ: Final = 64 << 10
+"""Bytes that are read to recognise a file."""
+_SQLITE: Final = b"SQLite format 3\0"
+_APPLICATION_AT: Final = 68
+"""Offset of the application id in a SQLite file (https://www.sqlite.org/fileformat.html)."""
+_PROFILE_KEYS: Final = frozenset({"profiles", "plugins", "pluginConfig", "extenders"})
+_SCENARIO_KEYS: Final = frozenset({"fleet", "workloads"})
+_KEY: Final = re.compile(r"^['\"]?([A-Za-z][\w.-]*)['\"]?\s*:(?:\s|$)(.*)$", re.MULTILINE)
+_FLOW_KEY: Final = re.compile(r"[{,]\s*['\"]?(\w+)['\"]?\s*:")
+
+
+def kind_of_file(path: Path) -> FileKind | None:
+    """What a file or folder holds; ``None`` if its content matches no kind.
+
+    A folder holds manifests. Only the start of a file is read, so a recognised file can still be
+    invalid.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    if path.is_dir():
+        return FileKind.MANIFESTS
+    try:
+        with path.open("rb") as file:
+            start = file.read(_READ)
+        if start[:2] == b"\x1f\x8b":
+            with open_gzip(path, "rb") as packed:
+                start = packed.read(_READ)
+    except (OSError, EOFError, zlib.error) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise InputError(str(path), None, "a readable file", str(reason or error)) from error
+    if start.startswith(_SQLITE):
+        return _database(start)
+    try:
+        text = start.decode("utf-8-sig", "strict" if len(start) < _READ else "ignore")
+    except UnicodeDecodeError:
+        return None
+    return _of_text(text)
+
+
+def _database(start: bytes) -> FileKind | None:
+    number = int.from_bytes(start[_APPLICATION_AT : _APPLICATION_AT + 4], "big")
+    return {STORE_APPLICATION: FileKind.STORE, RUN_APPLICATION: FileKind.RUN}.get(number)
+
+
+def _of_text(text: str) -> FileKind | None:
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    if first.startswith("{") and '"recording"' in first[:200]:
+        return FileKind.RECORDING
+    if "," in first and _table(first):
+        return FileKind.TRACE
+    keys = _keys(text)
+    if "apiVersion" in keys or "kind" in keys:
+        return FileKind.PROFILE if keys.get("kind") == PROFILE_KIND else FileKind.MANIFESTS
+    if keys.keys() & _SCENARIO_KEYS:
+        return FileKind.SCENARIO
+    return FileKind.PROFILE if keys.keys() & _PROFILE_KEYS else None
+
+
+def _table(header: str) -> bool:
+    """Whether a line is a header of comma-separated names."""
+    names = [each.strip().strip('"') for each in header.split(",")]
+    return len(names) > 1 and all(re.fullmatch(r"[\w .()/%-]+", name) for name in names)
+
+
+def _keys(text: str) -> dict[str, str]:
+    """The top-level keys of the first document, with the text behind each."""
+    stripped = text.lstrip()
+    if stripped.startswith(("{", "[")):
+        return _flow_keys(stripped)
+    documents = re.split(r"^---.*$", text, flags=re.MULTILINE)
+    first = next((each for each in documents if _KEY.search(each)), "")
+    return {key: value.strip().strip("'\"") for key, value in _KEY.findall(first)}
+
+
+def _flow_keys(text: str) -> dict[str, str]:
+    """The keys of a document in braces, or of the first element of one in brackets."""
+    try:
+        value = msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        kind = re.search(r"['\"]?kind['\"]?\s*:\s*['\"]?(\w+)", text)
+        return dict.fromkeys(_FLOW_KEY.findall(text), "") | ({"kind": kind[1]} if kind else {})
+    value = value[0] if isinstance(value, list) and value else value
+    return {str(k): str(v) for k, v in value.items()} if isinstance(value, dict) else {}
+
+
+def trace_format(path: Path) -> str:
+    """The name of the trace format whose reader accepts a table; empty for none.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    for name in TRACES:
+        if _reads(TRACES.get(name), path):
+            return name
+    return ""
+
+
+def _reads(entry: TraceFormat, path: Path) -> bool:
+    """Whether a format reads a table as its work list or as its node list."""
+    with suppress(InputError):
+        return bool(entry.read(path, None))
+    with suppress(InputError):
+        return entry.nodes is not None and bool(entry.nodes(path))
+    return False
+
+
+def expect_kind(path: Path, *wanted: FileKind) -> None:
+    """Refuse a file that is recognised as another kind; what is not recognised passes.
+
+    Raises:
+        InputError: the file holds something else; the hint names the verb that reads it.
+    """
+    if str(path) == "-" or not path.exists():
+        return
+    found = kind_of_file(path)
+    if found is not None and found not in wanted:
+        article = "manifests" if found is FileKind.MANIFESTS else f"a {found.value}"
+        expected = " or ".join(
+            each.value if each is FileKind.MANIFESTS else f"a {each.value}" for each in wanted
+        )
+        raise InputError(str(path), article, expected, f"try: {USES[found].format(path=path)}")

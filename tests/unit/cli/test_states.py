@@ -1,0 +1,152 @@
+"""One grammar names the state that a verb looks at."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from stretto.cli.main import cli
+from stretto.cli.verbs import known
+
+LOOKING = (
+    "get", "explain", "story", "plan", "defragment", "queues", "shards", "doctor", "record",
+)  # fmt: skip
+States = dict[str, str]
+
+
+@pytest.fixture
+def states(repo_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> States:
+    """One state of each sort by its name."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("STRETTO_STATE", str(tmp_path / "state"))
+    monkeypatch.setattr("stretto.framework.kernels.tiers.has_numba", lambda: False)
+    scenario = str(repo_root / "examples/quickstart.yaml")
+    words = ["run", scenario, "--speed", "0", "--no-plots", "-q", "--store", "sqlite:run.db"]
+    assert CliRunner().invoke(cli, words).exit_code == 0
+    tape = ["record", "--on", "sqlite:run.db", "--out", "tape.jsonl", "-q"]
+    assert CliRunner().invoke(cli, tape).exit_code == 0
+    (record,) = (tmp_path / "state/runs").glob("*.sqlite")
+    return {
+        "latest run": "latest",
+        "run": "quickstart",
+        "path of a record": str(record),
+        "scenario": scenario,
+        "store": "sqlite:run.db",
+        "path of a store": "run.db",
+        "recording": "tape.jsonl",
+    }
+
+
+SORTS = [
+    "latest run", "run", "path of a record", "scenario", "store", "path of a store", "recording",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("sort", SORTS)
+def test_every_verb_takes_every_state(sort: str, states: States) -> None:
+    on = ["--on", states[sort]]
+    for words, said in (
+        (["get", "pods", "--pending", "-o", "name"], "pod/default/dream-0"),
+        (["explain", "dream-0"], "too-big"),
+        (["story", "dream-0"], "default/dream-0"),
+        (["queues"], "default"),
+        (["shards"], "1 shard"),
+        (["doctor"], "All invariants hold."),
+        (["defragment"], "no move within the budget"),
+    ):
+        result = CliRunner().invoke(cli, [*words, *on])
+        assert (result.exit_code, said in result.stdout) == (0, True), (words, result.output)
+
+
+@pytest.mark.parametrize("sort", SORTS)
+def test_a_plan_and_a_recording_take_every_state(
+    sort: str, states: States, repo_root: Path
+) -> None:
+    on = ["--on", states[sort]]
+    job = str(repo_root / "examples/plan/batch.yaml")
+    planned = CliRunner().invoke(cli, ["plan", job, *on, "--json", "-", "-q"])
+    assert json.loads(planned.stdout)["pods"] == 4
+    recorded = CliRunner().invoke(cli, ["record", "--out", "again.jsonl.gz", *on])
+    assert (recorded.exit_code, "objects" in recorded.stdout) == (0, True), recorded.output
+
+
+@pytest.mark.parametrize("verb", LOOKING)
+def test_every_verb_has_the_same_options_of_a_state(verb: str) -> None:
+    shown = CliRunner().invoke(cli, [verb, "--help"]).stdout
+    for option in ("--on STATE", "--cluster", "--kubeconfig", "--context", "--scheduler-name"):
+        assert option in shown
+
+
+def test_no_other_verb_looks_at_a_state() -> None:
+    context = click.Context(cli)
+    found = [
+        name
+        for name in known()
+        if any(each.name == "old_state" or "--on" in each.opts for each in _options(context, name))
+    ]
+    assert sorted(found) == sorted(LOOKING)
+
+
+def _options(context: click.Context, name: str) -> list[click.Parameter]:
+    command = cli.get_command(context, name)
+    return [] if command is None else command.params
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["explain", "dream-0", "--run", "{}"],
+        ["story", "dream-0", "--run", "{}"],
+        ["queues", "{}"],
+        ["shards", "{}"],
+        ["doctor", "{}"],
+        ["record", "--store", "{}", "--out", "again.jsonl"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_old_spellings_still_work_and_are_not_shown(words: list[str], states: States) -> None:
+    spelled = [each.format(states["store"]) for each in words]
+    result = CliRunner().invoke(cli, spelled)
+    assert result.exit_code == 0, result.output
+    shown = CliRunner().invoke(cli, [words[0], "--help"]).stdout
+    assert "--run " not in shown
+    assert "--store" not in shown
+    assert "OLD_STATE" not in shown.upper()
+
+
+@pytest.mark.parametrize(
+    ("spelled", "said"),
+    [
+        ("examples", "a folder"),
+        ("job.yaml", "such files are for: stretto plan job.yaml"),
+        ("profile.yaml", "--profile profile.yaml"),
+        ("pods.csv", "stretto simulate --format NAME --pods pods.csv"),
+        ("missing.jsonl", "no file of that name"),
+        ("photo.db", "another kind of file"),
+    ],
+)
+def test_what_is_no_state_is_refused_with_the_verb_that_reads_it(
+    spelled: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").mkdir()
+    (tmp_path / "job.yaml").write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n")
+    (tmp_path / "profile.yaml").write_text("profiles: [{schedulerName: a}]\n")
+    (tmp_path / "pods.csv").write_text("name,cpu_milli\na,1\n")
+    (tmp_path / "photo.db").write_bytes(b"\x89PNG\r\n")
+    result = CliRunner().invoke(cli, ["get", "pods", "--on", spelled])
+    assert (result.exit_code, said in result.stderr) == (2, True), result.stderr
+
+
+Read = Callable[[str], str]
+
+
+def test_a_store_may_be_read_with_another_profile(states: States) -> None:
+    words = ["explain", "dream-0", "--on", states["store"], "--profile", "packing"]
+    assert CliRunner().invoke(cli, words).exit_code == 0
+    words[-1] = "packng"
+    result = CliRunner().invoke(cli, words)
+    assert (result.exit_code, "packing" in result.stderr) == (2, True)
