@@ -14,8 +14,8 @@ import click
 
 from stretto.base.clock import Clock, WallClock
 from stretto.cli import sinks
+from stretto.cli.output.terminals import on_terminal
 from stretto.cli.progress import BarProgress, LineProgress, Progress, SilentProgress
-from stretto.cli.terminals import on_terminal
 
 
 class Console:
@@ -81,7 +81,7 @@ class Console:
         """Write a table; columns of numbers are right-aligned, and None shows as ``-``."""
         if not self.data_on_stdout and self.quiet:
             return
-        from stretto.cli.tables import drawn
+        from stretto.cli.output.tables import drawn
 
         stream = sys.stdout if self.data_on_stdout else sys.stderr
         self.data()

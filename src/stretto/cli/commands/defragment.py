@@ -9,7 +9,7 @@ from stretto.cli import options
 from stretto.cli.console import Console
 from stretto.cli.kernels.tier import tier_of
 from stretto.cli.options import CommandContext
-from stretto.cli.states import StateOptions, read_state, state_options
+from stretto.cli.sources.states import StateOptions, read_state, state_options
 from stretto.explain.words.amounts import format_count
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from stretto.base.errors import CheckFailedError
 from stretto.cli import options
 from stretto.cli.console import Console
 from stretto.cli.options import CommandContext
-from stretto.cli.states import StateOptions, old_argument, read_state, state_options
+from stretto.cli.sources.states import StateOptions, old_argument, read_state, state_options
 from stretto.explain.words.amounts import format_count
 
 if TYPE_CHECKING:

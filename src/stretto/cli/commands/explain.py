@@ -8,7 +8,7 @@ import click
 
 from stretto.cli import options
 from stretto.cli.options import CommandContext
-from stretto.cli.states import (
+from stretto.cli.sources.states import (
     NAMESPACE,
     StateOptions,
     full_name,
@@ -64,7 +64,7 @@ def explain(common: CommandContext, opts: ExplainOptions) -> None:
     has the dominant reason, all reasons with counts, the nearest nodes, and what would make the pod
     fit.
     """
-    from stretto.cli.scenes import opened_scene, report_fit
+    from stretto.cli.sources.scenes import opened_scene, report_fit
     from stretto.explain.records.records import RunRecords
 
     if opts.runs:

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from stretto.base.errors import InputError, NotFoundError
-from stretto.cli import formats, options
+from stretto.cli import options
 from stretto.cli.options import CommandContext
-from stretto.cli.states import NAMESPACE, StateOptions, state_options
+from stretto.cli.output import formats
+from stretto.cli.sources.states import NAMESPACE, StateOptions, state_options
 
 if TYPE_CHECKING:
-    from stretto.cli.formats import ListedRows
-    from stretto.cli.scenes import OpenedScene
+    from stretto.cli.output.formats import ListedRows
+    from stretto.cli.sources.scenes import OpenedScene
     from stretto.explain.inventory.pods import PodRow
 
 RESOURCES: Final = {
@@ -131,7 +132,7 @@ def _check_filters(opts: GetOptions) -> None:
 def _pods(common: CommandContext, opts: GetOptions) -> "ListedRows":
     import msgspec
 
-    from stretto.cli.scenes import opened_scene
+    from stretto.cli.sources.scenes import opened_scene
     from stretto.cli.views.lists import listed_pods
     from stretto.explain.inventory.lists import PodList
 
@@ -176,7 +177,7 @@ def _chosen_pods(
 def _units(common: CommandContext, opts: GetOptions) -> "ListedRows":
     import msgspec
 
-    from stretto.cli.scenes import opened_scene
+    from stretto.cli.sources.scenes import opened_scene
     from stretto.cli.views.lists import listed_units
     from stretto.explain.inventory.lists import UnitList
     from stretto.explain.inventory.units import unit_rows
@@ -208,7 +209,7 @@ def _nodes(common: CommandContext, opts: GetOptions) -> "ListedRows":
 
     from stretto.api.wire.kinds import NODE
     from stretto.api.wire.selectors import parse_labels
-    from stretto.cli.scenes import opened_scene
+    from stretto.cli.sources.scenes import opened_scene
     from stretto.cli.views.lists import listed_nodes
     from stretto.explain.inventory.lists import NodeList
     from stretto.explain.inventory.nodes import node_rows
@@ -230,7 +231,7 @@ def _nodes(common: CommandContext, opts: GetOptions) -> "ListedRows":
 def _queues(common: CommandContext, opts: GetOptions) -> "ListedRows":
     import msgspec
 
-    from stretto.cli.states import read_state
+    from stretto.cli.sources.states import read_state
     from stretto.cli.views.lists import listed_queues
     from stretto.explain.inventory.lists import QueueList
     from stretto.explain.why.queues import with_implicit_queues

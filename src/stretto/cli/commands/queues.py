@@ -9,9 +9,9 @@ import click
 
 from stretto.cli import options
 from stretto.cli.console import Console
-from stretto.cli.formats import ListColumn, write_columns
 from stretto.cli.options import CommandContext
-from stretto.cli.states import StateOptions, old_argument, read_state, state_options
+from stretto.cli.output.formats import ListColumn, write_columns
+from stretto.cli.sources.states import StateOptions, old_argument, read_state, state_options
 from stretto.explain.words.amounts import format_count
 from stretto.state.queues.shape import ROOT
 

@@ -10,8 +10,8 @@ import click
 from stretto.cli import options, sinks
 from stretto.cli.interrupts import DeferredInterrupt
 from stretto.cli.options import CommandContext
-from stretto.cli.states import StateOptions, old_store, read_state, state_options
-from stretto.cli.stores import cluster_store
+from stretto.cli.sources.states import StateOptions, old_store, read_state, state_options
+from stretto.cli.sources.stores import cluster_store
 from stretto.explain.words.amounts import format_count
 
 if TYPE_CHECKING:

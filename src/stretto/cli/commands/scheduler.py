@@ -12,7 +12,7 @@ from stretto.cli.daemon_options import DaemonOptions, daemon_options
 from stretto.cli.interrupts import DeferredInterrupt, on_hangup
 from stretto.cli.kernels.tier import kernels_are_ready, tier_of
 from stretto.cli.options import CommandContext
-from stretto.cli.stores import scheduler_store
+from stretto.cli.sources.stores import scheduler_store
 
 if TYPE_CHECKING:
     from stretto.daemons.scheduler import Make

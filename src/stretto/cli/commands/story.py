@@ -9,7 +9,7 @@ import click
 from stretto.cli import options
 from stretto.cli.console import Console
 from stretto.cli.options import CommandContext
-from stretto.cli.states import (
+from stretto.cli.sources.states import (
     NAMESPACE,
     StateOptions,
     full_name,
@@ -66,7 +66,7 @@ def story(common: CommandContext, opts: StoryOptions) -> None:
 
 def _story(common: CommandContext, opts: StoryOptions) -> "Story":
     """Read the story from its source."""
-    from stretto.cli.scenes import opened_scene
+    from stretto.cli.sources.scenes import opened_scene
     from stretto.explain.story import story_of_objects, story_of_run
     from stretto.sim.history.state_source import StateKind, referenced
 

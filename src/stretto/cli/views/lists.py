@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from stretto.cli.formats import ListColumn, ListedRows
+from stretto.cli.output.formats import ListColumn, ListedRows
 from stretto.explain.words.durations import short_duration
 
 if TYPE_CHECKING:

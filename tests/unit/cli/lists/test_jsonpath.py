@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from stretto.base.errors import InputError
-from stretto.cli.jsonpath import rendered
+from stretto.cli.output.jsonpath import rendered
 
 DOCUMENT: dict[str, Any] = {
     "kind": "List",

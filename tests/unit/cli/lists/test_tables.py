@@ -6,8 +6,8 @@ from io import StringIO
 import pytest
 
 from stretto.cli.console import Console
-from stretto.cli.formats import ListColumn, write_columns
-from stretto.cli.tables import drawn
+from stretto.cli.output.formats import ListColumn, write_columns
+from stretto.cli.output.tables import drawn
 
 
 class FakeTerminal(StringIO):

@@ -187,7 +187,7 @@ def opened(opts: StateOptions) -> Iterator[OpenedCluster]:
     Raises:
         InputError: the kubeconfig is invalid.
     """
-    from stretto.cli.stores import cluster_store
+    from stretto.cli.sources.stores import cluster_store
 
     context = opts.cluster_context
     store, namespace = cluster_store(opts.kubeconfig, context, patience=PATIENCE)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from io import StringIO
 from typing import IO, Final
 
-from stretto.cli.terminals import on_terminal
+from stretto.cli.output.terminals import on_terminal
 
 FILE_WIDTH: Final = 400
 """Least width of a table in a file or pipe."""

@@ -80,7 +80,7 @@ def write_list(console: Console, spelled: str, rows: ListedRows) -> None:
         msgspec.json.encode({"schema": rows.schema, **rows.fields}, enc_hook=plain)
     )
     if spelled.startswith(JSONPATH):
-        from stretto.cli.jsonpath import rendered
+        from stretto.cli.output.jsonpath import rendered
 
         text = rendered(spelled.removeprefix(JSONPATH), document)
         console.data(text.removesuffix("\n"))
@@ -150,7 +150,7 @@ def _is_empty(column: ListColumn) -> bool:
 
 
 def _width(columns: Sequence[ListColumn]) -> int:
-    from stretto.cli.tables import PADDING
+    from stretto.cli.output.tables import PADDING
 
     return sum(
         max([len(each.name), *(len(cell(value)) for value in each.cells)]) + PADDING

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from stretto.cli.options import CommandContext
-from stretto.cli.states import StateOptions, read_state
+from stretto.cli.sources.states import StateOptions, read_state
 
 if TYPE_CHECKING:
     from stretto.explain.why.scene import Scene

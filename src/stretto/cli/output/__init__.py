@@ -1,0 +1,1 @@
+"""Forms of a result: tables for people, and the output formats of lists."""
