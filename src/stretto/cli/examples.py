@@ -4,13 +4,10 @@ The wheel contains the folder ``examples`` of the repository; a checkout uses th
 """
 
 from pathlib import Path
-from typing import Any, Final
-
-import click
+from typing import Final
 
 import stretto
 from stretto.base.errors import UnknownNameError
-from stretto.cli.options import completes
 
 _PACKAGE: Final = Path(stretto.__file__).resolve().parent
 SUFFIX: Final = ".yaml"
@@ -48,25 +45,3 @@ def summary(path: Path) -> str:
     text = " ".join(words)
     end = text.find(". ")
     return text if end < 0 else text[: end + 1]
-
-
-class ScenarioPath(click.Path):
-    """A scenario's file, or the name of a bundled example."""
-
-    def __init__(self) -> None:
-        super().__init__(exists=True, dir_okay=True, readable=True, path_type=Path)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """A path; an example's name becomes the path of its scenario."""
-        text = str(value)
-        if text in example_names() and not Path(text).is_file():
-            return example_path(text)
-        if "/" not in text and "." not in text and not Path(text).exists():
-            raise UnknownNameError("scenario or example", text, example_names())
-        return super().convert(value, param, ctx)
-
-
-SCENARIO: Final = click.argument(
-    "scenario", type=ScenarioPath(), shell_complete=completes("examples")
-)
-"""The argument that names a scenario."""

@@ -67,7 +67,7 @@ VERBS: Final[Mapping[str, Verb]] = {
     "story": _cluster("story:story", "Show every step of a pod's life, with its cause."),
     "plan": _cluster("plan:plan", "Show what would happen if objects were submitted now."),
     "queues": _cluster("queues:queues", "Show the queue tree: shares, use and pending pods."),
-    "shards": _cluster("queues:shards", "Show the shards: their nodes and their decisions."),
+    "shards": _cluster("shards:shards", "Show the shards: their nodes and their decisions."),
     "doctor": _cluster("doctor:doctor", "Check every invariant of a state and report violations."),
     "scheduler": _daemon("scheduler:scheduler", "Schedule the pods of a Kubernetes cluster."),
     "dispatcher": _daemon("roles:dispatcher", "Run one role: order pods and send them to shards."),

@@ -18,6 +18,7 @@ from stretto.cli.sources.states import (
 )
 
 if TYPE_CHECKING:
+    from stretto.cli.sources.scenes import OpenedScene
     from stretto.explain.records.records import RunRecords
     from stretto.explain.why.scene import Scene
     from stretto.plane.copy import StoreState
@@ -64,7 +65,7 @@ def explain(common: CommandContext, opts: ExplainOptions) -> None:
     has the dominant reason, all reasons with counts, the nearest nodes, and what would make the pod
     fit.
     """
-    from stretto.cli.sources.scenes import opened_scene, report_fit
+    from stretto.cli.sources.scenes import opened_scene
     from stretto.explain.records.records import RunRecords
 
     if opts.runs:
@@ -75,13 +76,31 @@ def explain(common: CommandContext, opts: ExplainOptions) -> None:
     with opened_scene(common, opts, opts.plugin) as opened:
         pod = full_name(opts.pod, opts.namespace or opened.namespace)
         if opened.is_cluster:
-            report_fit(common, opened, pod)
+            _report_fit(common, opened, pod)
         answer = _answer(common, opened.scene, pod, opts.node)
         if opts.when:
             state = opened.state or read_state(common, opts).state
             answer |= _expected_start(common, pod, state, opts)
         source = opened.run.facts.name if opened.run is not None else opts.named or opened.title
     _write_json(common, source, answer)
+
+
+def _report_fit(common: CommandContext, opened: "OpenedScene", pod: str) -> None:
+    """Note that a pod fits on the copy although it is unbound in the cluster."""
+    from stretto.api.wire.kinds import POD
+
+    unbound = [
+        each.uid
+        for each in opened.records
+        if each.kind == POD and f"{each.namespace}/{each.name}" == pod and not each.node
+    ]
+    pods = opened.scene.cluster.pods
+    rows = [pods.row(uid) for uid in unbound]
+    if any(row is not None and pods.slot[row] >= 0 for row in rows):
+        common.console.note(
+            "The pod fits but is unbound in the cluster: its scheduler has not processed it yet. "
+            "Check that the scheduler runs and holds its lease: kubectl get leases -A"
+        )
 
 
 def _answer(common: CommandContext, scene: "Scene", pod: str, node: str | None) -> dict[str, Any]:

@@ -4,9 +4,13 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
-from stretto.cli.options import CommandContext
+import click
+
+from stretto.base.errors import UnknownNameError
+from stretto.cli.examples import example_names, example_path
+from stretto.cli.options import CommandContext, completes
 
 if TYPE_CHECKING:
     from stretto.inputs.scenario.schema import Scenario
@@ -15,6 +19,28 @@ if TYPE_CHECKING:
     from stretto.sim.feeder import Feeder
     from stretto.sim.real_time import LiveRun
     from stretto.sim.setup import LiveSite
+
+
+class ScenarioPath(click.Path):
+    """A scenario's file, or the name of a bundled example."""
+
+    def __init__(self) -> None:
+        super().__init__(exists=True, dir_okay=True, readable=True, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """A path; an example's name becomes the path of its scenario."""
+        text = str(value)
+        if text in example_names() and not Path(text).is_file():
+            return example_path(text)
+        if "/" not in text and "." not in text and not Path(text).exists():
+            raise UnknownNameError("scenario or example", text, example_names())
+        return super().convert(value, param, ctx)
+
+
+SCENARIO: Final = click.argument(
+    "scenario", type=ScenarioPath(), shell_complete=completes("examples")
+)
+"""The argument that names a scenario."""
 
 
 @dataclass(frozen=True)

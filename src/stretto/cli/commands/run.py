@@ -10,9 +10,14 @@ from stretto.base.errors import DoesNotFitError
 from stretto.cli import options, sinks
 from stretto.cli.commands import plugins
 from stretto.cli.commands.monitor import Monitor
-from stretto.cli.commands.prepared import FinishedRun, RunOptions, loaded_scenario, prepared_run
+from stretto.cli.commands.prepared import (
+    SCENARIO,
+    FinishedRun,
+    RunOptions,
+    loaded_scenario,
+    prepared_run,
+)
 from stretto.cli.console import Console
-from stretto.cli.examples import SCENARIO
 from stretto.cli.interrupts import DeferredInterrupt
 from stretto.cli.kernels.tier import tier_of
 from stretto.cli.options import CommandContext

@@ -130,21 +130,3 @@ def _copied(common: CommandContext, opts: StateOptions, plugins: tuple[Path, ...
         is_cluster=opts.reads_cluster,
         at=state.at,
     )
-
-
-def report_fit(common: CommandContext, opened: OpenedScene, pod: str) -> None:
-    """Note that a pod fits on the copy although it is unbound in the cluster."""
-    from stretto.api.wire.kinds import POD
-
-    unbound = [
-        each.uid
-        for each in opened.records
-        if each.kind == POD and f"{each.namespace}/{each.name}" == pod and not each.node
-    ]
-    pods = opened.scene.cluster.pods
-    rows = [pods.row(uid) for uid in unbound]
-    if any(row is not None and pods.slot[row] >= 0 for row in rows):
-        common.console.note(
-            "The pod fits but is unbound in the cluster: its scheduler has not processed it yet. "
-            "Check that the scheduler runs and holds its lease: kubectl get leases -A"
-        )

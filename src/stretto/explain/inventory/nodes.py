@@ -10,7 +10,7 @@ from stretto.api.types.core import Node
 from stretto.api.wire.kinds import NODE
 from stretto.api.wire.quantity import format_amount
 from stretto.base.errors import InputError
-from stretto.explain.inventory.pods import labels_of
+from stretto.explain.inventory.meta import labels_of
 from stretto.explain.why.scene import Scene
 from stretto.state.rows.devices import WHOLE
 from stretto.stores.store import Record

@@ -5,14 +5,13 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from stretto.api.types.heads import decode_object_head, decode_pod_head
 from stretto.api.wire.kinds import POD
 from stretto.api.wire.quantity import format_amount
-from stretto.base.clock import parse_timestamp
 from stretto.base.errors import InputError
-from stretto.control.dispatcher.membership import PLAIN, Membership, MembershipReader
+from stretto.control.dispatcher.membership import MembershipReader
 from stretto.control.queues.config import DispatcherConfig
 from stretto.explain.inventory.causes import FITS, NOT_EXPLAINED, reasons_by_row
+from stretto.explain.inventory.meta import age_of, pod_meta
 from stretto.explain.why.scene import Scene
 from stretto.explain.words.reasons import Reason
 from stretto.state.rows.devices import mask_to_text
@@ -61,7 +60,7 @@ class PodRow(msgspec.Struct, frozen=True):
         return f"{self.namespace}/{self.name}"
 
 
-class Selected(NamedTuple):
+class ListedPod(NamedTuple):
     """A pod's record with its row."""
 
     #: The object.
@@ -80,7 +79,7 @@ def pod_rows(scene: Scene, records: Sequence[Record], at: float | None) -> list[
             unknown.
     """
     chosen = [
-        Selected(each, scene.cluster.pods.row(each.uid)) for each in records if each.kind == POD
+        ListedPod(each, scene.cluster.pods.row(each.uid)) for each in records if each.kind == POD
     ]
     chosen.sort(key=lambda each: (each.record.namespace, each.record.name))
     pods = scene.cluster.pods
@@ -96,7 +95,7 @@ def pod_rows(scene: Scene, records: Sequence[Record], at: float | None) -> list[
 
 def _row_of(
     scene: Scene,
-    chosen: Selected,
+    chosen: ListedPod,
     reasons: dict[int, Reason | None],
     reader: MembershipReader,
     at: float | None,
@@ -104,11 +103,11 @@ def _row_of(
     record, row = chosen
     head = PodRow(record.namespace, record.name, "unreadable", record.node)
     try:
-        labels, member = _meta(record, reader)
+        labels, member = pod_meta(record, reader)
     except InputError as error:
         return msgspec.structs.replace(head, reason="unreadable", sentence=str(error))
     head = msgspec.structs.replace(
-        head, labels=labels, queue=member.queue, unit=member.key, age_s=_age(record, at)
+        head, labels=labels, queue=member.queue, unit=member.key, age_s=age_of(record, at)
     )
     if row is None:
         return _unhandled(scene, head, record)
@@ -135,7 +134,7 @@ def _row_of(
 
 
 def _standing(
-    scene: Scene, chosen: Selected, reasons: dict[int, Reason | None]
+    scene: Scene, chosen: ListedPod, reasons: dict[int, Reason | None]
 ) -> tuple[str, str, str]:
     """Status, code of the reason and sentence of a pod that the scheduler handles."""
     record, row = chosen
@@ -162,36 +161,3 @@ def _unhandled(scene: Scene, head: PodRow, record: Record) -> PodRow:
     if fault is not None:
         return msgspec.structs.replace(head, reason="unreadable", sentence=fault)
     return msgspec.structs.replace(head, status="bound" if record.node else "not handled")
-
-
-def _meta(record: Record, reader: MembershipReader) -> tuple[dict[str, str], Membership]:
-    """Labels and unit of a pod.
-
-    Raises:
-        InputError: the object is malformed.
-    """
-    meta = decode_pod_head(record.body).metadata
-    found = reader.membership(meta)
-    if not found.key and found.queue == PLAIN.queue:
-        found = PLAIN
-    return labels_of(record), found
-
-
-def labels_of(record: Record) -> dict[str, str]:
-    """The labels of an object; none if they are malformed."""
-    try:
-        raw = bytes(decode_object_head(record.body).metadata.labels)
-        return msgspec.json.decode(raw, type=dict[str, str]) if raw else {}
-    except (InputError, msgspec.DecodeError):
-        return {}
-
-
-def _age(record: Record, at: float | None) -> float | None:
-    """Seconds since the creation of an object; ``None`` if the state has no wall time."""
-    if at is None or not record.created:
-        return None
-    try:
-        age = at - parse_timestamp(record.created)
-    except InputError:
-        return None
-    return age if age >= 0 else None

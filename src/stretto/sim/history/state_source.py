@@ -15,7 +15,7 @@ from stretto.explain.records.record_file import RecordFile
 from stretto.explain.records.records import RunRecords
 from stretto.plane.copy import PlaneSettings, SchedulingRules, StoreState
 from stretto.sim.history.file_kinds import USES, FileKind, kind_of_file
-from stretto.sim.history.recording_end import end_of_recording
+from stretto.sim.history.recorded_end import end_of_recording
 from stretto.sim.history.scenario_end import end_of_scenario
 from stretto.stores.embedded.sqlite import read_store
 

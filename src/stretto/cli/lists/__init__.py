@@ -1,0 +1,1 @@
+"""The lists of ``stretto get``: one function for each resource."""

@@ -1,0 +1,54 @@
+"""Runs a scenario in virtual time until it is idle."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from stretto.base.clock import ManualClock
+from stretto.base.rng import Rng
+from stretto.inputs.scenario.feed import materialise
+from stretto.inputs.scenario.read import load_scenario
+from stretto.inputs.scenario.schema import Scenario
+from stretto.plane.copy import ProfileSource, SchedulingRules
+from stretto.plane.plane import Plane
+from stretto.sim.feeder import Feeder
+from stretto.sim.options import profile_source
+from stretto.sim.real_time import LiveRun
+from stretto.sim.setup import build_site
+from stretto.stores.embedded.memory import MemoryStore
+
+
+class EndedScenario(NamedTuple):
+    """A scenario after its run."""
+
+    #: The scenario.
+    scenario: Scenario
+    #: Source of its profile.
+    source: ProfileSource
+    #: Its objects.
+    store: MemoryStore
+    #: Its scheduler.
+    plane: Plane
+    #: Its run.
+    live: LiveRun
+
+
+def run_scenario(path: Path, rules: SchedulingRules) -> EndedScenario:
+    """Run a scenario in virtual time until it is idle.
+
+    Args:
+        path: file of the scenario.
+        rules: kernels and plugins; the profile is the scenario's own.
+
+    Raises:
+        InputError: the file cannot be used.
+    """
+    scenario = load_scenario(path)
+    source = profile_source(scenario, plugins=rules.plugins)
+    rng, clock = Rng(scenario.seed), ManualClock()
+    feed = materialise(scenario, rng)
+    store = MemoryStore(clock, rng.child("store"))
+    feeder = Feeder(feed, store, scenario.name)
+    site = build_site(scenario, feed, rules._replace(source=source), store, clock)
+    live = LiveRun(site.plane, feeder, clock, speed=0.0)
+    live.run()
+    return EndedScenario(scenario, source, store, site.plane, live)
