@@ -12,7 +12,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / "stretto"
 
 #: Folder to the records, as its code names them, that it changes.
 OWNED_RECORDS: dict[str, set[str]] = {
-    "cli": {"scene"},
+    "cli/sources": {"scene"},
     "control/binder": {"self._cluster.changes"},
     "control/controllers": {
         "place",
