@@ -58,7 +58,7 @@ def test_queues_shows_the_usage_of_each_queue_in_the_last_run() -> None:
 def test_queues_runs_a_scenario_that_it_is_given() -> None:
     lines = say("queues", str(EXAMPLE)).splitlines()
     assert lines[0] == f"scenario {EXAMPLE}: 5 queues"
-    assert next(line for line in lines if "vision" in line).startswith("   vision")
+    assert next(line for line in lines if "vision" in line).startswith("     vision")
 
 
 def test_a_queue_that_differs_from_its_spec_is_reported_below_the_table(tmp_path: Path) -> None:
