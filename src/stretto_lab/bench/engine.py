@@ -159,8 +159,13 @@ class _Bench:
         watches.wrap(self.objects.store, "create", "store.create")
         watches.wrap(self.objects.store, "bind", "store.bind")
         watches.wrap(plane.pump, "poll", "pump")
-        for method in ("absorb", "wake", "due", "dispatch", "placed_rows", "set_back"):
-            watches.wrap(plane.dispatcher, method, "dispatcher")
+        dispatcher = plane.dispatcher
+        watches.wrap(dispatcher, "absorb", "dispatcher")
+        watches.wrap(dispatcher.timers, "wake", "dispatcher")
+        watches.wrap(dispatcher.timers, "due", "dispatcher")
+        watches.wrap(dispatcher.sender, "dispatch", "dispatcher")
+        watches.wrap(dispatcher.answers, "placed", "dispatcher")
+        watches.wrap(dispatcher.answers, "set_back", "dispatcher")
         watches.wrap(plane.binder, "commit", "binder")
         for shard in plane.shards:
             watches.wrap(shard, "cycle", "shard")
