@@ -159,6 +159,10 @@ docs: $(DEV) ## Build the documentation site into out/site; warnings are errors
 	@$(PY) -m sphinx -q -W -n -b html -d out/doctrees docs out/site
 	@echo "out/site/index.html"
 
+.PHONY: man
+man: $(RUN) ## Write the manual pages of every command to out/man
+	@$(PY) scripts/man.py out/man/man1
+
 .PHONY: lock
 lock: ## Make both lock files from pyproject.toml, for Python 3.11 to 3.14 (UPGRADE=1: newest versions)
 	@scripts/make_lock.sh

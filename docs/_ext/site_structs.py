@@ -23,6 +23,10 @@ FORMS = {
     "stretto.get.units/v1": "stretto.explain.inventory.lists:UnitList",
     "stretto.get.queues/v1": "stretto.explain.inventory.lists:QueueList",
     "stretto.get.runs/v1": "stretto.explain.inventory.lists:RunList",
+    "stretto.validate/v1": "stretto.cli.commands.validate:ValidationReport",
+    "stretto.profiles/v1": "stretto.explain.inventory.catalog:ProfileList",
+    "stretto.policies/v1": "stretto.explain.inventory.catalog:PolicyList",
+    "stretto.rules/v1": "stretto.explain.inventory.catalog:RuleList",
     "stretto.compare/v1": "stretto.sim.comparison.seeds:Comparison",
 }
 

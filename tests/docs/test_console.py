@@ -81,7 +81,9 @@ def test_every_console_block_does_what_it_says(
 
 def test_every_verb_is_documented(repo_root: Path) -> None:
     text = (repo_root / "docs/reference/cli.md").read_text(encoding="utf-8")
-    assert [verb for verb in known() if f"| `{verb}` |" not in text] == []
+    assert [
+        verb for verb in known() if not re.search(rf"^\|.*`{verb}`.*\|", text, re.MULTILINE)
+    ] == []
 
 
 def test_every_exit_code_is_documented(repo_root: Path) -> None:

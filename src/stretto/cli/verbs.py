@@ -58,6 +58,11 @@ VERBS: Final[Mapping[str, Verb]] = {
         "defragment:defragment", "Show which pods to move to free whole GPUs or nodes."
     ),
     "examples": _offline("examples:examples", "List the bundled scenarios, or print one."),
+    "validate": _offline("validate:validate", "Check input files without running anything."),
+    "profiles": _offline("catalog:profiles", "List the built-in profiles, or show one."),
+    "policies": _offline("catalog:policies", "List the policies of scoring, queues and dispatch."),
+    "rules": _offline("catalog:rules", "List the rules that a profile may name."),
+    "completion": _offline("completion:completion", "Print the completion script of a shell."),
     "kernels": _offline("kernels:kernels", "Compile the kernels ahead of the first run."),
     "record": _cluster("record:record", "Record a cluster to a file."),
     "get": _cluster("get:get", "List pods, nodes, units, queues or runs of a state."),

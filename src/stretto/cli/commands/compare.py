@@ -97,6 +97,7 @@ class CompareOptions:
     "--policy",
     multiple=True,
     metavar="NAME",
+    shell_complete=options.completes("profiles"),
     help="Policy; may be repeated [all six of the study].",
 )
 @click.option(

@@ -50,8 +50,8 @@ class ExplainOptions(StateOptions):
         stretto explain web-3 -n shop --on cluster
     """,
 )
-@click.argument("pod", required=False, default="")
-@click.argument("node", required=False)
+@click.argument("pod", required=False, default="", shell_complete=options.completes("subjects"))
+@click.argument("node", required=False, shell_complete=options.completes("nodes"))
 @click.option("--runs", is_flag=True, help="List the run records and exit.")
 @options.PLUGIN
 @click.option("--when", is_flag=True, help="Also estimate when the pod starts.")

@@ -55,7 +55,11 @@ class PlanOptions(StateOptions):
     type=click.Path(exists=True, allow_dash=True, path_type=Path),
 )
 @click.option(
-    "--policy", default="", metavar="NAME", help="Scoring policy, such as fgd [the state's]."
+    "--policy",
+    default="",
+    metavar="NAME",
+    shell_complete=options.completes("profiles"),
+    help="Scoring policy (see `stretto policies`) [the state's].",
 )
 @options.TIER
 @options.PLUGIN
@@ -73,9 +77,12 @@ def plan(common: CommandContext, opts: PlanOptions) -> None:
 
     from stretto.inputs.objects.manifests import ManifestOptions, load_objects
     from stretto.plane.copy import SchedulingRules
+    from stretto.sim.history.file_kinds import FileKind, expect_kind
     from stretto.sim.history.plan import SCHEMA, nodes_of
     from stretto.sim.history.plan import plan as plan_objects
 
+    for path in opts.manifests:
+        expect_kind(path, FileKind.MANIFESTS)
     opts = replace(opts, tier=tier_of(opts.tier, common.console.note))
     state, namespace = read_state(common, opts, SchedulingRules("", opts.tier, plugins=opts.plugin))
     namespace = opts.namespace or namespace or "default"

@@ -119,8 +119,10 @@ def loaded_scenario(common: CommandContext, opts: RunOptions) -> "Scenario":
     """
     from stretto.inputs.scenario.checks import check_scenario
     from stretto.inputs.scenario.read import load_scenario
+    from stretto.sim.history.file_kinds import FileKind, expect_kind
     from stretto.sim.setup import overridden
 
+    expect_kind(opts.scenario, FileKind.SCENARIO)
     scenario = overridden(
         load_scenario(opts.scenario),
         seed=common.seed if common.seed_given else None,

@@ -10,7 +10,7 @@ import msgspec
 from click.core import ParameterSource
 
 from stretto.base.errors import InputError
-from stretto.cli.options import PLUGIN, CommandContext
+from stretto.cli.options import PLUGIN, CommandContext, completes
 from stretto.cli.views.replays import outcome_figures, plot_sides, require_plots, show_sides
 from stretto.explain.words.amounts import format_count
 
@@ -62,7 +62,10 @@ def what_if_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that change a recording."""
     for option in reversed(
         (
-            click.option("--profile", default="", metavar="NAME|FILE", help="Profile [default]."),
+            click.option(
+                "--profile", default="", metavar="NAME|FILE",
+                shell_complete=completes("profiles"), help="Profile [default].",
+            ),
             PLUGIN,
             click.option(
                 "--shards", type=click.IntRange(1, 64), default=1, metavar="N",
@@ -167,14 +170,14 @@ def _histories(
     common: CommandContext, opts: WhatIfOptions
 ) -> "tuple[ReplayHistory, ReplayHistory]":
     """The history as recorded and as changed; invalid options fail before any replay."""
-    from stretto.inputs.objects.recordings import load_recording
+    from stretto.cli.sources.recordings import opened_recording
     from stretto.sim.history.histories import history_of
     from stretto.sim.policies import check_policies
 
     if common.out is not None:
         require_plots()
     check_policies(opts.policies)
-    recording = load_recording(opts.recording)
+    recording = opened_recording(opts.recording)
     if recording.cut_off:
         common.console.warn(f"{opts.recording} is truncated: read up to its last complete line")
     history, variation = history_of(recording), opts.variation

@@ -46,10 +46,18 @@ if TYPE_CHECKING:
     "--shards", type=click.IntRange(1, 64), metavar="N", help="Number of shards [the scenario's]."
 )
 @click.option(
-    "--policy", default="", metavar="NAME", help="Scoring policy, such as fgd [the scenario's]."
+    "--policy",
+    default="",
+    metavar="NAME",
+    shell_complete=options.completes("profiles"),
+    help="Scoring policy (see `stretto policies`) [the scenario's].",
 )
 @click.option(
-    "--profile", default="", metavar="NAME|FILE", help="Scheduling profile [the scenario's]."
+    "--profile",
+    default="",
+    metavar="NAME|FILE",
+    shell_complete=options.completes("profiles"),
+    help="Scheduling profile [the scenario's].",
 )
 @click.option(
     "--speed",

@@ -66,7 +66,12 @@ _LABELS: Final[Mapping[str, str]] = {
     "--node-filter", metavar="K=V,...", help="Only nodes with these values: model=G2,gpu=8."
 )
 @click.option("--node-limit", type=options.POSITIVE, metavar="N", help="Only the first N nodes.")
-@click.option("--policy", metavar="NAME", help="Policy: openb [best-fit], azure-vm [packing].")
+@click.option(
+    "--policy",
+    metavar="NAME",
+    shell_complete=options.completes("profiles"),
+    help="Policy: openb [best-fit], azure-vm [packing].",
+)
 @click.option(
     "--on-unschedulable",
     type=click.Choice(["wait", "reject"]),

@@ -43,7 +43,7 @@ class StoryOptions(StateOptions):
         stretto story web-3 -n shop --on cluster
     """,
 )
-@click.argument("pod")
+@click.argument("pod", shell_complete=options.completes("pods"))
 @options.PLUGIN
 @NAMESPACE
 @old_run

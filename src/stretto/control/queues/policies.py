@@ -42,21 +42,51 @@ class OrderPolicy:
     backfills: bool = False
     #: Second name on the command line; empty for none.
     short: str = ""
+    #: What it does, for lists of policies.
+    sentence: str = ""
 
 
 POLICIES: Final[OpenRegistry[OrderPolicy]] = OpenRegistry(
     "queue policy",
     {
-        QueuePolicy.FIFO: OrderPolicy(lambda: RankOrder(first_come), blocking=True),
-        QueuePolicy.FIFO_SKIP: OrderPolicy(lambda: RankOrder(first_come), short="skip"),
-        QueuePolicy.PRIORITY: OrderPolicy(lambda: RankOrder(by_priority)),
-        QueuePolicy.FADING_PRIORITY: OrderPolicy(DecayingPriorityOrder),
-        QueuePolicy.SHORTEST_FIRST: OrderPolicy(
-            lambda: RankOrder(shortest_first), blocking=True, short="sjf"
+        QueuePolicy.FIFO: OrderPolicy(
+            lambda: RankOrder(first_come),
+            blocking=True,
+            sentence="First come, first served; the head blocks.",
         ),
-        QueuePolicy.EASY: OrderPolicy(EasyOrder, blocking=True, backfills=True),
-        QueuePolicy.DRF: OrderPolicy(lambda: RankOrder(first_come)),
-        QueuePolicy.FAIR_SHARE: OrderPolicy(lambda: RankOrder(first_come)),
+        QueuePolicy.FIFO_SKIP: OrderPolicy(
+            lambda: RankOrder(first_come),
+            short="skip",
+            sentence="First come, first served; units that do not fit are passed.",
+        ),
+        QueuePolicy.PRIORITY: OrderPolicy(
+            lambda: RankOrder(by_priority),
+            sentence="The highest priority first, then first come.",
+        ),
+        QueuePolicy.FADING_PRIORITY: OrderPolicy(
+            DecayingPriorityOrder,
+            sentence="The highest priority first; it decays with each failed attempt.",
+        ),
+        QueuePolicy.SHORTEST_FIRST: OrderPolicy(
+            lambda: RankOrder(shortest_first),
+            blocking=True,
+            short="sjf",
+            sentence="The shortest run time first; the head blocks.",
+        ),
+        QueuePolicy.EASY: OrderPolicy(
+            EasyOrder,
+            blocking=True,
+            backfills=True,
+            sentence="First come, first served; units that do not delay the head may pass it.",
+        ),
+        QueuePolicy.DRF: OrderPolicy(
+            lambda: RankOrder(first_come),
+            sentence="The child queue with the smallest dominant share for its weight first.",
+        ),
+        QueuePolicy.FAIR_SHARE: OrderPolicy(
+            lambda: RankOrder(first_come),
+            sentence="The child queue with the smallest share of one resource first.",
+        ),
     },
     GROUP,
     OrderPolicy,

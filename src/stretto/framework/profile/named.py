@@ -48,3 +48,16 @@ PROFILES: Final[Registry[Mapping[str, Any]]] = Registry(
     },
 )
 """Profiles by name."""
+
+SENTENCES: Final[Mapping[str, str]] = {
+    "default": "Spreads pods over free nodes, with the rules of kube-scheduler.",
+    "packing": "Fills nodes: the most allocated node first, with the rules of kube-scheduler.",
+    "kube-parity": "Decides pod by pod as kube-scheduler does.",
+    "fgd": "Fragmentation gradient descent: wastes the least GPU capacity for the typical pods.",
+    "best-fit": "The node with the least CPU and GPU left over.",
+    "dot-prod": "The node with the smallest dot product of requested and free amounts.",
+    "gpu-packing": "GPUs in use first, then free GPUs of a node in use, then an idle node.",
+    "gpu-clustering": "Nodes that run pods of the same form.",
+    "random": "A random node that fits.",
+}
+"""What each profile does."""

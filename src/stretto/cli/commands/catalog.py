@@ -1,0 +1,165 @@
+"""``stretto profiles``, ``policies`` and ``rules``: what a configuration may name."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import click
+
+from stretto.base.errors import UnknownNameError
+from stretto.cli import options
+from stretto.cli.console import Console
+from stretto.cli.options import CommandContext
+
+if TYPE_CHECKING:
+    from stretto.explain.inventory.catalog import PolicyRow, ProfileRow, RuleRow
+
+    Row = TypeVar("Row", ProfileRow, PolicyRow, RuleRow)
+
+SHOW: Final = "show"
+"""The word that may stand before a name."""
+_NAME: Final = click.argument(
+    "words", nargs=-1, metavar="[show NAME]", shell_complete=options.completes("profiles")
+)
+_RULE: Final = click.argument(
+    "words", nargs=-1, metavar="[show NAME]", shell_complete=options.completes("rules")
+)
+
+
+@dataclass(frozen=True)
+class CatalogOptions:
+    """Options of ``profiles`` and ``policies``."""
+
+    #: ``show`` and a name, a name, or nothing.
+    words: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The name to show; empty lists all.
+
+        Raises:
+            UsageError: there are further words.
+        """
+        words = self.words[1:] if self.words[:1] == (SHOW,) else self.words
+        if len(words) > 1 or (self.words and not words):
+            raise click.UsageError("Expected `show NAME`.", click.get_current_context())
+        return words[0] if words else ""
+
+
+@dataclass(frozen=True)
+class RulesOptions(CatalogOptions):
+    """Options of ``rules``."""
+
+    #: Files with rules to list too.
+    plugin: tuple[Path, ...]
+
+
+@options.command(
+    "profiles",
+    CatalogOptions,
+    example="""
+        stretto profiles
+        stretto profiles show packing
+    """,
+)
+@_NAME
+def profiles(common: CommandContext, opts: CatalogOptions) -> None:
+    """List the built-in profiles, or show the rules and the configuration of one."""
+    import msgspec
+
+    from stretto.explain.inventory.catalog import ProfileList, profile_rows
+
+    rows = profile_rows().items
+    if opts.name:
+        rows = (_found("profile", opts.name, rows),)
+        _show_profile(common.console, rows[0])
+    else:
+        table = [(each.name, each.sentence) for each in rows]
+        common.console.table(["profile", "what it does"], table)
+        common.console.note("stretto profiles show NAME lists the rules of one")
+    common.console.json("stretto.profiles/v1", msgspec.to_builtins(ProfileList(rows)))
+
+
+@options.command(
+    "policies",
+    CatalogOptions,
+    example="""
+        stretto policies
+        stretto policies show fgd
+    """,
+)
+@_NAME
+def policies(common: CommandContext, opts: CatalogOptions) -> None:
+    """List the policies: of scoring (--policy), of queues, and of dispatch to shards."""
+    import msgspec
+
+    from stretto.explain.inventory.catalog import PolicyList, policy_rows
+
+    rows = policy_rows().items
+    if opts.name:
+        first = _found("policy", opts.name, rows)
+        rows = tuple(each for each in rows if each.name == first.name)
+    table = [(each.name, each.where, each.sentence) for each in rows]
+    common.console.table(["policy", "named in", "what it does"], table)
+    common.console.json("stretto.policies/v1", msgspec.to_builtins(PolicyList(rows)))
+
+
+@options.command(
+    "rules",
+    RulesOptions,
+    example="""
+        stretto rules
+        stretto rules show TaintToleration
+        stretto rules --plugin examples/plugins/rack_power.py
+    """,
+)
+@_RULE
+@options.PLUGIN
+def rules(common: CommandContext, opts: RulesOptions) -> None:
+    """List the rules that a profile may name: filters and scores, with their weights.
+
+    Rules of plugin files (--plugin) and of installed packages are listed too.
+    """
+    import msgspec
+
+    from stretto.explain.inventory.catalog import RuleList, rule_rows
+    from stretto.framework.profile.load import known_rules
+
+    known = known_rules(opts.plugin)
+    rows = rule_rows(known.get(name) for name in known).items
+    if opts.name:
+        rows = (_found("rule", opts.name, rows),)
+    table = [
+        (each.name, each.kind, "yes" if each.default else "no", each.weight or None, each.sentence)
+        for each in rows
+    ]
+    common.console.table(["rule", "kind", "default", "weight", "what it does"], table)
+    common.console.json("stretto.rules/v1", msgspec.to_builtins(RuleList(rows)))
+
+
+def _found(kind: str, name: str, rows: "Sequence[Row]") -> "Row":
+    """The row of a name.
+
+    Raises:
+        UnknownNameError: no row has the name.
+    """
+    for each in rows:
+        if each.name == name:
+            return each
+    raise UnknownNameError(kind, name, [each.name for each in rows])
+
+
+def _show_profile(console: Console, row: "ProfileRow") -> None:
+    """Write the rules, the settings and the configuration of a profile."""
+    import yaml
+
+    console.data(f"{row.name}: {row.sentence}")
+    console.data(f"ties: {row.ties}; devices: {row.devices}")
+    if row.filters:
+        console.table(["filter"], [(name,) for name in row.filters])
+        console.table(["score", "weight"], [(each.rule, each.weight) for each in row.scores])
+    console.data("\nAs a file:")
+    head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    body = row.configuration or {"profiles": [{}]}
+    console.data(yaml.safe_dump({**head, **body}, sort_keys=False).rstrip("\n"))

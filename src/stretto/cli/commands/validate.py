@@ -1,0 +1,160 @@
+"""``stretto validate``: check input files without running anything."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import click
+import msgspec
+
+from stretto.base.errors import InputError, StrettoError
+from stretto.cli import options
+from stretto.cli.options import CommandContext
+from stretto.cli.sources.checks import manifests_content, profile_content, scenario_content
+from stretto.explain.words.amounts import format_count
+from stretto.sim.history.file_kinds import FileKind, kind_of_file, trace_format
+
+STDIN: Final = "-"
+
+
+@dataclass(frozen=True)
+class ValidateOptions:
+    """Options of ``validate``."""
+
+    #: The files and folders.
+    files: tuple[Path, ...]
+    #: Files with rules that profiles may name.
+    plugin: tuple[Path, ...]
+
+
+class CheckedFile(msgspec.Struct, frozen=True):
+    """The result of one file."""
+
+    #: Its path.
+    file: str
+    #: What it holds; empty if its content matches no kind.
+    kind: str
+    #: Whether it can be used.
+    valid: bool
+    #: What it contains, for people; empty for an invalid file.
+    content: str = ""
+    #: What is wrong; empty for a valid file.
+    error: str = ""
+
+
+class ValidationReport(msgspec.Struct, frozen=True):
+    """The results of all files."""
+
+    #: Whether every file can be used.
+    valid: bool
+    #: The files in the order given.
+    files: tuple[CheckedFile, ...]
+
+
+@options.command(
+    "validate",
+    ValidateOptions,
+    example="""
+        stretto validate examples/quickstart.yaml
+        stretto validate scenario.yaml profile.yaml manifests/ monday.jsonl.gz
+        cat job.yaml | stretto validate -
+    """,
+)
+@click.argument(
+    "files",
+    nargs=-1,
+    required=True,
+    metavar="FILE...",
+    type=click.Path(exists=True, allow_dash=True, path_type=Path),
+)
+@options.PLUGIN
+def validate(common: CommandContext, opts: ValidateOptions) -> None:
+    """Check scenarios, profiles, manifests, recordings, traces, stores and run records.
+
+    The kind of each file is recognised by its content; a folder holds manifests. Every file is
+    checked, and the first error of each is reported. Exits with 2 if a file cannot be used.
+    """
+    results = tuple(_checked(path, opts.plugin) for path in opts.files)
+    console = common.console
+    rows = [(each.file, each.kind or "?", each.content or "invalid") for each in results]
+    wrong = [each for each in results if not each.valid]
+    report = ValidationReport(not wrong, results)
+    console.json("stretto.validate/v1", msgspec.to_builtins(report))
+    console.table(["file", "kind", "content"], rows)
+    for each in wrong[1:]:
+        console.warn(each.error)
+    if wrong:
+        raise InvalidFilesError(wrong[0].error)
+
+
+class InvalidFilesError(InputError):
+    """A file cannot be used; the message is that of the first one."""
+
+    def __init__(self, message: str) -> None:
+        """Create the error from the message of a file."""
+        super().__init__("FILE", None, "valid files")
+        self._message = message
+
+    def __str__(self) -> str:
+        return self._message
+
+
+def _checked(path: Path, plugins: tuple[Path, ...]) -> CheckedFile:
+    """Check one file."""
+    kind = None
+    try:
+        kind = FileKind.MANIFESTS if str(path) == STDIN else kind_of_file(path)
+        if kind is None and path.suffix in (".yaml", ".yml"):
+            kind = FileKind.SCENARIO  # its reader names the misspelt keys
+        if kind is None:
+            known = ", ".join(each.value for each in FileKind)
+            raise InputError(str(path), "another kind of file", f"one of: {known}")
+        content = _CHECKS[kind](path, plugins)
+    except StrettoError as error:
+        return CheckedFile(str(path), kind.value if kind else "", False, error=str(error))
+    return CheckedFile(str(path), kind.value, True, content)
+
+
+def _recording(path: Path, _plugins: tuple[Path, ...]) -> str:
+    from stretto.inputs.objects.recordings import load_recording
+
+    found = load_recording(path)
+    cut = ", cut off" if found.cut_off else ""
+    objects = format_count(len(found.start), "object")
+    return f"{objects}, {format_count(len(found.changes), 'change')} in {found.seconds:g} s{cut}"
+
+
+def _trace(path: Path, _plugins: tuple[Path, ...]) -> str:
+    name = trace_format(path)
+    if not name:
+        expected = "the columns of a trace format"
+        hint = "docs/guides/researcher/simulate.md lists them"
+        raise InputError(str(path), "an unknown table", expected, hint)
+    return f"format {name}"
+
+
+def _store(path: Path, _plugins: tuple[Path, ...]) -> str:
+    from stretto.stores.embedded.sqlite import read_store
+
+    return format_count(len(read_store(path)), "object")
+
+
+def _run(path: Path, _plugins: tuple[Path, ...]) -> str:
+    from contextlib import closing
+
+    from stretto.explain.records.record_file import RecordFile
+
+    with closing(RecordFile(path)) as file:
+        return f"run {file.facts().name}"
+
+
+_CHECKS: Final[Mapping[FileKind, Callable[[Path, tuple[Any, ...]], str]]] = {
+    FileKind.SCENARIO: scenario_content,
+    FileKind.PROFILE: profile_content,
+    FileKind.MANIFESTS: manifests_content,
+    FileKind.RECORDING: _recording,
+    FileKind.TRACE: _trace,
+    FileKind.STORE: _store,
+    FileKind.RUN: _run,
+}

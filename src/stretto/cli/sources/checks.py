@@ -1,0 +1,48 @@
+"""Checks of scenarios, profiles and manifests without a run."""
+
+from pathlib import Path
+
+from stretto.explain.words.amounts import format_count
+
+
+def scenario_content(path: Path, plugins: tuple[Path, ...]) -> str:
+    """Number of pods of a scenario.
+
+    Raises:
+        InputError: it cannot be used.
+    """
+    from stretto.base.rng import Rng
+    from stretto.framework.profile.load import known_rules
+    from stretto.framework.profile.profile import load_profile
+    from stretto.inputs.scenario.feed import materialise
+    from stretto.inputs.scenario.read import load_scenario
+    from stretto.sim.options import profile_source
+
+    scenario = load_scenario(path)
+    load_profile(profile_source(scenario, plugins=plugins), known_rules(plugins))
+    return format_count(materialise(scenario, Rng(scenario.seed)).pods, "pod")
+
+
+def profile_content(path: Path, plugins: tuple[Path, ...]) -> str:
+    """Scheduler names of a profile.
+
+    Raises:
+        InputError: it cannot be used.
+    """
+    from stretto.framework.profile.load import known_rules
+    from stretto.framework.profile.profile import load_profiles
+
+    found = load_profiles(path, known_rules(plugins))
+    return f"scheduler names: {', '.join(n for each in found for n in each.scheduler_names)}"
+
+
+def manifests_content(path: Path, _plugins: tuple[Path, ...]) -> str:
+    """Number of objects of some manifests.
+
+    Raises:
+        InputError: it cannot be used.
+    """
+    from stretto.inputs.objects.manifests import ManifestOptions, load_objects
+
+    settings = ManifestOptions(keep_missing_owners=True, expand_controllers=False)
+    return format_count(len(load_objects([path], settings)), "object")

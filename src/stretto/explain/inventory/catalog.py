@@ -1,0 +1,149 @@
+"""Profiles, policies and rules that a configuration may name, with a sentence about each."""
+
+import re
+from collections.abc import Iterable
+from typing import Any, Final
+
+import msgspec
+
+from stretto.control.load_policies import POLICIES as LOAD_POLICIES
+from stretto.control.queues.policies import POLICIES as QUEUE_POLICIES
+from stretto.framework.contract.rule import FilterRule, Rule, ScoreRule
+from stretto.framework.plugins.table import DEFAULT_FILTERS, DEFAULT_SCORES
+from stretto.framework.profile.named import PROFILES, SENTENCES
+from stretto.framework.profile.profile import load_profile
+
+_SPACES: Final = re.compile(r"\s+")
+
+
+class RuleWeight(msgspec.Struct, frozen=True):
+    """A score of a profile."""
+
+    #: Name of the rule.
+    rule: str
+    #: Its weight.
+    weight: int
+
+
+class ProfileRow(msgspec.Struct, frozen=True):
+    """A built-in profile."""
+
+    #: Name, for ``--profile`` and ``profile:`` of a scenario.
+    name: str
+    #: What it is for.
+    sentence: str
+    #: Names of its filters, in the order in which they are evaluated; empty for kube-parity.
+    filters: tuple[str, ...]
+    #: Its scores with their weights; empty for kube-parity.
+    scores: tuple[RuleWeight, ...]
+    #: How ties between equal scores are broken.
+    ties: str
+    #: Which devices of a node a pod gets.
+    devices: str
+    #: The configuration that the name stands for.
+    configuration: dict[str, Any]
+
+
+class PolicyRow(msgspec.Struct, frozen=True):
+    """A policy that a configuration may name."""
+
+    #: Its name.
+    name: str
+    #: ``score``, ``queue`` or ``dispatch``.
+    kind: str
+    #: Where it is named.
+    where: str
+    #: What it does.
+    sentence: str
+
+
+class RuleRow(msgspec.Struct, frozen=True):
+    """A rule of the default engine."""
+
+    #: Name in profiles and messages.
+    name: str
+    #: ``filter``, ``score`` or ``filter, score``.
+    kind: str
+    #: Whether the default profile uses it.
+    default: bool
+    #: Weight of its score in the default profile, or if the profile gives none; 0 for a filter.
+    weight: int
+    #: What it does.
+    sentence: str
+
+
+class ProfileList(msgspec.Struct, frozen=True):
+    """The built-in profiles."""
+
+    #: The profiles.
+    items: tuple[ProfileRow, ...]
+
+
+class PolicyList(msgspec.Struct, frozen=True):
+    """The policies."""
+
+    #: The policies.
+    items: tuple[PolicyRow, ...]
+
+
+class RuleList(msgspec.Struct, frozen=True):
+    """The rules."""
+
+    #: The rules.
+    items: tuple[RuleRow, ...]
+
+
+def profile_rows() -> ProfileList:
+    """The built-in profiles."""
+    return ProfileList(tuple(map(_profile, PROFILES)))
+
+
+def _profile(name: str) -> ProfileRow:
+    profile = load_profile(name)
+    scores = () if profile.exact else profile.scores
+    return ProfileRow(
+        name=name,
+        sentence=SENTENCES[name],
+        filters=() if profile.exact else tuple(rule.NAME for rule in profile.filters),
+        scores=tuple(RuleWeight(rule.NAME, weight) for rule, weight in scores),
+        ties=profile.ties.name.lower(),
+        devices=profile.device_pick.name.lower(),
+        configuration=dict(PROFILES.get(name)),
+    )
+
+
+def policy_rows() -> PolicyList:
+    """Scoring policies, queue policies and dispatch policies."""
+    scoring = [PolicyRow(name, "score", "--policy", SENTENCES[name]) for name in PROFILES]
+    queue = [
+        PolicyRow(str(name), "queue", "spec.policy of a Queue", policy.sentence)
+        for name, policy in QUEUE_POLICIES.items()
+    ]
+    dispatch = [
+        PolicyRow(name, "dispatch", "stretto.dispatch of a profile", _sentence(load))
+        for name, load in LOAD_POLICIES.items()
+    ]
+    return PolicyList((*scoring, *queue, *dispatch))
+
+
+def rule_rows(rules: Iterable[type[Rule]]) -> RuleList:
+    """Some rules."""
+    return RuleList(tuple(map(_rule, rules)))
+
+
+def _rule(rule: type[Rule]) -> RuleRow:
+    kinds = [
+        word
+        for word, form in (("filter", FilterRule), ("score", ScoreRule))
+        if issubclass(rule, form)
+    ]
+    weight = DEFAULT_SCORES.get(rule.NAME, rule.WEIGHT) if "score" in kinds else 0
+    default = rule.NAME in DEFAULT_FILTERS or rule.NAME in DEFAULT_SCORES
+    return RuleRow(rule.NAME, ", ".join(kinds), default, weight, _sentence(rule))
+
+
+def _sentence(documented: object) -> str:
+    """The first sentence of a docstring."""
+    text = _SPACES.sub(" ", documented.__doc__ or "").strip().replace("``", "")
+    end = text.find(". ")
+    return text if end < 0 else text[: end + 1]

@@ -1,0 +1,126 @@
+"""``stretto validate`` recognises the kind of a file and reports what is wrong with it."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from stretto.cli.main import cli
+
+SCENARIO = "fleet: {shapes: [{count: 1, cpu: 4, memory: 8Gi}]}\nworkloads: [{pods: {cpu: 3}}]\n"
+PROFILE = "profiles: [{schedulerName: mine}]\n"
+POD = """
+apiVersion: v1
+kind: Pod
+metadata: {name: a}
+spec: {containers: [{name: main, image: work}]}
+"""
+TRACE = "jobid,submitted_time,run_time,num_gpus,application\nj1,0,10,1,x\n"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a valid file of each kind."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("STRETTO_STATE", str(tmp_path / "state"))
+    monkeypatch.setattr("stretto.framework.kernels.tiers.has_numba", lambda: False)
+    Path("scenario.yaml").write_text(SCENARIO)
+    Path("profile.yaml").write_text(PROFILE)
+    Path("pod.yaml").write_text(POD)
+    Path("pod.json").write_text(
+        '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "b"}, '
+        '"spec": {"containers": [{"name": "c", "image": "i"}]}}'
+    )
+    Path("manifests").mkdir()
+    Path("manifests/pod.yaml").write_text(POD)
+    return tmp_path
+
+
+def run_of(*words: str) -> Result:
+    return CliRunner().invoke(cli, list(words))
+
+
+def kinds_of(*files: str) -> dict[str, str]:
+    result = run_of("validate", *files, "--json", "-", "-q")
+    assert result.exit_code == 0, result.stderr
+    report = json.loads(result.stdout)
+    assert (report["schema"], report["valid"]) == ("stretto.validate/v1", True)
+    return {each["file"]: each["kind"] for each in report["files"]}
+
+
+def test_each_kind_of_text_is_recognised() -> None:
+    assert kinds_of("scenario.yaml", "profile.yaml", "pod.yaml", "pod.json", "manifests") == {
+        "scenario.yaml": "scenario",
+        "profile.yaml": "profile",
+        "pod.yaml": "manifests",
+        "pod.json": "manifests",
+        "manifests": "manifests",
+    }
+
+
+def test_what_stretto_writes_is_recognised(folder: Path) -> None:
+    words = ["run", "scenario.yaml", "--speed", "0", "--no-plots", "-q", "--store", "sqlite:s.db"]
+    assert run_of(*words).exit_code == 0
+    assert run_of("record", "--on", "sqlite:s.db", "--out", "tape.jsonl.gz").exit_code == 0
+    (record,) = (folder / "state/runs").glob("*.sqlite")
+    assert kinds_of("s.db", "tape.jsonl.gz", str(record)) == {
+        "s.db": "store",
+        "tape.jsonl.gz": "recording",
+        str(record): "run record",
+    }
+
+
+def test_the_examples_are_valid(repo_root: Path) -> None:
+    examples = sorted(str(path) for path in (repo_root / "examples").glob("*.yaml"))
+    assert set(kinds_of(*examples).values()) == {"scenario"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("s.yaml", SCENARIO.replace("cpu: 3", "cqu: 3"), "did you mean 'cpu'?"),
+        ("s.yaml", SCENARIO.replace("fleet", "flet"), "flet"),
+        ("p.yaml", PROFILE.replace("schedulerName", "schedulrName"), "schedulerName"),
+        ("m.yaml", POD.replace("image: work", "image: 7"), "image"),
+        ("r.jsonl", '{"recording": "stretto.recording/v9"}\n', "stretto.recording/v1"),
+        ("t.csv", "colour,shape\nred,round\n", "the columns of a trace format"),
+        ("x.bin", "\x00\x01", "one of: scenario, profile, manifests"),
+    ],
+)
+def test_an_invalid_file_is_refused_with_its_place(name: str, text: str, said: str) -> None:
+    Path(name).write_text(text)
+    result = run_of("validate", name)
+    assert (result.exit_code, said in result.stderr) == (2, True), result.stderr
+    assert name in result.stderr
+
+
+def test_every_file_is_checked_although_the_first_is_wrong() -> None:
+    Path("bad.yaml").write_text("fleet: 3\n")
+    Path("worse.yaml").write_text("profiles: 3\n")
+    result = run_of("validate", "bad.yaml", "scenario.yaml", "worse.yaml")
+    assert result.exit_code == 2
+    assert [line.split()[:2] for line in result.stdout.splitlines() if ".yaml" in line] == [
+        ["bad.yaml", "scenario"],
+        ["scenario.yaml", "scenario"],
+        ["worse.yaml", "profile"],
+    ]
+    assert "bad.yaml" in result.stderr
+    assert "worse.yaml" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["simulate", "scenario.yaml"], "try: stretto run scenario.yaml"),
+        (["compare", "scenario.yaml"], "try: stretto run scenario.yaml"),
+        (["plan", "scenario.yaml"], "try: stretto run scenario.yaml"),
+        (["run", "pod.yaml"], "try: stretto plan pod.yaml"),
+        (["run", "manifests"], "try: stretto plan manifests"),
+        (["run", "profile.yaml"], "--profile profile.yaml"),
+        (["plan", "profile.yaml"], "--profile profile.yaml"),
+    ],
+)
+def test_a_file_of_another_kind_names_the_verb_that_reads_it(words: list[str], said: str) -> None:
+    result = run_of(*words)
+    assert (result.exit_code, said in result.stderr) == (2, True), result.stderr
