@@ -18,8 +18,9 @@ from stretto.control.dispatcher.dispatcher import Dispatcher
 from stretto.control.eviction.judge import PreemptionJudge
 from stretto.framework.compiled.one_node import Preemptor
 from stretto.framework.engine.engine import CompiledProfile
-from stretto.framework.preemption import finder as finder_module
+from stretto.framework.preemption import terms as terms_module
 from stretto.framework.preemption.finder import VictimFinder
+from stretto.framework.preemption.terms import PriorityTerms, ReclaimTerms
 from stretto.framework.preemption.tiers import VictimSearchResult
 from stretto.state.classes.preemption_attributes import PreemptionAttributeTable
 from stretto.state.cluster.charges import PodCharges
@@ -27,6 +28,7 @@ from stretto.state.ingest.ingest import Ingest
 from stretto.state.rows.devices import DeviceColumns
 from stretto.state.rows.ledger import Ledger
 from stretto.state.rows.pods import NO_SLOT
+from stretto.state.victims.rules import UNPROTECTED
 from stretto.state.work.claims import ConflictCause
 from stretto.stores.embedded.journal import SqliteJournal
 from stretto.stores.embedded.memory import MemoryStore
@@ -276,7 +278,7 @@ def the_file_is_written_after_the_answer(patch: pytest.MonkeyPatch) -> None:
 @plant
 def a_pod_evicts_its_equals(patch: pytest.MonkeyPatch) -> None:
     higher = lambda class_id, priority: Preemptor(class_id, priority + 1)
-    patch.setattr(finder_module, "Preemptor", higher)
+    patch.setattr(terms_module, "Preemptor", higher)
     patch.setattr(PreemptionJudge, "_victims_problem", lambda *_: None)
 
 
@@ -288,6 +290,19 @@ def preemptions_are_proposed_that_are_never_granted(patch: pytest.MonkeyPatch) -
 @plant
 def annotations_against_preemption_are_ignored(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(PreemptionAttributeTable, "number_of", lambda *_: 0)
+
+
+@plant
+def preemption_ignores_the_guarantees_of_queues(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(PriorityTerms, "balance", None)
+
+
+@plant
+def reclaim_ignores_priority_where_it_comes_first(patch: pytest.MonkeyPatch) -> None:
+    def preemptor(original: Any, self: ReclaimTerms, row: int) -> Preemptor:
+        return original(self, row)._replace(priority=UNPROTECTED)
+
+    wrap(patch, ReclaimTerms, "preemptor", preemptor)
 
 
 @plant

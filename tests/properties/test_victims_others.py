@@ -20,6 +20,7 @@ from stretto.framework.parity.decision import Decision
 from stretto.framework.parity.scheduler import ExactScheduler
 from stretto.framework.preemption.explain import preemption_words
 from stretto.framework.preemption.finder import VictimFinder
+from stretto.framework.preemption.terms import PriorityTerms
 from stretto.framework.preemption.tiers import search_of
 from stretto.framework.profile.profile import load_profile
 from stretto.state.ingest.whole_objects import apply_objects
@@ -97,7 +98,8 @@ class World(between_world.World):
     def finder(self, tier: str) -> VictimFinder:
         """A finder at the beginning of a cycle."""
         self.runtime.sync()
-        finder = VictimFinder(self.runtime, self.ledger, ManualClock(), search_of(tier))
+        terms = PriorityTerms(self.cluster, self.runtime.engine.profile.preemption)
+        finder = VictimFinder(self.runtime, terms, self.ledger, ManualClock(), search_of(tier))
         nothing = np.zeros(0, np.int32)
         finder.begin(Plan(0, NO_ROWS, NO_ROWS, nothing, NO_ROWS, NO_ROWS, nothing, [], []))
         return finder

@@ -24,6 +24,7 @@ from stretto.framework.parity.runtime import ParityRuntime
 from stretto.framework.parity.victims import ParityVictimFinder
 from stretto.framework.plugins.volumes import VolumeRule
 from stretto.framework.preemption.finder import VictimFinder
+from stretto.framework.preemption.terms import EvictionTerms
 from stretto.framework.preemption.tiers import search_of
 from stretto.framework.preemption.volumes import VolumeVictimFinder
 from stretto.framework.volumes.rules import VolumeRules
@@ -103,15 +104,16 @@ class PlacerFactory:
         names = frozenset(r.NAME for r in profile.filters if isinstance(r, VolumeRule))
         return VolumeRules(self._engine.cluster, names)
 
-    def finder(self, placer: Placer, budgets: BudgetLedger, clock: Clock) -> Finder:
+    def finder(
+        self, placer: Placer, terms: EvictionTerms, budgets: BudgetLedger, clock: Clock
+    ) -> Finder:
         """The victim finder for pods that a runtime does not place."""
-        rules = self._engine.profile.preemption
         if isinstance(placer, ParityRuntime):
-            return ParityVictimFinder(self._engine.cluster, placer, rules, budgets, clock)
+            return ParityVictimFinder(self._engine.cluster, placer, terms, budgets, clock)
         assert isinstance(placer, Runtime)
         volumes, searches = self.volumes(), search_of(self._tier)
         if volumes is None:
-            return VictimFinder(placer, budgets, clock, searches)
-        found = VolumeVictimFinder(placer, budgets, clock, searches)
+            return VictimFinder(placer, terms, budgets, clock, searches)
+        found = VolumeVictimFinder(placer, terms, budgets, clock, searches)
         found.use(volumes)
         return found

@@ -1,5 +1,6 @@
 """Builds the parts of a plane that a restart or a role replaces: loops, binder, evictor."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,10 +15,12 @@ from stretto.control.eviction.judge import EvictionChecks, PreemptionJudge
 from stretto.control.eviction.parity_judge import ParityJudge, ParityPreemptionJudge
 from stretto.control.scheduler.loop import LoopId, SchedulingLoop
 from stretto.control.scheduler.preemption import ShardPreemption
+from stretto.control.scheduler.reclaim import ReclaimRehearsal
 from stretto.framework.affinity.recheck import ClaimRecheck
 from stretto.framework.engine.engine import CompiledProfile
 from stretto.framework.kernels.tiers import kernel
 from stretto.framework.placers import PlacerFactory
+from stretto.framework.preemption.terms import PriorityTerms, ReclaimTerms, UsageOf
 from stretto.plane.config import PlaneConfig
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.victims.budgets import BudgetLedger
@@ -45,6 +48,8 @@ class PartFactory:
     clock: Clock
     #: Where the fault simulator may stop a part.
     failpoint: Failpoint
+    #: The usage of queues; ``None`` if no queue is configured.
+    usage: UsageOf
     #: Whether the evictor evicts pods; otherwise another process does.
     evicts: bool = True
 
@@ -64,11 +69,19 @@ class PartFactory:
         runtime = self.placers.new(self.rng.child("shard", number, *path))
         preempting = None
         if self.config.profile.preemption.enabled:
-            finder = self.placers.finder(runtime, self.budgets, self.clock)
-            preempting = ShardPreemption(self.cluster, self.units, finder, self.clock)
+            terms = PriorityTerms(self.cluster, self.config.profile.preemption, self.usage)
+            finder = self.placers.finder(runtime, terms, self.budgets, self.clock)
+            preempting = ShardPreemption(self.cluster, self.units, finder)
         identity = LoopId(number, sub_cluster)
         pods, cures_of = self.cluster.pods, self.engine.cures_of
         return SchedulingLoop(identity, runtime, pods, cures_of, preempting)
+
+    def reclaim(self, is_spared: Callable[[int], bool]) -> ReclaimRehearsal:
+        """Finds victims for queues below their guarantee, without the pods that are spared."""
+        placer = self.placers.new(self.rng.child("reclaim"))
+        terms = ReclaimTerms(self.cluster, self.config.profile.preemption, is_spared)
+        finder = self.placers.finder(placer, terms, self.budgets, self.clock)
+        return ReclaimRehearsal(self.cluster, self.units, (placer, finder, terms), self.budgets)
 
     def binder(self) -> Binder:
         """A binder; it adopts every claim that is assumed now."""
@@ -85,16 +98,17 @@ class PartFactory:
 
     def evictor(self) -> Evictor:
         """An evictor; it adopts every eviction that is under way now."""
-        preemption, rules = self.config.profile.preemption, self.placers.law()
+        terms = PriorityTerms(self.cluster, self.config.profile.preemption, self.usage)
+        rules = self.placers.law()
         if rules is not None:
             judge: PreemptionJudge = ParityPreemptionJudge(
-                self.cluster, self.units, rules, preemption, self.budgets
+                self.cluster, self.units, rules, terms, self.budgets
             )
         else:
             checks = EvictionChecks(
                 self.engine.is_eligible, self._recheck(), self.placers.volumes()
             )
-            judge = PreemptionJudge(self.cluster, self.units, checks, preemption, self.budgets)
+            judge = PreemptionJudge(self.cluster, self.units, checks, terms, self.budgets)
         options = EvictorOptions(self.failpoint, self.evicts)
         return Evictor(self.cluster, self.units, self.store, judge, options)
 

@@ -40,7 +40,6 @@ from stretto.state.cluster.cluster import Cluster
 from stretto.state.cluster.config import ClusterConfig
 from stretto.state.queries.pool import Pool
 from stretto.state.victims.budgets import BudgetLedger
-from stretto.state.victims.reclaim_view import FitQuestions, ReclaimView
 from stretto.state.work.claims import Plan, Verdict
 from stretto.state.work.units import Units
 from stretto.stores.store import Store
@@ -151,17 +150,15 @@ class Plane:
             store=self.store,
             clock=self.clock,
             failpoint=self._failpoint,
+            usage=lambda: self.dispatcher.reclaimer.usage,
             evicts=self._wiring.evicts,
         )
         #: Checks plans and binds pods.
         self.binder = self.factory.binder()
         #: Evicts pods, and holds their capacity for the claims that wait for it.
         self.evictor = self.factory.evictor()
-        preemption = self.config.profile.preemption
-        #: What reclaim asks about nodes.
-        self.reclaim_view = ReclaimView(
-            self.cluster, preemption, self.fit_questions(), self.budgets
-        )
+        #: Finds victims for queues below their guarantee.
+        self.reclaim_search = self.factory.reclaim(lambda _: False)
 
     def _begin_controllers(self) -> None:
         """The controllers that look after placed pods."""
@@ -212,14 +209,6 @@ class Plane:
                 self.store,
                 lambda: self.binder.unanswered_rows(),  # noqa: PLW0108  (a restart replaces it)
             )
-
-    def fit_questions(self) -> FitQuestions:
-        """What the engine answers about fits; it survives restarts of evictor and shards."""
-        return FitQuestions(
-            self.engine.is_eligible,
-            self._probe,
-            lambda *of: self.evictor.would_fit(*of),  # noqa: PLW0108  (a restart replaces it)
-        )
 
     # ------------------------------------------------------------ replaceable parts
 
@@ -351,7 +340,7 @@ class Plane:
             self.pump.census()
             self.dispatcher.absorb(changes, now)
         changes.clear()
-        self.dispatcher.timers.wake(cures, self._probe, now)
+        self.dispatcher.timers.wake(cures, self.room, now)
         self._failpoint("dispatcher.absorbed")
 
     def run_timers(self, work: StepWork) -> None:
@@ -403,7 +392,7 @@ class Plane:
 
     def reclaim(self, work: StepWork) -> None:
         """Order evictions for queues below their guarantee and for broken gangs."""
-        for order in self.dispatcher.reclaim(self.reclaim_view, work.now):
+        for order in self.dispatcher.reclaim(self.reclaim_search, work.now):
             self.evictor.order(order, work.now)
 
     def evict(self, work: StepWork) -> bool:
@@ -435,7 +424,7 @@ class Plane:
         if self.statuses is not None:
             self.statuses.report(work.now, self.clock)
 
-    def _probe(self, class_id: int) -> int:
+    def room(self, class_id: int) -> int:
         """How many pods of a class fit at most, on the first shard's current snapshot."""
         return self.shards[0].room(class_id)
 

@@ -83,6 +83,8 @@ class ChaosWorld:
         self.foreign_bound: set[str] = set()
         #: Draws of preemption: rules, budgets, and pods with finalizers.
         self.preemption = PreemptionDraw(setup.seed)
+        #: Number of changes so far.
+        self.changes = 0
         #: Draws of queues.
         self.queues = QueueDraw(setup.seed)
         self._setup = setup
@@ -120,6 +122,7 @@ class ChaosWorld:
             if self._fault_draw.world():
                 self._rng = rng.child(nth)
                 self._change[self._pick()]()
+                self.changes += 1
         return seconds
 
     def _change_of(self, name: str) -> Callable[[], object]:

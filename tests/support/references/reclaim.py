@@ -73,6 +73,40 @@ class Scene(NamedTuple):
                 return False
         return True
 
+    def is_lawful_whole(self, asker: str, cpu: int, evicted: Iterable[int]) -> bool:
+        """Whether evicting these pods unit by unit is lawful, each from queues that have borrowed.
+
+        A unit larger than what its queue has borrowed may take the queue below its guarantee.
+        """
+        evicted = set(evicted)
+        reach = self.reach(asker, cpu)
+        gone = [pod for pod in self.pods if pod.row in evicted]
+        for pod in gone:
+            if reach is None or reach not in self.above(pod.queue) or pod.queue == asker:
+                return False
+        for unit, least in self.least.items():
+            left = [pod for pod in self.pods if pod.unit == unit and pod.row not in evicted]
+            lost = any(pod.unit == unit for pod in gone)
+            if lost and left and len(left) < least:
+                return False
+        return self._may_go_in_turn(asker, {pod.unit for pod in gone}, gone, frozenset())
+
+    def _may_go_in_turn(
+        self, asker: str, units: set[str], gone: Sequence[Pod], before: frozenset[int]
+    ) -> bool:
+        """Whether some order of the units lets each go while its queues have borrowed."""
+        if not units:
+            return True
+        for unit in units:
+            part = [pod for pod in gone if pod.unit == unit]
+            own = self.above(asker)
+            above = [queue for pod in part for queue in self.above(pod.queue) if queue not in own]
+            if all(self.used(queue, before) > (self.guarantee(queue) or 0) for queue in above):
+                rows = before.union(pod.row for pod in part)
+                if self._may_go_in_turn(asker, units - {unit}, gone, rows):
+                    return True
+        return False
+
     def reach(self, asker: str, cpu: int) -> str | None:
         """The highest queue to reclaim below; None if the guarantee is used."""
         found = None
@@ -88,6 +122,32 @@ class Scene(NamedTuple):
         evicted = set(evicted)
         used = sum(pod.cpu for pod in self.pods if pod.slot == slot and pod.row not in evicted)
         return used + sum(asks) <= self.sizes[slot]
+
+    def protected(self, row: int, asker: str, evicted: Iterable[int]) -> bool:
+        """Whether a queue outside the asker's path falls below its guarantee without a pod."""
+        evicted, pod = {*evicted, row}, next(pod for pod in self.pods if pod.row == row)
+        return any(
+            self.used(queue, evicted) < (self.guarantee(queue) or 0)
+            for queue in self.above(pod.queue)
+            if queue not in self.above(asker)
+        )
+
+    def victims_on(self, slot: int, asker: str, cpu: int, lower: Iterable[int]) -> list[int] | None:
+        """kube-scheduler's victims on a node among the unprotected rows; ``None`` for no fit.
+
+        ``lower`` are the rows of lower priority, the least important first.
+        """
+        gone: list[int] = []
+        for row in lower:
+            if not self.protected(row, asker, gone):
+                gone.append(row)
+        if not self.fits(slot, [cpu], gone):
+            return None
+        for row in reversed(gone[:]):
+            rest = [each for each in gone if each != row]
+            if self.fits(slot, [cpu], rest):
+                gone = rest
+        return gone
 
     def answers(self, asker: str, cpu: int) -> list[frozenset[int]]:
         """All lawful sets of rows whose eviction lets one pod fit."""

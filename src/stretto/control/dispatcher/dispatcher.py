@@ -15,7 +15,7 @@ shards comes out. It never reads a node. Each call gets the current time.
 from stretto.control.dispatcher.answers import Answers
 from stretto.control.dispatcher.audit import audit
 from stretto.control.dispatcher.intake import UnitTracker
-from stretto.control.dispatcher.reclaimer import Reclaimer, ReclaimNodes
+from stretto.control.dispatcher.reclaimer import Reclaimer, ReclaimSearch
 from stretto.control.dispatcher.sending import UnitSender
 from stretto.control.dispatcher.states.containers import UnitStates
 from stretto.control.dispatcher.states.moves import UnitMoves
@@ -75,11 +75,11 @@ class Dispatcher:
         """The next batch reports pods on nodes again: ``absorb`` asks for it no longer."""
         self._places.uncounted = False
 
-    def reclaim(self, view: ReclaimNodes, now: float) -> list[EvictionOrder]:
+    def reclaim(self, search: ReclaimSearch, now: float) -> list[EvictionOrder]:
         """Evictions for late incomplete gangs and for queues below their guarantee."""
         orders = self._broken_gangs.orders(now) if self._broken_gangs.evict_after else []
         if self._places.usage is not None:
-            orders += self.reclaimer.orders(view, now)
+            orders += self.reclaimer.orders(search, now)
         return orders
 
     def next_due(self) -> float:

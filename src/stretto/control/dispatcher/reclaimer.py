@@ -7,23 +7,24 @@ the freed capacity.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import inf
 from typing import Final, NamedTuple, Protocol
 
 from stretto.control.dispatcher.states.containers import UnitStates
-from stretto.control.queues.reclaim import (
-    ReclaimablePod,
-    ReclaimRequest,
-    RunningGang,
-    choose_victims,
-)
+from stretto.control.queues.limits import LimitVictims
 from stretto.state.queries.pool import Amounts
+from stretto.state.queues.guarantees import GuaranteeBalance, ReclaimRight
 from stretto.state.queues.usage import QueueUsage
 from stretto.state.rows.lifecycle import PodState, UnitState
-from stretto.state.work.evictions import EvictionCause, EvictionOrder
-from stretto.state.work.units import NO_GROUP, Unit
+from stretto.state.rows.pods import NO_SLOT
+from stretto.state.work.evictions import (
+    EvictionCause,
+    EvictionOrder,
+    EvictionState,
+    PlannedPlace,
+)
+from stretto.state.work.units import Unit
 
 SEARCH_INTERVAL: Final = 1.0
 """Seconds between searches for queues below their guarantee."""
@@ -44,30 +45,40 @@ _WAITING: Final = frozenset(
 _ON_NODES: Final = frozenset({int(PodState.ASSUMED), int(PodState.BOUND)})
 
 
-class ReclaimNodes(Protocol):
-    """What the dispatcher reads of nodes."""
+class ReclaimSearch(Protocol):
+    """Finds places and victims for units within their guarantee."""
 
-    def sync(self) -> None:
-        """Update the snapshot before a series of queries."""
+    def begin(self) -> None:
+        """Update the snapshot before a series of searches."""
 
-    def room(self, class_id: int, /) -> int:
-        """Upper bound of the pods of a class that fit now."""
+    def leaving(self) -> Iterable[int]:
+        """Rows that are being evicted or deleted."""
+        ...
 
-    def may_evict(self, row: int, now: float) -> bool:
-        """Whether a pod may be evicted."""
+    def places(
+        self, unit: Unit, right: ReclaimRight, ahead: Sequence[PlannedPlace]
+    ) -> Sequence[PlannedPlace]:
+        """Places for the pods that a unit needs, with their victims; empty for none."""
+        ...
 
-    def may_evict_all(self, rows: Sequence[int]) -> bool:
-        """Whether pods that may each be evicted may be evicted together."""
+    def may_evict(self, row: int, right: ReclaimRight, now: float) -> bool:
+        """Whether a demand may evict a pod, wherever it runs."""
+        ...
 
-    def fits(self, slot: int, classes: Sequence[int], evicted: Collection[int]) -> bool:
-        """Whether pods of these classes fit a slot without the evicted rows."""
 
-    def would_fit(self, row: int, slot: int, evicted: Collection[int], /) -> bool:
-        """Whether volume and inter-pod rules admit a pod to a slot without the evicted rows."""
+class ReclaimPlan(NamedTuple):
+    """A unit, the places for its pods, and the evictions that it needs."""
+
+    #: Places of the pods that start together.
+    places: tuple[PlannedPlace, ...]
+    #: Rows to evict.
+    victims: tuple[int, ...]
+    #: Rows that are being evicted already and whose capacity the unit uses.
+    awaited: tuple[int, ...]
 
 
 class ReclaimInFlight(NamedTuple):
-    """A reclaim in flight: a unit and its victims."""
+    """A reclaim in flight: a unit and the pods whose end it waits for."""
 
     #: The unit.
     unit: Unit
@@ -75,10 +86,12 @@ class ReclaimInFlight(NamedTuple):
     queue: str
     #: The amounts that it claims.
     amounts: Amounts
-    #: The victims.
-    victims: tuple[ReclaimablePod, ...]
-    #: Their serials.
-    serials: tuple[int, ...]
+    #: The places of its pods.
+    places: tuple[PlannedPlace, ...]
+    #: (row, serial) of its victims, and of pods that were being evicted before.
+    leaving: tuple[tuple[int, int], ...]
+    #: The queues of these pods.
+    donors: frozenset[str]
     #: Clock time at which it is abandoned.
     until: float
     #: Number of placed pods of the unit at the decision.
@@ -99,7 +112,10 @@ class Reclaimer:
         #: Whether another process has pods of a unit that have no node yet; never in one process.
         self._is_handed_over: Callable[[Unit], bool] = lambda _: False
         self._places = places
+        #: (clock time of the next search, delay before it) of units without victims or a node.
         self._retries: dict[Unit, tuple[float, float]] = {}
+        #: Number of rebuilds of the tree at the last search.
+        self._epoch = -1
         self._look_at = -inf
         #: Whether a unit may be served although no reclaim is in flight.
         self._more = False
@@ -108,7 +124,7 @@ class Reclaimer:
         """Defer reclaims of units whose pods another process is placing."""
         self._is_handed_over = is_handed_over
 
-    def orders(self, view: ReclaimNodes, now: float) -> list[EvictionOrder]:
+    def orders(self, search: ReclaimSearch, now: float) -> list[EvictionOrder]:
         """Evictions with their reasons, for the lane of evictions."""
         usage = self._places.usage
         if usage is None:
@@ -121,13 +137,19 @@ class Reclaimer:
         if self._more:
             return []
         self._look_at = now + SEARCH_INTERVAL
-        view.sync()
+        search.begin()
         found: list[EvictionOrder] = []
-        for unit in islice(self._waiting(usage, now), SEARCH_LIMIT):
-            self._more = True
-            order = self._decide(usage, unit, view, now)
-            if order is not None:
-                found.append(order)
+        decisions = 0
+        for group in self._waiting(usage, now):
+            for unit in group:
+                self._more = True
+                plan = self._decide(usage, unit, search, now)
+                decisions += 1
+                if plan is None:
+                    break  # the other units of the group need the same
+                found += self._begin(usage, unit, plan, now)
+            if decisions >= SEARCH_LIMIT:
+                break
         return found
 
     @property
@@ -148,60 +170,131 @@ class Reclaimer:
 
     # ------------------------------------------------------------ candidates
 
-    def _waiting(self, usage: QueueUsage, now: float) -> Iterator[Unit]:
-        """The first pending units of each queue that a guarantee may help."""
-        firsts = self._places.unschedulable.firsts(SEARCH_LIMIT)
-        for queue in self._places.queues if usage.tree.any_limits else ():
-            if queue.order.live and usage.tree.leaf(queue.name).is_below_guarantee:
+    def _waiting(self, usage: QueueUsage, now: float) -> Iterator[Iterator[Unit]]:
+        """Pending units that a guarantee may help; equal units are one group.
+
+        A group ends when the search for one of its units fails.
+        """
+        tree = usage.tree
+        if tree.epoch != self._epoch:
+            self._epoch = tree.epoch
+            self._retries.clear()
+        self._retries = {u: p for u, p in self._retries.items() if u.state in _WAITING}
+        heads = list[Iterator[Unit]]()
+        for queue in self._places.queues if tree.any_limits else ():
+            if queue.order.live and tree.leaf(queue.name).guarantee:
                 head = queue.order.peek()
                 if head is not None and not usage.may_start(head):
-                    firsts.setdefault(queue.name, []).append(head)
-        self._retries = {u: p for u, p in self._retries.items() if u.state in _WAITING}
-        for name, units in firsts.items():
-            leaf = usage.tree.leaf(name)
-            if not leaf.is_below_guarantee or leaf.is_closed:
+                    heads.append(iter((head,)))
+        guaranteed = {name for name in self._names() if self._may_reclaim(usage, name)}
+        for group in (*self._places.unschedulable.equal_units(guaranteed), *heads):
+            yield self._ready(group, now)
+
+    def _names(self) -> Iterator[str]:
+        return (queue.name for queue in self._places.queues)
+
+    def _may_reclaim(self, usage: QueueUsage, name: str) -> bool:
+        leaf = usage.tree.leaf(name)
+        return bool(leaf.guarantee) and not leaf.is_closed
+
+    def _ready(self, group: Iterator[Unit], now: float) -> Iterator[Unit]:
+        """The units of a group until the first one whose retry is not due."""
+        for unit in group:
+            if unit in self.in_flight:
                 continue
-            for unit in units:
-                paused = self._retries.get(unit, (-inf, 0.0))[0] > now
-                if unit not in self.in_flight and not paused:
-                    yield unit
+            if self._retries.get(unit, (-inf, 0.0))[0] > now:
+                return
+            yield unit
 
     def _decide(
-        self, usage: QueueUsage, unit: Unit, view: ReclaimNodes, now: float
-    ) -> EvictionOrder | None:
-        request = self._request(usage, unit, view)
-        facts = _CurrentFacts(self._places, usage, view, self.in_flight.values(), now)
-        facts.alone = unit.pending[0] if unit.still_needed <= 1 else None
-        victims = choose_victims(usage.tree, request, facts) if request is not None else ()
+        self, usage: QueueUsage, unit: Unit, search: ReclaimSearch, now: float
+    ) -> ReclaimPlan | None:
+        """The evictions for a unit; ``None`` if none help it, or if it fits without any."""
+        plan = self._plan(usage, unit, search, now)
         delay = min(2 * self._retries.get(unit, (0.0, FIRST_RETRY / 2))[1], LONGEST_RETRY)
         self._retries[unit] = (now + delay, delay)
-        rows = tuple(each.row for each in victims)
+        return plan if plan is not None and (plan.victims or plan.awaited) else None
 
-        if request is None or not victims or not view.may_evict_all(rows):
-            return None
-        serials = tuple(int(self._places.pods.serial[row]) for row in rows)
-        until, placed = now + TIMEOUT, len(unit.bound)
-        reclaim = ReclaimInFlight(
-            unit, unit.queue, request.amounts, victims, serials, until, placed
-        )
-        self.in_flight[unit] = reclaim
-        for name in {each.queue for each in victims}:
-            usage.tree.count_reclaim(name, 1)
-        self.counts["orders"] += 1
-        self.counts["pods"] += len(rows)
-        reason = f"queue {unit.queue} reclaims its guarantee for {unit.key}"
-        return EvictionOrder(rows, serials, EvictionCause.RECLAIM, reason)
-
-    def _request(self, usage: QueueUsage, unit: Unit, view: ReclaimNodes) -> ReclaimRequest | None:
-        """What a unit lacks; ``None`` if the limit on running units holds it back."""
+    def _plan(
+        self, usage: QueueUsage, unit: Unit, search: ReclaimSearch, now: float
+    ) -> ReclaimPlan | None:
+        """Places and victims of a unit; ``None`` if its guarantee does not help it."""
         headroom, demand = usage.tree.headroom(unit.queue), usage.demand(unit)
         if headroom is not None and (headroom.closed or (demand.fresh and headroom.units < 1)):
             return None
-        rows = unit.pending[: max(unit.still_needed, 1)]
-        classes: list[int] = []
-        for class_id, count in Counter(int(self._places.pods.class_id[r]) for r in rows).items():
-            classes += [class_id] * max(0, count - view.room(class_id))
-        return ReclaimRequest(unit.queue, unit.key, tuple(classes), demand.least)
+        balance = self._balance(usage, search)
+        right = balance.entitlement(unit.queue, demand.least)
+        if right is None:
+            return None
+        short = balance.shortfall(unit.queue, demand.least)
+        if any(branch not in right.path[1:] for branch in short):
+            return None  # a limit outside the reach of its guarantee refuses it
+        ahead = [place for each in self.in_flight.values() for place in self._ahead(each)]
+        for whole in (False, True):
+            terms = ReclaimRight(right, balance, whole)
+            places = tuple(search.places(unit, terms, ahead))
+            victims = tuple(row for each in places for row in each.victims)
+            if places and short:
+                may_evict = lambda row, terms=terms: search.may_evict(row, terms, now)
+                limits = LimitVictims(self._places.pods, self._places.units, balance, may_evict)
+                more = limits.choose(short, victims)
+                places, victims = (places, victims + more) if more is not None else ((), ())
+            if places:
+                awaited = {row for each in places for row in each.awaited}
+                return ReclaimPlan(places, victims, tuple(sorted(awaited)))
+        return None
+
+    def _balance(self, usage: QueueUsage, search: ReclaimSearch) -> GuaranteeBalance:
+        """Usage of queues with the reclaims in flight: their evictions and their claims."""
+        serials = self._places.pods.serial
+        going = {
+            row
+            for reclaim in self.in_flight.values()
+            for row, serial in reclaim.leaving
+            if serials[row] == serial
+        }
+        balance = GuaranteeBalance(usage, going.union(search.leaving()))
+        for reclaim in self.in_flight.values():
+            if reclaim.unit.state in _WAITING:
+                balance.move(reclaim.queue, reclaim.amounts, 1)
+        return balance
+
+    def _ahead(self, reclaim: ReclaimInFlight) -> Iterator[PlannedPlace]:
+        """The places that a reclaim in flight still waits for."""
+        pods = self._places.pods
+        for place in reclaim.places:
+            if pods.serial[place.row] == place.serial and pods.slot[place.row] == NO_SLOT:
+                state = pods.eviction_state
+                rows = (row for row in place.victims if state[row] == EvictionState.NONE)
+                yield place._replace(victims=tuple(row for row in rows if self._runs(row, reclaim)))
+
+    def _runs(self, row: int, reclaim: ReclaimInFlight) -> bool:
+        """Whether a victim still holds its node."""
+        pods = self._places.pods
+        same = any(row == r and pods.serial[r] == serial for r, serial in reclaim.leaving)
+        return same and int(pods.state[row]) in _ON_NODES
+
+    def _begin(
+        self, usage: QueueUsage, unit: Unit, plan: ReclaimPlan, now: float
+    ) -> list[EvictionOrder]:
+        """Record a reclaim; returns the order for its evictions, if it needs any."""
+        serial, held = self._places.pods.serial, usage.held()
+        serials = tuple(int(serial[row]) for row in plan.victims)
+        rows = (*plan.victims, *plan.awaited)
+        leaving = tuple((row, int(serial[row])) for row in rows)
+        donors = frozenset(held[row].queue for row in rows if row in held) - {unit.queue}
+        amounts, until = usage.demand(unit).least, now + TIMEOUT
+        self.in_flight[unit] = ReclaimInFlight(
+            unit, unit.queue, amounts, plan.places, leaving, donors, until, len(unit.bound)
+        )
+        for name in donors:
+            usage.tree.count_reclaim(name, 1)
+        if not plan.victims:
+            return []
+        self.counts["orders"] += 1
+        self.counts["pods"] += len(plan.victims)
+        reason = f"queue {unit.queue} reclaims its guarantee for {unit.key}"
+        return [EvictionOrder(plan.victims, serials, EvictionCause.RECLAIM, reason)]
 
     # ------------------------------------------------------------ progress
 
@@ -218,7 +311,7 @@ class Reclaimer:
             elif self._is_in_progress(reclaim, now):
                 continue
             del self.in_flight[unit]
-            for queue in {each.queue for each in reclaim.victims}:
+            for queue in reclaim.donors:
                 usage.tree.count_reclaim(queue, -1)
 
     def _is_in_progress(self, reclaim: ReclaimInFlight, now: float) -> bool:
@@ -234,79 +327,6 @@ class Reclaimer:
         """Whether any victim still holds its node."""
         pods = self._places.pods
         return any(
-            pods.serial[each.row] == serial and int(pods.state[each.row]) in _ON_NODES
-            for each, serial in zip(reclaim.victims, reclaim.serials, strict=True)
-        )
-
-
-class _CurrentFacts:
-    """Pods and nodes at one moment, for one decision."""
-
-    def __init__(
-        self,
-        places: UnitStates,
-        usage: QueueUsage,
-        view: ReclaimNodes,
-        reclaims: Iterable[ReclaimInFlight],
-        now: float,
-    ) -> None:
-        #: Row of the reclaiming pod if it is single; pods of a gang are checked by resources only.
-        self.alone: int | None = None
-        self._places = places
-        self._usage = usage
-        self._view = view
-        self._in_flight = list(reclaims)
-        self._now = now
-        self._units: dict[str, Unit] = {}
-        #: Victims of other reclaims.
-        self._evicted: set[int] = {
-            each.row
-            for reclaim in self._in_flight
-            for each, serial in zip(reclaim.victims, reclaim.serials, strict=True)
-            if places.pods.serial[each.row] == serial
-        }
-
-    def running(self, queue: str) -> Iterator[ReclaimablePod]:
-        """Evictable pods of a queue's own units."""
-        pods, held, now = self._places.pods, self._usage.held(), self._now
-        for row in list(self._usage.rows_of(queue)):
-            if row in self._evicted or not self._view.may_evict(row, now):
-                continue
-            unit, charged = self._places.units.of_row(row), held[row]
-            if unit is not None:
-                self._units[charged.unit] = unit
-            yield ReclaimablePod(
-                row,
-                int(pods.slot[row]),
-                queue,
-                charged.unit,
-                charged.amounts,
-                int(pods.priority[row]),
-                float(pods.started[row]),
-            )
-
-    def team(self, unit: str) -> RunningGang | None:
-        """The gang of a unit; ``None`` if its pods are useful individually."""
-        found = self._units.get(unit)
-        if found is None or not 1 < found.min_member < NO_GROUP:
-            return None
-        in_eviction, evicted = self._places.pods.eviction_state, self._evicted
-        stay = (row for row in found.bound if not in_eviction[row] and row not in evicted)
-        return RunningGang(found.min_member, frozenset(stay), not found.away)
-
-    def pending(self) -> Iterator[tuple[str, Amounts, int]]:
-        """Amounts that other reclaims add to queues (1) and take from them (-1)."""
-        pods = self._places.pods
-        for reclaim in self._in_flight:
-            if reclaim.unit.state in _WAITING:
-                yield reclaim.queue, reclaim.amounts, 1
-            for each, serial in zip(reclaim.victims, reclaim.serials, strict=True):
-                if pods.serial[each.row] == serial and int(pods.state[each.row]) in _ON_NODES:
-                    yield each.queue, each.amounts, -1
-
-    def fits(self, slot: int, classes: Sequence[int], evicted: Iterable[int]) -> bool:
-        """Whether pods of these classes fit a slot without the evicted rows."""
-        without = frozenset(evicted)
-        return self._view.fits(slot, classes, without) and (
-            self.alone is None or self._view.would_fit(self.alone, slot, without)
+            pods.serial[row] == serial and int(pods.state[row]) in _ON_NODES
+            for row, serial in reclaim.leaving
         )

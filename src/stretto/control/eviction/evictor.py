@@ -7,7 +7,6 @@ victim may not be evicted, does not end in time, or the node has changed.
 """
 
 from collections import Counter
-from collections.abc import Collection
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -184,10 +183,6 @@ class Evictor:
         self._registry.begin(row, why)
         self._requests.add(row, why)
         pods.log.add(row)
-
-    def would_fit(self, row: int, slot: int, gone: Collection[int]) -> bool:
-        """Whether volumes and inter-pod rules admit a pending pod to a slot without some pods."""
-        return self._judge.would_fit(row, slot, gone)
 
     # ------------------------------------------------------------ the lane
 

@@ -11,13 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.control.binder.conflicts import AffinityConflicts
+from stretto.framework.preemption.terms import PriorityTerms
 from stretto.state.classes.table import STAGED
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.queries.domain_caps import respects_caps
 from stretto.state.queries.fit_after import fits_after_eviction
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.victims.budgets import BudgetLedger
-from stretto.state.victims.rules import EvictionGuard, PreemptionRules, guard_against, guard_of
+from stretto.state.victims.rules import EvictionGuard, guard_against, guard_of
 from stretto.state.work.claims import ConflictCause, Plan, UnitPreemption
 from stretto.state.work.units import Units
 
@@ -59,14 +60,15 @@ class PreemptionJudge:
         cluster: Cluster,
         units: Units,
         checks: EvictionChecks,
-        rules: PreemptionRules,
+        terms: PriorityTerms,
         budgets: BudgetLedger,
     ) -> None:
-        """A judge with the rules of a profile."""
+        """A judge with the terms of a profile."""
         #: The rules.
-        self.rules = rules
+        self.rules = terms.rules
         #: Remaining disruptions of budgets.
         self.budgets = budgets
+        self._terms = terms
         self._cluster = cluster
         self._units = units
         self._eligible = checks.eligible
@@ -84,13 +86,6 @@ class PreemptionJudge:
         if not self._has_volumes(row, slot, going):
             return False
         return self._eligible(int(pods.class_id[row]), slot) and self._stand([row], going)
-
-    def would_fit(self, row: int, slot: int, gone: Collection[int]) -> bool:
-        """Whether volumes and inter-pod rules admit a pending pod to a slot without some pods."""
-        class_ids, slots = self._cluster.pods.class_id[[row]], np.array([slot], np.int32)
-        return self._has_volumes(row, slot, gone) and self._inter_pod_rules_allow(
-            class_ids, slots, gone
-        )
 
     def are_ready(self, rows: Sequence[int], aside: Collection[int]) -> bool:
         """Whether the rules admit fitting pods to their nodes now, without some other pods."""
@@ -144,6 +139,7 @@ class PreemptionJudge:
         return (
             self._victims_problem(wanted, priority, now)
             or self._displaced_problem(wanted, priority)
+            or self._guarantee_problem(wanted, int(rows[0]))
             or self._gangs_problem(wanted.victims)
             or self._budget_problem(wanted.victims, wanted.beyond)
             or self._room_problem(plan, claims, wanted)
@@ -169,6 +165,12 @@ class PreemptionJudge:
             if pods.state[row] != _NOMINATED or pods.priority[row] >= priority:
                 return ConflictCause.VICTIM_DELETED
         return None
+
+    def _guarantee_problem(self, wanted: UnitPreemption, row: int) -> ConflictCause | None:
+        """Whether the guarantee of a queue protects a victim, or a claim that is displaced."""
+        self._terms.begin()
+        gone = (*wanted.victims, *wanted.displaced)
+        return None if self._terms.keeps_guarantees(row, gone) else ConflictCause.VICTIM_GUARANTEED
 
     def _gangs_problem(self, victims: Sequence[int]) -> ConflictCause | None:
         """Whether each gang is evicted as a whole or stays large enough."""

@@ -14,10 +14,10 @@ import numpy.typing as npt
 from stretto.control.binder.conflicts import ClaimChecks, PlanJudge
 from stretto.control.binder.volumes import are_free
 from stretto.control.eviction.judge import EvictionChecks, PreemptionJudge
+from stretto.framework.preemption.terms import PriorityTerms
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.victims.budgets import BudgetLedger
-from stretto.state.victims.rules import PreemptionRules
 from stretto.state.work.claims import CommitMode, ConflictCause, ConflictMode, Plan, UnitPreemption
 from stretto.state.work.units import Units
 
@@ -81,20 +81,16 @@ class ParityPreemptionJudge(PreemptionJudge):
         cluster: Cluster,
         units: Units,
         law: ParityProfileRules,
-        rules: PreemptionRules,
+        terms: PriorityTerms,
         budgets: BudgetLedger,
     ) -> None:
         """A judge with the rules of a profile."""
-        super().__init__(cluster, units, EvictionChecks(anywhere), rules, budgets)
+        super().__init__(cluster, units, EvictionChecks(anywhere), terms, budgets)
         self._law = law
 
     def admits(self, row: int, slot: int) -> bool:
         """Whether every rule admits a pod to a slot once all pods being evicted are gone."""
         return self._law.hold([(row, slot)], self._cluster.evictions.on_slot(slot))
-
-    def would_fit(self, row: int, slot: int, gone: Collection[int]) -> bool:
-        """Whether every rule would admit a pending pod to a slot without some others."""
-        return self._law.hold([(row, slot)], gone)
 
     def are_ready(self, rows: Sequence[int], aside: Collection[int]) -> bool:
         """Whether every rule admits pods to their nodes now, without some others."""

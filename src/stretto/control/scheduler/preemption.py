@@ -12,12 +12,11 @@ from typing import Final, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from stretto.base.clock import Clock
 from stretto.framework.compiled.one_node import VictimCandidate
 from stretto.framework.preemption.tiers import VictimSearchResult
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.queries.gang_attempts import orders_of_rows
-from stretto.state.victims.rules import PreemptionRules, guard_against
+from stretto.state.victims.rules import PreemptionRules
 from stretto.state.work.claims import Plan, UnitClaims, UnitPreemption
 from stretto.state.work.units import Cure, Setback, SetbackReason, Unit, Units
 
@@ -66,8 +65,8 @@ class PreemptionFinder(Protocol):
     def take(self, row: int, candidate: VictimCandidate) -> None:
         """Promise a preemptor its node."""
 
-    def may_evict(self, rows: Sequence[int]) -> bool:
-        """Whether disruption budgets allow to evict these pods together, if budgets are hard."""
+    def may_evict(self, row: int, victims: Sequence[int]) -> bool:
+        """Whether a pod may evict all of these: protections, guarantees and hard budgets."""
         ...
 
     def allows(self, row: int, candidate: VictimCandidate) -> bool:
@@ -103,12 +102,9 @@ class NodePromise(NamedTuple):
 class ShardPreemption:
     """Extends a shard's plan by claims that wait for victims."""
 
-    def __init__(
-        self, cluster: Cluster, units: Units, finder: PreemptionFinder, clock: Clock
-    ) -> None:
-        """Preempt in one cluster; the clock tells which pods have just started."""
+    def __init__(self, cluster: Cluster, units: Units, finder: PreemptionFinder) -> None:
+        """Preempt in one cluster."""
         self._cluster = cluster
-        self._clock = clock
         self._refused: dict[int, int] = {}
         self._units = units
         self._finder = finder
@@ -144,6 +140,23 @@ class ShardPreemption:
         """
         priority = self._refused.get(class_id)
         return 0 if priority is None else self._finder.chance(class_id, priority)
+
+    def rehearse(self, unit: Unit, rows: Sequence[int]) -> list[NodePromise]:
+        """Promises for the pods that a unit needs together, in a cycle that ``begin`` started.
+
+        Args:
+            unit: the unit.
+            rows: its pending pods.
+        """
+        self._going.clear()
+        needed = self._needed(unit)
+        if unit.is_gang and needed > 1:
+            return self._together(unit, rows, needed)
+        found = self._find_for(unit, rows[0], [])
+        if found.candidate is None:
+            return []
+        self._take(rows[0], found.candidate)
+        return [NodePromise(rows[0], found.candidate)]
 
     def _note_refused(self, rows: Sequence[int]) -> None:
         """Record the highest refused priority of each class."""
@@ -258,7 +271,7 @@ class ShardPreemption:
             if not torn:
                 return found
             mates = {mate for each in torn for mate in each}
-            if self._may_go(row, mates, found.candidate.victims):
+            if self._finder.may_evict(row, [*found.candidate.victims, *sorted(mates)]):
                 hard = self._finder.rules.hard_budgets
                 joined = _joined(found.candidate, mates, hard=hard)
                 if self._finder.allows(row, joined):
@@ -276,17 +289,6 @@ class ShardPreemption:
             if 0 < len(left) < unit.min_member:
                 found.append(left)
         return found
-
-    def _may_go(self, row: int, mates: Collection[int], victims: Sequence[int]) -> bool:
-        """Whether a pod may also evict these, in addition to its victims."""
-        if not self._finder.may_evict([*victims, *sorted(mates)]):
-            return False
-        cluster, now = self._cluster, self._clock.monotonic()
-        priority = int(cluster.pods.priority[row])
-        return all(
-            guard_against(cluster, self._finder.rules, mate, priority, now) is None
-            for mate in mates
-        )
 
     def _with(self, plan: Plan, helped: list[tuple[Unit, int, list[NodePromise]]]) -> Plan:
         """The plan with the claims that wait for victims after its other claims."""

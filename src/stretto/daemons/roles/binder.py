@@ -70,7 +70,7 @@ class BinderRole:
         volumes = plane.binder.volumes.late
         engine = DecidedEngine(plane.cluster, self.view, plane.engine.is_eligible, volumes)
         finder = NamedVictimFinder(plane.config.profile.preemption, engine, plane.cluster)
-        preempting = ShardPreemption(plane.cluster, plane.units, finder, plane.clock)
+        preempting = ShardPreemption(plane.cluster, plane.units, finder)
         cures_of = plane.engine.cures_of
         return SchedulingLoop(LoopId(number), engine, plane.cluster.pods, cures_of, preempting)
 

@@ -50,9 +50,9 @@ class NamedVictimFinder:
     def take(self, row: int, candidate: VictimCandidate) -> None:
         """Nothing to record: the judge counts."""
 
-    def may_evict(self, rows: Sequence[int]) -> bool:
-        """True: the judge checks the budgets."""
-        del rows
+    def may_evict(self, row: int, victims: Sequence[int]) -> bool:
+        """True: the judge checks guards, guarantees and budgets."""
+        del row, victims
         return True
 
     def allows(self, row: int, candidate: VictimCandidate) -> bool:

@@ -15,28 +15,12 @@ from stretto.daemons.roles.store_view import StoreView
 from stretto.plane.plane import Plane
 from stretto.state.queues.tree import QueueBranch
 from stretto.state.queues.usage import QueueUsage
-from stretto.state.victims.reclaim_view import ReclaimView
 from stretto.state.work.units import Dispatch, Setback, Unit
 
 EVERY: Final = 1.0
 """Seconds between checks of undecided pods at shards."""
 LONG: Final = 2.0
 """Seconds that a shard has for a pod before its capacity is checked here."""
-
-
-class BoundReclaimView(ReclaimView):
-    """The dispatcher's view of nodes: only bound pods may be evicted."""
-
-    def __init__(self, plane: Plane, view: StoreView) -> None:
-        """Read the cluster of a plane; the view knows its pods without a node."""
-        rules = plane.config.profile.preemption
-        super().__init__(plane.cluster, rules, plane.fit_questions(), plane.budgets)
-        self._uids = plane.cluster.pods
-        self._view = view
-
-    def may_evict(self, row: int, now: float) -> bool:
-        """Whether a pod may be evicted, judged by the pod alone."""
-        return self._uids.uid[row] not in self._view.known and super().may_evict(row, now)
 
 
 class QueueReclaim:
@@ -55,7 +39,8 @@ class QueueReclaim:
         self.counts: Counter[str] = Counter()
         self._plane = plane
         self._at = at
-        self._nodes = BoundReclaimView(plane, view)
+        uids = plane.cluster.pods.uid
+        self._search = plane.factory.reclaim(lambda row: uids[row] in view.known)
         self._view = view
         plane.dispatcher.reclaimer.defer_while(self._is_handed_over)
         self._since: dict[str, float] = {}
@@ -82,7 +67,7 @@ class QueueReclaim:
             left, classes = owed[dispatch.unit.queue], self._classes(dispatch.rows)
             is_below_guarantee = left is not None and _take(left, self._asks(dispatch.rows))
             need = self._classes(dispatch.rows[: dispatch.at_least])
-            full = [c for c, n in need.items() if self._nodes.room(c) - gone[c] < n]
+            full = [c for c, n in need.items() if self._plane.room(c) - gone[c] < n]
             if is_below_guarantee and full:
                 cures = self._plane.engine.cures_of(full[0])
                 found.append(Setback(dispatch.unit, dispatch.rows, full[0], cures))
@@ -133,7 +118,7 @@ class QueueReclaim:
         for row in rows:
             class_id, uid = int(pods.class_id[row]), pods.uid[row]
             is_late = now - self._since[uid] >= LONG
-            if is_late and self._nodes.room(class_id) < waiting[class_id]:
+            if is_late and self._plane.room(class_id) < waiting[class_id]:
                 if not _take(left, self._asks([row])):
                     break
                 found.append(uid)
@@ -145,7 +130,7 @@ class QueueReclaim:
         """Order evictions for guarantees; the evictor sends them."""
         evictor = self._plane.evictor
         evictor.settle(now)
-        for order in self._plane.dispatcher.reclaimer.orders(self._nodes, now):
+        for order in self._plane.dispatcher.reclaimer.orders(self._search, now):
             evictor.order(order, now)
             self._look_at = now  # pods at a shard that wait for the same capacity come back first
 

@@ -9,17 +9,19 @@ cycle and nominated for it from then on.
 from collections.abc import Collection, Sequence
 from itertools import chain
 
+import msgspec
+
 from stretto.base.clock import Clock
 from stretto.framework.compiled.one_node import VictimCandidate
 from stretto.framework.model.pod_facts import Likeness, SchedulingFacts
 from stretto.framework.parity.decision import Decision, equally_good
 from stretto.framework.parity.decision import PreemptionCandidate as Choice
 from stretto.framework.parity.runtime import ParityRuntime
+from stretto.framework.preemption.terms import EvictionTerms, NodeProtection
 from stretto.framework.preemption.tiers import VictimSearchResult
 from stretto.state.cluster.cluster import Cluster
-from stretto.state.rows.pods import NO_SLOT
 from stretto.state.victims.budgets import BudgetLedger
-from stretto.state.victims.rules import EvictionGuard, PreemptionRules, guard_of
+from stretto.state.victims.rules import EvictionGuard, guard_of
 from stretto.state.work.claims import Plan
 from stretto.state.work.evictions import EvictionState
 
@@ -33,13 +35,15 @@ class ParityVictimFinder:
         self,
         cluster: Cluster,
         runtime: ParityRuntime,
-        rules: PreemptionRules,
+        terms: EvictionTerms,
         budgets: BudgetLedger,
         clock: Clock,
     ) -> None:
         """Search the snapshot of a runtime; the clock identifies recently started pods."""
+        #: Which pods a preemptor may evict.
+        self.terms = terms
         #: The rules.
-        self.rules = rules
+        self.rules = terms.rules
         self._cluster = cluster
         self._runtime = runtime
         self._budgets = budgets
@@ -49,12 +53,16 @@ class ParityVictimFinder:
         self._going: list[tuple[int, ...]] = []
         self._lost: dict[Likeness, VictimSearchResult] = {}
         self._kept: set[int] = set()
+        #: What guarantees leave of the current search, and the rows that they keep on each slot.
+        self._protection: NodeProtection | None = None
+        self._protected: dict[int, Collection[int]] = {}
         self._now = 0.0
         self._is_gang = False
 
     def begin(self, plan: Plan) -> None:
         """Start a cycle, whose plain claims are those of ``plan``."""
         self._budgets.sync()
+        self.terms.begin()
         left = self._budgets.remaining.tolist()
         allowed = {
             (each.namespace, each.name): n
@@ -83,14 +91,23 @@ class ParityVictimFinder:
         """The best node for a pod, with its victims."""
         if self._runtime.book.fault(row):
             return VictimSearchResult(None)
-        facts = self._runtime.book.facts(row)
-        likeness = facts.template_key()
+        self._protection, self._protected = self.terms.protection(row), {}
+        facts = self._raised(row)
+        likeness = facts.template_key() if self._protection is None else None
         if likeness is not None and likeness in self._lost:
             return self._lost[likeness]
         found = self._search(facts)
         if likeness is not None and found.candidate is None:
             self._lost[likeness] = found
         return found
+
+    def _raised(self, row: int) -> SchedulingFacts:
+        """A pod with the priority below which its terms let it evict."""
+        facts, priority = self._runtime.book.facts(row), self.terms.preemptor(row).priority
+        if priority == facts.priority:
+            return facts
+        spec = msgspec.structs.replace(facts.pod.spec, priority=priority, preemption_policy=None)
+        return SchedulingFacts(msgspec.structs.replace(facts.pod, spec=spec), facts.shape)
 
     def take(self, row: int, candidate: VictimCandidate) -> None:
         """Record that a preemptor is promised a node.
@@ -101,9 +118,14 @@ class ParityVictimFinder:
         self._runtime.follower.promise(row, candidate.slot, is_there=self._is_gang)
         self._going.append(candidate.victims)
         self._budgets.spend(candidate.victims)
+        self.terms.leave(candidate.victims)
         self._lost.clear()
 
-    def may_evict(self, rows: Sequence[int]) -> bool:
+    def may_evict(self, row: int, victims: Sequence[int]) -> bool:
+        """Whether a pod may evict all of these: protections, guarantees and hard budgets."""
+        return self._has_budget(victims) and self.terms.allows(row, victims, self._now)
+
+    def _has_budget(self, rows: Sequence[int]) -> bool:
         """Whether hard disruption budgets allow these evictions together."""
         return not self.rules.hard_budgets or not self._budgets.violating(rows)
 
@@ -134,7 +156,9 @@ class ParityVictimFinder:
         undone = follower.promises - mark
         del self._busy[len(self._busy) - undone :]
         for _ in range(undone):
-            self._budgets.spend(self._going.pop(), -1)
+            victims = self._going.pop()
+            self._budgets.spend(victims, -1)
+            self.terms.come_back(victims)
         follower.withdraw_promise(mark)
         self._lost.clear()
 
@@ -145,8 +169,11 @@ class ParityVictimFinder:
         tried = decision.preemption
         choices = list(tried.candidates) if tried is not None else []
         if self.rules.hard_budgets:
-            choices = [each for each in choices if self.may_evict(self._asked(each))]
+            choices = [each for each in choices if self._has_budget(self._asked(each))]
         by_name = self._cluster.nodes.by_name
+        if self._protection is not None and self._protection.columns is not None:
+            slots = self._protection.slots
+            choices = [each for each in choices if slots[by_name[each.node]]]
         quiet = [each for each in choices if by_name[each.node] not in self._busy]
         if not quiet:
             return VictimSearchResult(None, bool(choices), decision.message)
@@ -167,7 +194,7 @@ class ParityVictimFinder:
         displaced = tuple(
             row
             for row in self._cluster.evictions.nominated_on(slot)
-            if pods.priority[row] < facts.priority
+            if pods.priority[row] < facts.priority and row not in self._protected_on(slot)
         )
         beyond = frozenset() if self.rules.hard_budgets else frozenset(asked)
         return VictimCandidate(slot, asked, beyond, displaced, 0)
@@ -175,7 +202,7 @@ class ParityVictimFinder:
     def _asked(self, chosen: Choice) -> tuple[int, ...]:
         """Rows of a choice's victims, without pods that are already evicted or promised."""
         pods, going = self._cluster.pods, set(chain.from_iterable(self._going))
-        rows = [self._row(each) for each in chosen.victims]
+        rows = [row for each in chosen.victims if (row := self._row(each)) is not None]
         return tuple(
             r for r in rows if pods.eviction_state[r] == EvictionState.NONE and r not in going
         )
@@ -184,13 +211,23 @@ class ParityVictimFinder:
         """Whether a pod must not be evicted: protected, not running yet, or stuck."""
         row = self._row(facts)
         if (
-            row == NO_SLOT
+            row is None
             or row in self._kept
             or self._cluster.pods.eviction_state[row] == EvictionState.STUCK
         ):
             return True
+        if row in self._protected_on(int(self._cluster.pods.slot[row])):
+            return True
         return guard_of(self._cluster, self.rules, row, self._now) not in _IS_GOING
 
-    def _row(self, facts: SchedulingFacts) -> int:
-        row = self._cluster.pods.row(facts.pod.metadata.uid)
-        return NO_SLOT if row is None else row
+    def _protected_on(self, slot: int) -> Collection[int]:
+        """Rows on a slot that guarantees protect from the current preemptor."""
+        protection = self._protection
+        if protection is None or slot < 0 or not protection.slots[slot]:
+            return ()
+        if slot not in self._protected:
+            self._protected[slot] = protection.kept_on(slot)
+        return self._protected[slot]
+
+    def _row(self, facts: SchedulingFacts) -> int | None:
+        return self._cluster.pods.row(facts.pod.metadata.uid)

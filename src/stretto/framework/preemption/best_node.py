@@ -19,6 +19,7 @@ from stretto.framework.preemption.demand import DemandReader
 from stretto.framework.preemption.index_with_rules import Mask, nodes_by_rule, rule_blocked_of
 from stretto.framework.preemption.node_by_node import PerNodeSearch, SearchContext
 from stretto.framework.preemption.other_pods import PreemptorRules, both_hold
+from stretto.framework.preemption.terms import NodeProtection
 from stretto.framework.preemption.tiers import (
     NOTHING,
     SearchKernels,
@@ -29,7 +30,7 @@ from stretto.framework.preemption.tiers import (
 ALIKE: Final = 3
 """Number of equal preemptors from which the search caches the cost of each node."""
 REHEARSED: Final = 100
-"""Candidate nodes to evaluate where volumes conflict: kube-scheduler's minimum."""
+"""Candidate nodes to evaluate where volumes or guarantees decide: kube-scheduler's minimum."""
 
 
 class BestNodeSearch:
@@ -68,6 +69,7 @@ class BestNodeSearch:
         *,
         alike: Sequence[int] = (),
         holds: Holds | None = None,
+        protection: NodeProtection | None = None,
     ) -> VictimSearchResult:
         """The best node for a preemptor.
 
@@ -76,18 +78,38 @@ class BestNodeSearch:
             only: bool[slot]: the allowed nodes; ``None`` for all.
             alike: rows of equal preemptors of the cycle, which may share a search.
             holds: evaluates the volume rules of the pod; ``None`` where they hold.
+            protection: what guarantees leave of the search; ``None`` if they protect no pod.
         """
         wanted = self._demand.wanted(preemptor, only)
+        heads = self._others.heads(preemptor.class_id, self._cycle.taken)
+        if protection is None:
+            return self._find(preemptor, wanted, heads, holds, alike if only is None else ())
+        guarded = protection.slots[: len(wanted.admitted)]
+        open_nodes = wanted._replace(admitted=wanted.admitted & ~guarded)
+        found = NOTHING
+        if protection.columns is None:
+            found = self._find(preemptor, open_nodes, heads, holds, ())
+        wanted = self._within(wanted._replace(admitted=wanted.admitted & guarded), heads)
+        other = self._dry_run_best(preemptor, wanted, holds, protection)
+        return self.better(found, other)
+
+    def _find(
+        self,
+        preemptor: Preemptor,
+        wanted: VictimDemand,
+        heads: EvictionPreview | None,
+        holds: Holds | None,
+        alike: Sequence[int],
+    ) -> VictimSearchResult:
+        """The best node where no guarantee protects a pod."""
         if not wanted.bands:  # no pod has a lower priority
             return NOTHING
-        heads = self._others.heads(preemptor.class_id, self._cycle.taken)
         if self._cluster.classes.special[preemptor.class_id] or holds is not None:
             return self._dry_run_best(preemptor, self._within(wanted, heads), holds)
         if heads is not None:
             return self._find_with_rules(preemptor, wanted, heads)
         limits = self._demand.limits(wanted)
-        together = self._kernels.many is not None and only is None
-        if together and len(alike) >= ALIKE and limits.offset == 0:
+        if self._kernels.many is not None and len(alike) >= ALIKE and limits.offset == 0:
             return self._find_ahead(preemptor, wanted, limits, alike)
         return result_of(self._kernels.one(self._demand.index(), wanted, limits))
 
@@ -117,9 +139,14 @@ class BestNodeSearch:
         given = self._context()
         return VictimSearchResult(self._one_by_one.better(one.candidate, other.candidate, given))
 
-    def _context(self, holds: Holds | None = None, most: int = 1 << 30) -> SearchContext:
+    def _context(
+        self,
+        holds: Holds | None = None,
+        most: int = 1 << 30,
+        protection: NodeProtection | None = None,
+    ) -> SearchContext:
         cycle = self._cycle
-        return SearchContext(cycle.now, cycle.kept, cycle.taken, holds, most)
+        return SearchContext(cycle.now, cycle.kept, cycle.taken, holds, most, protection)
 
     def _find_with_rules(
         self, preemptor: Preemptor, wanted: VictimDemand, heads: EvictionPreview
@@ -149,13 +176,17 @@ class BestNodeSearch:
         )
 
     def _dry_run_best(
-        self, preemptor: Preemptor, wanted: VictimDemand, holds: Holds | None
+        self,
+        preemptor: Preemptor,
+        wanted: VictimDemand,
+        holds: Holds | None,
+        protection: NodeProtection | None = None,
     ) -> VictimSearchResult:
         """Simulate, one by one, the nodes that have enough resources."""
-        most = 1 << 30 if holds is None else REHEARSED
+        most = 1 << 30 if holds is None and protection is None else REHEARSED
         between = self._others.holds(preemptor.class_id, self._cycle.taken)
         holds = between if holds is None else both_hold(between, holds)
-        given = self._context(holds, most)
+        given = self._context(holds, most, protection)
         return VictimSearchResult(self._one_by_one.best(preemptor, wanted, given))
 
     def _find_ahead(

@@ -5,10 +5,10 @@ from collections.abc import Collection, Sequence
 from stretto.base.clock import Clock
 from stretto.framework.compiled.one_node import Preemptor, VictimCandidate
 from stretto.framework.preemption.other_pods import PromisedCandidate
+from stretto.framework.preemption.terms import EvictionTerms
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.victims.budgets import BudgetLedger
 from stretto.state.victims.index import Victims
-from stretto.state.victims.rules import PreemptionRules
 from stretto.state.work.claims import Plan
 
 
@@ -16,13 +16,15 @@ class CycleVictims:
     """The evictable pods of a cycle, and the promises that each later preemptor sees."""
 
     def __init__(
-        self, cluster: Cluster, rules: PreemptionRules, budgets: BudgetLedger, clock: Clock
+        self, cluster: Cluster, terms: EvictionTerms, budgets: BudgetLedger, clock: Clock
     ) -> None:
         """Start without a cycle; the clock identifies recently started pods."""
+        #: Which pods a preemptor may evict.
+        self.terms = terms
         #: The remaining disruptions, less those of the promises.
         self.budgets = budgets
         #: The evictable pods.
-        self.victims = Victims(cluster, rules, budgets)
+        self.victims = Victims(cluster, terms.rules, budgets)
         #: Clock time of the last ``wake``.
         self.now = 0.0
         #: The promises of the cycle, the first one first.
@@ -41,6 +43,7 @@ class CycleVictims:
     def begin(self, plan: Plan) -> None:
         """Start a cycle whose plain claims are those of ``plan``; data is read on first use."""
         self._plan = plan
+        self.terms.begin()
         self.taken.clear()
         self.kept.clear()
         self._ahead.clear()
@@ -71,6 +74,7 @@ class CycleVictims:
             ask = self.victims.request_number(class_id)
             self.victims.take(candidate.evicted_pods, candidate.slot, ask)
         self.budgets.spend(candidate.victims)
+        self.terms.leave(candidate.evicted_pods)
         self.taken.append(PromisedCandidate(candidate, ask, class_id, row))
 
     def back_to(self, mark: int) -> None:
@@ -80,6 +84,7 @@ class CycleVictims:
             last = self.taken.pop()
             self._undo_promise(last.candidate, last.ask)
             self.budgets.spend(last.candidate.victims, -1)
+            self.terms.come_back(last.candidate.evicted_pods)
 
     def spare(self, rows: Collection[int]) -> None:
         """Exclude these pods from eviction for the rest of the cycle."""

@@ -16,9 +16,9 @@ from stretto.framework.preemption.best_node import BestNodeSearch
 from stretto.framework.preemption.cycle import CycleVictims
 from stretto.framework.preemption.other_pods import PreemptorRules
 from stretto.framework.preemption.places import Mask, PreemptionDomains
+from stretto.framework.preemption.terms import EvictionTerms
 from stretto.framework.preemption.tiers import NOTHING, SearchKernels, VictimSearchResult
 from stretto.state.victims.budgets import BudgetLedger
-from stretto.state.victims.rules import may_preempt
 from stretto.state.work.claims import Plan
 from stretto.state.work.units import Unit
 
@@ -30,14 +30,29 @@ class VictimFinder:
     """Finds victims with the victim index."""
 
     def __init__(
-        self, runtime: Runtime, budgets: BudgetLedger, clock: Clock, kernels: SearchKernels
+        self,
+        runtime: Runtime,
+        terms: EvictionTerms,
+        budgets: BudgetLedger,
+        clock: Clock,
+        kernels: SearchKernels,
     ) -> None:
-        """Search on the snapshot of a shard; the clock identifies recently started pods."""
+        """Search on the snapshot of a shard.
+
+        Args:
+            runtime: the shard's own snapshot.
+            terms: which pods a preemptor may evict.
+            budgets: the remaining disruptions.
+            clock: identifies recently started pods.
+            kernels: the search functions of the kernel tier.
+        """
         engine = runtime.engine
+        #: Which pods a preemptor may evict.
+        self.terms = terms
         #: The rules of the profile.
-        self.rules = engine.profile.preemption
+        self.rules = terms.rules
         #: The state of the cycle.
-        self.cycle = CycleVictims(engine.cluster, self.rules, budgets, clock)
+        self.cycle = CycleVictims(engine.cluster, terms, budgets, clock)
         self._cluster = engine.cluster
         self._budgets = budgets
         self._others = PreemptorRules(runtime)
@@ -55,6 +70,8 @@ class VictimFinder:
 
     def expect(self, rows: Sequence[int]) -> None:
         """Announce the preemptors of the cycle, so that equal pods share a search."""
+        if self.terms.is_guarding():
+            return
         pods, traits = self._cluster.pods, self._cluster.preemption_attributes
         index = np.array(rows, np.int64)
         columns = pods.class_id[index], pods.priority[index], pods.preemption_attributes[index]
@@ -71,26 +88,24 @@ class VictimFinder:
         ahead = self.cycle.next_of(row) if self._only is None else None
         if ahead is not None:
             return VictimSearchResult(ahead)
-        pods = self._cluster.pods
-        if int(pods.priority[row]) <= pods.lowest or not may_preempt(self._cluster, row):
-            return NOTHING
-        return self._find(row)
+        return self._find(row) if self.terms.may_search(row) else NOTHING
 
     def _find(self, row: int, holds: Holds | None = None) -> VictimSearchResult:
         """The best node among the allowed ones; ``holds`` evaluates the volume rules there."""
-        pods = self._cluster.pods
-        preemptor = Preemptor(int(pods.class_id[row]), int(pods.priority[row]))
+        preemptor = self.terms.preemptor(row)
         self.cycle.wake()
         self.cycle.give_back()
-        alike = self._expected.pop(preemptor, ())
-        return self._search.find(preemptor, self._only, alike=alike, holds=holds)
+        alike, protection = self._expected.pop(preemptor, ()), self.terms.protection(row)
+        return self._search.find(
+            preemptor, self._only, alike=alike, holds=holds, protection=protection
+        )
 
     def domains(self, unit: Unit, rows: Sequence[int], needed: int) -> Sequence[Mask | None]:
         """Where pods of a unit may go together; ``None`` for anywhere."""
         if not self._cluster.directed:
             return ANYWHERE
         self.cycle.wake()
-        return self._places.domains(unit, rows, needed)
+        return self._places.domains(unit, rows, needed, self.terms.preemptor(rows[0]).priority)
 
     def restrict_to(
         self, unit: Unit, row: int, domain: Mask | None, promised: Sequence[int]
@@ -100,6 +115,7 @@ class VictimFinder:
 
     def take(self, row: int, candidate: VictimCandidate) -> None:
         """Record that a preemptor is promised a node."""
+        self.cycle.wake()
         self.cycle.take(row, candidate)
 
     def allows(self, row: int, candidate: VictimCandidate) -> bool:
@@ -112,16 +128,21 @@ class VictimFinder:
 
     def _victim_rows(self, row: int, candidate: VictimCandidate) -> set[int]:
         """All pods removed from a node: the victims and the pods already being evicted."""
-        going = self._others.evicted_pods(candidate.slot, int(self._cluster.pods.priority[row]))
+        going = self._others.evicted_pods(candidate.slot, self.terms.preemptor(row).priority)
         return {*candidate.evicted_pods, *going}
 
     def stand(self, mark: int) -> bool:
         """Whether the inter-pod rules hold with all promises since a mark."""
         return self._others.are_compatible(self.cycle.taken[mark:], self.cycle.taken)
 
-    def may_evict(self, rows: Sequence[int]) -> bool:
-        """Whether PodDisruptionBudgets allow these evictions together, where budgets are hard."""
-        return not self.rules.hard_budgets or not self._budgets.violating(rows)
+    def may_evict(self, row: int, victims: Sequence[int]) -> bool:
+        """Whether a pod may evict all of these together.
+
+        Protections, guarantees and, where they are hard, disruption budgets decide.
+        """
+        if self.rules.hard_budgets and self._budgets.violating(victims):
+            return False
+        return self.terms.allows(row, victims, self.cycle.now)
 
     def spare(self, rows: Collection[int]) -> None:
         """Exclude these pods from eviction for the rest of the cycle."""

@@ -19,12 +19,17 @@ from stretto.framework.compiled.one_node import (
     Preemptor,
     VictimCandidate,
 )
-from stretto.framework.kernels.numpy.victims import VictimDemand
+from stretto.framework.kernels.numpy.victims import NO_TOP, VictimDemand
 from stretto.framework.preemption.other_pods import PromisedCandidate
+from stretto.framework.preemption.terms import NodeProtection
 from stretto.state.cluster.cluster import Cluster
+from stretto.state.rows.lifecycle import PodState
+from stretto.state.rows.pods import NO_SLOT
 from stretto.state.victims.budgets import BudgetLedger
+from stretto.state.victims.columns import edges_of
 from stretto.state.victims.index import Victims
 from stretto.state.victims.rules import PreemptionRules
+from stretto.state.work.evictions import EvictionState
 
 
 class SearchContext(NamedTuple):
@@ -40,6 +45,17 @@ class SearchContext(NamedTuple):
     holds: Holds | None = None
     #: Number of candidate nodes to evaluate.
     most: int = 1 << 30
+    #: What guarantees leave of the search; ``None`` where they protect no pod on its nodes.
+    protection: NodeProtection | None = None
+
+
+class BandSums(NamedTuple):
+    """Amounts that evictions free, by priority band."""
+
+    #: int64[band]: highest priority of each band, ascending.
+    edges: npt.NDArray[np.int64]
+    #: int64[band, column of the demand, slot]: amounts of the pods up to a band.
+    below: npt.NDArray[np.int64]
 
 
 class PerNodeSearch:
@@ -61,19 +77,21 @@ class PerNodeSearch:
         rehearsal, promised = self._dry_run(given), self._promised(given.taken)
         best: tuple[tuple[Key, int], VictimCandidate] | None = None
         looked = 0
-        for band, slots in self._by_band(wanted):
+        kept_on = given.protection.kept_on if given.protection is not None else lambda _: ()
+        for top, slots in self._by_band(wanted, self._sums(wanted, given)):
             for slot in slots.tolist():
                 here = promised.get(slot, NOTHING_PROMISED)
-                found = rehearsal.on_slot(preemptor, slot, given.kept, here)
+                kept = {*given.kept, *kept_on(slot)}
+                found = rehearsal.on_slot(preemptor, slot, kept, here)
                 if found is None:
                     continue
                 looked += 1
                 order = (rehearsal.key(found), slot)
                 if best is None or order < best[0]:
                     best = order, found
-                if looked >= given.most:
+                if looked >= given.most or not found.evicted_pods:
                     return best[1]
-            if best is not None and self._is_final(rehearsal.key(best[1]), band):
+            if best is not None and _is_final(rehearsal.key(best[1]), top):
                 break
         return None if best is None else best[1]
 
@@ -89,18 +107,69 @@ class PerNodeSearch:
     def _dry_run(self, given: SearchContext) -> PreemptionDryRun:
         return PreemptionDryRun(self._cluster, self._rules, self._budgets, given.now, given.holds)
 
-    def _is_final(self, key: Key, band: int) -> bool:
-        return key[0] == 0 and key[1] <= int(self._victims.sums.edges[band])
-
-    def _by_band(self, wanted: VictimDemand) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
-        """Nodes by the lowest priority band that frees enough resources."""
-        sums, seen = self._victims.sums, np.zeros(len(wanted.admitted), np.bool_)
-        for band in range(wanted.bands):
+    def _by_band(
+        self, wanted: VictimDemand, sums: BandSums
+    ) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
+        """(highest priority, nodes) by the lowest priority band that frees enough resources."""
+        seen = np.zeros(len(wanted.admitted), np.bool_)
+        for top, below in zip(sums.edges.tolist(), sums.below, strict=True):
             mask = wanted.admitted.astype(np.bool_) & ~seen
-            for column, need in zip(wanted.columns, wanted.need, strict=True):
-                mask &= sums.free[column] + sums.below[band, column] >= need
+            for at, (column, need) in enumerate(zip(wanted.columns, wanted.need, strict=True)):
+                mask &= self._victims.sums.free[column] + below[at] >= need
             seen |= mask
-            yield band, np.flatnonzero(mask)
+            yield top, np.flatnonzero(mask)
+
+    def _sums(self, wanted: VictimDemand, given: SearchContext) -> BandSums:
+        """The amounts that evictions free, by band."""
+        sums = self._victims.sums
+        if given.protection is None:
+            edges = sums.edges[: wanted.bands]
+            return BandSums(edges, sums.below[: wanted.bands, wanted.columns])
+        return self._evictable_sums(wanted, given, given.protection)
+
+    def _evictable_sums(
+        self, wanted: VictimDemand, given: SearchContext, protection: NodeProtection
+    ) -> BandSums:
+        """The amounts that pods free which no guarantee protects.
+
+        The first band has no victims: it counts pods that are being evicted already, and claims
+        that wait for victims of their own.
+        """
+        pods, classes = self._cluster.pods, self._cluster.classes
+        rows = protection.rows[~np.isin(protection.rows, [*self._gone(given)])]
+        going = np.array(
+            [
+                row
+                for row in self._cluster.evictions.in_progress
+                if int(pods.eviction_state[row]) == EvictionState.EVICTING
+                and pods.slot[row] != NO_SLOT
+                and pods.priority[row] < wanted.priority
+            ],
+            np.int64,
+        )
+        costs = pods.state[rows] != PodState.NOMINATED
+        edges = edges_of(pods.priority[rows[costs]])
+        bands = np.concatenate(
+            [
+                np.where(costs, np.searchsorted(edges, pods.priority[rows]) + 1, 0),
+                np.zeros(len(going), np.int64),
+            ]
+        )
+        both = np.concatenate([rows, going])
+        amounts = classes.requests_of(pods.class_id[both])
+        below = np.zeros((len(edges) + 1, len(wanted.columns), len(wanted.admitted)), np.int64)
+        for at, column in enumerate(wanted.columns.tolist()):
+            here = np.ones(len(both), np.bool_)
+            if protection.columns is not None and column not in protection.columns:
+                here[: len(rows)] = False
+            slots = pods.slot[both[here]]
+            np.add.at(below[:, at], (bands[here], slots), amounts[here, column])
+        np.cumsum(below, axis=0, out=below)
+        return BandSums(np.concatenate([[NO_TOP], edges]), below)
+
+    def _gone(self, given: SearchContext) -> set[int]:
+        """Rows whose capacity the promises of the cycle use already."""
+        return {row for each in given.taken for row in each.candidate.evicted_pods}
 
     def _promised(self, taken: Sequence[PromisedCandidate]) -> dict[int, NodePromises]:
         """The promises of a cycle by node, including the additional victims of a gang."""
@@ -115,3 +184,8 @@ class PerNodeSearch:
             slot: NodePromises(tuple(claims.get(slot, ())), frozenset(going.get(slot, ())))
             for slot in claims.keys() | going.keys()
         }
+
+
+def _is_final(key: Key, top: int) -> bool:
+    """Whether no node that needs victims above a priority can be better."""
+    return key[0] == 0 and key[1] <= top

@@ -37,13 +37,16 @@ class PreemptionDomains:
         self._cluster = runtime.engine.cluster
         self._victims = victims
 
-    def domains(self, unit: Unit, rows: Sequence[int], needed: int) -> list[Mask | None]:
+    def domains(
+        self, unit: Unit, rows: Sequence[int], needed: int, priority: int
+    ) -> list[Mask | None]:
         """Where the pods of a unit may go together, in the order of the attempts.
 
         Args:
             unit: the unit.
             rows: its unplaced pods.
             needed: how many of them must be placed together.
+            priority: pods below this priority may be evicted.
         """
         cluster = self._cluster
         if not cluster.directed:
@@ -57,7 +60,7 @@ class PreemptionDomains:
         least = self._least(rows, needed)
         for first, last in pairwise(places.start.tolist()):
             slots = places.slots[first:last]
-            if not self._can_hold_least(slots, least, int(cluster.pods.priority[rows[0]])):
+            if not self._can_hold_least(slots, least, priority):
                 continue
             mask = np.zeros(cluster.ledger.slots.size, np.bool_)
             mask[slots] = True

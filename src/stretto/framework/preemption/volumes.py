@@ -12,7 +12,6 @@ from stretto.framework.preemption.finder import VictimFinder
 from stretto.framework.preemption.places import Mask
 from stretto.framework.preemption.tiers import NOTHING, VictimSearchResult
 from stretto.framework.volumes.rules import VolumeJudgement, VolumeRules
-from stretto.state.victims.rules import may_preempt
 
 TRIES: Final = 8
 """Limit of accepted nodes that fail once victims sharing a volume with the pod are evicted.
@@ -30,13 +29,12 @@ class VolumeVictimFinder(VictimFinder):
 
     def find(self, row: int) -> VictimSearchResult:
         """The best node for a pod, and its victims."""
-        pods = self._cluster.pods
-        if not pods.volumes[row] or int(pods.priority[row]) <= pods.lowest:
+        if not self._cluster.pods.volumes[row] or not self.terms.may_search(row):
             return super().find(row)
         judged, only = self._others.judge_volumes(row, self.cycle.taken), self._only
         if judged is None:
             return super().find(row)
-        if judged.nowhere[1] or not may_preempt(self._cluster, row):
+        if judged.nowhere[1]:
             return NOTHING
         try:
             return self._find_with_volumes(row, judged, only)

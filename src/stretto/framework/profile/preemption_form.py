@@ -5,6 +5,7 @@
         enabled: true
         budgets: best-effort         # hard
         optIn: false                 # true: only pods annotated can-be-preempted
+        acrossQueues: guarantee      # priority: guarantees protect no pod from preemption
         protect: {fromPriority: 1000000, startedWithinSeconds: 60, otherSchedulers: true}
         waitSeconds: 120
         select: best                 # better, random
@@ -25,9 +26,19 @@ from stretto.state.victims.rules import OFF, UNPROTECTED, CandidateSelection, Pr
 LONGEST: Final = 86_400.0
 """Longest wait and longest protection in seconds: a day."""
 MOST_CANDIDATES: Final = 1_000_000
-_KEYS: Final = ("enabled", "budgets", "optIn", "protect", "waitSeconds", "select", "candidates")
+_KEYS: Final = (
+    "enabled",
+    "budgets",
+    "optIn",
+    "acrossQueues",
+    "protect",
+    "waitSeconds",
+    "select",
+    "candidates",
+)
 _PROTECTED: Final = ("fromPriority", "startedWithinSeconds", "otherSchedulers")
 _BUDGETS: Final = ("best-effort", "hard")
+_ACROSS: Final = ("guarantee", "priority")
 
 
 def read_preemption(value: Any, where: str, *, exact: bool = False) -> PreemptionRules:
@@ -58,6 +69,10 @@ def read_preemption(value: Any, where: str, *, exact: bool = False) -> Preemptio
         hard_budgets=read.one_of(form.get("budgets", "best-effort"), _BUDGETS, f"{where}.budgets")
         == "hard",
         opt_in=_flag(form.get("optIn", False), f"{where}.optIn"),
+        guarantees_first=read.one_of(
+            form.get("acrossQueues", "guarantee"), _ACROSS, f"{where}.acrossQueues"
+        )
+        == "guarantee",
         spares_others=_flag(protect.get("otherSchedulers", not exact), f"{place}.otherSchedulers"),
         protected_from=first,
         protected_for=read.number(recent, 0, LONGEST, f"{place}.startedWithinSeconds"),

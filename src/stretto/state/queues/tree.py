@@ -143,9 +143,11 @@ class QueueBranch:
             return headroom
         used = self.used
         left = dict(headroom.left) if headroom is not None else {}
-        for column, amount in self.limit.items():
-            mine = amount - used.get(column, 0)
-            left[column] = min(left.get(column, mine), mine)
+        most = (self.limit, self.guarantee) if self.reclaims else (self.limit,)
+        for amounts in most:
+            for column, amount in amounts.items():
+                mine = amount - used.get(column, 0)
+                left[column] = min(left.get(column, mine), mine)
         units, closed = self.most_units - self.running, self.is_closed
         if headroom is None:
             return Headroom(left, units, closed)

@@ -9,7 +9,7 @@ Only planes that share by usage, or use backfill, keep it.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import inf
 from typing import Final
 
@@ -19,11 +19,11 @@ from stretto.state.queries.pool import Amounts, PoolView
 from stretto.state.queues.demand import UnitDemand
 from stretto.state.queues.end_times import NEVER, EndTimes, micros
 from stretto.state.queues.shares import QueueShares
-from stretto.state.queues.tree import QueueTree
+from stretto.state.queues.tree import QueueBranch, QueueTree
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.rows.pods import Pods
 from stretto.state.work.changes import ClusterChanges, PodDeparture
-from stretto.state.work.units import Unit, Units
+from stretto.state.work.units import DEFAULT_QUEUE, Unit, Units
 
 _ON_NODES: Final = frozenset(
     int(state) for state in (PodState.NOMINATED, PodState.ASSUMED, PodState.BOUND)
@@ -156,9 +156,25 @@ class QueueUsage:
         self.promises.charge(*sent)
         self.tree.charge(queue, unit.key, sent[1])
 
+    def queue_of(self, row: int) -> str:
+        """The queue that a pod is charged to, or that its pending unit belongs to."""
+        held = self._held.get(row)
+        if held is not None:
+            return held.queue
+        unit = self._units.of_row(row)
+        return unit.queue if unit is not None else DEFAULT_QUEUE
+
     def rows_of(self, queue: str) -> Iterable[int]:
         """Rows charged to the queue itself."""
         return self._rows.get(queue, ())
+
+    def rows_under(self, branch: QueueBranch) -> Iterator[int]:
+        """Rows charged to a queue and its descendants."""
+        stack = [branch]
+        while stack:
+            each = stack.pop()
+            stack += each.children
+            yield from self._rows.get(each.name, ())
 
     def sent(self) -> dict[Unit, str]:
         """The promised queue of each dispatched unit, for audits."""

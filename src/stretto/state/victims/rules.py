@@ -67,6 +67,9 @@ class PreemptionRules(msgspec.Struct, frozen=True):
     protected_for: float = 0.0
     #: Seconds that a preemptor waits for its victims.
     patience: float = 120.0
+    #: Whether the guarantee of a queue protects its pods from preemptors of other queues. Otherwise
+    #: priority comes first, and reclaim evicts no pod of higher priority than the pod in need.
+    guarantees_first: bool = True
     #: How candidate nodes are chosen.
     select: CandidateSelection = CandidateSelection.BEST
     #: Number of nodes examined closely if not all are.

@@ -172,6 +172,7 @@ class ConflictCause(Enum):
     VICTIM_DELETED = "a victim was deleted or changed"
     VICTIM_TAKEN = "a victim is evicted for another pod"
     VICTIM_PROTECTED = "a victim is protected"
+    VICTIM_GUARANTEED = "the queue of a victim would fall below its guarantee"
     BUDGET_EXHAUSTED = "a PodDisruptionBudget is exhausted"
     VICTIM_REFUSED = "the store refuses to evict a victim"
     VICTIM_STUCK = "the eviction of a victim is stuck"

@@ -9,6 +9,7 @@ the binder writes here, except for node names that a previous scheduler left on 
 import heapq
 from collections.abc import Iterable, Sequence
 from enum import Enum, IntEnum
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -56,6 +57,23 @@ class EvictionOrder(msgspec.Struct, frozen=True):
     reason: str
     #: Rows that may be evicted despite a PodDisruptionBudget.
     beyond: frozenset[int] = frozenset()
+
+
+class PlannedPlace(NamedTuple):
+    """The place of a pod whose unit reclaims capacity."""
+
+    #: Its row.
+    row: int
+    #: Its serial.
+    serial: int
+    #: The slot.
+    slot: int
+    #: Bit mask of its devices and NUMA nodes.
+    devices: int
+    #: Rows to evict for it.
+    victims: tuple[int, ...] = ()
+    #: Rows that are being evicted from the slot already.
+    awaited: tuple[int, ...] = ()
 
 
 class PendingEviction(msgspec.Struct):

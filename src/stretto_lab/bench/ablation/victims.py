@@ -14,6 +14,7 @@ from stretto.api.wire.kinds import POD
 from stretto.base.errors import CheckFailedError
 from stretto.framework.compiled.one_node import PreemptionDryRun, Preemptor, VictimCandidate, best
 from stretto.framework.placers import Finder
+from stretto.framework.preemption.terms import PriorityTerms
 from stretto.inputs.neutral.fleet import FleetPod
 from stretto.inputs.objects.objects import pod_object
 from stretto.state.work.claims import Plan
@@ -41,8 +42,9 @@ def preemption(scene: AblationScene) -> list[Ablation]:
     impossible = _row(scene, IMPOSSIBLE)
     feasible = _row(scene, msgspec.structs.replace(FEASIBLE, cpu_milli=most * 9 // 10))
     plane = scene.plane
+    terms = PriorityTerms(plane.cluster, plane.config.profile.preemption)
     finder = plane.factory.placers.finder(
-        plane.shards[0].default.runtime, plane.budgets, plane.clock
+        plane.shards[0].default.runtime, terms, plane.budgets, plane.clock
     )
     found = []
     for row, what in ((impossible, "rejection"), (feasible, "victims found")):

@@ -28,7 +28,9 @@ class PreemptionDraw:
         """Draw from a separate stream."""
         rng = Rng(seed).child("pushing")
         #: Preemption rules of the profile.
-        self.rules = OFF if rng.random() < 0.1 else _draw_rules(rng)
+        first = Rng(seed).child("across queues").random() < 0.75
+        drawn = OFF if rng.random() < 0.1 else _draw_rules(rng)
+        self.rules = msgspec.structs.replace(drawn, guarantees_first=first)
         #: Share of pods with a finalizer.
         self.holding_share = rng.choice((0.0, 0.2, 0.6))
         #: Whether the seed has PodDisruptionBudgets.

@@ -81,11 +81,13 @@ class Laws:
         self._seen.clear()
         self._present.clear()
         self._queue_law.follow_plane()
+        self._preemption_law.follow_plane()
         plane.observers.append(lambda step: self._look_at(plane, step))
 
     def _look_at(self, plane: Plane, step: Step) -> None:
         """Check that gangs are granted completely or not at all, and check preemptions."""
         self._broken.extend(self._preemption_law.look_at(plane, step))
+        self.checked["4 evictors follow one order"] = self._preemption_law.pairs
         self._affinity_law.look_at(step)
         self.checked["4 preemptions are permitted"] = self._preemption_law.looks
         for plan, verdict in zip(step.plans, step.verdicts, strict=True):

@@ -14,6 +14,7 @@ from stretto.state.queries.invariants import InvariantBreach
 from stretto.state.victims.rules import UNPROTECTED, PreemptionRules
 from stretto.state.work.claims import UnitPreemption
 from stretto_lab.chaos.draws.pods import PodRequest, PodRole, admits, overruns
+from stretto_lab.chaos.laws.evictors import EvictorLaw
 from stretto_lab.chaos.world import ChaosWorld
 
 
@@ -25,10 +26,20 @@ class PreemptionLaw:
         #: Number of preemptions that were checked.
         self.looks = 0
         self._world = world
+        self._evictors = EvictorLaw()
+
+    @property
+    def pairs(self) -> int:
+        """Number of pairs of a pod and its victim that were checked, whatever the evictor."""
+        return self._evictors.looks
+
+    def follow_plane(self) -> None:
+        """Reset for a new plane."""
+        self._evictors.follow_plane()
 
     def look_at(self, plane: Plane, step: Step) -> list[InvariantBreach]:
-        """Return the breaches in the preemptions of one step."""
-        found: list[InvariantBreach] = []
+        """Return the breaches in the evictions of one step."""
+        found = list(self._evictors.look_at(plane, step, self._world.changes))
         for i, (plan, verdict) in enumerate(zip(step.plans, step.verdicts, strict=True)):
             # Under kube-scheduler's rules a later pod of higher priority may take nominated
             # capacity.

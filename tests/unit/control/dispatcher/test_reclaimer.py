@@ -1,13 +1,15 @@
 """When pods are evicted to restore a queue's guarantee, and until when other queues wait."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
+from stretto.state.queues.guarantees import ReclaimRight
 from stretto.state.rows.lifecycle import PodState
-from stretto.state.work.evictions import EvictionOrder
+from stretto.state.work.evictions import EvictionOrder, PlannedPlace
+from stretto.state.work.units import Unit
 from tests.unit.control.dispatcher.fake_cluster import Desk
 from tests.unit.control.dispatcher.test_queue_changes import drop, put
 
@@ -18,23 +20,41 @@ class FakeNodes:
     def __init__(self, desk: Desk) -> None:
         self.desk, self.budget, self.company = desk, 1 << 30, True
 
-    def sync(self) -> None:
+    def begin(self) -> None:
         return
 
-    def room(self, class_id: int, /) -> int:
-        return 0
+    def leaving(self) -> list[int]:
+        return []
 
-    def may_evict(self, row: int, now: float) -> bool:
-        return int(self.desk.pods.state[row]) == PodState.BOUND
+    def places(
+        self, unit: Unit, right: ReclaimRight, ahead: Sequence[PlannedPlace]
+    ) -> list[PlannedPlace]:
+        used = {row for each in ahead for row in each.victims}
+        needed = unit.pending[: max(1, unit.still_needed)]
+        found, gone = [], list[int]()
+        for row in needed:
+            part = self._part(right, used.union(gone))
+            if not part:
+                return []
+            gone += part
+            serial = int(self.desk.pods.serial[row])
+            found.append(PlannedPlace(row, serial, 0, 0, tuple(part)))
+        return found if self.company and len(gone) <= self.budget else []
 
-    def may_evict_all(self, rows: Sequence[int]) -> bool:
-        return len(rows) <= self.budget
+    def _part(self, right: ReclaimRight, used: set[int]) -> list[int]:
+        """A running pod that may be evicted, with the rest of its gang."""
+        for row in sorted(self.desk.rows.values()):
+            unit = self.desk.units.of_row(row)
+            if row in used or not self.may_evict(row, right, self.desk.now):
+                continue
+            if unit is None or not unit.is_gang or len(unit.bound) > unit.min_member:
+                return [row]
+            if not unit.away:
+                return sorted(unit.bound)
+        return []
 
-    def fits(self, slot: int, classes: Sequence[int], going: Collection[int]) -> bool:
-        return len(going) >= len(classes)
-
-    def would_fit(self, row: int, slot: int, going: Collection[int], /) -> bool:
-        return self.company
+    def may_evict(self, row: int, right: ReclaimRight, now: float) -> bool:
+        return int(self.desk.pods.state[row]) == PodState.BOUND and right.may_evict(row)
 
 
 def borrowing(*borrowers: str, **more: Any) -> tuple[Desk, FakeNodes]:

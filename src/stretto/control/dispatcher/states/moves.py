@@ -101,7 +101,9 @@ class UnitMoves:
         """Wait for an event that may cure the failure (``blame`` and ``cures``)."""
         self.leave(unit, UnitEvent.PARK)
         if not unit.is_gang and unit.kind is not UnitKind.POD_GROUP:
-            self.states.unschedulable.close(unit)
+            usage = self.states.usage
+            guarantees = usage is not None and usage.tree.any_guarantees
+            self.states.unschedulable.close(unit, by_queue=guarantees)
         self._park(unit, now, tried=True)
 
     def _park(self, unit: Unit, now: float, tried: bool) -> None:
@@ -155,7 +157,7 @@ class UnitMoves:
         class_id = self._closed_class(unit)
         if class_id == NO_CLASS:
             return False
-        unit.blame, unit.cures = class_id, self.states.unschedulable.closed[class_id][0]
+        unit.blame, unit.cures = class_id, self.states.unschedulable.closed[class_id].cures
         unit.tick = self.states.unschedulable.tick
         unit.step(UnitEvent.PARK)
         self._park(unit, now, tried=False)
@@ -175,7 +177,7 @@ class UnitMoves:
         class_ids = self._pods.class_id
         class_id = int(class_ids[unit.pending[0]])
         known = self.states.unschedulable.closed.get(class_id)
-        if known is None or unit.priority > known[1]:
+        if known is None or not known.holds_back(unit):
             return NO_CLASS
         if any(int(class_ids[row]) != class_id for row in unit.pending[1:]):
             return NO_CLASS

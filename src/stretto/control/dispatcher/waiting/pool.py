@@ -9,9 +9,9 @@ parked without an attempt at a shard.
 """
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from math import inf
-from typing import Final
+from typing import Final, NamedTuple
 
 from stretto.control.dispatcher.waiting.wait_groups import WaitGroup, WaitGroupKey
 from stretto.state.rows.lifecycle import UnitState
@@ -30,6 +30,21 @@ NO_CLASS: Final = -1
 """Class id of units without one blamed class: their wait groups cannot be probed."""
 
 
+class ClosedClass(NamedTuple):
+    """A class that fitted nowhere at its last attempt."""
+
+    #: ``Cure`` bits of the failure.
+    cures: int
+    #: Priority of the unit that failed; units of higher priority are tried.
+    priority: int
+    #: The queue whose units are not tried; empty for every queue.
+    queue: str
+
+    def holds_back(self, unit: Unit) -> bool:
+        """Whether an attempt to place a unit is useless."""
+        return unit.priority <= self.priority and self.queue in ("", unit.queue)
+
+
 class WaitingUnits:
     """All unschedulable units, by wait group."""
 
@@ -37,8 +52,8 @@ class WaitingUnits:
         """Start empty; after ``safety_net`` seconds without an event a wait group is retried."""
         #: The order between queues; ``None`` if the rank alone decides.
         self.standing: Standing | None = None
-        #: Classes that fitted nowhere at their last attempt: (``Cure`` bits, priority) by class id.
-        self.closed: dict[int, tuple[int, int]] = {}
+        #: Classes that fitted nowhere at their last attempt, by class id.
+        self.closed: dict[int, ClosedClass] = {}
         #: Number of event batches so far.
         self.tick: int = 0
         self._safety_net = safety_net
@@ -72,18 +87,22 @@ class WaitingUnits:
                     seen.add(unit)
                     yield unit
 
-    def firsts(self, most: int) -> dict[str, list[Unit]]:
-        """Up to ``most`` first unschedulable units of each queue."""
-        found: dict[str, list[tuple[int, Unit]]] = {}
+    def equal_units(self, queues: Collection[str]) -> list[Iterator[Unit]]:
+        """Units of these queues by what they need; the units of one group are equal, by rank.
+
+        Units of several classes are groups of their own.
+        """
+        found: list[tuple[int, Iterator[Unit]]] = []
         for group in self._wait_groups.values():
-            first = heapq.nsmallest(most, group.entries) + group.tried[:most]
-            found.setdefault(group.key.queue, []).extend(
-                entry for entry in first if group.is_alive(*entry)
-            )
-        return {
-            queue: [unit for _, unit in sorted(entries, key=lambda entry: entry[0])[:most]]
-            for queue, entries in found.items()
-        }
+            if group.key.queue not in queues:
+                continue
+            if group.key.mixed or group.key.class_id == NO_CLASS:
+                found += [(unit.rank, iter((unit,))) for unit in group]
+            else:
+                first = next(iter(group), None)
+                if first is not None:
+                    found.append((first.rank, iter(group)))
+        return [units for _, units in sorted(found, key=lambda each: each[0])]
 
     def stuck(self, queue: str) -> list[Unit]:
         """Woken units in a queue that dispatches nothing now."""
@@ -129,10 +148,16 @@ class WaitingUnits:
             return False
         return any(tick > unit.tick for bit, tick in self._last_seen.items() if bit & unit.cures)
 
-    def close(self, unit: Unit) -> None:
-        """Close the blamed class: its units are not tried until a cure."""
+    def close(self, unit: Unit, *, by_queue: bool) -> None:
+        """Close the blamed class: its units are not tried until a cure.
+
+        Args:
+            unit: the unit that fitted nowhere.
+            by_queue: whether units of other queues may evict other pods, and are tried.
+        """
         if unit.blame != NO_CLASS and not self.has_missed(unit):
-            self.closed[unit.blame] = (unit.cures, unit.priority)
+            queue = unit.queue if by_queue else ""
+            self.closed[unit.blame] = ClosedClass(unit.cures, unit.priority, queue)
 
     def not_placed(self, unit: Unit) -> None:
         """A woken unit was not placed: the capacity that it was woken for may fit other units.

@@ -1,6 +1,7 @@
 """Groups of unschedulable units with the same cause; FIFO within a group."""
 
 import heapq
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from stretto.state.rows.lifecycle import UnitState
@@ -52,6 +53,14 @@ class WaitGroup:
         """Whether an entry is alive."""
         alive = unit.state is UnitState.UNSCHEDULABLE
         return alive and unit.wait_group == self.number and unit.rank == rank
+
+    def __iter__(self) -> Iterator[Unit]:
+        """The units, by rank."""
+        seen: set[Unit] = set()
+        for rank, unit in heapq.merge(sorted(self.entries), sorted(self.tried)):
+            if unit not in seen and self.is_alive(rank, unit):
+                seen.add(unit)
+                yield unit
 
     def first(self) -> Unit | None:
         """The first unit that may wake; drops dead entries."""

@@ -1,0 +1,378 @@
+"""Terms of an eviction: which pods a preemptor may evict by priority, and which by a guarantee.
+
+By priority, a preemptor evicts pods of lower priority, except those that a queue's guarantee
+protects from it. By a guarantee, a pod evicts pods of queues that have borrowed, in the resources
+that the guarantee names. The victim index does not know queues: nodes on which a guarantee protects
+a pod are simulated one by one, without the protected pods (``NodeProtection``).
+"""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Final, NamedTuple, Protocol
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from stretto.framework.compiled.one_node import Preemptor
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.queries.fit_after import devices_after_eviction
+from stretto.state.queries.pool import DEVICES
+from stretto.state.queues.guarantees import GuaranteeBalance, ReclaimRight
+from stretto.state.queues.tree import QueueBranch
+from stretto.state.queues.usage import QueueUsage
+from stretto.state.rows.lifecycle import PodState
+from stretto.state.rows.pods import NO_SLOT
+from stretto.state.rows.resources import PODS
+from stretto.state.victims.rules import UNPROTECTED, PreemptionRules, guard_against, may_preempt
+from stretto.state.work.evictions import EvictionState
+
+Ints = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+UsageOf = Callable[[], QueueUsage | None]
+"""The usage of queues now; ``None`` if no queue is configured."""
+
+NO_USAGE: Final[UsageOf] = lambda: None
+"""No queues: guarantees protect no pod."""
+
+
+class NodeProtection(NamedTuple):
+    """What guarantees leave of a search for victims."""
+
+    #: bool[slot]: nodes to simulate one by one; the victim index decides on the others.
+    slots: Mask
+    #: Rows on a slot that must not be evicted.
+    kept_on: Callable[[int], Collection[int]]
+    #: int64[k]: the other rows on these nodes, an upper bound of the victims.
+    rows: Ints
+    #: Columns that evictions may free; ``None`` for all.
+    columns: Collection[int] | None = None
+
+
+class EvictionTerms(Protocol):
+    """By which right a pod evicts others."""
+
+    #: The rules of the profile, as far as they apply.
+    rules: PreemptionRules
+
+    def begin(self) -> None:
+        """Start a cycle without promises."""
+
+    def is_guarding(self) -> bool:
+        """Whether guarantees may protect pods in this cycle: equal pods then search one by one."""
+        ...
+
+    def preemptor(self, row: int) -> Preemptor:
+        """A pod, with the priority below which pods are its victims."""
+        ...
+
+    def may_search(self, row: int) -> bool:
+        """Whether a search for victims of a pod is useful."""
+        ...
+
+    def protection(self, row: int) -> NodeProtection | None:
+        """What guarantees leave of a pod's search; ``None`` if they protect no pod from it."""
+        ...
+
+    def allows(self, row: int, victims: Sequence[int], now: float) -> bool:
+        """Whether a pod may evict all of these together, budgets aside."""
+        ...
+
+    def leave(self, rows: Iterable[int]) -> None:
+        """Count pods as evicted."""
+
+    def come_back(self, rows: Iterable[int]) -> None:
+        """Revert ``leave`` for these rows."""
+
+
+class PriorityTerms:
+    """A preemptor evicts pods of lower priority that no guarantee protects from it."""
+
+    def __init__(self, cluster: Cluster, rules: PreemptionRules, usage: UsageOf = NO_USAGE) -> None:
+        """Evict by a profile's rules; without ``usage``, guarantees protect no pod."""
+        self.rules = rules
+        self._cluster = cluster
+        self._usage = usage
+        self._balance: GuaranteeBalance | None = None
+        self._is_read = False
+
+    def begin(self) -> None:
+        """Start a cycle without promises."""
+        self._is_read = False
+
+    def is_guarding(self) -> bool:
+        """Whether guarantees may protect pods in this cycle."""
+        return self.balance is not None
+
+    @property
+    def balance(self) -> GuaranteeBalance | None:
+        """Usage without the pods being evicted; ``None`` if guarantees protect no pod."""
+        if not self._is_read:
+            usage = self._usage() if self.rules.guarantees_first else None
+            known = usage is not None and usage.tree.any_guarantees
+            leaving = self._cluster.evictions.in_progress
+            self._balance = GuaranteeBalance(usage, leaving) if usage and known else None
+            self._is_read = True
+        return self._balance
+
+    def preemptor(self, row: int) -> Preemptor:
+        """A pod, with the priority below which pods are its victims."""
+        pods = self._cluster.pods
+        return Preemptor(int(pods.class_id[row]), int(pods.priority[row]))
+
+    def may_search(self, row: int) -> bool:
+        """Whether any pod may have a lower priority, and the pod may preempt."""
+        pods = self._cluster.pods
+        return int(pods.priority[row]) > pods.lowest and may_preempt(self._cluster, row)
+
+    def protection(self, row: int) -> NodeProtection | None:
+        """Nodes on which a guarantee protects pods from a preemptor; ``None`` for none."""
+        balance = self.balance
+        if balance is None:
+            return None
+        tree = balance.usage.tree
+        queue, priority = tree.leaf(balance.usage.queue_of(row)), self.preemptor(row).priority
+        slots = np.zeros(self._cluster.ledger.slots.size, np.bool_)
+        protected: set[int] = set()
+        for branch in tree:
+            if branch.guarantee and branch not in queue.path:
+                self._add_protected(branch, priority, slots, protected)
+        if not slots.any():
+            return None
+        rows = _rows_on_nodes(self._cluster, priority)
+        rows = rows[slots[self._cluster.pods.slot[rows]]]
+        rows = rows[~np.isin(rows, list(protected))]
+        may_go = lambda each: balance.protector(each, queue) is None
+        leave = lambda each: balance.leaving_in_turn(each, may_go)
+        return NodeProtection(slots, _kept_by_turns(self._cluster, priority, leave), rows)
+
+    def _add_protected(
+        self, branch: QueueBranch, priority: int, slots: Mask, protected: set[int]
+    ) -> None:
+        """Add the nodes and pods that the guarantee of one queue protects.
+
+        A node is added where the queue would fall below its guarantee without all its pods of lower
+        priority there; a pod is added where it would without this pod alone.
+        """
+        balance, pods = self.balance, self._cluster.pods
+        assert balance is not None
+        amounts = {c: dict[int, int]() for c in branch.guarantee}
+        held = balance.usage.held()
+        for row in balance.usage.rows_under(branch):
+            if pods.priority[row] >= priority or not _is_staying(self._cluster, row):
+                continue
+            slot = int(pods.slot[row])
+            for column, amount in held[row].amounts:
+                if column in amounts and amount:
+                    here = amounts[column]
+                    here[slot] = here.get(slot, 0) + amount
+                    if amount > balance.spare(branch, column):
+                        protected.add(row)
+        for column, by_slot in amounts.items():
+            spare = balance.spare(branch, column)
+            slots[[slot for slot, amount in by_slot.items() if amount > spare]] = True
+
+    def allows(self, row: int, victims: Sequence[int], now: float) -> bool:
+        """Whether no rule protects any, and no queue falls below its guarantee without all."""
+        unguarded = _are_unguarded(self._cluster, self.rules, self.preemptor(row), victims, now)
+        return unguarded and self.keeps_guarantees(row, victims)
+
+    def keeps_guarantees(self, row: int, victims: Sequence[int]) -> bool:
+        """Whether no queue falls below its guarantee without all of these pods."""
+        balance = self.balance
+        if balance is None:
+            return True
+        queue = balance.usage.tree.leaf(balance.usage.queue_of(row))
+        return balance.all_may_leave(victims, lambda each: balance.protector(each, queue) is None)
+
+    def leave(self, rows: Iterable[int]) -> None:
+        """Count pods as evicted."""
+        if self.balance is not None:
+            self.balance.leave(rows)
+
+    def come_back(self, rows: Iterable[int]) -> None:
+        """Revert ``leave`` for these rows."""
+        if self.balance is not None:
+            self.balance.come_back(rows)
+
+
+class ReclaimTerms:
+    """A pod within its queue's guarantee evicts pods of queues that have borrowed."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        rules: PreemptionRules,
+        is_spared: Callable[[int], bool] = lambda _: False,
+    ) -> None:
+        """Evict by a profile's rules; budgets are hard.
+
+        Args:
+            cluster: the cluster.
+            rules: the rules of the profile.
+            is_spared: whether a pod must not be evicted for another reason than its rules.
+        """
+        self.rules = msgspec.structs.replace(rules, hard_budgets=True)
+        self._cluster = cluster
+        self._is_spared = is_spared
+        self._right: ReclaimRight | None = None
+
+    def use(self, right: ReclaimRight) -> None:
+        """Search for one demand; promises of the search are counted in its balance."""
+        self._right = right
+
+    @property
+    def right(self) -> ReclaimRight:
+        """What the current demand may reclaim."""
+        assert self._right is not None, "a search for a guarantee begins with ``use``"
+        return self._right
+
+    def begin(self) -> None:
+        """Start a cycle; ``use`` sets the balance."""
+
+    def is_guarding(self) -> bool:
+        """Always: only pods of borrowing queues may be evicted."""
+        return True
+
+    def preemptor(self, row: int) -> Preemptor:
+        """A pod, with the priority below which pods are its victims: any, or up to its own."""
+        pods = self._cluster.pods
+        limit = UNPROTECTED if self.rules.guarantees_first else int(pods.priority[row]) + 1
+        return Preemptor(int(pods.class_id[row]), limit)
+
+    def may_search(self, row: int) -> bool:
+        """Always: a guarantee does not depend on priorities."""
+        return True
+
+    def protection(self, row: int) -> NodeProtection | None:
+        """All nodes on which the other resources suffice, with the pods of borrowing queues."""
+        preemptor = self.preemptor(row)
+        rows = _rows_on_nodes(self._cluster, preemptor.priority)
+        rows = rows[self._may_go(rows)]
+        columns = self.right.entitlement.columns | {PODS}
+        slots = _suffice_without(self._cluster, preemptor.class_id, columns)
+        kept_on = _kept_by_turns(self._cluster, preemptor.priority, self._leaving_in_turn)
+        return NodeProtection(slots, kept_on, rows, columns)
+
+    def _may_go(self, rows: Ints) -> Mask:
+        """bool[k]: pods that may each be evicted; pods of one class and queue are equal."""
+        known: dict[tuple[str, int], bool] = {}
+        found = np.zeros(len(rows), np.bool_)
+        held = self.right.balance.usage.held()
+        classes = self._cluster.pods.class_id[rows].tolist()
+        for at, (row, class_id) in enumerate(zip(rows.tolist(), classes, strict=True)):
+            charged = held.get(row)
+            if charged is None or self._is_spared(row):
+                continue
+            key = charged.queue, class_id
+            if key not in known:
+                known[key] = self.right.may_evict(row)
+            found[at] = known[key]
+        return found
+
+    def _leaving_in_turn(self, rows: Sequence[int]) -> set[int]:
+        """The rows that may be evicted together, the first ones first."""
+        return self.right.balance.leaving_in_turn(rows, self._may_evict)
+
+    def _may_evict(self, row: int) -> bool:
+        pods = self._cluster.pods
+        runs = int(pods.state[row]) == PodState.BOUND and not self._is_spared(row)
+        return runs and self.right.may_evict(row)
+
+    def allows(self, row: int, victims: Sequence[int], now: float) -> bool:
+        """Whether all of these pods may be evicted together."""
+        return (
+            not any(self._is_spared(each) for each in victims)
+            and _are_unguarded(self._cluster, self.rules, self.preemptor(row), victims, now)
+            and self.right.may_evict_all(victims)
+        )
+
+    def leave(self, rows: Iterable[int]) -> None:
+        """Count pods as evicted."""
+        self.right.balance.leave(rows)
+
+    def come_back(self, rows: Iterable[int]) -> None:
+        """Revert ``leave`` for these rows."""
+        self.right.balance.come_back(rows)
+
+
+def _are_unguarded(
+    cluster: Cluster,
+    rules: PreemptionRules,
+    preemptor: Preemptor,
+    victims: Sequence[int],
+    now: float,
+) -> bool:
+    """Whether neither priority nor any protection of a profile keeps these pods."""
+    priority = preemptor.priority
+    return all(guard_against(cluster, rules, row, priority, now) is None for row in victims)
+
+
+def _is_staying(cluster: Cluster, row: int) -> bool:
+    """Whether a pod is on a node and is not being evicted."""
+    pods = cluster.pods
+    return bool(pods.slot[row] != NO_SLOT) and pods.eviction_state[row] == EvictionState.NONE
+
+
+def _rows_on_nodes(cluster: Cluster, priority: int) -> Ints:
+    """Rows below a priority that run or wait for victims on a node and are not being evicted."""
+    pods = cluster.pods
+    count = pods.length
+    here = (pods.slot[:count] != NO_SLOT) & (pods.eviction_state[:count] == EvictionState.NONE)
+    here &= (pods.state[:count] == PodState.BOUND) | (pods.state[:count] == PodState.NOMINATED)
+    rows: Ints = np.flatnonzero(here & (pods.priority[:count] < priority))
+    return rows
+
+
+def _kept_by_turns(
+    cluster: Cluster, priority: int, leave: Callable[[Sequence[int]], set[int]]
+) -> Callable[[int], Collection[int]]:
+    """Rows on a slot that stay if as many as possible leave, the least important first."""
+    pods = cluster.pods
+
+    def kept_on(slot: int) -> Collection[int]:
+        rows = [
+            row
+            for row in pods.on_slot(slot).tolist()
+            if pods.priority[row] < priority and _is_staying(cluster, row)
+        ]
+        rows.sort(key=lambda row: (int(pods.priority[row]), -float(pods.started[row]), -row))
+        return set(rows).difference(leave(rows))
+
+    return kept_on
+
+
+def _suffice_without(cluster: Cluster, class_id: int, columns: Collection[int]) -> Mask:
+    """bool[slot]: nodes where all resources but these suffice without evictions.
+
+    Pods that are being evicted already count as gone.
+    """
+    ledger = cluster.ledger
+    ledger.widen()
+    size = ledger.slots.size
+    asked = cluster.classes.requests_of(np.array([class_id], np.int32))[0]
+    others = [c for c in np.flatnonzero(asked).tolist() if c not in columns]
+    free = ledger.alloc[:size, others] - ledger.used[:size, others]
+    going = np.array([r for r in cluster.evictions.in_progress if not _is_stuck(cluster, r)], int)
+    going = going[cluster.pods.slot[going] != NO_SLOT]
+    freed = cluster.classes.requests_of(cluster.pods.class_id[going])[:, others]
+    np.add.at(free, cluster.pods.slot[going], freed)
+    found: Mask = (ledger.slots.live[:size] > 0) & (free >= asked[others]).all(axis=1)
+    devices = [
+        each
+        for each in cluster.classes[class_id].devices
+        if DEVICES + ledger.devices.kind_number(each.kind) not in columns
+    ]
+    if devices:
+        for slot in np.flatnonzero(found).tolist():
+            left = devices_after_eviction(cluster, slot, cluster.evictions.on_slot(slot))
+            kinds = ledger.devices.kind[slot]
+            found[slot] = all(
+                int(((kinds == ledger.devices.kind_number(e.kind)) & (left >= e.milli)).sum())
+                >= e.count
+                for e in devices
+            )
+    return found
+
+
+def _is_stuck(cluster: Cluster, row: int) -> bool:
+    return int(cluster.pods.eviction_state[row]) != EvictionState.EVICTING

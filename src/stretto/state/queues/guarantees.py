@@ -1,0 +1,208 @@
+"""Guarantees against evictions: which pods a queue's guarantee protects, and from which pods.
+
+One order holds between all evictors. The guarantee of a queue, at any level of the tree, protects
+its pods from every preemptor outside the queue: no such eviction takes the queue below its
+guarantee. A unit whose queue, including the unit, stays within its guarantee may evict pods of
+queues above their guarantee. The two cases exclude each other, so two queues never evict the same
+capacity from each other in turn.
+"""
+
+from collections.abc import Callable, Collection, Iterable
+from typing import NamedTuple
+
+from stretto.state.queries.pool import Amounts
+from stretto.state.queues.tree import QueueBranch
+from stretto.state.queues.usage import QueueUsage
+
+MayLeave = Callable[[int], bool]
+"""Whether a row may be evicted, with the current balance."""
+
+
+class Entitlement(NamedTuple):
+    """What a pending demand may reclaim, and from which queues."""
+
+    #: The queue of the demand, and its ancestors as far as guarantees cover the demand. Victims are
+    #: in the subtree of the last one, outside the first one.
+    path: tuple[QueueBranch, ...]
+    #: Demanded columns that the guarantee names: only these are reclaimed.
+    columns: frozenset[int]
+
+
+class GuaranteeBalance:
+    """Usage of queues once all pods being evicted are gone, at one moment."""
+
+    def __init__(self, usage: QueueUsage, leaving: Iterable[int]) -> None:
+        """Start from the current usage; ``leaving`` are the rows that are being evicted."""
+        #: The charged rows and the tree.
+        self.usage = usage
+        self._held = usage.held()
+        self._moved: dict[QueueBranch, dict[int, int]] = {}
+        self._left: set[int] = set()
+        self.leave(leaving)
+
+    def leave(self, rows: Iterable[int]) -> list[int]:
+        """Subtract rows that will be evicted, unless they are subtracted; returns these rows.
+
+        Rows that are not charged have no effect.
+        """
+        left = []
+        for row in rows:
+            held = self._held.get(row)
+            if held is not None and row not in self._left:
+                self._left.add(row)
+                self.move(held.queue, held.amounts, -1)
+                left.append(row)
+        return left
+
+    def come_back(self, rows: Iterable[int]) -> None:
+        """Revert ``leave`` for these rows."""
+        for row in rows:
+            if row in self._left:
+                self._left.discard(row)
+                held = self._held[row]
+                self.move(held.queue, held.amounts, 1)
+
+    def move(self, queue: str, amounts: Amounts, sign: int) -> None:
+        """Add (+1) or subtract (-1) amounts of a queue."""
+        for branch in self.usage.tree.leaf(queue).path:
+            moved = self._moved.setdefault(branch, {})
+            for column, amount in amounts:
+                moved[column] = moved.get(column, 0) + sign * amount
+
+    def used(self, branch: QueueBranch, column: int) -> int:
+        """Usage of a queue without the rows that leave."""
+        moved = self._moved.get(branch)
+        return branch.used.get(column, 0) + (moved.get(column, 0) if moved is not None else 0)
+
+    def spare(self, branch: QueueBranch, column: int) -> int:
+        """Usage of a queue above its guarantee; negative below it."""
+        return self.used(branch, column) - branch.guarantee.get(column, 0)
+
+    def protector(self, row: int, preemptor: QueueBranch) -> QueueBranch | None:
+        """The queue that would fall below its guarantee without a pod; ``None`` for no queue.
+
+        Args:
+            row: the pod.
+            preemptor: the queue of the preemptor; the guarantees of this queue and its ancestors
+                do not protect their pods from it.
+        """
+        held = self._held.get(row)
+        if held is None:
+            return None
+        for branch in self.usage.tree.leaf(held.queue).path:
+            if branch in preemptor.path:
+                return None
+            guarantee = branch.guarantee
+            for column, amount in held.amounts:
+                if amount and column in guarantee and self.spare(branch, column) < amount:
+                    return branch
+        return None
+
+    def leaving_in_turn(self, rows: Iterable[int], may_leave: MayLeave) -> set[int]:
+        """The rows that may leave one after the other; the balance stays as it is."""
+        gone: list[int] = []
+        found = set()
+        for row in rows:
+            if may_leave(row):
+                gone += self.leave([row])
+                found.add(row)
+        self.come_back(gone)
+        return found
+
+    def all_may_leave(self, rows: Collection[int], may_leave: MayLeave) -> bool:
+        """Whether all of these rows may leave one after the other."""
+        return len(self.leaving_in_turn(rows, may_leave)) == len(rows)
+
+    # ------------------------------------------------------------ reclaim
+
+    def entitlement(self, queue: str, amounts: Amounts) -> Entitlement | None:
+        """What a demand of a queue may reclaim; ``None`` if it is above its guarantee."""
+        leaf = self.usage.tree.leaf(queue)
+        path = [leaf]
+        for branch in leaf.path:
+            guarantee = branch.guarantee
+            named = [(column, amount) for column, amount in amounts if column in guarantee]
+            within = all(self.used(branch, c) + amount <= guarantee[c] for c, amount in named)
+            if branch.parent is None or not named or not within:
+                break
+            path.append(branch.parent)
+        if len(path) == 1:
+            return None
+        return Entitlement(tuple(path), frozenset(c for c, _ in amounts if c in leaf.guarantee))
+
+    def may_reclaim(self, row: int, right: Entitlement, *, whole: bool) -> bool:
+        """Whether a demand may evict a pod.
+
+        Every queue above the pod, up to the first one that it shares with the demand, is above its
+        guarantee in a reclaimed resource, and stays at its guarantee without the pod.
+
+        Args:
+            row: the pod.
+            right: what the demand may reclaim.
+            whole: whether a queue may fall below its guarantee by the eviction of one pod or gang
+                that is larger than what the queue has borrowed.
+        """
+        held = self._held.get(row)
+        if held is None:
+            return False
+        if not any(amount and column in right.columns for column, amount in held.amounts):
+            return False
+        for branch in self.usage.tree.leaf(held.queue).path:
+            if branch in right.path:
+                return branch is not right.path[0]
+            if not any(self.spare(branch, column) > 0 for column in right.columns):
+                return False
+            guarantee = branch.guarantee
+            for column, amount in held.amounts:
+                lacks = column in guarantee and self.spare(branch, column) < amount
+                if amount and lacks and not whole:
+                    return False
+        return False
+
+    def shortfall(self, queue: str, amounts: Amounts) -> dict[QueueBranch, dict[int, int]]:
+        """Amounts by which a demand exceeds the limits of its queues, by queue and column."""
+        found: dict[QueueBranch, dict[int, int]] = {}
+        for branch in self.usage.tree.leaf(queue).path:
+            lacks = {}
+            for column, amount in amounts:
+                limit = branch.limit.get(column)
+                if limit is not None and self.used(branch, column) + amount > limit:
+                    lacks[column] = self.used(branch, column) + amount - limit
+            if lacks:
+                found[branch] = lacks
+        return found
+
+
+class ReclaimRight(NamedTuple):
+    """What one search may reclaim: an entitlement with the balance that its promises change."""
+
+    #: The queue of the demand, its ancestors, and the reclaimed resources.
+    entitlement: Entitlement
+    #: Usage without the pods being evicted.
+    balance: GuaranteeBalance
+    #: Whether a queue may fall below its guarantee by the eviction of one pod or gang that is
+    #: larger than what the queue has borrowed.
+    whole: bool = False
+
+    def may_evict(self, row: int) -> bool:
+        """Whether the demand may evict a pod."""
+        return self.balance.may_reclaim(row, self.entitlement, whole=self.whole)
+
+    def may_evict_all(self, rows: Collection[int]) -> bool:
+        """Whether the demand may evict all of these together.
+
+        If ``whole``, the pods of one unit leave at once: its queue must be above its guarantee
+        before, not after each of them.
+        """
+        if not self.whole:
+            return self.balance.all_may_leave(rows, self.may_evict)
+        held, parts = self.balance.usage.held(), dict[str, list[int]]()
+        for row in rows:
+            parts.setdefault(held[row].unit if row in held else "", []).append(row)
+        gone: list[int] = []
+        may_go = True
+        for part in parts.values():
+            may_go = may_go and all(self.may_evict(row) for row in part)
+            gone += self.balance.leave(part)
+        self.balance.come_back(gone)
+        return may_go
