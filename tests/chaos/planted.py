@@ -14,7 +14,7 @@ from stretto.control.binder import binder as binder_module
 from stretto.control.binder.binder import Binder, Refusals, SentBind
 from stretto.control.binder.conflicts import PlanJudge
 from stretto.control.dispatcher.answers import Answers
-from stretto.control.dispatcher.dispatcher import Dispatcher
+from stretto.control.dispatcher.waiting.timers import UnitTimers
 from stretto.control.eviction.judge import PreemptionJudge
 from stretto.framework.compiled.one_node import Preemptor
 from stretto.framework.engine.engine import CompiledProfile
@@ -224,7 +224,7 @@ def a_crashed_shard_loses_its_units(patch: pytest.MonkeyPatch) -> None:
 
 @plant
 def no_unit_is_woken(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Dispatcher, "wake", lambda self, cures, probe, now: 0)
+    patch.setattr(UnitTimers, "wake", lambda self, cures, probe, now: 0)
 
 
 @plant
