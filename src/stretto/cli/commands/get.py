@@ -110,5 +110,5 @@ _LISTS: Final[dict[str, Callable[[CommandContext, GetOptions], "ListedRows"]]] =
     "nodes": listed_nodes_of,
     "units": listed_units_of,
     "queues": listed_queues_of,
-    "runs": listed_runs_of,
+    "runs": lambda common, opts: listed_runs_of(common, opts.names, pending=opts.pending),
 }

@@ -38,7 +38,9 @@ def listed_nodes_of(common: CommandContext, opts: GetOptions) -> "ListedRows":
     return listed_nodes(rows, msgspec.to_builtins(NodeList(opened.title, tuple(rows))))
 
 
-def listed_runs_of(common: CommandContext, opts: GetOptions) -> "ListedRows":
+def listed_runs_of(
+    common: CommandContext, names: tuple[str, ...], *, pending: bool
+) -> "ListedRows":
     """Run records.
 
     Raises:
@@ -52,7 +54,7 @@ def listed_runs_of(common: CommandContext, opts: GetOptions) -> "ListedRows":
     from stretto.explain.records.records import RunRecords
 
     records = RunRecords()
-    rows = [each for each in run_rows(records, opts.names) if each.pending or not opts.pending]
+    rows = [each for each in run_rows(records, names) if each.pending or not pending]
     if not rows:
         common.console.note(
             f"no run record in {records.folder}; create one: stretto run quickstart"
