@@ -16,6 +16,7 @@ from stretto.control.eviction.parity_judge import ParityJudge, ParityPreemptionJ
 from stretto.control.scheduler.loop import LoopId, SchedulingLoop
 from stretto.control.scheduler.preemption import ShardPreemption
 from stretto.control.scheduler.reclaim import ReclaimRehearsal
+from stretto.control.scheduler.refused import RefusedClasses
 from stretto.framework.affinity.recheck import ClaimRecheck
 from stretto.framework.engine.engine import CompiledProfile
 from stretto.framework.kernels.tiers import kernel
@@ -59,6 +60,11 @@ class PartFactory:
         return PlacerFactory(self.engine, self.config.tier, self.units)
 
     @cached_property
+    def refused(self) -> RefusedClasses:
+        """The classes that preemption could not help, for all loops."""
+        return RefusedClasses()
+
+    @cached_property
     def rng(self) -> Rng:
         """The plane's draws."""
         return Rng(self.config.seed)
@@ -71,7 +77,7 @@ class PartFactory:
         if self.config.profile.preemption.enabled:
             terms = PriorityTerms(self.cluster, self.config.profile.preemption, self.usage)
             finder = self.placers.finder(runtime, terms, self.budgets, self.clock)
-            preempting = ShardPreemption(self.cluster, self.units, finder)
+            preempting = ShardPreemption(self.cluster, self.units, finder, self.refused)
         identity = LoopId(number, sub_cluster)
         pods, cures_of = self.cluster.pods, self.engine.cures_of
         return SchedulingLoop(identity, runtime, pods, cures_of, preempting)

@@ -41,7 +41,7 @@ from stretto.state.cluster.config import ClusterConfig
 from stretto.state.queries.pool import Pool
 from stretto.state.victims.budgets import BudgetLedger
 from stretto.state.work.claims import Plan, Verdict
-from stretto.state.work.units import Units
+from stretto.state.work.units import Cure, Units
 from stretto.stores.store import Store
 
 
@@ -300,6 +300,7 @@ class Plane:
         due = [writer.next_due() for writer in (self.reporter, self.statuses) if writer is not None]
         due += [self.dispatcher.next_due(), self.binder.next_due(), self.pump.next_due()]
         due += [part.next_due() for part in (self.evictor, *self._controllers)]
+        due += [self.factory.refused.next_due()]
         due += [timer() for timer in self._wiring.timers]
         return min(due)
 
@@ -330,6 +331,8 @@ class Plane:
     def absorb(self, work: StepWork) -> None:
         """Pass changes to the dispatcher; units that an event may cure return to their queue."""
         changes, now = self.cluster.changes, work.now
+        if self.factory.refused.take_due(now):
+            changes.add_cures(Cure.POD_EVICTABLE)
         cures = changes.cures
         if changes:
             for witness in self.witnesses:

@@ -31,7 +31,7 @@ from stretto.state.work.evictions import (
     Nomination,
     PendingEviction,
 )
-from stretto.state.work.units import Unit, Units
+from stretto.state.work.units import Cure, Unit, Units
 from stretto.stores.store import Store
 
 Refusals = list[tuple[Unit, tuple[int, ...], ConflictCause]]
@@ -175,6 +175,7 @@ class Evictor:
             awaited=wanted.awaited,
         )
         self._registry.nominate(nomination)
+        self._cluster.changes.add_cures(Cure.POD_EVICTABLE)  # it may be displaced from now on
         self._nominees.add(nomination)
 
     def _ask(self, row: int, cause: EvictionCause, reason: str, beyond: bool) -> None:
@@ -193,11 +194,16 @@ class Evictor:
     def _eviction_denied(self, row: int, cause: ConflictCause) -> None:
         """A pod may not be evicted: the claims that wait for it are void."""
         self._requests.withdraw(row)
-        self._registry.cancel(row)
-        self._cluster.pods.log.add(row)
+        self._cancel(row)
         nomination = self._registry.nomination_of(row)
         if nomination is not None:
             self._give_up(nomination, cause)
+
+    def _cancel(self, row: int) -> None:
+        """The pod stays: it may be evicted again."""
+        self._registry.cancel(row)
+        self._cluster.pods.log.add(row)
+        self._cluster.changes.add_cures(Cure.POD_EVICTABLE)
 
     # ------------------------------------------------------------ those who wait
 
@@ -317,8 +323,7 @@ class Evictor:
             spared = why is not None and why.serial == serial and not why.in_doubt
             if spared and why is not None and why.retry_at == 0.0:
                 self._requests.withdraw(row)
-                self._registry.cancel(row)
-                pods.log.add(row)
+                self._cancel(row)
 
     def _collect_void(self) -> Refusals:
         void, self._void = self._void, []

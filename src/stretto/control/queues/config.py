@@ -70,7 +70,7 @@ class DispatcherConfig:
     #: Configured queues; any other queue is created when a pod names it.
     queues: tuple[QueueConfig, ...] = ()
     #: Settings of queues that are not configured; its name is ignored.
-    other_queues: QueueConfig = QueueConfig(DEFAULT_QUEUE)
+    other_queues: QueueConfig = QueueConfig(DEFAULT_QUEUE, policy=QueuePolicy.PRIORITY)
     #: Policy between top-level queues.
     between: SiblingPolicy = SiblingPolicy.WEIGHT
     #: The resource or device kind that ``SiblingPolicy.FAIR_SHARE`` measures.
@@ -138,14 +138,12 @@ class DispatcherConfig:
 def dispatcher_config(profile: Profile, queues: Sequence[QueueConfig] = ()) -> DispatcherConfig:
     """The dispatcher settings of a profile, with these configured queues.
 
-    An exact profile also uses kube-scheduler's queue: single pods by priority.
+    Queues without settings order their units by priority, as kube-scheduler does. An exact profile
+    also forms units as kube-scheduler does: pods one by one.
     """
-    exact = profile.exact
-    others = QueuePolicy.PRIORITY if exact else QueuePolicy.FIFO_SKIP
     return DispatcherConfig(
         queues=tuple(queues),
-        other_queues=QueueConfig(DEFAULT_QUEUE, policy=others),
-        each_alone=exact,
+        each_alone=profile.exact,
         min_members={**MIN_MEMBERS, **profile.min_members},
         retry=profile.retry,
         first_delay=profile.first_delay,

@@ -7,16 +7,19 @@ other claims and checked by the binder.
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import islice
+from math import inf
 from typing import Final, NamedTuple, Protocol
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from stretto.control.scheduler.refused import RefusedClasses
 from stretto.framework.compiled.one_node import VictimCandidate
 from stretto.framework.preemption.tiers import VictimSearchResult
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.queries.gang_attempts import orders_of_rows
-from stretto.state.victims.rules import PreemptionRules
+from stretto.state.victims.rules import PreemptionRules, may_preempt
 from stretto.state.work.claims import Plan, UnitClaims, UnitPreemption
 from stretto.state.work.units import Cure, Setback, SetbackReason, Unit, Units
 
@@ -31,10 +34,6 @@ TRIES: Final = 8
 ORDERS: Final = 8
 """Maximum number of orders in which a gang of different sizes searches victims: each costs one
 search per pod. All orders of up to three sizes are among them."""
-
-
-REMEMBERED: Final = 100_000
-"""Size of the table of refused classes; a full table is cleared."""
 
 
 Domain = npt.NDArray[np.bool_] | None
@@ -83,6 +82,9 @@ class PreemptionFinder(Protocol):
     def chance(self, class_id: int, priority: int) -> int:
         """1 if preemption may help pods of a class now, else 0."""
 
+    def protection_ends(self) -> float:
+        """Clock time at which the next protected pod becomes evictable; infinity for none."""
+
     def mark(self) -> int:
         """A mark for ``back_to``."""
 
@@ -102,10 +104,15 @@ class NodePromise(NamedTuple):
 class ShardPreemption:
     """Extends a shard's plan by claims that wait for victims."""
 
-    def __init__(self, cluster: Cluster, units: Units, finder: PreemptionFinder) -> None:
-        """Preempt in one cluster."""
+    def __init__(
+        self, cluster: Cluster, units: Units, finder: PreemptionFinder, refused: RefusedClasses
+    ) -> None:
+        """Preempt in one cluster.
+
+        ``refused`` is shared by all loops, because any of them may probe a refused class.
+        """
         self._cluster = cluster
-        self._refused: dict[int, int] = {}
+        self._refused = refused
         self._units = units
         self._finder = finder
         #: Victims of the promises of this cycle.
@@ -138,8 +145,13 @@ class ShardPreemption:
 
         An upper bound, read after an event that may cure a refusal.
         """
-        priority = self._refused.get(class_id)
-        return 0 if priority is None else self._finder.chance(class_id, priority)
+        priority = self._refused.priority_of(class_id)
+        if priority is None:
+            return 0
+        found = self._finder.chance(class_id, priority)
+        if not found:
+            self._note_protection()
+        return found
 
     def rehearse(self, unit: Unit, rows: Sequence[int]) -> list[NodePromise]:
         """Promises for the pods that a unit needs together, in a cycle that ``begin`` started.
@@ -158,14 +170,28 @@ class ShardPreemption:
         self._take(rows[0], found.candidate)
         return [NodePromise(rows[0], found.candidate)]
 
-    def _note_refused(self, rows: Sequence[int]) -> None:
-        """Record the highest refused priority of each class."""
-        pods = self._cluster.pods
-        if len(self._refused) > REMEMBERED:
-            self._refused.clear()
+    def _note_refused(self, rows: Sequence[int]) -> Cure:
+        """Record that no eviction helps these pods now; returns the events that may change that.
+
+        A refusal depends on pods that cannot be evicted *yet*: their binds are not confirmed, they
+        are being evicted, or they are protected for a time. The end of each of these states wakes
+        the refused pods; so does a pod of lower priority that takes capacity later.
+        """
+        pods, cures = self._cluster.pods, Cure.NONE
         for row in rows:
-            class_id, priority = int(pods.class_id[row]), int(pods.priority[row])
-            self._refused[class_id] = max(self._refused.get(class_id, priority), priority)
+            priority = int(pods.priority[row])
+            if priority > pods.lowest and may_preempt(self._cluster, row):
+                self._refused.note(int(pods.class_id[row]), priority)
+                cures = Cure.POD_EVICTABLE
+        if cures:
+            self._note_protection()
+        return cures
+
+    def _note_protection(self) -> None:
+        """Schedule a retry for the end of the next protection."""
+        ends = self._finder.protection_ends()
+        if ends < inf:
+            self._refused.note_protection(ends)
 
     def _place_with_victims(
         self, setback: Setback, helped: list[tuple[Unit, int, list[NodePromise]]]
@@ -175,8 +201,8 @@ class ShardPreemption:
         if unit.is_gang and needed > 1:
             promises = self._together(unit, setback.rows, needed)
             if len(promises) < needed:
-                self._note_refused(setback.rows[:1])
-                return [setback]
+                cures = setback.cures | self._note_refused(setback.rows)
+                return [msgspec.structs.replace(setback, cures=cures)]
             helped.append((unit, needed, promises))
             rest = tuple(r for r in setback.rows if r not in {each.row for each in promises})
             return [_untried_setback(setback, rest)] if rest else []
@@ -195,9 +221,10 @@ class ShardPreemption:
             promised.append(found.candidate.slot)
             helped.append((unit, 1, [NodePromise(row, found.candidate)]))
         rests = []
-        self._note_refused(lost)
         if lost:
-            rests.append(_unhelped_setback(setback, tuple(lost), said))
+            cures = setback.cures | self._note_refused(lost)
+            refused = msgspec.structs.replace(setback, cures=cures)
+            rests.append(_unhelped_setback(refused, tuple(lost), said))
         if again:
             rests.append(_untried_setback(setback, tuple(again)))
         return rests

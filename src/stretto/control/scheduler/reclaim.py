@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from stretto.control.scheduler.preemption import NodePromise, PreemptionFinder, ShardPreemption
+from stretto.control.scheduler.refused import RefusedClasses
 from stretto.framework.compiled.one_node import VictimCandidate
 from stretto.framework.placers import Placer
 from stretto.framework.preemption.terms import ReclaimTerms
@@ -43,7 +44,7 @@ class ReclaimRehearsal:
         self._units = units
         self._budgets = budgets
         self._placer, self._finder, self._terms = finder
-        self._preemption = ShardPreemption(cluster, units, self._finder)
+        self._preemption = ShardPreemption(cluster, units, self._finder, RefusedClasses())
 
     def begin(self) -> None:
         """Update the snapshot before a series of rehearsals."""

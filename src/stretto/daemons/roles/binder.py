@@ -70,7 +70,8 @@ class BinderRole:
         volumes = plane.binder.volumes.late
         engine = DecidedEngine(plane.cluster, self.view, plane.engine.is_eligible, volumes)
         finder = NamedVictimFinder(plane.config.profile.preemption, engine, plane.cluster)
-        preempting = ShardPreemption(plane.cluster, plane.units, finder)
+        refused = plane.factory.refused
+        preempting = ShardPreemption(plane.cluster, plane.units, finder, refused)
         cures_of = plane.engine.cures_of
         return SchedulingLoop(LoopId(number), engine, plane.cluster.pods, cures_of, preempting)
 

@@ -1,6 +1,7 @@
 """The victim finder of the binder role: reads nominations instead of searching victims."""
 
 from collections.abc import Collection, Sequence
+from math import inf
 
 from stretto.control.scheduler.preemption import Domain
 from stretto.daemons.roles.decided_engine import DecidedEngine
@@ -70,6 +71,10 @@ class NamedVictimFinder:
         """0: units are woken by new decisions only."""
         del class_id, priority
         return 0
+
+    def protection_ends(self) -> float:
+        """Infinity: units are woken by new decisions only."""
+        return inf
 
     def mark(self) -> int:
         """A constant: there are no promises to revoke."""

@@ -58,6 +58,7 @@ _EVENTS: Final = {
     Cure.GROUP_CHANGED: "a PodGroup changed",
     Cure.VOLUME_CHANGED: "a volume was added or changed",
     Cure.QUEUE_CHANGED: "a queue changed",
+    Cure.POD_EVICTABLE: "a pod became evictable",
 }
 """Past events that triggered a retry, as text."""
 

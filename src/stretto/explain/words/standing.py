@@ -118,6 +118,7 @@ RETRY_EVENTS: Final[Mapping[Cure, tuple[str, ...]]] = {
     Cure.GROUP_CHANGED: ("its PodGroup", "changes"),
     Cure.VOLUME_CHANGED: ("a volume", "is added or changes"),
     Cure.QUEUE_CHANGED: ("its queue", "changes"),
+    Cure.POD_EVICTABLE: ("a pod", "becomes evictable"),
     Cure.NAMESPACE_CHANGED: ("a namespace", "changes its labels"),
 }
 """Subject and verbs of each event that triggers a retry."""

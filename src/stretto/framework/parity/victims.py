@@ -8,6 +8,7 @@ cycle and nominated for it from then on.
 
 from collections.abc import Collection, Sequence
 from itertools import chain
+from math import inf
 
 import msgspec
 
@@ -21,7 +22,7 @@ from stretto.framework.preemption.terms import EvictionTerms, NodeProtection
 from stretto.framework.preemption.tiers import VictimSearchResult
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.victims.budgets import BudgetLedger
-from stretto.state.victims.rules import EvictionGuard, guard_of
+from stretto.state.victims.rules import EvictionGuard, guard_of, protected_until
 from stretto.state.work.claims import Plan
 from stretto.state.work.evictions import EvictionState
 
@@ -57,6 +58,7 @@ class ParityVictimFinder:
         self._protection: NodeProtection | None = None
         self._protected: dict[int, Collection[int]] = {}
         self._now = 0.0
+        self._protection_ends = inf
         self._is_gang = False
 
     def begin(self, plan: Plan) -> None:
@@ -74,6 +76,7 @@ class ParityVictimFinder:
         self._lost.clear()
         self._kept.clear()
         self._now = self._clock.monotonic()
+        self._protection_ends = inf
 
     def expect(self, rows: Sequence[int]) -> None:
         """No preparation: each pod has its own search."""
@@ -145,6 +148,10 @@ class ParityVictimFinder:
     def chance(self, class_id: int, priority: int) -> int:
         """Always 1: pods of one class may differ."""
         return 1
+
+    def protection_ends(self) -> float:
+        """Clock time at which the next pod that a search spared becomes evictable."""
+        return self._protection_ends
 
     def mark(self) -> int:
         """A mark for ``back_to``."""
@@ -218,7 +225,11 @@ class ParityVictimFinder:
             return True
         if row in self._protected_on(int(self._cluster.pods.slot[row])):
             return True
-        return guard_of(self._cluster, self.rules, row, self._now) not in _IS_GOING
+        guard = guard_of(self._cluster, self.rules, row, self._now)
+        if guard is EvictionGuard.RECENT:
+            until = protected_until(self._cluster, self.rules, row)
+            self._protection_ends = min(self._protection_ends, until)
+        return guard not in _IS_GOING
 
     def _protected_on(self, slot: int) -> Collection[int]:
         """Rows on a slot that guarantees protect from the current preemptor."""

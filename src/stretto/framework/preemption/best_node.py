@@ -113,10 +113,10 @@ class BestNodeSearch:
             return self._find_ahead(preemptor, wanted, limits, alike)
         return result_of(self._kernels.one(self._demand.index(), wanted, limits))
 
-    def has_chance(self, preemptor: Preemptor, only: Mask | None) -> bool:
+    def has_chance(self, preemptor: Preemptor) -> bool:
         """Whether a node has enough resources without all pods of lower priority."""
         self._cycle.sync()
-        wanted = self._demand.wanted(preemptor, only)
+        wanted = self._demand.wanted(preemptor)
         if not wanted.bands:
             return False
         if self._others.is_strict(preemptor.class_id):

@@ -1,6 +1,7 @@
 """The victim index during one cycle of a shard: plain claims, promises, and excluded pods."""
 
 from collections.abc import Collection, Sequence
+from math import inf
 
 from stretto.base.clock import Clock
 from stretto.framework.compiled.one_node import Preemptor, VictimCandidate
@@ -60,6 +61,11 @@ class CycleVictims:
         """Bring the index up to date, without the claims and promises of a cycle."""
         self.now = self._clock.monotonic()
         self.victims.sync(self.now)
+
+    def protection_ends(self) -> float:
+        """Clock time at which the next protected pod becomes evictable; infinity for none."""
+        ends = self.victims.protection_ends()
+        return ends if ends > self._clock.monotonic() else inf
 
     # ------------------------------------------------------------ promises
 

@@ -152,7 +152,11 @@ class VictimFinder:
         """1 where a node has enough resources without all pods of lower priority, else 0."""
         if priority <= self._cluster.pods.lowest:
             return 0
-        return int(self._search.has_chance(Preemptor(class_id, priority), self._only))
+        return int(self._search.has_chance(Preemptor(class_id, priority)))
+
+    def protection_ends(self) -> float:
+        """Clock time at which the next protected pod becomes evictable; infinity for none."""
+        return self.cycle.protection_ends()
 
     def mark(self) -> int:
         """The mark to which ``back_to`` returns."""

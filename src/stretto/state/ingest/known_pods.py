@@ -143,4 +143,4 @@ class KnownPods:
         if state is not PodState.BOUND:
             pods.state[row] = POD_LIFE.next(state, PodEvent.BIND)
             pods.log.add(row)
-            cluster.changes.bound.append(row)
+            cluster.changes.add_bound((row,))

@@ -159,4 +159,4 @@ class PodIngest:
             step_pods(pods.state, rows, PodEvent.BIND)
             pods.started[rows] = now
             pods.log.extend(rows)
-            self._cluster.changes.bound.extend(rows.tolist())
+            self._cluster.changes.add_bound(rows.tolist())

@@ -101,6 +101,10 @@ class Victims:
             self._insert_entries(row, now)
         self._follow_ledger()
 
+    def protection_ends(self) -> float:
+        """Clock time at which the protection of the next pod ends; infinity for none."""
+        return self._kinds.next_end()
+
     def take(self, rows: Sequence[int], slot: int, ask: int) -> None:
         """Trial: evict these rows, and place a pod with request ``ask`` on a slot."""
         for row in rows:

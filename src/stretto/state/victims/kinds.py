@@ -6,6 +6,7 @@ ends.
 
 from collections.abc import Iterator
 from heapq import heappop, heappush
+from math import inf
 
 import numpy as np
 import numpy.typing as npt
@@ -66,6 +67,11 @@ class VictimKinds:
             kind = self.of(int(rows[at]), now)
             kinds[at] = NOT_EVICTABLE if kind is None else kind
         return kinds
+
+    def next_end(self) -> float:
+        """Clock time at which the next protection ends; infinity for none."""
+        ends = self._protection_ends
+        return ends[0][0] if ends else inf
 
     def protection_ended(self, now: float) -> Iterator[int]:
         """Rows whose protection has ended."""

@@ -5,6 +5,7 @@ added, removed or seen on a node, PodGroups, and the events that may cure a fail
 filled by a batch, absorbed, cleared and reused.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from stretto.api.types.godel import PodGroup, Queue
@@ -114,6 +115,11 @@ class ClusterChanges:
     def add_cures(self, cures: Cure) -> None:
         """Add events that may cure a scheduling failure."""
         self.cures |= cures
+
+    def add_bound(self, rows: Iterable[int]) -> None:
+        """Add pods seen bound, which preemption may evict from now on."""
+        self.bound.extend(rows)
+        self.cures |= Cure.POD_EVICTABLE
 
     def clear(self) -> None:
         """Reset for reuse."""

@@ -69,7 +69,10 @@ class Cure(IntFlag):
     NODE_LEFT = 2048
     #: A namespace was added or its labels changed.
     NAMESPACE_CHANGED = 4096
-    ANY = 8191
+    #: A pod that could not be evicted yet may be evictable now: its bind was confirmed, its
+    #: eviction was refused, or its protection ended.
+    POD_EVICTABLE = 8192
+    ANY = 16383
 
 
 class UnitOutcome(IntEnum):

@@ -36,8 +36,15 @@ def test_negative_and_huge_priorities_are_ordered_too() -> None:
     assert desk.sent() == ["system", "zero", "least"]
 
 
-def test_priority_does_not_matter_in_a_fifo_queue() -> None:
+def test_a_queue_without_settings_orders_by_priority() -> None:
     desk = Desk()
+    desk.arrive("first", priority=0)
+    desk.arrive("second", priority=9)
+    assert desk.sent() == ["second", "first"]
+
+
+def test_priority_does_not_matter_in_a_fifo_queue() -> None:
+    desk = Desk(QueueConfig("default", "FifoSkip"))
     desk.arrive("first", priority=0)
     desk.arrive("second", priority=9)
     assert desk.sent() == ["first", "second"]

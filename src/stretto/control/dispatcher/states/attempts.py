@@ -61,12 +61,14 @@ def _no_place(moves: UnitMoves, unit: Unit, now: float) -> None:
         moves.fail(unit, FailureReason.NO_PLACE, "fits on no node")
         return
     several = _is_several(moves, unit)
-    if unit.cures == Cure.NONE or unit.blame == NO_CLASS or several:
+    uncertain = unit.cures == Cure.NONE or unit.blame == NO_CLASS or several
+    if uncertain and not moves.states.unschedulable.is_canary(unit):
         unit.attempts += 1
+        unit.not_before = now + moves.states.config.delay(unit.attempts)
     if several:
         _put_last(moves, unit, unit.blame)
     if unit.cures == Cure.NONE or several:
-        moves.back_off(unit, now + moves.states.config.delay(unit.attempts))
+        moves.back_off(unit, max(unit.not_before, now + moves.states.config.first_delay))
         return
     moves.wait_for_cure(unit, now)
 

@@ -145,10 +145,11 @@ class UnitMoves:
     def wake(self, unit: Unit, now: float) -> None:
         """Retry an unschedulable unit.
 
-        If no class can be probed, the unit backs off first, because its cure is uncertain.
+        If no class can be probed, the cure is uncertain, so the rest of the unit's back-off counts.
+        It began at the last attempt: the time since then is part of it.
         """
-        if unit.blame == NO_CLASS and unit.attempts:
-            self.back_off(unit, now + self.states.config.delay(unit.attempts))
+        if unit.blame == NO_CLASS and now < unit.not_before:
+            self.back_off(unit, unit.not_before)
         else:
             self.enter_queue(unit, UnitEvent.WAKE)
 

@@ -70,6 +70,8 @@ class WaitingUnits:
         self._suspects = 0
         #: Clock time before which no wait group is overdue; infinity for none.
         self.check_at = inf
+        #: By class: the priority above which units may still wake although the class is closed.
+        self._above: dict[int, int] = {}
         #: Woken units without a placement: their class, and whether the safety net woke them.
         self.woken_units: dict[Unit, tuple[int, bool]] = {}
         self._last_seen: dict[int, int] = {}
@@ -108,6 +110,10 @@ class WaitingUnits:
         """Woken units in a queue that dispatches nothing now."""
         return [u for u in self.woken_units if u.queue == queue and u.state is UnitState.QUEUED]
 
+    def is_canary(self, unit: Unit) -> bool:
+        """Whether the safety net woke a unit, not an event: its attempt is no failure of a cure."""
+        return self.woken_units.get(unit, (NO_CLASS, False))[1]
+
     def counts(self) -> dict[int, int]:
         """Number of unschedulable units by class id."""
         found: dict[int, int] = {}
@@ -122,6 +128,7 @@ class WaitingUnits:
         group = self._by_key.get(key) or self._open(key, now)
         unit.wait_group = group.number
         group.live += 1
+        group.top = max(group.top, unit.priority)
         missed = tried and self.has_missed(unit)
         if tried and not missed:
             group.tried.append((unit.rank, unit))
@@ -162,10 +169,18 @@ class WaitingUnits:
     def not_placed(self, unit: Unit) -> None:
         """A woken unit was not placed: the capacity that it was woken for may fit other units.
 
-        If the class is closed, no capacity is left.
+        If the class is closed, no capacity is left for its units, except that units of higher
+        priority may preempt where this one may not.
         """
         class_id, _ = self.woken_units.pop(unit, (NO_CLASS, False))
-        if class_id != NO_CLASS and class_id not in self.closed:
+        if class_id == NO_CLASS:
+            return
+        if class_id not in self.closed:
+            self._probe_again(class_id, forced=False)
+            return
+        above = self.closed[class_id][1]
+        if any(group.top > above for group in self._of_class.get(class_id, ())):
+            self._above[class_id] = above
             self._probe_again(class_id, forced=False)
 
     def placed(self, unit: Unit) -> None:
@@ -197,6 +212,7 @@ class WaitingUnits:
                 group.checked = now
                 if group.key.cures & cures or group.forced:
                     group.reset()
+                    self._above.pop(class_id, None)
             if touched:
                 self._cure(class_id, touched, probe, woken)
         return woken
@@ -256,7 +272,11 @@ class WaitingUnits:
             if group.suspect:
                 group.suspect = group.forced = False
                 self._suspects -= 1
+        above = self._above.pop(class_id, None)
         if capacity <= 0:
+            return
+        if above is not None and class_id in self.closed:
+            self._wake_above(class_id, groups, above, woken)
             return
         self.closed.pop(class_id, None)
         fitting = [group for group in groups if group.key.need <= capacity]
@@ -275,6 +295,23 @@ class WaitingUnits:
             self.woken_units[unit] = (class_id, False)
             if not mixed:
                 taken[need] = taken.get(need, 0) + (need if need > 1 else len(unit.pending))
+
+    def _wake_above(
+        self, class_id: int, groups: list[WaitGroup], above: int, woken: list[Unit]
+    ) -> None:
+        """Wake the first unit of the highest priority above that of a closed class."""
+        found = [
+            (-unit.priority, rank, unit, group)
+            for group in groups
+            if group.top > above
+            for rank, unit in group.units_above(above)
+        ]
+        if found:
+            _, _, unit, group = min(found, key=lambda each: each[:2])
+            unit.wait_group = -1
+            self._drop_unit(group)
+            woken.append(unit)
+            self.woken_units[unit] = (class_id, False)
 
     def _ahead(self, class_id: int, groups: list[WaitGroup]) -> "_WokenUsage | None":
         """The order between queues, if there are several."""

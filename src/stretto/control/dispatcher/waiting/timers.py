@@ -43,7 +43,7 @@ class UnitTimers:
             for unit in stuck:
                 places.unschedulable.not_placed(unit)
             woken = places.unschedulable.cured(0, probe, now) if stuck else []
-        if cures:
+        if cures & ~Cure.POD_EVICTABLE:
             places.queues.retry_backfill()
         return count
 

@@ -11,6 +11,10 @@ SMALL: Final = 64
 """Number of dead entries below which a sweep is not worthwhile."""
 
 
+LOWEST: Final = -(1 << 31)
+"""The lowest priority."""
+
+
 class WaitGroupKey(NamedTuple):
     """What the units of a wait group have in common."""
 
@@ -42,6 +46,8 @@ class WaitGroup:
         self.tried: list[tuple[int, Unit]] = []
         #: Number of units.
         self.live: int = 0
+        #: Upper bound of the priorities of its units.
+        self.top: int = LOWEST
         #: An event may have been missed or capacity is unused: probe at the next opportunity.
         self.suspect: bool = False
         #: The last probe was wrong: wake all units at the next opportunity.
@@ -70,6 +76,13 @@ class WaitGroup:
                 return entries[0][1]
             heapq.heappop(entries)
         return None
+
+    def units_above(self, priority: int) -> list[tuple[int, Unit]]:
+        """The entries that may wake and have a higher priority; updates ``top``."""
+        alive = [entry for entry in self.entries if self.is_alive(*entry)]
+        tried = (unit.priority for rank, unit in self.tried if self.is_alive(rank, unit))
+        self.top = max([*(unit.priority for _, unit in alive), *tried], default=LOWEST)
+        return [entry for entry in alive if entry[1].priority > priority]
 
     def reset(self) -> None:
         """Make all units eligible to wake after an event."""

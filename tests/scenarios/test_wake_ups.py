@@ -1,0 +1,120 @@
+"""A pending pod is tried when its cure arrives: binds in flight, protections, back-off, order."""
+
+from typing import Any
+
+import pytest
+
+from stretto.api.types.godel import QueuePolicy
+from stretto.control.queues.config import DispatcherConfig, QueueConfig
+from stretto.framework.profile.profile import load_profile
+from stretto.testing import Harness, make_node, make_pod
+
+PROFILES = pytest.mark.parametrize("profile", ["default", "kube-parity"])
+SHARDS = pytest.mark.parametrize("shards", [1, 2])
+NEVER = {"preemptionPolicy": "Never"}
+
+
+def pods(name: str, count: int, priority: int, **more: Any) -> list[bytes]:
+    return [make_pod(f"{name}{i}", cpu="1", priority=priority, **more) for i in range(count)]
+
+
+def placed(world: Harness, name: str) -> int:
+    return sum(bool(node) for pod, node in world.placements().items() if pod.startswith(name))
+
+
+def world_of(cpu: int, profile: Any = "default", **config: Any) -> Harness:
+    node = make_node("n", cpu=str(cpu))
+    return Harness([node], profile=profile, config={"tier": "numpy", **config})
+
+
+@PROFILES
+def test_of_pods_that_arrive_together_the_high_ones_run_and_none_is_evicted(profile: str) -> None:
+    world = world_of(10, profile)
+    world.submit(*pods("low", 10, 0), *pods("high", 10, 100))
+    world.settle(10)
+    assert (placed(world, "high"), len(world.placements())) == (10, 20)
+
+
+@PROFILES
+def test_several_shards_place_the_high_ones_too(profile: str) -> None:
+    world = world_of(10, profile, shards=2)
+    world.submit(*pods("low", 10, 0), *pods("high", 10, 100))
+    world.settle(10)
+    assert placed(world, "high") == 10
+
+
+@SHARDS
+@pytest.mark.parametrize("count", [1, 10])
+def test_a_preemptor_that_met_binds_in_flight_preempts_when_they_are_confirmed(
+    shards: int, count: int
+) -> None:
+    skip = QueueConfig("default", policy=QueuePolicy.FIFO_SKIP)
+    world = world_of(count, shards=shards, dispatcher=DispatcherConfig(other_queues=skip))
+    world.submit(*pods("low", count, 0), *pods("high", count, 100))
+    world.settle(5)
+    assert placed(world, "high") == count
+
+
+def test_a_preemptor_is_tried_again_when_the_protection_of_its_victim_ends() -> None:
+    protect = {"protect": {"startedWithinSeconds": 30}}
+    world = world_of(1, load_profile({"profiles": [{"stretto": {"preemption": protect}}]}))
+    world.submit(*pods("low", 1, 0))
+    world.settle()
+    world.submit(*pods("high", 1, 100))
+    world.settle(25)
+    assert placed(world, "high") == 0
+    world.settle(10)
+    assert placed(world, "high") == 1
+
+
+def waiters(world: Harness, gang: bool) -> list[bytes]:
+    """Pods of high priority that need the whole node and evict nothing."""
+    if not gang:
+        return [make_pod("high", cpu="4", priority=100, spec=NEVER)]
+    world.group("g", 4, scheduleTimeoutSeconds=100_000)
+    return pods("high", 4, 100, group="g", spec=NEVER)
+
+
+@PROFILES
+@pytest.mark.parametrize("gang", [False, True])
+@pytest.mark.parametrize("waited", [20, 2000])
+def test_a_pod_that_waited_long_wins_against_fresh_pods_of_lower_priority(
+    profile: str, gang: bool, waited: float
+) -> None:
+    world = world_of(4, profile)
+    world.submit(*pods("hold", 4, 1000))
+    world.settle()
+    world.submit(*waiters(world, gang))
+    world.settle(waited)
+    world.submit(*pods("low", 4, 0, spec=NEVER))
+    world.settle(60)
+    for i in range(4):
+        world.delete(f"hold{i}")
+    world.settle(5)
+    assert (placed(world, "high"), placed(world, "low")) == (4 if gang else 1, 0)
+
+
+@PROFILES
+@pytest.mark.parametrize("idle", [5, 60, 600, 1499])
+def test_a_pod_is_placed_at_once_when_its_back_off_is_over(profile: str, idle: float) -> None:
+    world = world_of(1, profile)
+    world.submit(make_pod("hold", cpu="1"))
+    world.settle()
+    world.submit(make_pod("waits", cpu="1"))
+    world.settle(idle)
+    world.delete("hold")
+    world.settle()
+    assert world.node_of("waits") == "n"
+
+
+def test_the_back_off_after_an_attempt_still_counts() -> None:
+    world = world_of(1, "kube-parity")
+    world.submit(make_pod("hold", cpu="1"))
+    world.settle()
+    world.submit(make_pod("waits", cpu="1"))
+    world.settle(0.25)
+    world.delete("hold")
+    world.settle(0.5)
+    assert not world.node_of("waits")
+    world.settle(0.5)
+    assert world.node_of("waits") == "n"
