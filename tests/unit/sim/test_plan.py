@@ -87,11 +87,14 @@ def test_a_gang_that_does_not_fit_as_a_whole_is_reported_as_one() -> None:
     assert said.pending[0].reason.code is ReasonCode.GANG_TOO_BIG
 
 
-def test_existing_objects_are_rejected_and_reported() -> None:
+def test_existing_objects_are_compared_and_reported() -> None:
     said = planned(state(make_pod("a")), make_pod("a"), make_pod("b"))
     assert [each.pod for each in said.placed] == ["default/b"]
-    assert len(said.refused) == 1
-    assert "default/a" in said.refused[0]
+    assert said.refused == ()
+    assert [(each.object, each.change.value) for each in said.changes] == [
+        ("Pod default/a", "unchanged"),
+        ("Pod default/b", "create"),
+    ]
 
 
 def test_pods_that_are_held_back_are_no_misfits() -> None:

@@ -18,9 +18,13 @@ from stretto.explain.words.amounts import format_count
 if TYPE_CHECKING:
     from stretto.plane.copy import SchedulingRules, StoreState
     from stretto.sim.history.plan import PlanReport
+    from stretto.sim.submission.applied import PlannedChange
 
 #: Pods that are listed without ``-v``.
 SHOWN = 20
+#: Changed fields of an object that are listed without ``-v``.
+FIELDS = 5
+_MARKS = {"create": "+", "unchanged": "=", "update": "~", "scale": "~", "replace": "±"}
 
 
 @dataclass(frozen=True)
@@ -70,16 +74,18 @@ def plan(common: CommandContext, opts: PlanOptions) -> None:
 
     MANIFESTS are Kubernetes objects (YAML or JSON; controllers count as their pods, nodes are
     allowed). The real scheduler places them on a copy of the state. The result shows the node of
-    each pod, the evicted pods, and the pods that would stay pending, with the reason. Nothing is
-    written. Exits with 3 if something does not fit.
+    each pod, the evicted pods, and the pods that would stay pending, with the reason. Objects that
+    exist are compared: changed fields, changed numbers of pods, and pods that would be replaced.
+    Nothing is written. Exits with 3 if something does not fit.
     """
     import msgspec
 
     from stretto.inputs.objects.manifests import ManifestOptions, load_objects
     from stretto.plane.copy import SchedulingRules
     from stretto.sim.history.file_kinds import FileKind, expect_kind
-    from stretto.sim.history.plan import SCHEMA, nodes_of
+    from stretto.sim.history.plan import SCHEMA
     from stretto.sim.history.plan import plan as plan_objects
+    from stretto.sim.submission.applied import nodes_of
 
     for path in opts.manifests:
         expect_kind(path, FileKind.MANIFESTS)
@@ -87,18 +93,14 @@ def plan(common: CommandContext, opts: PlanOptions) -> None:
     state, namespace = read_state(common, opts, SchedulingRules("", opts.tier, plugins=opts.plugin))
     namespace = opts.namespace or namespace or "default"
     settings = ManifestOptions(namespace, keep_missing_owners=True)
-    objects = load_objects(opts.manifests, settings, nodes_of(state))
+    objects = load_objects(opts.manifests, settings, nodes_of(state.records))
     report = plan_objects(state, objects, _rules(state, opts))
     _show(common.console, report)
     fields = {"fits": not report.unfit and not report.refused, **msgspec.to_builtins(report)}
     common.console.json(SCHEMA, fields)
     if report.refused:
-        count = len(report.refused)
-        found = (
-            f"{format_count(count, 'object')} that {'exists' if count == 1 else 'exist'} already"
-        )
-        hint = "rename them or remove them from the input"
-        raise InputError("MANIFESTS", found, "new objects", hint)
+        found = format_count(len(report.refused), "object")
+        raise InputError("MANIFESTS", found, "objects that the store accepts", report.refused[0])
     if report.unfit:
         first = next(each for each in report.pending if each.reason is not None)
         why = first.reason.sentence.rstrip(".") if first.reason else ""
@@ -125,7 +127,10 @@ def _show(console: Console, report: "PlanReport") -> None:
         parts.append(f"{waiting:,} would stay pending")
     if report.victims:
         parts.append(f"{format_count(len(report.victims), 'pod')} would be evicted")
+    if not report.pods:
+        parts[0] = "no pod would be created"
     console.data(f"On the {report.state}: {', '.join(parts)}.")
+    _show_changes(console, report)
     _show_placed(console, report)
     for group in report.pending:
         _show_pending(console, group.pods, group.reason.sentence if group.reason else "")
@@ -146,6 +151,40 @@ def _show(console: Console, report: "PlanReport") -> None:
     if report.also_placed:
         others = format_count(len(report.also_placed), "pending pod")
         console.data(f"\n{others} would get a node too.")
+
+
+def _show_changes(console: Console, report: "PlanReport") -> None:
+    """Write what happens to objects that exist; new ones with ``-v``."""
+    shown = [each for each in report.changes if console.verbose or each.change.value != "create"]
+    if shown:
+        console.data()
+    for each in shown:
+        console.data(f"{_MARKS[each.change.value]} {each.object}: {_change_text(each)}")
+        for field in each.fields if console.verbose else each.fields[:FIELDS]:
+            console.data(f"    {field.text}")
+        if len(each.fields) > FIELDS and not console.verbose:
+            console.data(f"    and {len(each.fields) - FIELDS} more fields; -v lists them")
+
+
+def _change_text(change: "PlannedChange") -> str:
+    """One change for people."""
+    kind, created, deleted = change.change.value, len(change.created), len(change.deleted)
+    if change.pods_before is None or change.pods_after is None:
+        return {"create": "new", "unchanged": "unchanged", "update": "changed"}[kind]
+    if kind == "unchanged":
+        return "unchanged"
+    if kind == "create":
+        return f"new, {format_count(change.pods_after, 'pod')}"
+    count = f"{change.pods_before:,} → {change.pods_after:,} pods"
+    if kind == "replace":
+        same = change.pods_before == change.pods_after
+        what = "changed" if change.object.startswith("Pod ") else "template changed"
+        size = "" if same else f"; {count}"
+        old = format_count(deleted, "old pod")
+        return f"{what}{size}: {old} would be replaced by {created:,} new"
+    parts = [f"{format_count(created, 'new pod')}"] if created else []
+    parts += [f"{format_count(deleted, 'pod')} would be deleted"] if deleted else []
+    return f"{count}: {', '.join(parts)}"
 
 
 def _show_placed(console: Console, report: "PlanReport") -> None:

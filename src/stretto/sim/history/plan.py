@@ -13,18 +13,17 @@ from typing import Final, NamedTuple
 import msgspec
 import numpy as np
 
-from stretto.api.codec import decode_as
-from stretto.api.types.core import Node
-from stretto.api.wire.kinds import NODE, POD
+from stretto.api.wire.kinds import POD
 from stretto.explain.words.reasons import Reason, ReasonCode
 from stretto.inputs.objects.relations import InputObject
 from stretto.plane.copy import PlaneCopy, SchedulingRules, StoreState
 from stretto.plane.plane import Plane
 from stretto.sim.pending import EXPLAINED, PendingExplainer, pending_groups
+from stretto.sim.submission.applied import PlannedChange, apply_objects
 from stretto.state.rows.devices import mask_to_text
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.rows.resources import PODS
-from stretto.stores.store import Record, WriteOutcome
+from stretto.stores.store import Record
 
 SCHEMA: Final = "stretto.plan/v1"
 """Version of ``PlanReport`` as JSON."""
@@ -83,7 +82,7 @@ class PlanReport(msgspec.Struct, frozen=True):
     state: str
     #: Number of submitted objects by kind.
     objects: dict[str, int]
-    #: Submitted pods, including those of submitted controllers.
+    #: Pods that would be created, including those of submitted controllers.
     pods: int
     #: Pods that would be bound.
     placed: tuple[PlannedPlacement, ...]
@@ -97,6 +96,8 @@ class PlanReport(msgspec.Struct, frozen=True):
     refused: tuple[str, ...]
     #: Allocation of each resource.
     use: tuple[PlannedUse, ...]
+    #: What happens to each submitted object; the pods of a controller are one change.
+    changes: tuple[PlannedChange, ...] = ()
 
     @property
     def unfit(self) -> int:
@@ -133,43 +134,27 @@ def plan(
     copy = PlaneCopy(state, rules)
     copy.settle()
     before = _snapshot(copy)
-    refused, fresh = _submit(copy, objects)
+    applied = apply_objects(copy.store, objects)
+    fresh = applied.fresh
     copy.settle()
     after = _snapshot(copy)
     return PlanReport(
         state=state.title,
         objects=dict(Counter(each.kind.kind for each in objects)),
-        pods=sum(each.kind == POD for each in objects),
+        pods=len(fresh),
         placed=tuple(_placements(copy.plane, [uid for uid in fresh if uid in after.nodes])),
         pending=tuple(_unplaced(copy, fresh)),
-        victims=tuple(_victims(before, after)),
+        victims=tuple(_victims(before, after, applied.deleted)),
         also_placed=tuple(
             _placements(copy.plane, [u for u in after.nodes if u not in before.nodes | fresh])
         ),
-        refused=tuple(refused),
+        refused=applied.refused,
         use=tuple(
             PlannedUse(name, before.use.get(name, 0.0), pct)
             for name, pct in sorted(after.use.items())
         ),
+        changes=applied.changes,
     )
-
-
-def nodes_of(state: StoreState) -> list[Node]:
-    """The nodes of a state, which determine the pods of submitted DaemonSets."""
-    return [decode_as(Node, each.body) for each in state.records if each.kind == NODE]
-
-
-def _submit(copy: PlaneCopy, objects: Sequence[InputObject]) -> tuple[list[str], dict[str, Record]]:
-    """Create the objects; returns the refusals, and the created pods by uid."""
-    refused: list[str] = []
-    fresh: dict[str, Record] = {}
-    for each in objects:
-        (reply,) = copy.store.create(each.kind, [each.body])
-        if reply.outcome is not WriteOutcome.OK:
-            refused.append(f"{each.title}: {reply.message or reply.code.value}")
-        elif each.kind == POD and reply.record is not None:
-            fresh[reply.record.uid] = reply.record
-    return refused, fresh
 
 
 def _snapshot(copy: PlaneCopy) -> _PlanSnapshot:
@@ -227,10 +212,14 @@ def _unplaced(copy: PlaneCopy, fresh: dict[str, Record]) -> list[UnplacedPods]:
     return found
 
 
-def _victims(before: _PlanSnapshot, after: _PlanSnapshot) -> list[PlannedVictim]:
-    """Pods that are no longer on their node."""
+def _victims(
+    before: _PlanSnapshot, after: _PlanSnapshot, deleted: frozenset[str]
+) -> list[PlannedVictim]:
+    """Pods that are no longer on their node, except those that the submission deletes."""
     found = []
     for uid, (key, node) in before.nodes.items():
+        if uid in deleted:
+            continue
         _, now = after.nodes.get(uid, (key, ""))
         if now != node:
             found.append(PlannedVictim(key, node, now))

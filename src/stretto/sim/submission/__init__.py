@@ -1,0 +1,1 @@
+"""What a submission changes: objects that exist, and the pods of their controllers."""
