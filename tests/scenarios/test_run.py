@@ -193,7 +193,9 @@ def test_runs_are_listed_the_latest_first(run: Run) -> None:
     names = [str(report(run)["record"]) for _ in range(11)]
     for name in names:  # as where times of files are coarse
         os.utime(records.find(name), (0, 0))
-    assert run("explain", "--runs").stdout.split() == names[::-1]
+    for words in (("explain", "--runs"), ("get", "runs")):
+        rows = run(*words).stdout.splitlines()[3:]
+        assert [row.split()[0] for row in rows] == names[::-1]
 
 
 def test_of_files_of_one_moment_the_later_run_comes_first(tmp_path: Path) -> None:

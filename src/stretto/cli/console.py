@@ -8,7 +8,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import IO, Any
 
 import click
 
@@ -27,6 +27,7 @@ class Console:
         quiet: bool = False,
         verbose: bool = False,
         json: str = "",
+        holds: bool = False,
         clock: Clock | None = None,
     ) -> None:
         #: Whether to write only data and errors.
@@ -35,6 +36,8 @@ class Console:
         self.verbose = verbose
         #: Target of the JSON output: a path, ``-`` for stdout, empty for none.
         self.json_target = json
+        #: Results that wait until the output files are written; ``None``: nothing waits.
+        self._held: list[tuple[str, IO[str]]] | None = [] if holds else None
         #: Clock of the progress display.
         self.clock: Clock = clock or WallClock()
 
@@ -57,9 +60,25 @@ class Console:
     def data(self, text: str = "") -> None:
         """Write a result for people."""
         if self.data_on_stdout:
-            click.echo(text)
+            self._write(text, sys.stdout)
         else:
             self.note(text)
+
+    def _write(self, text: str, stream: IO[str]) -> None:
+        """Write a line of a result, or hold it until ``release``."""
+        if self._held is not None:
+            self._held.append((text, stream))
+        else:
+            click.echo(text, file=stream)
+
+    def release(self) -> None:
+        """Write the results that were held: the output files are complete.
+
+        A reader that closes the pipe early then costs no file.
+        """
+        held, self._held = self._held, None
+        for text, stream in held or ():
+            click.echo(text, file=stream)
 
     def note(self, text: str) -> None:
         """Write a note, unless ``-q`` is given."""
@@ -91,7 +110,7 @@ class Console:
             for place in range(len(columns))
         ]
         for line in drawn(columns, cells, numbers, title, stream):
-            click.echo(line, file=stream)
+            self._write(line, stream)
 
     def json_so_far(self, schema: str, payload: Mapping[str, Any]) -> None:
         """Write partial JSON to a file target; the next write replaces it."""

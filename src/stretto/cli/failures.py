@@ -46,6 +46,15 @@ EXTRAS: Final = {
 }
 
 
+#: Hints by the option of a usage error.
+_USAGE_HINTS: Final = {
+    "--json": "Give a path, or - for standard output.",
+    "-o": "--json - writes JSON; -o is an option of `stretto get`.",
+    "--output": "--json - writes JSON; --output is an option of `stretto get`.",
+    "--out": "--out follows the command: stretto run SCENARIO --out DIR.",
+}
+
+
 class Terminated(KeyboardInterrupt):
     """SIGTERM: handled like Ctrl-C, so the partial report is kept."""
 
@@ -102,10 +111,16 @@ def _extra_of(error: ModuleNotFoundError) -> str:
 def _usage(error: click.ClickException) -> str:
     """Message of a usage error, with a pointer to the help."""
     text = error.format_message().strip()
+    text = f"{text} {_USAGE_HINTS.get(_option(error), '')}".strip()
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         return f"missing command\n\n{text}"
     context = getattr(error, "ctx", None)
     return f"{text} (see `{context.command_path} --help`)" if context is not None else text
+
+
+def _option(error: click.ClickException) -> str:
+    """The option of a usage error; empty if it is about none."""
+    return str(getattr(error, "option_name", "") or "")
 
 
 def _of_system(error: OSError) -> str:

@@ -140,6 +140,7 @@ def start(group: click.Group) -> None:
     collector.set_thresholds()
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, terminate)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the parent process: discard the output
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  (stays open)

@@ -42,6 +42,12 @@ PLUGIN: Final = click.option(
 class FiniteRange(click.FloatRange):
     """A range of finite numbers; click accepts NaN in any range, and infinity in open ones."""
 
+    name = "number"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        """``X``."""
+        return "X"
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Convert, and refuse values that are not finite."""
         number = super().convert(value, param, ctx)
@@ -50,9 +56,19 @@ class FiniteRange(click.FloatRange):
         return number
 
 
+class WholeRange(click.IntRange):
+    """A range of whole numbers, called so in messages."""
+
+    name = "whole number"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        """``N``."""
+        return "N"
+
+
 # Ranges: at least 1, at least 0, above 0, from 0 to 1.
-POSITIVE: Final = click.IntRange(min=1)
-COUNT: Final = click.IntRange(min=0)
+POSITIVE: Final = WholeRange(min=1)
+COUNT: Final = WholeRange(min=0)
 ABOVE_0: Final = FiniteRange(min=0, min_open=True)
 SHARE: Final = FiniteRange(0, 1)
 
@@ -188,7 +204,11 @@ def command(
     def decorate(body: Body[Options]) -> Command:
         def callback(**own: Any) -> None:
             context = click.get_current_context()
-            body(common_of(context.ensure_object(SharedOptions)), takes(**own))
+            common = common_of(context.ensure_object(SharedOptions))
+            try:
+                body(common, takes(**own))
+            finally:
+                common.console.release()
 
         parameters = list(reversed(getattr(body, "__click_params__", [])))
         return Command(name, example, out, params=parameters, callback=callback, help=body.__doc__)
@@ -206,6 +226,7 @@ def common_of(given: SharedOptions) -> CommandContext:
         sinks.check_file("--json", given.json)
     if given.out is not None:
         sinks.check_folder("--out", given.out)
-    console = Console(quiet=given.quiet, verbose=given.verbose, json=given.json)
+    writes_files = given.out is not None or given.json not in ("", sinks.STDOUT)
+    console = Console(quiet=given.quiet, verbose=given.verbose, json=given.json, holds=writes_files)
     seed = DEFAULT_SEED if given.seed is None else given.seed
     return CommandContext(console, seed, given.seed is not None, given.out)

@@ -8,6 +8,8 @@ from stretto.base.clock import Clock
 
 #: Percent between two lines.
 LINE_PERCENT: Final = 10
+#: Seconds before the first line: short work needs none.
+QUIET_SECONDS: Final = 2.0
 #: Seconds after which a line is written in any case.
 LINE_SECONDS: Final = 30.0
 
@@ -51,7 +53,7 @@ class LineProgress:
         self._clock = clock
         self._write = write
         self._tenth = 0
-        self._last = clock.monotonic()
+        self._last = self._start = clock.monotonic()
 
     def update(self, done: int, note: str = "", total: int | None = None) -> None:
         """Write a line if one is due."""
@@ -59,6 +61,8 @@ class LineProgress:
         percent = 100 * done // self._total if self._total > 0 else 100
         tenth = percent // LINE_PERCENT
         now = self._clock.monotonic()
+        if now - self._start < QUIET_SECONDS:
+            return
         if tenth <= self._tenth and now - self._last < LINE_SECONDS:
             return
         self._tenth, self._last = max(tenth, self._tenth), now

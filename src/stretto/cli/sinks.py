@@ -48,23 +48,20 @@ def check_file(where: str, name: str) -> None:
 
 
 def check_folder(where: str, path: Path) -> None:
-    """Create an output folder and refuse one that cannot be written.
+    """Refuse an output folder that cannot be written or created; the first file creates it.
 
     Raises:
         InputError: the parent folder is missing, the name is a file, or it is not writable.
     """
     if path.exists() and not path.is_dir():
         raise InputError(where, str(path), "a folder, not a file", "choose another path")
-    if not path.exists():
-        if not path.parent.is_dir():
-            hint = f"create {path.parent} first"
-            raise InputError(where, str(path), "a path whose folder exists", hint)
-        try:
-            path.mkdir()
-        except OSError as error:
-            expected = f"a folder that can be created ({error.strerror})"
-            raise InputError(where, str(path), expected, "choose another path") from error
-    probe(where, path)
+    if path.exists():
+        probe(where, path)
+        return
+    if not path.parent.is_dir():
+        hint = f"create {path.parent} first"
+        raise InputError(where, str(path), "a path whose folder exists", hint)
+    probe(where, path.parent)
 
 
 def probe(where: str, folder: Path) -> None:
@@ -101,12 +98,17 @@ def plain(value: object) -> object:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a temporary file, then rename it: readers never see a partial file."""
+    """Write a temporary file, then rename it: readers never see a partial file.
+
+    The folder is created if it does not exist.
+    """
     if path.exists() and not path.is_file():
         with _named(path):
             path.write_bytes(content)
         return
     target = path.resolve()
+    with _named(path):
+        target.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.")
     try:
         with _named(path):

@@ -52,7 +52,9 @@ bench = click.Group(
     help="Share of classes with host ports, selectors, affinity or tolerations.",
 )
 @click.option("--units", type=POSITIVE, default=1, show_default=True, help="Pods per gang.")
-@click.option("--shards", type=click.IntRange(1, 64), default=1, show_default=True, help="Shards.")
+@click.option(
+    "--shards", type=options.WholeRange(1, 64), default=1, show_default=True, help="Shards."
+)
 @click.option(
     "--rate",
     type=options.FiniteRange(min=0),
@@ -69,7 +71,7 @@ bench = click.Group(
 )
 @click.option(
     "--rounds",
-    type=click.IntRange(1, 100),
+    type=options.WholeRange(1, 100),
     default=3,
     show_default=True,
     help="Throughput passes; the median is reported.",
@@ -159,7 +161,7 @@ def engine(common: CommandContext, asked: EngineBenchOptions) -> None:
 )
 @click.option(
     "--nodes",
-    type=click.IntRange(min=LEAST_NODES),
+    type=options.WholeRange(min=LEAST_NODES),
     default=5000,
     show_default=True,
     help="Nodes; pod counts scale with them.",
@@ -173,7 +175,7 @@ def engine(common: CommandContext, asked: EngineBenchOptions) -> None:
 )
 @click.option(
     "--rounds",
-    type=click.IntRange(1, 100),
+    type=options.WholeRange(1, 100),
     default=2,
     show_default=True,
     help="Rounds, each measuring every side once; medians are reported.",

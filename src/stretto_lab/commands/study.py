@@ -313,7 +313,11 @@ class OnePoolOptions:
     out=True,
 )
 @click.option(
-    "--nodes", type=click.IntRange(20, 20_000), default=2000, show_default=True, help="Machines."
+    "--nodes",
+    type=options.WholeRange(20, 20_000),
+    default=2000,
+    show_default=True,
+    help="Machines.",
 )
 @click.option(
     "--hours", type=options.FiniteRange(0.1, 48), default=24.0, show_default=True, help="Hours."

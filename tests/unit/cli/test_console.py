@@ -78,7 +78,7 @@ def lines_of(steps: list[tuple[float, int]], total: int = 100) -> list[str]:
 
 
 def test_a_log_gets_a_line_at_every_tenth() -> None:
-    lines = lines_of([(0, 4), (0, 9), (0, 11), (0, 12), (0, 55), (0, 100)])
+    lines = lines_of([(3, 4), (3, 9), (3, 11), (3, 12), (3, 55), (3, 100)])
     assert [line.split()[1] for line in lines] == ["11%", "55%", "100%"]
     assert lines[0] == "placing: 11% (11/100) · note"
 
@@ -87,8 +87,12 @@ def test_a_log_gets_a_line_after_half_a_minute_of_silence() -> None:
     assert len(lines_of([(29, 1), (31, 1), (32, 1), (62, 1)])) == 2
 
 
+def test_work_of_less_than_two_seconds_needs_no_line() -> None:
+    assert lines_of([(0, 11), (1, 55), (1.9, 100)]) == []
+
+
 def test_nothing_to_do_is_all_done() -> None:
-    assert lines_of([(0, 0)], total=0)[0].startswith("placing: 100%")
+    assert lines_of([(3, 0)], total=0)[0].startswith("placing: 100%")
 
 
 def test_quiet_shows_no_progress(capsys: pytest.CaptureFixture[str]) -> None:
@@ -136,7 +140,9 @@ def test_a_full_disk_is_an_error_of_the_system() -> None:
 
 def test_an_output_folder_is_made_below_one_that_exists(tmp_path: Path) -> None:
     sinks.check_folder("--out", tmp_path / "new")
-    assert (tmp_path / "new").is_dir()
+    assert not (tmp_path / "new").exists()
+    sinks.write_json(str(tmp_path / "new" / "a.json"), {})
+    assert (tmp_path / "new" / "a.json").is_file()
 
 
 @pytest.mark.parametrize("name", ["no/such", "file", "file/below"])
@@ -159,3 +165,19 @@ def test_times_in_json_are_rounded_and_nothing_else_is(capsys: pytest.CaptureFix
     found = json.loads(capsys.readouterr().out)
     assert found["seconds"] == 1.0
     assert found["steps"] == [{"time_s": 0.794006, "score": 0.7940061799999967}]
+
+
+def test_files_are_written_before_the_results_are_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / "a.json"
+    console = Console(json=str(target), holds=True)
+    console.data("first")
+    console.table(["n"], [[1]])
+    assert capsys.readouterr().out == ""
+    console.json("stretto.x/v1", {"n": 1})
+    assert capsys.readouterr().out == ""
+    console.release()
+    assert capsys.readouterr().out.startswith("first\n")
+    console.data("later")
+    assert capsys.readouterr().out == "later\n"

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -35,3 +37,21 @@ def test_handlers_are_put_back() -> None:
     with DeferredInterrupt():
         assert signal.getsignal(signal.SIGINT) != before[0]
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+
+
+@pytest.mark.parametrize(
+    ("number", "word"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")]
+)
+def test_a_signal_during_the_imports_ends_without_a_traceback(number: int, word: str) -> None:
+    code = (
+        "import importlib.abc, os, sys\n"
+        "class Signalling(importlib.abc.MetaPathFinder):\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        "        if name == 'stretto.cli.main':\n"
+        f"            os.kill(os.getpid(), {number})\n"
+        "from stretto.cli.start import main\n"
+        "sys.meta_path.insert(0, Signalling())\n"
+        "main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, f"stretto: {word}\n")

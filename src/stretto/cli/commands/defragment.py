@@ -49,7 +49,7 @@ class DefragmentOptions(StateOptions):
 )
 @click.option(
     "--budget",
-    type=click.IntRange(1),
+    type=options.WholeRange(1),
     default=50,
     show_default=True,
     metavar="N",

@@ -10,7 +10,7 @@ import msgspec
 from click.core import ParameterSource
 
 from stretto.base.errors import InputError
-from stretto.cli.options import PLUGIN, CommandContext, completes
+from stretto.cli.options import PLUGIN, CommandContext, WholeRange, completes
 from stretto.cli.views.replays import outcome_figures, plot_sides, require_plots, show_sides
 from stretto.explain.words.amounts import format_count
 
@@ -68,7 +68,7 @@ def what_if_options(command: Callable[..., Any]) -> Callable[..., Any]:
             ),
             PLUGIN,
             click.option(
-                "--shards", type=click.IntRange(1, 64), default=1, metavar="N",
+                "--shards", type=WholeRange(1, 64), default=1, metavar="N",
                 help="recording: number of shards [1].",
             ),
             click.option(

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
-from stretto.base.errors import DoesNotFitError
+from stretto.base.errors import DoesNotFitError, InputError
 from stretto.cli import options, sinks
 from stretto.cli.commands import plugins
 from stretto.cli.commands.monitor import Monitor
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from stretto.sim.real_time import LiveRun, RunSample
 
 
+DEFAULT_OUT: Final = "the default output folder (see --out)"
+
+
 @options.command(
     "run",
     RunOptions,
@@ -43,7 +46,10 @@ if TYPE_CHECKING:
     "--store", default="memory", metavar="memory|sqlite:PATH", help="Store of the objects [memory]."
 )
 @click.option(
-    "--shards", type=click.IntRange(1, 64), metavar="N", help="Number of shards [the scenario's]."
+    "--shards",
+    type=options.WholeRange(1, 64),
+    metavar="N",
+    help="Number of shards [the scenario's].",
 )
 @click.option(
     "--policy",
@@ -82,7 +88,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--metrics-port",
-    type=click.IntRange(1, 65535),
+    type=options.WholeRange(1, 65535),
     metavar="N",
     help="Serve /metrics on 127.0.0.1 during the run.",
 )
@@ -98,7 +104,7 @@ def run(common: CommandContext, opts: RunOptions) -> None:
     from stretto.sim.real_time import LiveRun
 
     scenario = loaded_scenario(common, opts)
-    out = _out_folder(common.out, scenario.name)
+    out = _out_folder(common, opts, scenario.name)
     opts = replace(opts, tier=tier_of(opts.tier, common.console.note))
     with prepared_run(scenario, opts) as ready:
         plane, resumed = ready.site.plane, ready.feeder.resumed
@@ -113,7 +119,7 @@ def run(common: CommandContext, opts: RunOptions) -> None:
         job = FinishedRun(
             scenario, ready.rules, ready.site, live, counters, resumed, ended is not None
         )
-        report = report_run(common.console, job, out, plots=opts.plots)
+        report = report_run(common.console, job, out)
     if ended is not None:
         raise ended
     if opts.require_all and report.pending:
@@ -123,14 +129,18 @@ def run(common: CommandContext, opts: RunOptions) -> None:
         raise DoesNotFitError(f"{report.pending:,} of {report.pods:,} pods", why, hint)
 
 
-def _out_folder(given: Path | None, name: str) -> Path:
-    """The folder for plots, created and checked before any work."""
-    if given is not None:
-        return given
+def _out_folder(common: CommandContext, opts: RunOptions, name: str) -> Path | None:
+    """The folder for plots, checked before any work; ``None`` for no plots."""
+    if not opts.plots:
+        return None
+    if common.out is not None:
+        return common.out
     folder = Path("out") / name
-    if not folder.parent.exists():
-        sinks.check_folder("the default output folder (see --out)", folder.parent)
-    sinks.check_folder("the default output folder (see --out)", folder)
+    try:
+        sinks.check_folder(DEFAULT_OUT, folder if folder.parent.exists() else folder.parent)
+    except InputError as error:
+        common.console.warn(f"no plots: {error}")
+        return None
     return folder
 
 

@@ -36,7 +36,7 @@ class SchedulerOptions(DaemonOptions):
 )
 @daemon_options(10259, "kube-system/stretto-scheduler")
 @click.option(
-    "--shards", default=1, type=click.IntRange(1, 64), metavar="N", help="Number of shards [1]."
+    "--shards", default=1, type=options.WholeRange(1, 64), metavar="N", help="Number of shards [1]."
 )
 def scheduler(common: CommandContext, opts: SchedulerOptions) -> None:
     """Schedule the pods of a Kubernetes cluster that name it in schedulerName.

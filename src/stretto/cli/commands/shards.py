@@ -37,7 +37,7 @@ class ShardsOptions(StateOptions):
 @click.option(
     "--shards",
     default=1,
-    type=click.IntRange(1, 64),
+    type=options.WholeRange(1, 64),
     metavar="N",
     help="Number of shards of the cluster's scheduler [1].",
 )

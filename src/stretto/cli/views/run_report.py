@@ -30,8 +30,8 @@ def announce_run(console: Console, ready: "ScenarioRun") -> None:
         console.detail(f"profile: {note}")
 
 
-def report_run(console: Console, job: "FinishedRun", out: Path, *, plots: bool) -> "RunReport":
-    """Write the report, record, plots and suggestions of a run."""
+def report_run(console: Console, job: "FinishedRun", out: Path | None) -> "RunReport":
+    """Write the record and the plots of a run, then its report and suggestions."""
     import msgspec
 
     from stretto.sim.report import SCHEMA, summarise
@@ -49,12 +49,12 @@ def report_run(console: Console, job: "FinishedRun", out: Path, *, plots: bool) 
     }
     fields: dict[str, Any] = {**more, **msgspec.to_builtins(report)}
     record = _record(console, job, fields)  # first: stdout may be closed early
+    drawn = _draw(console, report, out) if out is not None else []
     _show(console, report, job, sample)
-    drawn = _draw(console, report, out) if plots else []
     if drawn:
         console.data(f"plots in {out}: {', '.join(drawn)}")
     _try_next(console, job, report if record else None)
-    console.json(SCHEMA, {**fields, "record": record, "out": str(out), "plots": drawn})
+    console.json(SCHEMA, {**fields, "record": record, "out": str(out or ""), "plots": drawn})
     return report
 
 
