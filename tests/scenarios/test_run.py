@@ -71,7 +71,7 @@ def test_what_to_try_next_works(run: Run) -> None:
 def test_plots_are_written_to_the_given_folder(run: Run, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     result = run("run", "small.yaml", "--out", "plots")
-    assert "plots in plots: placed.png" in result.stdout
+    assert "written: plots/placed.png" in result.stdout
     assert (tmp_path / "plots" / "placed.png").read_bytes().startswith(b"\x89PNG")
 
 

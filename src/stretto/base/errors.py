@@ -88,13 +88,15 @@ class UnknownNameError(StrettoError):
 
     exit_code = ExitCode.USAGE
 
-    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+    def __init__(self, kind: str, name: str, known: Iterable[str], where: str = "") -> None:
         self.known: tuple[str, ...] = tuple(sorted(known))
-        super().__init__(kind, name, self.known)
+        super().__init__(kind, name, self.known, where)
         #: Category of the name: "policy", "plugin", ...
         self.kind = kind
         #: The unknown name.
         self.name = name
+        #: Where it was found; empty if the command line names it.
+        self.where = where
 
     @property
     def nearest(self) -> tuple[str, ...]:
@@ -105,6 +107,7 @@ class UnknownNameError(StrettoError):
 
     def __str__(self) -> str:
         text = f"unknown {self.kind} {quoted(self.name)}"
+        text = f"{text} in {self.where}" if self.where else text
         if self.nearest:
             return f"{text}; did you mean {' or '.join(self.nearest)}?"
         return f"{text}; known: {', '.join(self.known) or 'none'}"

@@ -55,7 +55,7 @@ def profile_source(
     """
     own = scenario.policy if not policy and not profile else None
     if own and own not in PROFILES:
-        raise UnknownNameError(f"policy in {scenario.where}", own, PROFILES)
+        raise UnknownNameError("policy", own, PROFILES, scenario.where)
     return chosen_source(scenario.profile or "default", policy or own or "", profile, plugins)
 
 
@@ -83,6 +83,8 @@ def _named(profile: str, plugins: Sequence[Path]) -> ProfileSource:
     """
     if profile in PROFILES:
         return profile
+    if not Path(profile).exists() and not Path(profile).suffix:
+        raise UnknownNameError("profile", profile, PROFILES)
     load_profile(profile, known_rules(plugins))
     documents = load_documents(Path(profile).read_bytes(), profile)
     return dict(next(iter(documents))[1])

@@ -107,6 +107,8 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     placed_after: list[int]
     #: Whether the run was interrupted.
     partial: bool = False
+    #: Pods evicted by Stretto, by cause.
+    evicted: dict[str, int] = {}
 
 
 class TableData(NamedTuple):
@@ -146,6 +148,7 @@ def summarise(plane: Plane, counters: StepCounters, *, partial: bool = False) ->
         after_s=after,
         placed_after=count,
         partial=partial,
+        evicted={cause.value: n for cause, n in plane.cluster.evictions.counts.items() if n},
     )
 
 
@@ -199,15 +202,17 @@ def _overall(report: RunReport) -> list[tuple[object, ...]]:
     shown = (
         f"{latency.p50_ms:,.1f} / {latency.p99_ms:,.1f} / {latency.max_ms:,.1f}" if latency else "-"
     )
+    evicted = ", ".join(f"{count:,} {cause}" for cause, count in report.evicted.items())
     shards = ", ".join(f"{number}: {count:,}" for number, count in report.placed_by_shard.items())
     return [
         ("nodes", f"{report.nodes:,}"),
-        ("pods placed", f"{report.placed:,}"),
+        ("pods on nodes", f"{report.placed:,}"),
         ("pods pending", f"{report.pending:,}"),
+        *([("pods evicted", evicted)] if evicted else []),
         ("pods/s", f"{report.pods_per_s:,.0f}"),
         ("latency p50 / p99 / max (ms)", shown),
         ("conflicts", f"{report.conflicts:,} ({report.conflict_pct:.2f} %)"),
-        ("placed by shard", shards or "-"),
+        ("placements by shard", shards or "-"),
         ("seconds", f"{report.seconds:,.2f}"),
     ]
 

@@ -17,7 +17,7 @@ def write_plots(common: CommandContext, plots: dict[str, bytes]) -> None:
     assert common.out is not None
     for name, plot in plots.items():
         sinks.write_whole(common.out / name, plot)
-    common.console.note(f"plots in {common.out}: {', '.join(plots)}")
+    common.console.note(f"written: {', '.join(str(common.out / name) for name in plots)}")
 
 
 def human_duration(seconds: float) -> str:

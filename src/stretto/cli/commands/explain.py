@@ -86,7 +86,12 @@ def _explained(
     common: CommandContext, opts: ExplainOptions, opened: "OpenedScene"
 ) -> tuple[str, dict[str, Any]]:
     """Answer the question; returns the schema and the JSON form of the answer."""
-    from stretto.cli.commands.pod_answers import expected_start, pod_answer, report_fit
+    from stretto.cli.commands.pod_answers import (
+        expected_start,
+        pod_answer,
+        refuse_deleted,
+        report_fit,
+    )
     from stretto.cli.commands.subjects import overview, pending_overview
     from stretto.explain.inventory.subjects import ExplainedKind, subject_named
     from stretto.explain.why.answers import SCHEMA
@@ -104,6 +109,8 @@ def _explained(
     pod = subject.name
     if opened.is_cluster:
         report_fit(common, opened, pod)
+    if opened.run is not None:
+        refuse_deleted(opened.run, pod)
     answer = pod_answer(common, opened.scene, pod, opts.node)
     if opts.when:
         state = opened.state or read_state(common, opts).state

@@ -8,6 +8,7 @@ from stretto.cli.options import CommandContext
 if TYPE_CHECKING:
     from stretto.cli.sources.scenes import OpenedScene
     from stretto.explain.why.scene import Scene
+    from stretto.explain.why.sources.loaded import LoadedRun
     from stretto.plane.copy import StoreState
 
 
@@ -27,6 +28,21 @@ def report_fit(common: CommandContext, opened: "OpenedScene", pod: str) -> None:
             "The pod fits but is unbound in the cluster: its scheduler has not processed it yet. "
             "Check that the scheduler runs and holds its lease: kubectl get leases -A"
         )
+
+
+def refuse_deleted(run: "LoadedRun", pod: str) -> None:
+    """Refuse a pod that ended during a run, and name the command that knows its life.
+
+    Raises:
+        NotFoundError: the pod ended or was deleted.
+    """
+    from stretto.base.errors import NotFoundError
+
+    pods = run.scene.cluster.pods
+    exists = any(pod in (pods.name[row], pods.key(row)) for row in pods.rows().tolist())
+    if not exists and run.file.deleted(pod):
+        hint = f"its life: stretto story {pod}"
+        raise NotFoundError(f"pod {pod}", "it ended or was deleted during the run", hint)
 
 
 def pod_answer(

@@ -24,6 +24,7 @@ from stretto.cli.console import cell
 from stretto.cli.kernels.tier import tier_of
 from stretto.cli.options import INPUT_FILE, CommandContext
 from stretto.explain.words.amounts import format_count
+from stretto.explain.words.durations import short_duration
 
 if TYPE_CHECKING:
     from stretto.sim.usage import SimulationResult
@@ -33,11 +34,11 @@ _LABELS: Final[Mapping[str, str]] = {
     "peak_gpu_milli": "peak GPU milli",
     "gpu_milli_seconds": "GPU milli × s",
     "skipped_too_big": "skipped, too big",
-    "mean_wait_s": "mean wait (s)",
-    "p95_wait_s": "p95 wait (s)",
-    "max_wait_s": "longest wait (s)",
-    "mean_jct_s": "mean completion time (s)",
-    "makespan_s": "makespan (s)",
+    "mean_wait_s": "mean wait",
+    "p95_wait_s": "p95 wait",
+    "max_wait_s": "longest wait",
+    "mean_jct_s": "mean completion time",
+    "makespan_s": "makespan",
     "gpu_util": "GPU utilisation (0..1)",
     "peak_cpu_pct": "peak CPU (%)",
     "peak_memory_pct": "peak memory (%)",
@@ -161,7 +162,9 @@ def _show(common: CommandContext, opts: SimulateOptions, found: Mapping[str, Any
     for name, value in found.items():
         if isinstance(value, dict):
             value = ", ".join(f"{key} {count:,}" for key, count in value.items()) or "none"
-        rows.append((_LABELS.get(name, name), cell(value)))
+        is_time = name.endswith("_s") and isinstance(value, int | float) and name in _LABELS
+        shown = short_duration(value) if is_time else cell(value)
+        rows.append((_LABELS.get(name, name), shown))
     common.console.table(("", opts.trace_format), rows)
 
 
@@ -173,7 +176,7 @@ def _plot(common: CommandContext, opts: SimulateOptions, done: "SimulationResult
     texts = PlotTexts(f"{opts.trace.name}: usage over time", "hours", "in use, % of all")
     target = common.out / "usage.png"
     sinks.write_whole(target, curves_png(done.lines, texts))
-    common.console.note(f"plot: {target}")
+    common.console.note(f"written: {target}")
 
 
 command = simulate

@@ -51,8 +51,8 @@ def report_run(console: Console, job: "FinishedRun", out: Path | None) -> "RunRe
     record = _record(console, job, fields)  # first: stdout may be closed early
     drawn = _draw(console, report, out) if out is not None else []
     _show(console, report, job, sample)
-    if drawn:
-        console.data(f"plots in {out}: {', '.join(drawn)}")
+    if out is not None and drawn:
+        console.data(f"written: {', '.join(str(out / name) for name in drawn)}")
     _try_next(console, job, report if record else None)
     console.json(SCHEMA, {**fields, "record": record, "out": str(out or ""), "plots": drawn})
     return report
@@ -93,7 +93,11 @@ def _try_next(console: Console, job: "FinishedRun", report: "RunReport | None") 
     if placed:
         pod = short_name(pods.key(placed[len(placed) // 2]))
         console.note(f"  {typed} explain {pod}{rules}    # why it is on its node")
-    console.note(f"  {typed} explain --runs    # list run records")
+    if report.pending > 1:
+        console.note(f"  {typed} explain --pending{rules}    # all pending pods, by cause")
+    if job.scenario.queues:
+        console.note(f"  {typed} queues    # the queue tree")
+    console.note(f"  {typed} get runs    # list run records")
 
 
 def _program() -> str:

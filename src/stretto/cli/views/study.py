@@ -18,4 +18,4 @@ def plot_study(console: Console, out: Path, found: "Comparison", curves: "Curves
     for name, content in study_plots(found.summary, curves).items():
         target = out / name
         sinks.write_whole(target, content)
-        console.note(f"plot: {target}")
+        console.note(f"written: {target}")

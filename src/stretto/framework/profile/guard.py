@@ -6,8 +6,10 @@ checked: shape, dtype, NaN, bounds. A failing filter refuses the slots in questi
 gives 0; faults and time are counted under the rule's name.
 """
 
+import traceback
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
 import numpy as np
@@ -64,7 +66,7 @@ class GuardedRule(FilterRule, ScoreRule):
             found = self._rule.signature(pod)
             hash(found)
         except (Exception, SystemExit) as error:  # noqa: BLE001  (others' code must not stop us)
-            self.health.fault(f"raised {_told(error)} in signature")
+            self.health.fault(f"raised {_told(error)}{_place(error)} in signature")
             return pod.id
         return found
 
@@ -73,7 +75,7 @@ class GuardedRule(FilterRule, ScoreRule):
         try:
             return Cure(self._rule.cures(pod))
         except (Exception, SystemExit) as error:  # noqa: BLE001
-            self.health.fault(f"raised {_told(error)} in cures")
+            self.health.fault(f"raised {_told(error)}{_place(error)} in cures")
             return Cure.ANY
 
     def prepare(self, pod: PodClass, view: View) -> Restrict | Fail | None:
@@ -138,7 +140,11 @@ class GuardedRule(FilterRule, ScoreRule):
                 return ask()
         except (Exception, SystemExit) as error:  # noqa: BLE001
             wrote = isinstance(error, ValueError) and _READ_ONLY in str(error)
-            what = "wrote to what it may only read" if wrote else f"raised {_told(error)}"
+            what = (
+                "wrote to what it may only read"
+                if wrote
+                else f"raised {_told(error)}{_place(error)}"
+            )
             self.health.fault(what)
             return None
         finally:
@@ -180,6 +186,15 @@ def guard(rule: Rule) -> GuardedRule:
 def _told(error: BaseException) -> str:
     text = str(error)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _place(error: BaseException) -> str:
+    """File and line of the rule that raised, as ``rules.py:7``; empty if unknown."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [each for each in frames if Path(each.filename) != Path(__file__)]
+    if not own:
+        return ""
+    return f" ({Path(own[0].filename).name}:{own[0].lineno})"
 
 
 def _covers(said: Any, refused: BoolArray) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from stretto.api.edit.yaml_text import load_documents
-from stretto.base.errors import InputError
+from stretto.base.errors import InputError, UnknownNameError
 from stretto.framework.profile.profile import PROFILES
 from stretto.inputs.neutral.files import read_text
 from stretto.inputs.neutral.strict import strict
@@ -37,6 +37,8 @@ def load_scenario(path: Path) -> Scenario:
     profile = scenario.profile
     if isinstance(profile, str) and profile not in PROFILES:
         found = scenario.path(profile)
+        if not found.exists() and not found.suffix:
+            raise UnknownNameError("profile", profile, PROFILES, f"{where}: profile")
         profile = _mapping(found, str(found))
     check_scenario(scenario)
     return msgspec.structs.replace(scenario, name=scenario.name or path.stem, profile=profile)

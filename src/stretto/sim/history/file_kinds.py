@@ -4,7 +4,6 @@ import re
 import zlib
 from contextlib import suppress
 from enum import Enum
-from gzip import open as open_gzip
 from pathlib import Path
 from typing import Final
 
@@ -73,9 +72,8 @@ def kind_of_file(path: Path) -> FileKind | None:
         with path.open("rb") as file:
             start = file.read(_READ)
         if start[:2] == b"\x1f\x8b":
-            with open_gzip(path, "rb") as packed:
-                start = packed.read(_READ)
-    except (OSError, EOFError, zlib.error) as error:
+            start = zlib.decompressobj(wbits=31).decompress(start, _READ)
+    except (OSError, zlib.error) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise InputError(str(path), None, "a readable file", str(reason or error)) from error
     if start.startswith(_SQLITE):

@@ -95,6 +95,38 @@ def test_a_node_shows_its_pods_and_why_it_refuses_others(explain: Explain, name:
     assert set(found["fitting"]) >= {f"default/train-{number}" for number in range(4)}
 
 
+def test_a_name_in_several_namespaces_is_ambiguous(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("stretto.framework.kernels.tiers.has_numba", lambda: False)
+    monkeypatch.setenv("STRETTO_STATE", str(tmp_path / "state"))
+    pods = "\n---\n".join(
+        f"apiVersion: v1\nkind: Pod\nmetadata: {{name: a, namespace: {space}}}\n"
+        "spec: {containers: [{name: c, image: i, resources: {requests: {cpu: 9}}}]}"
+        for space in ("lab", "shop")
+    )
+    (tmp_path / "pods.yaml").write_text(pods)
+    fleet = "fleet: {shapes: [{count: 1, cpu: 4, memory: 8Gi}]}"
+    (tmp_path / "s.yaml").write_text(f"{fleet}\nworkloads: [{{manifests: [pods.yaml]}}]\n")
+    words = ["explain", "a", "--on", str(tmp_path / "s.yaml")]
+    result = CliRunner().invoke(cli, words)
+    assert (result.exit_code, "name its namespace: lab/a, shop/a" in result.stderr) == (2, True)
+    assert CliRunner().invoke(cli, [*words, "-n", "shop"]).stdout.startswith("shop/a")
+
+
+def test_a_pod_that_ended_is_known_to_story(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("stretto.framework.kernels.tiers.has_numba", lambda: False)
+    monkeypatch.setenv("STRETTO_STATE", str(tmp_path / "state"))
+    fleet = "fleet: {shapes: [{count: 1, cpu: 4, memory: 8Gi}]}"
+    (tmp_path / "s.yaml").write_text(f"{fleet}\nworkloads: [{{name: w, pods: {{duration: 5}}}}]\n")
+    result = CliRunner().invoke(cli, ["explain", "w-0", "--on", str(tmp_path / "s.yaml")])
+    assert result.exit_code == 6
+    assert "it ended or was deleted during the run" in result.stderr
+    assert "stretto story" in result.stderr
+
+
 def test_a_kind_in_front_of_a_pod_is_accepted(explain: Explain) -> None:
     found = answer(explain("pod/default/wide-0", "--json", "-", "-q"), "stretto.explain/v1")
     assert found["pod"] == "default/wide-0"

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from stretto.base.errors import NotFoundError
+from stretto.base.errors import InputError, NotFoundError
 from stretto.explain.words.nearest import nearest
 from stretto.state.cluster.cluster import Cluster
 
@@ -15,12 +15,17 @@ def row_named(cluster: Cluster, pod: str) -> int:
 
     Raises:
         NotFoundError: no such pod; the hint lists similar names.
+        InputError: pods of several namespaces have the name, and none is in ``default``.
     """
     rows = list(_rows_named(cluster, pod))
     pods = cluster.pods
     if len(rows) > 1:
         preferred = [row for row in rows if pods.namespace[row] == DEFAULT_NAMESPACE]
-        rows = preferred or rows
+        if not preferred:
+            keys = sorted(pods.key(row) for row in rows)
+            named = ", ".join(keys[:5]) + (", ..." if len(keys) > 5 else "")
+            raise InputError("POD", pod, "one pod", f"name its namespace: {named}")
+        rows = preferred
     if rows:
         return rows[0]
     raise NotFoundError(
