@@ -42,7 +42,7 @@ def test_an_option_is_named_as_it_was_typed(
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("policy: fdg", "unknown policy in scenario s.yaml 'fdg'; did you mean fgd?"),
+        ("policy: fdg", "unknown policy 'fdg' in scenario s.yaml; did you mean fgd?"),
         (
             "workloads: [{pods: {cpu: 1, memory: 1Gi, spec: {nodeSelecter: {a: b}}}}]",
             "nodeSelector",
