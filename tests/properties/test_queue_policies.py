@@ -42,12 +42,57 @@ def test_every_job_starts_and_when_a_plain_queue_starts_it(
     assert starts_of(jobs, policy) == theirs
 
 
+@settings(max_examples=40)
+@given(jobs=JOBS)
+def test_conservative_backfill_starts_every_job_when_a_plain_timetable_does(
+    jobs: list[PhillyJob],
+) -> None:
+    """Jobs last at least one tick: two jobs without length share one instant in the reference."""
+    longer = [PhillyJob(j.job_id, j.submit_s, j.gpus, max(j.duration_s, 0.1)) for j in jobs]
+    theirs = {each.job.number: each.at for each in pool.starts(longer, GPUS, "conservative")}
+    assert starts_of(longer, "conservative") == theirs
+
+
 @settings(max_examples=25)
 @given(JOBS)
 def test_easy_starts_no_head_after_its_shadow_time(jobs: list[PhillyJob]) -> None:
     started = starts_of(jobs, "easy")
     for head, shadow in pool.lived(jobs, GPUS, "easy").shadows.items():
         assert started[head.number] <= shadow
+
+
+NODE_JOBS = st.lists(
+    st.tuples(st.integers(0, 20), st.integers(1, 12), st.integers(1, 30)), min_size=2, max_size=25
+).map(
+    lambda rows: [
+        PhillyJob(str(i), start / 2, gpus, length / 5)
+        for i, (start, gpus, length) in enumerate(rows)
+    ]
+)
+
+
+def starts_on_nodes(jobs: list[PhillyJob], policy: str) -> tuple[list[PhillyJob], list[int]]:
+    """Jobs in order, and the start of each, on three nodes of four GPUs."""
+    fitting, record = replay_jobs(jobs, 12, policy, node_gpus=4)
+    starts, at = [], 0
+    for job in fitting:
+        starts.append(int(record.started[at]))
+        at += -(-job.gpus // 4)
+    return fitting, starts
+
+
+@pytest.mark.parametrize("policy", ["easy", "conservative"])
+@settings(max_examples=60)
+@given(jobs=NODE_JOBS)
+def test_backfill_on_nodes_does_not_delay_the_first_head(
+    policy: str, jobs: list[PhillyJob]
+) -> None:
+    """The first job that waits under FIFO starts no later if others may pass it."""
+    fitting, plain = starts_on_nodes(jobs, "fifo")
+    _, filled_up = starts_on_nodes(jobs, policy)
+    assert min(filled_up) >= 0
+    waited = [i for i, job in enumerate(fitting) if plain[i] > job.submit_s * 10]
+    assert all(filled_up[i] <= plain[i] for i in waited[:1])
 
 
 def filled(capacity: tuple[int, int], asks: list[tuple[int, int]], weights: list[int]) -> list[int]:

@@ -18,12 +18,15 @@ pytestmark = pytest.mark.timeout(240)
 POLICIES = ("fifo", "sjf", "skip", "easy")
 
 
-def some_jobs(seed: int, count: int = 120) -> list[PhillyJob]:
-    """Jobs that crowd: several at one instant, some of no length, some too big."""
+def some_jobs(seed: int, count: int = 120, shortest: int = 0) -> list[PhillyJob]:
+    """Jobs that crowd: several at one instant, some of no length (``shortest``), some too big."""
     rng = Rng(seed)
     return [
         PhillyJob(
-            str(i), rng.randint(0, 40) * 0.5, rng.choice([1, 1, 2, 4, 9]), rng.randint(0, 60) / 10
+            str(i),
+            rng.randint(0, 40) * 0.5,
+            rng.choice([1, 1, 2, 4, 9]),
+            rng.randint(shortest, 60) / 10,
         )
         for i in range(count)
     ]
@@ -47,6 +50,11 @@ def agree(jobs: Sequence[PhillyJob], gpus: int, policy: str) -> None:
 @pytest.mark.parametrize("seed", [0, 1, 11, 13])
 def test_crowded_jobs_start_when_a_plain_queue_starts_them(seed: int, policy: str) -> None:
     agree(some_jobs(seed), 9, policy)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 11, 13])
+def test_crowded_jobs_start_when_conservative_backfill_starts_them(seed: int) -> None:
+    agree(some_jobs(seed, shortest=1), 9, "conservative")
 
 
 def test_single_pods_do_not_pass_gangs_that_came_first() -> None:
@@ -109,6 +117,38 @@ BY_HAND = [
 )
 def test_five_jobs_by_hand(policy: str, expected: dict[int, float]) -> None:
     assert start_times(BY_HAND, 4, policy) == expected
+
+
+def test_conservative_backfill_delays_no_waiting_job() -> None:
+    """Job 4 fits beside job 2, the head, and would delay job 3, which needs all GPUs."""
+    jobs = [
+        PhillyJob("1", 0, 3, 10),
+        PhillyJob("2", 1, 3, 5),
+        PhillyJob("3", 2, 4, 5),
+        PhillyJob("4", 3, 1, 30),
+    ]
+    assert start_times(jobs, 4, "easy") == {1: 0, 4: 3, 2: 10, 3: 33}
+    assert start_times(jobs, 4, "conservative") == {1: 0, 2: 10, 3: 15, 4: 20}
+
+
+def test_an_estimate_replaces_the_run_time_for_backfill_only() -> None:
+    late = [msgspec.structs.replace(job, estimate_s=50) for job in BY_HAND]
+    assert start_times(late, 4, "easy")[4] > 3  # it seems to end after the head could start
+    assert start_times(late, 4, "fifo") == start_times(BY_HAND, 4, "fifo")
+
+
+def test_on_nodes_a_large_job_needs_whole_nodes() -> None:
+    """Two jobs of 3 leave 1 GPU on each of two nodes: a job of 2 waits, although 2 are free."""
+    jobs = [PhillyJob("1", 0, 3, 10), PhillyJob("2", 0, 3, 10), PhillyJob("3", 1, 2, 5)]
+    _, record = replay_jobs(jobs, 8, "fifo", node_gpus=4)
+    assert (record.started / 10).tolist() == [0, 0, 10]
+    report = simulate_philly(jobs, 8, "fifo", None, 4).report
+    assert report.gpu_util == pytest.approx((3 * 10 + 3 * 10 + 2 * 5) / (8 * 15))
+
+
+def test_nodes_must_divide_the_pool() -> None:
+    with pytest.raises(InputError, match="gpus per node: got 5, expected a divisor of the 8 GPUs"):
+        simulate_philly(BY_HAND, 8, "fifo", None, 5)
 
 
 def test_long_units_may_use_what_the_head_does_not_need() -> None:

@@ -18,6 +18,7 @@ from stretto.framework.engine.runtime import Runtime
 from stretto.framework.engine.sampling import SamplingStage, sampling_of
 from stretto.framework.engine.turns import PlacingStage
 from stretto.framework.groups.mixed import MixedGangStage
+from stretto.framework.groups.pinned import PinnedStage
 from stretto.framework.groups.stage import GroupStage
 from stretto.framework.model.book import PodFactsCache
 from stretto.framework.parity.runtime import ParityRuntime
@@ -77,6 +78,10 @@ class PlacerFactory:
         """Create a runtime with its own snapshot."""
         if self._engine.profile.exact:
             return ParityRuntime(self._engine.cluster, self._book)
+        return self.by_class(rng)
+
+    def by_class(self, rng: Rng) -> Runtime:
+        """Create a runtime that decides by class."""
         return Runtime(self._engine, rng, self._tier, self._stages)
 
     def _stages(self, runtime: Runtime) -> Sequence[PlacingStage]:
@@ -84,6 +89,7 @@ class PlacerFactory:
         groups, profile = GroupStage(runtime, self._units), self._engine.profile
         sampling = sampling_of(profile, self._engine.cluster.nodes)
         return [
+            PinnedStage(runtime),
             MixedGangStage(runtime, groups),
             *([VolumeStage(runtime, groups.places)] if profile.needs_volumes else []),
             groups,

@@ -22,6 +22,8 @@ from stretto.framework.engine.engine import CompiledProfile
 from stretto.framework.kernels.tiers import kernel
 from stretto.framework.placers import PlacerFactory
 from stretto.framework.preemption.terms import PriorityTerms, ReclaimTerms, UsageOf
+from stretto.framework.profile.profile import load_profile
+from stretto.framework.starts import NodeStarts
 from stretto.plane.config import PlaneConfig
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.victims.budgets import BudgetLedger
@@ -88,6 +90,17 @@ class PartFactory:
         terms = ReclaimTerms(self.cluster, self.config.profile.preemption, is_spared)
         finder = self.placers.finder(placer, terms, self.budgets, self.clock)
         return ReclaimRehearsal(self.cluster, self.units, (placer, finder, terms), self.budgets)
+
+    def starts(self) -> NodeStarts:
+        """The nodes over time, for backfill.
+
+        kube-parity plans with the rules of the default profile; its own rules decide the start.
+        """
+        placers, rng = self.placers, self.rng
+        if self.config.profile.exact:
+            engine = CompiledProfile(load_profile("default"), self.cluster)
+            placers = PlacerFactory(engine, self.config.tier, self.units)
+        return NodeStarts(self.cluster, lambda: placers.by_class(rng.child("starts")))
 
     def binder(self) -> Binder:
         """A binder; it adopts every claim that is assumed now."""

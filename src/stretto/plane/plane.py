@@ -153,6 +153,7 @@ class Plane:
             usage=lambda: self.dispatcher.reclaimer.usage,
             evicts=self._wiring.evicts,
         )
+        self.dispatcher.sender.backfill.use(self.factory.starts())
         #: Checks plans and binds pods.
         self.binder = self.factory.binder()
         #: Evicts pods, and holds their capacity for the claims that wait for it.

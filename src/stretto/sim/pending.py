@@ -17,7 +17,7 @@ from stretto.explain.why.pending import PodFindings, reasons_of
 from stretto.explain.why.sources.live import live_scene
 from stretto.explain.why.sources.unhandled import not_handled, unhandled_pod
 from stretto.explain.words.reasons import Reason, ReasonCode, reason
-from stretto.explain.words.standing import facts_of, quota_message
+from stretto.explain.words.standing import facts_of
 from stretto.plane.plane import Plane
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.work.units import Unit
@@ -124,10 +124,9 @@ class PendingExplainer:
         inquiry = Inquiry(self._scene.rules(row)[0], pod, self._view, self._slots)
         unit = self._plane.units.of_row(row)
         views = self._plane.dispatcher.views
-        quota = quota_message(views, unit) if unit is not None else ""
         facts = None
         if unit is not None:
-            facts = facts_of(unit, (0, 0), failure=views.failure(unit), quota=quota)
+            facts = facts_of(unit, (0, 0), failure=views.failure(unit), views=views)
         gang = gang_of(self._scene, row, facts) if self._may_explain_gang(unit) else None
         state = PodState(int(cluster.pods.state[row]))
         found = reasons_of(inquiry, PodFindings(state), facts, gang)

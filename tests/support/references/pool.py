@@ -1,4 +1,4 @@
-"""Reference of queues on a pool of GPUs: FIFO, shortest first, skipping and EASY backfill."""
+"""Reference of queues on a pool of GPUs: FIFO, shortest first, skipping, EASY, conservative."""
 
 import heapq
 from collections import deque
@@ -79,6 +79,27 @@ def _easy(pool: PoolState) -> None:
             extra -= 0 if by_shadow else job.size
 
 
+def _conservative(pool: PoolState) -> None:
+    """Every job in order at its earliest start beside running jobs and reservations before it."""
+    held = [(pool.now, end, size) for end, size in pool.running]
+    whole = pool.free + sum(size for _, size in pool.running)
+    for job in list(pool.queue):
+        times = sorted({pool.now, *(end for _, end, _ in held)})
+        at = next(t for t in times if _fits(held, whole, job, t))
+        held.append((at, at + job.duration, job.size))
+        if at == pool.now:
+            pool.start(job)
+
+
+def _fits(held: Sequence[tuple[int, int, int]], whole: int, job: Job, at: int) -> bool:
+    """Whether a job fits from a time on, for its whole run time."""
+    instants = {at, *(start for start, _, _ in held if at < start < at + job.duration)}
+    return all(
+        job.size + sum(size for start, end, size in held if start <= t < end) <= whole
+        for t in instants
+    )
+
+
 def reservation(pool: PoolState, size: int) -> tuple[int, int]:
     """Time when enough GPUs are free, and how many more are free then."""
     free, shadow = pool.free, None
@@ -97,6 +118,7 @@ PASSES: dict[str, Callable[[PoolState], None]] = {
     "sjf": _sjf,
     "skip": _skip,
     "easy": _easy,
+    "conservative": _conservative,
 }
 
 

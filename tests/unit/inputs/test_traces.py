@@ -13,6 +13,7 @@ from stretto.base import extensions
 from stretto.base.errors import InputError, UnknownNameError
 from stretto.base.rng import Rng
 from stretto.inputs.neutral.fleet import FleetPod
+from stretto.inputs.objects.objects import pod_object
 from stretto.inputs.scenario.feed import materialise
 from stretto.inputs.scenario.read import load_scenario
 from stretto.inputs.traces.azure_vm import Lifetime, load_vms, vm_pods
@@ -108,6 +109,34 @@ def test_a_job_is_a_gang_of_one_pod_per_gpu(tmp_path: Path) -> None:
 
 def test_a_job_of_one_gpu_is_alone(tmp_path: Path) -> None:
     assert job_pods(load_jobs(write(tmp_path, JOBS, "7,6.0,1,1.0,")))[0].group == ""
+
+
+def test_a_job_may_state_an_estimate_of_its_run_time(tmp_path: Path) -> None:
+    lines = "7,6.0,1,10.0,,35.5", "8,6.0,1,10.0,,"
+    jobs = load_jobs(write(tmp_path, f"{JOBS},estimate_s", *lines))
+    assert [pod.estimate_s for pod in job_pods(jobs)] == [35.5, None]
+    notes = [pod_object(pod, "ns")["metadata"]["annotations"] for pod in job_pods(jobs)]
+    assert [each.get("stretto.dev/estimate") for each in notes] == ["35.5", None]
+
+
+@pytest.mark.parametrize("written", ["-1", "soon", "1e3", "10000000001"])
+def test_an_absurd_estimate_is_refused(tmp_path: Path, written: str) -> None:
+    line = f"7,6.0,1,1.0,,{written}"
+    assert refused(tmp_path, "philly", f"{JOBS},estimate_s", line) == (
+        f"list.csv, line 2, column estimate_s: got {written!r}, "
+        "expected empty, or a number 0..10000000000; fix the row or drop it"
+    )
+
+
+def test_a_job_larger_than_a_pod_consists_of_whole_pods_and_a_rest(tmp_path: Path) -> None:
+    jobs = load_jobs(write(tmp_path, JOBS, "7,6.0,10,1.0,", "8,6.0,4,1.0,"))
+    pods = job_pods(jobs, 4)
+    assert [(pod.name, pod.gpus, pod.group) for pod in pods] == [
+        ("job-7-0", 4, "job-7"),
+        ("job-7-1", 4, "job-7"),
+        ("job-7-2", 2, "job-7"),
+        ("job-8-0", 4, ""),
+    ]
 
 
 @pytest.mark.parametrize("gpus", ["0", "-1", "1.5", "10001"])

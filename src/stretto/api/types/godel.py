@@ -337,6 +337,8 @@ class QueuePolicy(StrEnum):
     FIFO_SKIP = "FifoSkip"
     #: First come, first served; units that do not delay the head may pass it (backfill).
     EASY = "Easy"
+    #: First come, first served; units that delay no unit before them may pass (backfill).
+    CONSERVATIVE = "Conservative"
 
 
 class QueueSpec(Wire, frozen=True):

@@ -85,9 +85,15 @@ _LABELS: Final[Mapping[str, str]] = {
     help="philly: GPUs of the pool [64].",
 )
 @click.option(
+    "--gpus-per-node",
+    type=options.POSITIVE,
+    metavar="N",
+    help="philly: GPUs of each node; larger jobs are gangs of whole nodes [one node].",
+)
+@click.option(
     "--queue",
     metavar="ORDER",
-    help="philly: queue order: fifo, sjf, skip, easy or priority [fifo].",
+    help="philly: queue order: fifo, sjf, skip, easy, conservative or priority [fifo].",
 )
 @click.option(
     "--lifetime",

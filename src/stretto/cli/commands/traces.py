@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 OF_FORMATS: Final = (
     "nodes", "nodes_like", "node_filter", "node_limit",
-    "policy", "on_unschedulable", "gpus", "queue", "lifetime", "gangs",
+    "policy", "on_unschedulable", "gpus", "gpus_per_node", "queue", "lifetime", "gangs",
 )  # fmt: skip
 """Options that apply to some formats only (``TraceFormat.options``)."""
 
@@ -43,6 +43,8 @@ class SimulateOptions:
     on_unschedulable: str | None
     #: GPUs of the pool.
     gpus: int | None
+    #: GPUs of each node of the pool; ``None`` for one node.
+    gpus_per_node: int | None
     #: Order of the queue.
     queue: str | None
     #: ``min``, ``mid`` or ``max`` of a lifetime bin.

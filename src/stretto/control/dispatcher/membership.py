@@ -27,6 +27,9 @@ GROUP_SIZE: Final = "stretto.dev/group-size"
 
 DURATION: Final = "stretto.dev/duration"
 """Annotation on a pod or a PodGroup: its expected run time in seconds."""
+ESTIMATE: Final = "stretto.dev/estimate"
+"""Annotation on a pod or a PodGroup: the user's estimate of the run time in seconds. Queue policies
+use it instead of ``DURATION``."""
 
 LONGEST: Final = 10_000_000_000
 """Three centuries in seconds: a longer run time is probably in milliseconds."""
@@ -61,6 +64,8 @@ class MembershipNotes(NamedTuple):
     min_member: str = ""
     #: Expected run time in seconds, as written; empty if unknown.
     duration: str = ""
+    #: The user's estimate of the run time in seconds, as written; empty if there is none.
+    estimate: str = ""
     #: Why they are unreadable; empty if they are readable.
     fault: str = ""
 
@@ -73,6 +78,7 @@ class _MembershipTexts(msgspec.Struct, frozen=True, gc=False):
     queue: str = msgspec.field(default="", name=QUEUE_NAME)
     min_member: str = msgspec.field(default="", name=MIN_MEMBER)
     duration: str = msgspec.field(default="", name=DURATION)
+    estimate: str = msgspec.field(default="", name=ESTIMATE)
 
 
 class Owner(NamedTuple):
@@ -188,7 +194,7 @@ class MembershipReader:
     def _make(self, namespace: str, notes: MembershipNotes, owner: Owner) -> Membership:
         queue = notes.queue or DEFAULT_QUEUE
         min_member, bad_minimum = self._min_member(notes.min_member, owner.kind)
-        duration, wrong = read_duration(notes.duration)
+        duration, wrong = read_estimate(notes.estimate, notes.duration)
         fault = notes.fault or owner.fault or bad_minimum or wrong
         if fault:
             return Membership(queue=queue, fault=fault)
@@ -250,8 +256,15 @@ def _parse_notes(text: bytes) -> MembershipNotes:
     return found if any(found) else _NOTHING
 
 
-def read_duration(written: str) -> tuple[float, str]:
-    """Parse an expected run time: seconds and a fault text, one of them empty."""
+def read_estimate(estimate: str, duration: str) -> tuple[float, str]:
+    """The run time that queue policies expect, the estimate first, and a fault text."""
+    estimated, bad_estimate = read_duration(estimate, ESTIMATE)
+    expected, bad_duration = read_duration(duration)
+    return estimated if estimate else expected, bad_estimate or bad_duration
+
+
+def read_duration(written: str, annotation: str = DURATION) -> tuple[float, str]:
+    """Parse a run time: seconds and a fault text, one of them empty."""
     if not written:
         return inf, ""
     try:
@@ -260,7 +273,7 @@ def read_duration(written: str) -> tuple[float, str]:
         seconds = -1.0
     if not 0 <= seconds <= LONGEST:
         expected = f"seconds from 0 to {LONGEST:,}"
-        return inf, f"annotation {DURATION}: got {written!r}, expected {expected}"
+        return inf, f"annotation {annotation}: got {written!r}, expected {expected}"
     return seconds, ""
 
 
@@ -305,7 +318,8 @@ def read_group(group: PodGroup, now: float, default_timeout: float) -> GroupReco
     wait = default_timeout if timeout is None else float(timeout)
     queue = meta.annotations.get(QUEUE_NAME) or meta.labels.get(QUEUE_NAME, "")
     phase = group.status.phase
-    duration, wrong = read_duration(meta.annotations.get(DURATION, ""))
+    notes = meta.annotations
+    duration, wrong = read_estimate(notes.get(ESTIMATE, ""), notes.get(DURATION, ""))
     fault = _group_fault(group) or (wrong and f"PodGroup {meta.namespace}/{meta.name}: {wrong}")
     ran, late = phase in _RAN, phase in _LATE
     return GroupRecord(meta.uid, spec.min_member, now, wait, queue, ran, late, duration, fault)

@@ -6,12 +6,14 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from stretto.control.dispatcher.backfilling import BackfillPlanner, BackfillStart
 from stretto.control.dispatcher.shards import DispatchRound, capacity_of
 from stretto.control.dispatcher.states.moves import UnitMoves
 from stretto.control.queues.backfill import reserve, within_limits
 from stretto.control.queues.orders import UnitOrder
 from stretto.control.queues.queue import UnitQueue
-from stretto.state.queues.end_times import micros
+from stretto.control.queues.timetable import Timetable
+from stretto.state.queues.end_times import MICROS, micros
 from stretto.state.rows.lifecycle import (
     UNIT_LIFE,
     PodEvent,
@@ -34,6 +36,8 @@ class UnitSender:
         self._moves = moves
         self._states = moves.states
         self._pods = moves.states.pods
+        #: Plans backfill; it gets the nodes from the plane.
+        self.backfill = BackfillPlanner(moves.states)
         #: Blocking queues that may send more in this round.
         self._sending: list[UnitQueue] = []
 
@@ -128,8 +132,12 @@ class UnitSender:
         pods, places, order = 0, self._states, queue.order
         usage = places.usage
         assert usage is not None
+        table = self.backfill.timetable(queue, now)
+        if table is not None:
+            return self._send_planned(queue, current, now, table)
         head = min(queue.blockers, key=lambda unit: unit.rank)
         reservation = reserve(usage, head, now)
+        queue.reserved = {head.key: reservation.shadow / MICROS}
         while current.open:
             longest = within_limits(usage, queue.name, reservation.longest)
             found = order.candidate(longest, usage.demand)
@@ -150,6 +158,23 @@ class UnitSender:
             order.discard()
             if self._yields_turn(queue):
                 break
+        return pods
+
+    def _send_planned(
+        self, queue: UnitQueue, current: DispatchRound, now: float, table: Timetable
+    ) -> int:
+        """Send units that start now by a timetable, on the nodes that it gives them."""
+        pods, places, order = 0, self._states, queue.order
+        for planned in self.backfill.starts(queue, table):
+            unit = planned.unit
+            if not (places.unschedulable.closed and self._moves.park_untried(unit, now)):
+                pods += self._send(unit, current, places.unschedulable.tick, planned=planned)
+                queue.away += 1
+            order.discard()
+            if not current.open or self._yields_turn(queue):
+                return pods
+        queue.searched = True
+        queue.stop_sending()
         return pods
 
     def _send_window(self, queue: UnitQueue, current: DispatchRound, now: float) -> int:
@@ -184,9 +209,21 @@ class UnitSender:
         self._sending.append(queue)
         return True
 
-    def _send(self, unit: Unit, current: DispatchRound, tick: int, blocking: bool = False) -> int:
+    def _send(
+        self,
+        unit: Unit,
+        current: DispatchRound,
+        tick: int,
+        blocking: bool = False,
+        planned: BackfillStart | None = None,
+    ) -> int:
         """Send a unit that was taken out of its queue; returns the number of pods sent."""
-        if unit.kind is UnitKind.POD:
+        slots: tuple[int, ...] = ()
+        if planned is not None:
+            number, _ = current.choose(unit.shard)
+            at_least = max(unit.still_needed, short_of(unit, self._pods), 1)
+            rows, slots = planned.rows, planned.slots
+        elif unit.kind is UnitKind.POD:
             number, _ = current.choose(unit.shard if blocking else -1)
             rows, at_least = tuple(unit.pending), 1
         else:
@@ -201,7 +238,7 @@ class UnitSender:
         unit.tick = tick
         if self._states.usage is not None:
             self._states.usage.promise(unit)
-        current.send(Dispatch(unit, rows, at_least, blocking), number)
+        current.send(Dispatch(unit, rows, at_least, blocking, slots), number)
         return len(rows)
 
     def _hand_over(self, current: DispatchRound) -> list[list[Dispatch]]:

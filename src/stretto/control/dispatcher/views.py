@@ -5,7 +5,7 @@ For metrics and ``explain``. Only ``counts`` is cheap enough to be read often.
 
 from collections.abc import Mapping
 from math import inf
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from stretto.control.dispatcher.groups import Groups
 from stretto.control.dispatcher.membership import group_unit
@@ -14,6 +14,12 @@ from stretto.control.dispatcher.usage_report import QueueFacts, queue_facts
 from stretto.control.dispatcher.waiting.pool import NO_CLASS
 from stretto.state.rows.lifecycle import UnitState
 from stretto.state.work.units import NO_GROUP, Cure, Unit
+
+LATEST: Final = 1e12
+"""A start beyond this clock time in seconds is not expected."""
+_WAITS_FOR_RESERVATION: Final = frozenset(
+    {UnitState.QUEUED, UnitState.UNSCHEDULABLE, UnitState.BACKOFF}
+)
 
 
 class QueuePosition(NamedTuple):
@@ -55,6 +61,17 @@ class ReachedLimit(NamedTuple):
     asked: int
     #: The limit; -1 if the queue starts nothing because it drains or gives capacity back.
     most: int
+
+
+class UnitReservation(NamedTuple):
+    """How the reservations of a backfilling queue concern a unit."""
+
+    #: Key of the unit that is first in order among those with a reservation.
+    first: str
+    #: Its expected start as clock time in seconds; infinity if none is expected.
+    first_start: float
+    #: Expected start of the unit itself; ``None`` if it has no reservation.
+    own_start: float | None
 
 
 class UnitViews:
@@ -135,6 +152,19 @@ class UnitViews:
                     ReachedLimit(branch.name, "", branch.running, 1, int(branch.most_units))
                 )
         return tuple(found)
+
+    def reservation(self, unit: Unit) -> UnitReservation | None:
+        """The reservations that concern a waiting unit; ``None`` for none."""
+        if unit.state not in _WAITS_FOR_RESERVATION:
+            return None
+        queue = self._places.queues.get(unit.queue)
+        if not queue.blockers or not queue.reserved:
+            return None
+        first, start = next(iter(queue.reserved.items()))
+        own = queue.reserved.get(unit.key)
+        if own is None and unit.state is not UnitState.QUEUED:
+            return None
+        return UnitReservation(first, start if start < LATEST else inf, own)
 
     @property
     def has_limits(self) -> bool:

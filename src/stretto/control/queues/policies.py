@@ -40,6 +40,8 @@ class OrderPolicy:
     blocking: bool = False
     #: Units that do not delay a blocked head may pass it; the head blocks.
     backfills: bool = False
+    #: Every waiting unit has a reservation in order; otherwise only the head has one.
+    reserves_all: bool = False
     #: Second name on the command line; empty for none.
     short: str = ""
     #: What it does, for lists of policies.
@@ -78,6 +80,13 @@ POLICIES: Final[OpenRegistry[OrderPolicy]] = OpenRegistry(
             blocking=True,
             backfills=True,
             sentence="First come, first served; units that do not delay the head may pass it.",
+        ),
+        QueuePolicy.CONSERVATIVE: OrderPolicy(
+            EasyOrder,
+            blocking=True,
+            backfills=True,
+            reserves_all=True,
+            sentence="First come, first served; units that delay no unit before them may pass.",
         ),
         QueuePolicy.DRF: OrderPolicy(
             lambda: RankOrder(first_come),

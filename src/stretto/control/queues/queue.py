@@ -25,6 +25,7 @@ class UnitQueue:
         "number",
         "order",
         "policy",
+        "reserved",
         "searched",
         "sending",
         "served",
@@ -64,6 +65,8 @@ class UnitQueue:
         self.shard: int = -1
         #: Failed heads of a blocking queue: only units ranked before all of them may leave.
         self.blockers: set[Unit] = set()
+        #: Expected start in seconds of each unit with a reservation, by key, in order of rank.
+        self.reserved: dict[str, float] = {}
 
     @property
     def is_open(self) -> bool:

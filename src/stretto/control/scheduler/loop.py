@@ -30,6 +30,9 @@ BATCH: Final = 1024
 NO_CLASS: Final = -1
 """Stands for "no single class is to blame"."""
 
+ANY_SLOT: Final = -1
+"""Stands for "the shard chooses the node"."""
+
 CuresOf = Callable[[int], Cure]
 """Class id to the events that may let its pods fit."""
 
@@ -115,6 +118,7 @@ class SchedulingLoop:
                 at_least=[dispatch.at_least or 1 for dispatch in work],
                 blocking=[dispatch.blocking for dispatch in work],
                 rows=rows,
+                pins=_pins(work),
             )
         )
         if _is_blocked(work, starts, placement):
@@ -287,6 +291,13 @@ def _without(setbacks: Sequence[Setback], rows: Container[int]) -> list[Setback]
 def _starts(work: Sequence[Dispatch]) -> list[int]:
     """Start of each unit's rows in the batch, with the end of the last."""
     return list(accumulate([len(dispatch.rows) for dispatch in work], initial=0))
+
+
+def _pins(work: Sequence[Dispatch]) -> list[int]:
+    """The slot of each row of the batch, -1 for any; empty if no unit has slots."""
+    if not any(dispatch.slots for dispatch in work):
+        return []
+    return [slot for each in work for slot in each.slots or [ANY_SLOT] * len(each.rows)]
 
 
 def _is_blocked(work: list[Dispatch], starts: list[int], placement: BatchPlacement) -> bool:

@@ -21,7 +21,7 @@ from stretto.control.dispatcher.usage_report import QueueFacts
 from stretto.control.dispatcher.views import UnitViews
 from stretto.explain.records.recorder import Recorder, StepBatch, StepKind
 from stretto.explain.records.steps import NO_WAKE_EVENTS, WakeEvents
-from stretto.explain.words.standing import UnitFacts, facts_of, positions, quota_message
+from stretto.explain.words.standing import UnitFacts, facts_of, positions
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.lifecycle import UnitState
 from stretto.state.work.units import Unit, UnitKind, Units
@@ -232,8 +232,7 @@ def _is_plain(unit: Unit) -> bool:
 
 
 def _facts(unit: Unit, place: tuple[int, int], parts: RecordSources) -> UnitFacts:
-    quota = quota_message(parts.views, unit)
-    return facts_of(unit, place, parts.start, parts.failures.get(unit, ""), quota)
+    return facts_of(unit, place, parts.start, parts.failures.get(unit, ""), parts.views)
 
 
 def _text(value: object) -> str:

@@ -49,6 +49,8 @@ def reasons_of(
         found.append(reason(ReasonCode.BACK_OFF, sentence))
     if state in _IN_HAND:
         found.append(reason(ReasonCode.IN_HAND, "A shard is placing it, or its bind is in flight."))
+    if unit is not None and unit.reserved:
+        found.append(reason(ReasonCode.RESERVED, unit.reserved))
     if not found:
         found.append(reason(ReasonCode.QUEUED, _queued(inquiry, unit)))
     return sort_reasons(found)

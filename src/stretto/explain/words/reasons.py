@@ -82,6 +82,8 @@ class ReasonCode(Enum):
     BACK_OFF = "back-off"
     #: A shard is placing the pod, or its bind is in flight.
     IN_HAND = "in-hand"
+    #: Capacity is reserved for a unit before it (backfill).
+    RESERVED = "reserved"
     #: The pod fits now and is queued.
     QUEUED = "queued"
 
@@ -111,6 +113,7 @@ TIERS: Final[Mapping[ReasonCode, ReasonTier]] = {
     ReasonCode.CONFLICT: ReasonTier.CONFLICT,
     ReasonCode.BACK_OFF: ReasonTier.BACK_OFF,
     ReasonCode.IN_HAND: ReasonTier.WAITING,
+    ReasonCode.RESERVED: ReasonTier.WAITING,
     ReasonCode.QUEUED: ReasonTier.WAITING,
 }
 """Every code with its tier, in order of dominance."""

@@ -1,6 +1,7 @@
 """Scheduling state of a pod's unit as plain values that outlive the dispatcher."""
 
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import Final
 
 import msgspec
@@ -48,6 +49,8 @@ class UnitFacts(msgspec.Struct, frozen=True):
     shard: int = -1
     #: Queue limits that block it, as a sentence; empty for none.
     quota: str = ""
+    #: How reservations of its queue concern it, as sentences; empty for none.
+    reserved: str = ""
 
     @property
     def is_gang(self) -> bool:
@@ -76,9 +79,16 @@ def positions(units: Units) -> dict[Unit, tuple[int, int]]:
 
 
 def facts_of(
-    unit: Unit, place: tuple[int, int], start: float = 0.0, failure: str = "", quota: str = ""
+    unit: Unit,
+    place: tuple[int, int],
+    start: float = 0.0,
+    failure: str = "",
+    views: UnitViews | None = None,
 ) -> UnitFacts:
-    """Convert a unit to values; times are relative to ``start``."""
+    """Convert a unit to values; times are relative to ``start``.
+
+    The dispatcher's ``views`` add queue limits and reservations.
+    """
     return UnitFacts(
         key=unit.key,
         kind=unit.kind.value,
@@ -95,14 +105,26 @@ def facts_of(
         cures=unit.cures,
         failure=failure,
         scheduled=unit.scheduled,
-        quota=quota,
+        quota=limit_message(views.limits(unit)) if views is not None else "",
+        reserved=reservation_message(views, unit, start) if views is not None else "",
         shard=unit.shard if unit.state is UnitState.DISPATCHED else -1,
     )
 
 
-def quota_message(views: UnitViews | None, unit: Unit) -> str:
-    """Queue limits that block a unit, as a sentence; empty for none."""
-    return limit_message(views.limits(unit)) if views is not None else ""
+def reservation_message(views: UnitViews, unit: Unit, start: float) -> str:
+    """How reservations of its queue concern a unit, as sentences; empty for none."""
+    found = views.reservation(unit)
+    if found is None:
+        return ""
+    first = f"Capacity is reserved for {found.first}, {_expected(found.first_start, start)}."
+    if found.own_start is None:
+        return f"{first} It may start before only if that is not delayed."
+    own = f"It has a reservation of its own, {_expected(found.own_start, start)}."
+    return own if found.first == unit.key else f"{first} {own}"
+
+
+def _expected(at: float, start: float) -> str:
+    return "without an expected start" if at == inf else f"from {at - start:.1f} s of the run on"
 
 
 RETRY_EVENTS: Final[Mapping[Cure, tuple[str, ...]]] = {

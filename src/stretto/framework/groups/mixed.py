@@ -52,6 +52,8 @@ class MixedGangStage:
         """Units with a minimum above one and different classes; ``None`` where there are none."""
         if len(request.at_least) == len(request.class_ids) or max(request.at_least) <= 1:
             return None  # single pods, or units that start with one pod
+        if len(request.pins):
+            return None  # the stage before has restricted them to their nodes
         least = np.asarray(request.at_least)
         ids = np.asarray(request.class_ids, np.int32)
         changes = np.flatnonzero(ids[1:] != ids[:-1]) + 1

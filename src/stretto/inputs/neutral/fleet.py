@@ -81,6 +81,8 @@ class FleetPod(msgspec.Struct, frozen=True, gc=False):
     departure_s: float | None = None
     #: Run time in seconds; ``None`` if it stays or ``departure_s`` applies.
     duration_s: float | None = None
+    #: The user's estimate of the run time in seconds; ``None`` for the run time itself.
+    estimate_s: float | None = None
     #: Its gang; empty for a single pod.
     group: str = ""
     #: Priority; the highest is scheduled first.

@@ -28,6 +28,8 @@ QOS_LABEL: Final = "stretto.dev/qos"
 """Label of a pod: its quality of service as the trace spells it."""
 DURATION: Final = "stretto.dev/duration"
 """Annotation of a pod: its run time in seconds, if known."""
+ESTIMATE: Final = "stretto.dev/estimate"
+"""Annotation of a pod: the user's estimate of its run time in seconds."""
 GROUP: Final = "godel.bytedance.com/pod-group-name"
 """Annotation and label of a pod: its PodGroup."""
 ZONE_LABEL: Final = "topology.kubernetes.io/zone"
@@ -157,4 +159,6 @@ def _pod_annotations(pod: FleetPod) -> dict[str, str]:
         annotations[GROUP] = object_name(pod.group)
     if pod.duration_s is not None:
         annotations[DURATION] = repr(pod.duration_s).removesuffix(".0")
+    if pod.estimate_s is not None:
+        annotations[ESTIMATE] = repr(pod.estimate_s).removesuffix(".0")
     return annotations

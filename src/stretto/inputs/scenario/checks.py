@@ -176,6 +176,8 @@ def _check_pods(pods: PodsSpec, where: str) -> None:
     _within(pods.priority, (-(2**31), 2**31 - 1), f"{where}.priority")
     if pods.duration is not None:
         _within(pods.duration, (0, _MAX_TIME_S), f"{where}.duration")
+    if pods.estimate is not None:
+        _within(pods.estimate, (0, _MAX_TIME_S), f"{where}.estimate")
     for name, quantity in pods.resources.items():
         label_key(name, f"{where}.resources")
         _amount(name, quantity, (0, 10**15), f"{where}.resources.{name}")

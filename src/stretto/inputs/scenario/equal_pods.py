@@ -11,7 +11,13 @@ from stretto.api.validation import validate
 from stretto.api.wire.kinds import JOB, POD, POD_GROUP, REPLICA_SET, STATEFUL_SET, Kind
 from stretto.base.errors import InputError, UnknownNameError
 from stretto.inputs.neutral.fleet import FleetPod
-from stretto.inputs.objects.objects import DURATION, JsonObject, pod_group_body, pod_object
+from stretto.inputs.objects.objects import (
+    DURATION,
+    ESTIMATE,
+    JsonObject,
+    pod_group_body,
+    pod_object,
+)
 from stretto.inputs.scenario.arrivals import ObjectArrival, WorkContext, times_of
 from stretto.inputs.scenario.schema import PodsSpec, WorkloadSpec
 
@@ -69,6 +75,7 @@ def _equal_pod(
     neutral = FleetPod(
         "x", 0, 0, wanted.gpus, milli, wanted.gpu_models, wanted.qos, group=group,
         duration_s=None if DURATION in wanted.annotations else wanted.duration,
+        estimate_s=None if ESTIMATE in wanted.annotations else wanted.estimate,
     )  # fmt: skip
     pod = pod_object(neutral, namespace)
     metadata, spec = pod["metadata"], pod["spec"]

@@ -132,6 +132,8 @@ class PodsSpec(msgspec.Struct, frozen=True, kw_only=True):
     priority: int = 0
     #: Run time of each in seconds; absent means that it does not end.
     duration: float | None = None
+    #: The user's estimate of the run time in seconds; absent means ``duration``.
+    estimate: float | None = None
     #: Kind of the controller that owns them; empty for no owner.
     owner: Literal["", "ReplicaSet", "StatefulSet", "Job"] = ""
     #: Further resources of each, such as ``example.com/nic: 1``.

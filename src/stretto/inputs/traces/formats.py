@@ -78,7 +78,7 @@ TRACES: Final[OpenRegistry[TraceFormat]] = OpenRegistry(
             file="jobs",
             read=lambda path, _: load_jobs(path),
             pods=lambda jobs, _: job_pods(jobs),
-            options=frozenset({"gpus", "queue"}),
+            options=frozenset({"gpus", "gpus_per_node", "queue"}),
             driver="stretto.sim.traces.philly:prepare",
         ),
         "azure-vm": TraceFormat(

@@ -4,6 +4,7 @@ A job requests a number of GPUs at once and runs for a known time. Its pods are 
 GPU, all in one group.
 """
 
+import re
 from pathlib import Path
 from typing import Final
 
@@ -11,14 +12,15 @@ import msgspec
 
 from stretto.base.errors import InputError
 from stretto.inputs.neutral.fleet import WHOLE_GPU, FleetPod
-from stretto.inputs.neutral.tables import CsvLayout, read_table
+from stretto.inputs.neutral.tables import CsvLayout, CsvTable, read_table
 
 JOB_LAYOUT: Final = CsvLayout(
-    ("job_id", "submit_time_s", "num_gpus", "duration_s"), ("model_name",)
+    ("job_id", "submit_time_s", "num_gpus", "duration_s"), ("model_name", "estimate_s")
 )
 """Columns of a job list."""
 MAX_JOB_GPUS: Final = 10_000
 """Maximum number of GPUs of a job: more than the largest reported training gang."""
+_DECIMAL: Final = re.compile(r"\d{1,15}(?:\.\d{1,9})?", re.ASCII)
 _MAX_TIME_S: Final = 1e10
 """Three centuries: a larger time is in milliseconds."""
 
@@ -43,6 +45,8 @@ class PhillyJob(msgspec.Struct, frozen=True, gc=False):
     duration_s: float
     #: Name of the trained model, a label.
     model: str = ""
+    #: The user's estimate of the run time in seconds; ``None`` for the run time itself.
+    estimate_s: float | None = None
 
 
 def load_jobs(path: Path) -> tuple[PhillyJob, ...]:
@@ -54,6 +58,7 @@ def load_jobs(path: Path) -> tuple[PhillyJob, ...]:
         table.integers("num_gpus", 1, MAX_JOB_GPUS),
         table.decimals("duration_s", 0, _MAX_TIME_S),
         table.texts("model_name"),
+        _estimates(table),
         strict=True,
     )
     jobs = tuple(PhillyJob(*row) for row in rows)
@@ -62,19 +67,37 @@ def load_jobs(path: Path) -> tuple[PhillyJob, ...]:
     return jobs
 
 
-def job_pods(jobs: tuple[PhillyJob, ...]) -> tuple[FleetPod, ...]:
-    """The jobs as pods of one GPU each; the pods of a job share a group."""
+def _estimates(table: CsvTable) -> list[float | None]:
+    """The optional estimates; an empty cell stands for the run time itself."""
+    if not table.has("estimate_s"):
+        return [None] * table.count
+    found: list[float | None] = []
+    for row, cell in enumerate(table.texts("estimate_s")):
+        plain = _DECIMAL.fullmatch(cell)
+        if cell and not (plain and float(cell) <= _MAX_TIME_S):
+            table.refuse(row, "estimate_s", f"empty, or a number 0..{_MAX_TIME_S:.15g}")
+        found.append(float(cell) if cell else None)
+    return found
+
+
+def job_pods(jobs: tuple[PhillyJob, ...], pod_gpus: int = 1) -> tuple[FleetPod, ...]:
+    """The jobs as pods of at most ``pod_gpus`` GPUs each; the pods of a job share a group.
+
+    A job that is larger than one pod consists of pods of ``pod_gpus`` GPUs; its last pod has the
+    rest.
+    """
     return tuple(
         FleetPod(
             name=f"job-{job.job_id}-{index}",
             cpu_milli=0,
             memory_mib=0,
-            gpus=1,
+            gpus=min(pod_gpus, job.gpus - index * pod_gpus),
             gpu_milli=WHOLE_GPU,
             arrival_s=job.submit_s,
             duration_s=job.duration_s,
-            group=f"job-{job.job_id}" if job.gpus > 1 else "",
+            estimate_s=job.estimate_s,
+            group=f"job-{job.job_id}" if job.gpus > pod_gpus else "",
         )
         for job in jobs
-        for index in range(job.gpus)
+        for index in range(-(-job.gpus // pod_gpus))
     )

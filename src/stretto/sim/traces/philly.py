@@ -6,18 +6,22 @@ n pods: all of them start or none. At each instant, completions precede arrivals
 pass follows. Under ``fifo``, the head of the queue blocks all later jobs; ``sjf`` orders by
 duration first, and its head blocks too; under ``skip``, every job that fits starts, in the order of
 the queue; ``easy`` reserves for the head only: a later job may start if it ends before the head can
-start, or if it uses only GPUs that the head does not need. Jobs larger than the pool are skipped
-and counted. The wait of a job is the time from submission to start; its completion time (JCT) is
-the time from submission to end; the makespan is the time from the first submission to the last end;
-utilisation is the GPU time used divided by the pool's GPU time in the makespan.
+start, or if it uses only GPUs that the head does not need; ``conservative`` reserves for every
+waiting job in order. Both use the estimate of a job where it has one; it ends after its run time.
+With GPUs per node, the pool consists of nodes; a job that fits a node is one pod, a larger job is a
+gang of whole nodes and a rest. Jobs larger than the pool are skipped and counted. The wait of a job
+is the time from submission to start; its completion time (JCT) is the time from submission to end;
+the makespan is the time from the first submission to the last end; utilisation is the GPU time used
+divided by the pool's GPU time in the makespan.
 """
 
 from collections.abc import Sequence
 from math import floor
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from stretto.base.errors import InputError
 from stretto.control.queues.policies import policy_named
@@ -38,6 +42,15 @@ P95: Final = 0.95
 
 DEFAULT_GPUS: Final = 64
 """GPUs of the pool by default."""
+
+
+class PoolSize(NamedTuple):
+    """The pool of a simulation."""
+
+    #: Its GPUs.
+    gpus: int
+    #: Largest number of GPUs of one pod.
+    pod_gpus: int
 
 
 class PhillyReport(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -66,9 +79,14 @@ class PhillyReport(msgspec.Struct, frozen=True, omit_defaults=True):
 def prepare(run: TraceRun) -> PreparedTrace:
     """The driver of the philly format."""
     jobs = run.format.read(run.path, None)
-    gpus, queue = run.options.get("gpus", DEFAULT_GPUS), run.options.get("queue", "fifo")
-    total = sum(job.gpus for job in jobs if job.gpus <= gpus)
-    return PreparedTrace(total, lambda report: simulate_philly(jobs, gpus, queue, report))
+    options = run.options
+    gpus, queue = options.get("gpus", DEFAULT_GPUS), options.get("queue", "fifo")
+    node_gpus = options.get("gpus_per_node", 0)
+    fitting = tuple(job for job in jobs if job.gpus <= gpus)
+    total = len(job_pods(fitting, node_gpus or 1))
+    return PreparedTrace(
+        total, lambda report: simulate_philly(jobs, gpus, queue, report, node_gpus)
+    )
 
 
 def simulate_philly(
@@ -76,15 +94,18 @@ def simulate_philly(
     gpus: int,
     queue: str = "fifo",
     on_arrivals: OnArrivals | None = None,
+    node_gpus: int = 0,
 ) -> SimulationResult[PhillyReport]:
-    """Run jobs through a pool of GPUs.
+    """Run jobs through a pool of GPUs, on nodes of ``node_gpus`` each; 0 is one node.
 
     Raises:
-        InputError: the size of the pool is out of range.
+        InputError: the size of the pool or of a node is out of range.
         UnknownNameError: the queue policy does not exist.
     """
-    fitting, record = replay_jobs(jobs, gpus, queue, on_arrivals)
-    return _report(fitting, record, gpus, len(jobs) - len(fitting))
+    fitting, record = replay_jobs(jobs, gpus, queue, on_arrivals, node_gpus)
+    pods = np.array([pod.gpus for pod in job_pods(tuple(fitting), node_gpus or 1)], np.int64)
+    size = PoolSize(gpus, node_gpus or 1)
+    return _report(fitting, record, size, len(jobs) - len(fitting), pods)
 
 
 def replay_jobs(
@@ -92,6 +113,7 @@ def replay_jobs(
     gpus: int,
     queue: str = "fifo",
     on_arrivals: OnArrivals | None = None,
+    node_gpus: int = 0,
 ) -> tuple[list[PhillyJob], WorkRecord]:
     """The jobs that fit into the pool, in order, and the record of their pods, job by job.
 
@@ -99,12 +121,12 @@ def replay_jobs(
         InputError: the size of the pool is out of range.
         UnknownNameError: the queue policy does not exist.
     """
-    fitting, world, work = philly_world(jobs, gpus, queue)
+    fitting, world, work = philly_world(jobs, gpus, queue, node_gpus)
     return fitting, WorkRunner(world, work, 1 / TICKS_PER_S, on_arrivals).run()
 
 
 def philly_world(
-    jobs: Sequence[PhillyJob], gpus: int, queue: str = "fifo"
+    jobs: Sequence[PhillyJob], gpus: int, queue: str = "fifo", node_gpus: int = 0
 ) -> tuple[list[PhillyJob], World, list[PodWork]]:
     """The jobs that fit into the pool, in order; their world; and their pods as work.
 
@@ -114,16 +136,21 @@ def philly_world(
     """
     if not 1 <= gpus <= MAX_POOL:
         raise InputError("gpus", gpus, f"1..{MAX_POOL:,} GPUs in the pool")
+    if node_gpus and (node_gpus < 1 or gpus % node_gpus):
+        hint = "choose a divisor of the pool"
+        raise InputError("gpus per node", node_gpus, f"a divisor of the {gpus} GPUs", hint)
     order = policy_named(queue)
     fitting = sorted((job for job in jobs if job.gpus <= gpus), key=_order)
     config = WorldConfig(profile=load_profile("default"), queue=order, devices=False)
-    world = build_world(config, [pool_node(gpus)])
-    return fitting, world, [piece for job in fitting for piece in _work(job)]
+    nodes = gpus // node_gpus if node_gpus else 1
+    world = build_world(config, [pool_node(gpus // nodes, number) for number in range(nodes)])
+    pod_gpus = node_gpus or 1
+    return fitting, world, [piece for job in fitting for piece in _work(job, pod_gpus)]
 
 
-def pool_node(gpus: int) -> FleetNode:
-    """The node that represents the pool."""
-    return FleetNode("pool", 1000, 1024, gpus, "any", max_pods=gpus)
+def pool_node(gpus: int, number: int = 0) -> FleetNode:
+    """A node of the pool."""
+    return FleetNode(f"pool-{number}" if number else "pool", 1000, 1024, gpus, "any", max_pods=gpus)
 
 
 def ticks(seconds: float) -> int:
@@ -137,22 +164,26 @@ def _order(job: PhillyJob) -> tuple[int, int, int, str]:
     return ticks(job.submit_s), number < 0, number, job.job_id
 
 
-def _work(job: PhillyJob) -> list[PodWork]:
+def _work(job: PhillyJob, pod_gpus: int) -> list[PodWork]:
     """The pods of a job, as a gang. A job of one GPU is a gang too, so all are queued alike."""
     name = f"job-{job.job_id}"
     lifetime = ticks(job.duration_s)
     pods = [
         msgspec.structs.replace(pod, group=name, duration_s=lifetime / TICKS_PER_S)
-        for pod in job_pods((job,))
+        for pod in job_pods((job,), pod_gpus)
     ]
     return [PodWork(pod, ticks(job.submit_s), lifetime) for pod in pods]
 
 
 def _report(
-    jobs: Sequence[PhillyJob], record: WorkRecord, gpus: int, skipped: int
+    jobs: Sequence[PhillyJob],
+    record: WorkRecord,
+    size: PoolSize,
+    skipped: int,
+    pods: npt.NDArray[np.int64],
 ) -> SimulationResult[PhillyReport]:
     """The report of a record. Sums are of whole ticks, so rounding errors do not accumulate."""
-    requested = np.array([job.gpus for job in jobs], np.int64)
+    requested = np.array([-(-job.gpus // size.pod_gpus) for job in jobs], np.int64)
     submitted = np.array([ticks(job.submit_s) for job in jobs], np.int64)
     lead = np.cumsum(requested) - requested
     started, ended = record.started[lead], record.ended[lead]
@@ -160,7 +191,7 @@ def _report(
     jct = (ended - submitted)[ended != NEVER]
     first = int(record.ticks[0]) if len(record.ticks) else 0
     span = int(ended.max(initial=first)) - first
-    busy = usage(record, np.ones(len(record.started), np.int64))
+    busy, gpus = usage(record, pods), size.gpus
     n = len(waited)
     report = PhillyReport(
         started=n,

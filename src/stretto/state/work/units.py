@@ -227,6 +227,8 @@ class Dispatch(msgspec.Struct, frozen=True, gc=False):
     at_least: int
     #: Whether a failure blocks later units of the same queue.
     blocking: bool = False
+    #: Slot of each row, where a reservation of another unit decides it; empty for any.
+    slots: tuple[int, ...] = ()
 
 
 class SetbackReason(Enum):

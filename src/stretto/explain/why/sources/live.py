@@ -3,7 +3,7 @@
 from stretto.control.dispatcher.views import UnitViews
 from stretto.explain.records.steps import StepFact
 from stretto.explain.why.scene import Scene
-from stretto.explain.words.standing import UnitFacts, facts_of, positions, quota_message
+from stretto.explain.words.standing import UnitFacts, facts_of, positions
 from stretto.framework.profile.profile import Profile
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.work.units import Unit, Units
@@ -25,9 +25,8 @@ class LiveNotes:
             return None
         if self._positions is None:
             self._positions = positions(self._units)
-        quota = quota_message(self._views, unit)
         failure = self._views.failure(unit) if self._views is not None else ""
-        return facts_of(unit, self._positions.get(unit, (0, 0)), failure=failure, quota=quota)
+        return facts_of(unit, self._positions.get(unit, (0, 0)), failure=failure, views=self._views)
 
     def members(self, row: int) -> list[int]:
         """Rows of the pending pods of the pod's unit."""

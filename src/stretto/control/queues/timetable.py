@@ -1,0 +1,207 @@
+"""The timetable of a backfilling queue: when each waiting unit is expected to start, and where.
+
+EASY reserves for the head of the queue (Lifka 1995), conservative backfill for every waiting unit
+in order (Mu'alem and Feitelson 2001). A unit starts now if it fits during its whole estimated run
+time beside the running pods and all reservations made before it.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from stretto.state.queries.pool import Amounts
+from stretto.state.queues.end_times import NEVER
+from stretto.state.queues.starts import (
+    Instant,
+    StartGround,
+    StartJob,
+    StartPlacement,
+    StartReservation,
+    active,
+)
+
+
+class NodeGrounds(Protocol):
+    """Makes the ground of a timetable from nodes."""
+
+    def ground(self, running: Sequence[tuple[int, int]]) -> StartGround | None:
+        """The nodes over time; ``None`` where the sum over all nodes is exact.
+
+        Args:
+            running: (expected end in microseconds, row) of running pods with an expected end.
+        """
+        ...
+
+
+class PoolGround:
+    """The cluster as one pool of amounts: exact for one node."""
+
+    def __init__(
+        self, free: Mapping[int, int], ends: Iterable[tuple[int, Mapping[int, int]]], now: int
+    ) -> None:
+        """Use free amounts by column, and (expected end, freed amounts), earliest first."""
+        steps = [(expected_end(end, now), amounts) for end, amounts in ends]
+        steps.sort(key=lambda each: each[0])
+        columns = sorted({*free, *(column for _, amounts in steps for column in amounts)})
+        self._column_of = {column: i for i, column in enumerate(columns)}
+        freed = np.zeros((len(steps) + 1, len(columns)), np.int64)
+        freed[0] = [free.get(column, 0) for column in columns]
+        for number, (_, amounts) in enumerate(steps, 1):
+            for column, amount in amounts.items():
+                freed[number, self._column_of[column]] = amount
+        #: int64[end, column]: free amounts after so many ends.
+        self._free = freed.cumsum(axis=0)
+        self._times = [end for end, _ in steps]
+        #: Expected ends, each once.
+        self.ends: Sequence[int] = sorted(set(self._times))
+
+    def place(
+        self, job: StartJob, instants: Sequence[Instant], reservations: Sequence[StartReservation]
+    ) -> StartPlacement | None:
+        """An empty placement if the sums suffice at every instant."""
+        for instant in instants:
+            count = bisect_right(self._times, instant.time) if instant.is_later else 0
+            free = self._free[count].copy()
+            for each in active(reservations, instant.time):
+                self._charge(free, each.job.amounts)
+            for column, amount in job.amounts:
+                at = self._column_of.get(column)
+                if amount and (at is None or free[at] < amount):
+                    return None
+        return StartPlacement()
+
+    def _charge(self, free: np.ndarray[tuple[int], np.dtype[np.int64]], amounts: Amounts) -> None:
+        for column, amount in amounts:
+            at = self._column_of.get(column)
+            if at is not None:
+                free[at] -= amount
+
+
+class Timetable:
+    """Reservations over time, and the search for the earliest start of a job."""
+
+    def __init__(self, ground: StartGround, now: int) -> None:
+        """Start without reservations; ``now`` is clock time in microseconds."""
+        #: Clock time in microseconds.
+        self.now = now
+        #: Reservations, in the order in which they were made.
+        self.reservations: list[StartReservation] = []
+        self._ground = ground
+        self._instants: list[Instant] | None = None
+        #: (run time, earliest start) found for each form of job.
+        self._found: dict[tuple[tuple[int, ...], int], list[tuple[int, int]]] = {}
+
+    def occupy(self, job: StartJob) -> None:
+        """Count a job that starts now and is not part of the ground yet."""
+        placement = self._ground.place(job, [Instant(self.now, False)], self.reservations)
+        if placement is not None:
+            self.add(StartReservation(self.now, _end(self.now, job.duration), job, placement, True))
+
+    def add(self, reservation: StartReservation) -> None:
+        """Record a reservation."""
+        self.reservations.append(reservation)
+        self._instants = None
+
+    def starts_now(self, job: StartJob) -> StartReservation | None:
+        """The reservation of a job that may start now; ``None`` if it would delay another."""
+        if self._not_before(job) > self.now:
+            return None
+        found = self._at(job, Instant(self.now, False))
+        if found is None:
+            self._note(job, self.now + 1)
+        return found
+
+    def earliest(self, job: StartJob, *, after_an_end: bool = False) -> StartReservation | None:
+        """The earliest reservation of a job; ``None`` if it never fits.
+
+        Args:
+            job: the job.
+            after_an_end: whether the job has failed and needs the end of a running pod.
+        """
+        not_before = self._not_before(job)
+        instants = [
+            each
+            for each in self._all_instants()
+            if each.time >= not_before and (each.is_later or not after_an_end)
+        ]
+        found = self._first(job, instants)
+        if found is None or not found.is_now:
+            self._note(job, NEVER if found is None else found.start)
+        return found
+
+    def _not_before(self, job: StartJob) -> int:
+        """A bound of the start: no earlier than equal pods that run no longer.
+
+        Reservations are only added, so the bound holds for the rest of the round.
+        """
+        known = self._found.get(job.form, ())
+        return max((start for run, start in known if run <= job.duration), default=self.now)
+
+    def _note(self, job: StartJob, start: int) -> None:
+        known = [each for each in self._found.get(job.form, ()) if each[0] < job.duration]
+        self._found[job.form] = [*known, (job.duration, start)]
+
+    def _first(self, job: StartJob, instants: Sequence[Instant]) -> StartReservation | None:
+        """The first instant at which a job fits.
+
+        Up to the last start of a reservation each instant is tried. From there on capacity only
+        grows, so the search halves the rest.
+        """
+        last = max((each.start for each in self.reservations), default=-1)
+        settled = bisect_right([each.time for each in instants], last)
+        for instant in instants[:settled]:
+            found = self._at(job, instant)
+            if found is not None:
+                return found
+        low, high, best = settled, len(instants) - 1, None
+        if low > high:
+            return None
+        best = self._at(job, instants[low])
+        if best is not None:
+            return best
+        best = self._at(job, instants[high])
+        if best is None:
+            return None
+        while high - low > 1:
+            middle = (low + high) // 2
+            found = self._at(job, instants[middle])
+            if found is None:
+                low = middle
+            else:
+                high, best = middle, found
+        return best
+
+    def _at(self, job: StartJob, instant: Instant) -> StartReservation | None:
+        """The reservation of a job from an instant on, if it fits during its run time."""
+        end = _end(instant.time, job.duration)
+        starts = {r.start for r in self.reservations if instant.time < r.start < end}
+        if not instant.is_later and any(r.start == self.now for r in self.reservations):
+            starts.add(self.now)
+        dips = [Instant(time, True) for time in sorted(starts)]
+        placement = self._ground.place(job, [instant, *dips], self.reservations)
+        if placement is None:
+            return None
+        return StartReservation(instant.time, end, job, placement, not instant.is_later)
+
+    def _all_instants(self) -> list[Instant]:
+        """The present, and every later time at which capacity becomes free."""
+        if self._instants is None:
+            times = {*self._ground.ends, *(r.end for r in self.reservations if r.end < NEVER)}
+            later = [Instant(time, True) for time in sorted(times)]
+            self._instants = [Instant(self.now, False), *later]
+        return self._instants
+
+
+def expected_end(end: int, now: int) -> int:
+    """When a running pod is expected to end, given the end by its estimate.
+
+    A pod that has exceeded its estimate is expected to run on for as long as it already did.
+    """
+    return end if end >= now else now + (now - end)
+
+
+def _end(start: int, duration: int) -> int:
+    """The end of a job; a job without length holds its capacity for a microsecond."""
+    return NEVER if duration >= NEVER else start + max(duration, 1)

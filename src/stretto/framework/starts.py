@@ -1,0 +1,279 @@
+"""The nodes over time: where a job fits once running pods have ended, beside reservations.
+
+Backfill asks. The rules, scores and topology of the profile decide on a copy of the state in which
+pods that are expected to end have ended and reserved pods run.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.framework.compiled.placement import PlacementRequest
+from stretto.framework.engine.runtime import Runtime
+from stretto.framework.groups.stage import GroupStage
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.numa.ledger import DEVICE_BITS
+from stretto.state.queues.starts import Instant, StartJob, StartPlacement, StartReservation, active
+from stretto.state.rows.devices import WHOLE
+from stretto.state.rows.resources import PODS
+
+ONE_NODE: Final = 1
+"""Up to this number of nodes, the sum over all nodes is exact."""
+
+STATES: Final = 512
+"""Instants whose free amounts are remembered."""
+
+
+class NodeStarts:
+    """Makes the ground of timetables from the nodes of a cluster."""
+
+    def __init__(self, cluster: Cluster, make: Callable[[], Runtime]) -> None:
+        """Use a cluster; ``make`` creates a runtime with a snapshot of its own."""
+        self._cluster = cluster
+        self._make = make
+
+    def ground(self, running: Sequence[tuple[int, int]]) -> "NodeGround | None":
+        """The nodes over time; ``None`` for a single node, where amounts decide.
+
+        Args:
+            running: (expected end in microseconds, row) of running pods with an expected end.
+        """
+        if int((self._cluster.nodes.live > 0).sum()) <= ONE_NODE:
+            return None
+        return NodeGround(self._cluster, self._make(), running)
+
+
+class _NodeState(NamedTuple):
+    """Free amounts of every slot at one instant."""
+
+    #: int32[resource, slot]: free amounts in scan steps.
+    free: npt.NDArray[np.int32]
+    #: int32[slot, device]: free milli.
+    device_free: npt.NDArray[np.int32]
+    #: uint64[word, slot]: host ports in use.
+    ports: npt.NDArray[np.uint64]
+    #: int64[slot, NUMA node, column]: free amounts of NUMA nodes.
+    numa: npt.NDArray[np.int64]
+
+
+class _Change(NamedTuple):
+    """A pod that has ended (-1) or a reserved pod that runs (1), in a state."""
+
+    class_id: int
+    slot: int
+    sign: int
+
+
+class NodeGround:
+    """The nodes of one cluster over time; it is used for one round of dispatching."""
+
+    def __init__(
+        self, cluster: Cluster, runtime: Runtime, running: Sequence[tuple[int, int]]
+    ) -> None:
+        """Start from the current state and the pods that are expected to end."""
+        runtime.sync()
+        slots = cluster.pods.slot
+        line = sorted((end, row) for end, row in running if slots[row] >= 0)
+        self._cluster = cluster
+        self._runtime = runtime
+        self._numa = runtime.stage(GroupStage).slot_sets.numa.zones
+        columns = runtime.columns
+        self._now = _NodeState(
+            columns.free.copy(),
+            columns.device_free.copy(),
+            columns.ports.copy(),
+            self._numa.free.copy(),
+        )
+        self._times = np.array([end for end, _ in line], np.int64)
+        self._rows = np.array([row for _, row in line], np.int64)
+        self._slots = np.asarray(slots[self._rows], np.int64)
+        self._classes = np.asarray(cluster.pods.class_id[self._rows], np.int64)
+        self._states: dict[Instant, tuple[_NodeState, int]] = {}
+        self._need: dict[int, npt.NDArray[np.int32]] = {}
+        self._special = [i for i in range(len(line)) if self._is_special(int(self._classes[i]))]
+        #: Changes of inter-pod counts that the runtime shows now.
+        self._shown: list[_Change] = []
+        #: Expected ends of running pods, each once.
+        self.ends: Sequence[int] = np.unique(self._times).tolist()
+
+    def place(
+        self, job: StartJob, instants: Sequence[Instant], reservations: Sequence[StartReservation]
+    ) -> StartPlacement | None:
+        """Where the rules of the profile place a job on what is free at every instant."""
+        state = self._state(instants[0], reservations)
+        if not self._may_hold(state, job):
+            return None
+        for instant in instants[1:]:
+            state = _least(state, self._state(instant, reservations))
+            if not self._may_hold(state, job):
+                return None
+        self._show(state, self._changes(job, instants, reservations))
+        ids = np.array(job.classes, np.int32)
+        request = PlacementRequest(ids, [0, len(ids)], [job.at_least], rows=job.rows)
+        placed = self._runtime.place(request)
+        found = placed.slots >= 0
+        if self._runtime.has_inter_pod_terms(ids):
+            for class_id, slot in zip(
+                ids[found].tolist(), placed.slots[found].tolist(), strict=True
+            ):
+                self._runtime.between.take(class_id, slot, -1)
+        if not found.any() or int(found.sum()) < job.at_least:
+            return None
+        return StartPlacement(tuple(placed.slots.tolist()), tuple(placed.devices.tolist()))
+
+    # ------------------------------------------------------------ states
+
+    def _state(self, instant: Instant, reservations: Sequence[StartReservation]) -> _NodeState:
+        """The free amounts at an instant; the caller does not change them."""
+        known = self._states.get(instant)
+        state, counted = known if known is not None else (self._without_ended(instant), 0)
+        for each in active(reservations[counted:], instant.time):
+            self._charge(state, each)
+        if known is None and len(self._states) >= STATES:
+            self._states.clear()
+        self._states[instant] = state, len(reservations)
+        return state
+
+    def _without_ended(self, instant: Instant) -> _NodeState:
+        """The free amounts at an instant, without reservations."""
+        now = self._now
+        state = _NodeState(
+            now.free.copy(), now.device_free.copy(), now.ports.copy(), now.numa.copy()
+        )
+        ended = int(np.searchsorted(self._times, instant.time, side="right"))
+        if instant.is_later and ended:
+            classes = self._classes[:ended]
+            np.add.at(state.free.T, self._slots[:ended], self._amounts(classes))
+            for i in self._special:
+                if i >= ended:
+                    break
+                self._release(state, i)
+            np.minimum(state.free, self._runtime.columns.alloc, out=state.free)
+        return state
+
+    def _may_hold(self, state: _NodeState, job: StartJob) -> bool:
+        """Whether the members of each class fit by amounts alone: a quick necessary condition."""
+        short = 0
+        for class_id, count in Counter(job.classes).items():
+            need = self._need_of(class_id)
+            asked = np.flatnonzero(need)
+            most = (state.free[asked] // need[asked, None]).min(axis=0)
+            for request in self._cluster.classes[class_id].devices:
+                kind = self._cluster.ledger.devices.kind_number(request.kind)
+                usable = self._runtime.columns.device_kind == kind
+                usable &= state.device_free >= request.milli
+                each = usable.sum(axis=1) // request.count if request.milli >= WHOLE else count
+                most = np.minimum(most, np.where(usable.any(axis=1), each, 0))
+            short += max(0, count - int(np.maximum(most, 0).sum()))
+        return len(job.classes) - short >= job.at_least
+
+    def _amounts(self, class_ids: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+        """int32[k, resource]: requests of classes in scan steps, including the pod slot."""
+        ids, which = np.unique(class_ids, return_inverse=True)
+        return np.stack([self._need_of(class_id) for class_id in ids.tolist()])[which]
+
+    def _need_of(self, class_id: int) -> npt.NDArray[np.int32]:
+        found = self._need.get(class_id)
+        if found is None:
+            found = np.zeros(len(self._now.free), np.int32)
+            found[PODS] = 1
+            for column, amount in self._cluster.classes.scaled_requests(class_id):
+                found[column] = amount
+            self._need[class_id] = found
+        return found
+
+    def _is_special(self, class_id: int) -> bool:
+        """Whether pods of a class hold more than amounts of resources."""
+        pod = self._cluster.classes[class_id]
+        return bool(pod.devices or pod.ports or pod.annotations.numa is not None)
+
+    def _release(self, state: _NodeState, i: int) -> None:
+        """Free the devices, ports and NUMA nodes of a running pod."""
+        cluster, row, slot = self._cluster, int(self._rows[i]), int(self._slots[i])
+        pod, mask = cluster.classes[int(self._classes[i])], int(cluster.pods.devices[row])
+        self._count_devices(state, int(self._classes[i]), slot, mask, 1)
+        if pod.ports:
+            state.ports[:, slot] &= ~cluster.ledger.ports.own_mask(pod.ports)
+        holding = cluster.topology.holdings.get(row)
+        if holding is None or holding.slot != slot:
+            return
+        for node, column, amount in holding.parts:
+            state.numa[slot, node, column] += amount
+        steps = cluster.ledger.resources.step_array()
+        for column, amount in holding.extra:
+            state.free[column, slot] += amount // int(steps[column])
+
+    def _charge(self, state: _NodeState, reservation: StartReservation) -> None:
+        """Charge the pods of a reservation; their NUMA nodes count by the amounts of the node."""
+        job, (slots, devices) = reservation.job, reservation.placement
+        for class_id, slot, mask in zip(job.classes, slots, devices, strict=True):
+            if slot < 0:
+                continue
+            state.free[:, slot] -= self._need_of(class_id)
+            pod = self._cluster.classes[class_id]
+            self._count_devices(state, class_id, slot, mask, -1)
+            if pod.ports:
+                state.ports[:, slot] |= self._cluster.ledger.ports.own_mask(pod.ports)
+
+    def _count_devices(
+        self, state: _NodeState, class_id: int, slot: int, mask: int, sign: int
+    ) -> None:
+        for request in self._cluster.classes[class_id].devices:
+            kind = self._cluster.ledger.devices.kind_number(request.kind)
+            for device, its_kind in enumerate(self._runtime.columns.device_kind[slot].tolist()):
+                if (mask & int(DEVICE_BITS)) >> device & 1 and its_kind == kind:
+                    state.device_free[slot, device] += sign * request.milli
+
+    def _changes(
+        self, job: StartJob, instants: Sequence[Instant], reservations: Sequence[StartReservation]
+    ) -> list[_Change]:
+        """The pods that inter-pod counts of the present do not include, or include too much.
+
+        Pods of a reservation at any of the instants count.
+        """
+        runtime = self._runtime
+        if not runtime.has_inter_pod_terms(np.array(job.classes, np.int32)):
+            return []
+        found: list[_Change] = []
+        if instants[0].is_later:
+            ended = int(np.searchsorted(self._times, instants[0].time, side="right"))
+            pairs = zip(self._classes[:ended].tolist(), self._slots[:ended].tolist(), strict=True)
+            found += [_Change(class_id, slot, -1) for class_id, slot in pairs]
+        for each in reservations:
+            if not any(each.start <= instant.time < each.end for instant in instants):
+                continue
+            pairs = zip(each.job.classes, each.placement.slots, strict=True)
+            found += [_Change(class_id, slot, 1) for class_id, slot in pairs if slot >= 0]
+        return [
+            each
+            for each in found
+            if runtime.has_inter_pod_terms(np.array([each.class_id], np.int32))
+        ]
+
+    def _show(self, state: _NodeState, changes: list[_Change]) -> None:
+        """Put a state into the snapshot of the runtime."""
+        columns, between = self._runtime.columns, self._runtime.between
+        columns.free[...], columns.device_free[...] = state.free, state.device_free
+        columns.ports[...] = state.ports
+        self._numa.free[...] = state.numa
+        for each in self._shown:
+            between.take(each.class_id, each.slot, -each.sign)
+        if changes:
+            self._runtime.make_ready(np.array(sorted({c.class_id for c in changes}), np.int32))
+        for each in changes:
+            between.take(each.class_id, each.slot, each.sign)
+        self._shown = changes
+        columns.void()
+
+
+def _least(left: _NodeState, right: _NodeState) -> _NodeState:
+    """What is free in both states."""
+    return _NodeState(
+        np.minimum(left.free, right.free),
+        np.minimum(left.device_free, right.device_free),
+        left.ports | right.ports,
+        np.minimum(left.numa, right.numa),
+    )
