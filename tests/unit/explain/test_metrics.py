@@ -194,6 +194,15 @@ def test_preemptions_are_counted_with_their_victims() -> None:
     assert measured.values("scheduler_schedule_attempts")["scheduled", "stretto"] == 3
 
 
+def test_evictions_are_a_counter_by_cause() -> None:
+    measured = some_work()
+    assert measured.values("stretto_evicted_pods") == {}
+    measured.at.submit(make_pod("urgent", cpu="4", priority=9))
+    measured.at.settle()
+    found = measured.family("stretto_evicted_pods")
+    assert (found.kind, dict(found.values)) == (MetricKind.COUNTER, {("preempted",): 1})
+
+
 def test_rules_between_pods_are_reasons_like_any_other() -> None:
     measured = Measured()
     term = {

@@ -75,7 +75,11 @@ class Gauges:
             for code, n in self._census.counts(now).items()
         }
         nodes = {(): float(len(cluster.nodes.by_name))}
-        left = {(cause.value,): float(n) for cause, n in cluster.evictions.counts.items() if n}
+        evicted = CounterMetric(
+            "stretto_evicted_pods", "Pods evicted by Stretto, by cause.", "cause"
+        )
+        for cause, count in cluster.evictions.counts.items():
+            evicted.add(count, cause.value)
         unreadable = {(): float(len(cluster.abnormal))}
         return [
             gauge("scheduler_pending_pods", "Pods without a node, by queue.", ("queue",), queues),
@@ -84,7 +88,7 @@ class Gauges:
             gauge("stretto_pods", "Pods, by state.", ("state",), pods),
             gauge("stretto_units", "Units without a node, by state.", ("state",), units),
             gauge("stretto_queue_units", "Units in each queue.", ("queue",), lengths),
-            gauge("stretto_evicted_pods", "Pods evicted by Stretto, by cause.", ("cause",), left),
+            evicted.family(),
             gauge("stretto_nodes", "Nodes.", (), nodes),
             gauge("stretto_unreadable_objects", "Objects that cannot be read.", (), unreadable),
         ]
