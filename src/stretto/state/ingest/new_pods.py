@@ -22,7 +22,7 @@ from stretto.state.ingest.node_reports import (
     micro_topology,
     record_owners,
 )
-from stretto.state.ingest.priorities import PodPriorities, record_eviction_state
+from stretto.state.ingest.priorities import START_TIME, PodPriorities, record_eviction_state
 from stretto.state.ingest.queues import UNIT_MARKS
 from stretto.state.ingest.templates import Found, PodTemplateCache
 from stretto.state.rows.lifecycle import PodState
@@ -163,5 +163,8 @@ class PodRegistration:
                 np.array(plain_rows, np.int64), np.array(plain_slots, np.int32)
             )
         for row, _, event in bound:
-            if event.record.deleting or event.head is not None:
-                record_eviction_state(cluster, row, event.record, event.head)
+            record, head = event.record, event.head
+            if head is None and START_TIME in record.body:
+                head = decode_pod_head(record.body)  # rare: many pods share a body without status
+            if record.deleting or head is not None:
+                record_eviction_state(cluster, row, record, head)

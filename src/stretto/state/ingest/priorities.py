@@ -102,6 +102,10 @@ def checked_priority(value: int, where: str) -> int:
     return value
 
 
+START_TIME: Final = b'"startTime"'
+"""Mark in the JSON of pods that their node has started."""
+
+
 def record_eviction_state(cluster: Cluster, row: int, record: Record, head: PodHead | None) -> None:
     """Record the start time and eviction state of a pod on a node."""
     pods = cluster.pods
