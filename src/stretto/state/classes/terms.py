@@ -5,8 +5,8 @@ select the pod. Both refer to *populations*, sets of pods that are counted by sl
 (``state.affinity.index``): pods that a selector matches, or pods that have a term. The terms of a
 class, and the populations that count its pods, are its ``ClassTerms``, in population numbers.
 
-As in kube-scheduler, a namespace selector of the pod itself that matches an empty label set selects
-every namespace, and an empty selector of a spread constraint counts only the pod itself.
+An empty selector selects everything, a missing one nothing, as the API defines. The exceptions of
+kube-scheduler are reproduced by kube-parity alone (``framework.model``).
 """
 
 from collections.abc import Mapping
@@ -243,7 +243,7 @@ def spread_selector(constraint: TopologySpreadConstraint, labels: Mapping[str, s
 
 def spread_population(selector: Selector, namespace: str) -> Population | None:
     """The population that a constraint with this selector counts; ``None`` for none."""
-    if selector == EVERYTHING or selector.nothing:
+    if selector.nothing:
         return None
     reach = PodReach(frozenset((namespace,)), selectors.NOTHING, selector)
     return Population((reach,), include_terminating=False)
@@ -275,4 +275,4 @@ def _carried(stated: TermEffect, term: PodAffinityTerm, namespace: str, weight: 
 def _own(term: CarriedTerm) -> PodReach:
     """The pods that a term selects, from its own pod's view."""
     reach = term.reach
-    return reach._replace(namespaces=None) if reach.beyond.matches({}) else reach
+    return reach._replace(namespaces=None) if reach.beyond == EVERYTHING else reach

@@ -156,6 +156,76 @@ def test_a_namespaces_labels_open_and_close_terms() -> None:
     assert nodes_of(harness, "shyer") == [""]
 
 
+OTHERS = [
+    {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["own"]},
+    {"key": "own", "operator": "DoesNotExist"},
+    {"key": "team", "operator": "NotIn", "values": ["x"]},
+]
+SPACE = {"metadata": {"name": "own", "labels": {"team": "x", "own": "yes"}}}
+
+
+def excluding(rule: dict[str, Any]) -> dict[str, Any]:
+    """Anti-affinity to pods of other namespaces than the pod's own."""
+    return {**term("web", HOST), "namespaceSelector": {"matchExpressions": [rule]}}
+
+
+@pytest.mark.parametrize("profile", ["default", "kube-parity"])
+@pytest.mark.parametrize("rule", OTHERS, ids=lambda rule: f"{rule['key']} {rule['operator']}")
+@pytest.mark.parametrize("kind", ["podAntiAffinity", "podAffinity"])
+def test_a_namespace_selector_that_excludes_a_namespace_excludes_its_pods(
+    profile: str, rule: dict[str, Any], kind: str
+) -> None:
+    harness = Harness([make_node("n0")], profile=profile, config={"tier": "numpy"})
+    harness.store.create(NAMESPACE, [json.dumps(SPACE).encode()])
+    harness.submit(pod("first", "web", namespace="own"))
+    harness.settle()
+    harness.submit(pod("second", "shy", {kind: {REQUIRED: [excluding(rule)]}}, namespace="own"))
+    harness.settle(20)
+    excluded = profile == "default"  # upstream counts every namespace
+    assert bool(harness.node_of("second", "own")) is (excluded == (kind == "podAntiAffinity"))
+
+
+@pytest.mark.parametrize("rule", OTHERS, ids=lambda rule: f"{rule['key']} {rule['operator']}")
+@pytest.mark.parametrize("carried", [False, True])
+def test_a_namespace_selector_that_excludes_one_namespace_selects_the_others(
+    rule: dict[str, Any], carried: bool
+) -> None:
+    harness = three_zones(1)
+    harness.store.create(NAMESPACE, [json.dumps(SPACE).encode()])
+    shy = {"podAntiAffinity": {REQUIRED: [excluding(rule)]}}
+    first, second = pod("web", "web", namespace="other"), pod("shy", "shy", shy, namespace="own")
+    for each in (second, first) if carried else (first, second):
+        harness.submit(each)
+        harness.settle()
+    placed = harness.node_of("web", "other"), harness.node_of("shy", "own")
+    assert placed == (("", "n0") if carried else ("n0", ""))
+
+
+def test_the_name_of_a_namespace_is_a_label_even_if_no_object_says_so() -> None:
+    harness = three_zones(1)
+    harness.submit(pod("first", "web", namespace="own"))
+    harness.settle()
+    shy = {"podAntiAffinity": {REQUIRED: [excluding(OTHERS[0])]}}
+    harness.submit(pod("second", "web", shy, namespace="own"))
+    harness.settle()
+    assert harness.node_of("second", "own") == "n0"
+
+
+@pytest.mark.parametrize(("profile", "placed"), [("default", 1), ("kube-parity", 2)])
+def test_an_empty_selector_of_a_spread_constraint_counts_every_pod_of_the_namespace(
+    profile: str, placed: int
+) -> None:
+    nodes = [make_node("a", zone="a", cpu="8"), make_node("b", zone="b", cpu="1")]
+    harness = Harness(nodes, profile=profile, config={"tier": "numpy"})
+    harness.submit(make_pod("filler", cpu="1", node="b", namespace="other"))
+    rule = {"maxSkew": 1, "topologyKey": ZONE, "labelSelector": {}}
+    even = {"topologySpreadConstraints": [{**rule, "whenUnsatisfiable": "DoNotSchedule"}]}
+    for i in range(2):
+        harness.submit(make_pod(f"p{i}", cpu="1", spec=even))
+        harness.settle()
+    assert sum(bool(harness.node_of(f"p{i}")) for i in range(2)) == placed
+
+
 def test_terms_that_cannot_be_read_hold_back_that_pod_alone() -> None:
     harness = three_zones(1)
     bad = {
