@@ -90,6 +90,11 @@ def writes_ledger(_: Any, view: Any, slots: Any) -> Any:
     return np.zeros(len(slots), np.int32)
 
 
+def writes_capacity(_: Any, view: Any, slots: Any) -> Any:
+    view.columns.ledger.alloc[:] = 0
+    return np.zeros(len(slots), np.int32)
+
+
 def writes_slots(_: Any, view: Any, slots: Any) -> Any:
     slots += 1
     return np.zeros(len(slots), np.int32)
@@ -105,6 +110,7 @@ WRONG: dict[str, tuple[Answer, str]] = {
     "bounds": (lambda _, __, s: np.full(len(s), 250), "scored from 250 to 250, expected 0 to 100"),
     "columns": (writes, "wrote to what it may only read"),
     "ledger": (writes_ledger, "wrote to what it may only read"),
+    "capacity": (writes_capacity, "wrote to what it may only read"),
     "slots": (writes_slots, "wrote to what it may only read"),
     "ragged": (lambda *_: [[1], [1, 2]], "answered what is no array"),
 }
@@ -114,6 +120,8 @@ WRONG: dict[str, tuple[Answer, str]] = {
 @pytest.mark.parametrize("what", WRONG)
 def test_a_score_that_goes_wrong_is_named_and_counts_for_nothing(what: str, scope: Scope) -> None:
     answer, words = WRONG[what]
+    if scope is Scope.STATIC and what in ("columns", "ledger"):
+        words = "which claims change"  # refused before it can write
     harness = harness_with(scoring(answer, scope))
     assert harness.node_of("p") in ("n1", "n2")
     assert words in last_fault(harness)

@@ -7,7 +7,8 @@ each shard reads which slots have a new score and rescores them.
 import numpy as np
 
 from stretto.base.arrays import distinct
-from stretto.framework.contract.rule import View
+from stretto.framework.contract.rule import Scope, View
+from stretto.framework.contract.static_view import static_view
 from stretto.framework.plugins.image_locality import NAME
 from stretto.framework.profile.profile import Profile
 from stretto.state.cluster.cluster import Cluster
@@ -22,8 +23,17 @@ StaticRows = Eligibility[View]
 
 def static_rows_of(profile: Profile, cluster: Cluster) -> StaticRows:
     """The static rows of a profile, which follow the nodes of the cluster."""
-    view = View(Columns(cluster.ledger), cluster.nodes)  # these rules never read columns
-    rows = Eligibility(profile.static_filters, profile.static_scores, cluster.nodes, lambda: view)
+    columns = Columns(cluster.ledger)
+    view = static_view(View(columns, cluster.nodes))
+    may_read_columns = any(rule.SCOPE is Scope.STATIC for rule in profile.outside)
+
+    def current() -> View:
+        """The view, with current capacities for the rules of users; built-in ones read none."""
+        if may_read_columns:
+            columns.sync()
+        return view
+
+    rows = Eligibility(profile.static_filters, profile.static_scores, cluster.nodes, current)
     cluster.node_updates.listeners.append(rows.refresh)
     return rows
 

@@ -3,8 +3,10 @@
 The filter refuses nodes whose expected load exceeds a threshold; the score prefers low expected
 load. The expected load is the measured load, plus the scaled requests of pods that came since, plus
 the scaled requests of the pod itself: a measurement is up to a minute old and does not include
-newer pods. A node without measurement passes with a score of 0; a measurement much older than the
-newest one counts as none (or refuses, with ``filterExpiredNodeMetrics``).
+newer pods. Pods that came since include the claims of the current cycle, so the answer depends on
+the slot and not on the node object alone. A node without measurement passes with a score of 0; a
+measurement much older than the newest one counts as none (or refuses, with
+``filterExpiredNodeMetrics``).
 """
 
 from collections.abc import Hashable, Mapping
@@ -56,7 +58,7 @@ class LoadAwareRule(FilterRule, ScoreRule):
     """Filters and scores nodes by their measured load."""
 
     NAME: ClassVar[str] = NAME
-    SCOPE: ClassVar[Scope] = Scope.STATIC
+    SCOPE: ClassVar[Scope] = Scope.SLOT
     CURES: ClassVar[Cure] = (
         Cure.POD_LEFT | Cure.NODE_ADDED | Cure.NODE_GREW | Cure.NODE_LABELS | Cure.POD_CHANGED
     )
@@ -139,7 +141,9 @@ class LoadAwareRule(FilterRule, ScoreRule):
         """float64[k]: expected use of a resource, in percent of the allocatable amount."""
         ledger, reports, column = view.columns.ledger, view.nodes.reports, COLUMNS[name]
         factor, asked = self.factors.get(name, 100) / 100, dict(pod.requests).get(column, 0)
-        since = ledger.used[slots, column] - reports.requested_on(slots)[:, column]
+        columns, step = view.columns, ledger.resources.steps[column]
+        taken = (columns.alloc[column, slots] - columns.free[column, slots]).astype(np.int64) * step
+        since = taken - reports.requested_on(slots)[:, column]
         used = reports.used_on(slots)[:, column] + factor * (np.maximum(since, 0) + asked)
         given = ledger.alloc[slots, column]
         return np.asarray(100.0 * used / np.maximum(given, 1), np.float64)

@@ -25,10 +25,12 @@ from stretto.framework.contract.rule import (
     Refusal,
     Restrict,
     Rule,
+    Scope,
     ScoreRule,
     SlotArray,
     View,
 )
+from stretto.framework.contract.static_view import ClaimedColumnError, static_view, whole_view
 from stretto.framework.profile.health import RuleHealth
 from stretto.state.classes.table import PodClass
 from stretto.state.work.units import Cure
@@ -80,7 +82,8 @@ class GuardedRule(FilterRule, ScoreRule):
 
     def prepare(self, pod: PodClass, view: View) -> Restrict | Fail | None:
         """The rule's own; every slot where it fails."""
-        found: object = self._call(lambda: self._rule.prepare(pod, view), view, 0)
+        seen = self._seen(view)
+        found: object = self._call(lambda: self._rule.prepare(pod, seen), view, 0)
         if found is None or isinstance(found, Restrict | Fail):
             return found
         self.health.fault(f"answered {type(found).__name__} in prepare, expected Restrict or Fail")
@@ -88,8 +91,8 @@ class GuardedRule(FilterRule, ScoreRule):
 
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
         """The rule's own; no slot where it fails."""
-        rule = cast(FilterRule, self._rule)
-        answer = self._call(lambda: rule.filter(pod, view, slots), view, len(slots), slots)
+        rule, seen = cast(FilterRule, self._rule), self._seen(view)
+        answer = self._call(lambda: rule.filter(pod, seen, slots), view, len(slots), slots)
         found = self._array(answer, slots, (np.bool_,)) if answer is not None else None
         return np.zeros(len(slots), np.bool_) if found is None else found
 
@@ -102,8 +105,8 @@ class GuardedRule(FilterRule, ScoreRule):
         if self.health.faults > faults:
             reason = f"node(s) rejected by rule {self.NAME}, which {self.health.last_fault}"
             return [Refusal(reason, refused, resolvable=False)]
-        rule = cast(FilterRule, self._rule)
-        said = self._call(lambda: rule.refusals(pod, view, slots), view, len(slots), slots)
+        rule, seen = cast(FilterRule, self._rule), self._seen(view)
+        said = self._call(lambda: rule.refusals(pod, seen, slots), view, len(slots), slots)
         if said and _covers(said, refused):
             return list(said)
         if said is not None:
@@ -112,8 +115,8 @@ class GuardedRule(FilterRule, ScoreRule):
 
     def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
         """The rule's own, in 0..100; 0 where it fails."""
-        rule = cast(ScoreRule, self._rule)
-        answer = self._call(lambda: rule.score(pod, view, slots), view, len(slots), slots)
+        rule, seen = cast(ScoreRule, self._rule), self._seen(view)
+        answer = self._call(lambda: rule.score(pod, seen, slots), view, len(slots), slots)
         if answer is None:
             return np.zeros(len(slots), np.int32)
         found = self._array(answer, slots, (np.integer, np.floating))
@@ -130,6 +133,10 @@ class GuardedRule(FilterRule, ScoreRule):
 
     # ------------------------------------------------------------ the guard
 
+    def _seen(self, view: View) -> View:
+        """What the rule gets of a view: a static rule gets nothing that claims change."""
+        return static_view(view) if self.SCOPE is Scope.STATIC else view
+
     def _call(
         self, ask: Callable[[], T], view: View, count: int, slots: SlotArray | None = None
     ) -> T | None:
@@ -138,6 +145,9 @@ class GuardedRule(FilterRule, ScoreRule):
         try:
             with self._locked(view, slots), np.errstate(all="ignore"):
                 return ask()
+        except ClaimedColumnError as error:
+            self.health.fault(str(error))
+            return None
         except (Exception, SystemExit) as error:  # noqa: BLE001
             wrote = isinstance(error, ValueError) and _READ_ONLY in str(error)
             what = (
@@ -153,8 +163,9 @@ class GuardedRule(FilterRule, ScoreRule):
 
     def _locked(self, view: View, slots: SlotArray | None) -> AbstractContextManager[None]:
         """Everything that the rule can reach is read-only meanwhile; slots stay so if held."""
-        if view is not self._held:
-            return _locked(view, slots)
+        whole = whole_view(view)
+        if whole is not self._held:
+            return _locked(whole, slots)
         if slots is not None:
             slots.flags.writeable = False
         return nullcontext()

@@ -128,3 +128,43 @@ def test_a_measurement_counts_pods_that_came_after_it() -> None:
     harness.submit(make_pod("p", cpu="1"))
     harness.settle()
     assert harness.node_of("p") == ""  # 1 measured + 85 % of 4 and of 1 is 52.5 % of ten cores
+
+
+NOTES = {
+    "godel.bytedance.com/hard-constraints": "LoadAware",
+    "godel.bytedance.com/soft-constraints": "LoadAware:100",
+}
+
+
+@pytest.mark.parametrize("how", ["by the pod", "by the profile"])
+@pytest.mark.parametrize("together", [False, True])
+def test_the_threshold_holds_for_equal_pods_between_two_measurements(
+    how: str, together: bool
+) -> None:
+    own = how == "by the pod"
+    profile = load_profile("default") if own else by("LoadAware", filters=True, score=1)
+    nodes = [make_node(f"n{i}", cpu="32", memory="128Gi") for i in range(4)]
+    harness = Harness(nodes, profile=profile, config=PLAIN)
+    harness.create(CUSTOM_NODE_RESOURCE, *(report(f"n{i}", "6" if i else "2") for i in range(4)))
+    harness.settle()
+    notes = {"annotations": NOTES} if own else {}
+    pods = [make_pod(f"p{i}", cpu="2", memory="1Gi", **notes) for i in range(50)]
+    for batch in [pods] if together else [[pod] for pod in pods]:
+        harness.submit(*batch)
+        harness.settle()
+    nodes_used = list(harness.placements().values())
+    counts = [nodes_used.count(f"n{i}") for i in range(4)]
+    assert counts == [11, 8, 8, 8]  # 2 + 0.85 * 22 and 6 + 0.85 * 16 are below 65 % of 32
+
+
+def test_a_new_measurement_replaces_what_was_expected() -> None:
+    harness = Harness(
+        [make_node("n", cpu="10")], profile=by("LoadAware", filters=True), config=PLAIN
+    )
+    harness.create(CUSTOM_NODE_RESOURCE, report("n", "6500m"))
+    harness.submit(make_pod("p", cpu="1"))
+    harness.settle()
+    assert not harness.node_of("p")
+    harness.replace(CUSTOM_NODE_RESOURCE, report("n", "1", at="2026-01-01T00:11:00Z"))
+    harness.settle()
+    assert harness.node_of("p") == "n"
