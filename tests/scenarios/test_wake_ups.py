@@ -2,10 +2,14 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from stretto.api.types.godel import QueuePolicy
+from stretto.api.wire.kinds import QUEUE
 from stretto.control.queues.config import DispatcherConfig, QueueConfig
+from stretto.explain.why.sources.live import live_scene
+from stretto.explain.why.why import explain_pod
 from stretto.framework.profile.profile import load_profile
 from stretto.testing import Harness, make_node, make_pod
 
@@ -118,3 +122,44 @@ def test_the_back_off_after_an_attempt_still_counts() -> None:
     assert not world.node_of("waits")
     world.settle(0.5)
     assert world.node_of("waits") == "n"
+
+
+def queue_of(name: str, cpu: str) -> bytes:
+    spec = {"policy": "FifoSkip", "limit": {"cpu": cpu}}
+    meta = {"name": name}
+    return msgspec.json.encode({**HEADER, "metadata": meta, "spec": spec})
+
+
+HEADER = {"apiVersion": QUEUE.api_version, "kind": "Queue"}
+
+
+@pytest.mark.parametrize("limited", [False, True])
+def test_a_gang_without_a_time_out_starts_when_its_turn_comes(limited: bool) -> None:
+    world = world_of(8)
+    world.create(QUEUE, queue_of("q", "4"))
+    notes = {"annotations": {"stretto.dev/queue": "q"}}
+    world.submit(make_pod("old", cpu="4" if limited else "8", **(notes if limited else {})))
+    world.settle()
+    world.group("g", 2)
+    world.submit(*[make_pod(f"g{i}", cpu="2", group="g", **notes) for i in range(2)])
+    world.settle(2000)
+    assert placed(world, "g") == 0
+    plane = world.plane
+    scene = live_scene(plane.cluster, plane.config.profile, plane.units, plane.dispatcher.views)
+    reasons = explain_pod(scene, "default/g0").reasons
+    assert any("states no time-out" in each.sentence for each in reasons)
+    world.delete("old")
+    world.settle(600)
+    assert placed(world, "g") == 2
+
+
+def test_a_time_out_that_a_gang_states_holds_behind_a_full_cluster() -> None:
+    world = world_of(2)
+    world.submit(make_pod("old", cpu="2"))
+    world.settle()
+    world.group("g", 2, scheduleTimeoutSeconds=100)
+    world.submit(*pods("g", 2, 0, group="g"))
+    world.settle(110)
+    world.delete("old")
+    world.settle(60)
+    assert placed(world, "g") == 0

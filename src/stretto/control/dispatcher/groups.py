@@ -86,6 +86,7 @@ class Groups:
             unit.duration = group.duration
         unit.scheduled = unit.scheduled or group.ran
         unit.deadline = -inf if group.late else group.seen + group.wait
+        unit.patient = not group.stated
         if group.fault:
             places.faults[unit] = group.fault
         else:

@@ -299,6 +299,8 @@ class GroupRecord(NamedTuple):
     seen: float
     #: Seconds from then until its deadline.
     wait: float
+    #: Whether the PodGroup states its time-out; otherwise it is the default one.
+    stated: bool
     #: Its queue; empty if the pods set it.
     queue: str
     #: Whether it was scheduled as a whole before.
@@ -322,12 +324,17 @@ def read_group(group: PodGroup, now: float, default_timeout: float) -> GroupReco
     duration, wrong = read_estimate(notes.get(ESTIMATE, ""), notes.get(DURATION, ""))
     fault = _group_fault(group) or (wrong and f"PodGroup {meta.namespace}/{meta.name}: {wrong}")
     ran, late = phase in _RAN, phase in _LATE
-    return GroupRecord(meta.uid, spec.min_member, now, wait, queue, ran, late, duration, fault)
+    stated = timeout is not None
+    return GroupRecord(
+        meta.uid, spec.min_member, now, wait, stated, queue, ran, late, duration, fault
+    )
 
 
 def unreadable_group(fault: str, now: float) -> GroupRecord:
     """Stand-in for a PodGroup that was never readable."""
-    return GroupRecord("", NO_GROUP, now, inf, "", ran=False, late=False, duration=inf, fault=fault)
+    return GroupRecord(
+        "", NO_GROUP, now, inf, True, "", ran=False, late=False, duration=inf, fault=fault
+    )
 
 
 def _group_fault(group: PodGroup) -> str:

@@ -113,7 +113,12 @@ class UnitViews:
     def group_deadline(self, key: str) -> float:
         """Deadline of a PodGroup ``namespace/name`` as clock time; infinity if unknown."""
         group = self._groups.get(group_unit(key))
-        return inf if group is None else group.seen + group.wait
+        if group is None:
+            return inf
+        unit = self._places.units.by_identity.get(group_unit(key))
+        if unit is None or not unit.patient:
+            return group.seen + group.wait
+        return inf if unit.waits_for_capacity else unit.deadline
 
     def failure(self, unit: Unit) -> str:
         """Why a unit has failed; empty if it has not."""

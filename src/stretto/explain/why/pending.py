@@ -70,6 +70,11 @@ def _gated(gates: tuple[str, ...]) -> str:
     return f"The scheduling {kind} {', '.join(gates)} must be removed first."
 
 
+def _patience(unit: UnitFacts) -> str:
+    """Tell that a gang does not time out while it waits."""
+    return " Its PodGroup states no time-out, so it waits." if unit.patient else ""
+
+
 def _queued(inquiry: Inquiry, unit: UnitFacts | None) -> str:
     fits = format_count(int(inquiry.fits.sum()), "node")
     if unit is None or not unit.position:
@@ -216,7 +221,8 @@ def _of_group(unit: UnitFacts | None, gang: GangFacts | None) -> list[Reason]:
     if unit.failure:
         found.append(reason(ReasonCode.GANG_TIMED_OUT, f"Its unit failed: {unit.failure}."))
     if unit.quota:
-        found.append(reason(ReasonCode.QUEUE_LIMIT, f"A queue limit is reached: {unit.quota}."))
+        sentence = f"A queue limit is reached: {unit.quota}.{_patience(unit)}"
+        found.append(reason(ReasonCode.QUEUE_LIMIT, sentence))
     if not unit.is_gang:
         return found
     exist = unit.placed + unit.waiting
@@ -234,7 +240,7 @@ def _of_group(unit: UnitFacts | None, gang: GangFacts | None) -> list[Reason]:
     elif gang.fitting < gang.needed:
         sentence = (
             f"{unit.placed} of {unit.min_member} required pods of its gang are placed; "
-            f"{gang.fitting} of the missing {gang.needed} would fit now."
+            f"{gang.fitting} of the missing {gang.needed} would fit now.{_patience(unit)}"
         )
         found.append(reason(ReasonCode.GANG_SHORT, sentence))
     return found

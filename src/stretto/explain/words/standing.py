@@ -41,6 +41,8 @@ class UnitFacts(msgspec.Struct, frozen=True):
     not_before: float
     #: ``Cure`` bits of the events that trigger a retry.
     cures: int
+    #: Whether it is a complete gang that waits for capacity without a time-out.
+    patient: bool = False
     #: Why the unit failed; empty if it did not.
     failure: str = ""
     #: Whether the unit has been placed completely once.
@@ -97,6 +99,7 @@ def facts_of(
         min_member=None if unit.min_member >= NO_GROUP else unit.min_member,
         placed=len(unit.bound),
         waiting=len(unit.pending),
+        patient=unit.is_gang and unit.waits_for_capacity,
         priority=unit.priority,
         attempts=unit.attempts,
         position=place[0],

@@ -141,6 +141,14 @@ class Unit(msgspec.Struct, gc=False, eq=False):
     whole: bool = False
     #: Expected run time in seconds; infinity if unknown.
     duration: float = inf
+    #: Whether its time-out is the default one, which does not apply while the complete gang waits
+    #: for capacity.
+    patient: bool = False
+
+    @property
+    def waits_for_capacity(self) -> bool:
+        """Whether it may wait without a time-out: it is complete, and no pod of it has a node."""
+        return self.patient and self.is_complete and not self.bound and self.deadline > -inf
 
     @property
     def is_gang(self) -> bool:

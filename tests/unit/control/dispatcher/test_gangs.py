@@ -167,10 +167,29 @@ def test_a_gang_at_its_shard_may_still_be_placed_when_its_time_is_over() -> None
 
 def test_a_gang_that_comes_back_after_its_time_has_failed() -> None:
     desk = Desk()
+    desk.group("g", 2, 300)
+    desk.arrive("a", "b", group="g")
+    desk.sent()
+    desk.pass_time(301.0)
+    desk.refuse("a", "b")
+    assert desk.unit("a").state is UnitState.FAILED
+
+
+def test_a_complete_gang_without_a_time_out_of_its_own_waits_for_capacity() -> None:
+    desk = Desk()
     a_gang(desk, "a", "b")
     desk.sent()
     desk.pass_time(301.0)
     desk.refuse("a", "b")
+    desk.pass_time(1000.0)
+    assert (desk.sent(), desk.failures()) == (["a", "b"], [])
+
+
+def test_the_default_time_out_still_applies_to_a_gang_with_missing_members() -> None:
+    desk = Desk()
+    desk.group("g", 2)
+    desk.arrive("a", group="g")
+    desk.pass_time(301.0)
     assert desk.unit("a").state is UnitState.FAILED
 
 

@@ -36,7 +36,7 @@ def settle_down(moves: UnitMoves, unit: Unit, now: float) -> bool:
         moves.fail(unit, FailureReason.ABNORMAL, moves.states.faults[unit])
     elif unit.state is UnitState.FAILED:
         return False
-    elif now >= unit.deadline and unit.still_needed > 0:
+    elif is_late(moves, unit, now):
         fail_late_gang(moves, unit)
     elif not unit.is_complete:
         if unit.state is not UnitState.FORMING:
@@ -44,6 +44,17 @@ def settle_down(moves: UnitMoves, unit: Unit, now: float) -> bool:
     else:
         return False
     return True
+
+
+def is_late(moves: UnitMoves, unit: Unit, now: float) -> bool:
+    """Whether the deadline of a gang has passed; it moves on while the gang waits for capacity."""
+    if now < unit.deadline or unit.still_needed == 0:
+        return False
+    if not unit.waits_for_capacity:
+        return True
+    unit.deadline = now + moves.states.config.schedule_timeout
+    moves.states.deadlines.add(unit, unit.deadline)
+    return False
 
 
 def fail_late_gang(moves: UnitMoves, unit: Unit) -> None:

@@ -1,6 +1,6 @@
 """Returns waiting units to their queues: after cures, back-offs, deadlines and the safety net."""
 
-from stretto.control.dispatcher.states.attempts import fail_late_gang
+from stretto.control.dispatcher.states.attempts import fail_late_gang, is_late
 from stretto.control.dispatcher.states.moves import UnitMoves
 from stretto.control.dispatcher.waiting.broken_gangs import BrokenGangs
 from stretto.control.dispatcher.waiting.pool import Probe
@@ -56,6 +56,8 @@ class UnitTimers:
         deadlines = places.deadlines
         for until, unit in deadlines.pop_due(now) if now >= deadlines.earliest else ():
             if not _is_awaited(until, unit) or unit.state is UnitState.DISPATCHED:
+                continue
+            if not is_late(self._moves, unit, now):
                 continue
             if unit.bound:
                 self._broken_gangs.add(unit, now)
