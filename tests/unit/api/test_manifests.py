@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from stretto.api.edit.manifests import dump_manifests, dump_yaml, load_manifests
+from stretto.api.edit.skipped import SkippedObjects
 from stretto.base.errors import InputError
 
 POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n"
@@ -67,9 +68,62 @@ def test_an_unknown_kind_names_the_nearest() -> None:
         load_manifests("apiVersion: v1\nkind: Pods", "f.yaml")
 
 
-def test_kinds_that_are_to_be_passed_over_are_left_out() -> None:
-    text = f"apiVersion: v1\nkind: Secret\n---\n{POD}"
-    assert [each.kind.kind for each in load_manifests(text, "f.yaml", skip=True)] == ["Pod"]
+def skipping(text: str) -> tuple[list[str], list[str]]:
+    """The kinds that are taken, and the sentences about the others."""
+    skipped = SkippedObjects()
+    found = load_manifests(text, "f.yaml", skipped=skipped)
+    return [each.kind.kind for each in found], skipped.lines()
+
+
+def test_kinds_without_pods_are_left_out_and_counted() -> None:
+    text = f"apiVersion: v1\nkind: Secret\n---\n{POD}---\napiVersion: v1\nkind: Secret"
+    assert skipping(text) == (["Pod"], ["skipped: 2 Secret (not scheduled)"])
+
+
+@pytest.mark.parametrize(
+    ("version", "kind"),
+    [
+        ("rbac.authorization.k8s.io/v1beta1", "Role"),
+        ("extensions/v1beta1", "Ingress"),
+        ("policy/v1beta1", "PodSecurityPolicy"),
+        ("v1", "LimitRange"),
+        ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy"),
+        ("autoscaling/v2beta2", "HorizontalPodAutoscaler"),
+    ],
+)
+def test_kinds_of_any_version_are_left_out(version: str, kind: str) -> None:
+    assert skipping(f"apiVersion: {version}\nkind: {kind}") == (
+        [],
+        [f"skipped: 1 {kind} (not scheduled)"],
+    )
+
+
+def test_an_unknown_custom_kind_is_named_once() -> None:
+    text = "apiVersion: example.org/v1\nkind: Fleet\n"
+    taken, (line,) = skipping(f"{text}---\n{POD}---\n{text}")
+    assert taken == ["Pod"]
+    assert line.startswith("skipped: 2 Fleet of example.org/v1 (unknown kind")
+
+
+@pytest.mark.parametrize(
+    ("version", "kind", "hint"),
+    [
+        ("extensions/v1beta1", "Deployment", "this version is not served; use apps/v1 Deployment"),
+        ("v1", "Secrets", "got 'v1 Secrets', expected a known kind"),
+        ("scheduling.stretto.dev/v1alpha1", "Queu", "did you mean scheduling.stretto.dev/v1alpha1"),
+    ],
+)
+def test_a_wrong_kind_of_a_known_group_is_refused(version: str, kind: str, hint: str) -> None:
+    with pytest.raises(InputError) as refused:
+        skipping(f"apiVersion: {version}\nkind: {kind}")
+    assert hint in str(refused.value)
+
+
+def test_a_list_may_contain_lists_and_nothing() -> None:
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}
+    inner = {"apiVersion": "v1", "kind": "List", "items": [pod]}
+    text = msgspec.json.encode({**inner, "items": [inner, None]}).decode()
+    assert skipping(text) == (["Pod"], [])
 
 
 @pytest.mark.parametrize(
@@ -82,10 +136,6 @@ def test_kinds_that_are_to_be_passed_over_are_left_out() -> None:
         ("- a", "expected an object with apiVersion and kind"),
         ("apiVersion: v1\nkind: List\nitems: {a: b}", "items: got {'a': 'b'}, expected a list"),
         ("apiVersion: v1\nkind: List\nitems: [1]", "items[0]: got 1, expected an object"),
-        (
-            "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: List",
-            "a list must not contain a list",
-        ),
         ('{"apiVersion":"v1","kind":"Pod","x":%s}' % ("[" * 70 + "]" * 70), "at most 64 levels"),
         ("{" * 5000, "f.yaml, line 1"),
     ],

@@ -65,8 +65,11 @@ def test_keys_become_texts_as_in_json() -> None:
     [
         ("a: 1\nb:\n  c: 1\n  c: 2", "line 4: got 'c', expected each key once"),
         ("1: a\n'1': b", "each key once"),
-        ("a: &x 1\nb: *x", "line 2: got '*x', expected no aliases"),
-        ("a: {<<: {b: 1}}", "expected a key; quote it, or write merged keys out"),
+        ("b: *x", "line 1: got '*x', expected a finished anchor"),
+        ("a: &x [*x]", "line 1: got '*x', expected a finished anchor"),
+        ("a: &x 1\n---\nb: *x", "line 3: got '*x', expected a finished anchor"),
+        ("a: {<<: 1}", "got 1, expected a map, or a list of maps, under the key <<"),
+        ("a: &x {b: 1}\n? *x\n: 1", "expected a text as key"),
         ("~: 1", "expected a key"),
         ("? [a]\n: b", "expected a text as key"),
         ("a: .inf", "a finite number"),
@@ -97,9 +100,31 @@ def test_deep_nesting_is_refused_before_it_is_built(text: str) -> None:
 
 def test_a_billion_laughs_are_one_refusal() -> None:
     laughs = "a: &a [x, x]\n" + "".join(
-        f"{new}: &{new} [*{old}, *{old}]\n" for old, new in zip("abcdefgh", "bcdefghi", strict=True)
+        f"{new}: &{new} [*{old}, *{old}]\n"
+        for old, new in zip("abcdefghijklmnopqrst", "bcdefghijklmnopqrstu", strict=True)
     )
-    assert "no aliases" in refusal(laughs)
+    assert "at most 1000000 in one document" in refusal(laughs)
+
+
+def test_nesting_through_aliases_is_bounded() -> None:
+    deep = "a0: &a0 [[x]]\n" + "".join(
+        f"a{number}: &a{number} [*a{number - 1}]\n" for number in range(1, 80)
+    )
+    assert "at most 64 levels" in refusal(deep)
+
+
+def test_an_alias_is_a_copy_of_the_value_of_its_anchor() -> None:
+    found = load("a: &x {b: [1]}\nc: *x\nd: [*x, &y web, *y]\n*y : 2")
+    assert found == {"a": {"b": [1]}, "c": {"b": [1]}, "d": [{"b": [1]}, "web", "web"], "web": 2}
+    assert found["c"] is not found["a"]
+
+
+def test_merged_keys_yield_to_those_of_the_map() -> None:
+    text = "x: &x {a: 1, b: 2}\ny: &y {b: 3, c: 4}\nz: {b: 5, <<: [*x, *y]}\nw: {<<: *x, a: 0}"
+    found = load(text)
+    assert found["z"] == {"a": 1, "b": 5, "c": 4}
+    assert found["w"] == {"a": 0, "b": 2}
+    assert load("a: {'<<': 1}") == {"a": {"<<": 1}}
 
 
 def test_too_many_values_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from stretto.api.edit.skipped import SkippedObjects
 from stretto.base.errors import InputError, StrettoError
 from stretto.inputs.objects.manifests import ManifestOptions, load_objects, read_manifests
 from stretto.inputs.objects.relations import InputObject
@@ -72,6 +73,63 @@ def test_a_folder_gives_its_files_in_the_order_of_their_names(tmp_path: Path) ->
     for name in ("b.yml", "a.yaml", "c.json", "readme.md"):
         (tmp_path / name).write_text(pod(name.split(".")[0]) if name != "c.json" else POD_JSON)
     assert names(read_manifests(tmp_path)) == ["a", "b", "c"]
+
+
+def test_a_folder_is_read_with_its_sub_folders(tmp_path: Path) -> None:
+    (tmp_path / "b" / "c").mkdir(parents=True)
+    (tmp_path / ".git").mkdir()
+    for name in ("b/c/one.yaml", "a.yaml", ".git/no.yaml"):
+        (tmp_path / name).write_text(pod(Path(name).stem))
+    assert names(read_manifests(tmp_path)) == ["a", "one"]
+
+
+def test_files_of_other_tools_in_a_folder_are_named(tmp_path: Path) -> None:
+    (tmp_path / "chart" / "templates").mkdir(parents=True)
+    texts = {
+        "kustomization.yaml": "resources: [a.yaml]",
+        "chart/Chart.yaml": "name: x",
+        "chart/values.yaml": "replicas: 1",
+        "chart/templates/web.yaml": "kind: {{ .Values.kind }}",
+        "loose.yaml": pod("{{ .Name }}"),
+        "empty.yaml": "",
+        "docs.yml": "nav: [a, b]",
+        "a.yaml": pod("web"),
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    skipped = SkippedObjects()
+    assert names(read_manifests(tmp_path, "default", skipped)) == ["web"]
+    said = "\n".join(skipped.lines()).replace(f"{tmp_path}/", "")
+    assert "kustomization.yaml (Kustomize: run kubectl kustomize" in said
+    assert "chart/templates, chart/" in said
+    assert "(Helm chart: run helm template" in said
+    assert "loose.yaml (template with {{ }}" in said
+    assert "docs.yml, empty.yaml (no Kubernetes objects)" in said
+
+
+def test_a_broken_object_in_a_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("apiVersion: v1\nmetadata: {name: x}")
+    with pytest.raises(InputError, match="kind: got nothing"):
+        read_manifests(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["'{{ .Release.Name }}-web'", "{{ .Release.Name }}"])
+def test_a_template_is_refused_with_the_command_that_renders_it(tmp_path: Path, name: str) -> None:
+    message = refused(tmp_path, pod("x").replace("{name: x}", f"\n  name: {name}"))
+    assert "got 'a template with {{ }}', expected plain YAML; run helm template" in message
+
+
+def test_braces_inside_a_text_are_no_template(tmp_path: Path) -> None:
+    text = pod("web").replace("name: main", "name: main, args: ['--format={{.Names}}']")
+    assert names(load(tmp_path, text)) == ["web"]
+
+
+def test_a_file_with_a_secret_only_is_an_empty_input(tmp_path: Path) -> None:
+    assert load(tmp_path, "apiVersion: v1\nkind: Secret\nmetadata: {name: key}\n") == []
+
+
+def test_windows_line_ends_and_a_byte_order_mark_are_read(tmp_path: Path) -> None:
+    assert names(load(tmp_path, "\ufeff" + pod("web").replace("\n", "\r\n"))) == ["web"]
 
 
 POD_JSON = (

@@ -1,6 +1,6 @@
 """Manifests: YAML or JSON texts with many objects, converted to the JSON of each and back."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
@@ -8,8 +8,9 @@ import msgspec
 
 from stretto.api.codec import parse_object, without_nulls
 from stretto.api.edit import yaml_text
+from stretto.api.edit.skipped import SkippedObjects, skip_reason
 from stretto.api.kinds.entry import ManifestUse
-from stretto.api.kinds.table import TABLE, skipped_in_manifests
+from stretto.api.kinds.table import TABLE
 from stretto.api.wire.kinds import Kind
 from stretto.api.wire.limits import measured
 from stretto.base.errors import InputError
@@ -41,7 +42,12 @@ class Manifest(NamedTuple):
 
 
 def load_manifests(
-    text: str | bytes, where: str, *, skip: bool = False, any_kind: bool = False
+    text: str | bytes,
+    where: str,
+    *,
+    skipped: SkippedObjects | None = None,
+    any_kind: bool = False,
+    raw: Collection[tuple[str, str]] = (),
 ) -> list[Manifest]:
     """Every object of a YAML or JSON text, with lists expanded.
 
@@ -50,20 +56,26 @@ def load_manifests(
     Args:
         text: the text.
         where: name of the file, for messages.
-        skip: leaves out objects of the kinds that have no effect on scheduling.
+        skipped: counts the objects of kinds that are not scheduled and of unknown CRDs, which are
+            left out; None refuses them.
         any_kind: takes objects of every kind, also unknown ones; by default a kind that the table
             of kinds does not take from manifests is an error.
+        raw: groups and kinds that are taken although the table does not know them.
 
     Raises:
         InputError: the text is malformed, or a kind is not taken.
     """
-    skipped = skipped_in_manifests() if skip else frozenset()
-    return [
-        _manifest(each, any_kind=any_kind)
-        for place, value in _documents(text, where)
-        for each in _unfolded(value, place)
-        if each.kind not in skipped
-    ]
+    found = []
+    for place, value in _documents(text, where):
+        for each in _unfolded(value, place):
+            kind = TABLE.of(each.api_version, each.kind, lenient=True)
+            wanted = any_kind or (kind.group, kind.kind) in raw
+            why = skip_reason(kind) if skipped is not None and not wanted else ""
+            if skipped is not None and why:
+                skipped.add(kind, why)
+            else:
+                found.append(_manifest(each, kind, wanted=wanted))
+    return found
 
 
 def _documents(text: str | bytes, where: str) -> Iterator[tuple[str, Any]]:
@@ -90,9 +102,8 @@ def _unfolded(value: Any, where: str, api_version: str = "", kind: str = "") -> 
         raise InputError(f"{where}: items", items, "a list of objects")
     for index, item in enumerate(items):
         place = f"{where}: items[{index}]"
-        if isinstance(item, dict) and item.get("kind") == "List":
-            raise InputError(place, "a List", "an object", "a list must not contain a list")
-        yield from _unfolded(item, place, api_version if item_kind else "", item_kind)
+        if item is not None:
+            yield from _unfolded(item, place, api_version if item_kind else "", item_kind)
 
 
 def _is_list(api_version: str, kind: str, value: Mapping[str, Any]) -> bool:
@@ -106,9 +117,11 @@ def _is_list(api_version: str, kind: str, value: Mapping[str, Any]) -> bool:
     return known or isinstance(value.get("items"), list)
 
 
-def _manifest(stated: _Stated, *, any_kind: bool) -> Manifest:
+def _manifest(stated: _Stated, kind: Kind, *, wanted: bool) -> Manifest:
     """One object as JSON, after a check of its size and depth."""
-    kind, where = _kind(stated, any_kind=any_kind), stated.where
+    if not wanted:
+        _check_kind(stated, kind)
+    where = stated.where
     whole = {"apiVersion": kind.api_version, "kind": kind.kind, **stated.value}
     try:
         body = msgspec.json.encode(without_nulls(whole))
@@ -117,14 +130,20 @@ def _manifest(stated: _Stated, *, any_kind: bool) -> Manifest:
     return Manifest(kind, measured(body, where))
 
 
-def _kind(stated: _Stated, *, any_kind: bool) -> Kind:
-    """The kind of an object; the error about one that is not taken names the nearest kinds."""
-    kind = TABLE.of(stated.api_version, stated.kind, lenient=True)
-    if any_kind or (kind in TABLE and TABLE.entry(kind).manifests is ManifestUse.TAKEN):
-        return kind
+def _check_kind(stated: _Stated, kind: Kind) -> None:
+    """Refuse a kind that manifests must not contain; the error names the nearest kinds."""
+    if kind in TABLE and TABLE.entry(kind).manifests is ManifestUse.TAKEN:
+        return
     error = TABLE.unknown(stated.api_version, stated.kind)
+    served = [
+        f"{entry.kind.api_version} {entry.kind.kind}"
+        for entry in TABLE.entries()
+        if entry.kind.kind == stated.kind and entry.manifests is ManifestUse.TAKEN
+    ]
     near = " or ".join(error.nearest)
     hint = f"did you mean {near}?" if near else "remove it, or correct apiVersion and kind"
+    if served:
+        hint = f"this version is not served; use {' or '.join(served)}"
     raise InputError(f"{stated.where}: kind", error.name, "a known kind", hint)
 
 

@@ -2,15 +2,15 @@
 
 The C loader of PyYAML crashes on deep nesting, aliases expand kilobytes to gigabytes, and duplicate
 keys hide mistakes. So this module uses only the event stream of libyaml, which does not recurse,
-and builds the values itself: it limits depth and number of values, and refuses aliases and
-duplicate keys. Plain scalars have the meaning that kubectl gives them: ``yes`` is true, ``0777``
-is octal, and a date is a string.
+and builds the values itself: it limits depth and number of values, both counted after the
+expansion of aliases and merge keys, and refuses duplicate keys. Plain scalars have the meaning that
+kubectl gives them: ``yes`` is true, ``0777`` is octal, and a date is a string.
 """
 
 import math
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 
 import yaml
 
@@ -50,6 +50,41 @@ _LONGEST_WHOLE: Final = 64
 """Characters of the longest integer that is read digit by digit."""
 
 
+class _Anchored(NamedTuple):
+    """A finished value with an anchor."""
+
+    #: The value.
+    value: Any
+    #: Number of values in it, itself included, with aliases expanded.
+    size: int
+    #: Levels of maps and lists in it.
+    height: int
+
+
+class _Frame:
+    """An open map or list."""
+
+    __slots__ = ("anchor", "before", "height", "key", "made", "merged")
+
+    def __init__(self, made: Any, anchor: str | None, before: int) -> None:
+        #: The map or list.
+        self.made = made
+        #: Its anchor, if it has one.
+        self.anchor = anchor
+        #: Values of the document before it.
+        self.before = before
+        #: Levels of maps and lists in it, itself included.
+        self.height = 1
+        #: The key of the next value; None where a map expects a key, and for lists.
+        self.key: str | None = None
+        #: Maps that the merge key names, in order.
+        self.merged: list[Any] = []
+
+
+_MERGE: Final = "\0<<"
+"""The key of a frame whose next value is merged; no key of YAML contains a null byte."""
+
+
 def load_documents(text: str | bytes, where: str) -> Iterator[tuple[str, Any]]:
     """Each document of a text as JSON values, with its position; empty documents are skipped."""
     content = _decoded(text, where)
@@ -84,9 +119,9 @@ class _Documents:
         self._events = iter(yaml.parse(text, Loader=_SafeLoader))
         self._where = where
         #: The open maps and lists, the outermost first.
-        self._open: list[Any] = []
-        #: The key of the next value for each open map; None for lists.
-        self._keys: list[str | None] = []
+        self._open: list[_Frame] = []
+        #: The finished values with an anchor.
+        self._anchors: dict[str, _Anchored] = {}
         self._values = 0
         self._root: Any = None
 
@@ -94,58 +129,114 @@ class _Documents:
         for event in self._events:
             if isinstance(event, yaml.DocumentStartEvent):
                 self._values, self._root, start = 0, None, self._place(event)
+                self._anchors = {}
             elif isinstance(event, yaml.DocumentEndEvent):
                 if self._root is not None:
                     yield start, self._root
             elif isinstance(event, yaml.NodeEvent):
                 self._node(event)
             elif isinstance(event, yaml.CollectionEndEvent):
-                self._open.pop()
-                self._keys.pop()
+                self._close(event)
 
     def _node(self, event: yaml.NodeEvent) -> None:
         """A value, or the start of one."""
-        self._values += 1
-        if self._values > MAX_VALUES:
-            self._refuse(event, f"{self._values} values", f"at most {MAX_VALUES} in one document")
+        self._count(event, 1)
         if isinstance(event, yaml.ScalarEvent):
             self._scalar(event)
-            return
-        if isinstance(event, yaml.AliasEvent):
-            self._refuse(event, f"*{event.anchor}", "no aliases", "write the value out")
-        if len(self._open) >= MAX_DEPTH:
+        elif isinstance(event, yaml.AliasEvent):
+            self._alias(event)
+        else:
+            self._deepen(event, 1)
+            made: Any = {} if isinstance(event, yaml.MappingStartEvent) else []
+            self._add(made, event)
+            self._open.append(_Frame(made, event.anchor, self._values - 1))
+
+    def _count(self, event: yaml.Event, more: int) -> None:
+        """Add to the number of values of the document."""
+        self._values += more
+        if self._values > MAX_VALUES:
+            self._refuse(event, f"{self._values} values", f"at most {MAX_VALUES} in one document")
+
+    def _deepen(self, event: yaml.Event, height: int) -> None:
+        """Check that a value of some levels may begin here, and note its levels."""
+        if len(self._open) + height > MAX_DEPTH:
             self._refuse(event, "a deeper value", f"at most {MAX_DEPTH} levels of nesting")
-        made: Any = {} if isinstance(event, yaml.MappingStartEvent) else []
-        self._add(made, event)
-        self._open.append(made)
-        self._keys.append(None)
+        if self._open:
+            self._open[-1].height = max(self._open[-1].height, 1 + height)
+
+    def _alias(self, event: yaml.AliasEvent) -> None:
+        """The value of an anchor, copied, so that a change of one copy leaves the others alone."""
+        found = self._anchors.get(event.anchor)
+        if found is None:
+            hint = "define &anchor above its first use; a value cannot contain itself"
+            self._refuse(event, f"*{event.anchor}", "a finished anchor of the document", hint)
+        self._count(event, found.size - 1)
+        self._deepen(event, found.height)
+        if self._expects_key():
+            self._key(found.value, event)
+        else:
+            self._add(_copied(found.value), event)
+
+    def _close(self, event: yaml.CollectionEndEvent) -> None:
+        """The end of a map or list: merge, remember its anchor, and note its levels."""
+        frame = self._open.pop()
+        for source in frame.merged:
+            for each in source if isinstance(source, list) else [source]:
+                if not isinstance(each, dict):
+                    self._refuse(event, each, "a map, or a list of maps, under the key <<")
+                for key, value in each.items():
+                    frame.made.setdefault(key, value)
+        if frame.anchor:
+            size = self._values - frame.before
+            self._anchors[frame.anchor] = _Anchored(frame.made, size, frame.height)
+        if self._open:
+            self._open[-1].height = max(self._open[-1].height, 1 + frame.height)
+
+    def _expects_key(self) -> bool:
+        """Whether the next value is a key of the innermost map."""
+        frame = self._open[-1] if self._open else None
+        return frame is not None and isinstance(frame.made, dict) and frame.key is None
 
     def _scalar(self, event: yaml.ScalarEvent) -> None:
         """A scalar: a key where a map expects one, otherwise a value."""
-        waiting = bool(self._open) and isinstance(self._open[-1], dict) and self._keys[-1] is None
         value = self._resolved(event)
-        if not waiting:
+        if event.anchor:
+            self._anchors[event.anchor] = _Anchored(value, 1, 0)
+        if not self._expects_key():
             self._add(value, event)
-            return
-        if value is None or (event.value == "<<" and event.implicit[0]):
-            self._refuse(event, event.value, "a key", "quote it, or write merged keys out")
-        key = value if isinstance(value, str) else _spelled(value)
-        if key in self._open[-1]:
+        elif event.value == "<<" and event.implicit[0]:
+            self._open[-1].key = _MERGE
+        else:
+            self._key(value, event)
+
+    def _key(self, value: Any, event: yaml.NodeEvent) -> None:
+        """A key of the innermost map."""
+        if isinstance(value, dict | list):
+            self._refuse(event, "a map or list as key", "a text as key")
+        if value is None:
+            self._refuse(event, getattr(event, "value", "null"), "a key", "quote it")
+        frame, key = self._open[-1], value if isinstance(value, str) else _spelled(value)
+        if key in frame.made:
             self._refuse(event, key, "each key once in a map", "remove one of the two")
-        self._open[-1][key] = None
-        self._keys[-1] = key
+        frame.made[key] = None
+        frame.key = key
 
     def _add(self, value: Any, event: yaml.NodeEvent) -> None:
         """Add a value to the innermost open map or list."""
         if not self._open:
             self._root = value
-        elif isinstance(self._open[-1], list):
-            self._open[-1].append(value)
-        elif (key := self._keys[-1]) is None:
+            return
+        frame = self._open[-1]
+        if isinstance(frame.made, list):
+            frame.made.append(value)
+        elif frame.key is None:
             self._refuse(event, "a map or list as key", "a text as key")
+        elif frame.key == _MERGE:
+            frame.merged.append(value)
+            frame.key = None
         else:
-            self._open[-1][key] = value
-            self._keys[-1] = None
+            frame.made[frame.key] = value
+            frame.key = None
 
     def _resolved(self, event: yaml.ScalarEvent) -> Any:
         """The value of a scalar: by its tag, its quotes or its form."""
@@ -171,6 +262,13 @@ class _Documents:
 
     def _refuse(self, event: yaml.Event, found: str, expected: str, hint: str = "") -> NoReturn:
         raise InputError(self._place(event), found, expected, hint)
+
+
+def _copied(value: Any) -> Any:
+    """A copy of a value, whose depth is limited."""
+    if isinstance(value, dict):
+        return {key: _copied(each) for key, each in value.items()}
+    return [_copied(each) for each in value] if isinstance(value, list) else value
 
 
 def plain(text: str) -> Any:
@@ -213,7 +311,7 @@ class _Dumper(_SafeDumper):
     """Writes YAML that ``load_documents`` and kubectl read back unchanged."""
 
     def ignore_aliases(self, data: Any) -> bool:
-        """Never write an alias, because the reader refuses them."""
+        """Never write an alias, because people read the text."""
         return True
 
     def text(self, data: str) -> yaml.ScalarNode:

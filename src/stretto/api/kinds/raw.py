@@ -41,9 +41,9 @@ def _entry(
 
 _CORE: Final = (
     _entry(_namespaced("", "v1", "Endpoints", "endpoints"), _SKIPPED, "ep"),
-    _entry(_namespaced("", "v1", "LimitRange", "limitranges"), _REFUSED, "limits"),
-    _entry(_namespaced("", "v1", "PodTemplate", "podtemplates"), _REFUSED),
-    _entry(_namespaced("", "v1", "ResourceQuota", "resourcequotas"), _REFUSED, "quota", _STATUS),
+    _entry(_namespaced("", "v1", "LimitRange", "limitranges"), _SKIPPED, "limits"),
+    _entry(_namespaced("", "v1", "PodTemplate", "podtemplates"), _SKIPPED),
+    _entry(_namespaced("", "v1", "ResourceQuota", "resourcequotas"), _SKIPPED, "quota", _STATUS),
     _entry(
         _namespaced("", "v1", "Secret", "secrets"), _SKIPPED, columns=(Column("Type", ".type"),)
     ),
@@ -87,7 +87,7 @@ _WORKLOADS: Final = (
     ),
     _entry(_namespaced("autoscaling", "v1", "Scale", "scales"), _REFUSED),
     _entry(_namespaced("policy", "v1", "Eviction", "evictions"), _REFUSED),
-    _entry(_namespaced("scheduling.k8s.io", "v1alpha2", "Workload", "workloads"), _REFUSED),
+    _entry(_namespaced("scheduling.k8s.io", "v1alpha2", "Workload", "workloads"), _SKIPPED),
 )
 
 _NETWORKING: Final = "networking.k8s.io"
@@ -106,13 +106,13 @@ _NETWORK: Final = (
     ),
     _entry(
         _cluster(_NETWORKING, "v1", "IPAddress", "ipaddresses"),
-        _REFUSED,
+        _SKIPPED,
         "ip",
         columns=(Column("ParentRef", ".spec.parentRef.name"),),
     ),
     _entry(
         _cluster(_NETWORKING, "v1", "ServiceCIDR", "servicecidrs"),
-        _REFUSED,
+        _SKIPPED,
         "",
         _STATUS,
         (Column("CIDRs", ".spec.cidrs"),),
@@ -185,14 +185,14 @@ _ACCESS: Final = (
         _cluster(
             "certificates.k8s.io", "v1", "CertificateSigningRequest", "certificatesigningrequests"
         ),
-        _REFUSED,
+        _SKIPPED,
         "csr",
         ("approval", "status"),
         (Column("SignerName", ".spec.signerName"), Column("Requestor", ".spec.username")),
     ),
     _entry(
         _cluster("certificates.k8s.io", "v1beta1", "ClusterTrustBundle", "clustertrustbundles"),
-        _REFUSED,
+        _SKIPPED,
         columns=(Column("SignerName", ".spec.signerName"),),
     ),
 )
@@ -229,7 +229,7 @@ _EXTENSIONS: Final = (
     ),
     _entry(
         _cluster(_ADMISSION, "v1", "ValidatingAdmissionPolicy", "validatingadmissionpolicies"),
-        _REFUSED,
+        _SKIPPED,
         "",
         _STATUS,
     ),
@@ -240,18 +240,18 @@ _EXTENSIONS: Final = (
             "ValidatingAdmissionPolicyBinding",
             "validatingadmissionpolicybindings",
         ),
-        _REFUSED,
+        _SKIPPED,
         columns=(Column("PolicyName", ".spec.policyName"),),
     ),
     _entry(
         _cluster(_ADMISSION, "v1", "MutatingAdmissionPolicy", "mutatingadmissionpolicies"),
-        _REFUSED,
+        _SKIPPED,
     ),
     _entry(
         _cluster(
             _ADMISSION, "v1", "MutatingAdmissionPolicyBinding", "mutatingadmissionpolicybindings"
         ),
-        _REFUSED,
+        _SKIPPED,
         columns=(Column("PolicyName", ".spec.policyName"),),
     ),
 )
@@ -261,7 +261,7 @@ _DEVICES: Final = "resource.k8s.io"
 _INFRASTRUCTURE: Final = (
     _entry(
         _cluster(_FLOW, "v1", "FlowSchema", "flowschemas"),
-        _REFUSED,
+        _SKIPPED,
         "",
         _STATUS,
         (
@@ -271,30 +271,30 @@ _INFRASTRUCTURE: Final = (
     ),
     _entry(
         _cluster(_FLOW, "v1", "PriorityLevelConfiguration", "prioritylevelconfigurations"),
-        _REFUSED,
+        _SKIPPED,
         "",
         _STATUS,
         (Column("Type", ".spec.type"),),
     ),
     _entry(
         _cluster("node.k8s.io", "v1", "RuntimeClass", "runtimeclasses"),
-        _REFUSED,
+        _SKIPPED,
         columns=(Column("Handler", ".handler"),),
     ),
     _entry(
         _cluster("storage.k8s.io", "v1", "VolumeAttributesClass", "volumeattributesclasses"),
-        _REFUSED,
+        _SKIPPED,
         "vac",
         columns=(Column("DriverName", ".driverName"),),
     ),
-    _entry(_namespaced(_DEVICES, "v1", "ResourceClaim", "resourceclaims"), _REFUSED, "", _STATUS),
+    _entry(_namespaced(_DEVICES, "v1", "ResourceClaim", "resourceclaims"), _SKIPPED, "", _STATUS),
     _entry(
-        _namespaced(_DEVICES, "v1", "ResourceClaimTemplate", "resourceclaimtemplates"), _REFUSED
+        _namespaced(_DEVICES, "v1", "ResourceClaimTemplate", "resourceclaimtemplates"), _SKIPPED
     ),
-    _entry(_cluster(_DEVICES, "v1", "DeviceClass", "deviceclasses"), _REFUSED),
+    _entry(_cluster(_DEVICES, "v1", "DeviceClass", "deviceclasses"), _SKIPPED),
     _entry(
         _cluster(_DEVICES, "v1", "ResourceSlice", "resourceslices"),
-        _REFUSED,
+        _SKIPPED,
         columns=(
             Column("Node", ".spec.nodeName"),
             Column("Driver", ".spec.driver"),
@@ -303,7 +303,7 @@ _INFRASTRUCTURE: Final = (
     ),
     _entry(
         _namespaced("coordination.k8s.io", "v1beta1", "LeaseCandidate", "leasecandidates"),
-        _REFUSED,
+        _SKIPPED,
         columns=(Column("LeaseName", ".spec.leaseName"),),
     ),
 )

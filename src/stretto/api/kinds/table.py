@@ -114,9 +114,3 @@ def examined_kinds() -> tuple[Kind, ...]:
 def manifest_use(kind: Kind) -> ManifestUse:
     """What the readers of manifests do with objects of a kind; an unknown kind is refused."""
     return TABLE.entry(kind).manifests if kind in TABLE else ManifestUse.REFUSED
-
-
-def skipped_in_manifests() -> frozenset[str]:
-    """Names of kinds that manifests may contain and that have no effect on scheduling."""
-    skipped = TABLE.where(lambda entry: entry.manifests is ManifestUse.SKIPPED)
-    return frozenset(kind.kind for kind in skipped)

@@ -73,13 +73,15 @@ def plan(common: CommandContext, opts: PlanOptions) -> None:
     """Show what would happen if objects were submitted now.
 
     MANIFESTS are Kubernetes objects (YAML or JSON; controllers count as their pods, nodes are
-    allowed). The real scheduler places them on a copy of the state. The result shows the node of
-    each pod, the evicted pods, and the pods that would stay pending, with the reason. Objects that
-    exist are compared: changed fields, changed numbers of pods, and pods that would be replaced.
-    Nothing is written. Exits with 3 if something does not fit.
+    allowed; a folder is read with its sub-folders; objects without pods are named and skipped). The
+    real scheduler places them on a copy of the state. The result shows the node of each pod, the
+    evicted pods, and the pods that would stay pending, with the reason. Objects that exist are
+    compared: changed fields, changed numbers of pods, and pods that would be replaced. Nothing is
+    written. Exits with 3 if something does not fit.
     """
     import msgspec
 
+    from stretto.api.edit.skipped import SkippedObjects
     from stretto.inputs.objects.manifests import ManifestOptions, load_objects
     from stretto.plane.copy import SchedulingRules
     from stretto.sim.history.file_kinds import FileKind, expect_kind
@@ -93,10 +95,14 @@ def plan(common: CommandContext, opts: PlanOptions) -> None:
     state, namespace = read_state(common, opts, SchedulingRules("", opts.tier, plugins=opts.plugin))
     namespace = opts.namespace or namespace or "default"
     settings = ManifestOptions(namespace, keep_missing_owners=True)
-    objects = load_objects(opts.manifests, settings, nodes_of(state.records))
+    skipped = SkippedObjects()
+    objects = load_objects(opts.manifests, settings, nodes_of(state.records), skipped)
     report = plan_objects(state, objects, _rules(state, opts))
     _show(common.console, report)
-    fields = {"fits": not report.unfit and not report.refused, **msgspec.to_builtins(report)}
+    for line in skipped.lines():
+        common.console.data(line)
+    fits = not report.unfit and not report.refused
+    fields = {"fits": fits, **msgspec.to_builtins(report), "skipped": skipped.lines()}
     common.console.json(SCHEMA, fields)
     if report.refused:
         found = format_count(len(report.refused), "object")

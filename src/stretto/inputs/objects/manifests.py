@@ -1,8 +1,9 @@
 """Kubernetes objects from files, folders or standard input, checked as a whole.
 
-The input is that of ``kubectl apply -f``: YAML or JSON, one object or many, a folder of files, or
-``-`` for standard input. Each object is decoded in its full type, so a malformed field is refused
-with file and path before a run starts.
+The input is that of ``kubectl apply -R -f``: YAML or JSON, one object or many, a folder with
+sub-folders, or ``-`` for standard input. Each object is decoded in its full type, so a malformed
+field is refused with file and path before a run starts. Objects that are not scheduled are left out
+and counted.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,7 +13,8 @@ from typing import Final
 import msgspec
 
 from stretto.api.codec import decode, decode_as, set_fields
-from stretto.api.edit.manifests import load_manifests
+from stretto.api.edit.manifests import Manifest, load_manifests
+from stretto.api.edit.skipped import SkippedObjects
 from stretto.api.types.core import Node
 from stretto.api.types.heads import decode_pod_head
 from stretto.api.validation import validate
@@ -21,6 +23,14 @@ from stretto.base.errors import InputError
 from stretto.inputs.neutral.files import read_stdin, read_text
 from stretto.inputs.neutral.strict import inside
 from stretto.inputs.objects.controllers import expand
+from stretto.inputs.objects.folders import (
+    NO_OBJECTS,
+    TEMPLATE,
+    has_no_objects,
+    has_template,
+    manifest_files,
+    template_error,
+)
 from stretto.inputs.objects.objects import NAMESPACE, SCHEDULER_NAME
 from stretto.inputs.objects.relations import (
     HeadedObject,
@@ -32,8 +42,6 @@ from stretto.inputs.objects.relations import (
 
 STDIN: Final = "-"
 """The path of standard input."""
-SUFFIXES: Final = (".yaml", ".yml", ".json")
-"""Suffixes of manifest files in a folder."""
 _NOT_OURS: Final = ("", "default-scheduler")
 """Scheduler names that an embedded run replaces: none, or Kubernetes' default."""
 
@@ -54,13 +62,18 @@ DEFAULTS: Final = ManifestOptions()
 
 
 def load_objects(
-    paths: Iterable[Path], options: ManifestOptions = DEFAULTS, nodes: Sequence[Node] = ()
+    paths: Iterable[Path],
+    options: ManifestOptions = DEFAULTS,
+    nodes: Sequence[Node] = (),
+    skipped: SkippedObjects | None = None,
 ) -> list[InputObject]:
     """All objects of some files, checked as a whole, with controllers replaced by their pods.
 
-    ``nodes`` are nodes from elsewhere, for DaemonSets; those of the input are added.
+    ``nodes`` are nodes from elsewhere, for DaemonSets; those of the input are added. ``skipped``
+    counts the objects that are left out because they are not scheduled.
     """
-    found = [each for path in paths for each in read_manifests(path, options.namespace)]
+    left_out = SkippedObjects() if skipped is None else skipped
+    found = [each for path in paths for each in read_manifests(path, options.namespace, left_out)]
     check_names(found)
     check_owners(found, keep_missing=options.keep_missing_owners)
     if options.expand_controllers:
@@ -71,17 +84,39 @@ def load_objects(
     return found
 
 
-def read_manifests(path: Path, namespace: str = NAMESPACE) -> list[InputObject]:
-    """The objects of a file, of a folder's files in order of name, or of standard input."""
+def read_manifests(
+    path: Path, namespace: str = NAMESPACE, skipped: SkippedObjects | None = None
+) -> list[InputObject]:
+    """The objects of a file, of the files below a folder by path, or of standard input."""
+    left_out = SkippedObjects() if skipped is None else skipped
     if str(path) == STDIN:
-        return _objects(read_stdin(), "standard input", namespace)
+        return _objects(read_stdin(), "standard input", namespace, left_out)
     if not path.is_dir():
-        return _objects(read_text(path), str(path), namespace)
-    files = sorted(each for each in path.iterdir() if each.suffix in SUFFIXES)
-    if not files:
-        expected = f"a folder with {', '.join(SUFFIXES)} files"
-        raise InputError(str(path), None, expected, "name the folder of the manifests")
-    return [each for file in files for each in _objects(read_text(file), str(file), namespace)]
+        return _objects(read_text(path), str(path), namespace, left_out)
+    found: list[InputObject] = []
+    for file in manifest_files(path, left_out):
+        found.extend(_objects_of_folder(file, namespace, left_out))
+    if not found and not left_out:
+        raise InputError(str(path), None, "at least one Kubernetes object", "check the files")
+    return found
+
+
+def _objects_of_folder(file: Path, namespace: str, skipped: SkippedObjects) -> list[InputObject]:
+    """The objects of one file of a folder; a file of another format is named and left out."""
+    if not file.stat().st_size:
+        skipped.add_file(str(file), NO_OBJECTS)
+        return []
+    text = read_text(file)
+    try:
+        return _objects(text, str(file), namespace, skipped)
+    except InputError:
+        if has_template(text):
+            skipped.add_file(str(file), TEMPLATE)
+        elif has_no_objects(text, str(file)):
+            skipped.add_file(str(file), NO_OBJECTS)
+        else:
+            raise
+        return []
 
 
 def nodes_of(objects: Iterable[InputObject]) -> list[Node]:
@@ -89,23 +124,33 @@ def nodes_of(objects: Iterable[InputObject]) -> list[Node]:
     return [decode_as(Node, each.body) for each in objects if each.kind is NODE]
 
 
-def _objects(text: str, where: str, namespace: str) -> list[InputObject]:
+def _objects(text: str, where: str, namespace: str, skipped: SkippedObjects) -> list[InputObject]:
     """The objects of one text, each with a namespace and a unique name."""
-    result = []
-    for index, (kind, body) in enumerate(load_manifests(text, where, skip=True)):
-        with inside(where):
-            validate(decode(kind, body))
-        meta = decode_as(HeadedObject, body).metadata
-        name = meta.name or f"{meta.generate_name}{index:05x}"
-        if name != meta.name:
-            body = set_fields(body, {("metadata", "name"): name})
-        space = (meta.namespace or namespace) if kind.namespaced else ""
-        if space != meta.namespace:
-            body = set_fields(body, {("metadata", "namespace"): space})
-        result.append(InputObject(kind, space, name, body, where))
-    if not result:
+    try:
+        found = load_manifests(text, where, skipped=skipped)
+        result = [_placed(each, index, where, namespace) for index, each in enumerate(found)]
+    except InputError as error:
+        if has_template(text):
+            raise template_error(where, error) from error
+        raise
+    if not result and not skipped:
         raise InputError(where, None, "at least one Kubernetes object", "check the file")
     return result
+
+
+def _placed(manifest: Manifest, index: int, where: str, namespace: str) -> InputObject:
+    """One checked object with a namespace and a name."""
+    kind, body = manifest
+    with inside(where):
+        validate(decode(kind, body))
+    meta = decode_as(HeadedObject, body).metadata
+    name = meta.name or f"{meta.generate_name}{index:05x}"
+    if name != meta.name:
+        body = set_fields(body, {("metadata", "name"): name})
+    space = (meta.namespace or namespace) if kind.namespaced else ""
+    if space != meta.namespace:
+        body = set_fields(body, {("metadata", "namespace"): space})
+    return InputObject(kind, space, name, body, where)
 
 
 def _adopted(item: InputObject) -> InputObject:

@@ -1,0 +1,83 @@
+"""Objects of an input that are not scheduled, counted by kind, so that one line names them all.
+
+A folder of an application contains Secrets, roles, webhooks and custom resources besides its pods.
+They are left out of a plan or a scenario, and the user sees which ones.
+"""
+
+from collections import Counter
+from typing import Final
+
+from stretto.api.kinds.entry import ManifestUse
+from stretto.api.kinds.table import TABLE
+from stretto.api.wire.kinds import Kind
+
+NOT_SCHEDULED: Final = "not scheduled"
+"""Why the kinds of Kubernetes without pods are left out."""
+UNKNOWN: Final = "unknown kind: pods that its operator creates are not counted"
+"""Why the objects of an unknown CRD are left out."""
+_REMOVED_GROUPS: Final = frozenset({"extensions"})
+"""API groups that Kubernetes has removed; their kinds live in other groups."""
+_REMOVED_KINDS: Final = frozenset({"PodSecurityPolicy", "PodPreset"})
+"""Kinds without pods that Kubernetes has removed."""
+_CORE_GROUPS: Final = frozenset({"apps", "autoscaling", "batch", "policy"})
+"""Groups of Kubernetes without a dot, besides the core group."""
+
+
+class SkippedObjects:
+    """The skipped objects of an input, and the files that hold no objects."""
+
+    def __init__(self) -> None:
+        #: Number of objects by reason and kind.
+        self._objects: dict[str, Counter[str]] = {}
+        #: Files by reason.
+        self._files: dict[str, list[str]] = {}
+
+    def add(self, kind: Kind, why: str = NOT_SCHEDULED) -> None:
+        """Count an object that is left out."""
+        name = kind.kind if why == NOT_SCHEDULED else f"{kind.kind} of {kind.api_version}"
+        self._objects.setdefault(why, Counter())[name] += 1
+
+    def add_file(self, path: str, why: str) -> None:
+        """Name a file that is left out."""
+        self._files.setdefault(why, []).append(path)
+
+    def __bool__(self) -> bool:
+        return bool(self._objects or self._files)
+
+    def lines(self) -> list[str]:
+        """One sentence for each reason, the plain one first; empty if nothing is left out."""
+        found = []
+        for why in sorted(self._objects, key=lambda why: (why != NOT_SCHEDULED, why)):
+            kinds = (f"{count} {name}" for name, count in self._objects[why].most_common())
+            found.append(f"skipped: {', '.join(kinds)} ({why})")
+        for why, paths in self._files.items():
+            more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
+            found.append(f"not read: {', '.join(paths[:3])}{more} ({why})")
+        return found
+
+
+def skip_reason(kind: Kind) -> str:
+    """Why an object is left out of an input; empty if it must be read or refused.
+
+    The version does not matter: a Role of ``v1beta1`` is not scheduled either.
+    """
+    group, name = kind.group, kind.kind
+    if kind in TABLE:
+        return NOT_SCHEDULED if TABLE.entry(kind).manifests is ManifestUse.SKIPPED else ""
+    if name in _REMOVED_KINDS and group in {"policy", "settings.k8s.io", *_REMOVED_GROUPS}:
+        return NOT_SCHEDULED
+    uses = {
+        entry.manifests
+        for entry in TABLE.entries()
+        if entry.kind.kind == name and (entry.kind.group == group or group in _REMOVED_GROUPS)
+    }
+    if uses:
+        return NOT_SCHEDULED if uses == {ManifestUse.SKIPPED} else ""
+    return "" if is_known_group(group) else UNKNOWN
+
+
+def is_known_group(group: str) -> bool:
+    """Whether a group belongs to Kubernetes, Gödel or Stretto, so that all its kinds are known."""
+    if group in _CORE_GROUPS or group in _REMOVED_GROUPS or not group:
+        return True
+    return any(entry.kind.group == group for entry in TABLE.entries())

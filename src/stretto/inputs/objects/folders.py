@@ -1,0 +1,96 @@
+"""The manifest files of a folder and its sub-folders, without the files of Helm and Kustomize.
+
+A checked-out application contains charts, overlays and settings besides its manifests. ``plan``
+reads the manifests and names the other files with the command that renders them.
+"""
+
+import os
+import re
+from pathlib import Path
+from typing import Any, Final
+
+from stretto.api.edit.skipped import SkippedObjects
+from stretto.api.edit.yaml_text import load_documents
+from stretto.base.errors import InputError
+
+SUFFIXES: Final = (".yaml", ".yml", ".json")
+"""Suffixes of manifest files in a folder."""
+HELM: Final = "Helm chart: run helm template CHART and pass the output"
+"""Why the files of a chart are not read."""
+KUSTOMIZE: Final = "Kustomize: run kubectl kustomize FOLDER and pass the output"
+"""Why a kustomization is not read."""
+TEMPLATE: Final = "template with {{ }}: render it first, for example with helm template"
+"""Why a template is not read."""
+NO_OBJECTS: Final = "no Kubernetes objects"
+"""Why a file of another format is not read."""
+_KUSTOMIZATIONS: Final = ("kustomization", "kustomizeconfig")
+_CHART_FILES: Final = ("chart.yaml", "chart.yml")
+_TEMPLATE: Final = re.compile(r"(?m)(?:^|[:,-][ \t])[ \t]*[\"']?[^#\n\"' ,]*\{\{")
+"""A line or a value that begins with a word and an action of a Go template."""
+_HEAD: Final = frozenset({"apiVersion", "kind", "metadata", "spec"})
+
+
+def manifest_files(folder: Path, skipped: SkippedObjects) -> list[Path]:
+    """The manifest files below a folder in order of path; hidden folders and links are left out.
+
+    Raises:
+        InputError: there is none.
+    """
+    found: list[Path] = []
+    for place, folders, names in os.walk(folder):
+        here = Path(place)
+        chart = any(name.lower() in _CHART_FILES for name in names)
+        hidden = {name for name in folders if name.startswith(".")}
+        charted = {name for name in folders if chart and name in ("templates", "charts", "ci")}
+        folders[:] = sorted(set(folders) - hidden - charted)
+        for name in sorted(charted):
+            skipped.add_file(str(here / name), HELM)
+        for name in names:
+            path = here / name
+            if path.suffix.lower() not in SUFFIXES or name.startswith("."):
+                continue
+            why = _why_not(path, in_chart=chart)
+            if why:
+                skipped.add_file(str(path), why)
+            else:
+                found.append(path)
+    if not found and not skipped:
+        expected = f"a folder with {', '.join(SUFFIXES)} files"
+        raise InputError(str(folder), None, expected, "name the folder of the manifests")
+    return sorted(found)
+
+
+def _why_not(path: Path, *, in_chart: bool) -> str:
+    """Why a file of a folder is not read, by its name; empty for a manifest."""
+    if path.stem.lower() in _KUSTOMIZATIONS:
+        return KUSTOMIZE
+    if path.name.lower() in _CHART_FILES or (in_chart and path.stem.lower().startswith("values")):
+        return HELM
+    return ""
+
+
+def has_template(text: str) -> bool:
+    """Whether a text contains values that are actions of a Go template, so that it is no YAML."""
+    return "{{" in text and _TEMPLATE.search(text) is not None
+
+
+def has_no_objects(text: str, where: str) -> bool:
+    """Whether no document of a text looks like a Kubernetes object, or there is no document."""
+    try:
+        return not any(_is_object(value) for _, value in load_documents(text, where))
+    except InputError:
+        return False
+
+
+def _is_object(value: Any) -> bool:
+    """Whether a value has one of the first fields of an object with the type they have there."""
+    if not isinstance(value, dict):
+        return False
+    return "apiVersion" in value or len(_HEAD & value.keys()) > 1
+
+
+def template_error(where: str, error: InputError) -> InputError:
+    """The error about a template, with the cause that the YAML reader or a check reports."""
+    found = "a template with {{ }}"
+    hint = "run helm template CHART, or the tool of the template, and pass the output"
+    return InputError(error.where if where in error.where else where, found, "plain YAML", hint)
