@@ -166,7 +166,7 @@ class _Documents:
 
     def _alias(self, event: yaml.AliasEvent) -> None:
         """The value of an anchor, copied, so that a change of one copy leaves the others alone."""
-        found = self._anchors.get(event.anchor)
+        found = self._anchors.get(event.anchor or "")
         if found is None:
             hint = "define &anchor above its first use; a value cannot contain itself"
             self._refuse(event, f"*{event.anchor}", "a finished anchor of the document", hint)
