@@ -23,7 +23,7 @@ from stretto.api.wire.kinds import Kind
 from stretto.base.clock import ManualClock
 from stretto.base.errors import InputError, UnknownNameError
 from stretto.base.rng import Rng
-from stretto.inputs.objects.manifests import read_manifests
+from stretto.inputs.objects.reading import read_manifests
 from stretto.inputs.objects.recordings import (
     FORMAT,
     RecordingHeader,

@@ -9,7 +9,8 @@ import pytest
 
 from stretto.api.edit.skipped import SkippedObjects
 from stretto.base.errors import InputError, StrettoError
-from stretto.inputs.objects.manifests import ManifestOptions, load_objects, read_manifests
+from stretto.inputs.objects.manifests import ManifestOptions, load_objects
+from stretto.inputs.objects.reading import read_manifests
 from stretto.inputs.objects.relations import InputObject
 
 NODE = "apiVersion: v1\nkind: Node\nmetadata: {name: %s, labels: {disk: %s}}\n"
@@ -102,7 +103,7 @@ def test_files_of_other_tools_in_a_folder_are_named(tmp_path: Path) -> None:
     said = "\n".join(skipped.lines()).replace(f"{tmp_path}/", "")
     assert "kustomization.yaml (Kustomize: run kubectl kustomize" in said
     assert "chart/templates, chart/" in said
-    assert "(Helm chart: run helm template" in said
+    assert "(Helm: run helm template" in said
     assert "loose.yaml (template with {{ }}" in said
     assert "docs.yml, empty.yaml (no Kubernetes objects)" in said
 
@@ -126,6 +127,23 @@ def test_braces_inside_a_text_are_no_template(tmp_path: Path) -> None:
 
 def test_a_file_with_a_secret_only_is_an_empty_input(tmp_path: Path) -> None:
     assert load(tmp_path, "apiVersion: v1\nkind: Secret\nmetadata: {name: key}\n") == []
+
+
+def test_a_replication_controller_is_its_pods(tmp_path: Path) -> None:
+    text = controller("ReplicationController", "web", "replicas: 2, ").replace("apps/v1", "v1")
+    assert len(load(tmp_path, text)) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("Chart.yaml", "got 'a file of Helm', expected Kubernetes objects; run helm template"),
+     ("kustomization.yml", "got 'a file of Kustomize'")],
+)  # fmt: skip
+def test_a_file_of_a_tool_is_refused_with_its_command(tmp_path: Path, name: str, said: str) -> None:
+    (tmp_path / name).write_text("name: x")
+    with pytest.raises(InputError) as caught:
+        load_objects([tmp_path / name])
+    assert said in str(caught.value)
 
 
 def test_windows_line_ends_and_a_byte_order_mark_are_read(tmp_path: Path) -> None:

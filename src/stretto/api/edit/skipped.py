@@ -17,7 +17,7 @@ UNKNOWN: Final = "unknown kind: pods that its operator creates are not counted"
 """Why the objects of an unknown CRD are left out."""
 _REMOVED_GROUPS: Final = frozenset({"extensions"})
 """API groups that Kubernetes has removed; their kinds live in other groups."""
-_REMOVED_KINDS: Final = frozenset({"PodSecurityPolicy", "PodPreset"})
+_REMOVED_KINDS: Final = frozenset({"InitializerConfiguration", "PodPreset", "PodSecurityPolicy"})
 """Kinds without pods that Kubernetes has removed."""
 _CORE_GROUPS: Final = frozenset({"apps", "autoscaling", "batch", "policy"})
 """Groups of Kubernetes without a dot, besides the core group."""
@@ -64,7 +64,7 @@ def skip_reason(kind: Kind) -> str:
     group, name = kind.group, kind.kind
     if kind in TABLE:
         return NOT_SCHEDULED if TABLE.entry(kind).manifests is ManifestUse.SKIPPED else ""
-    if name in _REMOVED_KINDS and group in {"policy", "settings.k8s.io", *_REMOVED_GROUPS}:
+    if name in _REMOVED_KINDS and (is_known_group(group) or group == "settings.k8s.io"):
         return NOT_SCHEDULED
     uses = {
         entry.manifests
@@ -73,7 +73,8 @@ def skip_reason(kind: Kind) -> str:
     }
     if uses:
         return NOT_SCHEDULED if uses == {ManifestUse.SKIPPED} else ""
-    return "" if is_known_group(group) else UNKNOWN
+    other_tool = not group and kind.version != "v1"
+    return "" if is_known_group(group) and not other_tool else UNKNOWN
 
 
 def is_known_group(group: str) -> bool:

@@ -78,6 +78,10 @@ class ReplicationControllerSpec(Wire, frozen=True):
     #: Pod template as raw JSON.
     template: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
+    def wanted(self) -> int:
+        """Desired number of pods, with the default of Kubernetes."""
+        return 1 if self.replicas is None else self.replicas
+
 
 class ReplicationController(Wire, frozen=True):
     """Predecessor of the ReplicaSet."""

@@ -15,7 +15,7 @@ from stretto.base.errors import InputError
 
 SUFFIXES: Final = (".yaml", ".yml", ".json")
 """Suffixes of manifest files in a folder."""
-HELM: Final = "Helm chart: run helm template CHART and pass the output"
+HELM: Final = "Helm: run helm template CHART and pass the output"
 """Why the files of a chart are not read."""
 KUSTOMIZE: Final = "Kustomize: run kubectl kustomize FOLDER and pass the output"
 """Why a kustomization is not read."""
@@ -49,7 +49,9 @@ def manifest_files(folder: Path, skipped: SkippedObjects) -> list[Path]:
             path = here / name
             if path.suffix.lower() not in SUFFIXES or name.startswith("."):
                 continue
-            why = _why_not(path, in_chart=chart)
+            why = tool_of(path) or (
+                HELM if chart and path.stem.lower().startswith("values") else ""
+            )
             if why:
                 skipped.add_file(str(path), why)
             else:
@@ -60,13 +62,11 @@ def manifest_files(folder: Path, skipped: SkippedObjects) -> list[Path]:
     return sorted(found)
 
 
-def _why_not(path: Path, *, in_chart: bool) -> str:
-    """Why a file of a folder is not read, by its name; empty for a manifest."""
+def tool_of(path: Path) -> str:
+    """The tool that a file belongs to, by its name, and its command; empty for a manifest."""
     if path.stem.lower() in _KUSTOMIZATIONS:
         return KUSTOMIZE
-    if path.name.lower() in _CHART_FILES or (in_chart and path.stem.lower().startswith("values")):
-        return HELM
-    return ""
+    return HELM if path.name.lower() in _CHART_FILES else ""
 
 
 def has_template(text: str) -> bool:

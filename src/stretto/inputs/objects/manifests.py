@@ -12,36 +12,23 @@ from typing import Final
 
 import msgspec
 
-from stretto.api.codec import decode, decode_as, set_fields
-from stretto.api.edit.manifests import Manifest, load_manifests
+from stretto.api.codec import decode_as, set_fields
 from stretto.api.edit.skipped import SkippedObjects
 from stretto.api.types.core import Node
 from stretto.api.types.heads import decode_pod_head
-from stretto.api.validation import validate
 from stretto.api.wire.kinds import NODE, POD
-from stretto.base.errors import InputError
-from stretto.inputs.neutral.files import read_stdin, read_text
-from stretto.inputs.neutral.strict import inside
 from stretto.inputs.objects.controllers import expand
-from stretto.inputs.objects.folders import (
-    NO_OBJECTS,
-    TEMPLATE,
-    has_no_objects,
-    has_template,
-    manifest_files,
-    template_error,
-)
 from stretto.inputs.objects.objects import NAMESPACE, SCHEDULER_NAME
+from stretto.inputs.objects.reading import read_manifests
 from stretto.inputs.objects.relations import (
-    HeadedObject,
     InputObject,
     check_groups,
     check_names,
     check_owners,
 )
+from stretto.inputs.workloads.expand import expand_workloads
+from stretto.inputs.workloads.gangs import translate_groups
 
-STDIN: Final = "-"
-"""The path of standard input."""
 _NOT_OURS: Final = ("", "default-scheduler")
 """Scheduler names that an embedded run replaces: none, or Kubernetes' default."""
 
@@ -78,79 +65,16 @@ def load_objects(
     check_owners(found, keep_missing=options.keep_missing_owners)
     if options.expand_controllers:
         every = {each.metadata.name: each for each in (*nodes, *nodes_of(found))}
-        found = [_adopted(each) for each in expand(found, list(every.values()))]
+        found = expand(expand_workloads(found, left_out), list(every.values()))
+        found = [_adopted(each) for each in translate_groups(found)]
         check_names(found)
     check_groups(found)
     return found
 
 
-def read_manifests(
-    path: Path, namespace: str = NAMESPACE, skipped: SkippedObjects | None = None
-) -> list[InputObject]:
-    """The objects of a file, of the files below a folder by path, or of standard input."""
-    left_out = SkippedObjects() if skipped is None else skipped
-    if str(path) == STDIN:
-        return _objects(read_stdin(), "standard input", namespace, left_out)
-    if not path.is_dir():
-        return _objects(read_text(path), str(path), namespace, left_out)
-    found: list[InputObject] = []
-    for file in manifest_files(path, left_out):
-        found.extend(_objects_of_folder(file, namespace, left_out))
-    if not found and not left_out:
-        raise InputError(str(path), None, "at least one Kubernetes object", "check the files")
-    return found
-
-
-def _objects_of_folder(file: Path, namespace: str, skipped: SkippedObjects) -> list[InputObject]:
-    """The objects of one file of a folder; a file of another format is named and left out."""
-    if not file.stat().st_size:
-        skipped.add_file(str(file), NO_OBJECTS)
-        return []
-    text = read_text(file)
-    try:
-        return _objects(text, str(file), namespace, skipped)
-    except InputError:
-        if has_template(text):
-            skipped.add_file(str(file), TEMPLATE)
-        elif has_no_objects(text, str(file)):
-            skipped.add_file(str(file), NO_OBJECTS)
-        else:
-            raise
-        return []
-
-
 def nodes_of(objects: Iterable[InputObject]) -> list[Node]:
     """The Nodes among some objects as structs."""
     return [decode_as(Node, each.body) for each in objects if each.kind is NODE]
-
-
-def _objects(text: str, where: str, namespace: str, skipped: SkippedObjects) -> list[InputObject]:
-    """The objects of one text, each with a namespace and a unique name."""
-    try:
-        found = load_manifests(text, where, skipped=skipped)
-        result = [_placed(each, index, where, namespace) for index, each in enumerate(found)]
-    except InputError as error:
-        if has_template(text):
-            raise template_error(where, error) from error
-        raise
-    if not result and not skipped:
-        raise InputError(where, None, "at least one Kubernetes object", "check the file")
-    return result
-
-
-def _placed(manifest: Manifest, index: int, where: str, namespace: str) -> InputObject:
-    """One checked object with a namespace and a name."""
-    kind, body = manifest
-    with inside(where):
-        validate(decode(kind, body))
-    meta = decode_as(HeadedObject, body).metadata
-    name = meta.name or f"{meta.generate_name}{index:05x}"
-    if name != meta.name:
-        body = set_fields(body, {("metadata", "name"): name})
-    space = (meta.namespace or namespace) if kind.namespaced else ""
-    if space != meta.namespace:
-        body = set_fields(body, {("metadata", "namespace"): space})
-    return InputObject(kind, space, name, body, where)
 
 
 def _adopted(item: InputObject) -> InputObject:

@@ -1,0 +1,92 @@
+"""Workflows of Argo: the pods that start first, where the templates tell them."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from stretto.inputs.objects.objects import JsonObject
+from stretto.inputs.workloads.units import (
+    PodSet,
+    UnsupportedWorkloadError,
+    Workload,
+    WorkloadUnit,
+    list_of,
+    loose,
+    map_of,
+)
+
+_COPIED: Final = ("nodeSelector", "affinity", "tolerations", "schedulerName", "priorityClassName")
+"""Fields of a template, and of the workflow, that its pods get."""
+_DYNAMIC: Final = ("withParam", "withSequence", "when")
+"""Fields of a step whose pods are known only while the workflow runs."""
+_NO_PODS: Final = ("suspend", "http", "plugin", "resource", "data")
+"""Templates without a pod of a given template."""
+_MAX_DEPTH: Final = 20
+
+
+def workflow(item: Workload) -> list[WorkloadUnit]:
+    """A Workflow: the pods of its entrypoint that start at once, each on its own."""
+    if "workflowTemplateRef" in item.spec:
+        raise UnsupportedWorkloadError("its steps are in the WorkflowTemplate that it refers to")
+    where = f"{item.title}: spec.templates"
+    templates = {str(each.get("name")): each for each in list_of(item.spec.get("templates"), where)}
+    first = _first(str(item.spec.get("entrypoint") or ""), templates, 0)
+    return loose(item.name, [_pods(item, name, each, where) for name, each in enumerate(first)])
+
+
+def _pods(item: Workload, number: int, template: JsonObject, where: str) -> PodSet:
+    """The pod of one container template."""
+    container = map_of(template.get("container") or template.get("script"), where)
+    own = {
+        name: template.get(name) or item.spec.get(name)
+        for name in _COPIED
+        if template.get(name) or item.spec.get(name)
+    }
+    main = {**container, "name": "main"}
+    spec = {**own, "containers": [main, *list_of(template.get("sidecars"), where)]}
+    return PodSet(
+        f"{item.name}-{template.get('name')}-{number}",
+        1,
+        {"metadata": map_of(template.get("metadata"), where), "spec": spec},
+        {"workflows.argoproj.io/workflow": item.name},
+    )
+
+
+def _first(name: str, templates: Mapping[str, JsonObject], depth: int) -> list[JsonObject]:
+    """The container templates that start first when a template runs."""
+    template = templates.get(name)
+    if template is None:
+        raise UnsupportedWorkloadError(f"its template {name!r} is not in the object")
+    if depth > _MAX_DEPTH:
+        raise UnsupportedWorkloadError("its templates refer to each other")
+    if "container" in template or "script" in template:
+        return [template]
+    if "containerSet" in template or any(each in template for each in _NO_PODS):
+        raise UnsupportedWorkloadError(f"template {name!r} is neither a container nor steps")
+    started = [
+        called for step in _started(template, name) for called in [step] * _called(step, name)
+    ]
+    return [
+        pod for step in started for pod in _first(str(step.get("template")), templates, depth + 1)
+    ]
+
+
+def _started(template: JsonObject, name: str) -> list[JsonObject]:
+    """The steps or tasks without predecessors."""
+    steps: Any = template.get("steps")
+    if steps:
+        group = steps[0]
+        return list_of(group if isinstance(group, list) else [group], name)
+    dag = map_of(template.get("dag"), name)
+    return [
+        task
+        for task in list_of(dag.get("tasks"), name)
+        if not task.get("dependencies") and not task.get("depends")
+    ]
+
+
+def _called(step: JsonObject, name: str) -> int:
+    """How often a step runs at once."""
+    if any(each in step for each in _DYNAMIC) or "templateRef" in step or "inline" in step:
+        raise UnsupportedWorkloadError(f"the steps of {name!r} depend on values of the run")
+    items = step.get("withItems")
+    return len(items) if isinstance(items, list) else 1

@@ -1,0 +1,143 @@
+"""Replaces custom workloads of an input by their pods and PodGroups."""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from stretto.api.codec import decode, parse_object, without_nulls
+from stretto.api.edit.skipped import SkippedObjects
+from stretto.api.validation import validate
+from stretto.api.wire.kinds import JOB, POD, POD_GROUP, Kind
+from stretto.inputs.neutral.strict import inside
+from stretto.inputs.objects.objects import GROUP, JsonObject, pod_group_body
+from stretto.inputs.objects.relations import InputObject
+from stretto.inputs.workloads.jobs import KUEUE_QUEUE, kueue_job
+from stretto.inputs.workloads.table import NO_PODS, READERS, TEMPLATES
+from stretto.inputs.workloads.units import (
+    PodSet,
+    UnsupportedWorkloadError,
+    Workload,
+)
+
+RAW_KINDS: Final = frozenset((*READERS, *TEMPLATES, *NO_PODS))
+"""Groups and kinds that the reader of manifests passes on for this module."""
+_NOTES: Final = ("labels", "annotations")
+
+
+def expand_workloads(objects: Sequence[InputObject], skipped: SkippedObjects) -> list[InputObject]:
+    """The objects with custom workloads replaced by their pods, and PodGroups for their gangs.
+
+    A workload whose pods are not known is counted as skipped, with the reason.
+
+    Raises:
+        InputError: a field of a workload is malformed.
+    """
+    others = {
+        (each.kind.kind, each.name): parse_object(each.body, each.title)
+        for each in objects
+        if _group_kind(each.kind) in TEMPLATES
+    }
+    result: list[InputObject] = []
+    for each in objects:
+        name = _group_kind(each.kind)
+        if name in NO_PODS:
+            skipped.add(each.kind, NO_PODS[name])
+        elif name in TEMPLATES:
+            skipped.add(each.kind)
+        elif name in READERS or _is_of_kueue(each):
+            result.extend(_expanded(each, others, skipped))
+        else:
+            result.append(each)
+    return result
+
+
+def _group_kind(kind: Kind) -> tuple[str, str]:
+    return kind.group, kind.kind
+
+
+def _is_of_kueue(item: InputObject) -> bool:
+    """Whether an object is a Job that Kueue admits."""
+    return (
+        item.kind is JOB and KUEUE_QUEUE.encode() in item.body and KUEUE_QUEUE in item.meta().labels
+    )
+
+
+def _expanded(
+    item: InputObject, others: dict[tuple[str, str], JsonObject], skipped: SkippedObjects
+) -> list[InputObject]:
+    """The pods and PodGroups of one workload."""
+    workload = _parsed(item, others)
+    reader = READERS.get(_group_kind(item.kind), kueue_job)
+    try:
+        units = reader(workload)
+    except UnsupportedWorkloadError as error:
+        skipped.add(item.kind, f"unsupported: {error.reason}")
+        return []
+    found: list[InputObject] = []
+    for unit in units:
+        gang = unit.min_member is not None
+        if unit.min_member is not None:
+            body = pod_group_body(unit.name, unit.min_member, item.namespace)
+            found.append(InputObject(POD_GROUP, item.namespace, unit.name, body, item.where))
+        for pods in unit.sets:
+            found.extend(_pods(item, pods, unit.name if gang else ""))
+    return found
+
+
+def _parsed(item: InputObject, others: dict[tuple[str, str], JsonObject]) -> Workload:
+    """A workload object for the readers."""
+    whole = without_nulls(parse_object(item.body, item.title))
+    meta = whole.get("metadata") or {}
+    notes = {key: str(text) for part in _NOTES for key, text in (meta.get(part) or {}).items()}
+    spec = whole.get("spec")
+    return Workload(
+        item.title,
+        item.name,
+        item.kind.kind,
+        notes,
+        spec if isinstance(spec, dict) else {},
+        others,
+    )
+
+
+def _pods(item: InputObject, pods: PodSet, gang: str) -> list[InputObject]:
+    """The pods of one set; ``gang`` is the name of their PodGroup, if they have one."""
+    meta = pods.template.get("metadata") or {}
+    group = {GROUP: gang} if gang else {}
+    found = []
+    for number in range(pods.count):
+        name = f"{pods.name}-{number}"
+        metadata = {
+            "name": name,
+            "namespace": item.namespace,
+            "labels": {**(meta.get("labels") or {}), **pods.labels, **group},
+            "annotations": {**(meta.get("annotations") or {}), **group},
+            "ownerReferences": [_owner(item)],
+        }
+        whole = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": metadata,
+            "spec": pods.template["spec"],
+        }
+        body = msgspec.json.encode(whole)
+        if number == 0:
+            with inside(f"{item.title}: pod template {pods.name}"):
+                validate(decode(POD, body))
+        found.append(InputObject(POD, item.namespace, name, body, item.where))
+    return found
+
+
+def _owner(item: InputObject) -> JsonObject:
+    """The owner reference of the pods of a workload."""
+    text = hashlib.sha256(f"{item.kind.resource}/{item.namespace}/{item.name}".encode()).hexdigest()
+    uid = f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:32]}"
+    return {
+        "apiVersion": item.kind.api_version,
+        "kind": item.kind.kind,
+        "name": item.name,
+        "uid": item.meta().uid or uid,
+        "controller": True,
+    }

@@ -1,0 +1,242 @@
+"""Gangs in the forms of other schedulers, translated to PodGroups of Gödel.
+
+The scheduler reads two forms: Gödel's and that of Kubernetes. This table names the others, so that
+a manifest written for another scheduler forms the same gangs. A label or annotation that looks like
+a gang and is not in the table is an error: the pods could otherwise start in part.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from stretto.api.codec import parse_object, set_fields
+from stretto.api.wire.kinds import POD, POD_GROUP
+from stretto.base.errors import InputError
+from stretto.inputs.objects.objects import GROUP, pod_group_body
+from stretto.inputs.objects.relations import InputObject
+
+
+class GangForm(msgspec.Struct, frozen=True):
+    """How one scheduler marks the pods of a gang."""
+
+    #: The scheduler.
+    scheduler: str
+    #: Labels or annotations of a pod with the name of its gang.
+    names: tuple[str, ...]
+    #: Annotations or labels of a pod with the least number of pods; empty if an object has it.
+    least: tuple[str, ...] = ()
+    #: Further keys that do not change which pods run together.
+    ignored: tuple[str, ...] = ()
+
+
+_KOORDINATOR: Final = "gang.scheduling.koordinator.sh/"
+_TASK_GROUPS: Final = "yunikorn.apache.org/task-groups"
+
+FORMS: Final = (
+    GangForm(
+        "scheduler-plugins",
+        (
+            "scheduling.x-k8s.io/pod-group",
+            "pod-group.scheduling.sigs.k8s.io",
+            "pod-group.scheduling.sigs.k8s.io/name",
+        ),
+        ("pod-group.scheduling.sigs.k8s.io/min-available",),
+    ),
+    GangForm(
+        "Volcano",
+        ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name"),
+        ("volcano.sh/group-min-member", "scheduling.volcano.sh/group-min-member"),
+        ("volcano.sh/pod-group-version",),
+    ),
+    GangForm(
+        "Kueue",
+        ("kueue.x-k8s.io/pod-group-name",),
+        ("kueue.x-k8s.io/pod-group-total-count",),
+        (
+            "kueue.x-k8s.io/podset-group-name",
+            *(
+                f"kueue.x-k8s.io/pod-group-{name}"
+                for name in ("fast-admission", "serving", "pod-index", "pod-index-label")
+            ),
+        ),
+    ),
+    GangForm(
+        "Koordinator",
+        (f"{_KOORDINATOR}name",),
+        (f"{_KOORDINATOR}min-available",),
+        tuple(f"{_KOORDINATOR}{name}" for name in ("total-number", "waiting-time", "match-policy")),
+    ),
+    GangForm(
+        "YuniKorn",
+        ("yunikorn.apache.org/app-id", "applicationId"),
+        (_TASK_GROUPS,),
+        ("yunikorn.apache.org/task-group-name", "yunikorn.apache.org/schedulingPolicyParameters"),
+    ),
+)
+"""The forms of other schedulers."""
+
+POD_GROUPS: Final = frozenset(
+    (group, "PodGroup")
+    for group in (
+        "scheduling.x-k8s.io",
+        "scheduling.sigs.k8s.io",
+        "scheduling.volcano.sh",
+        "scheduling.incubator.k8s.io",
+    )
+)
+"""PodGroups of other schedulers; all have ``spec.minMember``."""
+
+_OWN: Final = ("godel.bytedance.com/", "stretto.dev/")
+_LOOKS_LIKE: Final = re.compile(
+    r"(?:^|[./_-])(?:gang|pod-?groups?|task-?groups?|group-(?:name|min-member))(?:$|[./_-])",
+    re.IGNORECASE,
+)
+_MARK: Final = re.compile(rb"(?i)gang|pod-?group|task-?group|group-(?:name|min)")
+_STRICT: Final = {f"{_KOORDINATOR}mode": "Strict"}
+"""Keys of which only one value is understood."""
+
+
+class _Membership(msgspec.Struct, frozen=True):
+    """The gang of a pod."""
+
+    #: Its name.
+    name: str
+    #: The least number of pods; 0 if an object has it.
+    least: int
+
+
+def translate_groups(objects: Sequence[InputObject]) -> list[InputObject]:
+    """The objects with foreign PodGroups and gang marks replaced by those of Gödel.
+
+    Raises:
+        InputError: a gang mark is not understood, or its PodGroup is not in the input.
+    """
+    groups = {(each.namespace, each.name): 0 for each in objects if each.kind is POD_GROUP}
+    result: list[InputObject] = []
+    for each in objects:
+        if (each.kind.group, each.kind.kind) in POD_GROUPS:
+            groups[each.namespace, each.name] = 0
+            result.append(_translated(each))
+    made: dict[tuple[str, str], int] = {}
+    for each in objects:
+        if (each.kind.group, each.kind.kind) in POD_GROUPS:
+            continue
+        member = _membership(each) if each.kind is POD and _MARK.search(each.body) else None
+        if member is None:
+            result.append(each)
+            continue
+        key = (each.namespace, member.name)
+        if key not in groups:
+            _check_least(each, member, made.setdefault(key, member.least))
+        result.append(_joined(each, member.name))
+    for (namespace, name), least in made.items():
+        where = next(each.where for each in objects if each.namespace == namespace)
+        body = pod_group_body(name, least, namespace)
+        result.insert(0, InputObject(POD_GROUP, namespace, name, body, where))
+    return result
+
+
+def _check_least(item: InputObject, member: _Membership, known: int) -> None:
+    """Refuse a gang without a size, and pods of one gang that name different sizes."""
+    if not member.least:
+        hint = "add the PodGroup, or remove the mark of the gang"
+        where = f"{item.title}: its gang {member.name}"
+        raise InputError(where, None, "the PodGroup in the input", hint)
+    if known != member.least:
+        where = f"{item.title}: the size of its gang {member.name}"
+        raise InputError(where, member.least, f"{known}, as another pod of the gang has it")
+
+
+def _translated(item: InputObject) -> InputObject:
+    """A foreign PodGroup as one of Gödel."""
+    spec = parse_object(item.body, item.title).get("spec") or {}
+    least = spec.get("minMember", 1) if isinstance(spec, dict) else spec
+    if isinstance(least, bool) or not isinstance(least, int) or least < 1:
+        raise InputError(f"{item.title}: spec.minMember", least, "a number of 1 or more")
+    timeout = spec.get("scheduleTimeoutSeconds")
+    more = {"scheduleTimeoutSeconds": timeout} if isinstance(timeout, int) and timeout > 0 else {}
+    body = pod_group_body(item.name, least, item.namespace, more)
+    return InputObject(POD_GROUP, item.namespace, item.name, body, item.where)
+
+
+def _joined(item: InputObject, name: str) -> InputObject:
+    """A pod with the mark of Gödel."""
+    fields: Mapping[Any, Any] = {
+        ("metadata", "annotations", GROUP): name,
+        ("metadata", "labels", GROUP): name,
+    }
+    return msgspec.structs.replace(item, body=set_fields(item.body, fields))
+
+
+def _membership(item: InputObject) -> _Membership | None:
+    """The gang of a pod in a foreign form; None for none.
+
+    Raises:
+        InputError: a mark is not understood, or the pod has the marks of two schedulers.
+    """
+    meta = item.meta()
+    notes = {**meta.labels, **meta.annotations}
+    forms = [form for form in FORMS if _uses(form, notes)]
+    _check_marks(item, notes)
+    if not forms or GROUP in notes:
+        return None
+    if len(forms) > 1:
+        found = " and ".join(form.scheduler for form in forms)
+        raise InputError(f"{item.title}: metadata", found, "the gang marks of one scheduler")
+    form = forms[0]
+    name = next((notes[key] for key in form.names if notes.get(key)), "")
+    if not name:
+        where = f"{item.title}: metadata"
+        raise InputError(where, None, f"the name of its gang in {' or '.join(form.names)}")
+    least = next((key for key in form.least if key in notes), "")
+    return _Membership(name, _least(item, least, notes[least]) if least else 0)
+
+
+def _uses(form: GangForm, notes: Mapping[str, str]) -> bool:
+    """Whether a pod is in a gang of a form. An application of YuniKorn alone is no gang."""
+    keys = form.least if form.scheduler == "YuniKorn" else (*form.names, *form.least)
+    return any(key in notes for key in keys)
+
+
+def _least(item: InputObject, key: str, text: str) -> int:
+    """The least number of pods that a mark names."""
+    if key == _TASK_GROUPS:
+        return sum(_task_groups(item, text).values())
+    if not text.isdigit() or int(text) < 1:
+        raise InputError(f"{item.title}: {key}", text, "a number of 1 or more")
+    return int(text)
+
+
+def _task_groups(item: InputObject, text: str) -> Counter[str]:
+    """The least number of pods of each task group of YuniKorn."""
+    found: Counter[str] = Counter()
+    try:
+        groups = msgspec.json.decode(text)
+        for each in groups:
+            found[str(each["name"])] += int(each["minMember"])
+    except (msgspec.DecodeError, TypeError, KeyError, ValueError) as error:
+        expected = "a JSON list of task groups with name and minMember"
+        raise InputError(f"{item.title}: {_TASK_GROUPS}", text, expected) from error
+    return found
+
+
+def _check_marks(item: InputObject, notes: Mapping[str, str]) -> None:
+    """Refuse marks that look like a gang and are not in the table."""
+    for key, value in notes.items():
+        if key.startswith(_OWN) or key in _KNOWN:
+            continue
+        if key in _STRICT and value == _STRICT[key]:
+            continue
+        if key in _STRICT or _LOOKS_LIKE.search(key):
+            hint = "use a PodGroup, or remove the mark if the pod belongs to no gang"
+            where = f"{item.title}: metadata {key}"
+            raise InputError(where, value, "a gang mark that Stretto understands", hint)
+
+
+_KNOWN: Final = frozenset(
+    key for form in FORMS for key in (*form.names, *form.least, *form.ignored)
+)
+"""Every key of the table."""

@@ -1,0 +1,129 @@
+"""The neutral form of a workload: sets of equal pods, and the gangs that they form.
+
+Operators create pods in many ways; a scheduler only needs the pods, their number and how many of
+them must run together. Each module of this folder computes that for one family of kinds.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from stretto.base.errors import InputError
+from stretto.inputs.objects.objects import JsonObject
+
+MAX_PODS: Final = 100_000
+"""Maximum number of pods of one set: more is a typing error."""
+
+
+class PodSet(msgspec.Struct, frozen=True):
+    """Equal pods of a workload."""
+
+    #: Prefix of the names of its pods, which get a number.
+    name: str
+    #: Number of pods.
+    count: int
+    #: Their template: ``metadata`` and ``spec``.
+    template: JsonObject
+    #: Labels that the operator adds.
+    labels: Mapping[str, str] = {}
+
+
+class WorkloadUnit(msgspec.Struct, frozen=True):
+    """Pods that belong together."""
+
+    #: Name of the unit, and of its PodGroup.
+    name: str
+    #: Its pods.
+    sets: tuple[PodSet, ...]
+    #: Least number of pods that run together; None if each pod runs on its own.
+    min_member: int | None = None
+
+
+class Workload(msgspec.Struct, frozen=True):
+    """A workload object of an input, parsed."""
+
+    #: Location and name, for messages.
+    title: str
+    #: Its name.
+    name: str
+    #: Its kind.
+    kind: str
+    #: Its labels and annotations.
+    notes: Mapping[str, str]
+    #: Its spec.
+    spec: JsonObject
+    #: Other objects of the input by kind and name, for references.
+    others: Mapping[tuple[str, str], JsonObject]
+
+
+class UnsupportedWorkloadError(InputError):
+    """A workload whose pods the object does not tell; the reason is shown to the user."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__("workload", None, reason)
+        #: Why its pods are not known.
+        self.reason = reason
+
+
+def count_of(value: Any, where: str, default: int) -> int:
+    """A number of pods.
+
+    Raises:
+        InputError: it is no number, or out of range.
+    """
+    if value is None:
+        return default
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_PODS:
+        raise InputError(where, value, f"a number of pods, 0..{MAX_PODS}")
+    return value
+
+
+def map_of(value: Any, where: str) -> JsonObject:
+    """A map, empty if it is absent.
+
+    Raises:
+        InputError: it is something else.
+    """
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise InputError(where, value, "an object")
+    return value
+
+
+def list_of(value: Any, where: str) -> list[JsonObject]:
+    """A list of maps, empty if it is absent.
+
+    Raises:
+        InputError: it is something else.
+    """
+    if value is None:
+        return []
+    if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+        raise InputError(where, value, "a list of objects")
+    return value
+
+
+def template_of(value: Any, where: str) -> JsonObject:
+    """A pod template.
+
+    Raises:
+        InputError: it has no spec.
+    """
+    template = map_of(value, where)
+    if not isinstance(template.get("spec"), dict):
+        raise InputError(f"{where}.spec", template.get("spec"), "the spec of a pod")
+    return template
+
+
+def whole(name: str, sets: list[PodSet], min_member: int | None = None) -> list[WorkloadUnit]:
+    """One gang of all pods of some sets, or of ``min_member`` of them."""
+    total = sum(each.count for each in sets)
+    least = total if min_member is None else min_member
+    return [WorkloadUnit(name, tuple(sets), least)] if total else []
+
+
+def loose(name: str, sets: list[PodSet]) -> list[WorkloadUnit]:
+    """Pods that run on their own."""
+    return [WorkloadUnit(name, tuple(sets))]

@@ -1,0 +1,350 @@
+"""Custom workloads: the pods and the gangs of each family of kinds."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+
+from stretto.api.edit.skipped import SkippedObjects
+from stretto.api.wire.kinds import POD, POD_GROUP
+from stretto.base.errors import InputError
+from stretto.inputs.objects.manifests import load_objects
+
+GROUP = "godel.bytedance.com/pod-group-name"
+SPEC: dict[str, Any] = {"containers": [{"name": "c", "image": "x"}]}
+TEMPLATE: dict[str, Any] = {"metadata": {"labels": {"app": "x"}}, "spec": SPEC}
+
+
+class Loaded:
+    """The pods and gangs of an input."""
+
+    def __init__(self, folder: Path, *objects: dict[str, Any]) -> None:
+        (folder / "app.yaml").write_text(yaml.safe_dump_all(objects))
+        self.skipped = SkippedObjects()
+        found = load_objects([folder / "app.yaml"], skipped=self.skipped)
+        self.pods = [msgspec.json.decode(each.body) for each in found if each.kind is POD]
+        self.gangs = {
+            each.name: msgspec.json.decode(each.body)["spec"]["minMember"]
+            for each in found
+            if each.kind is POD_GROUP
+        }
+        self.others = [each.kind.kind for each in found if each.kind not in (POD, POD_GROUP)]
+
+    @property
+    def names(self) -> list[str]:
+        return [each["metadata"]["name"] for each in self.pods]
+
+    @property
+    def members(self) -> Counter[str]:
+        return Counter(each["metadata"].get("annotations", {}).get(GROUP) for each in self.pods)
+
+
+def made(version: str, kind: str, spec: dict[str, Any], **meta: Any) -> dict[str, Any]:
+    metadata = {"name": "job", **meta}
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def pod(name: str, **meta: Any) -> dict[str, Any]:
+    return made("v1", "Pod", SPEC, **{**meta, "name": name})
+
+
+@pytest.mark.parametrize(
+    ("kind", "member"),
+    [("PyTorchJob", "pytorch"), ("TFJob", "tf"), ("MPIJob", "mpi"), ("XGBoostJob", "xgb"),
+     ("JAXJob", "jax"), ("PaddleJob", "paddle")],
+)  # fmt: skip
+def test_a_job_of_kubeflow_is_one_gang(tmp_path: Path, kind: str, member: str) -> None:
+    replicas = {"Master": {"template": TEMPLATE}, "Worker": {"replicas": 3, "template": TEMPLATE}}
+    spec = {f"{member}ReplicaSpecs": replicas}
+    loaded = Loaded(tmp_path, made("kubeflow.org/v1", kind, spec))
+    assert loaded.gangs == {"job": 4}
+    assert loaded.members == {"job": 4}
+    assert loaded.names == ["job-master-0", "job-worker-0", "job-worker-1", "job-worker-2"]
+
+
+def test_a_job_of_kubeflow_may_start_with_fewer_pods(tmp_path: Path) -> None:
+    spec = {
+        "pytorchReplicaSpecs": {"Worker": {"replicas": 4, "template": TEMPLATE}},
+        "runPolicy": {"schedulingPolicy": {"minAvailable": 2}},
+    }
+    assert Loaded(tmp_path, made("kubeflow.org/v1", "PyTorchJob", spec)).gangs == {"job": 2}
+
+
+def test_a_train_job_has_the_pods_of_its_runtime(tmp_path: Path) -> None:
+    node = {**TEMPLATE, "spec": {"containers": [{"name": "node", "image": "x"}]}}
+    jobs = [{"name": "node", "template": {"spec": {"template": node}}}]
+    runtime = made(
+        "trainer.kubeflow.org/v1alpha1",
+        "ClusterTrainingRuntime",
+        {"mlPolicy": {"numNodes": 1}, "template": {"spec": {"replicatedJobs": jobs}}},
+        name="torch",
+    )
+    asked = {"numNodes": 3, "resourcesPerNode": {"requests": {"cpu": "2"}}}
+    spec = {"runtimeRef": {"name": "torch"}, "trainer": asked}
+    job = made("trainer.kubeflow.org/v1alpha1", "TrainJob", spec)
+    loaded = Loaded(tmp_path, runtime, job)
+    assert loaded.gangs == {"job": 3}
+    assert loaded.pods[0]["spec"]["containers"][0]["resources"] == {"requests": {"cpu": "2"}}
+    (line,) = Loaded(tmp_path, job).skipped.lines()
+    assert "unsupported: its ClusterTrainingRuntime torch is not in the input" in line
+
+
+JOBS = [
+    {"name": "a", "replicas": 2, "template": {"spec": {"parallelism": 2, "template": TEMPLATE}}},
+    {"name": "b", "template": {"spec": {"template": TEMPLATE}}},
+]
+
+
+def test_a_job_set_has_the_pods_of_all_its_jobs(tmp_path: Path) -> None:
+    loaded = Loaded(tmp_path, made("jobset.x-k8s.io/v1alpha2", "JobSet", {"replicatedJobs": JOBS}))
+    assert loaded.names == ["job-a-0-0", "job-a-0-1", "job-a-1-0", "job-a-1-1", "job-b-0-0"]
+    assert loaded.gangs == {}
+    labels = loaded.pods[0]["metadata"]["labels"]
+    assert (labels["app"], labels["jobset.sigs.k8s.io/jobset-name"]) == ("x", "job")
+
+
+def test_a_job_set_of_kueue_is_a_gang(tmp_path: Path) -> None:
+    labels = {"kueue.x-k8s.io/queue-name": "team"}
+    spec = {"replicatedJobs": JOBS, "suspend": True}
+    item = made("jobset.x-k8s.io/v1alpha2", "JobSet", spec, labels=labels)
+    assert Loaded(tmp_path, item).gangs == {"job": 5}
+
+
+def test_exclusive_jobs_of_a_job_set_repel_each_other(tmp_path: Path) -> None:
+    notes = {"alpha.jobset.sigs.k8s.io/exclusive-topology": "rack"}
+    spec = {"replicatedJobs": JOBS}
+    loaded = Loaded(tmp_path, made("jobset.x-k8s.io/v1alpha2", "JobSet", spec, annotations=notes))
+    affinity = loaded.pods[0]["spec"]["affinity"]
+    assert set(affinity) == {"podAffinity", "podAntiAffinity"}
+    (term,) = affinity["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    assert term["topologyKey"] == "rack"
+    assert term["labelSelector"]["matchExpressions"][0]["values"] == ["job-a-0"]
+
+
+def test_a_job_of_kueue_is_a_gang_also_while_suspended(tmp_path: Path) -> None:
+    labels = {"kueue.x-k8s.io/queue-name": "team"}
+    spec = {"parallelism": 3, "suspend": True, "template": TEMPLATE}
+    assert Loaded(tmp_path, made("batch/v1", "Job", spec, labels=labels)).members == {"job": 3}
+
+
+def test_each_group_of_a_leader_worker_set_is_a_gang(tmp_path: Path) -> None:
+    spec = {"replicas": 2, "leaderWorkerTemplate": {"size": 3, "workerTemplate": TEMPLATE}}
+    loaded = Loaded(tmp_path, made("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", spec))
+    assert loaded.gangs == {"job-0": 3, "job-1": 3}
+    assert loaded.members == {"job-0": 3, "job-1": 3}
+
+
+def test_a_job_of_volcano_needs_its_least_number_of_pods(tmp_path: Path) -> None:
+    tasks = [
+        {"name": "ps", "replicas": 1, "template": TEMPLATE},
+        {"name": "work", "replicas": 4, "template": TEMPLATE},
+    ]
+    item = made("batch.volcano.sh/v1alpha1", "Job", {"minAvailable": 3, "tasks": tasks})
+    assert Loaded(tmp_path, item).gangs == {"job": 3}
+    item["spec"].pop("minAvailable")
+    assert Loaded(tmp_path, item).gangs == {"job": 5}
+
+
+RAY = {
+    "headGroupSpec": {"template": TEMPLATE},
+    "workerGroupSpecs": [
+        {"groupName": "gpu", "replicas": 2, "numOfHosts": 2, "template": TEMPLATE}
+    ],
+}
+
+
+def test_a_cluster_of_ray_is_a_head_and_its_workers(tmp_path: Path) -> None:
+    loaded = Loaded(tmp_path, made("ray.io/v1", "RayCluster", RAY))
+    assert loaded.names == ["job-head-0", *(f"job-gpu-worker-{number}" for number in range(4))]
+    assert loaded.gangs == {}
+    labels = {"ray.io/gang-scheduling-enabled": "true"}
+    assert Loaded(tmp_path, made("ray.io/v1", "RayCluster", RAY, labels=labels)).gangs == {"job": 5}
+
+
+def test_a_job_of_ray_has_a_submitter(tmp_path: Path) -> None:
+    assert len(Loaded(tmp_path, made("ray.io/v1", "RayJob", {"rayClusterSpec": RAY})).pods) == 6
+    spec = {"rayClusterSpec": RAY, "submissionMode": "HTTPMode"}
+    assert len(Loaded(tmp_path, made("ray.io/v1", "RayJob", spec)).pods) == 5
+    spec = {"clusterSelector": {"ray.io/cluster": "other"}}
+    (line,) = Loaded(tmp_path, made("ray.io/v1", "RayJob", spec)).skipped.lines()
+    assert "existing cluster" in line
+
+
+def test_a_service_of_ray_is_its_cluster(tmp_path: Path) -> None:
+    assert (
+        len(Loaded(tmp_path, made("ray.io/v1", "RayService", {"rayClusterConfig": RAY})).pods) == 5
+    )
+
+
+def test_an_application_of_spark_is_a_driver_and_executors(tmp_path: Path) -> None:
+    spec = {
+        "type": "Scala",
+        "driver": {"cores": 1, "memory": "512m"},
+        "executor": {"instances": 2, "cores": 2, "memory": "8g", "memoryOverhead": "1g"},
+    }
+    loaded = Loaded(tmp_path, made("sparkoperator.k8s.io/v1beta2", "SparkApplication", spec))
+    assert loaded.names == ["job-driver-0", "job-exec-0", "job-exec-1"]
+    requests = [each["spec"]["containers"][0]["resources"]["requests"] for each in loaded.pods]
+    assert requests[0] == {"cpu": "1", "memory": "896Mi"}
+    assert requests[1] == {"cpu": "2", "memory": "9216Mi"}
+
+
+def test_a_rollout_is_its_pods(tmp_path: Path) -> None:
+    item = made("argoproj.io/v1alpha1", "Rollout", {"replicas": 2, "template": TEMPLATE})
+    assert len(Loaded(tmp_path, item).pods) == 2
+
+
+STEP = {"name": "step", "container": {"image": "x"}}
+
+
+def workflow(main: dict[str, Any]) -> dict[str, Any]:
+    spec = {"entrypoint": "main", "templates": [{"name": "main", **main}, STEP]}
+    return made("argoproj.io/v1alpha1", "Workflow", spec)
+
+
+@pytest.mark.parametrize(
+    ("main", "pods"),
+    [
+        ({"container": {"image": "x"}}, 1),
+        ({"steps": [[{"name": "a", "template": "step"}, {"name": "b", "template": "step"}],
+                    [{"name": "c", "template": "step"}]]}, 2),
+        ({"steps": [[{"name": "a", "template": "step", "withItems": [1, 2, 3]}]]}, 3),
+        ({"dag": {"tasks": [{"name": "a", "template": "step"},
+                            {"name": "b", "template": "step", "dependencies": ["a"]},
+                            {"name": "c", "template": "step"}]}}, 2),
+    ],
+)  # fmt: skip
+def test_a_workflow_is_the_pods_that_start_first(
+    tmp_path: Path, main: dict[str, Any], pods: int
+) -> None:
+    assert len(Loaded(tmp_path, workflow(main)).pods) == pods
+
+
+@pytest.mark.parametrize(
+    "main",
+    [
+        {"steps": [[{"name": "a", "template": "step", "withParam": "{{x}}"}]]},
+        {"steps": [[{"name": "a", "template": "main"}]]},
+        {"steps": [[{"name": "a", "template": "gone"}]]},
+        {"resource": {"action": "create"}},
+    ],
+)
+def test_a_workflow_without_known_pods_is_unsupported(tmp_path: Path, main: dict[str, Any]) -> None:
+    loaded = Loaded(tmp_path, workflow(main))
+    assert loaded.pods == []
+    assert "1 Workflow of argoproj.io/v1alpha1 (unsupported: " in loaded.skipped.lines()[0]
+
+
+def test_a_malformed_workload_is_refused_with_its_field(tmp_path: Path) -> None:
+    spec = {"pytorchReplicaSpecs": {"Worker": {"replicas": "many", "template": TEMPLATE}}}
+    with pytest.raises(InputError, match=r"Worker\.replicas: got 'many', expected a number of pod"):
+        Loaded(tmp_path, made("kubeflow.org/v1", "PyTorchJob", spec))
+    spec = {"replicas": 1, "template": {"spec": {"containers": [{"name": 7}]}}}
+    with pytest.raises(InputError, match=r"containers\[0\]\.name: got 7"):
+        Loaded(tmp_path, made("argoproj.io/v1alpha1", "Rollout", spec))
+
+
+def test_scheduled_workloads_are_skipped(tmp_path: Path) -> None:
+    item = made("sparkoperator.k8s.io/v1beta2", "ScheduledSparkApplication", {"schedule": "@daily"})
+    (line,) = Loaded(tmp_path, item).skipped.lines()
+    assert "at the times of its schedule" in line
+
+
+# ---------------------------------------------------------------- gangs
+
+
+FOREIGN = [
+    ("scheduling.x-k8s.io/v1alpha1", "labels", "scheduling.x-k8s.io/pod-group"),
+    ("scheduling.sigs.k8s.io/v1alpha1", "labels", "pod-group.scheduling.sigs.k8s.io"),
+    ("scheduling.volcano.sh/v1beta1", "annotations", "scheduling.k8s.io/group-name"),
+]
+
+
+@pytest.mark.parametrize(("version", "part", "key"), FOREIGN)
+def test_a_pod_group_of_another_scheduler_forms_a_gang(
+    tmp_path: Path, version: str, part: str, key: str
+) -> None:
+    group = made(version, "PodGroup", {"minMember": 2}, name="team")
+    pods = [pod(name, **{part: {key: "team"}}) for name in "abc"]
+    loaded = Loaded(tmp_path, group, *pods)
+    assert (loaded.gangs, loaded.members) == ({"team": 2}, {"team": 3})
+
+
+@pytest.mark.parametrize(("version", "part", "key"), FOREIGN)
+def test_a_gang_without_its_pod_group_is_refused(
+    tmp_path: Path, version: str, part: str, key: str
+) -> None:
+    with pytest.raises(InputError, match="Pod default/a: its gang team: got nothing, expected the"):
+        Loaded(tmp_path, pod("a", **{part: {key: "team"}}))
+
+
+KUEUE = "kueue.x-k8s.io/pod-group-"
+KOORDINATOR = "gang.scheduling.koordinator.sh/"
+TASKS = '[{"name": "a", "minMember": 1}, {"name": "b", "minMember": 2}]'
+
+
+@pytest.mark.parametrize(
+    ("labels", "notes", "least"),
+    [
+        ({f"{KUEUE}name": "team"}, {f"{KUEUE}total-count": "3"}, 3),
+        ({}, {f"{KOORDINATOR}name": "team", f"{KOORDINATOR}min-available": "2"}, 2),
+        ({"pod-group.scheduling.sigs.k8s.io/name": "team",
+          "pod-group.scheduling.sigs.k8s.io/min-available": "2"}, {}, 2),
+        ({"applicationId": "team"}, {"yunikorn.apache.org/task-groups": TASKS,
+                                     "yunikorn.apache.org/task-group-name": "a"}, 3),
+    ],
+)  # fmt: skip
+def test_pods_that_name_the_size_of_their_gang_form_it(
+    tmp_path: Path, labels: dict[str, str], notes: dict[str, str], least: int
+) -> None:
+    loaded = Loaded(tmp_path, *(pod(name, labels=labels, annotations=notes) for name in "abc"))
+    assert (loaded.gangs, loaded.members) == ({"team": least}, {"team": 3})
+
+
+def test_the_template_of_a_controller_may_name_a_gang(tmp_path: Path) -> None:
+    group = made("scheduling.x-k8s.io/v1alpha1", "PodGroup", {"minMember": 2}, name="team")
+    labels = {"app": "x", "scheduling.x-k8s.io/pod-group": "team"}
+    template = {"metadata": {"labels": labels}, "spec": SPEC}
+    spec = {"replicas": 2, "selector": {"matchLabels": {"app": "x"}}, "template": template}
+    assert Loaded(tmp_path, group, made("apps/v1", "Deployment", spec)).members == {"team": 2}
+
+
+@pytest.mark.parametrize(
+    ("notes", "said"),
+    [
+        ({"example.org/pod-group": "x"}, "a gang mark that Stretto understands"),
+        ({f"{KOORDINATOR}name": "x", f"{KOORDINATOR}groups": "[]"}, "a gang mark that Stretto"),
+        ({f"{KOORDINATOR}name": "x", f"{KOORDINATOR}mode": "NonStrict"}, "a gang mark that"),
+        ({f"{KOORDINATOR}name": "x", f"{KOORDINATOR}min-available": "many"}, "a number of 1"),
+        ({f"{KUEUE}total-count": "3"}, "the name of its gang"),
+        ({f"{KUEUE}name": "x", f"{KOORDINATOR}name": "x"}, "the gang marks of one scheduler"),
+        ({"applicationId": "x", "yunikorn.apache.org/task-groups": "{"}, "a JSON list of task"),
+    ],
+)  # fmt: skip
+def test_a_gang_mark_that_is_not_understood_is_refused(
+    tmp_path: Path, notes: dict[str, str], said: str
+) -> None:
+    with pytest.raises(InputError, match=said):
+        Loaded(tmp_path, pod("a", annotations=notes))
+
+
+def test_pods_of_one_gang_agree_about_its_size(tmp_path: Path) -> None:
+    first, second = (
+        pod(name, labels={f"{KUEUE}name": "x"}, annotations={f"{KUEUE}total-count": str(count)})
+        for name, count in (("a", 2), ("b", 3))
+    )
+    with pytest.raises(InputError, match="expected 2, as another pod of the gang has it"):
+        Loaded(tmp_path, first, second)
+
+
+def test_an_application_of_yunikorn_without_task_groups_is_no_gang(tmp_path: Path) -> None:
+    assert Loaded(tmp_path, pod("a", labels={"applicationId": "x"})).gangs == {}
+
+
+def test_a_gang_with_too_few_pods_is_refused(tmp_path: Path) -> None:
+    marks = {"labels": {f"{KUEUE}name": "x"}, "annotations": {f"{KUEUE}total-count": "2"}}
+    with pytest.raises(InputError, match=r"spec\.minMember: got 2, expected 1\.\.1"):
+        Loaded(tmp_path, pod("a", **marks))
