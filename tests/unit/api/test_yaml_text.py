@@ -80,6 +80,7 @@ def test_keys_become_texts_as_in_json() -> None:
         ("a: !!bool x", "fits its tag"),
         ("a: !mine x", "plain YAML without tags"),
         ("a:\n\tb", "line 2: got 'found character that cannot start any token', expected YAML"),
+        ("a:\n\tb", "expected YAML; indent with spaces, not with tabs"),
         ("a: 'b", "expected YAML"),
         ("a: b: c", "expected YAML"),
         ("a\0b", "expected YAML"),

@@ -108,6 +108,14 @@ def test_files_of_other_tools_in_a_folder_are_named(tmp_path: Path) -> None:
     assert "docs.yml, empty.yaml (no Kubernetes objects)" in said
 
 
+def test_patches_of_a_kustomization_are_no_manifests(tmp_path: Path) -> None:
+    text = "resources: [a.yaml]\npatches: [{path: p.yaml}, {patch: x}]\n"
+    (tmp_path / "kustomization.yaml").write_text(f"{text}patchesStrategicMerge: [q.yaml]")
+    for name in ("a", "p", "q"):
+        (tmp_path / f"{name}.yaml").write_text(pod("web", f", labels: {{from: {name}}}"))
+    assert [each.where for each in read_manifests(tmp_path)] == [str(tmp_path / "a.yaml")]
+
+
 def test_a_broken_object_in_a_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("apiVersion: v1\nmetadata: {name: x}")
     with pytest.raises(InputError, match="kind: got nothing"):

@@ -94,7 +94,11 @@ def load_documents(text: str | bytes, where: str) -> Iterator[tuple[str, Any]]:
         mark = getattr(error, "problem_mark", None)
         place = f"{where}, line {mark.line + 1}" if mark else where
         problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "bad text"
-        raise InputError(place, problem, "YAML", "check indentation, quotes and colons") from error
+        hint = "check indentation, quotes and colons"
+        line = content.splitlines()[mark.line : mark.line + 1] if mark else []
+        if line and line[0][: len(line[0]) - len(line[0].lstrip())].count("\t"):
+            hint = "indent with spaces, not with tabs"
+        raise InputError(place, problem, "YAML", hint) from error
 
 
 def _decoded(text: str | bytes, where: str) -> str:

@@ -89,6 +89,8 @@ class ScenarioRun:
     feeder: "Feeder"
     #: Number of pods in the scenario.
     pods: int
+    #: Sentences about the objects of manifests that are left out.
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -157,4 +159,4 @@ def prepared_run(scenario: "Scenario", opts: RunOptions) -> Iterator[ScenarioRun
         events = opts.store != "memory" if opts.events is None else opts.events
         rules = SchedulingRules(source, opts.tier, events, opts.plugin)
         site = build_site(scenario, feed, rules, store, clock)
-        yield ScenarioRun(scenario, rules, site, feeder, feed.pods)
+        yield ScenarioRun(scenario, rules, site, feeder, feed.pods, tuple(feed.notes))

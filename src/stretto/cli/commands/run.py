@@ -111,6 +111,8 @@ def run(common: CommandContext, opts: RunOptions) -> None:
         plugins.warn_unused(common.console, opts.plugin, plane.config.profile)
         monitor = Monitor(plane, opts.metrics_file, opts.metrics_port)
         announce_run(common.console, ready)
+        for line in ready.notes:
+            common.console.note(line)
         counters = StepCounters(plane)
         live = LiveRun(plane, ready.feeder, plane.clock, scenario.speed)
         with monitor:

@@ -20,7 +20,8 @@ def scenario_content(path: Path, plugins: tuple[Path, ...]) -> str:
 
     scenario = load_scenario(path)
     load_profile(profile_source(scenario, plugins=plugins), known_rules(plugins))
-    return format_count(materialise(scenario, Rng(scenario.seed)).pods, "pod")
+    feed = materialise(scenario, Rng(scenario.seed))
+    return "; ".join((format_count(feed.pods, "pod"), *feed.notes))
 
 
 def profile_content(path: Path, plugins: tuple[Path, ...]) -> str:
@@ -42,7 +43,10 @@ def manifests_content(path: Path, _plugins: tuple[Path, ...]) -> str:
     Raises:
         InputError: it cannot be used.
     """
+    from stretto.api.edit.skipped import SkippedObjects
     from stretto.inputs.objects.manifests import ManifestOptions, load_objects
 
     settings = ManifestOptions(keep_missing_owners=True, expand_controllers=False)
-    return format_count(len(load_objects([path], settings)), "object")
+    skipped = SkippedObjects()
+    found = load_objects([path], settings, skipped=skipped)
+    return "; ".join((format_count(len(found), "object"), *skipped.lines()))

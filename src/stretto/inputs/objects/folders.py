@@ -6,6 +6,7 @@ reads the manifests and names the other files with the command that renders them
 
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,6 +25,16 @@ TEMPLATE: Final = "template with {{ }}: render it first, for example with helm t
 NO_OBJECTS: Final = "no Kubernetes objects"
 """Why a file of another format is not read."""
 _KUSTOMIZATIONS: Final = ("kustomization", "kustomizeconfig")
+_APPLIED: Final = (
+    "patches",
+    "patchesStrategicMerge",
+    "patchesJson6902",
+    "replacements",
+    "transformers",
+    "generators",
+    "configurations",
+)
+"""Keys of a kustomization with files that are no objects of their own."""
 _CHART_FILES: Final = ("chart.yaml", "chart.yml")
 _TEMPLATE: Final = re.compile(r"(?m)(?:^|[:,-][ \t])[ \t]*[\"']?[^#\n\"' ,]*\{\{")
 """A line or a value that begins with a word and an action of a Go template."""
@@ -45,13 +56,13 @@ def manifest_files(folder: Path, skipped: SkippedObjects) -> list[Path]:
         folders[:] = sorted(set(folders) - hidden - charted)
         for name in sorted(charted):
             skipped.add_file(str(here / name), HELM)
+        patches = _patches(here, names)
         for name in names:
             path = here / name
             if path.suffix.lower() not in SUFFIXES or name.startswith("."):
                 continue
-            why = tool_of(path) or (
-                HELM if chart and path.stem.lower().startswith("values") else ""
-            )
+            values = chart and path.stem.lower().startswith("values")
+            why = HELM if values else KUSTOMIZE if path in patches else tool_of(path)
             if why:
                 skipped.add_file(str(path), why)
             else:
@@ -60,6 +71,32 @@ def manifest_files(folder: Path, skipped: SkippedObjects) -> list[Path]:
         expected = f"a folder with {', '.join(SUFFIXES)} files"
         raise InputError(str(folder), None, expected, "name the folder of the manifests")
     return sorted(found)
+
+
+def _patches(folder: Path, names: list[str]) -> set[Path]:
+    """The files that a kustomization of a folder applies to objects of other files."""
+    found = set()
+    for name in names:
+        path = folder / name
+        if path.stem.lower() != _KUSTOMIZATIONS[0] or path.suffix not in SUFFIXES:
+            continue
+        try:
+            documents = [value for _, value in load_documents(path.read_bytes(), str(path))]
+        except (InputError, OSError):
+            continue
+        for each in documents:
+            found |= {folder / entry for entry in _applied(each)}
+    return found
+
+
+def _applied(kustomization: Any) -> Iterator[str]:
+    """The files that a kustomization names besides its resources."""
+    for key in _APPLIED if isinstance(kustomization, dict) else ():
+        entries = kustomization.get(key)
+        for entry in entries if isinstance(entries, list) else ():
+            path = entry.get("path") if isinstance(entry, dict) else entry
+            if isinstance(path, str) and "\n" not in path:
+                yield path
 
 
 def tool_of(path: Path) -> str:

@@ -47,6 +47,8 @@ class WorkloadArrivals(msgspec.Struct, frozen=True):
     objects: Sequence[tuple[Kind, bytes]]
     #: Arrivals in no particular order, except that each unit precedes its pods.
     arrivals: Sequence[ObjectArrival]
+    #: Sentences about the objects and files of its manifests that are left out.
+    notes: Sequence[str] = ()
 
 
 class WorkContext(msgspec.Struct, frozen=True):

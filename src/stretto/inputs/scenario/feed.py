@@ -39,6 +39,8 @@ class Feed(msgspec.Struct, frozen=True):
     arrivals: Sequence[ObjectArrival]
     #: The nodes in the neutral form, for reports and for policies that read the fleet.
     nodes: tuple[FleetNode, ...]
+    #: Sentences about the objects and files of manifests that are left out.
+    notes: Sequence[str] = ()
 
     @property
     def pods(self) -> int:
@@ -53,6 +55,7 @@ def materialise(scenario: Scenario, rng: Rng) -> Feed:
     objects = [*(_queue(each, index, scenario) for index, each in enumerate(scenario.queues))]
     objects.extend(fleet.objects)
     arrivals: list[ObjectArrival] = []
+    notes: list[str] = []
     for index, spec in enumerate(scenario.workloads):
         chance = rng.child("workload", spec.name or index)
         context = WorkContext(scenario, fleet.nodes, fleet.typed, chance, f"work-{index}")
@@ -60,9 +63,10 @@ def materialise(scenario: Scenario, rng: Rng) -> Feed:
             work = make_work(spec, context)
         objects.extend(work.objects)
         arrivals.extend(work.arrivals)
+        notes.extend(f"workloads[{index}]: {line}" for line in work.notes)
     _check_names(objects, arrivals, scenario)
     arrivals.sort(key=lambda each: each.time_s)
-    return Feed(objects, arrivals, fleet.nodes)
+    return Feed(objects, arrivals, fleet.nodes, notes)
 
 
 def _queue(fields: Mapping[str, Any], index: int, scenario: Scenario) -> tuple[Kind, bytes]:

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from stretto.api.edit.skipped import SkippedObjects
 from stretto.api.types.heads import decode_object_head, decode_pod_head
 from stretto.api.wire.kinds import POD, POD_GROUP, Kind
 from stretto.inputs.objects.manifests import ManifestOptions, load_objects
@@ -33,7 +34,8 @@ def _from_manifests(spec: WorkloadSpec, context: WorkContext) -> WorkloadArrival
     scenario = context.scenario
     options = ManifestOptions(scenario.namespace, spec.missing_owners == "keep")
     paths = [scenario.path(path) for path in spec.manifests or ()]
-    found = load_objects(paths, options, context.node_objects)
+    skipped = SkippedObjects()
+    found = load_objects(paths, options, context.node_objects, skipped)
     waiting = [each for each in found if _waits(each)]
     times = times_of(spec.arrival, len(waiting), context.rng).tolist()
     return WorkloadArrivals(
@@ -42,6 +44,7 @@ def _from_manifests(spec: WorkloadSpec, context: WorkContext) -> WorkloadArrival
             ObjectArrival(time, each.kind, each.namespace, each.name, each.body)
             for time, each in zip(times, waiting, strict=True)
         ],
+        skipped.lines(),
     )
 
 

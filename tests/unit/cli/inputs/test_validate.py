@@ -124,3 +124,43 @@ def test_every_file_is_checked_although_the_first_is_wrong() -> None:
 def test_a_file_of_another_kind_names_the_verb_that_reads_it(words: list[str], said: str) -> None:
     result = run_of(*words)
     assert (result.exit_code, said in result.stderr) == (2, True), result.stderr
+
+
+SECRET = "apiVersion: v1\nkind: Secret\nmetadata: {name: key}\n"
+
+
+def test_what_a_command_leaves_out_is_named() -> None:
+    Path("manifests/secret.yaml").write_text(SECRET)
+    assert "1 object; skipped: 1 Secret (not scheduled)" in run_of("validate", "manifests").output
+    done = run_of("plan", "manifests", "--on", "scenario.yaml", "--json", "plan.json")
+    assert "skipped: 1 Secret (not scheduled)\n" in done.output
+    assert json.loads(Path("plan.json").read_text())["skipped"] == [
+        "skipped: 1 Secret (not scheduled)"
+    ]
+
+
+def test_a_scenario_names_what_its_manifests_leave_out() -> None:
+    Path("manifests/secret.yaml").write_text(SECRET)
+    Path("scenario.yaml").write_text(
+        SCENARIO.replace("{pods: {cpu: 3}}", "{manifests: [manifests]}")
+    )
+    said = "workloads[0]: skipped: 1 Secret (not scheduled)"
+    assert said in run_of("validate", "scenario.yaml").output
+    assert said in run_of("run", "scenario.yaml", "--speed", "0", "--no-plots").output
+
+
+def test_a_plan_of_objects_without_pods_is_empty() -> None:
+    Path("secret.yaml").write_text(SECRET)
+    done = run_of("plan", "secret.yaml", "--on", "scenario.yaml")
+    assert done.exit_code == 0
+    assert "0 of 0 pods would be placed" in done.output
+
+
+def test_a_plan_places_a_gang_of_another_scheduler_as_a_whole() -> None:
+    pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: %s, labels: %s, annotations: %s}\n"
+    marks = "{kueue.x-k8s.io/pod-group-name: g}", "{kueue.x-k8s.io/pod-group-total-count: '2'}"
+    spec = "spec: {containers: [{name: c, resources: {requests: {cpu: 3}}}]}\n"
+    Path("gang.yaml").write_text("---\n".join(pod % (name, *marks) + spec for name in "ab"))
+    done = run_of("plan", "gang.yaml", "--on", "scenario.yaml")
+    assert done.exit_code == 3
+    assert "0 of 2 pods would be placed, 2 would stay pending" in done.output
