@@ -80,6 +80,24 @@ class _Frame:
         #: Maps that the merge key names, in order.
         self.merged: list[Any] = []
 
+    def deepen(self, height: int) -> None:
+        """Note the levels of a value inside."""
+        self.height = max(self.height, 1 + height)
+
+    def begin(self, key: str) -> None:
+        """Note the key of the next value."""
+        self.key = key
+
+    def put(self, value: Any) -> None:
+        """Add a value: to the list, under the key, or to be merged."""
+        if self.key is None:
+            self.made.append(value)
+        elif self.key == _MERGE:
+            self.merged.append(value)
+        else:
+            self.made[self.key] = value
+        self.key = None
+
 
 _MERGE: Final = "\0<<"
 """The key of a frame whose next value is merged; no key of YAML contains a null byte."""
@@ -166,7 +184,7 @@ class _Documents:
         if len(self._open) + height > MAX_DEPTH:
             self._refuse(event, "a deeper value", f"at most {MAX_DEPTH} levels of nesting")
         if self._open:
-            self._open[-1].height = max(self._open[-1].height, 1 + height)
+            self._open[-1].deepen(height)
 
     def _alias(self, event: yaml.AliasEvent) -> None:
         """The value of an anchor, copied, so that a change of one copy leaves the others alone."""
@@ -194,7 +212,7 @@ class _Documents:
             size = self._values - frame.before
             self._anchors[frame.anchor] = _Anchored(frame.made, size, frame.height)
         if self._open:
-            self._open[-1].height = max(self._open[-1].height, 1 + frame.height)
+            self._open[-1].deepen(frame.height)
 
     def _expects_key(self) -> bool:
         """Whether the next value is a key of the innermost map."""
@@ -209,7 +227,7 @@ class _Documents:
         if not self._expects_key():
             self._add(value, event)
         elif event.value == "<<" and event.implicit[0]:
-            self._open[-1].key = _MERGE
+            self._open[-1].begin(_MERGE)
         else:
             self._key(value, event)
 
@@ -223,24 +241,16 @@ class _Documents:
         if key in frame.made:
             self._refuse(event, key, "each key once in a map", "remove one of the two")
         frame.made[key] = None
-        frame.key = key
+        frame.begin(key)
 
     def _add(self, value: Any, event: yaml.NodeEvent) -> None:
         """Add a value to the innermost open map or list."""
         if not self._open:
             self._root = value
             return
-        frame = self._open[-1]
-        if isinstance(frame.made, list):
-            frame.made.append(value)
-        elif frame.key is None:
+        if self._expects_key():
             self._refuse(event, "a map or list as key", "a text as key")
-        elif frame.key == _MERGE:
-            frame.merged.append(value)
-            frame.key = None
-        else:
-            frame.made[frame.key] = value
-            frame.key = None
+        self._open[-1].put(value)
 
     def _resolved(self, event: yaml.ScalarEvent) -> Any:
         """The value of a scalar: by its tag, its quotes or its form."""
