@@ -153,7 +153,7 @@ def test_a_plan_of_objects_without_pods_is_empty() -> None:
     Path("secret.yaml").write_text(SECRET)
     done = run_of("plan", "secret.yaml", "--on", "scenario.yaml")
     assert done.exit_code == 0
-    assert "0 of 0 pods would be placed" in done.output
+    assert "no pod would be created.\nskipped: 1 Secret (not scheduled)\n" in done.output
 
 
 def test_a_plan_places_a_gang_of_another_scheduler_as_a_whole() -> None:
