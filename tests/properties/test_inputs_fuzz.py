@@ -58,6 +58,7 @@ GOOD = {
     ),
     "manifests": (
         "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  replicas: 2\n"
+        "  selector: {matchLabels: {app: web}}\n"
         "  template:\n    metadata: {labels: {app: web}}\n    spec: {containers: [{name: c}]}\n"
     ),
     "scenario": (

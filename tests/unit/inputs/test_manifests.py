@@ -24,7 +24,9 @@ def pod(name: str, more: str = "") -> str:
 
 def controller(kind: str, name: str, spec: str, template: str = "") -> str:
     version = "batch/v1" if kind == "Job" else "apps/v1"
+    template += ", restartPolicy: Never" if kind == "Job" else ""
     inner = f"{{metadata: {{labels: {{app: x}}}}, spec: {{containers: [{{name: c}}]{template}}}}}"
+    spec += "" if kind == "Job" else "selector: {matchLabels: {app: x}}, "
     body = f"spec: {{{spec}template: {inner}}}"
     return f"apiVersion: {version}\nkind: {kind}\nmetadata: {{name: {name}}}\n{body}\n"
 
@@ -292,7 +294,7 @@ def test_a_deployment_becomes_pods_of_its_replica_set(tmp_path: Path) -> None:
 def test_one_pod_is_the_default(tmp_path: Path, kind: str) -> None:
     (item,) = load(tmp_path, controller(kind, "web", ""))
     assert item.kind.kind == "Pod"
-    assert item.meta().labels == {"app": "x"}
+    assert item.meta().labels["app"] == "x"
 
 
 def test_the_pods_of_a_stateful_set_are_numbered(tmp_path: Path) -> None:
@@ -340,7 +342,7 @@ def test_an_absurd_number_of_replicas_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_controller_without_a_template_is_refused(tmp_path: Path) -> None:
-    text = controller("Deployment", "web", "").replace("template", "tamplate")
+    text = controller("Deployment", "web", "").partition("template")[0] + "}"
     assert "Deployment default/web: spec.template: got nothing, expected the pod to make" in (
         refused(tmp_path, text)
     )

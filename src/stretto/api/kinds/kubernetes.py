@@ -6,7 +6,7 @@ from stretto.api.checks import objects
 from stretto.api.checks.pod import pod as check_pod
 from stretto.api.kinds import kept
 from stretto.api.kinds.entry import AGE, KEEP_ALL, Column, KindEntry, grant
-from stretto.api.types import core, pod, storage, workload_groups, workloads
+from stretto.api.types import core, pod, policies, storage, workload_groups, workloads
 from stretto.api.wire import kinds
 
 _ALL: Final = ("all",)
@@ -120,6 +120,27 @@ KUBERNETES: Final = (
         examined=True,
         recorded=True,
         kept=kept.SELECTOR,
+    ),
+    KindEntry(
+        kind=kinds.LIMIT_RANGE,
+        short_names=("limits",),
+        columns=(AGE,),
+        struct=policies.LimitRange,
+        rank=6,
+    ),
+    KindEntry(
+        kind=kinds.RESOURCE_QUOTA,
+        short_names=("quota",),
+        subresources=_STATUS,
+        columns=(AGE,),
+        struct=policies.ResourceQuota,
+        rank=7,
+    ),
+    KindEntry(
+        kind=kinds.RUNTIME_CLASS,
+        columns=(Column("Handler", ".handler"), AGE),
+        struct=policies.RuntimeClass,
+        rank=4,
     ),
     KindEntry(kind=kinds.CONFIG_MAP, short_names=("cm",), columns=(AGE,), struct=core.ConfigMap),
     KindEntry(

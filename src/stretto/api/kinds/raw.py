@@ -41,9 +41,7 @@ def _entry(
 
 _CORE: Final = (
     _entry(_namespaced("", "v1", "Endpoints", "endpoints"), _SKIPPED, "ep"),
-    _entry(_namespaced("", "v1", "LimitRange", "limitranges"), _SKIPPED, "limits"),
     _entry(_namespaced("", "v1", "PodTemplate", "podtemplates"), _SKIPPED),
-    _entry(_namespaced("", "v1", "ResourceQuota", "resourcequotas"), _SKIPPED, "quota", _STATUS),
     _entry(
         _namespaced("", "v1", "Secret", "secrets"), _SKIPPED, columns=(Column("Type", ".type"),)
     ),
@@ -275,11 +273,6 @@ _INFRASTRUCTURE: Final = (
         "",
         _STATUS,
         (Column("Type", ".spec.type"),),
-    ),
-    _entry(
-        _cluster("node.k8s.io", "v1", "RuntimeClass", "runtimeclasses"),
-        _SKIPPED,
-        columns=(Column("Handler", ".handler"),),
     ),
     _entry(
         _cluster("storage.k8s.io", "v1", "VolumeAttributesClass", "volumeattributesclasses"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stretto.base.errors import DoesNotFitError, InputError
+from stretto.base.errors import DoesNotFitError, InputError, NotAllowedError
 from stretto.cli import options
 from stretto.cli.console import Console
 from stretto.cli.kernels.tier import tier_of
@@ -38,6 +38,8 @@ class PlanOptions(StateOptions):
     policy: str
     #: Kernels: ``auto``, ``numba`` or ``numpy``.
     tier: str
+    #: Whether unknown fields are reported as warnings.
+    lenient: bool
     #: Files with rules that the profile may name.
     plugin: tuple[Path, ...]
 
@@ -65,6 +67,7 @@ class PlanOptions(StateOptions):
     shell_complete=options.completes("profiles"),
     help="Scoring policy (see `stretto policies`) [the state's].",
 )
+@click.option("--lenient", is_flag=True, help="Warn of unknown fields instead of refusing them.")
 @options.TIER
 @options.PLUGIN
 @NAMESPACE
@@ -82,7 +85,7 @@ def plan(common: CommandContext, opts: PlanOptions) -> None:
     import msgspec
 
     from stretto.api.edit.skipped import SkippedObjects
-    from stretto.inputs.objects.manifests import ManifestOptions, load_objects
+    from stretto.inputs.objects.manifests import InputContext, ManifestOptions, load_objects
     from stretto.plane.copy import SchedulingRules
     from stretto.sim.history.file_kinds import FileKind, expect_kind
     from stretto.sim.history.plan import SCHEMA
@@ -94,16 +97,21 @@ def plan(common: CommandContext, opts: PlanOptions) -> None:
     opts = replace(opts, tier=tier_of(opts.tier, common.console.note))
     state, namespace = read_state(common, opts, SchedulingRules("", opts.tier, plugins=opts.plugin))
     namespace = opts.namespace or namespace or "default"
-    settings = ManifestOptions(namespace, keep_missing_owners=True)
+    settings = ManifestOptions(namespace, keep_missing_owners=True, lenient=opts.lenient)
     skipped = SkippedObjects()
-    objects = load_objects(opts.manifests, settings, nodes_of(state.records), skipped)
+    refused: list[str] = []
+    context = InputContext([(each.kind, each.body) for each in state.records], refused)
+    objects = load_objects(opts.manifests, settings, nodes_of(state.records), skipped, context)
     report = plan_objects(state, objects, _rules(state, opts))
+    report = msgspec.structs.replace(report, refused=(*refused, *report.refused))
     _show(common.console, report)
     for line in skipped.lines():
         common.console.data(line)
     fits = not report.unfit and not report.refused
     fields = {"fits": fits, **msgspec.to_builtins(report), "skipped": skipped.lines()}
     common.console.json(SCHEMA, fields)
+    if refused:
+        raise NotAllowedError(format_count(len(refused), "object"), refused[0])
     if report.refused:
         found = format_count(len(report.refused), "object")
         raise InputError("MANIFESTS", found, "objects that the store accepts", report.refused[0])

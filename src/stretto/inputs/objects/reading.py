@@ -7,13 +7,12 @@ renders it.
 from pathlib import Path
 from typing import Final
 
-from stretto.api.codec import decode, decode_as, set_fields
+from stretto.api.codec import decode_as, set_fields
 from stretto.api.edit.manifests import Manifest, load_manifests
 from stretto.api.edit.skipped import SkippedObjects
-from stretto.api.validation import validate
 from stretto.base.errors import InputError
 from stretto.inputs.neutral.files import read_stdin, read_text
-from stretto.inputs.neutral.strict import inside
+from stretto.inputs.objects.admission import check_object
 from stretto.inputs.objects.folders import (
     NO_OBJECTS,
     TEMPLATE,
@@ -35,34 +34,40 @@ _RAW: Final = RAW_KINDS | POD_GROUPS
 
 
 def read_manifests(
-    path: Path, namespace: str = NAMESPACE, skipped: SkippedObjects | None = None
+    path: Path,
+    namespace: str = NAMESPACE,
+    skipped: SkippedObjects | None = None,
+    *,
+    lenient: bool = False,
 ) -> list[InputObject]:
     """The objects of a file, of the files below a folder by path, or of standard input."""
     left_out = SkippedObjects() if skipped is None else skipped
     if str(path) == STDIN:
-        return _objects(read_stdin(), "standard input", namespace, left_out)
+        return _objects(read_stdin(), "standard input", namespace, left_out, lenient=lenient)
     if not path.is_dir():
         why = tool_of(path)
         if why:
             tool, _, command = why.partition(": ")
             raise InputError(str(path), f"a file of {tool}", "Kubernetes objects", command)
-        return _objects(read_text(path), str(path), namespace, left_out)
+        return _objects(read_text(path), str(path), namespace, left_out, lenient=lenient)
     found: list[InputObject] = []
     for file in manifest_files(path, left_out):
-        found.extend(_objects_of_folder(file, namespace, left_out))
+        found.extend(_objects_of_folder(file, namespace, left_out, lenient=lenient))
     if not found and not left_out:
         raise InputError(str(path), None, "at least one Kubernetes object", "check the files")
     return found
 
 
-def _objects_of_folder(file: Path, namespace: str, skipped: SkippedObjects) -> list[InputObject]:
+def _objects_of_folder(
+    file: Path, namespace: str, skipped: SkippedObjects, *, lenient: bool
+) -> list[InputObject]:
     """The objects of one file of a folder; a file of another format is named and left out."""
     if not file.stat().st_size:
         skipped.add_file(str(file), NO_OBJECTS)
         return []
     text = read_text(file)
     try:
-        return _objects(text, str(file), namespace, skipped)
+        return _objects(text, str(file), namespace, skipped, lenient=lenient)
     except InputError:
         if has_no_objects(text, str(file)):
             skipped.add_file(str(file), NO_OBJECTS)
@@ -73,10 +78,14 @@ def _objects_of_folder(file: Path, namespace: str, skipped: SkippedObjects) -> l
         return []
 
 
-def _objects(text: str, where: str, namespace: str, skipped: SkippedObjects) -> list[InputObject]:
+def _objects(
+    text: str, where: str, namespace: str, skipped: SkippedObjects, *, lenient: bool
+) -> list[InputObject]:
     """The objects of one text, each with a namespace and a unique name."""
     try:
         found = load_manifests(text, where, skipped=skipped, raw=_RAW)
+        for kind, body in found:
+            check_object(kind, body, where, lenient=lenient)
         result = [_placed(each, index, where, namespace) for index, each in enumerate(found)]
     except InputError as error:
         if has_template(text) and not has_no_objects(text, where):
@@ -88,10 +97,8 @@ def _objects(text: str, where: str, namespace: str, skipped: SkippedObjects) -> 
 
 
 def _placed(manifest: Manifest, index: int, where: str, namespace: str) -> InputObject:
-    """One checked object with a namespace and a name."""
+    """One object with a namespace and a name."""
     kind, body = manifest
-    with inside(where):
-        validate(decode(kind, body))
     meta = decode_as(HeadedObject, body).metadata
     name = meta.name or f"{meta.generate_name}{index:05x}"
     if name != meta.name:

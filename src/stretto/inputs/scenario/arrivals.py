@@ -60,6 +60,8 @@ class WorkContext(msgspec.Struct, frozen=True):
     nodes: tuple[FleetNode, ...]
     #: The same nodes as objects, for DaemonSets.
     node_objects: Sequence[Node]
+    #: The objects that exist before it, which admission reads.
+    objects: Sequence[tuple[Kind, bytes]]
     #: Random numbers of this workload.
     rng: Rng
     #: Default name prefix of its objects.

@@ -58,7 +58,9 @@ def materialise(scenario: Scenario, rng: Rng) -> Feed:
     notes: list[str] = []
     for index, spec in enumerate(scenario.workloads):
         chance = rng.child("workload", spec.name or index)
-        context = WorkContext(scenario, fleet.nodes, fleet.typed, chance, f"work-{index}")
+        context = WorkContext(
+            scenario, fleet.nodes, fleet.typed, list(objects), chance, f"work-{index}"
+        )
         with inside(f"{scenario.where}: workloads[{index}]"):
             work = make_work(spec, context)
         objects.extend(work.objects)

@@ -5,7 +5,7 @@ from typing import Final
 from stretto.api.edit.skipped import SkippedObjects
 from stretto.api.types.heads import decode_object_head, decode_pod_head
 from stretto.api.wire.kinds import POD, POD_GROUP, Kind
-from stretto.inputs.objects.manifests import ManifestOptions, load_objects
+from stretto.inputs.objects.manifests import InputContext, ManifestOptions, load_objects
 from stretto.inputs.objects.pod_templates import PodTemplates, TemplateSpec
 from stretto.inputs.objects.relations import InputObject
 from stretto.inputs.scenario.arrivals import ObjectArrival, WorkContext, WorkloadArrivals, times_of
@@ -35,7 +35,9 @@ def _from_manifests(spec: WorkloadSpec, context: WorkContext) -> WorkloadArrival
     options = ManifestOptions(scenario.namespace, spec.missing_owners == "keep")
     paths = [scenario.path(path) for path in spec.manifests or ()]
     skipped = SkippedObjects()
-    found = load_objects(paths, options, context.node_objects, skipped)
+    found = load_objects(
+        paths, options, context.node_objects, skipped, InputContext(context.objects)
+    )
     waiting = [each for each in found if _waits(each)]
     times = times_of(spec.arrival, len(waiting), context.rng).tolist()
     return WorkloadArrivals(

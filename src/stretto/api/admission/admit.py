@@ -1,0 +1,83 @@
+"""Admission: an object as a cluster would hold it, or a refusal.
+
+    stored = admit(AdmissionRequest(POD, body), view)
+
+The steps are those of the API server: defaults, the plugins that change objects, checks, and the
+quotas. Nothing is written: the answer holds the defaulted object and the quotas that it changes.
+"""
+
+import copy
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
+
+import msgspec
+
+from stretto.api.admission import claims, limits, priority, quota
+from stretto.api.admission.defaults import DEFAULTS
+from stretto.api.admission.pods import default_pod
+from stretto.api.admission.request import AdmissionRequest, JsonObject, ObjectView, Operation
+from stretto.api.admission.workloads import CONTROLLERS, default_controller, title_of
+from stretto.api.codec import decode
+from stretto.api.validation import validate
+from stretto.api.wire import kinds
+from stretto.api.wire.kinds import Kind
+from stretto.base.errors import InputError
+
+
+class Admitted(NamedTuple):
+    """The answer to a request."""
+
+    #: The object as the cluster would hold it.
+    body: JsonObject
+    #: The ResourceQuotas with the object charged.
+    quotas: list[JsonObject]
+
+
+def admit(request: AdmissionRequest, view: ObjectView) -> Admitted:
+    """Default an object and check it against the other objects.
+
+    An object that a cluster holds already (it has a ``resourceVersion``) passes unchanged, as in a
+    dump; so does one whose kind has no defaults.
+
+    Raises:
+        InputError: a field is invalid; the message has its path.
+        ForbiddenError: the other objects do not allow it.
+    """
+    body = copy.deepcopy(request.body)
+    meta = body.setdefault("metadata", {})
+    if request.kind.namespaced and not meta.get("namespace"):
+        meta["namespace"] = request.namespace
+    if is_stored(meta) and request.operation is Operation.CREATE:
+        return Admitted(body, [])
+    if request.kind in DEFAULTS:
+        DEFAULTS[request.kind](body)
+    if request.kind in _STEPS:
+        _STEPS[request.kind](request, body, view)
+    _check(request, body)
+    if request.operation is Operation.UPDATE:
+        return Admitted(body, [])
+    limits.check_bounds(request, body, view)
+    return Admitted(body, quota.check_quotas(request, body, view))
+
+
+def is_stored(meta: JsonObject) -> bool:
+    """Whether metadata are those of an object that a cluster holds already, as in a dump."""
+    return bool(meta.get("resourceVersion") or (meta.get("uid") and meta.get("creationTimestamp")))
+
+
+def _check(request: AdmissionRequest, body: JsonObject) -> None:
+    """Check the types and the values of the defaulted object."""
+    try:
+        validate(decode(request.kind, msgspec.json.encode(body)))
+    except InputError as error:
+        place = f"{title_of(request, body)}: {error.where}"
+        raise InputError(place, error.value, error.expected, error.hint) from error
+
+
+_STEPS: Final[Mapping[Kind, Callable[[AdmissionRequest, JsonObject, ObjectView], None]]] = {
+    kinds.POD: default_pod,
+    kinds.PERSISTENT_VOLUME_CLAIM: claims.default_class,
+    kinds.PRIORITY_CLASS: priority.check_class,
+    **dict.fromkeys(CONTROLLERS, default_controller),
+}
+"""Defaults that depend on the request or on other objects."""

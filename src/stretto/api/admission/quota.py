@@ -1,0 +1,192 @@
+"""ResourceQuotas: usage of pods and other objects, and the refusal of what exceeds a quota."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from stretto.api.admission.request import AdmissionRequest, JsonObject, ObjectView, forbidden
+from stretto.api.admission.resources import amounts_of, printed
+from stretto.api.admission.selectors import pod_terms
+from stretto.api.wire.kinds import PERSISTENT_VOLUME_CLAIM, POD, RESOURCE_QUOTA, Kind
+from stretto.api.wire.quantity import thousandths
+
+_ONE: Final = 1000
+"""One object in thousandths."""
+_COMPUTE: Final = ("cpu", "memory", "ephemeral-storage")
+_REQUIRED: Final = ("cpu", "memory")
+"""A quota on these requires that each container states them."""
+_COUNTED: Final = (
+    "configmaps",
+    "persistentvolumeclaims",
+    "replicationcontrollers",
+    "resourcequotas",
+    "secrets",
+    "services",
+)
+"""Kinds whose bare plural is a resource of quotas."""
+_OVER: Final = ("Succeeded", "Failed")
+
+
+def check_quotas(request: AdmissionRequest, item: JsonObject, view: ObjectView) -> list[JsonObject]:
+    """The quotas of an object's namespace that change, with the object charged in their status.
+
+    Raises:
+        ForbiddenError: the object would exceed a quota, or states too little for one.
+    """
+    charged = []
+    for quota in view.list(RESOURCE_QUOTA, item["metadata"].get("namespace") or request.namespace):
+        if not _matches(quota, request.kind, item):
+            continue
+        name, hard = quota["metadata"]["name"], _hard(quota)
+        if request.kind == POD:
+            missing = _missing(hard, item["spec"])
+            if missing:
+                reason = f"failed quota: {name}: must specify {missing}"
+                raise forbidden(request, reason, "state them", "spec.containers")
+        asked = {key: n for key, n in usage(request.kind, item).items() if n and key in hard}
+        if not asked:
+            continue
+        used = used_by(quota, view)
+        over = sorted(key for key, amount in asked.items() if used[key] + amount > hard[key])
+        if over:
+            reason = (
+                f"exceeded quota: {name}, requested: {_listed(asked, over)}, "
+                f"used: {_listed(used, over)}, limited: {_listed(hard, over)}"
+            )
+            raise forbidden(request, reason, "raise spec.hard of the quota, or ask for less")
+        charged.append(with_usage(quota, {k: n + asked.get(k, 0) for k, n in used.items()}))
+    return charged
+
+
+def with_usage(quota: JsonObject, used: Mapping[str, int]) -> JsonObject:
+    """A quota with a status: its limits, and the usage in thousandths."""
+    texts = {name: printed(name, amount) for name, amount in used.items()}
+    hard = (quota.get("spec") or {}).get("hard") or {}
+    return {**quota, "status": {"hard": hard, "used": texts}}
+
+
+def used_by(quota: JsonObject, view: ObjectView) -> dict[str, int]:
+    """The usage of a quota in thousandths: that of its status, else counted from the objects."""
+    hard, status = _hard(quota), quota.get("status") or {}
+    told = status.get("used") or {}
+    if hard.keys() <= told.keys() and status.get("hard") == quota["spec"].get("hard"):
+        return {name: thousandths(told[name], f"status.used.{name}") for name in hard}
+    total = dict.fromkeys(hard, 0)
+    for kind in (POD, PERSISTENT_VOLUME_CLAIM):
+        for item in view.list(kind, quota["metadata"]["namespace"]):
+            if _matches(quota, kind, item):
+                for name, amount in usage(kind, item).items():
+                    if name in total:
+                        total[name] += amount
+    return total
+
+
+def usage(kind: Kind, item: JsonObject) -> dict[str, int]:
+    """What an object consumes of quotas, in thousandths, by the names that quotas use."""
+    plural = kind.plural
+    found = {f"count/{kind.resource}": _ONE}
+    if plural in _COUNTED and not kind.group:
+        found[plural] = _ONE
+    if kind == PERSISTENT_VOLUME_CLAIM:
+        found |= _storage_usage(item["spec"])
+    elif kind == POD and (item.get("status") or {}).get("phase") not in _OVER:
+        found["pods"] = _ONE
+        whole = amounts_of(item["spec"])
+        found |= _compute_usage(whole.requests, whole.limits)
+    return found
+
+
+def _compute_usage(requests: Mapping[str, int], limits: Mapping[str, int]) -> dict[str, int]:
+    """Requests and limits by the names of quotas."""
+    found: dict[str, int] = {}
+    for name, amount in requests.items():
+        found[f"requests.{name}"] = amount
+        if name in _COMPUTE or name.startswith("hugepages-"):
+            found[name] = amount
+    found |= {f"limits.{name}": limits[name] for name in _COMPUTE if name in limits}
+    return found
+
+
+def _storage_usage(spec: JsonObject) -> dict[str, int]:
+    """The storage of a PVC, in total and by its class."""
+    found: dict[str, int] = {}
+    request = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
+    class_ = spec.get("storageClassName")
+    prefix = f"{class_}.storageclass.storage.k8s.io/"
+    if class_:
+        found[f"{prefix}persistentvolumeclaims"] = _ONE
+    if request is not None:
+        amount = -(-thousandths(request, "spec.resources.requests.storage") // 1000) * 1000
+        found["requests.storage"] = amount
+        if class_:
+            found[f"{prefix}requests.storage"] = amount
+    return found
+
+
+def _hard(quota: JsonObject) -> dict[str, int]:
+    """The limits of a quota in thousandths."""
+    hard = (quota.get("spec") or {}).get("hard") or {}
+    return {name: thousandths(each, f"spec.hard.{name}") for name, each in hard.items()}
+
+
+def _missing(hard: Mapping[str, int], spec: JsonObject) -> str:
+    """The CPU and memory that a quota limits and containers do not state."""
+    if (spec.get("resources") or {}).get("requests") or (spec.get("resources") or {}).get("limits"):
+        return ""
+    missing: dict[str, set[str]] = {}
+    for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
+        resources = container.get("resources") or {}
+        stated = _compute_usage(
+            dict.fromkeys(resources.get("requests") or {}, 1),
+            dict.fromkeys(resources.get("limits") or {}, 1),
+        )
+        for name in hard:
+            if name.rpartition(".")[2] in _REQUIRED and name.count(".") <= 1 and name not in stated:
+                missing.setdefault(name, set()).add(container.get("name", ""))
+    return "; ".join(f"{name} for: {','.join(sorted(missing[name]))}" for name in sorted(missing))
+
+
+def _matches(quota: JsonObject, kind: Kind, item: JsonObject) -> bool:
+    """Whether all scopes of a quota match an object; only pods match scopes."""
+    scopes = list(_scopes(quota.get("spec") or {}))
+    if kind != POD:
+        return not scopes
+    return all(_in_scope(name, operator, values, item) for name, operator, values in scopes)
+
+
+def _scopes(spec: JsonObject) -> Iterator[tuple[str, str, list[Any]]]:
+    """Name, operator and values of each scope."""
+    for name in spec.get("scopes") or ():
+        yield name, "Exists", []
+    for each in (spec.get("scopeSelector") or {}).get("matchExpressions") or ():
+        yield each.get("scopeName", ""), each.get("operator", ""), each.get("values") or []
+
+
+def _in_scope(name: str, operator: str, values: list[Any], pod: JsonObject) -> bool:
+    """Whether a pod is in a scope."""
+    spec = pod["spec"]
+    if name in ("Terminating", "NotTerminating"):
+        return (spec.get("activeDeadlineSeconds") is not None) == (name == "Terminating")
+    if name in ("BestEffort", "NotBestEffort"):
+        return _best_effort(spec) == (name == "BestEffort")
+    if name == "CrossNamespacePodAffinity":
+        return any(
+            term.get("namespaces") or term.get("namespaceSelector") is not None
+            for term in pod_terms(spec)
+        )
+    if name != "PriorityClass":
+        return False
+    class_ = spec.get("priorityClassName") or ""
+    if operator in ("Exists", "DoesNotExist"):
+        return bool(class_) == (operator == "Exists")
+    return (class_ in values) == (operator == "In")
+
+
+def _best_effort(spec: JsonObject) -> bool:
+    """Whether no container and no pod-level amount asks for CPU or memory."""
+    whole = amounts_of({**spec, "overhead": None})
+    return not any(part.get(name) for part in whole for name in _REQUIRED)
+
+
+def _listed(amounts: Mapping[str, int], names: list[str]) -> str:
+    """Amounts as the API server lists them: ``cpu=1,memory=1Gi``."""
+    return ",".join(f"{name}={printed(name, amounts[name])}" for name in names)
