@@ -26,7 +26,8 @@ def controller(kind: str, name: str, spec: str, template: str = "") -> str:
     version = "batch/v1" if kind == "Job" else "apps/v1"
     template += ", restartPolicy: Never" if kind == "Job" else ""
     inner = f"{{metadata: {{labels: {{app: x}}}}, spec: {{containers: [{{name: c}}]{template}}}}}"
-    spec += "" if kind == "Job" else "selector: {matchLabels: {app: x}}, "
+    plain = kind in ("Job", "ReplicationController")
+    spec += "" if plain else "selector: {matchLabels: {app: x}}, "
     body = f"spec: {{{spec}template: {inner}}}"
     return f"apiVersion: {version}\nkind: {kind}\nmetadata: {{name: {name}}}\n{body}\n"
 
