@@ -88,7 +88,10 @@ def main(source: str) -> None:
 
     named = {key: short(kinds[key]) for key in sorted(kinds)}
     fields = {short(n): {key: renamed(t) for key, t in types[n].items()} for n in types}
-    parts = {"kinds": named, "types": {name: fields[name] for name in sorted(fields)}}
+    parts: dict[str, dict[str, Any]] = {
+        "kinds": named,
+        "types": {name: fields[name] for name in sorted(fields)},
+    }
     blocks = []
     for title, part in parts.items():
         lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in part.items()]
