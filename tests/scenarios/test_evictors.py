@@ -1,10 +1,13 @@
 """Preemption and reclaim follow one order: a whole plane, with controllers that recreate pods."""
 
+from collections import Counter
 from typing import Any
 
 import pytest
 
+from stretto.api.wire.kinds import NODE
 from stretto.framework.profile.profile import load_profile
+from stretto.stores.store import Deletion
 from stretto.testing import make_node, make_pod
 from tests.support.recreating_harness import RecreatingHarness, queue_object, queue_pod
 
@@ -221,3 +224,33 @@ def test_borrowers_do_not_take_reclaimed_capacity_from_each_other() -> None:
     harness.work("g", lambda pod: queue_pod(pod, "a", group="g"), 4)
     harness.run(300)
     assert (harness.placed_of("g"), harness.ended) == (4, {"b": 2, "c": 2})
+
+
+def broken_pair(**more: Any) -> RecreatingHarness:
+    """Two gangs of four have lost a node, and each waits for capacity that the other one holds."""
+    harness = RecreatingHarness(nodes(4, "2"))
+    for name in ("first", "second"):
+        harness.group(name, 4)
+        harness.work(name, lambda pod, name=name: make_pod(pod, group=name, **more), 4)
+        harness.run(2)
+    assert (harness.placed_of("first"), harness.placed_of("second")) == (4, 4)
+    on = Counter(node for node in harness.placements().values())
+    assert on == {f"n{i}": 2 for i in range(4)}
+    for node in ("n0", "n2"):
+        harness.store.delete(NODE, [Deletion("", node)])
+        for pod, place in harness.placements().items():
+            if place == node:
+                harness.delete(pod)
+    harness.run(3)
+    return harness
+
+
+def test_of_two_broken_gangs_that_block_each_other_one_is_released_and_the_other_completed() -> (
+    None
+):
+    harness = broken_pair(cpu="1")
+    lost = sum(harness.ended.values())
+    assert sorted([harness.placed_of("first"), harness.placed_of("second")]) == [2, 2]
+    harness.run(120)
+    assert (harness.placed_of("first"), harness.placed_of("second")) == (4, 0)
+    assert sum(harness.ended.values()) == lost + 2

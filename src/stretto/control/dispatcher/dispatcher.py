@@ -49,7 +49,7 @@ class Dispatcher:
         self.answers = Answers(moves)
         #: Evicts borrowing pods for queues below their guarantee.
         self.reclaimer = Reclaimer(self._places)
-        self._broken_gangs = BrokenGangs(pods)
+        self._broken_gangs = BrokenGangs(self._places)
         #: Dispatches units to shards.
         self.sender = UnitSender(moves)
         #: Wakes waiting units.
@@ -77,7 +77,7 @@ class Dispatcher:
 
     def reclaim(self, search: ReclaimSearch, now: float) -> list[EvictionOrder]:
         """Evictions for late incomplete gangs and for queues below their guarantee."""
-        orders = self._broken_gangs.orders(now) if self._broken_gangs.evict_after else []
+        orders = self._broken_gangs.orders(search, now) if self._broken_gangs else []
         if self._places.usage is not None:
             orders += self.reclaimer.orders(search, now)
         return orders

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, Protocol
 from stretto.control.dispatcher.states.containers import UnitStates
 from stretto.control.queues.limits import LimitVictims
 from stretto.state.queries.pool import Amounts
-from stretto.state.queues.guarantees import GuaranteeBalance, ReclaimRight
+from stretto.state.queues.guarantees import EvictionRight, GuaranteeBalance, ReclaimRight
 from stretto.state.queues.usage import QueueUsage
 from stretto.state.rows.lifecycle import PodState, UnitState
 from stretto.state.rows.pods import NO_SLOT
@@ -56,12 +56,12 @@ class ReclaimSearch(Protocol):
         ...
 
     def places(
-        self, unit: Unit, right: ReclaimRight, ahead: Sequence[PlannedPlace]
+        self, unit: Unit, right: EvictionRight, ahead: Sequence[PlannedPlace]
     ) -> Sequence[PlannedPlace]:
         """Places for the pods that a unit needs, with their victims; empty for none."""
         ...
 
-    def may_evict(self, row: int, right: ReclaimRight, now: float) -> bool:
+    def may_evict(self, row: int, right: EvictionRight, now: float) -> bool:
         """Whether a demand may evict a pod, wherever it runs."""
         ...
 

@@ -14,7 +14,7 @@ from stretto.framework.compiled.one_node import VictimCandidate
 from stretto.framework.placers import Placer
 from stretto.framework.preemption.terms import ReclaimTerms
 from stretto.state.cluster.cluster import Cluster
-from stretto.state.queues.guarantees import ReclaimRight
+from stretto.state.queues.guarantees import EvictionRight
 from stretto.state.victims.budgets import BudgetLedger
 from stretto.state.victims.rules import guard_of
 from stretto.state.work.claims import NO_ROWS, Plan
@@ -56,7 +56,7 @@ class ReclaimRehearsal:
         return self._cluster.evictions.in_progress
 
     def places(
-        self, unit: Unit, right: ReclaimRight, ahead: Sequence[PlannedPlace]
+        self, unit: Unit, right: EvictionRight, ahead: Sequence[PlannedPlace]
     ) -> list[PlannedPlace]:
         """Places for the pods that a unit needs; empty if no evictions make it fit.
 
@@ -95,7 +95,7 @@ class ReclaimRehearsal:
         gangs = {unit for row in gone if (unit := self._units.of_row(row)) and unit.is_gang}
         return any(unit.away and gone.issuperset(unit.bound) for unit in gangs)
 
-    def may_evict(self, row: int, right: ReclaimRight, now: float) -> bool:
+    def may_evict(self, row: int, right: EvictionRight, now: float) -> bool:
         """Whether a demand may evict a pod, wherever it runs."""
         guard = guard_of(self._cluster, self._terms.rules, row, now)
         return guard is None and right.may_evict(row) and not self._budgets.violating([row])

@@ -178,7 +178,7 @@ class ParityVictimFinder:
         if self.rules.hard_budgets:
             choices = [each for each in choices if self._has_budget(self._asked(each))]
         by_name = self._cluster.nodes.by_name
-        if self._protection is not None and self._protection.columns is not None:
+        if self._protection is not None and self._protection.is_everywhere:
             slots = self._protection.slots
             choices = [each for each in choices if slots[by_name[each.node]]]
         quiet = [each for each in choices if by_name[each.node] not in self._busy]

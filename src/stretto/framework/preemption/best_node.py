@@ -87,7 +87,7 @@ class BestNodeSearch:
         guarded = protection.slots[: len(wanted.admitted)]
         open_nodes = wanted._replace(admitted=wanted.admitted & ~guarded)
         found = NOTHING
-        if protection.columns is None:
+        if not protection.is_everywhere:
             found = self._find(preemptor, open_nodes, heads, holds, ())
         wanted = self._within(wanted._replace(admitted=wanted.admitted & guarded), heads)
         other = self._dry_run_best(preemptor, wanted, holds, protection)

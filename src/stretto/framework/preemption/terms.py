@@ -17,12 +17,11 @@ from stretto.framework.compiled.one_node import Preemptor
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.queries.fit_after import devices_after_eviction
 from stretto.state.queries.pool import DEVICES
-from stretto.state.queues.guarantees import GuaranteeBalance, ReclaimRight
+from stretto.state.queues.guarantees import EvictionRight, GuaranteeBalance
 from stretto.state.queues.tree import QueueBranch
 from stretto.state.queues.usage import QueueUsage
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.rows.pods import NO_SLOT
-from stretto.state.rows.resources import PODS
 from stretto.state.victims.rules import UNPROTECTED, PreemptionRules, guard_against, may_preempt
 from stretto.state.work.evictions import EvictionState
 
@@ -46,6 +45,8 @@ class NodeProtection(NamedTuple):
     rows: Ints
     #: Columns that evictions may free; ``None`` for all.
     columns: Collection[int] | None = None
+    #: Whether no pod may be evicted elsewhere: the victim index is not searched.
+    is_everywhere: bool = False
 
 
 class EvictionTerms(Protocol):
@@ -214,14 +215,14 @@ class ReclaimTerms:
         self.rules = msgspec.structs.replace(rules, hard_budgets=True)
         self._cluster = cluster
         self._is_spared = is_spared
-        self._right: ReclaimRight | None = None
+        self._right: EvictionRight | None = None
 
-    def use(self, right: ReclaimRight) -> None:
+    def use(self, right: EvictionRight) -> None:
         """Search for one demand; promises of the search are counted in its balance."""
         self._right = right
 
     @property
-    def right(self) -> ReclaimRight:
+    def right(self) -> EvictionRight:
         """What the current demand may reclaim."""
         assert self._right is not None, "a search for a guarantee begins with ``use``"
         return self._right
@@ -248,30 +249,28 @@ class ReclaimTerms:
         preemptor = self.preemptor(row)
         rows = _rows_on_nodes(self._cluster, preemptor.priority)
         rows = rows[self._may_go(rows)]
-        columns = self.right.entitlement.columns | {PODS}
+        columns = self.right.columns
         slots = _suffice_without(self._cluster, preemptor.class_id, columns)
         kept_on = _kept_by_turns(self._cluster, preemptor.priority, self._leaving_in_turn)
-        return NodeProtection(slots, kept_on, rows, columns)
+        return NodeProtection(slots, kept_on, rows, columns, is_everywhere=True)
 
     def _may_go(self, rows: Ints) -> Mask:
-        """bool[k]: pods that may each be evicted; pods of one class and queue are equal."""
-        known: dict[tuple[str, int], bool] = {}
-        found = np.zeros(len(rows), np.bool_)
-        held = self.right.balance.usage.held()
-        classes = self._cluster.pods.class_id[rows].tolist()
-        for at, (row, class_id) in enumerate(zip(rows.tolist(), classes, strict=True)):
-            charged = held.get(row)
-            if charged is None or self._is_spared(row):
-                continue
-            key = charged.queue, class_id
-            if key not in known:
-                known[key] = self.right.may_evict(row)
-            found[at] = known[key]
-        return found
+        """bool[k]: pods that may each be evicted."""
+        listed = rows.tolist()
+        may = self.right.those_of(listed, self._cluster.pods.class_id[rows].tolist())
+        spared = self._is_spared
+        return np.array([m and not spared(r) for m, r in zip(may, listed, strict=True)], np.bool_)
 
     def _leaving_in_turn(self, rows: Sequence[int]) -> set[int]:
         """The rows that may be evicted together, the first ones first."""
-        return self.right.balance.leaving_in_turn(rows, self._may_evict)
+        gone: list[int] = []
+        found = set()
+        for row in rows:
+            if self._may_evict(row):
+                gone += self.right.leave([row])
+                found.add(row)
+        self.right.come_back(gone)
+        return found
 
     def _may_evict(self, row: int) -> bool:
         pods = self._cluster.pods
@@ -288,11 +287,11 @@ class ReclaimTerms:
 
     def leave(self, rows: Iterable[int]) -> None:
         """Count pods as evicted."""
-        self.right.balance.leave(rows)
+        self.right.leave(rows)
 
     def come_back(self, rows: Iterable[int]) -> None:
         """Revert ``leave`` for these rows."""
-        self.right.balance.come_back(rows)
+        self.right.come_back(rows)
 
 
 def _are_unguarded(
@@ -341,14 +340,18 @@ def _kept_by_turns(
     return kept_on
 
 
-def _suffice_without(cluster: Cluster, class_id: int, columns: Collection[int]) -> Mask:
+def _suffice_without(cluster: Cluster, class_id: int, columns: Collection[int] | None) -> Mask:
     """bool[slot]: nodes where all resources but these suffice without evictions.
+
+    All nodes if evictions may free every resource (``None``).
 
     Pods that are being evicted already count as gone.
     """
     ledger = cluster.ledger
     ledger.widen()
     size = ledger.slots.size
+    if columns is None:
+        return np.ones(size, np.bool_)
     asked = cluster.classes.requests_of(np.array([class_id], np.int32))[0]
     others = [c for c in np.flatnonzero(asked).tolist() if c not in columns]
     free = ledger.alloc[:size, others] - ledger.used[:size, others]

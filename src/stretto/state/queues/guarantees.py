@@ -7,12 +7,13 @@ queues above their guarantee. The two cases exclude each other, so two queues ne
 capacity from each other in turn.
 """
 
-from collections.abc import Callable, Collection, Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import NamedTuple, Protocol
 
 from stretto.state.queries.pool import Amounts
 from stretto.state.queues.tree import QueueBranch
 from stretto.state.queues.usage import QueueUsage
+from stretto.state.rows.resources import PODS
 
 MayLeave = Callable[[int], bool]
 """Whether a row may be evicted, with the current balance."""
@@ -173,6 +174,67 @@ class GuaranteeBalance:
         return found
 
 
+class EvictionRight(Protocol):
+    """Which pods one search may evict, whatever their priority."""
+
+    @property
+    def columns(self) -> Collection[int] | None:
+        """Columns that evictions may free; ``None`` for all."""
+        ...
+
+    def those_of(self, rows: Sequence[int], class_ids: Sequence[int]) -> list[bool]:
+        """Whether each of these pods may be evicted alone."""
+        ...
+
+    def may_evict(self, row: int) -> bool:
+        """Whether a pod may be evicted after the evictions so far."""
+        ...
+
+    def may_evict_all(self, rows: Collection[int]) -> bool:
+        """Whether all of these may be evicted together."""
+        ...
+
+    def leave(self, rows: Iterable[int]) -> list[int]:
+        """Count pods as evicted; returns those that were not counted before."""
+        ...
+
+    def come_back(self, rows: Iterable[int]) -> None:
+        """Revert ``leave`` for these rows."""
+
+
+class ReleaseRight(NamedTuple):
+    """The pods of one unit may be evicted, and no others."""
+
+    #: Their rows.
+    rows: frozenset[int]
+
+    @property
+    def columns(self) -> None:
+        """All resources."""
+        return
+
+    def those_of(self, rows: Sequence[int], class_ids: Sequence[int]) -> list[bool]:
+        """Whether each of these pods belongs to the unit."""
+        del class_ids
+        return [row in self.rows for row in rows]
+
+    def may_evict(self, row: int) -> bool:
+        """Whether a pod belongs to the unit."""
+        return row in self.rows
+
+    def may_evict_all(self, rows: Collection[int]) -> bool:
+        """Whether all of these belong to the unit."""
+        return self.rows.issuperset(rows)
+
+    def leave(self, rows: Iterable[int]) -> list[int]:
+        """No effect: the right does not depend on other evictions."""
+        del rows
+        return []
+
+    def come_back(self, rows: Iterable[int]) -> None:
+        """No effect."""
+
+
 class ReclaimRight(NamedTuple):
     """What one search may reclaim: an entitlement with the balance that its promises change."""
 
@@ -183,6 +245,36 @@ class ReclaimRight(NamedTuple):
     #: Whether a queue may fall below its guarantee by the eviction of one pod or gang that is
     #: larger than what the queue has borrowed.
     whole: bool = False
+
+    @property
+    def columns(self) -> Collection[int]:
+        """The resources that the guarantee names, and pod slots."""
+        return self.entitlement.columns | {PODS}
+
+    def those_of(self, rows: Sequence[int], class_ids: Sequence[int]) -> list[bool]:
+        """Whether the demand may evict each of these pods; pods of one class and queue are equal.
+
+        Args:
+            rows: the pods.
+            class_ids: their classes.
+        """
+        held, known = self.balance.usage.held(), dict[tuple[str, int], bool]()
+        found = []
+        for row, class_id in zip(rows, class_ids, strict=True):
+            charged = held.get(row)
+            key = (charged.queue, class_id) if charged is not None else ("", -1)
+            if key not in known:
+                known[key] = self.may_evict(row)
+            found.append(known[key])
+        return found
+
+    def leave(self, rows: Iterable[int]) -> list[int]:
+        """Count pods as evicted; returns those that were not counted before."""
+        return self.balance.leave(rows)
+
+    def come_back(self, rows: Iterable[int]) -> None:
+        """Revert ``leave`` for these rows."""
+        self.balance.come_back(rows)
 
     def may_evict(self, row: int) -> bool:
         """Whether the demand may evict a pod."""

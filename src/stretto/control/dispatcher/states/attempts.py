@@ -7,7 +7,7 @@ from stretto.control.dispatcher.states.transitions import WAYS_TO_QUEUE
 from stretto.control.dispatcher.waiting.failures import FailureReason
 from stretto.control.dispatcher.waiting.pool import NO_CLASS
 from stretto.state.rows.lifecycle import UnitState
-from stretto.state.work.units import Cure, Unit, UnitOutcome
+from stretto.state.work.units import NO_GROUP, Cure, Unit, UnitOutcome
 
 
 def conclude(moves: UnitMoves, unit: Unit, now: float) -> None:
@@ -30,6 +30,8 @@ def settle_down(moves: UnitMoves, unit: Unit, now: float) -> bool:
         moves.states.deadlines.add(
             unit, unit.deadline
         )  # it was removed while the whole gang was claimed
+    if unit.bound and len(unit.bound) < unit.min_member < NO_GROUP:
+        moves.states.incomplete.setdefault(unit, now)
     if not unit.pending:
         moves.finish(unit)
     elif unit in moves.states.faults:

@@ -52,6 +52,9 @@ class UnitStates:
         self.delays = DelayedUnits()
         #: Gangs with a deadline.
         self.deadlines = DelayedUnits()
+        #: Gangs that hold nodes for fewer pods than they need, with the clock time of the first
+        #: sight; ``BrokenGangs`` removes those that are complete again or hold none.
+        self.incomplete: dict[Unit, float] = {}
         #: The shards and their load.
         self.shards = Shards(load_policy(config.dispatch, "profile: stretto.dispatch"))
         #: Units that failed since the caller's last read.

@@ -1,51 +1,132 @@
-"""Evicts partly placed gangs whose deadline has passed.
+"""Evicts gangs that hold nodes for fewer pods than they need.
 
 A store that binds whole units never leaves a gang in part. An API server binds pod by pod, and a
 member may be deleted or refused after others were bound. Until its deadline the gang is completed
 by new pods; after it the placed pods are evicted, so that they hold no useless capacity.
+
+Two gangs that lost pods may block each other: each waits for capacity that the other one holds.
+The less important one is then released, and the other one is completed.
 """
 
-from typing import Final
+from collections.abc import Iterator, Sequence
+from math import inf
+from typing import Final, Protocol
 
-from stretto.state.rows.lifecycle import PodState
-from stretto.state.rows.pods import Pods
-from stretto.state.work.evictions import EvictionCause, EvictionOrder
-from stretto.state.work.units import Unit
+from stretto.control.dispatcher.states.containers import UnitStates
+from stretto.state.queues.guarantees import EvictionRight, ReleaseRight
+from stretto.state.rows.lifecycle import PodState, UnitState
+from stretto.state.work.evictions import (
+    EvictionCause,
+    EvictionOrder,
+    EvictionState,
+    PlannedPlace,
+)
+from stretto.state.work.units import NO_GROUP, Unit
 
 AGAIN: Final = 10.0
 """Seconds between eviction retries; a disruption budget may have refused the last one."""
+BLOCKED_AFTER: Final = 30.0
+"""Seconds for which two incomplete gangs wait before one is released; other pods may end first."""
+
+
+class PlaceSearch(Protocol):
+    """Finds places for units after evictions."""
+
+    def begin(self) -> None:
+        """Update the snapshot before a series of searches."""
+
+    def places(
+        self, unit: Unit, right: EvictionRight, ahead: Sequence[PlannedPlace]
+    ) -> Sequence[PlannedPlace]:
+        """Places for the pods that a unit needs, with their victims; empty for none."""
+        ...
 
 
 class BrokenGangs:
     """The gangs to evict."""
 
-    def __init__(self, pods: Pods) -> None:
-        """Start with none."""
-        self._pods = pods
-        #: Clock time of the next eviction of each gang.
-        self.evict_after: dict[Unit, float] = {}
+    def __init__(self, states: UnitStates) -> None:
+        """Start with none; ``states`` lists the incomplete gangs."""
+        self._states = states
+        self._pods = states.pods
+        #: Clock time of the next eviction of each gang whose time is over.
+        self._evict_after: dict[Unit, float] = {}
+        self._look_at = -inf
+
+    def __bool__(self) -> bool:
+        """Whether a gang may have to be evicted."""
+        return bool(self._evict_after or self._states.incomplete)
 
     def add(self, unit: Unit, now: float) -> None:
         """Add a gang whose deadline has passed while some of its pods hold nodes."""
-        self.evict_after.setdefault(unit, now)
+        self._evict_after.setdefault(unit, now)
 
-    def orders(self, now: float) -> list[EvictionOrder]:
+    def orders(self, search: PlaceSearch, now: float) -> list[EvictionOrder]:
         """The evictions that are due, with their reasons."""
+        self._forget_complete()
         found = []
-        for unit, at in list(self.evict_after.items()):
+        for unit, at in list(self._evict_after.items()):
             if not unit.bound or unit.still_needed == 0:
-                del self.evict_after[unit]
+                del self._evict_after[unit]
             elif now >= at:
-                self.evict_after[unit] = now + AGAIN
-                state, serial = self._pods.state, self._pods.serial
-                rows = tuple(row for row in sorted(unit.bound) if state[row] == PodState.BOUND)
-                serials = tuple(int(serial[row]) for row in rows)
-                short = f"{len(unit.bound)} of {unit.min_member} pods"
-                reason = f"gang {unit.key} has {short} at its deadline"
-                if rows:
-                    found.append(EvictionOrder(rows, serials, EvictionCause.GANG, reason))
-        return found
+                self._evict_after[unit] = now + AGAIN
+                found += self._order(unit, f"gang {unit.key} has {_count(unit)} at its deadline")
+        return found or self._release_one(search, now)
 
     def next_due(self) -> float:
         """Clock time of the next eviction; infinity for none."""
-        return min(self.evict_after.values(), default=float("inf"))
+        due = min(self._evict_after.values(), default=inf)
+        times = sorted(self._states.incomplete.values())
+        if len(times) > 1:
+            due = min(due, max(times[1] + BLOCKED_AFTER, self._look_at))
+        return due
+
+    def _forget_complete(self) -> None:
+        """Forget gangs that are complete again, or hold no node any more."""
+        incomplete = self._states.incomplete
+        for unit in list(incomplete):
+            if not unit.bound or not len(unit.bound) < unit.min_member < NO_GROUP:
+                del incomplete[unit]
+
+    def _order(self, unit: Unit, reason: str) -> list[EvictionOrder]:
+        """The eviction of the pods of a gang that run."""
+        rows = tuple(self._running(unit))
+        serials = tuple(int(self._pods.serial[row]) for row in rows)
+        return [EvictionOrder(rows, serials, EvictionCause.GANG, reason)] if rows else []
+
+    def _running(self, unit: Unit) -> Iterator[int]:
+        state = self._pods.state
+        return (row for row in sorted(unit.bound) if state[row] == PodState.BOUND)
+
+    # ------------------------------------------------------------ gangs that block each other
+
+    def _release_one(self, search: PlaceSearch, now: float) -> list[EvictionOrder]:
+        """The eviction of the least important of several gangs that block each other."""
+        if len(self._states.incomplete) < 2 or now < self._look_at:
+            return []
+        self._look_at = now + AGAIN
+        waiting = [
+            unit
+            for unit, since in self._states.incomplete.items()
+            if unit.state is UnitState.UNSCHEDULABLE and now >= since + BLOCKED_AFTER
+        ]
+        evicted = self._pods.eviction_state
+        if any(evicted[row] != EvictionState.NONE for unit in waiting for row in unit.bound):
+            return []  # its capacity is on its way
+        waiting.sort(key=lambda unit: (unit.priority, -unit.sequence))
+        search.begin()
+        for at, unit in enumerate(waiting):
+            right = ReleaseRight(frozenset(self._running(unit)))
+            for other in reversed(waiting[at + 1 :]):
+                if any(place.victims for place in search.places(other, right, ())):
+                    self._look_at = now + BLOCKED_AFTER
+                    reason = (
+                        f"gang {unit.key} with {_count(unit)} and gang {other.key} with "
+                        f"{_count(other)} block each other: {unit.key} is released"
+                    )
+                    return self._order(unit, reason)
+        return []
+
+
+def _count(unit: Unit) -> str:
+    return f"{len(unit.bound)} of {unit.min_member} pods"

@@ -71,7 +71,7 @@ class UnitTimers:
         """Clock time at which ``due`` or ``wake`` has work without an event; the past means now."""
         places = self._states
         due = places.unschedulable.next_check()
-        if self._broken_gangs.evict_after:
+        if self._broken_gangs:
             due = min(due, self._broken_gangs.next_due())
         for delayed, counts in ((places.delays, _is_delayed), (places.deadlines, _is_awaited)):
             if delayed.earliest < due:
