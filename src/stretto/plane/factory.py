@@ -77,12 +77,16 @@ class PartFactory:
         runtime = self.placers.new(self.rng.child("shard", number, *path))
         preempting = None
         if self.config.profile.preemption.enabled:
-            terms = PriorityTerms(self.cluster, self.config.profile.preemption, self.usage)
+            terms = self.priority_terms()
             finder = self.placers.finder(runtime, terms, self.budgets, self.clock)
             preempting = ShardPreemption(self.cluster, self.units, finder, self.refused)
         identity = LoopId(number, sub_cluster)
         pods, cures_of = self.cluster.pods, self.engine.cures_of
         return SchedulingLoop(identity, runtime, pods, cures_of, preempting)
+
+    def priority_terms(self) -> PriorityTerms:
+        """Which pods a preemptor may evict, with a balance of its own."""
+        return PriorityTerms(self.cluster, self.config.profile.preemption, self.usage)
 
     def reclaim(self, is_spared: Callable[[int], bool]) -> ReclaimRehearsal:
         """Finds victims for queues below their guarantee, without the pods that are spared."""
@@ -117,7 +121,7 @@ class PartFactory:
 
     def evictor(self) -> Evictor:
         """An evictor; it adopts every eviction that is under way now."""
-        terms = PriorityTerms(self.cluster, self.config.profile.preemption, self.usage)
+        terms = self.priority_terms()
         rules = self.placers.law()
         if rules is not None:
             judge: PreemptionJudge = ParityPreemptionJudge(

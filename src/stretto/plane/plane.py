@@ -198,7 +198,7 @@ class Plane:
         if Part.REPORTER in parts:
             sources = ReportSources(
                 self.verdicts,
-                MessageSuffixes(self.engine, self.budgets).of,
+                MessageSuffixes(self.engine, self.budgets, self.factory.priority_terms()).of,
                 LimitedPods(self.cluster.pods, self.units, self.dispatcher.views),
             )
             self.reporter = Reporter(self.cluster, self.units, sources, self.store, report)

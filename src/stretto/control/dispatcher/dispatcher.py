@@ -55,7 +55,7 @@ class Dispatcher:
         #: Wakes waiting units.
         self.timers = UnitTimers(moves, self._broken_gangs, pool)
         #: Positions, counts and the cure that each unit waits for.
-        self.views = UnitViews(self._places, self._intake.groups)
+        self.views = UnitViews(self._places, self._intake.groups, self.reclaimer)
 
     # ------------------------------------------------------------ what changed
 

@@ -18,11 +18,13 @@ from stretto.state.queues.guarantees import EvictionRight, GuaranteeBalance, Rec
 from stretto.state.queues.usage import QueueUsage
 from stretto.state.rows.lifecycle import PodState, UnitState
 from stretto.state.rows.pods import NO_SLOT
+from stretto.state.rows.resources import PODS
 from stretto.state.work.evictions import (
     EvictionCause,
     EvictionOrder,
     EvictionState,
     PlannedPlace,
+    ReclaimOutcome,
 )
 from stretto.state.work.units import Unit
 
@@ -114,6 +116,7 @@ class Reclaimer:
         self._places = places
         #: (clock time of the next search, delay before it) of units without victims or a node.
         self._retries: dict[Unit, tuple[float, float]] = {}
+        self._outcomes: dict[Unit, ReclaimOutcome] = {}
         #: Number of rebuilds of the tree at the last search.
         self._epoch = -1
         self._look_at = -inf
@@ -162,6 +165,10 @@ class Reclaimer:
         """Whether a reclaim is in flight or a search is due."""
         return bool(self.in_flight) or self._more
 
+    def outcome(self, unit: Unit) -> ReclaimOutcome | None:
+        """The result of the last search for a unit; ``None`` if there was none."""
+        return ReclaimOutcome.WAITING if unit in self.in_flight else self._outcomes.get(unit)
+
     def next_due(self) -> float:
         """Clock time of the next search without an event; infinity for none."""
         if self.in_flight or self._more:
@@ -180,6 +187,7 @@ class Reclaimer:
             self._epoch = tree.epoch
             self._retries.clear()
         self._retries = {u: p for u, p in self._retries.items() if u.state in _WAITING}
+        self._outcomes = {u: o for u, o in self._outcomes.items() if u in self._retries}
         heads = list[Iterator[Unit]]()
         for queue in self._places.queues if tree.any_limits else ():
             if queue.order.live and tree.leaf(queue.name).guarantee:
@@ -211,24 +219,26 @@ class Reclaimer:
     ) -> ReclaimPlan | None:
         """The evictions for a unit; ``None`` if none help it, or if it fits without any."""
         plan = self._plan(usage, unit, search, now)
+        if isinstance(plan, ReclaimOutcome):
+            self._outcomes[unit] = plan
         delay = min(2 * self._retries.get(unit, (0.0, FIRST_RETRY / 2))[1], LONGEST_RETRY)
         self._retries[unit] = (now + delay, delay)
-        return plan if plan is not None and (plan.victims or plan.awaited) else None
+        return None if isinstance(plan, ReclaimOutcome) else plan
 
     def _plan(
         self, usage: QueueUsage, unit: Unit, search: ReclaimSearch, now: float
-    ) -> ReclaimPlan | None:
-        """Places and victims of a unit; ``None`` if its guarantee does not help it."""
+    ) -> ReclaimPlan | ReclaimOutcome:
+        """Places and victims of a unit, or why its guarantee does not help it."""
         headroom, demand = usage.tree.headroom(unit.queue), usage.demand(unit)
         if headroom is not None and (headroom.closed or (demand.fresh and headroom.units < 1)):
-            return None
+            return ReclaimOutcome.MOST_UNITS
         balance = self._balance(usage, search)
         right = balance.entitlement(unit.queue, demand.least)
         if right is None:
-            return None
+            return ReclaimOutcome.ABOVE_GUARANTEE
         short = balance.shortfall(unit.queue, demand.least)
         if any(branch not in right.path[1:] for branch in short):
-            return None  # a limit outside the reach of its guarantee refuses it
+            return ReclaimOutcome.LIMITED
         ahead = [place for each in self.in_flight.values() for place in self._ahead(each)]
         for whole in (False, True):
             terms = ReclaimRight(right, balance, whole)
@@ -241,8 +251,11 @@ class Reclaimer:
                 places, victims = (places, victims + more) if more is not None else ((), ())
             if places:
                 awaited = {row for each in places for row in each.awaited}
+                if not victims and not awaited:
+                    return ReclaimOutcome.FITS
                 return ReclaimPlan(places, victims, tuple(sorted(awaited)))
-        return None
+        others = {column for column, _ in demand.least} - right.columns - {PODS}
+        return ReclaimOutcome.UNNAMED_RESOURCE if others else ReclaimOutcome.NO_VICTIMS
 
     def _balance(self, usage: QueueUsage, search: ReclaimSearch) -> GuaranteeBalance:
         """Usage of queues with the reclaims in flight: their evictions and their claims."""

@@ -9,10 +9,13 @@ from typing import Final, NamedTuple
 
 from stretto.control.dispatcher.groups import Groups
 from stretto.control.dispatcher.membership import group_unit
+from stretto.control.dispatcher.reclaimer import Reclaimer
 from stretto.control.dispatcher.states.containers import UnitStates
 from stretto.control.dispatcher.usage_report import QueueFacts, queue_facts
 from stretto.control.dispatcher.waiting.pool import NO_CLASS
+from stretto.state.queues.usage import QueueUsage
 from stretto.state.rows.lifecycle import UnitState
+from stretto.state.work.evictions import ReclaimOutcome
 from stretto.state.work.units import NO_GROUP, Cure, Unit
 
 LATEST: Final = 1e12
@@ -77,8 +80,9 @@ class UnitReservation(NamedTuple):
 class UnitViews:
     """Reads the unit states."""
 
-    def __init__(self, places: UnitStates, groups: Groups) -> None:
-        """Views of these states and groups."""
+    def __init__(self, places: UnitStates, groups: Groups, reclaimer: Reclaimer) -> None:
+        """Views of these states, groups and reclaims."""
+        self._reclaimer = reclaimer
         self._places = places
         self._groups = groups
 
@@ -105,6 +109,15 @@ class UnitViews:
     def queue_lengths(self) -> dict[str, int]:
         """Number of units by queue."""
         return {queue.name: queue.order.live for queue in self._places.queues}
+
+    @property
+    def charges(self) -> QueueUsage | None:
+        """Charges of the queues, pod by pod; ``None`` if no policy counts usage."""
+        return self._places.usage
+
+    def reclaim_of(self, unit: Unit) -> ReclaimOutcome | None:
+        """The result of the last search for the guarantee of a unit; ``None`` for no search."""
+        return self._reclaimer.outcome(unit)
 
     def queues(self) -> list[QueueFacts]:
         """Facts of every queue, parents first."""

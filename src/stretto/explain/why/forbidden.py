@@ -6,6 +6,7 @@ import msgspec
 
 from stretto.explain.why.scene import Scene
 from stretto.framework.preemption.explain import GuardedExample, preemption_words
+from stretto.framework.preemption.terms import PriorityTerms
 from stretto.state.victims.budgets import BudgetLedger
 
 NAMED: Final = 3
@@ -41,7 +42,8 @@ def forbidden_preemption(scene: Scene, row: int) -> PreemptionFacts | None:
     if scene.profile.exact:
         return None
     now = float(scene.cluster.pods.since[: scene.cluster.pods.length].max(initial=0.0))
-    words = preemption_words(scene.engine, BudgetLedger(scene.cluster), row, now)
+    terms = PriorityTerms(scene.cluster, scene.profile.preemption, lambda: scene.usage)
+    words = preemption_words(scene.engine, BudgetLedger(scene.cluster), row, now, terms)
     if words is None:
         return None
     held = tuple(_held(scene, each) for each in words.examples)

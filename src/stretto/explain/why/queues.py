@@ -52,8 +52,14 @@ class ShareFacts(msgspec.Struct, frozen=True):
     sentence: str
 
 
-def share_of(name: str, queues: Sequence[QueueFacts]) -> ShareFacts | None:
-    """State of one queue among all; ``None`` if it is unknown or no queue has amounts."""
+def share_of(name: str, queues: Sequence[QueueFacts], reclaim: str = "") -> ShareFacts | None:
+    """State of one queue among all; ``None`` if it is unknown or no queue has amounts.
+
+    Args:
+        name: the queue.
+        queues: usage of all queues.
+        reclaim: the result of the last search for its guarantee, as a sentence.
+    """
     known = {queue.name: queue for queue in queues}
     queue = known.get(name)
     if queue is None or not any(each.used or each.limit or each.guarantee for each in queues):
@@ -74,7 +80,7 @@ def share_of(name: str, queues: Sequence[QueueFacts]) -> ShareFacts | None:
         owed=owed,
         holders=found,
         faults=queue.faults,
-        sentence=_sentence(queue, owed, found),
+        sentence=" ".join(filter(None, (_sentence(queue, owed, found), reclaim))),
     )
 
 

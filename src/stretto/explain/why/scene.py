@@ -16,6 +16,7 @@ from stretto.explain.words.standing import UnitFacts
 from stretto.framework.contract.rule import View
 from stretto.framework.profile.profile import Profile
 from stretto.state.cluster.cluster import Cluster
+from stretto.state.queues.usage import QueueUsage
 
 
 class UnitNotes(Protocol):
@@ -51,6 +52,8 @@ class Scene:
         self.when = "the current state"
         #: Usage of the queues; empty if unknown.
         self.queues: tuple[QueueFacts, ...] = ()
+        #: Charges of the queues, pod by pod; ``None`` if unknown.
+        self.usage: QueueUsage | None = None
         #: Facts of objects that the cluster does not keep.
         self.objects = ObjectFacts()
         #: The filters, and the scores with their weights, that decide about the pod of a row.

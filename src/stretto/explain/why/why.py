@@ -95,7 +95,7 @@ def explain_pending(scene: Scene, question: PodQuestion) -> Explanation:
         unit=unit,
         sub_cluster=scene.sub_cluster(question.row),
         gang=gang,
-        share=share_of(unit.queue, scene.queues) if unit is not None else None,
+        share=share_of(unit.queue, scene.queues, unit.reclaim) if unit is not None else None,
         choice=choice_of(scene, question, scores) if fits.any() else None,
     )
 

@@ -53,6 +53,8 @@ class UnitFacts(msgspec.Struct, frozen=True):
     quota: str = ""
     #: How reservations of its queue concern it, as sentences; empty for none.
     reserved: str = ""
+    #: The result of the last search for its queue's guarantee; empty for none.
+    reclaim: str = ""
 
     @property
     def is_gang(self) -> bool:
@@ -110,6 +112,7 @@ def facts_of(
         scheduled=unit.scheduled,
         quota=limit_message(views.limits(unit)) if views is not None else "",
         reserved=reservation_message(views, unit, start) if views is not None else "",
+        reclaim=reclaim_message(views, unit),
         shard=unit.shard if unit.state is UnitState.DISPATCHED else -1,
     )
 
@@ -128,6 +131,12 @@ def reservation_message(views: UnitViews, unit: Unit, start: float) -> str:
 
 def _expected(at: float, start: float) -> str:
     return "without an expected start" if at == inf else f"from {at - start:.1f} s of the run on"
+
+
+def reclaim_message(views: UnitViews | None, unit: Unit) -> str:
+    """The result of the last search for a unit's guarantee, as a sentence; empty for none."""
+    found = views.reclaim_of(unit) if views is not None else None
+    return "" if found is None else f"Reclaim: {found.value}."
 
 
 RETRY_EVENTS: Final[Mapping[Cure, tuple[str, ...]]] = {

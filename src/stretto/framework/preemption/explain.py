@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from stretto.framework.engine.engine import CompiledProfile
 from stretto.framework.preemption.affinity_reasons import PostEvictionRules, post_eviction_rules_of
+from stretto.framework.preemption.terms import NodeProtection, PriorityTerms
 from stretto.state.rows.pods import NO_SLOT
 from stretto.state.rows.resources import PODS
 from stretto.state.victims.budgets import BudgetLedger
@@ -34,12 +35,15 @@ PROTECTED: Final[dict[EvictionGuard, str]] = {
     EvictionGuard.NOT_OPTED_IN: "node(s) had pods that did not opt in to preemption",
     EvictionGuard.OTHER_SCHEDULER: "node(s) had pods of other schedulers, which are never evicted",
     EvictionGuard.RECENT: "node(s) had pods that started recently",
+    EvictionGuard.GUARANTEED: "node(s) had pods within the guarantee of their queue",
 }
 BUDGET: Final = "node(s) had pods that a disruption budget protects"
 
 
 KEPT_FOR: Final = 5.0
 """Seconds for which an explanation stays valid."""
+EXPLAINED: Final = 1024
+"""Nodes whose guaranteed pods are listed: each is simulated."""
 ASKED_PER_SECOND: Final = 4.0
 """Explanations per second: each reads every pod of lower priority."""
 
@@ -79,16 +83,21 @@ class _PreemptableNodes(NamedTuple):
     asked: npt.NDArray[np.int64]
     #: Its inter-pod rules; ``None`` without any.
     between: PostEvictionRules | None
+    #: Rows that the guarantee of their queue protects from it.
+    guaranteed: frozenset[int]
 
 
 class MessageSuffixes:
     """The preemption part of events, cached per class and limited in rate."""
 
-    def __init__(self, engine: CompiledProfile, budgets: BudgetLedger) -> None:
-        """Start with an empty cache."""
+    def __init__(
+        self, engine: CompiledProfile, budgets: BudgetLedger, terms: PriorityTerms
+    ) -> None:
+        """Start with an empty cache; ``terms`` tell which pods guarantees protect."""
+        self._terms = terms
         self._engine = engine
         self._budgets = budgets
-        self._kept: dict[tuple[int, int, int], tuple[float, str]] = {}
+        self._kept: dict[tuple[int, int, int, str], tuple[float, str]] = {}
         self._next = float("-inf")
 
     def of(self, row: int, now: float) -> str:
@@ -101,12 +110,13 @@ class MessageSuffixes:
             classes.serial(class_id),
             int(pods.priority[row]),
             int(pods.preemption_attributes[row]),
+            self._terms.queue_of(row),
         )
         asked_at, text = self._kept.get(key, (float("-inf"), ""))
         if now - asked_at < KEPT_FOR or now < self._next:
             return text
         self._next = now + 1.0 / ASKED_PER_SECOND
-        words = preemption_words(self._engine, self._budgets, row, now)
+        words = preemption_words(self._engine, self._budgets, row, now, self._terms)
         text = "" if words is None else f" {words.message}"
         if len(self._kept) > 10_000:
             self._kept.clear()
@@ -115,7 +125,11 @@ class MessageSuffixes:
 
 
 def preemption_words(
-    engine: CompiledProfile, budgets: BudgetLedger, row: int, now: float
+    engine: CompiledProfile,
+    budgets: BudgetLedger,
+    row: int,
+    now: float,
+    terms: PriorityTerms,
 ) -> PreemptionMessage | None:
     """Why preemption does not help an unschedulable pod; ``None`` where it may."""
     cluster, rules = engine.cluster, engine.profile.preemption
@@ -125,7 +139,8 @@ def preemption_words(
     if not cluster.preemption_attributes[int(pods.preemption_attributes[row])].preempts:
         return PreemptionMessage(NEVER)
     examples: list[GuardedExample] = []
-    counts = _counts(engine, budgets, row, now, examples)
+    terms.begin()
+    counts = _counts(engine, budgets, row, now, (terms.protection(row), examples))
     if counts is None:
         return None
     listed = sorted(f"{count} {text}" for text, count in counts.items())
@@ -139,9 +154,10 @@ def _counts(
     budgets: BudgetLedger,
     row: int,
     now: float,
-    examples: list[GuardedExample],
+    told: tuple[NodeProtection | None, list[GuardedExample]],
 ) -> Counter[str] | None:
     """Nodes by what prevents preemption there; ``None`` where one node is feasible."""
+    protection, examples = told
     cluster = engine.cluster
     ledger, pods = cluster.ledger, cluster.pods
     class_id, priority = int(pods.class_id[row]), int(pods.priority[row])
@@ -178,7 +194,8 @@ def _counts(
                 stay = between.stay(text, int(slots[0]), rows)
                 examples.append(GuardedExample(text, int(slots[0]), tuple(stay.tolist())))
             left &= ~mask[:size]
-    field = _PreemptableNodes(left, rows, free, asked, between)
+    guaranteed = _guaranteed_rows(protection, left)
+    field = _PreemptableNodes(left, rows, free, asked, between, guaranteed)
     if not _count_guards(engine, budgets, field, now, (counts, examples)):
         return None
     return +counts
@@ -206,11 +223,12 @@ def _count_guards(
     told: tuple[Counter[str], list[GuardedExample]],
 ) -> bool:
     """Count nodes where only protected pods prevent preemption; False if one is feasible."""
-    left, rows, free, asked, between = field
+    left, rows, free, asked, between, guaranteed = field
     cluster, rules = engine.cluster, engine.profile.preemption
     slots = cluster.pods.slot
     here = rows[left[slots[rows]]]
     kept = VictimKinds(cluster, rules).of_many(here, now) == NOT_EVICTABLE
+    kept |= np.isin(here, list(guaranteed))
     may = free + _sums(engine, here[~kept])
     blocked = left & _short(may, asked).any(axis=1)
     if between is not None:
@@ -219,6 +237,8 @@ def _count_guards(
     found: dict[tuple[EvictionGuard, int], list[int]] = {}
     for row in here[kept & blocked[slots[here]]].tolist():
         guard = guard_of(cluster, rules, row, now)
+        if guard is None and row in guaranteed:
+            guard = EvictionGuard.GUARANTEED
         if guard is not None:
             found.setdefault((guard, int(slots[row])), []).append(row)
     for (guard, slot), stay in found.items():
@@ -231,6 +251,16 @@ def _count_guards(
         counts[BUDGET] = int(rest.sum())
         return bool(budgets)
     return not rest.any()
+
+
+def _guaranteed_rows(
+    protection: NodeProtection | None, left: npt.NDArray[np.bool_]
+) -> frozenset[int]:
+    """Rows on these nodes that guarantees protect; of many nodes the first ones only."""
+    if protection is None:
+        return frozenset()
+    slots = np.flatnonzero(left & protection.slots[: len(left)])[:EXPLAINED].tolist()
+    return frozenset(row for slot in slots for row in protection.kept_on(slot))
 
 
 def _sums(engine: CompiledProfile, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

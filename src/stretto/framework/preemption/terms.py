@@ -115,6 +115,10 @@ class PriorityTerms:
             self._is_read = True
         return self._balance
 
+    def queue_of(self, row: int) -> str:
+        """The queue of a pod; empty if guarantees protect no pod."""
+        return "" if self.balance is None else self.balance.usage.queue_of(row)
+
     def preemptor(self, row: int) -> Preemptor:
         """A pod, with the priority below which pods are its victims."""
         pods = self._cluster.pods

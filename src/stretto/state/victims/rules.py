@@ -48,6 +48,8 @@ class EvictionGuard(Enum):
     OTHER_SCHEDULER = "belongs to another scheduler"
     #: It started recently.
     RECENT = "started recently"
+    #: Its queue would fall below its guarantee without it.
+    GUARANTEED = "is within the guarantee of its queue"
 
 
 class PreemptionRules(msgspec.Struct, frozen=True):

@@ -59,6 +59,31 @@ class EvictionOrder(msgspec.Struct, frozen=True):
     beyond: frozenset[int] = frozenset()
 
 
+class ReclaimOutcome(Enum):
+    """The result of the search for victims for a unit whose queue has a guarantee."""
+
+    #: Pods are evicted or terminating, and the unit waits for their capacity.
+    WAITING = "pods of other queues terminate for it"
+    #: The queue, including the unit, exceeds its guarantee.
+    ABOVE_GUARANTEE = "the unit would take its queue above its guarantee"
+    #: A limit refuses it, and no borrowed capacity counts under that limit.
+    LIMITED = "a limit refuses the unit, and no capacity was borrowed under it"
+    #: ``maxRunningUnits`` refuses it.
+    MOST_UNITS = "maxRunningUnits of its queue or of a parent refuses the unit"
+    #: No victims: guarantees, budgets or protections forbid them, or they would not suffice.
+    NO_VICTIMS = (
+        "no pods may be evicted that let the unit start: guarantees of other queues, disruption "
+        "budgets or protections keep them"
+    )
+    #: The same, and the unit requests resources that the guarantee does not name.
+    UNNAMED_RESOURCE = (
+        "no pods may be evicted that let the unit start; a guarantee reclaims only the resources "
+        "that it names, and the unit requests others"
+    )
+    #: It fits without evictions.
+    FITS = "the unit fits without evictions"
+
+
 class PlannedPlace(NamedTuple):
     """The place of a pod whose unit reclaims capacity."""
 

@@ -43,5 +43,6 @@ def live_scene(
 ) -> Scene:
     """The scene of a plane; the dispatcher's ``views`` add queue limits and usage."""
     scene = Scene(cluster, profile, LiveNotes(units, views))
-    scene.queues = tuple(views.queues()) if views is not None else ()
+    if views is not None:
+        scene.queues, scene.usage = tuple(views.queues()), views.charges
     return scene
