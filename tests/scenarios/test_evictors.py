@@ -254,3 +254,21 @@ def test_of_two_broken_gangs_that_block_each_other_one_is_released_and_the_other
     harness.run(120)
     assert (harness.placed_of("first"), harness.placed_of("second")) == (4, 0)
     assert sum(harness.ended.values()) == lost + 2
+
+
+@pytest.mark.parametrize(("across", "given_back"), [("guarantee", 2), ("priority", 0)])
+def test_under_a_limit_too_reclaim_respects_priority_where_it_comes_first(
+    across: str, given_back: int
+) -> None:
+    harness = RecreatingHarness(
+        nodes(4),
+        queue_object("top", limit={"cpu": "2"}),
+        queue_object("a", parent="top", guarantee={"cpu": "2"}),
+        queue_object("b", parent="top"),
+        profile=load_profile({"profiles": [{"stretto": {"preemption": {"acrossQueues": across}}}]}),
+    )
+    harness.work("b", lambda name: queue_pod(name, "b", priority=9), 2)
+    harness.run(3)
+    harness.work("a", lambda name: queue_pod(name, "a"), 2)
+    harness.run(120)
+    assert (harness.placed_of("a"), harness.ended.total()) == (given_back, given_back)

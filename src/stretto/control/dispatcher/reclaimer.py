@@ -63,8 +63,8 @@ class ReclaimSearch(Protocol):
         """Places for the pods that a unit needs, with their victims; empty for none."""
         ...
 
-    def may_evict(self, row: int, right: EvictionRight, now: float) -> bool:
-        """Whether a demand may evict a pod, wherever it runs."""
+    def may_evict(self, unit: Unit, row: int, right: EvictionRight, now: float) -> bool:
+        """Whether a unit may evict a pod, wherever it runs."""
         ...
 
 
@@ -245,7 +245,7 @@ class Reclaimer:
             places = tuple(search.places(unit, terms, ahead))
             victims = tuple(row for each in places for row in each.victims)
             if places and short:
-                may_evict = lambda row, terms=terms: search.may_evict(row, terms, now)
+                may_evict = lambda row, terms=terms: search.may_evict(unit, row, terms, now)
                 limits = LimitVictims(self._places.pods, self._places.units, balance, may_evict)
                 more = limits.choose(short, victims)
                 places, victims = (places, victims + more) if more is not None else ((), ())

@@ -16,7 +16,7 @@ from stretto.framework.preemption.terms import ReclaimTerms
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.queues.guarantees import EvictionRight
 from stretto.state.victims.budgets import BudgetLedger
-from stretto.state.victims.rules import guard_of
+from stretto.state.victims.rules import guard_against
 from stretto.state.work.claims import NO_ROWS, Plan
 from stretto.state.work.evictions import PlannedPlace
 from stretto.state.work.units import Unit, Units
@@ -95,7 +95,10 @@ class ReclaimRehearsal:
         gangs = {unit for row in gone if (unit := self._units.of_row(row)) and unit.is_gang}
         return any(unit.away and gone.issuperset(unit.bound) for unit in gangs)
 
-    def may_evict(self, row: int, right: EvictionRight, now: float) -> bool:
-        """Whether a demand may evict a pod, wherever it runs."""
-        guard = guard_of(self._cluster, self._terms.rules, row, now)
+    def may_evict(self, unit: Unit, row: int, right: EvictionRight, now: float) -> bool:
+        """Whether a unit may evict a pod, wherever it runs."""
+        if self._terms.is_spared(row):
+            return False
+        priority = self._terms.preemptor(unit.pending[0]).priority
+        guard = guard_against(self._cluster, self._terms.rules, row, priority, now)
         return guard is None and right.may_evict(row) and not self._budgets.violating([row])

@@ -218,7 +218,8 @@ class ReclaimTerms:
         """
         self.rules = msgspec.structs.replace(rules, hard_budgets=True)
         self._cluster = cluster
-        self._is_spared = is_spared
+        #: Whether a pod must not be evicted for another reason than its rules.
+        self.is_spared = is_spared
         self._right: EvictionRight | None = None
 
     def use(self, right: EvictionRight) -> None:
@@ -262,7 +263,7 @@ class ReclaimTerms:
         """bool[k]: pods that may each be evicted."""
         listed = rows.tolist()
         may = self.right.those_of(listed, self._cluster.pods.class_id[rows].tolist())
-        spared = self._is_spared
+        spared = self.is_spared
         return np.array([m and not spared(r) for m, r in zip(may, listed, strict=True)], np.bool_)
 
     def _leaving_in_turn(self, rows: Sequence[int]) -> set[int]:
@@ -278,13 +279,13 @@ class ReclaimTerms:
 
     def _may_evict(self, row: int) -> bool:
         pods = self._cluster.pods
-        runs = int(pods.state[row]) == PodState.BOUND and not self._is_spared(row)
+        runs = int(pods.state[row]) == PodState.BOUND and not self.is_spared(row)
         return runs and self.right.may_evict(row)
 
     def allows(self, row: int, victims: Sequence[int], now: float) -> bool:
         """Whether all of these pods may be evicted together."""
         return (
-            not any(self._is_spared(each) for each in victims)
+            not any(self.is_spared(each) for each in victims)
             and _are_unguarded(self._cluster, self.rules, self.preemptor(row), victims, now)
             and self.right.may_evict_all(victims)
         )

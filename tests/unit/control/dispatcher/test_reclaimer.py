@@ -33,7 +33,7 @@ class FakeNodes:
         needed = unit.pending[: max(1, unit.still_needed)]
         found, gone = [], list[int]()
         for row in needed:
-            part = self._part(right, used.union(gone))
+            part = self._part(unit, right, used.union(gone))
             if not part:
                 return []
             gone += part
@@ -41,19 +41,19 @@ class FakeNodes:
             found.append(PlannedPlace(row, serial, 0, 0, tuple(part)))
         return found if self.company and len(gone) <= self.budget else []
 
-    def _part(self, right: ReclaimRight, used: set[int]) -> list[int]:
+    def _part(self, unit: Unit, right: ReclaimRight, used: set[int]) -> list[int]:
         """A running pod that may be evicted, with the rest of its gang."""
         for row in sorted(self.desk.rows.values()):
-            unit = self.desk.units.of_row(row)
-            if row in used or not self.may_evict(row, right, self.desk.now):
+            gang = self.desk.units.of_row(row)
+            if row in used or not self.may_evict(unit, row, right, self.desk.now):
                 continue
-            if unit is None or not unit.is_gang or len(unit.bound) > unit.min_member:
+            if gang is None or not gang.is_gang or len(gang.bound) > gang.min_member:
                 return [row]
-            if not unit.away:
-                return sorted(unit.bound)
+            if not gang.away:
+                return sorted(gang.bound)
         return []
 
-    def may_evict(self, row: int, right: ReclaimRight, now: float) -> bool:
+    def may_evict(self, unit: Unit, row: int, right: ReclaimRight, now: float) -> bool:
         return int(self.desk.pods.state[row]) == PodState.BOUND and right.may_evict(row)
 
 
