@@ -1,8 +1,9 @@
 """Stages of kwok: how simulated nodes and pods change state.
 
-Nodes become Ready at once. Bound pods run at once, pods of a Job finish after a second, and deleted
-pods are removed. kwok ignores nodes with the label ``lost``, so that tests can set their
-conditions.
+Nodes become Ready at once, and extended resources in their capacity become allocatable. Bound pods
+run at once, and pods of a Job finish after a second. Containers of deleted pods stop at once, or
+after the grace period if they have a ``preStop`` hook. A stopped pod is removed when it has no
+finalizer left. kwok ignores nodes with the label ``lost``, so that tests can set their conditions.
 """
 
 from collections.abc import Sequence
@@ -15,11 +16,20 @@ _READY: Final = """
 conditions:
 - {type: Ready, status: "True", reason: Simulated, lastHeartbeatTime: {{ $now | Quote }}}
 """
+_ALLOCATABLE: Final = """
+allocatable:
+{{ range $name, $amount := .status.capacity }}
+  {{ $name }}: {{ $amount | Quote }}
+{{ end }}
+"""
+_UNALLOCATABLE: Final = "((.status.capacity | keys) - (.status.allocatable | keys) | length)"
+"""The number of resources that are in a node's capacity only."""
 _RUNNING: Final = """
 {{ $now := Now }}
 phase: Running
 startTime: {{ $now | Quote }}
 conditions:
+- {type: PodScheduled, status: "True", lastTransitionTime: {{ $now | Quote }}}
 - {type: Initialized, status: "True", lastTransitionTime: {{ $now | Quote }}}
 - {type: ContainersReady, status: "True", lastTransitionTime: {{ $now | Quote }}}
 - {type: Ready, status: "True", lastTransitionTime: {{ $now | Quote }}}
@@ -46,6 +56,9 @@ containerStatuses:
   state: {terminated: {exitCode: 0, reason: Completed, finishedAt: {{ $now | Quote }}}}
 {{ end }}
 """
+_STOPPED: Final = _DONE.replace("phase: Succeeded", "phase: Failed").replace(
+    "exitCode: 0, reason: Completed", "exitCode: 143, reason: Error"
+)
 _JOB_SECONDS: Final = 1
 """Run time of Job pods in seconds."""
 
@@ -59,17 +72,29 @@ def stages() -> bytes:
     ready = '.status.conditions.[] | select( .type == "Ready" ) | .status'
     present = _where(".metadata.labels.lost", "DoesNotExist")
     unready = _where(ready, "NotIn", "True")
+    grown = _where(_UNALLOCATABLE, "NotIn", "0")
+    deleted = _where(".metadata.deletionTimestamp", "Exists")
+    held = _where(".metadata.finalizers.[]", "Exists")
+    free = _where(".metadata.finalizers.[]", "DoesNotExist")
+    hook = _where(".spec.containers.[].lifecycle.preStop", "Exists")
+    quick = _where(".spec.containers.[].lifecycle.preStop", "DoesNotExist")
+    grace = {"durationFrom": {"expressionFrom": ".metadata.deletionTimestamp"}}
     after = {"durationMilliseconds": _JOB_SECONDS * 1000}
     all_of = (
         _stage("node-ready", "Node", [unready, present], {"statusTemplate": _READY}),
+        _stage("node-grown", "Node", [grown, present], {"statusTemplate": _ALLOCATABLE}),
         _stage("pod-running", "Pod", [existing, pending], {"statusTemplate": _RUNNING}),
         _stage("pod-done", "Pod", [existing, running, of_job], {"statusTemplate": _DONE}, after),
+        _stage("pod-stopped", "Pod", [deleted, held, running, quick], {"statusTemplate": _STOPPED}),
         _stage(
-            "pod-gone",
+            "pod-stopped-late",
             "Pod",
-            [_where(".metadata.deletionTimestamp", "Exists")],
-            {"finalizers": {"empty": True}, "delete": True},
+            [deleted, held, running, hook],
+            {"statusTemplate": _STOPPED},
+            grace,
         ),
+        _stage("pod-gone", "Pod", [deleted, free, quick], {"delete": True}),
+        _stage("pod-gone-late", "Pod", [deleted, free, hook], {"delete": True}, grace),
     )
     return b"\n---\n".join(msgspec.json.encode(stage) for stage in all_of)
 

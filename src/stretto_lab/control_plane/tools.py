@@ -53,6 +53,8 @@ class ToolProgram(NamedTuple):
     package: str
     #: Further flags for the linker.
     flags: str = ""
+    #: Whether the package holds tests of Go, which are compiled into the program.
+    is_suite: bool = False
 
 
 def _kubernetes(name: str) -> ToolProgram:
@@ -67,10 +69,12 @@ PROGRAMS: Final[tuple[ToolProgram, ...]] = (
     _kubernetes("kubectl"),
     ToolProgram("kwok", "0.8.0", "kwok", "sigs.k8s.io/kwok/cmd/kwok"),
     ToolProgram("helm", "4.3.1", "helm", "helm.sh/helm/v4/cmd/helm"),
+    ToolProgram("e2e.test", KUBERNETES, "e2e", ".", _STAMP, is_suite=True),
 )
 """All programs in build order, the API server early."""
 
-ALL: Final = tuple(program.name for program in PROGRAMS)
+ALL: Final = tuple(program.name for program in PROGRAMS if not program.is_suite)
+"""What is built unless programs are named; a suite is built by the tests that run it."""
 
 OnStep = Callable[[str], None]
 """Called with a message at each long step."""
@@ -86,7 +90,7 @@ def path_of(name: str) -> Path:
     """Path of a program, which may not be built yet."""
     program = next((each for each in PROGRAMS if each.name == name), None)
     if program is None:
-        raise UnknownNameError("program", name, ALL)
+        raise UnknownNameError("program", name, [each.name for each in PROGRAMS])
     return cache_folder() / program.version / program.name
 
 
@@ -119,7 +123,8 @@ def _build(program: ToolProgram, go: Path) -> None:
     made = target.with_suffix(".new")
     flags = ["-mod=readonly", "-trimpath", "-buildvcs=false"]
     flags += [f"-ldflags=-s -w {program.flags}".rstrip(), "-o", str(made)]
-    command = [*_lower_priority(), str(go), "build", *flags, program.package]
+    verb = ["test", "-c"] if program.is_suite else ["build"]
+    command = [*_lower_priority(), str(go), *verb, *flags, program.package]
     environment = os.environ | {"CGO_ENABLED": "0", "GOWORK": "off"}
     environment.pop("GOROOT", None)
     folder = _MODULES / program.module

@@ -1,0 +1,96 @@
+"""The scheduling tests of Kubernetes' own end-to-end suite, run against a control plane."""
+
+import subprocess
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from stretto.base.errors import StrettoError, TimeoutExpiredError
+from stretto_lab.control_plane.cluster import ControlPlane
+from stretto_lab.control_plane.tools import path_of
+
+SUITE: Final = "e2e.test"
+"""The program with the tests."""
+SCHEDULING: Final = r"\[sig-scheduling\]"
+"""Regular expression of the tests of the scheduler."""
+NEEDS: Final = (
+    "NvidiaGPU",  # installs drivers on the nodes
+    "Workload",  # needs a feature gate of the API server
+)
+"""Tests that need more than an API server, controllers and simulated kubelets."""
+WITHIN: Final = 1800.0
+"""Seconds for the whole suite."""
+
+
+class SuiteTest(msgspec.Struct, frozen=True, rename={"name": "LeafNodeText", "state": "State"}):
+    """The outcome of one test."""
+
+    #: Name of the test.
+    name: str
+    #: ``passed``, ``failed``, ``skipped`` or another state of Ginkgo.
+    state: str
+    #: Names of the enclosing containers.
+    containers: list[str] | None = msgspec.field(name="ContainerHierarchyTexts", default=None)
+    #: ``It`` for a test; other types are set-up steps.
+    type: str = msgspec.field(name="LeafNodeType", default="")
+    #: What failed; ``None`` for a test that did not fail.
+    failure: dict[str, object] | None = msgspec.field(name="Failure", default=None)
+
+
+class _SuiteReport(msgspec.Struct, frozen=True):
+    tests: list[SuiteTest] = msgspec.field(name="SpecReports")
+
+
+class SuiteOutcome(msgspec.Struct, frozen=True):
+    """The outcomes of all tests that ran."""
+
+    #: Names of the passed tests.
+    passed: frozenset[str]
+    #: Messages of the failed tests by name.
+    failed: dict[str, str]
+
+
+def run_suite(plane: ControlPlane, folder: Path, *, focus: str = SCHEDULING) -> SuiteOutcome:
+    """Run the scheduling tests against the scheduler of a control plane, one after another.
+
+    Args:
+        plane: a started control plane with nodes, and with a scheduler for ``default-scheduler``.
+        folder: takes the report and the log.
+        focus: regular expression of the tests to run.
+
+    Raises:
+        TimeoutExpiredError: the suite does not end in time.
+        StrettoError: the suite cannot run.
+    """
+    report, log = folder / "report.json", folder / "suite.log"
+    command = [
+        str(path_of(SUITE)),
+        f"--kubeconfig={plane.kubeconfig}",
+        "--provider=skeleton",
+        "--allowed-not-ready-nodes=0",
+        "--delete-namespace=true",
+        "--dump-logs-on-failure=false",
+        f"--ginkgo.skip={'|'.join(NEEDS)}",
+        f"--ginkgo.focus={focus}",
+        f"--ginkgo.json-report={report}",
+        "--ginkgo.no-color",
+    ]
+    with log.open("wb") as out:
+        try:
+            subprocess.run(command, stdout=out, stderr=out, timeout=WITHIN, check=False)
+        except subprocess.TimeoutExpired as error:
+            raise TimeoutExpiredError("the end-to-end suite", str(log)) from error
+    if not report.exists():
+        raise StrettoError(f"the end-to-end suite wrote no report; see {log}")
+    (found,) = msgspec.json.decode(report.read_bytes(), type=list[_SuiteReport])
+    tests = [test for test in found.tests if test.type == "It"]
+    names = {id(test): " ".join([*(test.containers or ()), test.name]) for test in tests}
+    return SuiteOutcome(
+        frozenset(names[id(test)] for test in tests if test.state == "passed"),
+        {
+            names[id(test)]: str((test.failure or {}).get("Message", ""))
+            for test in tests
+            if test.state not in ("passed", "skipped", "pending")
+        },
+    )
