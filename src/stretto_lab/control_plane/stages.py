@@ -74,6 +74,9 @@ def stages() -> bytes:
     unready = _where(ready, "NotIn", "True")
     grown = _where(_UNALLOCATABLE, "NotIn", "0")
     deleted = _where(".metadata.deletionTimestamp", "Exists")
+    # The server itself removes pods without a grace period. kwok deletes by name and could remove a
+    # new pod of the same name.
+    graceful = _where(".metadata.deletionGracePeriodSeconds", "NotIn", "0")
     held = _where(".metadata.finalizers.[]", "Exists")
     free = _where(".metadata.finalizers.[]", "DoesNotExist")
     hook = _where(".spec.containers.[].lifecycle.preStop", "Exists")
@@ -93,8 +96,8 @@ def stages() -> bytes:
             {"statusTemplate": _STOPPED},
             grace,
         ),
-        _stage("pod-gone", "Pod", [deleted, free, quick], {"delete": True}),
-        _stage("pod-gone-late", "Pod", [deleted, free, hook], {"delete": True}, grace),
+        _stage("pod-gone", "Pod", [deleted, graceful, free, quick], {"delete": True}),
+        _stage("pod-gone-late", "Pod", [deleted, graceful, free, hook], {"delete": True}, grace),
     )
     return b"\n---\n".join(msgspec.json.encode(stage) for stage in all_of)
 
