@@ -85,8 +85,8 @@ class Groups:
         if group.duration < inf:
             unit.duration = group.duration
         unit.scheduled = unit.scheduled or group.ran
-        unit.deadline = -inf if group.late else group.seen + group.wait
-        unit.patient = not group.stated
+        deadline = -inf if group.late else group.seen + group.wait
+        unit.start_by(deadline, patient=not group.stated)
         if group.fault:
             places.faults[unit] = group.fault
         else:

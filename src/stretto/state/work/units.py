@@ -218,6 +218,15 @@ class Unit(msgspec.Struct, gc=False, eq=False):
         if duration < inf:
             self.duration = max(self.duration, duration) if self.duration < inf else duration
 
+    def count_failure(self, not_before: float) -> None:
+        """Count a failed attempt; the next one is at this clock time at the earliest."""
+        self.attempts += 1
+        self.not_before = not_before
+
+    def start_by(self, deadline: float, *, patient: bool) -> None:
+        """Set the deadline of a gang, and whether it is the default one."""
+        self.deadline, self.patient = deadline, patient
+
     def step(self, event: UnitEvent) -> None:
         """Apply an event to the state."""
         after = _MOVES[self.state][event]

@@ -54,7 +54,7 @@ def is_late(moves: UnitMoves, unit: Unit, now: float) -> bool:
         return False
     if not unit.waits_for_capacity:
         return True
-    unit.deadline = now + moves.states.config.schedule_timeout
+    unit.start_by(now + moves.states.config.schedule_timeout, patient=True)
     moves.states.deadlines.add(unit, unit.deadline)
     return False
 
@@ -76,8 +76,7 @@ def _no_place(moves: UnitMoves, unit: Unit, now: float) -> None:
     several = _is_several(moves, unit)
     uncertain = unit.cures == Cure.NONE or unit.blame == NO_CLASS or several
     if uncertain and not moves.states.unschedulable.is_canary(unit):
-        unit.attempts += 1
-        unit.not_before = now + moves.states.config.delay(unit.attempts)
+        unit.count_failure(now + moves.states.config.delay(unit.attempts + 1))
     if several:
         _put_last(moves, unit, unit.blame)
     if unit.cures == Cure.NONE or several:

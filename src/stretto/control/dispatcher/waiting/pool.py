@@ -308,8 +308,7 @@ class WaitingUnits:
         ]
         if found:
             _, _, unit, group = min(found, key=lambda each: each[:2])
-            unit.wait_group = -1
-            self._drop_unit(group)
+            self._remove(unit, group)
             woken.append(unit)
             self.woken_units[unit] = (class_id, False)
 
@@ -325,9 +324,13 @@ class WaitingUnits:
         unit = group.first()
         if unit is not None:
             heapq.heappop(group.entries)
-            unit.wait_group = -1
-            self._drop_unit(group)
+            self._remove(unit, group)
         return unit
+
+    def _remove(self, unit: Unit, group: WaitGroup) -> None:
+        """Remove a unit that wakes; an entry that is left is dead."""
+        unit.wait_group = -1
+        self._drop_unit(group)
 
     # ------------------------------------------------------------ wait groups
 
