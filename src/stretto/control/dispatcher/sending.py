@@ -137,13 +137,12 @@ class UnitSender:
             return self._send_planned(queue, current, now, table)
         head = min(queue.blockers, key=lambda unit: unit.rank)
         reservation = reserve(usage, head, now)
-        queue.reserved = {head.key: reservation.shadow / MICROS}
+        queue.reserve_only(head, reservation.shadow / MICROS)
         while current.open:
             longest = within_limits(usage, queue.name, reservation.longest)
             found = order.candidate(longest, usage.demand)
             if found is None:
-                queue.searched = True
-                queue.stop_sending()
+                queue.end_search()
                 break
             unit, demand = found
             if not usage.may_start(
@@ -154,7 +153,7 @@ class UnitSender:
             if not (places.unschedulable.closed and self._moves.park_untried(unit, now)):
                 reservation.take(demand, micros(unit.duration))
                 pods += self._send(unit, current, places.unschedulable.tick)
-                queue.away += 1
+                queue.count_sent()
             order.discard()
             if self._yields_turn(queue):
                 break
@@ -169,12 +168,11 @@ class UnitSender:
             unit = planned.unit
             if not (places.unschedulable.closed and self._moves.park_untried(unit, now)):
                 pods += self._send(unit, current, places.unschedulable.tick, planned=planned)
-                queue.away += 1
+                queue.count_sent()
             order.discard()
             if not current.open or self._yields_turn(queue):
                 return pods
-        queue.searched = True
-        queue.stop_sending()
+        queue.end_search()
         return pods
 
     def _send_window(self, queue: UnitQueue, current: DispatchRound, now: float) -> int:
@@ -194,7 +192,7 @@ class UnitSender:
                 break
             queue.shard = unit.shard = queue.shard if queue.shard >= 0 else current.choose(-1)[0]
             pods += self._send(unit, current, places.unschedulable.tick, blocking=True)
-            queue.away += 1
+            queue.count_sent()
             if self._yields_turn(queue):
                 return pods
         queue.stop_sending()

@@ -94,6 +94,19 @@ class UnitQueue:
         self.blockers.clear()
         return heads
 
+    def count_sent(self) -> None:
+        """Count a unit that was sent to a shard."""
+        self.away += 1
+
+    def reserve_only(self, head: Unit, start: float) -> None:
+        """Note the only reservation of the queue, with the expected start in seconds."""
+        self.reserved = {head.key: start}
+
+    def end_search(self) -> None:
+        """End a search for backfill that found nothing more, and its sending in this round."""
+        self.searched = True
+        self.stop_sending()
+
     def stop_sending(self) -> None:
         """End its sending in this round."""
         self.sending, self.shard = False, -1
