@@ -4,7 +4,7 @@ The kernels do not include the rules of plugin authors. They call them for exact
 they rescore, so that the class cache stores these results too. ``guarded`` handles their errors.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,13 @@ from stretto.framework.compiled.python_calls import DOMAIN_RULES, SLOT_RULES, SL
 from stretto.framework.contract.rule import FilterRule, Scope, ScoreRule, View
 from stretto.framework.profile.guard import lock_arrays, unlock_arrays
 from stretto.framework.profile.profile import Profile
+from stretto.state.classes.table import PodClass
 from stretto.state.cluster.cluster import Cluster
+
+Filters = tuple[FilterRule, ...]
+"""Filters in the order of the profile."""
+Scores = tuple[tuple[ScoreRule, int], ...]
+"""Scores with their weights."""
 
 
 class PythonRules:
@@ -39,7 +45,7 @@ class PythonRules:
         self.over_domains = bool(self._domain_filters or self._domain_scores)
         self._cluster = cluster
         self._outside = profile.outside
-        self._flags: dict[int, tuple[int, int]] = {}
+        self._by_class: dict[int, tuple[int, _ClassRules]] = {}
 
     @property
     def faults(self) -> dict[str, str]:
@@ -56,27 +62,38 @@ class PythonRules:
         self, view: View, class_id: int, slots: npt.NDArray[np.integer[Any]]
     ) -> npt.NDArray[np.int16]:
         """int16[k]: -1 where a rule on slots rejects, else the weighted sum of scores."""
-        return self._say(self._filters, self._scores, view, class_id, slots)
+        mine = self._rules_of(class_id)
+        return _ask(mine.pod, mine.filters, mine.scores, view, slots)
 
     def domain_values(
         self, view: View, class_id: int, slots: npt.NDArray[np.integer[Any]]
     ) -> npt.NDArray[np.int16]:
         """int16[k]: the same for rules over domains; valid for one decision."""
-        return self._say(self._domain_filters, self._domain_scores, view, class_id, slots)
+        mine = self._rules_of(class_id)
+        return _ask(mine.pod, mine.domain_filters, mine.domain_scores, view, slots)
 
     def concerned(self, class_id: int) -> int:
         """``SLOT_RULES``, ``SLOT_SCORES``, ``DOMAIN_RULES``: which rules apply to a class."""
-        serial = self._cluster.classes.serial(class_id)
-        kept = self._flags.get(class_id)
-        if kept is None or kept[0] != serial:
-            pod = self._cluster.classes[class_id]
-            slot_rules = (*self._filters, *(rule for rule, _ in self._scores))
-            domain_rules = (*self._domain_filters, *(rule for rule, _ in self._domain_scores))
-            flags = SLOT_RULES * any(rule.signature(pod) is not None for rule in slot_rules)
-            flags |= SLOT_SCORES * any(rule.signature(pod) is not None for rule, _ in self._scores)
-            flags |= DOMAIN_RULES * any(rule.signature(pod) is not None for rule in domain_rules)
-            self._flags[class_id] = kept = serial, flags
-        return kept[1]
+        mine = self._rules_of(class_id)
+        flags = SLOT_RULES * bool(mine.filters or mine.scores) | SLOT_SCORES * bool(mine.scores)
+        return flags | DOMAIN_RULES * bool(mine.domain_filters or mine.domain_scores)
+
+    def _rules_of(self, class_id: int) -> "_ClassRules":
+        """The rules that apply to a class; their signatures are read once per class."""
+        serial = int(self._cluster.classes.serials[class_id])
+        kept = self._by_class.get(class_id)
+        if kept is not None and kept[0] == serial:
+            return kept[1]
+        pod = self._cluster.classes[class_id]
+        made = _ClassRules(
+            pod,
+            _applying(pod, self._filters),
+            _applying_scores(pod, self._scores),
+            _applying(pod, self._domain_filters),
+            _applying_scores(pod, self._domain_scores),
+        )
+        self._by_class[class_id] = serial, made
+        return made
 
     def lock(self, view: View) -> list[npt.NDArray[Any]]:
         """Make all arrays that a rule can reach read-only until ``unlock``."""
@@ -90,20 +107,42 @@ class PythonRules:
             rule.hold(None)
         unlock_arrays(locked)
 
-    def _say(
-        self,
-        filters: tuple[FilterRule, ...],
-        scores: tuple[tuple[ScoreRule, int], ...],
-        view: View,
-        class_id: int,
-        slots: npt.NDArray[np.integer[Any]],
-    ) -> npt.NDArray[np.int16]:
-        pod, asked = self._cluster.classes[class_id], slots.astype(np.int64)
-        total = np.zeros(len(asked), np.int16)
-        for score, weight in scores:
-            if score.signature(pod) is not None:
-                total += (weight * score.score(pod, view, asked)).astype(np.int16)
-        for rule in filters:
-            if rule.signature(pod) is not None:
-                total[~rule.filter(pod, view, asked)] = -1
-        return total
+
+class _ClassRules(NamedTuple):
+    """A class and the rules that apply to it."""
+
+    #: The class.
+    pod: PodClass
+    #: Filters with the scope SLOT.
+    filters: Filters
+    #: Scores with the scope SLOT, and their weights.
+    scores: Scores
+    #: Filters with the scope DOMAIN.
+    domain_filters: Filters
+    #: Scores with the scope DOMAIN, and their weights.
+    domain_scores: Scores
+
+
+def _applying(pod: PodClass, filters: Filters) -> Filters:
+    return tuple(rule for rule in filters if rule.signature(pod) is not None)
+
+
+def _applying_scores(pod: PodClass, scores: Scores) -> Scores:
+    return tuple((rule, weight) for rule, weight in scores if rule.signature(pod) is not None)
+
+
+def _ask(
+    pod: PodClass,
+    filters: Filters,
+    scores: Scores,
+    view: View,
+    slots: npt.NDArray[np.integer[Any]],
+) -> npt.NDArray[np.int16]:
+    """int16[k]: -1 where a filter rejects, else the weighted sum of the scores."""
+    asked = slots.astype(np.int64)
+    total = np.zeros(len(asked), np.int16)
+    for score, weight in scores:
+        total += (weight * score.score(pod, view, asked)).astype(np.int16)
+    for rule in filters:
+        total[~rule.filter(pod, view, asked)] = -1
+    return total

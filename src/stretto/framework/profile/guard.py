@@ -8,7 +8,6 @@ gives 0; faults and time are counted under the rule's name.
 
 import traceback
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
@@ -82,8 +81,7 @@ class GuardedRule(FilterRule, ScoreRule):
 
     def prepare(self, pod: PodClass, view: View) -> Restrict | Fail | None:
         """The rule's own; every slot where it fails."""
-        seen = self._seen(view)
-        found: object = self._call(lambda: self._rule.prepare(pod, seen), view, 0)
+        found: object = self._call(self._rule.prepare, pod, view)
         if found is None or isinstance(found, Restrict | Fail):
             return found
         self.health.fault(f"answered {type(found).__name__} in prepare, expected Restrict or Fail")
@@ -91,10 +89,10 @@ class GuardedRule(FilterRule, ScoreRule):
 
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
         """The rule's own; no slot where it fails."""
-        rule, seen = cast(FilterRule, self._rule), self._seen(view)
-        answer = self._call(lambda: rule.filter(pod, seen, slots), view, len(slots), slots)
-        found = self._array(answer, slots, (np.bool_,)) if answer is not None else None
-        return np.zeros(len(slots), np.bool_) if found is None else found
+        rule = cast(FilterRule, self._rule)
+        answer = self._call(rule.filter, pod, view, slots)
+        found = self._array(answer, slots, "b") if answer is not None else None
+        return np.zeros(len(slots), np.bool_) if found is None else found.copy()
 
     def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
         """The rule's own where they agree with its filter; else one that names the rule."""
@@ -105,8 +103,8 @@ class GuardedRule(FilterRule, ScoreRule):
         if self.health.faults > faults:
             reason = f"node(s) rejected by rule {self.NAME}, which {self.health.last_fault}"
             return [Refusal(reason, refused, resolvable=False)]
-        rule, seen = cast(FilterRule, self._rule), self._seen(view)
-        said = self._call(lambda: rule.refusals(pod, seen, slots), view, len(slots), slots)
+        rule = cast(FilterRule, self._rule)
+        said = self._call(rule.refusals, pod, view, slots)
         if said and _covers(said, refused):
             return list(said)
         if said is not None:
@@ -115,13 +113,13 @@ class GuardedRule(FilterRule, ScoreRule):
 
     def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
         """The rule's own, in 0..100; 0 where it fails."""
-        rule, seen = cast(ScoreRule, self._rule), self._seen(view)
-        answer = self._call(lambda: rule.score(pod, seen, slots), view, len(slots), slots)
-        if answer is None:
-            return np.zeros(len(slots), np.int32)
-        found = self._array(answer, slots, (np.integer, np.floating))
+        rule = cast(ScoreRule, self._rule)
+        answer = self._call(rule.score, pod, view, slots)
+        found = self._array(answer, slots, "iuf") if answer is not None else None
         if found is None:
             return np.zeros(len(slots), np.int32)
+        if len(found) and np.minimum.reduce(found) >= 0 and np.maximum.reduce(found) <= TOP_SCORE:
+            return found.astype(np.int32)  # also no NaN: it fails every comparison
         bad = int((~np.isfinite(found)).sum())
         if bad:
             self.health.fault(f"answered NaN or infinity for {bad} of {len(found)} slots")
@@ -138,13 +136,18 @@ class GuardedRule(FilterRule, ScoreRule):
         return static_view(view) if self.SCOPE is Scope.STATIC else view
 
     def _call(
-        self, ask: Callable[[], T], view: View, count: int, slots: SlotArray | None = None
+        self, ask: Callable[..., T], pod: PodClass, view: View, *asked: SlotArray
     ) -> T | None:
-        """The rule's answer with everything read-only, timed; ``None`` where it raised."""
+        """The rule's answer with everything read-only, timed; ``None`` where it raised.
+
+        Arrays behind a view that the caller holds are read-only already.
+        """
         before = self._clock.monotonic() if self._clock is not None else 0.0
+        seen, whole = self._seen(view), whole_view(view)
+        locked = lock_arrays(None if whole is self._held else whole, *asked)
         try:
-            with self._locked(view, slots), np.errstate(all="ignore"):
-                return ask()
+            with np.errstate(all="ignore"):
+                return ask(pod, seen, *asked)
         except ClaimedColumnError as error:
             self.health.fault(str(error))
             return None
@@ -158,34 +161,26 @@ class GuardedRule(FilterRule, ScoreRule):
             self.health.fault(what)
             return None
         finally:
+            unlock_arrays(locked)
             after = self._clock.monotonic() if self._clock is not None else 0.0
-            self.health.took(after - before, count)
+            self.health.took(after - before, sum(map(len, asked)))
 
-    def _locked(self, view: View, slots: SlotArray | None) -> AbstractContextManager[None]:
-        """Everything that the rule can reach is read-only meanwhile; slots stay so if held."""
-        whole = whole_view(view)
-        if whole is not self._held:
-            return _locked(whole, slots)
-        if slots is not None:
-            slots.flags.writeable = False
-        return nullcontext()
+    def _array(self, answer: Any, slots: SlotArray, kinds: str) -> npt.NDArray[Any] | None:
+        """An answer as an array of one value per slot; ``None`` where it is invalid.
 
-    def _array(
-        self, answer: Any, slots: SlotArray, wanted: tuple[type[np.generic], ...]
-    ) -> npt.NDArray[Any] | None:
-        """An answer as an array of one value per slot; ``None`` where it is invalid."""
-        name = "bool" if np.bool_ in wanted else "int32"
+        ``kinds`` are the permitted kinds of dtypes. The array may be the rule's own: copy it.
+        """
         try:
             found = np.asarray(answer)
         except Exception as error:  # noqa: BLE001  (ragged lists and the like)
             self.health.fault(f"answered what is no array: {_told(error)}")
             return None
-        fits = any(np.issubdtype(found.dtype, kind) for kind in wanted)
-        if found.shape != slots.shape or not fits:
+        if found.shape != slots.shape or found.dtype.kind not in kinds:
+            name = "bool" if kinds == "b" else "int32"
             given = f"{found.dtype}{list(found.shape)}"
             self.health.fault(f"answered {given}, expected {name}[{len(slots)}]")
             return None
-        return found.copy()
+        return found
 
 
 def guard(rule: Rule) -> GuardedRule:
@@ -223,20 +218,10 @@ def _covers(said: Any, refused: BoolArray) -> bool:
     return bool((union == refused).all())
 
 
-@contextmanager
-def _locked(view: View, slots: SlotArray | None) -> Iterator[None]:
-    """Make everything that a rule can reach read-only."""
-    locked = lock_arrays(view, slots)
-    try:
-        yield
-    finally:
-        unlock_arrays(locked)
-
-
-def lock_arrays(view: View, slots: SlotArray | None = None) -> list[npt.NDArray[Any]]:
-    """Make the arrays behind a view, and these slots, read-only; returns those that were not."""
+def lock_arrays(view: View | None, *more: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
+    """Make the arrays behind a view, and more arrays, read-only; returns those that were not."""
     locked: list[npt.NDArray[Any]] = []
-    for array in _arrays(view, slots):
+    for array in (*more, *_arrays(view)) if view is not None else more:
         if array.flags.writeable:
             array.flags.writeable = False
             locked.append(array)
@@ -249,10 +234,8 @@ def unlock_arrays(locked: list[npt.NDArray[Any]]) -> None:
         array.flags.writeable = True
 
 
-def _arrays(view: View, slots: SlotArray | None) -> Iterator[npt.NDArray[Any]]:
-    """The arrays behind a view: the snapshot, the ledger, nodes and their labels; and slots."""
-    if slots is not None:
-        yield slots
+def _arrays(view: View) -> Iterator[npt.NDArray[Any]]:
+    """The arrays behind a view: the snapshot, the ledger, nodes and their labels."""
     ledger, nodes = view.columns.ledger, view.nodes
     for owner in (view.columns, ledger, ledger.devices, ledger.ports, ledger.slots, nodes):
         yield from (value for value in vars(owner).values() if isinstance(value, np.ndarray))
