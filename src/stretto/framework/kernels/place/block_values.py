@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from stretto.framework.compiled.python_calls import REFUSED
 from stretto.framework.kernels.place.slot_value import has_devices
 from stretto.state.rows.slots import BLOCK
 
@@ -54,6 +55,28 @@ def unit_top(low, free, percent, eligible, ask):
             (eligible[e, s] != 0) & (free[c0, s] >= a0) & (free[c1, s] >= a1) & (free[c2, s] >= a2)
         )
         score = np.int32(_unit_score(t0, t1) + base)
+        top = np.int32(max(top, score if fits else np.int32(0)))
+    return top
+
+
+@njit(**_INTO)
+def unit_top_answered(low, free, percent, eligible, ask, answers, k):
+    """``unit_top`` with the answers of Python rules for an entry; an unknown one adds nothing."""
+    e, base, c0, c1, c2, a0, a1, a2, g0, g1, q0, q1 = ask
+    top = np.int32(0)
+    for j in range(BLOCK):
+        s = low + np.uint64(j)
+        t0 = np.float32(np.int32(free[g0, s] - q0)) * percent[g0, s]
+        t1 = np.float32(np.int32(free[g1, s] - q1)) * percent[g1, s]
+        more = np.int32(answers[k, s])
+        fits = (
+            (eligible[e, s] != 0)
+            & (free[c0, s] >= a0)
+            & (free[c1, s] >= a1)
+            & (free[c2, s] >= a2)
+            & (more != REFUSED)
+        )
+        score = np.int32(_unit_score(t0, t1) + base + max(more, np.int32(0)))
         top = np.int32(max(top, score if fits else np.int32(0)))
     return top
 

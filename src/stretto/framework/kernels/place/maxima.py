@@ -25,6 +25,7 @@ from stretto.framework.kernels.place.block_values import (
     narrow_block,
     top_of,
     unit_top,
+    unit_top_answered,
 )
 from stretto.framework.kernels.place.choose import first_from, ring, take_turn, tied, zone_in_turn
 from stretto.framework.kernels.place.python_calls import (
@@ -97,8 +98,12 @@ def values_of(scratch, what, low, classes, static, rates, state, rows, answers, 
 @njit(**_INTO)
 def _top_of_block(scratch, what, low, classes, static, rates, state, rows, answers, among, hosts):
     """The maximum of a block."""
-    if rows is None and hosts == 0 and rates[1] and not what[3] and not what[4]:
-        return unit_top(low, state[0], state[1], static.eligible, what[2])
+    if rows is None and hosts == 0 and rates[1] and not what[3]:
+        free, percent, eligible = state[0], state[1], static.eligible
+        if not what[4]:
+            return unit_top(low, free, percent, eligible, what[2])
+        if answers is not None:
+            return unit_top_answered(low, free, percent, eligible, what[2], answers, what[0])
     values_of(scratch, what, low, classes, static, rates, state, rows, answers, among, hosts)
     return top_of(scratch[0])
 
