@@ -11,6 +11,7 @@ from stretto.base.errors import UnknownNameError
 from stretto.cli import options
 from stretto.cli.console import Console
 from stretto.cli.options import CommandContext
+from stretto.cli.output.formats import ListColumn, write_columns
 
 if TYPE_CHECKING:
     from stretto.explain.inventory.catalog import PolicyRow, ProfileRow, RuleRow
@@ -130,11 +131,14 @@ def rules(common: CommandContext, opts: RulesOptions) -> None:
     rows = rule_rows(known.get(name) for name in known).items
     if opts.name:
         rows = (_found("rule", opts.name, rows),)
-    table = [
-        (each.name, each.kind, "yes" if each.default else "no", each.weight or None, each.sentence)
-        for each in rows
+    columns = [
+        ListColumn("rule", [each.name for each in rows]),
+        ListColumn("kind", [each.kind for each in rows], 1),
+        ListColumn("default", ["yes" if each.default else "no" for each in rows], 2),
+        ListColumn("weight", [each.weight or None for each in rows], 3),
+        ListColumn("what it does", [each.sentence for each in rows]),
     ]
-    common.console.table(["rule", "kind", "default", "weight", "what it does"], table)
+    write_columns(common.console, columns, "-v shows all columns")
     common.console.json("stretto.rules/v1", msgspec.to_builtins(RuleList(rows)))
 
 

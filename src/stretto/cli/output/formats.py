@@ -150,9 +150,9 @@ def _is_empty(column: ListColumn) -> bool:
 
 
 def _width(columns: Sequence[ListColumn]) -> int:
-    from stretto.cli.output.tables import PADDING
+    """The least width of a table of these columns."""
+    from stretto.cli.output.tables import PADDING, least_widths
 
-    return sum(
-        max([len(each.name), *(len(cell(value)) for value in each.cells)]) + PADDING
-        for each in columns
-    )
+    heads = [each.name for each in columns]
+    rows = [[cell(v) for v in row] for row in zip(*(c.cells for c in columns), strict=True)]
+    return sum(least_widths(heads, rows)) + PADDING * len(columns)

@@ -7,6 +7,7 @@ row becomes a block of lines: the first cell, then one line per column. A file o
 import re
 from collections.abc import Iterator, Sequence
 from io import StringIO
+from textwrap import wrap
 from typing import IO, Final
 
 from stretto.cli.output.terminals import on_terminal
@@ -45,8 +46,8 @@ def drawn(
         console = Console(file=StringIO(), width=max(FILE_WIDTH, least), highlight=False)
         return _lines(console, _table(columns, rows, numbers, title))
     console = Console(file=stream, highlight=False, markup=False)
-    if sum(_minima(columns, rows)) + PADDING * len(columns) > console.width:
-        return [*([title] if title else []), *_blocks(columns, rows)]
+    if sum(least_widths(columns, rows)) + PADDING * len(columns) > console.width:
+        return [*([title] if title else []), *_blocks(columns, rows, console.width)]
     return _lines(console, _table(columns, rows, numbers, title))
 
 
@@ -60,7 +61,7 @@ def _is_sentence(rows: Sequence[Sequence[str]], place: int) -> bool:
     return any(len(row[place].split()) > 3 for row in rows)
 
 
-def _minima(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
+def least_widths(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
     """The least width of each column: whole names, and the longest word of sentences."""
     found = []
     for place, width in enumerate(_natural(columns, rows)):
@@ -79,7 +80,7 @@ def _table(
     from rich.text import Text
 
     table = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, show_edge=False)
-    least = _minima(columns, rows)
+    least = least_widths(columns, rows)
     for place, name in enumerate(columns):
         wraps = _is_sentence(rows, place)
         table.add_column(
@@ -105,8 +106,8 @@ def _lines(console: object, table: object) -> list[str]:
     return [line + _RESET if _STYLE in line else line for line in stripped]
 
 
-def _blocks(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """One block of lines per row; empty cells are left out."""
+def _blocks(columns: Sequence[str], rows: Sequence[Sequence[str]], limit: int) -> Iterator[str]:
+    """One block of lines per row; empty cells are left out, and sentences wrap."""
     width = max((len(name) for name in columns[1:]), default=0)
     for number, row in enumerate(rows):
         if number:
@@ -114,4 +115,12 @@ def _blocks(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[s
         yield f"{columns[0]}: {row[0]}" if columns[0] else row[0]
         for name, text in zip(columns[1:], row[1:], strict=True):
             if text and text != "-":
-                yield f"  {name.ljust(width)}  {text}"
+                head = f"  {name.ljust(width)}  "
+                yield from wrap(
+                    text,
+                    max(limit, len(head) + SENTENCE),
+                    initial_indent=head,
+                    subsequent_indent=" " * len(head),
+                    break_long_words=False,
+                    break_on_hyphens=False,
+                )

@@ -52,6 +52,13 @@ def test_names_that_are_too_wide_make_blocks_of_lines() -> None:
     ]
 
 
+def test_sentences_in_blocks_wrap_too() -> None:
+    found = lines(["pod", "node", "why"], [[NAME, NAME, SENTENCE]], 60)
+    assert found[:2] == [f"pod: {NAME}", f"  node  {NAME}"]
+    assert max(map(len, found)) <= 60
+    assert " ".join(" ".join(found[2:]).split()) == f"why {SENTENCE}"
+
+
 @pytest.mark.parametrize("width", [40, 200])
 def test_no_line_ends_in_blanks(width: int) -> None:
     found = lines(["pod", "why"], [["a", "short"], [NAME, SENTENCE]], width)
