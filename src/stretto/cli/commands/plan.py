@@ -12,11 +12,16 @@ from stretto.cli import options
 from stretto.cli.console import Console
 from stretto.cli.kernels.tier import tier_of
 from stretto.cli.options import CommandContext
-from stretto.cli.sources.states import NAMESPACE, StateOptions, read_state, state_options
+from stretto.cli.sources.states import (
+    NAMESPACE,
+    StateOptions,
+    read_state,
+    rules_of,
+    state_options,
+)
 from stretto.explain.words.amounts import format_count
 
 if TYPE_CHECKING:
-    from stretto.plane.copy import SchedulingRules, StoreState
     from stretto.sim.history.plan import PlanReport
     from stretto.sim.submission.applied import PlannedChange
 
@@ -102,7 +107,7 @@ def plan(common: CommandContext, opts: PlanOptions) -> None:
     refused: list[str] = []
     context = InputContext([(each.kind, each.body) for each in state.records], refused)
     objects = load_objects(opts.manifests, settings, nodes_of(state.records), skipped, context)
-    report = plan_objects(state, objects, _rules(state, opts))
+    report = plan_objects(state, objects, rules_of(state, opts.policy, opts.tier, opts.plugin))
     report = msgspec.structs.replace(report, refused=(*refused, *report.refused))
     _show(common.console, report)
     for line in skipped.lines():
@@ -119,15 +124,6 @@ def plan(common: CommandContext, opts: PlanOptions) -> None:
         first = next(each for each in report.pending if each.reason is not None)
         why = first.reason.sentence.rstrip(".") if first.reason else ""
         raise DoesNotFitError(f"{report.unfit:,} of {format_count(report.pods, 'pod')}", why)
-
-
-def _rules(state: "StoreState", opts: PlanOptions) -> "SchedulingRules":
-    """The state's own rules, or those of the options."""
-    from stretto.plane.copy import SchedulingRules
-    from stretto.sim.options import chosen_source
-
-    source = chosen_source(state.profile, opts.policy, plugins=opts.plugin)
-    return SchedulingRules(source, opts.tier, plugins=opts.plugin)
 
 
 # ---------------------------------------------------------------- output

@@ -257,3 +257,18 @@ def _cluster_state(
     settings = PlaneSettings(shards, common.seed, names)
     now = common.console.clock.now()
     return StateContents(StoreState(cluster.title, found.records, source, settings, now), namespace)
+
+
+def rules_of(
+    state: "StoreState", policy: str, tier: str, plugins: tuple[Path, ...]
+) -> "SchedulingRules":
+    """The rules of a state; a policy replaces its scores.
+
+    Raises:
+        UnknownNameError: the policy does not exist.
+    """
+    from stretto.plane.copy import SchedulingRules
+    from stretto.sim.options import chosen_source
+
+    source = chosen_source(state.profile, policy, plugins=plugins)
+    return SchedulingRules(source, tier, plugins=plugins)
