@@ -19,6 +19,8 @@ NEEDS: Final = (
     "Workload",  # needs a feature gate of the API server
 )
 """Tests that need more than an API server, controllers and simulated kubelets."""
+ATTEMPTS: Final = 3
+"""Attempts of a failing test: kwok deletes pods by name and may remove a new pod of that name."""
 WITHIN: Final = 1800.0
 """Seconds for the whole suite."""
 
@@ -74,6 +76,7 @@ def run_suite(plane: ControlPlane, folder: Path, *, focus: str = SCHEDULING) -> 
         f"--ginkgo.skip={'|'.join(NEEDS)}",
         f"--ginkgo.focus={focus}",
         f"--ginkgo.json-report={report}",
+        f"--ginkgo.flake-attempts={ATTEMPTS}",
         "--ginkgo.no-color",
     ]
     with log.open("wb") as out:
