@@ -9,6 +9,7 @@ from stretto.inputs.objects.objects import node_body, object_name, pod_body, pod
 def test_a_node_offers_cpu_memory_pods_and_gpus() -> None:
     node = msgspec.json.decode(node_body(FleetNode("n", 64500, 1024, 8, "G2")))
     offered = {"cpu": "64500m", "memory": "1024Mi", "pods": "10000", "nvidia.com/gpu": "8"}
+    offered["ephemeral-storage"] = "100Gi"
     assert node["status"]["allocatable"] == node["status"]["capacity"] == offered
     assert node["metadata"]["labels"]["nvidia.com/gpu.product"] == "G2"
 
@@ -19,6 +20,9 @@ def test_a_node_carries_zone_labels_and_taints() -> None:
     read = msgspec.json.decode(node_body(node))
     assert read["metadata"]["labels"] == {
         "kubernetes.io/hostname": "n",
+        "kubernetes.io/os": "linux",
+        "kubernetes.io/arch": "amd64",
+        "node.kubernetes.io/instance-type": "1cpu-1gib",
         "disk": "ssd",
         "topology.kubernetes.io/zone": "z-1",
     }

@@ -121,8 +121,9 @@ def plan(common: CommandContext, opts: PlanOptions) -> None:
         found = format_count(len(report.refused), "object")
         raise InputError("MANIFESTS", found, "objects that the store accepts", report.refused[0])
     if report.unfit:
-        first = next(each for each in report.pending if each.reason is not None)
-        why = first.reason.sentence.rstrip(".") if first.reason else ""
+        reasons = [each.reason.sentence for each in report.pending if each.reason is not None]
+        reasons += [each.message for each in report.kubelet_refused]
+        why = reasons[0].rstrip(".") if reasons else ""
         raise DoesNotFitError(f"{report.unfit:,} of {format_count(report.pods, 'pod')}", why)
 
 
@@ -149,6 +150,9 @@ def _show(console: Console, report: "PlanReport") -> None:
     if report.victims:
         rows = [(each.pod, each.node, each.instead or "-") for each in report.victims]
         console.table(["would be evicted", "node now", "node then"], rows[:SHOWN])
+    for each in report.kubelet_refused:
+        console.data(f"\nrejected by the kubelet: {each.pod} on {each.node}: {each.reason}")
+        console.data(f"  {each.message}")
     for refused in report.refused:
         console.data(f"\nrefused: {refused}")
     used = [

@@ -36,6 +36,12 @@ ZONE_LABEL: Final = "topology.kubernetes.io/zone"
 """Label of a node: its zone."""
 HOSTNAME_LABEL: Final = "kubernetes.io/hostname"
 """Label of a node: its own name."""
+KUBELET_LABELS: Final = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
+"""Labels that every kubelet sets on its node, besides the host name."""
+INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
+"""Label of a node: the name of its shape, such as ``4cpu-16gib``."""
+NODE_DISK: Final = "100Gi"
+"""Local disk of a generated node."""
 SCHEDULER_NAME: Final = "stretto"
 """The ``schedulerName`` of Stretto's pods."""
 NAMESPACE: Final = "default"
@@ -61,12 +67,13 @@ def object_name(name: str) -> str:
 def node_body(node: FleetNode) -> bytes:
     """The JSON of a ready Node with these resources, labels and taints."""
     name = object_name(node.name)
-    labels = {HOSTNAME_LABEL: name, **node.labels}
+    labels = {**KUBELET_LABELS, INSTANCE_TYPE: _shape_of(node), HOSTNAME_LABEL: name, **node.labels}
     if node.zone:
         labels[ZONE_LABEL] = node.zone
     allocatable = {
         "cpu": format_milli(node.cpu_milli),
         "memory": f"{node.memory_mib}Mi",
+        "ephemeral-storage": NODE_DISK,
         "pods": str(node.max_pods),
     }
     if node.gpus:
@@ -84,6 +91,11 @@ def node_body(node: FleetNode) -> bytes:
             "status": {"capacity": allocatable, "allocatable": allocatable, "conditions": _READY},
         }
     )
+
+
+def _shape_of(node: FleetNode) -> str:
+    """The shape of a generated node, in the form of ``like``: ``8cpu-32gib``."""
+    return f"{node.cpu_milli // 1000}cpu-{node.memory_mib >> 10}gib"
 
 
 def pod_body(

@@ -18,6 +18,7 @@ from stretto.explain.words.reasons import Reason, ReasonCode
 from stretto.inputs.objects.relations import InputObject
 from stretto.plane.copy import PlaneCopy, SchedulingRules, StoreState
 from stretto.plane.plane import Plane
+from stretto.sim.history.kubelet import KubeletRefusal, kubelet_refusals
 from stretto.sim.pending import EXPLAINED, PendingExplainer, pending_groups
 from stretto.sim.submission.applied import PlannedChange, apply_objects
 from stretto.state.rows.devices import mask_to_text
@@ -98,15 +99,18 @@ class PlanReport(msgspec.Struct, frozen=True):
     use: tuple[PlannedUse, ...]
     #: What happens to each submitted object; the pods of a controller are one change.
     changes: tuple[PlannedChange, ...] = ()
+    #: Pods that name a node which does not exist or would refuse them.
+    kubelet_refused: tuple[KubeletRefusal, ...] = ()
 
     @property
     def unfit(self) -> int:
         """Pods that would not fit; gated, ended and other schedulers' pods are not counted."""
-        return sum(
+        pending = sum(
             len(each.pods)
             for each in self.pending
             if each.reason is None or each.reason.code not in _NOT_SCHEDULED
         )
+        return pending + len(self.kubelet_refused)
 
 
 class _PlanSnapshot(NamedTuple):
@@ -138,11 +142,17 @@ def plan(
     fresh = applied.fresh
     copy.settle()
     after = _snapshot(copy)
+    unrunnable = tuple(kubelet_refusals(copy.plane, objects))
+    bad = {each.pod for each in unrunnable}
     return PlanReport(
         state=state.title,
         objects=dict(Counter(each.kind.kind for each in objects)),
         pods=len(fresh),
-        placed=tuple(_placements(copy.plane, [uid for uid in fresh if uid in after.nodes])),
+        placed=tuple(
+            each
+            for each in _placements(copy.plane, [uid for uid in fresh if uid in after.nodes])
+            if each.pod not in bad
+        ),
         pending=tuple(_unplaced(copy, fresh)),
         victims=tuple(_victims(before, after, applied.deleted)),
         also_placed=tuple(
@@ -154,6 +164,7 @@ def plan(
             for name, pct in sorted(after.use.items())
         ),
         changes=applied.changes,
+        kubelet_refused=unrunnable,
     )
 
 
