@@ -57,6 +57,24 @@ def test_pods_that_fit_get_a_node_and_the_rest_report_why() -> None:
     assert said.unfit == 1
 
 
+def test_pods_with_a_node_of_their_own_are_judged_as_its_kubelet_does() -> None:
+    pods = [
+        make_pod("ghost", node="nowhere"),
+        make_pod("first", cpu="3", node="n"),
+        make_pod("second", cpu="2", node="n"),
+    ]
+    said = planned(state(make_pod("old", cpu="1", node="n")), *pods)
+    assert [each.pod for each in said.placed] == ["default/first"]
+    assert [(each.pod, each.reason) for each in said.kubelet_refused] == [
+        ("default/ghost", "NoSuchNode"),
+        ("default/second", "OutOfcpu"),
+    ]
+    assert said.kubelet_refused[1].message == (
+        "Node didn't have enough resource: cpu, requested: 2000, used: 4000, capacity: 4000"
+    )
+    assert said.unfit == 2
+
+
 def test_the_state_itself_is_not_touched() -> None:
     before = state(make_pod("old"))
     versions = [(each.uid, each.version, each.node) for each in before.records]
