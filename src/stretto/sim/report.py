@@ -18,7 +18,7 @@ from stretto.sim.plots import PlotLine, PlotTexts, bars_png, curves_png
 from stretto.state.classes.table import GPU
 from stretto.state.rows.devices import WHOLE
 from stretto.state.rows.lifecycle import PodState
-from stretto.state.rows.resources import CPU, PODS
+from stretto.state.rows.resources import CPU, PODS, STORAGE
 
 SCHEMA: Final = "stretto.run/v1"
 """Version of ``RunReport`` as JSON."""
@@ -260,7 +260,10 @@ def _models(plane: Plane) -> tuple[ModelUse, ...]:
 
 
 def _resources(plane: Plane) -> tuple[ResourceUse, ...]:
-    """Usage of each allocatable resource, without devices and without the ``pods`` resource."""
+    """Usage of each allocatable resource, without devices and without the ``pods`` resource.
+
+    Local disks are left out while no pod asks for them: every generated node has one.
+    """
     ledger, slots = plane.cluster.ledger, plane.cluster.nodes.live_slots()
     found = []
     for column, name in enumerate(ledger.resources.names):
@@ -268,6 +271,7 @@ def _resources(plane: Plane) -> tuple[ResourceUse, ...]:
             int(ledger.alloc[slots, column].sum()),
             int(ledger.used[slots, column].sum()),
         )
-        if offered and column != PODS:
+        unasked = column == STORAGE and not used
+        if offered and column != PODS and not unasked:
             found.append(ResourceUse(name, used, offered, 100.0 * used / offered))
     return tuple(found)
