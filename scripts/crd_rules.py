@@ -6,6 +6,14 @@ Paths are ``Kind.field.field``; ``[]`` is an item of a list, ``{}`` a value of a
 from typing import Any, Final
 
 from stretto.control.queues.policies import POLICIES
+from stretto.state.queues.siblings import BY_WEIGHT, SIBLING_POLICIES
+
+BUILT_IN_POLICIES = [
+    name
+    for name in dict.fromkeys((*POLICIES.built_in(), *SIBLING_POLICIES.built_in()))
+    if name != BY_WEIGHT
+]
+"""Names without a slash that the ``policy`` of a Queue may have."""
 
 INT32: Final = 2**31 - 1
 NAME: Final = {"maxLength": 253}
@@ -95,7 +103,7 @@ RULES: Final[dict[str, dict[str, Any]]] = {
         "default": "FIFO",
         "maxLength": 316,
         # A package's policy has a qualified name, so a typo in a built-in name is still refused.
-        "pattern": f"^({'|'.join(POLICIES.built_in())}|[a-z0-9.-]+/[A-Za-z0-9._-]+)$",
+        "pattern": f"^({'|'.join(BUILT_IN_POLICIES)}|[a-z0-9.-]+/[A-Za-z0-9._-]+)$",
     },
     "Queue.spec.resource": {"default": "cpu", "minLength": 1, **KEY},
     "Queue.spec.weight": {

@@ -20,7 +20,7 @@ every_recipe = pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: rec
 
 def test_there_is_a_recipe_for_each_extension_point() -> None:
     names = {recipe.folder.name for recipe in RECIPES}
-    assert names == {"kind", "plugin", "queue_policy", "trace_format", "verb"}
+    assert names == {"kind", "plugin", "queue_policy", "sibling_policy", "trace_format", "verb"}
 
 
 @every_recipe

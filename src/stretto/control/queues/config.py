@@ -9,7 +9,7 @@ from stretto.api.types.godel import Queue, QueuePolicy
 from stretto.api.wire.quantity import amounts
 from stretto.base.errors import InputError, UnknownNameError
 from stretto.control.load_policies import LEAST_LOADED
-from stretto.control.queues.policies import POLICIES
+from stretto.control.queues.policies import order_policy, policy_names
 from stretto.framework.profile.profile import Profile
 from stretto.state.queues.shape import ROOT, QueueShape, SiblingPolicy
 from stretto.state.work.units import DEFAULT_QUEUE
@@ -44,10 +44,10 @@ def queue_config(queue: Queue) -> QueueConfig:
     name, spec = queue.metadata.name, queue.spec
     where = f"queue {name}: spec"
     try:
-        POLICIES.get(spec.policy)
+        order_policy(spec.policy)
     except UnknownNameError as error:
         hint = f"did you mean {error.nearest[0]}?" if error.nearest else "install its package"
-        expected = f"one of {', '.join(POLICIES.names())}"
+        expected = f"one of {', '.join(policy_names())}"
         raise InputError(f"{where}.policy", spec.policy, expected, hint) from error
     return QueueConfig(
         name=name,
@@ -71,9 +71,9 @@ class DispatcherConfig:
     queues: tuple[QueueConfig, ...] = ()
     #: Settings of queues that are not configured; its name is ignored.
     other_queues: QueueConfig = QueueConfig(DEFAULT_QUEUE, policy=QueuePolicy.PRIORITY)
-    #: Policy between top-level queues.
-    between: SiblingPolicy = SiblingPolicy.WEIGHT
-    #: The resource or device kind that ``SiblingPolicy.FAIR_SHARE`` measures.
+    #: Policy between top-level queues: a name of ``SIBLING_POLICIES``.
+    between: str = SiblingPolicy.WEIGHT
+    #: The resource or device kind that ``FairShare`` or a policy of a package measures.
     resource: str = "cpu"
     #: Pods that must fit together, by kind of owner; other kinds get 1.
     min_members: Mapping[str, MinMember] = field(default_factory=lambda: MIN_MEMBERS)
@@ -113,12 +113,12 @@ class DispatcherConfig:
         policies = {queue.policy for queue in (*self.queues, self.other_queues)}
         if self.always_counts:
             return True
-        return self.has_tree or any(POLICIES.get(each).backfills for each in policies)
+        return self.has_tree or any(order_policy(each).backfills for each in policies)
 
     @property
     def has_tree(self) -> bool:
         """Whether turns depend on usage, guarantees or limits."""
-        return self.between is not SiblingPolicy.WEIGHT or any(q.in_tree for q in self.queues)
+        return self.between != SiblingPolicy.WEIGHT or any(q.in_tree for q in self.queues)
 
     def having(self, queues: Iterable[QueueConfig]) -> "DispatcherConfig":
         """A copy with other queues; a queue named ``root`` sets the policy between them."""

@@ -1,10 +1,10 @@
 """Fairness between queues: each turn descends the tree to the queue with the smallest usage.
 
 At each level the child with the smallest measure for its weight is next; children below their
-guarantee go first. The policy of the parent defines the measure: the dominant share (DRF: Ghodsi
-et al., NSDI 2011; in a tree: Bhattacharya et al., SoCC 2013), the share of one resource (weighted
-max-min), or the pods sent so far. Usage is live claims plus pods at shards, so neither idle time
-nor ended pods earn credit.
+guarantee go first. The policy of the parent defines the measure (``state.queues.siblings``): the
+dominant share (DRF; in a tree: Bhattacharya et al., SoCC 2013), the share of one resource (weighted
+max-min), the pods sent so far, or the measure of a package. Usage is live claims plus pods at
+shards, so neither idle time nor ended pods earn credit.
 
 A queue whose units are all refused by a limit *rests*: it is not considered until it has a refund
 or a new unit, or until a limit of an ancestor that refused it has a refund.
@@ -21,7 +21,7 @@ from stretto.control.queues.queue import UnitQueue
 from stretto.control.queues.round_robin import QueueTurns, WeightedTurns
 from stretto.state.queues.demand import UnitDemand
 from stretto.state.queues.end_times import NEVER
-from stretto.state.queues.shape import SiblingPolicy
+from stretto.state.queues.siblings import WEIGHTED, SiblingUsage, measured
 from stretto.state.queues.tree import Headroom, QueueBranch
 from stretto.state.queues.usage import QueueUsage
 from stretto.state.rows.resources import PODS
@@ -65,7 +65,7 @@ class SiblingPosition:
         self.above: bool = False
         #: Its current key.
         self.key: Key = _NO_KEY
-        #: Pods sent so far for its weight, under ``SiblingPolicy.WEIGHT``.
+        #: Pods sent so far for its weight, under ``WEIGHTED``.
         self.served: float = 0.0
         #: Heap of (guarantee met, measure, number, position) of its listed children that do not
         #: rest; an entry is valid while the position has the same key.
@@ -74,7 +74,7 @@ class SiblingPosition:
         self.waiting: int = 0
         #: Children that rest because of a limit of an ancestor.
         self.resting: dict[SiblingPosition, None] = {}
-        #: Virtual time of its children, under ``SiblingPolicy.WEIGHT``.
+        #: Virtual time of its children, under ``WEIGHTED``.
         self.time: float = 0.0
         #: Refunds on its path when its resting children were last released.
         self.flushed: int = 0
@@ -89,6 +89,7 @@ class TreeTurns(QueueTurns):
         """Start without listed queues; the tree is that of ``usage``."""
         self._usage = usage
         self._tree = usage.tree
+        self._column = usage.pool.column
         self._capacity: Mapping[int, int] = {}
         #: Columns with non-zero capacity.
         self._totals: tuple[tuple[int, int], ...] = ()
@@ -161,26 +162,22 @@ class TreeTurns(QueueTurns):
 
     def _key(self, position: SiblingPosition, above: QueueBranch) -> Key:
         branch = position.branch
-        if above.between is SiblingPolicy.WEIGHT:
+        if above.between is WEIGHTED:
             return not branch.is_below_guarantee, position.served
         return self._key_with(branch, branch.used, above)
 
     def _key_with(self, branch: QueueBranch, used: Mapping[int, int], above: QueueBranch) -> Key:
         """The key that a branch would have with this usage."""
-        is_met, weights = not branch.is_below_guarantee, branch.weights
-        if above.between is SiblingPolicy.DRF:
-            share = 0.0
-            for column, whole in self._totals:
-                amount = used.get(column)
-                if amount:
-                    part = amount / whole
-                    if weights and column in weights:
-                        part *= branch.weight / weights[column]
-                    share = max(share, part)
-            return is_met, share / branch.weight
-        amount, whole = used.get(above.resource, 0), self._capacity.get(above.resource, 0)
-        share = amount / whole if whole else float(amount)
-        return is_met, share / weights.get(above.resource, branch.weight)
+        assert above.between.measure is not None
+        found, fault = measured(
+            above.between.measure,
+            SiblingUsage(
+                used, self._totals, branch.weight, branch.weights, above.resource, self._column
+            ),
+        )
+        if fault:
+            self._tree.note_fault(above.name, fault)
+        return not branch.is_below_guarantee, found
 
     def _sibling_position(self, branch: QueueBranch) -> SiblingPosition:
         position = branch.position
@@ -216,7 +213,7 @@ class TreeTurns(QueueTurns):
                 heapq.heappop(heap)
                 continue
             branch = below.branch
-            if position.branch.between is SiblingPolicy.WEIGHT:
+            if position.branch.between is WEIGHTED:
                 position.time = max(position.time, below.served)
             left = branch.narrow(headroom) if limits else None
             if below.queue is not None:
@@ -293,10 +290,10 @@ class TreeTurns(QueueTurns):
                     self._put(each, position)
 
     def charge(self, queue: UnitQueue, pods: int) -> None:
-        """Record sent pods; they count under ``SiblingPolicy.WEIGHT``."""
+        """Record sent pods; they count under ``WEIGHTED``."""
         branch = self._tree.leaf(queue.name)
         while branch.parent is not None:
-            if branch.parent.between is SiblingPolicy.WEIGHT:
+            if branch.parent.between is WEIGHTED:
                 position = self._sibling_position(branch)
                 position.served += pods / branch.weight
                 if position.listed and not position.rests:
@@ -349,7 +346,7 @@ class TreeTurns(QueueTurns):
         found: list[Key] = []
         branch = self._tree.leaf(name)
         while branch.parent is not None:
-            if branch.parent.between is SiblingPolicy.WEIGHT:
+            if branch.parent.between is WEIGHTED:
                 found.append((not branch.is_below_guarantee, 0.0))
             else:
                 used = dict(branch.used)

@@ -22,6 +22,7 @@ from stretto.control.queues.orders import (
     first_come,
     shortest_first,
 )
+from stretto.state.queues.siblings import BY_WEIGHT, SIBLING_POLICIES
 
 GROUP: Final = "stretto.queue_policies"
 """Entry-point group of installed policies; each entry is an ``OrderPolicy``."""
@@ -101,6 +102,31 @@ POLICIES: Final[OpenRegistry[OrderPolicy]] = OpenRegistry(
     OrderPolicy,
 )
 """Every policy by name. DRF and FairShare order child queues; their own units go first come."""
+
+
+FIRST_COME: Final = OrderPolicy(lambda: RankOrder(first_come))
+"""The order of the own units of a queue whose policy orders only its child queues."""
+
+
+def order_policy(name: str) -> OrderPolicy:
+    """The order of the units of a queue with this ``policy``.
+
+    Raises:
+        UnknownNameError: neither an order nor a policy between queues has this name.
+        InputError: the package of the policy cannot be loaded, or offers another type.
+    """
+    if name in POLICIES:
+        return POLICIES.get(name)
+    if name in SIBLING_POLICIES and name != BY_WEIGHT:
+        SIBLING_POLICIES.get(name)
+        return FIRST_COME
+    raise UnknownNameError(POLICIES.kind, name, policy_names())
+
+
+def policy_names() -> tuple[str, ...]:
+    """Every name that the ``policy`` of a queue may have: orders, then policies between queues."""
+    between = [name for name in SIBLING_POLICIES.names() if name != BY_WEIGHT]
+    return tuple(dict.fromkeys((*POLICIES.names(), *between)))
 
 
 def policy_named(word: str) -> str:

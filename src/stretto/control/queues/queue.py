@@ -2,13 +2,13 @@
 
 from stretto.control.queues.config import QueueConfig
 from stretto.control.queues.orders import UnitOrder
-from stretto.control.queues.policies import POLICIES, OrderPolicy
+from stretto.control.queues.policies import OrderPolicy, order_policy
 from stretto.state.work.units import Unit
 
 
 def blocks(config: QueueConfig) -> bool:
     """Whether no unit may pass a failed head of a queue with these settings."""
-    return POLICIES.get(config.policy).blocking if config.blocking is None else config.blocking
+    return order_policy(config.policy).blocking if config.blocking is None else config.blocking
 
 
 class UnitQueue:
@@ -42,7 +42,7 @@ class UnitQueue:
         #: Its settings.
         self.config: QueueConfig = config
         #: Its policy.
-        self.policy: OrderPolicy = POLICIES.get(config.policy)
+        self.policy: OrderPolicy = order_policy(config.policy)
         #: Its units.
         self.order: UnitOrder = self.policy.order()
         #: Its share relative to other queues.
@@ -86,7 +86,7 @@ class UnitQueue:
         if (config.policy, blocks(config)) == (before.policy, self.blocking):
             return []
         waiting = sorted(self.order, key=lambda unit: unit.sequence)
-        self.policy = POLICIES.get(config.policy)
+        self.policy = order_policy(config.policy)
         self.order, self.blocking = self.policy.order(), blocks(config)
         self.order.extend(waiting)
         heads = sorted(self.blockers, key=lambda unit: unit.sequence)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from stretto.control.queues.config import DispatcherConfig, QueueConfig
-from stretto.control.queues.policies import POLICIES
+from stretto.control.queues.policies import order_policy
 from stretto.control.queues.queue import UnitQueue
 from stretto.control.queues.round_robin import QueueTurns, WeightedTurns
 from stretto.state.work.units import Unit
@@ -20,7 +20,7 @@ class UnitQueues:
         #: Whether any queue blocks.
         self.any_blocking: bool = False
         self._other = config.other_queues
-        POLICIES.get(self._other.policy)
+        order_policy(self._other.policy)
         self._by_name: dict[str, UnitQueue] = {}
         self._backfilling: list[UnitQueue] = []
         for each in config.queues:

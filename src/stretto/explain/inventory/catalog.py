@@ -12,6 +12,7 @@ from stretto.framework.contract.rule import FilterRule, Rule, ScoreRule
 from stretto.framework.plugins.table import DEFAULT_FILTERS, DEFAULT_SCORES
 from stretto.framework.profile.named import PROFILES, SENTENCES
 from stretto.framework.profile.profile import load_profile
+from stretto.state.queues.siblings import BY_WEIGHT, SIBLING_POLICIES
 
 _SPACES: Final = re.compile(r"\s+")
 
@@ -49,7 +50,7 @@ class PolicyRow(msgspec.Struct, frozen=True):
 
     #: Its name.
     name: str
-    #: ``score``, ``queue`` or ``dispatch``.
+    #: ``score``, ``queue``, ``between queues`` or ``dispatch``.
     kind: str
     #: Where it is named.
     where: str
@@ -118,6 +119,11 @@ def policy_rows() -> PolicyList:
     queue = [
         PolicyRow(str(name), "queue", "spec.policy of a Queue", policy.sentence)
         for name, policy in QUEUE_POLICIES.items()
+    ]
+    queue += [
+        PolicyRow(str(name), "between queues", "spec.policy of the parent Queue", each.sentence)
+        for name, each in SIBLING_POLICIES.items()
+        if name != BY_WEIGHT
     ]
     dispatch = [
         PolicyRow(name, "dispatch", "stretto.dispatch of a profile", _sentence(load))

@@ -13,28 +13,32 @@ from typing import Final
 from stretto.api.types.godel import QueuePolicy
 from stretto.api.wire.quantity import format_amount
 from stretto.base.errors import InputError
+from stretto.state.queues.siblings import BY_WEIGHT, SIBLING_POLICIES
 
 ROOT: Final = "root"
 """Name of the queue whose policy decides the turns between all top-level queues."""
 
 
 class SiblingPolicy(StrEnum):
-    """Which of several sibling queues is next."""
+    """Names of the built-in policies between queues; ``SIBLING_POLICIES`` is the whole table."""
 
     #: The queue that has sent the fewest pods for its weight.
-    WEIGHT = "Weighted"
+    WEIGHT = BY_WEIGHT
     #: The queue with the smallest dominant share for its weight.
     DRF = QueuePolicy.DRF.value
     #: The queue with the smallest share of one resource for its weight.
     FAIR_SHARE = QueuePolicy.FAIR_SHARE.value
 
 
-_SHARING: Final = (QueuePolicy.DRF, QueuePolicy.FAIR_SHARE)
+_ORDERS: Final = frozenset(QueuePolicy) - frozenset(SIBLING_POLICIES.built_in())
+"""Built-in names that order only the units of a queue."""
 
 
-def sibling_policy(policy: str) -> SiblingPolicy:
-    """The policy between the children of a queue with this ``QueuePolicy``."""
-    return SiblingPolicy(str(policy)) if policy in _SHARING else SiblingPolicy.WEIGHT
+def sibling_policy(policy: str) -> str:
+    """The policy between the children of a queue with this ``policy``; by weight for others."""
+    if policy in _ORDERS:  # the common case needs no scan of installed packages
+        return SiblingPolicy.WEIGHT
+    return str(policy) if policy in SIBLING_POLICIES else SiblingPolicy.WEIGHT
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,7 @@ class QueueShape:
 
     #: Its name.
     name: str
-    #: Order of its units (control) and policy between its children: a name of ``QueuePolicy``.
+    #: Order of its units (control) or policy between its children, by name.
     policy: str = QueuePolicy.FIFO_SKIP
     #: Its share relative to its siblings.
     weight: float = 1.0
@@ -55,7 +59,7 @@ class QueueShape:
     parent: str = ""
     #: Its weight for single resources, where it differs from ``weight``.
     weights: Mapping[str, float] = field(default_factory=dict)
-    #: The resource that ``FairShare`` measures between its children.
+    #: The resource that ``FairShare`` or a policy of a package measures between its children.
     resource: str = "cpu"
     #: Amounts by resource, in engine units, that it can reclaim from borrowing queues.
     guarantee: Mapping[str, int] = field(default_factory=dict)
@@ -82,7 +86,7 @@ class QueueShape:
             raise InputError(where, self.max_running_units, "0 or more", "0 closes the queue")
 
     @property
-    def siblings(self) -> SiblingPolicy:
+    def siblings(self) -> str:
         """The policy between its children."""
         return sibling_policy(self.policy)
 

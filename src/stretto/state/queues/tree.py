@@ -12,7 +12,13 @@ from typing import Final, NamedTuple
 
 from stretto.state.queries.pool import Amounts, PoolView
 from stretto.state.queues.hierarchy import QueueHierarchy, build_hierarchy
-from stretto.state.queues.shape import ROOT, QueueShape, SiblingPolicy
+from stretto.state.queues.shape import ROOT, QueueShape
+from stretto.state.queues.siblings import (
+    BY_WEIGHT,
+    SIBLING_POLICIES,
+    WEIGHTED,
+    SiblingMeasure,
+)
 
 NO_WEIGHTS: Final[Mapping[int, float]] = {}
 NO_AMOUNTS: Final[Mapping[int, int]] = {}
@@ -90,8 +96,8 @@ class QueueBranch:
         #: Its weight for single resources, by column, where it differs from ``weight``.
         self.weights: Mapping[int, float] = NO_WEIGHTS
         #: Policy between its children.
-        self.between: SiblingPolicy = SiblingPolicy.WEIGHT
-        #: Column that ``SiblingPolicy.FAIR_SHARE`` measures; -1 for none.
+        self.between: SiblingMeasure = WEIGHTED
+        #: Column of the resource that this policy measures; -1 for none.
         self.resource: int = -1
         #: Reclaimable amounts by column, without zeros.
         self.guarantee: Mapping[int, int] = NO_AMOUNTS
@@ -166,7 +172,7 @@ class QueueTree:
         self.changed: set[QueueBranch] = set()
         #: Queues with a refund or a changed limit; the turns clear it.
         self.freed: set[QueueBranch] = set()
-        #: Rejected settings as messages, by queue.
+        #: Rejected settings and faults of policies as messages, by queue.
         self.faults: Mapping[str, tuple[str, ...]] = {}
         #: Whether any queue is limited.
         self.any_limits: bool = False
@@ -191,24 +197,21 @@ class QueueTree:
     def arrange(
         self,
         queues: Iterable[QueueShape],
-        between: SiblingPolicy = SiblingPolicy.WEIGHT,
+        between: str = BY_WEIGHT,
         resource: str = "cpu",
     ) -> None:
         """Rebuild the tree from new settings; usage is preserved.
 
         Args:
             queues: settings of all configured queues.
-            between: policy between the top-level queues.
-            resource: the resource that fair share measures between them.
+            between: name of the policy between the top-level queues.
+            resource: the resource that it measures, if it measures one.
         """
         by_name = {queue.name: queue for queue in queues}
         layout = build_hierarchy(by_name.values())
         self.root = QueueBranch(ROOT, 0, None)
         self._made = 0
-        self.root.between = between
-        self.root.resource = (
-            self._pool.column(resource) if between is SiblingPolicy.FAIR_SHARE else -1
-        )
+        self._set_policy(self.root, between, resource)
         self._branches, self._leaves = {ROOT: self.root}, {}
         self._limiting = 0
         self.faults = layout.faults
@@ -235,10 +238,8 @@ class QueueTree:
         branch.weight = config.weight
         if config.weights:
             branch.weights = {self._pool.column(n): w for n, w in config.weights.items()}
-        if branch is not self.root or config.siblings is not SiblingPolicy.WEIGHT:
-            branch.between = config.siblings
-            counts = branch.between is SiblingPolicy.FAIR_SHARE
-            branch.resource = self._pool.column(config.resource) if counts else -1
+        if branch is not self.root or config.siblings != BY_WEIGHT:
+            self._set_policy(branch, config.siblings, config.resource)
         branch.limit = self._columns(config.limit)
         guarantee = layout.guarantees.get(config.name, {})
         branch.guarantee = {c: n for c, n in self._columns(guarantee).items() if n}
@@ -246,6 +247,17 @@ class QueueTree:
             branch.most_units = config.max_running_units
         if config.draining:
             branch.state = QueueState.DRAINING
+
+    def _set_policy(self, branch: QueueBranch, between: str, resource: str) -> None:
+        """Set the policy between the children of a branch."""
+        branch.between = SIBLING_POLICIES.get(between)
+        branch.resource = self._pool.column(resource) if branch.between.uses_resource else -1
+
+    def note_fault(self, queue: str, message: str) -> None:
+        """Record a fault of a queue once; a rebuild of the tree forgets it."""
+        known = self.faults.get(queue, ())
+        if message not in known:
+            self.faults = {**self.faults, queue: (*known, message)}
 
     def _columns(self, amounts: Mapping[str, int]) -> dict[int, int]:
         return dict(self._pool.count(name, amount) for name, amount in amounts.items())
