@@ -32,6 +32,19 @@ FORMS = {
     "stretto.policies/v1": "stretto.explain.inventory.catalog:PolicyList",
     "stretto.rules/v1": "stretto.explain.inventory.catalog:RuleList",
     "stretto.compare/v1": "stretto.sim.comparison.seeds:Comparison",
+    "stretto.compare.recording/v1": "stretto.cli.output.documents:ReplayComparisonDocument",
+    "stretto.simulate.recording/v1": "stretto.cli.output.documents:ReplayDocument",
+    "stretto.simulate.openb/v1": "stretto.sim.traces.openb:ReplayReport",
+    "stretto.simulate.philly/v1": "stretto.sim.traces.philly:PhillyReport",
+    "stretto.simulate.azure-vm/v1": "stretto.sim.traces.hosts:HostsReport",
+    "stretto.queues/v1": "stretto.cli.output.documents:QueueDocument",
+    "stretto.shards/v1": "stretto.cli.output.documents:ShardDocument",
+    "stretto.defragment/v1": "stretto.cli.output.documents:DefragmentDocument",
+    "stretto.record/v1": "stretto.cli.output.documents:RecordDocument",
+    "stretto.examples/v1": "stretto.cli.output.documents:ExampleListDocument",
+    "stretto.examples/v1 (one scenario)": "stretto.cli.output.documents:ExampleDocument",
+    "stretto.kernels/v1": "stretto.cli.output.documents:KernelDocument",
+    "stretto.error/v1": "stretto.cli.output.documents:ErrorDocument",
 }
 
 Struct = type[msgspec.Struct]

@@ -15,7 +15,7 @@ from stretto.explain.words.amounts import format_count
 if TYPE_CHECKING:
     from stretto.control.controllers.move_plan import DefragPlan
 
-SCHEMA = "stretto.dev/defragment/v1"
+SCHEMA = "stretto.defragment/v1"
 #: Moves listed without ``-v``.
 SHOWN = 20
 
@@ -64,6 +64,9 @@ def defragment(common: CommandContext, opts: DefragmentOptions) -> None:
     NUMA nodes and pods with inter-pod rules are not moved; disruption budgets and --budget are
     respected. The table shows the free capacity before and after.
     """
+    import msgspec
+
+    from stretto.cli.output.documents import CapacityEntry, DefragmentDocument, MoveEntry
     from stretto.control.controllers.packing import PackingPlanner
     from stretto.plane.copy import PlaneCopy, SchedulingRules
     from stretto.state.work.rescheduling import ReschedulingGoal
@@ -76,15 +79,13 @@ def defragment(common: CommandContext, opts: DefragmentOptions) -> None:
     planner = PackingPlanner(plane.cluster, plane.units, copy.store, plane.budgets)
     plan = planner.plan(ReschedulingGoal(opts.goal), opts.budget, tier)
     _show(common.console, plan, state.title)
-    fields = {
-        "goal": plan.goal.value,
-        "moves": [
-            {"pod": m.pod, "owner": m.owner, "from": m.source, "to": m.target} for m in plan.moves
-        ],
-        "before": plan.before._asdict(),
-        "after": plan.after._asdict(),
-    }
-    common.console.json(SCHEMA, fields)
+    document = DefragmentDocument(
+        goal=plan.goal.value,
+        moves=tuple(MoveEntry(m.pod, m.owner, m.source, m.target) for m in plan.moves),
+        before=CapacityEntry(*plan.before),
+        after=CapacityEntry(*plan.after),
+    )
+    common.console.json(SCHEMA, msgspec.to_builtins(document))
 
 
 def _show(console: Console, plan: "DefragPlan", title: str) -> None:

@@ -31,17 +31,24 @@ def examples(common: CommandContext, opts: ExamplesOptions) -> None:
 
     `stretto run NAME` runs an example.
     """
+    import msgspec
+
     from stretto.cli.examples import example_names, example_path, examples_folder, summary
+    from stretto.cli.output.documents import (
+        ExampleDocument,
+        ExampleEntry,
+        ExampleListDocument,
+    )
 
     if opts.name:
         text = example_path(opts.name).read_text(encoding="utf-8")
         common.console.data(text.rstrip("\n"))
-        common.console.json("stretto.examples/v1", {"name": opts.name, "scenario": text})
+        example = ExampleDocument(opts.name, text)
+        common.console.json("stretto.examples/v1", msgspec.to_builtins(example))
         return
     found = [(name, summary(example_path(name))) for name in example_names()]
     common.console.table(["example", "what it shows"], found)
     common.console.note("try: stretto run quickstart")
-    fields = [{"name": name, "summary": text} for name, text in found]
-    common.console.json(
-        "stretto.examples/v1", {"folder": str(examples_folder()), "examples": fields}
-    )
+    entries = tuple(ExampleEntry(name, text) for name, text in found)
+    document = ExampleListDocument(str(examples_folder()), entries)
+    common.console.json("stretto.examples/v1", msgspec.to_builtins(document))

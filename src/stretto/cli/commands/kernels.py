@@ -92,8 +92,12 @@ def _report(console: Console, cache: KernelCache, wanted: KernelSet) -> None:
     Raises:
         CheckFailedError: the wanted kernels are not compiled.
     """
+    import msgspec
+
+    from stretto.cli.output.documents import KernelDocument
+
     found = {each.value: cache.is_compiled(each) for each in KernelSet}
-    console.json(SCHEMA, {"compiled": found, "folder": str(cache.folder)})
+    console.json(SCHEMA, msgspec.to_builtins(KernelDocument(found, str(cache.folder))))
     names = "the kernels of a first run" if wanted is KernelSet.FIRST else "all kernels"
     if not found[wanted.value]:
         reason = f"{names} are not compiled"

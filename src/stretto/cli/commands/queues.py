@@ -37,6 +37,7 @@ def queues(common: CommandContext, opts: StateOptions) -> None:
     """
     import msgspec
 
+    from stretto.cli.output.documents import QueueDocument
     from stretto.explain.why.queues import with_implicit_queues
     from stretto.plane.copy import PlaneCopy
 
@@ -48,8 +49,8 @@ def queues(common: CommandContext, opts: StateOptions) -> None:
     if not found and opts.reads_cluster:
         console.note("the cluster has no Queue; kubectl apply -f deploy/crds installs the CRD")
     _show(console, found)
-    fields = {"state": copy.state.title, "queues": msgspec.to_builtins(found)}
-    console.json("stretto.queues/v1", fields)
+    document = QueueDocument(copy.state.title, tuple(found))
+    console.json("stretto.queues/v1", msgspec.to_builtins(document))
 
 
 def _show(console: Console, found: "Sequence[QueueFacts]") -> None:

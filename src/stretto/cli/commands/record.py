@@ -82,14 +82,14 @@ def record(common: CommandContext, opts: RecordOptions) -> None:
                 f"recording {format_count(session.objects, 'object')} to {opts.out}"
             )
             _record(common, opts, session)
-    counts = {"out": str(opts.out), "objects": session.objects, "changes": session.changes}
     common.console.data(
         f"{opts.out}: {format_count(session.objects, 'object')}, "
         f"{format_count(session.changes, 'change')} in "
         f"{session.seconds:.1f} s"
     )
     common.console.note(f"try: stretto simulate {opts.out}")
-    common.console.json("stretto.record/v1", {**counts, "seconds": round(session.seconds, 3)})
+    fields = {"out": str(opts.out), "objects": session.objects, "changes": session.changes}
+    common.console.json("stretto.record/v1", {**fields, "seconds": round(session.seconds, 3)})
 
 
 def _source(common: CommandContext, opts: RecordOptions, clock: "Clock") -> "Store":

@@ -50,6 +50,7 @@ def shards(common: CommandContext, opts: ShardsOptions) -> None:
     """
     import msgspec
 
+    from stretto.cli.output.documents import ShardDocument
     from stretto.explain.metrics.shards import WaitingWork, shard_facts
     from stretto.plane.copy import PlaneCopy
 
@@ -73,9 +74,8 @@ def shards(common: CommandContext, opts: ShardsOptions) -> None:
             for loop in each.loops
         ]
         console.table(["shard", "sub-cluster", "nodes", "pending"], loops)
-    console.json(
-        "stretto.shards/v1", {"state": copy.state.title, "shards": msgspec.to_builtins(found)}
-    )
+    document = ShardDocument(copy.state.title, tuple(found))
+    console.json("stretto.shards/v1", msgspec.to_builtins(document))
 
 
 def _row(each: "ShardFacts") -> tuple[object, ...]:

@@ -1,0 +1,177 @@
+"""JSON documents of verbs whose result is no struct of its own, for their published schemas."""
+
+import msgspec
+
+from stretto.control.dispatcher.usage_report import QueueFacts
+from stretto.explain.metrics.shards import ShardFacts
+from stretto.sim.history.replay import ReplayOutcomes
+
+
+class KernelDocument(msgspec.Struct, frozen=True):
+    """Which kernels are compiled: ``stretto kernels``."""
+
+    #: Whether all kernels of a set are compiled, by set: ``first`` and ``all``.
+    compiled: dict[str, bool]
+    #: The folder of the compiled code.
+    folder: str
+
+
+class RecordDocument(msgspec.Struct, frozen=True):
+    """What a recording contains: ``stretto record``."""
+
+    #: The file.
+    out: str
+    #: Objects at its start.
+    objects: int
+    #: Recorded changes.
+    changes: int
+    #: Seconds covered.
+    seconds: float
+
+
+class ExampleEntry(msgspec.Struct, frozen=True):
+    """One bundled scenario."""
+
+    #: Its name.
+    name: str
+    #: What it shows.
+    summary: str
+
+
+class ExampleListDocument(msgspec.Struct, frozen=True):
+    """The bundled scenarios: ``stretto examples``."""
+
+    #: Their folder.
+    folder: str
+    #: All scenarios.
+    examples: tuple[ExampleEntry, ...]
+
+
+class ExampleDocument(msgspec.Struct, frozen=True):
+    """One bundled scenario: ``stretto examples NAME``."""
+
+    #: Its name.
+    name: str
+    #: Its YAML text.
+    scenario: str
+
+
+class QueueDocument(msgspec.Struct, frozen=True):
+    """The queues of a state: ``stretto queues``."""
+
+    #: The state, in words.
+    state: str
+    #: All queues, parents before children.
+    queues: tuple[QueueFacts, ...]
+
+
+class ShardDocument(msgspec.Struct, frozen=True):
+    """The shards of a state: ``stretto shards``."""
+
+    #: The state, in words.
+    state: str
+    #: All shards.
+    shards: tuple[ShardFacts, ...]
+
+
+class MoveEntry(msgspec.Struct, frozen=True, rename={"source": "from", "target": "to"}):
+    """One proposed move of a pod."""
+
+    #: ``namespace/name`` of the pod.
+    pod: str
+    #: Its controller.
+    owner: str
+    #: Its node.
+    source: str
+    #: The node that has capacity for its successor.
+    target: str
+
+
+class CapacityEntry(msgspec.Struct, frozen=True):
+    """Free capacity of a cluster."""
+
+    #: Nodes without any pod.
+    empty_nodes: int
+    #: GPUs that are completely free.
+    free_gpus: int
+    #: Free thousandths of GPUs on GPUs in use.
+    stranded_milli: int
+    #: Requested CPU on nodes in use, in percent.
+    cpu_in_use: float
+    #: Requested memory on nodes in use, in percent.
+    memory_in_use: float
+
+
+class DefragmentDocument(msgspec.Struct, frozen=True):
+    """Moves that free whole GPUs or nodes: ``stretto defragment``."""
+
+    #: ``gpus`` or ``nodes``.
+    goal: str
+    #: The moves, in order.
+    moves: tuple[MoveEntry, ...]
+    #: Free capacity now.
+    before: CapacityEntry
+    #: Free capacity after the moves.
+    after: CapacityEntry
+
+
+class RecordedFigures(msgspec.Struct, frozen=True):
+    """Figures of a recording itself."""
+
+    #: Pods that arrived during the recording, or were pending at its start.
+    pods: int
+    #: Those pods that were bound.
+    placed: int
+    #: Those pods that were deleted without a node.
+    left_waiting: int
+    #: Those pods that were pending at the end.
+    pending: int
+    #: Mean seconds from arrival to bind of the bound pods.
+    mean_wait_s: float
+    #: 95th percentile of the seconds from arrival to bind.
+    p95_wait_s: float
+    #: Maximum of the seconds from arrival to bind.
+    max_wait_s: float
+
+
+class ReplayedSide(ReplayOutcomes, frozen=True, kw_only=True):
+    """The results of one replay with its name."""
+
+    #: ``replayed`` or ``what if``, with the policy.
+    side: str
+
+
+class ReplayDocument(ReplayedSide, frozen=True, kw_only=True):
+    """A replay beside the recording: ``stretto simulate RECORDING``."""
+
+    #: The recording itself.
+    recorded: RecordedFigures
+
+
+class ReplayComparisonDocument(msgspec.Struct, frozen=True):
+    """Replays of one recording: ``stretto compare RECORDING``."""
+
+    #: The recording itself.
+    recorded: RecordedFigures
+    #: The replays, the unchanged one first.
+    sides: tuple[ReplayedSide, ...]
+
+
+class ErrorFields(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An error that ended a verb."""
+
+    #: Class of the error.
+    kind: str
+    #: The message.
+    message: str
+    #: Exit code of the process.
+    exit_code: int
+    #: What to do; absent for none.
+    hint: str = ""
+
+
+class ErrorDocument(msgspec.Struct, frozen=True):
+    """The error of a verb with ``--json``, on stderr."""
+
+    #: The error.
+    error: ErrorFields
