@@ -18,7 +18,6 @@ from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE, NODE, POD, POD_GROUP, K
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.framework.profile.profile import Profile, load_profile
-from stretto.inputs.objects.objects import KUBELET_LABELS
 from stretto.plane.config import PlaneConfig
 from stretto.plane.plane import Plane
 from stretto.state.classes.annotations import MEMORY_ENHANCEMENT, QOS_LEVEL
@@ -41,7 +40,12 @@ def make_node(
     (list of mappings), ``unschedulable``, ``pods`` (allocatable pods, 110) and ``resources``
     (additional allocatable amounts).
     """
-    labels = {"kubernetes.io/hostname": name, **KUBELET_LABELS, **more.get("labels", {})}
+    labels = {
+        "kubernetes.io/hostname": name,
+        "kubernetes.io/os": "linux",
+        "kubernetes.io/arch": "amd64",
+        **more.get("labels", {}),
+    }
     if "zone" in more:
         labels["topology.kubernetes.io/zone"] = more["zone"]
     if "model" in more:
