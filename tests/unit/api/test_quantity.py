@@ -150,3 +150,10 @@ def test_an_amount_prints_in_the_style_of_its_resource(
     resource: str, count: int, text: str
 ) -> None:
     assert quantity.format_amount(resource, count) == text
+
+
+@pytest.mark.parametrize("text", ["512MB", "512mb", "1 GiB", "2K"])
+def test_an_unknown_suffix_is_named(text: str) -> None:
+    unit = text.lstrip("0123456789 ")
+    with pytest.raises(InputError, match=f"{unit} is no suffix, use k, M, G, Ki, Mi or Gi"):
+        quantity.amount("memory", text, "x")

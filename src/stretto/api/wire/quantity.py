@@ -27,6 +27,8 @@ replaced resource follows. The space keeps these names apart from those of Kuber
 
 EXPECTED: Final = "a quantity such as 500m or 2"
 """The expected value in error messages."""
+_UNIT: Final = re.compile(r"[0-9.]{1,30} ?([kmgtKMGT]i?[bB]|[gtK])")
+"""A number with a unit of bytes that Kubernetes does not know."""
 
 _GRAMMAR: Final = re.compile(
     r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?[0-9]+))?"
@@ -179,7 +181,9 @@ def _scaled(text: str, exponent: int) -> int:
     """``text`` times ``10 ** exponent``, rounded away from zero."""
     parts = _GRAMMAR.fullmatch(text) if len(text) <= _LONGEST else None
     if parts is None or not (parts[2] or parts[3]):
-        raise ValueError(EXPECTED)
+        unit = _UNIT.fullmatch(text)
+        suffixes = f"; {unit[1]} is no suffix, use k, M, G, Ki, Mi or Gi" if unit else ""
+        raise ValueError(f"{EXPECTED}{suffixes}")
     sign, whole, fraction, suffix, power = parts.groups()
     fraction = fraction or ""
     numerator: int = int(whole + fraction)
