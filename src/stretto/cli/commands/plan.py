@@ -89,8 +89,7 @@ def plan(common: CommandContext, opts: PlanOptions) -> None:
     """
     import msgspec
 
-    from stretto.api.edit.skipped import SkippedObjects
-    from stretto.inputs.objects.manifests import InputContext, ManifestOptions, load_objects
+    from stretto.inputs.objects.manifests import InputContext, ManifestOptions, load_with_notes
     from stretto.plane.copy import SchedulingRules
     from stretto.sim.history.file_kinds import FileKind, expect_kind
     from stretto.sim.history.plan import SCHEMA
@@ -103,17 +102,16 @@ def plan(common: CommandContext, opts: PlanOptions) -> None:
     state, namespace = read_state(common, opts, SchedulingRules("", opts.tier, plugins=opts.plugin))
     namespace = opts.namespace or namespace or "default"
     settings = ManifestOptions(namespace, keep_missing_owners=True, lenient=opts.lenient)
-    skipped = SkippedObjects()
     refused: list[str] = []
     context = InputContext([(each.kind, each.body) for each in state.records], refused)
-    objects = load_objects(opts.manifests, settings, nodes_of(state.records), skipped, context)
+    objects, notes = load_with_notes(opts.manifests, settings, nodes_of(state.records), context)
     report = plan_objects(state, objects, rules_of(state, opts.policy, opts.tier, opts.plugin))
     report = msgspec.structs.replace(report, refused=(*refused, *report.refused))
     _show(common.console, report)
-    for line in skipped.lines():
+    for line in notes:
         common.console.data(line)
     fits = not report.unfit and not report.refused
-    fields = {"fits": fits, **msgspec.to_builtins(report), "skipped": skipped.lines()}
+    fields = {"fits": fits, **msgspec.to_builtins(report), "skipped": notes}
     common.console.json(SCHEMA, fields)
     if refused:
         raise NotAllowedError(format_count(len(refused), "object"), refused[0])

@@ -43,10 +43,8 @@ def manifests_content(path: Path, _plugins: tuple[Path, ...]) -> str:
     Raises:
         InputError: it cannot be used.
     """
-    from stretto.api.edit.skipped import SkippedObjects
-    from stretto.inputs.objects.manifests import ManifestOptions, load_objects
+    from stretto.inputs.objects.manifests import ManifestOptions, load_with_notes
 
     settings = ManifestOptions(keep_missing_owners=True, expand_controllers=False)
-    skipped = SkippedObjects()
-    found = load_objects([path], settings, skipped=skipped)
-    return "; ".join((format_count(len(found), "object"), *skipped.lines()))
+    found, notes = load_with_notes([path], settings)
+    return "; ".join((format_count(len(found), "object"), *notes))

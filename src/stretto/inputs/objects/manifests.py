@@ -60,6 +60,27 @@ class InputContext(NamedTuple):
     refused: list[str] | None = None
 
 
+class LoadedObjects(NamedTuple):
+    """The objects of an input."""
+
+    #: The objects.
+    objects: list[InputObject]
+    #: Sentences about the objects and files that are left out.
+    notes: list[str]
+
+
+def load_with_notes(
+    paths: Iterable[Path],
+    options: ManifestOptions = DEFAULTS,
+    nodes: Sequence[Node] = (),
+    context: InputContext = InputContext(),  # noqa: B008  (immutable)
+) -> LoadedObjects:
+    """``load_objects``, with the sentences about the objects and files that are left out."""
+    skipped = SkippedObjects()
+    found = load_objects(paths, options, nodes, skipped, context)
+    return LoadedObjects(found, skipped.lines())
+
+
 def load_objects(
     paths: Iterable[Path],
     options: ManifestOptions = DEFAULTS,

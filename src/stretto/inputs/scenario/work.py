@@ -2,10 +2,9 @@
 
 from typing import Final
 
-from stretto.api.edit.skipped import SkippedObjects
 from stretto.api.types.heads import decode_object_head, decode_pod_head
 from stretto.api.wire.kinds import POD, POD_GROUP, Kind
-from stretto.inputs.objects.manifests import InputContext, ManifestOptions, load_objects
+from stretto.inputs.objects.manifests import InputContext, ManifestOptions, load_with_notes
 from stretto.inputs.objects.pod_templates import PodTemplates, TemplateSpec
 from stretto.inputs.objects.relations import InputObject
 from stretto.inputs.scenario.arrivals import ObjectArrival, WorkContext, WorkloadArrivals, times_of
@@ -34,10 +33,8 @@ def _from_manifests(spec: WorkloadSpec, context: WorkContext) -> WorkloadArrival
     scenario = context.scenario
     options = ManifestOptions(scenario.namespace, spec.missing_owners == "keep")
     paths = [scenario.path(path) for path in spec.manifests or ()]
-    skipped = SkippedObjects()
-    found = load_objects(
-        paths, options, context.node_objects, skipped, InputContext(context.objects)
-    )
+    before = InputContext(context.objects)
+    found, notes = load_with_notes(paths, options, context.node_objects, before)
     waiting = [each for each in found if _waits(each)]
     times = times_of(spec.arrival, len(waiting), context.rng).tolist()
     return WorkloadArrivals(
@@ -46,7 +43,7 @@ def _from_manifests(spec: WorkloadSpec, context: WorkContext) -> WorkloadArrival
             ObjectArrival(time, each.kind, each.namespace, each.name, each.body)
             for time, each in zip(times, waiting, strict=True)
         ],
-        skipped.lines(),
+        notes,
     )
 
 
