@@ -191,7 +191,9 @@ def test_why_nobodys_leaving_helps_is_said_as_kube_scheduler_says_it(shape: Shap
         decision, row = world.upstream(name), world.books.row(name)
         if len(decision.feasible) or decision.preemption is None:
             continue
-        said = preemption_words(world.runtime.engine, world.ledger, row, 0.0)
+        engine = world.runtime.engine
+        terms = PriorityTerms(engine.cluster, engine.profile.preemption)
+        said = preemption_words(engine, world.ledger, row, 0.0, terms)
         theirs = decision.preemption.message.removeprefix(CLAIMS)
         assert (said.message if said else "") == ("" if decision.preemption.chosen else theirs)
 

@@ -27,7 +27,7 @@ def test_a_node_has_amounts_and_its_name_as_a_label() -> None:
     assert node["status"]["allocatable"] == {
         "cpu": "4", "memory": "32Gi", "pods": "110", "nvidia.com/gpu": "2",
     }  # fmt: skip
-    assert set(node["metadata"]["labels"].values()) == {"n", "z", "A"}
+    assert set(node["metadata"]["labels"].values()) == {"n", "z", "A", "linux", "amd64"}
 
 
 def test_a_node_may_be_cordoned_and_tainted() -> None:

@@ -86,7 +86,6 @@ def test_kinds_without_pods_are_left_out_and_counted() -> None:
         ("rbac.authorization.k8s.io/v1beta1", "Role"),
         ("extensions/v1beta1", "Ingress"),
         ("policy/v1beta1", "PodSecurityPolicy"),
-        ("v1", "LimitRange"),
         ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy"),
         ("autoscaling/v2beta2", "HorizontalPodAutoscaler"),
     ],

@@ -7,6 +7,7 @@ import pytest
 
 from stretto.api.wire.kinds import POD_DISRUPTION_BUDGET
 from stretto.framework.preemption.explain import NEVER, OFF, PreemptionMessage, preemption_words
+from stretto.framework.preemption.terms import PriorityTerms
 from stretto.framework.profile.profile import load_profile
 from stretto.testing import Harness, make_node, make_pod
 
@@ -30,7 +31,8 @@ def words(
     made.settle()
     plane = made.plane
     row = next(r for r in plane.cluster.pods.rows().tolist() if plane.cluster.pods.name[r] == "x")
-    return preemption_words(plane.engine, plane.budgets, row, made.clock.monotonic())
+    terms = PriorityTerms(plane.cluster, profile.preemption)
+    return preemption_words(plane.engine, plane.budgets, row, made.clock.monotonic(), terms)
 
 
 def low(**more: Any) -> bytes:

@@ -15,6 +15,9 @@ from stretto.base.errors import InputError
 
 _META: Final = frozenset({"labels", "annotations"})
 """Metadata that a submission sets; everything else identifies the object."""
+_HASHES: Final = frozenset({"pod-template-hash", "controller-revision-hash"})
+"""Labels with the hash of a template: the template itself is compared, and hashes of equal
+templates differ between a real controller and the pods made here."""
 _REMOVABLE: Final = frozenset(
     {
         "affinity",
@@ -63,9 +66,16 @@ def field_changes(
             continue
         before, after = current.get(key), submitted.get(key)
         if key == "metadata":
-            before = {k: v for k, v in (before or {}).items() if k in _META}
-            after = {k: v for k, v in (after or {}).items() if k in _META}
+            before, after = _chosen(before or {}), _chosen(after or {})
         found += _changes(key, before, after)
+    return found
+
+
+def _chosen(meta: Mapping[str, Any]) -> dict[str, Any]:
+    """The metadata that a submission sets, without labels that follow from it."""
+    found = {key: value for key, value in meta.items() if key in _META}
+    if isinstance(labels := found.get("labels"), Mapping):
+        found["labels"] = {key: value for key, value in labels.items() if key not in _HASHES}
     return found
 
 
