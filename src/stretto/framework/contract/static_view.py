@@ -4,6 +4,7 @@ The answer of a static rule is cached until the node changes. A static rule that
 change would be right once and wrong afterwards, so reading such a column is an error.
 """
 
+from collections.abc import Sized
 from typing import Any, Final, cast
 
 from stretto.base.errors import StrettoError
@@ -47,6 +48,10 @@ class StaticPart:
         """Guard a part of a view; ``place`` is its place in the view."""
         self._part = part
         self._place = place
+
+    def __len__(self) -> int:
+        """Number of items of the part, which claims do not change."""
+        return len(cast(Sized, self._part))
 
     def __getattr__(self, name: str) -> Any:
         """The name of the part.

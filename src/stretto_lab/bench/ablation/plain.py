@@ -36,7 +36,8 @@ class CopyingRuntime:
 
     def sync(self) -> None:
         """Do a ``Runtime.sync`` from an empty snapshot."""
-        self._runtime.scores.columns = Columns(self._runtime.columns.ledger)
+        empty = Columns(self._runtime.columns.ledger)
+        self._runtime.columns = self._runtime.scores.columns = empty
         self._sync()
 
 
