@@ -62,6 +62,7 @@ FOUND: dict[str, int] = {
     "device_masks_are_not_compared": 13,
     "node_deletions_are_missed": 12,
     "the_store_binds_a_bound_pod_again": 4,
+    "reclaim_ignores_priority_where_it_comes_first": 213,
 }
 
 
