@@ -39,6 +39,11 @@ class SuiteTest(msgspec.Struct, frozen=True, rename={"name": "LeafNodeText", "st
     #: What failed; ``None`` for a test that did not fail.
     failure: dict[str, object] | None = msgspec.field(name="Failure", default=None)
 
+    @property
+    def title(self) -> str:
+        """The names of the containers and of the test."""
+        return " ".join([*(self.containers or ()), self.name])
+
 
 class _SuiteReport(msgspec.Struct, frozen=True):
     tests: list[SuiteTest] = msgspec.field(name="SpecReports")
@@ -88,11 +93,10 @@ def run_suite(plane: ControlPlane, folder: Path, *, focus: str = SCHEDULING) -> 
         raise StrettoError(f"the end-to-end suite wrote no report; see {log}")
     (found,) = msgspec.json.decode(report.read_bytes(), type=list[_SuiteReport])
     tests = [test for test in found.tests if test.type == "It"]
-    names = {id(test): " ".join([*(test.containers or ()), test.name]) for test in tests}
     return SuiteOutcome(
-        frozenset(names[id(test)] for test in tests if test.state == "passed"),
+        frozenset(test.title for test in tests if test.state == "passed"),
         {
-            names[id(test)]: str((test.failure or {}).get("Message", ""))
+            test.title: str((test.failure or {}).get("Message", ""))
             for test in tests
             if test.state not in ("passed", "skipped", "pending")
         },

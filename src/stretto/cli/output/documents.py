@@ -4,7 +4,7 @@ import msgspec
 
 from stretto.control.dispatcher.usage_report import QueueFacts
 from stretto.explain.metrics.shards import ShardFacts
-from stretto.sim.history.replay import ReplayOutcomes
+from stretto.sim.history.replay import ReplayOutcomes, WaitFigures
 
 
 class KernelDocument(msgspec.Struct, frozen=True):
@@ -115,23 +115,8 @@ class DefragmentDocument(msgspec.Struct, frozen=True):
     after: CapacityEntry
 
 
-class RecordedFigures(msgspec.Struct, frozen=True):
+class RecordedFigures(WaitFigures, frozen=True):
     """Figures of a recording itself."""
-
-    #: Pods that arrived during the recording, or were pending at its start.
-    pods: int
-    #: Those pods that were bound.
-    placed: int
-    #: Those pods that were deleted without a node.
-    left_waiting: int
-    #: Those pods that were pending at the end.
-    pending: int
-    #: Mean seconds from arrival to bind of the bound pods.
-    mean_wait_s: float
-    #: 95th percentile of the seconds from arrival to bind.
-    p95_wait_s: float
-    #: Maximum of the seconds from arrival to bind.
-    max_wait_s: float
 
 
 class ReplayedSide(ReplayOutcomes, frozen=True, kw_only=True):

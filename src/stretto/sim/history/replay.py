@@ -37,10 +37,10 @@ _OnTime = Callable[[float], None]
 _Action = Callable[[], None]
 
 
-class ReplayOutcomes(msgspec.Struct, frozen=True):
-    """Results of one replay."""
+class WaitFigures(msgspec.Struct, frozen=True):
+    """What became of the pods of a recording or of its replay."""
 
-    #: Pods that arrived during the replay, or were pending at its start.
+    #: Pods that arrived during that time, or were pending at its start.
     pods: int
     #: Those pods that were bound.
     placed: int
@@ -54,6 +54,11 @@ class ReplayOutcomes(msgspec.Struct, frozen=True):
     p95_wait_s: float
     #: Maximum of the seconds from arrival to bind.
     max_wait_s: float
+
+
+class ReplayOutcomes(WaitFigures, frozen=True):
+    """Results of one replay."""
+
     #: Pods that were evicted for others.
     evicted: int
     #: Writes that the store refused.

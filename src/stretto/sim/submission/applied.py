@@ -6,7 +6,6 @@ Objects that exist already are compared with what is submitted (``differences``)
 controller are scaled, and replaced if its template has changed.
 """
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Final
@@ -220,14 +219,9 @@ def _owner(kind: Kind, namespace: str, body: bytes) -> _Owner | None:
     name = reference.name
     if reference.kind == "ReplicaSet":
         base, _, suffix = name.rpartition("-")
-        if base and suffix in (_digest(namespace, base), meta.labels.get(REVISION)):
+        if base and suffix == meta.labels.get(REVISION):
             return _Owner("Deployment", namespace, base)
     return _Owner(reference.kind, namespace, name)
-
-
-def _digest(namespace: str, deployment: str) -> str:
-    """The suffix that ``inputs.objects.controllers`` gives to the ReplicaSet of a Deployment."""
-    return hashlib.sha256(f"Deployment/{namespace}/{deployment}".encode()).hexdigest()[:8]
 
 
 def _last(current: Sequence[Record], wanted: set[str], count: int) -> list[Record]:
