@@ -1,4 +1,4 @@
-"""``stretto conformance``: compare decisions with recorded kube-scheduler decisions."""
+"""``stretto conformance``: compare decisions with recorded ones."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ from stretto.cli import options
 from stretto.cli.options import INPUT_FILE, CommandContext
 
 if TYPE_CHECKING:
-    from stretto_lab.conformance.kube_cases import ConformanceReport
+    from stretto_lab.conformance.report import ConformanceReport
 
 SHOWN: Final = 10
 """Fields listed without ``-v``."""
@@ -48,22 +48,26 @@ class ConformanceOptions:
 )
 @click.option("--profile", default=PARITY, metavar="NAME", help=f"Profile to compare [{PARITY}].")
 def conformance(common: CommandContext, asked: ConformanceOptions) -> None:
-    """Compare decisions with recorded kube-scheduler decisions.
+    """Compare decisions with recorded decisions of other schedulers.
 
-    A case agrees if every recorded field agrees: codes and reasons of each plugin on each node,
-    scores, totals, the best nodes, the message, preemption. Exits with code 9 if a case disagrees.
+    The files say whose decisions they are: those of kube-scheduler, or of the planners of
+    KubeAdmiral and Karmada. A case agrees if every recorded field agrees: codes and reasons of each
+    plugin on each node, scores, totals, the best nodes, the message, preemption; for a federation,
+    each replica count, score and selected cluster. Exits with code 9 if a case disagrees.
     """
     import msgspec
 
-    from stretto_lab.conformance import kube_cases as lab
+    from stretto_lab.conformance import lines, recordings
+    from stretto_lab.conformance import report as reports
 
-    if asked.profile != lab.PARITY:
-        expected = f"{lab.PARITY}: the only profile with kube-scheduler's own scores"
+    if asked.profile != PARITY:
+        expected = f"{PARITY}: the only profile with kube-scheduler's own scores"
         raise InputError("--profile", asked.profile, expected)
-    with common.console.progress("cases", sum(map(lab.count, asked.cases))) as bar:
-        report = lab.run((case for path in asked.cases for case in lab.read(path)), bar.update)
+    with common.console.progress("cases", sum(map(lines.count, asked.cases))) as bar:
+        cases = (case for path in asked.cases for case in recordings.read(path))
+        report = recordings.run(cases, bar.update)
     _show(common, report)
-    common.console.json(lab.SCHEMA, msgspec.to_builtins(report))
+    common.console.json(reports.SCHEMA, msgspec.to_builtins(report))
     if report.partial is True:
         raise KeyboardInterrupt
     if report.agreed < report.cases:

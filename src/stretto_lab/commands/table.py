@@ -11,7 +11,7 @@ VERBS: Final[Mapping[str, Verb]] = {
     "study": Verb(f"{_HERE}.study:study", "Repeat published experiments in virtual time."),
     "conformance": Verb(
         f"{_HERE}.conformance:conformance",
-        "Compare decisions with recorded kube-scheduler decisions.",
+        "Compare decisions with recorded decisions of other schedulers.",
     ),
     "bench": Verb(f"{_HERE}.bench:bench", "Measure the throughput of this machine."),
     "chaos": Verb(f"{_HERE}.chaos:chaos", "Run the fault simulator and check every law."),

@@ -5,8 +5,6 @@ assumed before the next. A case agrees if every recorded field agrees: codes and
 plugin on each node, scores, totals, the best nodes, the message, and preemption with its victims.
 """
 
-import gzip
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -29,12 +27,16 @@ from stretto.framework.parity.decision import (
     PreemptionCandidate,
 )
 from stretto.framework.parity.scheduler import WEIGHTS, ExactScheduler
+from stretto_lab.conformance import lines
+from stretto_lab.conformance.report import (
+    ConformanceReport,
+    Disagreement,
+    compare_all,
+    differences,
+)
 
 PARITY: Final = "kube-parity"
 """The profile that is compared with the recordings."""
-SCHEMA: Final = "stretto.conformance/v1"
-_GZIP: Final = b"\x1f\x8b"
-_BOM: Final = b"\xef\xbb\xbf"
 
 Fields = dict[str, Any]
 """Compared fields, in the form of the recordings."""
@@ -63,81 +65,11 @@ class ConformanceCase(msgspec.Struct, frozen=True):
     origin: str = ""
 
 
-class Disagreement(msgspec.Struct, frozen=True):
-    """A field that differs."""
-
-    #: The case.
-    id: str
-    #: The field; in a sequence, with the step number.
-    field: str
-    #: The recorded value.
-    want: Any
-    #: The value of the exact path.
-    got: Any
-
-
-class FeatureTally(msgspec.Struct):
-    """Cases of one feature."""
-
-    #: Cases.
-    cases: int = 0
-    #: Cases that agree in every field.
-    agreed: int = 0
-
-
-class ConformanceReport(msgspec.Struct):
-    """Agreement of all cases."""
-
-    #: Cases.
-    cases: int = 0
-    #: Cases that agree in every field.
-    agreed: int = 0
-    #: Agreement by feature.
-    features: dict[str, FeatureTally] = {}
-    #: All fields that differ.
-    disagreed: list[Disagreement] = []
-    #: Whether the run was interrupted; unset if it was not.
-    partial: bool | UnsetType = UNSET
-
-    def add(self, case: ConformanceCase, found: list[Disagreement]) -> None:
-        """Count a case."""
-        self.cases += 1
-        self.agreed += not found
-        for feature in case.features:
-            tally = self.features.setdefault(feature, FeatureTally())
-            tally.cases += 1
-            tally.agreed += not found
-        self.disagreed += found
-
-
 def run(
     cases: Iterable[ConformanceCase], on_case: Callable[[int], None] = lambda _: None
 ) -> ConformanceReport:
-    """Decide and compare every case; ``on_case`` is called with the number of cases done.
-
-    Ctrl-C ends the run early: the report then holds the cases that are done, and is partial.
-    """
-    report = ConformanceReport()
-    try:
-        for case in cases:
-            report.add(case, compare(case))
-            on_case(report.cases)
-    except KeyboardInterrupt:
-        report.partial = True
-    return report
-
-
-def count(path: Path) -> int:
-    """Number of cases in a file.
-
-    Raises:
-        InputError: it cannot be read, or has no cases.
-    """
-    found = sum(1 for _ in _lines(path))
-    if not found:
-        hint = "the file was cut off, or is the wrong one"
-        raise InputError(str(path), None, "at least one recorded case", hint)
-    return found
+    """Decide and compare every case; ``on_case`` is called with the number of cases done."""
+    return compare_all(cases, compare, on_case)
 
 
 def read(path: Path) -> Iterator[ConformanceCase]:
@@ -146,7 +78,7 @@ def read(path: Path) -> Iterator[ConformanceCase]:
     Raises:
         InputError: the file cannot be read, or a line is not a case; the message names the line.
     """
-    for number, line in _lines(path):
+    for number, line in lines.numbered(path):
         where = f"{path}:{number}"
         case = codec.decode_as(ConformanceCase, line, where)
         if codec.decode_as(_LineMembers, line, where).expect is UNSET:
@@ -175,20 +107,6 @@ def _check_nodes(case: ConformanceCase, where: str) -> None:
         seen.add(name)
 
 
-def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Non-blank lines with their numbers; gzip files are decompressed."""
-    try:
-        with path.open("rb") as file:
-            packed = path.suffix == ".gz" or file.read(2) == _GZIP
-        with gzip.open(path) if packed else path.open("rb") as lines:
-            for number, line in enumerate(lines, 1):
-                text = line.removeprefix(_BOM) if number == 1 else line
-                if text.strip():
-                    yield number, text
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(str(path), None, f"readable lines of cases: {error}") from error
-
-
 def compare(case: ConformanceCase) -> list[Disagreement]:
     """Compare one case; return the fields that differ.
 
@@ -200,14 +118,14 @@ def compare(case: ConformanceCase) -> list[Disagreement]:
     scheduler = ExactScheduler(ParitySnapshot(case.nodes, case.pods, objects))
     if case.pod is not None:
         got = fields(scheduler.decide(case.pod, thorough=True))
-        return list(_differences(case.id, "", case.expect, got))
+        return list(differences(case.id, "", case.expect, got))
     wanted = _steps(case, where)
     found: list[Disagreement] = []
     for number, pod in enumerate(case.sequence):
         want = wanted[number] if number < len(wanted) else {}
-        found += _differences(case.id, f"steps[{number}].", want, step(scheduler, pod))
+        found += differences(case.id, f"steps[{number}].", want, step(scheduler, pod))
     for number in range(len(case.sequence), len(wanted)):
-        found += _differences(case.id, f"steps[{number}].", wanted[number], {})
+        found += differences(case.id, f"steps[{number}].", wanted[number], {})
     return found
 
 
@@ -282,12 +200,6 @@ class _ObjectHead(Wire, frozen=True):
     api_version: str = ""
     #: Kind.
     kind: str = ""
-
-
-def _differences(case: str, prefix: str, want: Fields, got: Fields) -> Iterator[Disagreement]:
-    for field in sorted(want.keys() | got.keys()):
-        if want.get(field) != got.get(field):
-            yield Disagreement(case, prefix + field, want.get(field), got.get(field))
 
 
 def _present(found: Fields) -> Fields:

@@ -1,0 +1,58 @@
+"""The input and the output of KubeAdmiral's replica planners."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaPreference:
+    """What a policy says about one cluster."""
+
+    #: The cluster.
+    name: str
+    #: Share of the replicas above the minimum; 0 gives none.
+    weight: int = 0
+    #: Replicas that the cluster gets first.
+    minimum: int = 0
+    #: Most replicas; None is no limit.
+    maximum: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaDemand:
+    """Replicas to divide, and what limits the division."""
+
+    #: Replicas of the workload.
+    replicas: int
+    #: The clusters; binpack fills them in this order.
+    preferences: tuple[ReplicaPreference, ...]
+    #: Namespace and name of the workload; breaks ties between equal weights.
+    key: str = ""
+    #: Present replicas by cluster.
+    current: Mapping[str, int] = field(default_factory=dict)
+    #: Replicas that the cluster is known to hold; more of them would stay pending.
+    estimated: Mapping[str, int] = field(default_factory=dict)
+    #: Hard limits of a migration.
+    limited: Mapping[str, int] = field(default_factory=dict)
+    #: Replicas that run now, by cluster; only binpack reads them.
+    scheduled: Mapping[str, int] = field(default_factory=dict)
+    #: Whether present replicas stay where they are if the total allows it.
+    avoid_disruption: bool = True
+    #: Whether replicas that an estimate rejects are kept there, in addition to their replacement.
+    keep_unschedulable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaPlan:
+    """Replicas by cluster."""
+
+    #: Replicas that fit, including clusters that get none.
+    placed: dict[str, int]
+    #: Replicas beyond the estimates.
+    overflow: dict[str, int]
+
+    def total(self) -> dict[str, int]:
+        """The replicas to set: placed and overflow, without clusters that get none."""
+        names = self.placed | self.overflow
+        sums = {name: self.placed.get(name, 0) + self.overflow.get(name, 0) for name in names}
+        return {name: count for name, count in sums.items() if count}

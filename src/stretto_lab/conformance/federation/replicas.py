@@ -1,0 +1,96 @@
+"""Recorded inputs of KubeAdmiral's replica planners as values of the planners."""
+
+from typing import Any
+
+import msgspec
+
+from stretto.federation.planner.kubeadmiral import spread
+from stretto.federation.planner.kubeadmiral.demand import ReplicaDemand, ReplicaPreference
+
+Fields = dict[str, Any]
+"""The members of an input or of a result."""
+
+
+class ListedCluster(msgspec.Struct, frozen=True):
+    """A cluster as the recordings list it."""
+
+    #: The cluster.
+    name: str = ""
+    #: Its weight.
+    weight: int = 0
+    #: Replicas that it gets first.
+    min: int = 0
+    #: Most replicas.
+    max: int | None = None
+    #: Whether the policy says nothing about it, so that the wildcard applies.
+    no_preference: bool = False
+
+
+class ReplicaInput(msgspec.Struct, frozen=True):
+    """The input of the families ``ka_spread_plan`` and ``ka_binpack_plan``."""
+
+    #: The clusters.
+    clusters: tuple[ListedCluster, ...]
+    #: Replicas of the workload.
+    replicas: int = 0
+    #: Namespace and name.
+    key: str = ""
+    #: Present replicas.
+    current: dict[str, int] = {}
+    #: Estimates.
+    estimated_capacity: dict[str, int] = {}
+    #: Hard limits.
+    limited_capacity: dict[str, int] = {}
+    #: Replicas that run.
+    scheduled: dict[str, int] = {}
+    #: The preference of clusters without one; without it they are left out.
+    wildcard: ListedCluster | None = None
+    #: Whether replicas stay.
+    avoid_disruption: bool = False
+    #: Whether rejected replicas stay.
+    keep_unschedulable: bool = False
+    #: Changes of a sequence.
+    steps: tuple[Fields, ...] = ()
+
+    def demand(self) -> ReplicaDemand:
+        """The input as the planners take it."""
+        return ReplicaDemand(
+            self.replicas,
+            self._preferences(),
+            self.key,
+            self.current,
+            self.estimated_capacity,
+            self.limited_capacity,
+            self.scheduled,
+            self.avoid_disruption,
+            self.keep_unschedulable,
+        )
+
+    def _preferences(self) -> tuple[ReplicaPreference, ...]:
+        found = []
+        for each in self.clusters:
+            said = self.wildcard if each.no_preference else each
+            if said is not None:
+                found.append(ReplicaPreference(each.name, said.weight, said.min, said.max))
+        return tuple(found)
+
+
+def spread_plan(given: Fields) -> Fields:
+    """``ka_spread_plan``: one division."""
+    found = spread.plan(msgspec.convert(given, ReplicaInput).demand())
+    return {"plan": found.placed, "overflow": found.overflow, "final": found.total()}
+
+
+def spread_sequence(given: Fields) -> Fields:
+    """``ka_spread_sequence``: divisions, each of which starts from the result before."""
+    first = msgspec.convert(given, ReplicaInput)
+    current: dict[str, int] = {}
+    steps: list[Fields] = []
+    for change in first.steps:
+        step = msgspec.convert(given | change | {"current": current}, ReplicaInput)
+        final = spread.plan(step.demand()).total()
+        moves = [final.get(name, 0) - current.get(name, 0) for name in final | current]
+        started, stopped = sum(n for n in moves if n > 0), -sum(n for n in moves if n < 0)
+        steps.append({"final": final, "started": started, "stopped": stopped})
+        current = final
+    return {"steps": steps}

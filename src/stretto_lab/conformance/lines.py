@@ -1,0 +1,43 @@
+"""The lines of a file of recorded cases, plain or gzip."""
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from stretto.base.errors import InputError
+
+_GZIP: Final = b"\x1f\x8b"
+_BOM: Final = b"\xef\xbb\xbf"
+
+
+def numbered(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Non-blank lines with their numbers; gzip files are decompressed.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            packed = path.suffix == ".gz" or file.read(2) == _GZIP
+        with gzip.open(path) if packed else path.open("rb") as lines:
+            for number, line in enumerate(lines, 1):
+                text = line.removeprefix(_BOM) if number == 1 else line
+                if text.strip():
+                    yield number, text
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(str(path), None, f"readable lines of cases: {error}") from error
+
+
+def count(path: Path) -> int:
+    """Number of cases in a file.
+
+    Raises:
+        InputError: it cannot be read, or has no cases.
+    """
+    found = sum(1 for _ in numbered(path))
+    if not found:
+        hint = "the file was cut off, or is the wrong one"
+        raise InputError(str(path), None, "at least one recorded case", hint)
+    return found

@@ -1,0 +1,35 @@
+"""Recorded cases of any system: the file says which one it is."""
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TypeAlias
+
+from stretto_lab.conformance import kube_cases
+from stretto_lab.conformance.federation import cases as federation_cases
+from stretto_lab.conformance.federation.cases import FederationCase
+from stretto_lab.conformance.kube_cases import ConformanceCase
+from stretto_lab.conformance.report import ConformanceReport, Disagreement, compare_all
+
+AnyCase: TypeAlias = ConformanceCase | FederationCase
+
+
+def read(path: Path) -> Iterator[AnyCase]:
+    """Read the cases of a file, plain or gzip.
+
+    Raises:
+        InputError: the file cannot be read, or a line is not a case; the message names the line.
+    """
+    if federation_cases.is_federation(path):
+        return federation_cases.read(path)
+    return kube_cases.read(path)
+
+
+def run(cases: Iterable[AnyCase], on_case: Callable[[int], None]) -> ConformanceReport:
+    """Decide and compare every case; ``on_case`` is called with the number of cases done."""
+    return compare_all(cases, _compare, on_case)
+
+
+def _compare(case: AnyCase) -> list[Disagreement]:
+    if isinstance(case, FederationCase):
+        return federation_cases.compare(case)
+    return kube_cases.compare(case)

@@ -1,0 +1,100 @@
+"""The report of a conformance run: cases, agreement by feature, fields that differ."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, Protocol, TypeVar
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+SCHEMA: Final = "stretto.conformance/v1"
+
+
+class RecordedCase(Protocol):
+    """What a report needs to know about a case."""
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Features that the case exercises."""
+        ...
+
+
+CaseT = TypeVar("CaseT", bound=RecordedCase)
+
+
+class Disagreement(msgspec.Struct, frozen=True):
+    """A field that differs."""
+
+    #: The case.
+    id: str
+    #: The field; in a sequence, with the step number.
+    field: str
+    #: The recorded value.
+    want: Any
+    #: The value of Stretto.
+    got: Any
+
+
+class FeatureTally(msgspec.Struct):
+    """Cases of one feature."""
+
+    #: Cases.
+    cases: int = 0
+    #: Cases that agree in every field.
+    agreed: int = 0
+
+
+class ConformanceReport(msgspec.Struct):
+    """Agreement of all cases."""
+
+    #: Cases.
+    cases: int = 0
+    #: Cases that agree in every field.
+    agreed: int = 0
+    #: Agreement by feature.
+    features: dict[str, FeatureTally] = {}
+    #: All fields that differ.
+    disagreed: list[Disagreement] = []
+    #: Whether the run was interrupted; unset if it was not.
+    partial: bool | UnsetType = UNSET
+
+    def add(self, case: RecordedCase, found: list[Disagreement]) -> None:
+        """Count a case."""
+        self.cases += 1
+        self.agreed += not found
+        for feature in case.features:
+            tally = self.features.setdefault(feature, FeatureTally())
+            tally.cases += 1
+            tally.agreed += not found
+        self.disagreed += found
+
+    def interrupt(self) -> None:
+        """Mark the report as one of a run that was interrupted."""
+        self.partial = True
+
+
+def compare_all(
+    cases: Iterable[CaseT],
+    compare: Callable[[CaseT], list[Disagreement]],
+    on_case: Callable[[int], None] = lambda _: None,
+) -> ConformanceReport:
+    """Compare every case; ``on_case`` is called with the number of cases done.
+
+    Ctrl-C ends the run early: the report then holds the cases that are done, and is partial.
+    """
+    report = ConformanceReport()
+    try:
+        for case in cases:
+            report.add(case, compare(case))
+            on_case(report.cases)
+    except KeyboardInterrupt:
+        report.interrupt()
+    return report
+
+
+def differences(
+    case: str, prefix: str, want: Mapping[str, Any], got: Mapping[str, Any]
+) -> Iterator[Disagreement]:
+    """The fields in which ``want`` and ``got`` differ; ``prefix`` precedes their names."""
+    for field in sorted(want.keys() | got.keys()):
+        if want.get(field) != got.get(field):
+            yield Disagreement(case, prefix + field, want.get(field), got.get(field))
