@@ -310,7 +310,7 @@ def test_the_race_on_shared_nodes_is_seen_by_doctor(
     print(f"{len(over)} of {len(nodes)} nodes hold more than they have: {dict(yard.held())}")
     assert before <= {name for name in nodes if f"{name} " in f"{said} "} <= over
 
-    def relieved() -> bool:  # what the page says: what is too much goes, and finds another place
+    def is_repaired() -> bool:  # what the page says: what is too much goes, and finds another place
         places = yard.places()
         for name in crowded(yard):
             surplus = [pod for pod, place in places.items() if place == name][4:]
@@ -318,7 +318,7 @@ def test_the_race_on_shared_nodes_is_seen_by_doctor(
                 yard.kubectl("delete", "pod", pod, "--wait=false", "--ignore-not-found")
         return not crowded(yard)
 
-    yard.until(relieved)
+    yard.until(is_repaired)
     cluster.ask("DELETE", f"/api/v1/namespaces/{yard.space}")
     cluster.ask("DELETE", f"/api/v1/nodes?labelSelector=yard%3D{yard.space}")
 

@@ -29,14 +29,14 @@ EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 def passes(pod: PodClass, node: Node) -> bool:
     spec, name, labels = pod.spec, node.metadata.name, node.metadata.labels
-    if node.spec.unschedulable and not borne(
+    if node.spec.unschedulable and not tolerated(
         "node.kubernetes.io/unschedulable", "", "NoSchedule", pod
     ):
         return False
     if spec.node_name not in ("", name):
         return False
     hard = [taint for taint in node.spec.taints if taint.effect != "PreferNoSchedule"]
-    if not all(borne(taint.key, taint.value, taint.effect, pod) for taint in hard):
+    if not all(tolerated(taint.key, taint.value, taint.effect, pod) for taint in hard):
         return False
     if any(labels.get(key) != value for key, value in spec.node_selector.items()):
         return False
@@ -48,7 +48,7 @@ def passes(pod: PodClass, node: Node) -> bool:
 
 def score(pod: PodClass, node: Node) -> int:
     soft = [taint for taint in node.spec.taints if taint.effect == "PreferNoSchedule"]
-    anti_preferred = sum(not borne(taint.key, taint.value, taint.effect, pod) for taint in soft)
+    anti_preferred = sum(not tolerated(taint.key, taint.value, taint.effect, pod) for taint in soft)
     met = total = 0
     for wish in spec_affinity(pod).preferred if wishes(pod) else ():
         total += wish.weight
@@ -58,7 +58,7 @@ def score(pod: PodClass, node: Node) -> int:
     return TAINT_WEIGHT * (100 // (1 + anti_preferred)) + AFFINITY_WEIGHT * liked
 
 
-def borne(key: str, value: str, effect: str, pod: PodClass) -> bool:
+def tolerated(key: str, value: str, effect: str, pod: PodClass) -> bool:
     def one(toleration: Toleration) -> bool:
         if toleration.effect not in ("", effect) or toleration.key not in ("", key):
             return False

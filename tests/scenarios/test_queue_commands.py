@@ -13,7 +13,7 @@ from stretto.cli.main import cli
 pytestmark = pytest.mark.timeout(240)
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "queues.yaml"
-LENT = """
+BORROWED = """
 name: lent
 fleet: {like: "8cpu-64gib:1"}
 queues:
@@ -62,7 +62,7 @@ def test_queues_runs_a_scenario_that_it_is_given() -> None:
 
 
 def test_a_queue_that_differs_from_its_spec_is_reported_below_the_table(tmp_path: Path) -> None:
-    text = LENT.replace("guarantee: {cpu: 4}", "parent: b, guarantee: {cpu: 4}") % KEPT
+    text = BORROWED.replace("guarantee: {cpu: 4}", "parent: b, guarantee: {cpu: 4}") % KEPT
     (tmp_path / "odd.yaml").write_text(text, encoding="utf-8")
     assert "queue a: spec.guarantee.cpu: got 4, but its parent b has 2" in say("queues", "odd.yaml")
 
@@ -70,7 +70,7 @@ def test_a_queue_that_differs_from_its_spec_is_reported_below_the_table(tmp_path
 def test_a_missing_queue_that_pods_name_is_reported_with_similar_names(
     tmp_path: Path,
 ) -> None:
-    text = LENT.replace("stretto.dev/queue: b", "stretto.dev/queue: researhc")
+    text = BORROWED.replace("stretto.dev/queue: b", "stretto.dev/queue: researhc")
     text = text.replace("name: b,", "name: research,") % KEPT
     (tmp_path / "typo.yaml").write_text(text, encoding="utf-8")
     said = say("queues", "typo.yaml")
@@ -99,7 +99,9 @@ def test_shards_divide_the_nodes_of_a_scenario(tmp_path: Path) -> None:
 
 
 def test_explain_names_the_holders_of_a_queues_guarantee(tmp_path: Path) -> None:
-    text = LENT.replace("count: 9, cpu: 1, annotations: {", "count: 9, cpu: 1, annotations: {%s, ")
+    text = BORROWED.replace(
+        "count: 9, cpu: 1, annotations: {", "count: 9, cpu: 1, annotations: {%s, "
+    )
     (tmp_path / "lent.yaml").write_text(text % (KEPT, KEPT), encoding="utf-8")
     say("run", "lent.yaml", "--speed", "0", "--no-plots", "-q")
     said = say("explain", "large-0")
@@ -109,7 +111,7 @@ def test_explain_names_the_holders_of_a_queues_guarantee(tmp_path: Path) -> None
 
 def test_explain_says_that_a_limit_is_in_the_way(tmp_path: Path) -> None:
     (tmp_path / "lent.yaml").write_text(
-        LENT.split("  - name: large", maxsplit=1)[0], encoding="utf-8"
+        BORROWED.split("  - name: large", maxsplit=1)[0], encoding="utf-8"
     )
     say("run", "lent.yaml", "--speed", "0", "--no-plots", "-q")
     assert "Queue b uses 7 cpu of 2 guaranteed (limit 7)." in say("explain", "lend-8")

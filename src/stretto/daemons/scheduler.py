@@ -52,7 +52,7 @@ ALIVE_WITHIN: Final = 60.0
 """Seconds after which a stalled main loop or lease thread counts as dead."""
 FINISH_WITHIN: Final = 8.0
 """Seconds to settle unanswered binds after a stop request."""
-RELIEVE_AFTER: Final = 15.0
+EVICT_OVER_COMMITTED_AFTER: Final = 15.0
 """Seconds of over-commitment before evictions, unless the profile sets them. By then kubelets have
 rejected the surplus."""
 COMPARE_EVERY: Final = 300.0
@@ -112,9 +112,12 @@ def plane_config(
         report: what is reported about pods; ``None`` for nothing.
     """
     answers_to = tuple(names) or profile.scheduler_names
-    relief = RELIEVE_AFTER if profile.relief is None else profile.relief
+    after = profile.evict_over_committed_after
+    after = EVICT_OVER_COMMITTED_AFTER if after is None else after
     return PlaneConfig(
-        profile=msgspec.structs.replace(profile, scheduler_names=answers_to, relief=relief),
+        profile=msgspec.structs.replace(
+            profile, scheduler_names=answers_to, evict_over_committed_after=after
+        ),
         shards=shards,
         cluster=ClusterConfig(scheduler_names=frozenset(answers_to)),
         tier=tier,

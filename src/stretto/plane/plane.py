@@ -176,8 +176,8 @@ class Plane:
         self.overcommit_eviction = OvercommitEviction(
             cluster, self.store, self.clock, lambda: self.evictor
         )
-        relief = profile.relief if Part.OVERCOMMIT_EVICTION in parts else None
-        self.overcommit_eviction.run(relief, self.clock.monotonic())
+        after = profile.evict_over_committed_after if Part.OVERCOMMIT_EVICTION in parts else None
+        self.overcommit_eviction.run(after, self.clock.monotonic())
         self._controllers = (self.reservations, self.rescheduler, self.overcommit_eviction)
 
     def _begin_reports(self) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from stretto.api.wire.kinds import EVENT, POD, POD_DISRUPTION_BUDGET
 from stretto.base.errors import StrettoError
-from stretto.daemons.scheduler import RELIEVE_AFTER, plane_config
+from stretto.daemons.scheduler import EVICT_OVER_COMMITTED_AFTER, plane_config
 from stretto.framework.profile.profile import load_profile
 from stretto.stores.store import Patch
 from stretto.testing import Harness, make_node, make_pod
@@ -17,14 +17,14 @@ OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "controll
 AFTER = 10
 
 
-def harness(relieve: Any = None) -> Harness:
+def harness(setting: Any = None) -> Harness:
     """One node of two cores, and no free capacity elsewhere yet."""
-    own = {} if relieve is None else {"relieve": relieve}
+    own = {} if setting is None else {"evictOverCommitted": setting}
     profile = load_profile({"profiles": [{"stretto": own}]})
     return Harness([make_node("n", cpu="2")], profile=profile, config={"tier": "numpy"})
 
 
-def relieved() -> Harness:
+def over_committed() -> Harness:
     return harness({"afterSeconds": AFTER})
 
 
@@ -47,15 +47,15 @@ def left(at: Harness) -> set[str]:
 
 
 def test_excess_pods_are_evicted_youngest_first() -> None:
-    at = relieved()
+    at = over_committed()
     put(at, "a", "b", "c", "d")
     at.settle(2 * AFTER)
     assert left(at) == {"a", "b"}
-    assert at.plane.overcommit_eviction.counts == {"asked": 2}
+    assert at.plane.overcommit_eviction.counts == {"requested": 2}
 
 
 def test_the_least_important_are_evicted_before_the_youngest() -> None:
-    at = relieved()
+    at = over_committed()
     put(at, "low", priority=1)
     put(at, "high", "higher", priority=2)
     at.settle(2 * AFTER)
@@ -63,7 +63,7 @@ def test_the_least_important_are_evicted_before_the_youngest() -> None:
 
 
 def test_no_more_pods_are_evicted_than_the_excess() -> None:
-    at = relieved()
+    at = over_committed()
     owner = {**OWNER, "uid": "ReplicaSet"}
     sizes = {"stays": ("1500m", 0), "enough": ("1", -1), "small": ("500m", -2)}
     for name, (cpu, priority) in sizes.items():
@@ -73,7 +73,7 @@ def test_no_more_pods_are_evicted_than_the_excess() -> None:
 
 
 def test_a_successor_is_placed_where_capacity_is_free() -> None:
-    at = relieved()
+    at = over_committed()
     put(at, "a", "b", "c")
     at.create_nodes(make_node("spare", cpu="2"))
     at.settle(2 * AFTER)
@@ -83,7 +83,7 @@ def test_a_successor_is_placed_where_capacity_is_free() -> None:
 
 
 def test_an_evicted_pod_reports_the_cause() -> None:
-    at = relieved()
+    at = over_committed()
     put(at, "a", "b", "c")
     at.settle(2 * AFTER)
     (event,) = [json.loads(record.body) for record in at.store.list(EVENT).records]
@@ -92,7 +92,7 @@ def test_an_evicted_pod_reports_the_cause() -> None:
 
 
 def test_a_brief_overcommit_causes_no_eviction() -> None:
-    at = relieved()
+    at = over_committed()
     put(at, "a", "b", "c")
     at.settle(AFTER - 3)
     at.delete("a")  # as a kubelet turns away what is too much
@@ -102,7 +102,7 @@ def test_a_brief_overcommit_causes_no_eviction() -> None:
 
 @pytest.mark.parametrize("begun", [{"phase": "Running"}, {"startTime": "2026-01-01T00:00:00Z"}])
 def test_pods_that_a_kubelet_has_taken_in_stay(begun: dict[str, str]) -> None:
-    at = relieved()
+    at = over_committed()
     put(at, "a", "b", "c", "d")
     start(at, "b", "c", "d", **begun)
     at.settle(2 * AFTER)
@@ -111,29 +111,29 @@ def test_pods_that_a_kubelet_has_taken_in_stay(begun: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("kind", ["DaemonSet", "Node"])
 def test_pods_whose_next_would_come_to_the_same_node_stay(kind: str) -> None:
-    at = relieved()
+    at = over_committed()
     put(at, "a", "b", "c", kind=kind)
     at.settle(2 * AFTER)
     assert left(at) == {"a", "b", "c"}
-    assert at.plane.overcommit_eviction.counts["helpless"] >= 1
+    assert at.plane.overcommit_eviction.counts["no_victims"] >= 1
 
 
 def test_pods_without_a_controller_stay() -> None:
-    at = relieved()
+    at = over_committed()
     at.submit(*[make_pod(name, node="n", cpu="1") for name in "abc"])
     at.settle(2 * AFTER)
     assert left(at) == {"a", "b", "c"}
 
 
 def test_pods_of_other_schedulers_stay() -> None:
-    at = relieved()
+    at = over_committed()
     put(at, "a", "b", "c", scheduler="somebody-else")
     at.settle(2 * AFTER)
     assert left(at) == {"a", "b", "c"}
 
 
 def test_a_budget_keeps_what_runs_and_not_what_waits_to() -> None:
-    at = relieved()
+    at = over_committed()
     budget = {"metadata": {"name": "all"}, "spec": {"minAvailable": "100%", "selector": {}}}
     at.create(POD_DISRUPTION_BUDGET, json.dumps(budget).encode())
     put(at, "a", "b", "c")
@@ -142,7 +142,7 @@ def test_a_budget_keeps_what_runs_and_not_what_waits_to() -> None:
 
 
 def test_pods_that_take_nothing_of_what_is_short_stay() -> None:
-    at = relieved()
+    at = over_committed()
     put(at, "a", "b", "c")
     owner = {**OWNER, "uid": "ReplicaSet"}
     at.submit(make_pod("slight", node="n", cpu="0", owner=owner))
@@ -150,9 +150,9 @@ def test_pods_that_take_nothing_of_what_is_short_stay() -> None:
     assert left(at) == {"a", "b", "slight"}
 
 
-@pytest.mark.parametrize("relieve", [None, False])
-def test_no_pod_is_evicted_if_the_profile_disables_it(relieve: Any) -> None:
-    at = harness(relieve)
+@pytest.mark.parametrize("setting", [None, False])
+def test_no_pod_is_evicted_if_the_profile_disables_it(setting: Any) -> None:
+    at = harness(setting)
     put(at, "a", "b", "c")
     at.settle(1000)
     assert left(at) == {"a", "b", "c"}
@@ -160,16 +160,20 @@ def test_no_pod_is_evicted_if_the_profile_disables_it(relieve: Any) -> None:
 
 @pytest.mark.parametrize(
     ("said", "after"),
-    [({}, RELIEVE_AFTER), ({"relieve": False}, inf), ({"relieve": {"afterSeconds": 60}}, 60.0)],
+    [
+        ({}, EVICT_OVER_COMMITTED_AFTER),
+        ({"evictOverCommitted": False}, inf),
+        ({"evictOverCommitted": {"afterSeconds": 60}}, 60.0),
+    ],
 )
-def test_behind_an_api_server_nodes_are_relieved_unless_the_profile_says_otherwise(
+def test_behind_an_api_server_over_commitment_is_repaired_unless_the_profile_says_otherwise(
     said: dict[str, Any], after: float
 ) -> None:
     profile = load_profile({"profiles": [{"stretto": said}]})
-    assert plane_config(profile, (), 1, "numpy", None).profile.relief == after
+    assert plane_config(profile, (), 1, "numpy", None).profile.evict_over_committed_after == after
 
 
 @pytest.mark.parametrize("wrong", [True, 15, {}, {"afterSeconds": 0}, {"after": 3}])
 def test_a_wrong_form_is_refused_by_its_place(wrong: Any) -> None:
-    with pytest.raises(StrettoError, match="relieve"):
+    with pytest.raises(StrettoError, match="evictOverCommitted"):
         harness(wrong)

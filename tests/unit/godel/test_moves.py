@@ -61,7 +61,7 @@ def test_a_plane_moves_pods_now_and_then_and_its_successor_goes_where_it_should(
     assert at.placements() == {stays: left, "new": left}
     at.settle(200)
     counts = at.plane.rescheduler.counts
-    assert (counts["planned"], counts["asked"], counts["followed"]) == (1, 1, 1)
+    assert (counts["planned"], counts["requested"], counts["followed"]) == (1, 1, 1)
     (event,) = [json.loads(record.body) for record in at.store.list(EVENT).records]
     assert event["reason"] == "Rescheduled"
     assert event["message"].endswith(f"to free nodes; {left} is recommended for its successor")
@@ -73,7 +73,10 @@ def test_a_dry_run_counts_and_moves_no_pod() -> None:
     at.settle(130)
     assert at.placements() == {"p": "a", "q": "b"}
     assert at.plane.rescheduler.latest is not None
-    assert (len(at.plane.rescheduler.latest.moves), at.plane.rescheduler.counts["asked"]) == (1, 0)
+    assert (len(at.plane.rescheduler.latest.moves), at.plane.rescheduler.counts["requested"]) == (
+        1,
+        0,
+    )
     assert (told(at)["planned"], at.store.list(MOVEMENT).records) == (2, [])
 
 
@@ -84,7 +87,7 @@ def test_budgets_hold() -> None:
     body["metadata"] = {"name": "pdb", "namespace": "default"}
     at.create(POD_DISRUPTION_BUDGET, json.dumps(body).encode())
     at.settle(200)
-    assert (at.placements(), at.plane.rescheduler.counts["asked"]) == ({"p": "a", "q": "b"}, 0)
+    assert (at.placements(), at.plane.rescheduler.counts["requested"]) == ({"p": "a", "q": "b"}, 0)
 
 
 def test_no_new_move_starts_while_pods_move_and_an_unused_one_expires() -> None:
@@ -92,7 +95,7 @@ def test_no_new_move_starts_while_pods_move_and_an_unused_one_expires() -> None:
     at.create_nodes(make_node("c", cpu="8"))
     at.submit(pod("r", node="c"))
     at.settle(119)
-    assert (len(at.placements()), at.plane.rescheduler.counts["asked"]) == (2, 1)
+    assert (len(at.placements()), at.plane.rescheduler.counts["requested"]) == (2, 1)
     at.settle(120)
     assert (at.plane.rescheduler.counts["lapsed"], len(at.placements())) == (1, 1)
 

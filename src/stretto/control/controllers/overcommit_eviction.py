@@ -80,8 +80,8 @@ class OvercommitEviction:
             clock: gives the time of events.
             lane_of: returns the receiver of eviction orders.
         """
-        #: Number of evicted pods (``asked``), and of checks without an evictable pod
-        #: (``helpless``).
+        #: Number of evicted pods (``requested``), and of checks without an evictable pod
+        #: (``no_victims``).
         self.counts: Counter[str] = Counter()
         self._cluster = cluster
         self._store = store
@@ -129,12 +129,12 @@ class OvercommitEviction:
         order = EvictionOrder(
             rows=rows,
             serials=tuple(int(pods.serial[row]) for row in rows),
-            cause=EvictionCause.RELIEF,
+            cause=EvictionCause.OVER_COMMITTED,
             reason=f"node {node} is over-committed",
             beyond=frozenset(rows),  # disruption budgets protect running pods, as in Kubernetes
         )
         evicted = self._lane_of().order(order, now)
-        self.counts["asked" if evicted else "helpless"] += max(len(evicted), 1)
+        self.counts["requested" if evicted else "no_victims"] += max(len(evicted), 1)
         self._write_events([chosen[row] for row in evicted], node)
 
     def _chosen(self, slot: int) -> dict[int, Record]:

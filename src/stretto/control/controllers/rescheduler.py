@@ -40,7 +40,7 @@ class Rescheduler:
         self._cluster = cluster
         self._planner = planner
         self._records = MoveRecords(cluster, store)
-        #: Number of moves so far by outcome: ``planned``, ``asked``, ``followed``, ``lapsed``.
+        #: Number of moves so far by outcome: ``planned``, ``requested``, ``followed``, ``lapsed``.
         self.counts: Counter[str] = Counter()
         #: The last plan; ``None`` before the first.
         self.latest: DefragPlan | None = None
@@ -102,7 +102,7 @@ class Rescheduler:
             key, pods = f"OwnerUnit/{move.owner}", self._cluster.pods
             self._cluster.recommended.setdefault(key, []).append(move.target)
             self._hints.append((now + WAIT, key, move.target, int(pods.class_id[move.row])))
-        self.counts["asked"] += len(begun)
+        self.counts["requested"] += len(begun)
         if begun:
             self._records.write_movement(begun)
             self._records.write_events(begun, plan.goal, self._wall())

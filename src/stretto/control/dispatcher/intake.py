@@ -33,7 +33,7 @@ class UnitTracker:
         #: PodGroups that exist.
         self.groups = Groups(moves)
         #: Queues that exist.
-        self.tenants = QueueChanges(moves)
+        self.queue_changes = QueueChanges(moves)
         self._moves = moves
         self._places = moves.states
         self._pods = moves.states.pods
@@ -48,7 +48,7 @@ class UnitTracker:
         """Apply a batch."""
         self._units.grow(self._pods.length)
         if changes.queues:
-            self.tenants.change(changes.queues, now)
+            self.queue_changes.change(changes.queues, now)
         if self._places.usage is not None:
             self._places.usage.absorb(changes, now)
         if changes.departures:

@@ -58,7 +58,7 @@ class EvictionRequests:
         Args:
             cluster: whose pods are evicted.
             store: evicts them.
-            counts: counts answers as ``asked``, ``unknown`` and ``refused``.
+            counts: counts answers as ``requested``, ``unknown`` and ``refused``.
             denied: called with the row of a pod that may not be evicted.
             failpoint: called before a batch is sent and after one is answered.
         """
@@ -163,7 +163,7 @@ class EvictionRequests:
         gone = reply.code is StatusReason.NOT_FOUND or reply.outcome is WriteOutcome.CONFLICT
         if reply.outcome is WriteOutcome.OK or gone:
             why.acknowledged = True
-            self._counts["asked"] += 1
+            self._counts["requested"] += 1
         elif is_temporary(reply):
             why.in_doubt = reply.outcome is WriteOutcome.UNKNOWN
             why.retry_at = now + (reply.retry_after or RETRY_AFTER)

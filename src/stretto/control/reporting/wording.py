@@ -27,7 +27,7 @@ DONE: Final = "Scheduled"
 """Reason of the event about a pod that got a node."""
 MOVED: Final = "Rescheduled"
 """Reason of the event about a pod that is evicted to free capacity."""
-RELIEVED: Final = "NodeOverCommitted"
+NODE_OVER_COMMITTED: Final = "NodeOverCommitted"
 """Reason of the event about a pod that is evicted from an over-committed node."""
 NOT_VALID: Final = "NotAsItShouldBe"
 """Reason of the event about an invalid object."""
@@ -144,7 +144,7 @@ def move_event(record: Record, message: str, reporter: str, now: float) -> bytes
 
 def overcommit_event(record: Record, message: str, reporter: str, now: float) -> bytes:
     """The event about a pod evicted from an over-committed node. ``now`` is wall-clock time."""
-    return _event(record, (RELIEVED, message), "Warning", (reporter, now))
+    return _event(record, (NODE_OVER_COMMITTED, message), "Warning", (reporter, now))
 
 
 def _event(record: Record, about: tuple[str, str], kind: str, source: tuple[str, float]) -> bytes:

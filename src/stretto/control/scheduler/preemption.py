@@ -294,10 +294,10 @@ class ShardPreemption:
             found = self._finder.find(row)
             if found.candidate is None:
                 return found
-            torn = self._broken_gangs(found.candidate.victims)
-            if not torn:
+            broken = self._broken_gangs(found.candidate.victims)
+            if not broken:
                 return found
-            mates = {mate for each in torn for mate in each}
+            mates = {mate for each in broken for mate in each}
             if self._finder.may_evict(row, [*found.candidate.victims, *sorted(mates)]):
                 hard = self._finder.rules.hard_budgets
                 joined = _joined(found.candidate, mates, hard=hard)

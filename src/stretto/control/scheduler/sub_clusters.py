@@ -91,10 +91,10 @@ def _shared_names(work: Sequence[Dispatch], names: list[str]) -> list[str]:
     for dispatch, name in zip(work, names, strict=True):
         if dispatch.blocking:
             of_queue.setdefault(dispatch.unit.queue, set()).add(name)
-    torn = {queue for queue, named in of_queue.items() if len(named) > 1}
-    if not torn:
+    split = {queue for queue, named in of_queue.items() if len(named) > 1}
+    if not split:
         return names
     return [
-        EVERYTHING if dispatch.blocking and dispatch.unit.queue in torn else name
+        EVERYTHING if dispatch.blocking and dispatch.unit.queue in split else name
         for dispatch, name in zip(work, names, strict=True)
     ]

@@ -53,7 +53,7 @@ def reasons_by_row(scene: Scene, rows: Iterable[int]) -> dict[int, Reason | None
     """The dominant reason of each pending pod; ``None`` where there are too many groups."""
     groups: dict[tuple[object, ...], list[int]] = {}
     for row in rows:
-        groups.setdefault(_likeness(scene, row), []).append(row)
+        groups.setdefault(_cause_key(scene, row), []).append(row)
     found: dict[int, Reason | None] = {}
     for number, members in enumerate(sorted(groups.values(), key=len, reverse=True)):
         why = _dominant(scene, members[0]) if number < EXPLAINED else None
@@ -84,7 +84,7 @@ def causes_of(scene: Scene, rows: Iterable[int]) -> tuple[PendingCause, ...]:
     return tuple(sorted(causes, key=lambda each: (-each.pods, each.code)))
 
 
-def _likeness(scene: Scene, row: int) -> tuple[object, ...]:
+def _cause_key(scene: Scene, row: int) -> tuple[object, ...]:
     """What decides about the reason of a pending pod."""
     pods = scene.cluster.pods
     return (

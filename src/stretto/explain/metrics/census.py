@@ -151,14 +151,14 @@ class Census:
             if not compared:
                 continue
             compared -= 1
-            likeness = self._judging.likeness(row)
-            if likeness not in verdicts:
+            verdict_key = self._judging.verdict_key(row)
+            if verdict_key not in verdicts:
                 if not self._budget:
                     continue
                 self._budget -= 1
-                verdicts[likeness] = self._why(row, now)
-            self._own_reasons[serial] = verdicts[likeness]
-            found[row] = _NUMBER[verdicts[likeness].code]
+                verdicts[verdict_key] = self._why(row, now)
+            self._own_reasons[serial] = verdicts[verdict_key]
+            found[row] = _NUMBER[verdicts[verdict_key].code]
 
     def _cached(self, class_id: int, now: float) -> ReasonCode | None:
         serial = self._engine.cluster.classes.serial(class_id)

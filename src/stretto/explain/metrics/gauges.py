@@ -138,11 +138,13 @@ class Gauges:
         moves = CounterMetric("stretto_moves", "Pods moved to free capacity, by outcome.", "result")
         for result, count in (watched.rescheduler.counts if watched.rescheduler else {}).items():
             moves.add(count, result)
-        relieved = CounterMetric(
-            "stretto_relief", "Evictions on over-committed nodes, by outcome.", "result"
+        overcommit = CounterMetric(
+            "stretto_overcommit_evictions",
+            "Evictions on over-committed nodes, by outcome.",
+            "result",
         )
         for result, count in (watched.overcommit.counts if watched.overcommit else {}).items():
-            relieved.add(count, result)
+            overcommit.add(count, result)
         seconds = CounterMetric("stretto_rule_seconds", "Seconds spent in plugin rules.", "plugin")
         slots = CounterMetric("stretto_rule_slots", "Slots evaluated by plugin rules.", "plugin")
         faults = CounterMetric("stretto_rule_faults", "Unusable results of plugin rules.", "plugin")
@@ -151,4 +153,4 @@ class Gauges:
             seconds.add(health.seconds, health.name)
             slots.add(health.slots, health.name)
             faults.add(health.faults, health.name)
-        return [each.family() for each in (reports, moves, relieved, seconds, slots, faults)]
+        return [each.family() for each in (reports, moves, overcommit, seconds, slots, faults)]

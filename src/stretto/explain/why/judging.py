@@ -40,10 +40,10 @@ class Judging:
             self._volumes = VolumeRules(self._engine.cluster, names)
         return volume_adapters_of(profile.every_filter, self._volumes, row), profile.every_score
 
-    def likeness(self, row: int) -> Hashable | None:
+    def verdict_key(self, row: int) -> Hashable | None:
         """Equal for pods with equal verdicts; ``None`` if the pod's class determines them."""
         if self._exact is not None:
-            return self._exact.likeness(row)
+            return self._exact.verdict_key(row)
         return ("volumes", self._engine.cluster.pods.uid[row]) if self._has_volumes(row) else None
 
     @property

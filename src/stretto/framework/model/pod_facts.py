@@ -25,7 +25,7 @@ NEVER_STARTED: Final = 2**63 - 1
 SHAPES_KEPT: Final = 1 << 14
 """Compiled specs cached; beyond it all are dropped and compiled again on demand."""
 
-Likeness = tuple[object, ...]
+TemplateKey = tuple[object, ...]
 """Equal for pods that every plugin treats the same."""
 
 PodKey = tuple[str, str, str]
@@ -179,7 +179,7 @@ class SchedulingFacts:
             return found
         return msgspec.structs.replace(found, spec=spec)
 
-    def template_key(self) -> Likeness | None:
+    def template_key(self) -> TemplateKey | None:
         """Equal for pods that every plugin treats the same; ``None`` for a unique pod."""
         if any(own for _, own in self.shape.claims):
             return None

@@ -61,7 +61,7 @@ class ParityRules:
         filters = () if said is None else _filters(said, at, decision, runtime.follower.snapshot)
         return filters, _scores(decision, at)
 
-    def likeness(self, row: int) -> Hashable:
+    def verdict_key(self, row: int) -> Hashable:
         """Equal for pods that every plugin treats the same."""
         found = self._runtime.book.facts(row).template_key()
         return found if found is not None else self._cluster.pods.uid[row]

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from stretto.framework.compiled.placement import NOT_TRIED, BatchPlacement, PlacementRequest
 from stretto.framework.model.book import PodFactsCache
-from stretto.framework.model.pod_facts import Likeness, SchedulingFacts
+from stretto.framework.model.pod_facts import SchedulingFacts, TemplateKey
 from stretto.framework.parity.decision import Decision
 from stretto.framework.parity.follower import ClusterFollower
 from stretto.framework.parity.gang_orders import GangOrders, UnitAttempt
@@ -54,7 +54,7 @@ class ParityRuntime:
         self._orders = GangOrders(cluster, self._feasible)
         #: Amounts, generations and versions by slot.
         self.columns = self._orders.columns
-        self._refused: dict[Likeness, PlacementFailure] = {}
+        self._refused: dict[TemplateKey, PlacementFailure] = {}
 
     def sync(self) -> None:
         """Update the snapshot from the cluster."""
@@ -186,15 +186,15 @@ class ParityRuntime:
         facts = self.book.facts(row)
         if fault := self.book.fault(row):
             return PlacementFailure(Cure.POD_CHANGED, f"the pod cannot be read: {fault}")
-        likeness = facts.template_key() if pin == NO_SLOT else None
-        if likeness in self._refused:
-            return self._refused[likeness]
+        template = facts.template_key() if pin == NO_SLOT else None
+        if template in self._refused:
+            return self._refused[template]
         decision = self._decide(facts)
         slot = self.best(decision, pin)
         if slot == NO_SLOT:
             said = PlacementFailure(decision.cures(), decision.message)
-            if likeness is not None:
-                self._refused[likeness] = said
+            if template is not None:
+                self._refused[template] = said
             return said
         self._refused.clear()
         return _ParityPlacement(row, slot, self.follower.assume(decision, row, slot))

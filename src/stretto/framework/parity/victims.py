@@ -14,7 +14,7 @@ import msgspec
 
 from stretto.base.clock import Clock
 from stretto.framework.compiled.one_node import VictimCandidate
-from stretto.framework.model.pod_facts import Likeness, SchedulingFacts
+from stretto.framework.model.pod_facts import SchedulingFacts, TemplateKey
 from stretto.framework.parity.decision import Decision, equally_good
 from stretto.framework.parity.decision import PreemptionCandidate as Choice
 from stretto.framework.parity.runtime import ParityRuntime
@@ -52,7 +52,7 @@ class ParityVictimFinder:
         self._busy: list[int] = []
         #: Victims of each promise of this cycle.
         self._going: list[tuple[int, ...]] = []
-        self._lost: dict[Likeness, VictimSearchResult] = {}
+        self._lost: dict[TemplateKey, VictimSearchResult] = {}
         self._kept: set[int] = set()
         #: What guarantees leave of the current search, and the rows that they keep on each slot.
         self._protection: NodeProtection | None = None
@@ -96,12 +96,12 @@ class ParityVictimFinder:
             return VictimSearchResult(None)
         self._protection, self._protected = self.terms.protection(row), {}
         facts = self._raised(row)
-        likeness = facts.template_key() if self._protection is None else None
-        if likeness is not None and likeness in self._lost:
-            return self._lost[likeness]
+        template = facts.template_key() if self._protection is None else None
+        if template is not None and template in self._lost:
+            return self._lost[template]
         found = self._search(facts)
-        if likeness is not None and found.candidate is None:
-            self._lost[likeness] = found
+        if template is not None and found.candidate is None:
+            self._lost[template] = found
         return found
 
     def _raised(self, row: int) -> SchedulingFacts:

@@ -51,7 +51,7 @@ class Profile(ProfileRules, frozen=True, eq=False):
     rescheduling: ReschedulingRules | None = None
     #: Seconds that a node may stay over-committed before its pods that do not run yet are evicted;
     #: infinity for never, ``None`` for the deployment's default (15 s behind an API server).
-    relief: float | None = None
+    evict_over_committed_after: float | None = None
     #: What was read and has no effect.
     notes: tuple[str, ...] = ()
 

@@ -1,11 +1,11 @@
-"""The ``reschedule`` and ``relieve`` settings of a profile, read strictly.
+"""The ``reschedule`` and ``evictOverCommitted`` settings of a profile, read strictly.
 
     stretto:
       reschedule: {everySeconds: 600, goal: gpus, moves: 10, dryRun: false}
-      relieve: {afterSeconds: 15}
+      evictOverCommitted: {afterSeconds: 15}
 
-Without ``reschedule``, or with ``false``, no pod is moved to free capacity. With ``relieve: false``
-no pod is evicted from an over-committed node.
+Without ``reschedule``, or with ``false``, no pod is moved to free capacity. With
+``evictOverCommitted: false`` no pod is evicted from an over-committed node.
 """
 
 from math import inf
@@ -49,7 +49,7 @@ def read_rescheduling(value: Any, where: str) -> ReschedulingRules | None:
     )
 
 
-def read_relief(value: Any, where: str) -> float | None:
+def read_overcommit_eviction(value: Any, where: str) -> float | None:
     """Seconds that a node may stay over-committed; infinity for no limit, ``None`` if not given.
 
     Raises:

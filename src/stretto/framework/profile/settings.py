@@ -10,7 +10,7 @@ from stretto.framework.compiled.ties import TieRule
 from stretto.framework.contract import arguments as read
 from stretto.framework.profile.kube_config import ProfileForm
 from stretto.framework.profile.preemption_form import read_preemption
-from stretto.framework.profile.rescheduling_form import read_relief, read_rescheduling
+from stretto.framework.profile.rescheduling_form import read_overcommit_eviction, read_rescheduling
 from stretto.state.work.claims import CommitMode, ConflictMode
 
 ALL_MEMBERS: Final = "all"
@@ -37,7 +37,7 @@ _OWN_KEYS: Final = (
     "commit",
     "preemption",
     "reschedule",
-    "relieve",
+    "evictOverCommitted",
     "schedulerNames",
     "rules",
     "nodesToScore",
@@ -94,7 +94,9 @@ def read_settings(form: ProfileForm) -> dict[str, Any]:
         "conflicts": ConflictMode(choice("conflicts", "fit", [m.value for m in ConflictMode])),
         "preemption": read_preemption(own.get("preemption"), f"{where}.preemption", exact=is_exact),
         "rescheduling": read_rescheduling(own.get("reschedule"), f"{where}.reschedule"),
-        "relief": read_relief(own.get("relieve"), f"{where}.relieve"),
+        "evict_over_committed_after": read_overcommit_eviction(
+            own.get("evictOverCommitted"), f"{where}.evictOverCommitted"
+        ),
         "commit": CommitMode(choice("commit", "incremental", [m.value for m in CommitMode])),
         "exact": is_exact,
     }

@@ -47,7 +47,7 @@ class PodTemplateCache:
         self._cluster = cluster
         self._priorities = priorities
         self._templates = 0
-        self._likeness = template_key
+        self._template_key = template_key
         # Results by template key, and the epoch they are valid for.
         self._alike: dict[bytes, Made] = {}
         # The same by identity of a head that many pending pods share; the head is kept alive for
@@ -60,7 +60,7 @@ class PodTemplateCache:
         """State and template results of each pod; ``None`` for irrelevant and invalid ones."""
         self._forget_outdated()
         by_image = self._cluster.classes.by_image
-        self._likeness = template_key_with_images if by_image else template_key
+        self._template_key = template_key_with_images if by_image else template_key
         shared = self._of_shared
         if any(map(_NODE, events)) or any(map(_DELETING, events)):
             shared = {}  # the cache is for pending pods
@@ -126,7 +126,7 @@ class PodTemplateCache:
 
     def _made(self, record: Record, head: PodHead, suffix: bytes = _OURS) -> Made:
         """Class, priority, preemption attributes and tag of a pod, and its template number."""
-        key = self._likeness(record.namespace, head) + suffix
+        key = self._template_key(record.namespace, head) + suffix
         return self._alike.get(key) or self._make(record, head, key)
 
     def _make(self, record: Record, head: PodHead, key: bytes) -> Made:

@@ -57,7 +57,7 @@ class PodEvent(IntEnum):
     PARK = 10
     NOMINATE = 11
     BREAK = 12
-    MEND = 13
+    CORRECT = 13
     END = 14
 
 
@@ -106,7 +106,7 @@ POD_LIFE: Final = TransitionTable(
         (_S.NOMINATED, _E.BIND): _S.BOUND,
         (_S.NOMINATED, _E.BREAK): _S.ABNORMAL,
         (_S.NOMINATED, _E.END): _S.GONE,
-        (_S.ABNORMAL, _E.MEND): _S.PENDING,
+        (_S.ABNORMAL, _E.CORRECT): _S.PENDING,
         (_S.ABNORMAL, _E.BIND): _S.BOUND,
         (_S.ABNORMAL, _E.END): _S.GONE,
     },

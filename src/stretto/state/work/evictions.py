@@ -39,7 +39,7 @@ class EvictionCause(Enum):
     #: It runs better on another node.
     RESCHEDULE = "rescheduled"
     #: Its node is over-committed, and the pod does not run yet.
-    RELIEF = "over-committed"
+    OVER_COMMITTED = "over-committed"
     #: Its gang falls below its minimum without the evicted members.
     GANG = "gang evicted whole"
 

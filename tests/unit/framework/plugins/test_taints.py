@@ -23,7 +23,7 @@ ALL = slots_of(0, 1, 2, 3, 4)
 
 
 @pytest.mark.parametrize(
-    ("toleration", "taint", "borne"),
+    ("toleration", "taint", "tolerated"),
     [
         ({"key": "a", "value": "1"}, "a=1:NoSchedule", True),
         ({"key": "a", "operator": "Equal", "value": "1"}, "a=2:NoSchedule", False),
@@ -43,10 +43,10 @@ ALL = slots_of(0, 1, 2, 3, 4)
     ],
 )
 def test_a_toleration_tolerates_a_taint(
-    toleration: dict[str, str], taint: str, borne: bool
+    toleration: dict[str, str], taint: str, tolerated: bool
 ) -> None:
     asked = msgspec.convert(toleration, Toleration)
-    assert tolerates(asked, msgspec.convert(a_taint(taint), Taint)) is borne
+    assert tolerates(asked, msgspec.convert(a_taint(taint), Taint)) is tolerated
 
 
 def test_untolerated_taints_reject_unless_they_are_prefer_no_schedule() -> None:

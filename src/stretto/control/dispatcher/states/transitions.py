@@ -62,7 +62,7 @@ _QUEUEING: Final = {
     PodState.DISPATCHED: (PodEvent.GIVE_BACK,),
     PodState.BACKOFF: (PodEvent.WAKE,),
     PodState.UNSCHEDULABLE: (PodEvent.WAKE,),
-    PodState.ABNORMAL: (PodEvent.MEND,),
+    PodState.ABNORMAL: (PodEvent.CORRECT,),
 }
 #: A pod that was rejected after its claim is pending already: only its unit backs off.
 _DELAYING: Final = {PodState.DISPATCHED: (PodEvent.BACK_OFF,)}
