@@ -22,9 +22,9 @@ KINDS = (POD, NODE, CONFIG_MAP, POD_DISRUPTION_BUDGET, QUEUE)
 
 
 SURE = KubeOptions(
-    write_patience=30.0, read_patience=30.0, connect=10.0, answer=20.0, longest_wait=1.0
+    write_timeout=30.0, read_timeout=30.0, connect=10.0, answer=20.0, longest_wait=1.0
 )
-"""Patience on a good line, where what is asked must be done however busy the machine is."""
+"""Long timeouts: the requests must succeed on a busy machine."""
 _SWEEPS = 100
 """Times that a server is asked to remove everything: once, unless it is very busy."""
 _PAUSE = 0.02

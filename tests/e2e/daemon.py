@@ -24,7 +24,7 @@ PODS = f"/api/v1/namespaces/{SPACE}/pods"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 PREFIX = "godel.bytedance.com/"
-PATIENCE = 150.0
+TIMEOUT = 150.0
 """Timeout on a busy machine in seconds; a limit of the tests, not of the product."""
 _TURNS = itertools.count()
 _UNVERIFIED = ssl.create_default_context()
@@ -93,7 +93,7 @@ def turn() -> int:
 
 
 def until(
-    holds: Callable[[], bool], describe: Callable[[], object], within: float = PATIENCE
+    holds: Callable[[], bool], describe: Callable[[], object], within: float = TIMEOUT
 ) -> None:
     """Wait until a condition holds; it does not hold while the server is unreachable."""
     deadline = time.monotonic() + within

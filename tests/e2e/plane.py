@@ -32,7 +32,7 @@ GROUPS = groups()
 NAMES = frozenset({"stretto"})
 LONGEST = 90.0
 """Timeout of any wait in seconds; a limit of the tests, not of the product."""
-QUICK = KubeOptions(write_patience=2.0, read_patience=4.0, answer=3.0, longest_wait=1.0)
+QUICK = KubeOptions(write_timeout=2.0, read_timeout=4.0, answer=3.0, longest_wait=1.0)
 """Short timeouts for tests that wait for a failure."""
 
 

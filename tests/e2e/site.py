@@ -10,7 +10,7 @@ from stretto.explain.doctor.findings import DoctorCheck, Finding
 from stretto.sim.history.clusters import listed
 from stretto_lab.control_plane.cluster import ControlPlane
 from tests.e2e.daemon import (
-    PATIENCE,
+    TIMEOUT,
     Daemon,
     item,
     kubectl,
@@ -131,7 +131,7 @@ class Yard:
         """Wait until exactly ``count`` pods exist and run."""
         self.until(lambda: len(self.places(app)) == len(self.pods(app)) == count)
 
-    def until(self, holds: Callable[[], bool], within: float = PATIENCE) -> None:
+    def until(self, holds: Callable[[], bool], within: float = TIMEOUT) -> None:
         """Wait until a condition holds."""
         until(holds, self.said, within)
 

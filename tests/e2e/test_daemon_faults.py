@@ -8,7 +8,7 @@ import pytest
 from stretto.base.rng import Rng
 from stretto.stores.kube.store import KubeStore
 from stretto_lab.control_plane.cluster import ControlPlane
-from tests.e2e.daemon import PATIENCE, PODS, Daemon, bound, pod, put, until
+from tests.e2e.daemon import PODS, TIMEOUT, Daemon, bound, pod, put, until
 from tests.e2e.plane import Places
 
 pytestmark = pytest.mark.kube
@@ -55,7 +55,7 @@ def test_a_leader_that_stops_in_good_order_is_followed_at_once(
     site: ControlPlane, daemons: list[Daemon]
 ) -> None:
     first, second = begun(daemons)
-    first.part.stop(within=PATIENCE)
+    first.part.stop(within=TIMEOUT)
     assert '"stopped"' in first.part.log_tail()
     second.ready()
     burst(site, "a", 5)

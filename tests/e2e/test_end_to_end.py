@@ -16,7 +16,7 @@ from stretto.base.errors import UnreachableError
 from stretto.stores.kube.paths import collection_path
 from stretto.stores.store import WriteOutcome
 from stretto_lab.control_plane.cluster import ControlPlane, ControlPlaneConfig
-from tests.e2e.daemon import PATIENCE, Daemon, named_space, put
+from tests.e2e.daemon import TIMEOUT, Daemon, named_space, put
 from tests.e2e.plane import store_of
 from tests.e2e.site import Yard
 
@@ -258,7 +258,7 @@ def test_a_burst_while_the_api_server_restarts_loses_nothing(yard: Yard, count: 
     yard.plane.restart("kube-apiserver", kill=True)
     loader.join()
     acknowledged |= burst(yard, [name for name in names if name not in acknowledged])
-    yard.until(lambda: acknowledged <= set(yard.places("burst")), PATIENCE + count / 20)
+    yard.until(lambda: acknowledged <= set(yard.places("burst")), TIMEOUT + count / 20)
     assert len(acknowledged) >= count // 2
 
 

@@ -65,7 +65,7 @@ def test_a_server_killed_under_load_answers_every_write(
         assert reply.outcome is not WriteOutcome.REFUSED or name not in there
 
 
-def test_etcd_paused_answers_within_its_patience_and_goes_on(
+def test_etcd_paused_answers_within_its_timeout_and_continues(
     plane: ControlPlane, store: KubeStore, hasty: KubeStore
 ) -> None:
     pod = made(store, "web")[0]
@@ -108,7 +108,7 @@ def test_a_create_whose_answer_is_lost_is_unknown_and_not_made_twice(
     assert len(made_of(store, "one-")) == 1
 
 
-def test_a_server_that_is_gone_costs_a_batch_its_patience_once(
+def test_a_server_that_is_gone_costs_a_batch_its_timeout_once(
     far: KubeStore, wire: FaultyWire
 ) -> None:
     wire.is_down = True

@@ -18,7 +18,7 @@ from tests.e2e.storm import ONE_PLACE, no_master, only_place_taken, rejected_req
 
 pytestmark = pytest.mark.kube
 
-PATIENCE = msgspec.structs.replace(SURE, write_patience=2.0)
+TIMEOUT = msgspec.structs.replace(SURE, write_timeout=2.0)
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def narrow() -> Iterator[ControlPlane]:
 @pytest.fixture
 def store(narrow: ControlPlane) -> Iterator[KubeStore]:
     """A store whose writes have two seconds before they are answered as refused."""
-    with closing(store_of(narrow, PATIENCE, user="us")) as store:
+    with closing(store_of(narrow, TIMEOUT, user="us")) as store:
         yield store
 
 
@@ -47,10 +47,10 @@ def test_a_storm_of_refusals_loses_no_write(narrow: ControlPlane, store: KubeSto
     with only_place_taken(narrow, "them"):
         replies = store.create(POD, pods(names))
     assert outcomes(replies) == {WriteOutcome.REFUSED}
-    assert any("nothing was sent" in reply.message for reply in replies)  # beyond the patience
+    assert any("nothing was sent" in reply.message for reply in replies)  # after the timeout
     assert rejected_requests(narrow, "us") > before
     records = {}
-    while names:  # the client retries requests that are rejected within the patience
+    while names:  # the client retries requests that are rejected within the timeout
         replies = store.create(POD, pods(names))
         assert outcomes(replies) <= {WriteOutcome.OK, WriteOutcome.REFUSED}
         records |= {n: done(r) for n, r in zip(names, replies, strict=True) if r.record}

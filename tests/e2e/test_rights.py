@@ -20,7 +20,7 @@ from tests.e2e.reader import SPACE, made, pods
 
 pytestmark = pytest.mark.kube
 
-QUICK = KubeOptions(write_patience=1.0, read_patience=1.0, longest_wait=0.5, token_every=1e9)
+QUICK = KubeOptions(write_timeout=1.0, read_timeout=1.0, longest_wait=0.5, token_every=1e9)
 """A token is read again for no other reason than that it was refused."""
 
 

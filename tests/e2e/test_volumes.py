@@ -19,7 +19,7 @@ pytestmark = pytest.mark.kube
 
 PROVISIONER = "disks.example.com"
 SELECTED = "volume.kubernetes.io/selected-node"
-PATIENCE = 5
+TIMEOUT = 5
 """Seconds that a pod waits for its volumes."""
 PROFILE = """
 apiVersion: kubescheduler.config.k8s.io/v1
@@ -43,7 +43,7 @@ def cluster() -> Iterator[ControlPlane]:
 def daemon(cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
     folder = tmp_path_factory.mktemp("daemon")
     profile = folder / "profile.yaml"
-    profile.write_text(PROFILE % PATIENCE, encoding="utf-8")
+    profile.write_text(PROFILE % TIMEOUT, encoding="utf-8")
     words = ("--no-leader-elect", "--profile", str(profile))
     with Daemon(cluster.kubeconfig, folder / "log", *words) as daemon:
         yield daemon.ready()
@@ -228,7 +228,7 @@ def test_waiting_for_an_unprovisioned_volume_times_out_and_is_reported(
 
     def is_told() -> bool:
         told.append(yard.why("db"))
-        return f"waited {PATIENCE} s for volumes on node {node}" in told[-1]
+        return f"waited {TIMEOUT} s for volumes on node {node}" in told[-1]
 
     yard.until(is_told)
     assert f"{PROVISIONER} has made none for claim data (class {yard.space})" in told[-1]

@@ -144,12 +144,12 @@ def test_the_quick_way_grants_what_the_careful_way_grants(case: Case) -> None:
 def test_a_gang_given_up_at_first_sight_is_one_that_fails_claim_by_claim(case: Case) -> None:
     books, _, quick = judged(case, quick=False)
     other, plan = prepare(case)
-    patient = PlanJudge(
+    slow = PlanJudge(
         other.cluster, ClaimChecks(lambda _class, _slot: True), case.conflicts, case.commit
     )
-    patient._first_failed_gang = lambda *_: None  # type: ignore[method-assign]
-    patient._grant_all = lambda _plan: False  # type: ignore[method-assign]
-    assert patient.judge(plan).granted.tolist() == quick.granted.tolist()
+    slow._first_failed_gang = lambda *_: None  # type: ignore[method-assign]
+    slow._grant_all = lambda _plan: False  # type: ignore[method-assign]
+    assert slow.judge(plan).granted.tolist() == quick.granted.tolist()
     assert (books.cluster.ledger.used == other.cluster.ledger.used).all()
     assert (books.cluster.topology.taken == other.cluster.topology.taken).all()
 

@@ -28,7 +28,7 @@ from stretto.stores.store import Patch
 from stretto.testing import Harness, make_node, make_pod
 
 POLICIES = (QueuePolicy.PRIORITY, QueuePolicy.FIFO_SKIP)
-PATIENCE = 20.0
+WAIT_SECONDS = 20.0
 REST, STEPS = 60.0, 20
 """Seconds after which every bind, eviction, nomination and back-off has ended."""
 
@@ -43,7 +43,7 @@ class TransitWorld(Harness):
         inner = MemoryStore(self.clock, Rng(seed))
         self.store = FaultyStore(inner, Rng(seed), odds, self.clock)
         protect = {"startedWithinSeconds": self.pick(0, 0, 10)}
-        rules = {"protect": protect, "waitSeconds": PATIENCE}
+        rules = {"protect": protect, "waitSeconds": WAIT_SECONDS}
         profile = load_profile({"profiles": [{"stretto": {"preemption": rules}}]})
         queue = QueueConfig("default", policy=self.pick(*POLICIES))
         dispatcher = DispatcherConfig(other_queues=queue, safety_net=inf)

@@ -28,7 +28,7 @@ from stretto.state.rows.lifecycle import PodState, UnitState
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.store import Record, Store
 
-_PATIENCE: Final = 60.0
+_LONGEST_DELAY: Final = 60.0
 """Seconds of virtual time for which a copy waits for delays before it counts as settled."""
 
 ProfileSource = str | dict[str, Any]
@@ -130,9 +130,9 @@ class PlaneCopy:
         """Read the copy into the plane without scheduling."""
         self.plane.look()
 
-    def settle(self, patience: float = _PATIENCE) -> None:
-        """Schedule until idle, including delays of up to ``patience`` seconds of virtual time."""
-        end = self.clock.monotonic() + patience
+    def settle(self, longest_delay: float = _LONGEST_DELAY) -> None:
+        """Schedule until idle, including delays of up to this number of virtual seconds."""
+        end = self.clock.monotonic() + longest_delay
         self.plane.run_until_idle()
         while (due := self.plane.next_due()) <= end and self.clock.monotonic() < end:
             self.clock.advance(max(due - self.clock.monotonic(), 0.1))

@@ -116,7 +116,7 @@ class PartFactory:
             checks = ClaimChecks(self.engine.is_eligible, self._recheck(), volumes)
             judge = PlanJudge(self.cluster, checks, profile.conflicts, profile.commit)
             late = volumes.choice if volumes is not None else None
-        options = BinderOptions(self.failpoint, late, profile.volume_patience)
+        options = BinderOptions(self.failpoint, late, profile.volume_timeout)
         return Binder(self.cluster, self.units, self.store, judge, options)
 
     def evictor(self) -> Evictor:

@@ -46,7 +46,7 @@ class KubeBenchOptions(msgspec.Struct, frozen=True):
     #: Pods per second in the latency pass.
     rate: float = 50.0
     #: Seconds without a bind after which the rest counts as not placed.
-    patience: float = 60.0
+    timeout: float = 60.0
     #: Profile of Stretto, by name or file.
     profile: str = "default"
 

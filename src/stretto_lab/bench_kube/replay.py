@@ -27,7 +27,7 @@ from stretto_lab.bench_kube.watch import PodWatcher
 T = TypeVar("T")
 AT_ONCE: Final = 1024
 """Writes per call, as many as a shard puts into a plan."""
-PATIENT: Final = KubeOptions(write_patience=60.0, read_patience=60.0, connect=10.0, answer=30.0)
+LONG_TIMEOUTS: Final = KubeOptions(write_timeout=60.0, read_timeout=60.0, connect=10.0, answer=30.0)
 """Long timeouts for busy machines."""
 
 
@@ -115,7 +115,7 @@ def main(words: Sequence[str]) -> int:
     """Replay the plan of a file and write the results to another."""
     kubeconfig, source, target = map(Path, words)
     plan = msgspec.json.decode(source.read_bytes(), type=WritePlan)
-    store = KubeStore(KubeconfigAccess(kubeconfig), Rng(0), PATIENT)
+    store = KubeStore(KubeconfigAccess(kubeconfig), Rng(0), LONG_TIMEOUTS)
     try:
         warm_up(store)
         done = replay(store, plan)

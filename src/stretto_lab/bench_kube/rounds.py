@@ -89,7 +89,7 @@ def measure(shape: WorkloadShape, asked: KubeBenchOptions, name: str, clock: Clo
         site.create_pods(range(counts.pods))
         try:
             with site.churned():
-                drain = _drain(site, scheduler, names[: counts.pods], asked.patience)
+                drain = _drain(site, scheduler, names[: counts.pods], asked.timeout)
                 writes = writes_of(site.seen)
                 waits = _steady(site, scheduler, names[counts.pods :], asked)
                 usage = usage_of(scheduler.pid)
@@ -109,7 +109,7 @@ def ceiling(
     with BenchSite(shape, asked, clock) as site:
         seen = site.seen
         site.create_pods(range(workload_counts(shape, asked.nodes).pods))
-        wait_for(site, lambda: len(seen.created) >= len(writes.binds), asked.patience)
+        wait_for(site, lambda: len(seen.created) >= len(writes.binds), asked.timeout)
         plan, out = site.folder / "plan.json", site.folder / "out.json"
         plan.write_bytes(msgspec.json.encode(with_uids(writes, seen.uid_of)))
         words = [sys.executable, "-m", "stretto_lab.bench_kube.replay"]
@@ -123,8 +123,8 @@ def ceiling(
         if not out.exists():
             raise StrettoError(f"the replay failed; last lines of its log:\n{part.log_tail()}")
         taken = msgspec.json.decode(out.read_bytes(), type=WriteResults)
-        wait_for(site, lambda: len(seen.bound) >= taken.bound, asked.patience)
-        wait_for(site, lambda: seen.looked_at - seen.wrote_at > SILENCE, asked.patience)
+        wait_for(site, lambda: len(seen.bound) >= taken.bound, asked.timeout)
+        wait_for(site, lambda: seen.looked_at - seen.wrote_at > SILENCE, asked.timeout)
         return WriteCeiling(len(seen.bound), seen.wrote_at - seen.idle_at, taken.failed)
 
 
@@ -140,11 +140,11 @@ def wait_for(site: BenchSite, holds: Callable[[], bool], within: float) -> bool:
 
 
 def _drain(
-    site: BenchSite, scheduler: ServerProcess, names: Sequence[str], patience: float
+    site: BenchSite, scheduler: ServerProcess, names: Sequence[str], timeout: float
 ) -> DrainPass:
     """Start the scheduler with all pods pending, and poll until they are bound."""
     seen = site.seen
-    wait_for(site, lambda: len(seen.created) >= len(names), patience)
+    wait_for(site, lambda: len(seen.created) >= len(names), timeout)
     scheduler.start()
     started = moved_at = seen.looked_at
     cpu = usage_of(scheduler.pid).cpu_s
@@ -157,7 +157,7 @@ def _drain(
             bound, moved_at = len(seen.bound), seen.looked_at
         scheduler.check()
         site.check()
-        if seen.looked_at - moved_at > (patience if bound else max(patience, START_WITHIN)):
+        if seen.looked_at - moved_at > (timeout if bound else max(timeout, START_WITHIN)):
             break
     if not bound:
         return DrainPass(0, None, None, None)
@@ -181,6 +181,6 @@ def _steady(
                 bound, moved_at = len(seen.bound), seen.looked_at
             scheduler.check()
             site.check()
-            if seen.looked_at - moved_at > asked.patience:
+            if seen.looked_at - moved_at > asked.timeout:
                 break
     return seen.waits([name for name in names if name in seen.created])

@@ -24,7 +24,7 @@ from stretto.stores.kube.login.access import KubeconfigAccess
 from stretto.stores.kube.store import KubeStore
 from stretto.stores.store import Deletion, StatusReason, WriteOutcome
 from stretto_lab.bench_kube.options import KUBE_SCHEDULER, KubeBenchOptions
-from stretto_lab.bench_kube.replay import PATIENT
+from stretto_lab.bench_kube.replay import LONG_TIMEOUTS
 from stretto_lab.bench_kube.shapes import (
     CHURN,
     SPACES,
@@ -78,7 +78,7 @@ class BenchSite:
                 self.plane[name].start()
             self.plane.wait_ready()
             #: Client of the loader and of the watcher.
-            self.store = KubeStore(KubeconfigAccess(self.plane.kubeconfig), Rng(0), PATIENT)
+            self.store = KubeStore(KubeconfigAccess(self.plane.kubeconfig), Rng(0), LONG_TIMEOUTS)
             self._exits.callback(self.store.close)
             self._create_initial()
             clock.sleep(SETTLE)

@@ -188,7 +188,7 @@ def engine(common: CommandContext, asked: EngineBenchOptions) -> None:
     help="Pods per second in the latency pass.",
 )
 @click.option(
-    "--patience",
+    "--timeout",
     type=options.FiniteRange(min=1),
     default=60.0,
     show_default=True,

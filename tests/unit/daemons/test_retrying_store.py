@@ -33,16 +33,16 @@ class Shaky(MemoryStore):
 class Site:
     """A steady store over a shaky one."""
 
-    def __init__(self, *failures: StrettoError, patience: int = 99) -> None:
+    def __init__(self, *failures: StrettoError, failures_left: int = 99) -> None:
         self.clock = ManualClock()
         self.told: list[tuple[str, str]] = []
-        self.patience = patience
+        self.failures_left = failures_left
         self.inner = Shaky(self.clock, list(failures))
         self.store = RetryingStore(self.inner, self.clock, self.check, self.tell)
 
     def check(self) -> None:
-        self.patience -= 1
-        if self.patience < 0:
+        self.failures_left -= 1
+        if self.failures_left < 0:
             raise StoppedError
 
     def tell(self, what: str, wrong: str) -> None:
@@ -58,11 +58,11 @@ def test_a_list_waits_until_the_server_is_back() -> None:
 
 def test_waiting_ends_with_the_daemon() -> None:
     with pytest.raises(StoppedError):
-        Site(*[GONE] * 9, patience=3).store.list(POD)
+        Site(*[GONE] * 9, failures_left=3).store.list(POD)
 
 
 def test_a_successful_read_does_not_check_whether_to_stop() -> None:
-    assert Site(patience=0).store.list(NODE).version == 0
+    assert Site(failures_left=0).store.list(NODE).version == 0
 
 
 def test_a_right_that_was_never_there_is_an_error() -> None:

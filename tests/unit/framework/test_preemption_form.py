@@ -33,7 +33,7 @@ def test_every_permitted_setting_is_read() -> None:
         spares_others=False,
         protected_from=7,
         protected_for=60.0,
-        patience=5.0,
+        wait_timeout=5.0,
         select=CandidateSelection.BETTER,
         candidates=3,
     )

@@ -18,8 +18,8 @@ from stretto.stores.kube.transport.options import KubeOptions
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 QUICK = KubeOptions(
-    write_patience=1.5,
-    read_patience=1.0,
+    write_timeout=1.5,
+    read_timeout=1.0,
     answer=1.0,
     first_wait=0.01,
     longest_wait=0.05,

@@ -177,7 +177,7 @@ def test_a_rejected_stream_is_retried_after_the_delay_of_the_server(
         return status(429, "TooManyRequests", after=1) if len(came) < 3 else told(asked)
 
     server.rules = [turn_away]
-    options = msgspec.structs.replace(QUICK, longest_wait=0.2, read_patience=20.0)
+    options = msgspec.structs.replace(QUICK, longest_wait=0.2, read_timeout=20.0)
     assert len(server.store(options).list(POD).records)
     assert min(came[1] - came[0], came[2] - came[1]) >= 0.2  # the longest that is obeyed
 

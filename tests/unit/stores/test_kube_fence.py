@@ -59,7 +59,7 @@ def test_a_write_whose_turn_comes_after_the_lead_was_lost_is_not_sent(server: Se
         return status(429, "TooManyRequests", after=1)
 
     server.rules = [at("POST", "binding", turn_away)]
-    store = server.store(msgspec.structs.replace(QUICK, longest_wait=1.0, write_patience=5.0))
+    store = server.store(msgspec.structs.replace(QUICK, longest_wait=1.0, write_timeout=5.0))
     store.fence(lambda: leads[0])
     first = store.begin(Write(WriteVerb.BIND, POD, [BIND]))
     assert turned_away.wait(30)
@@ -75,7 +75,7 @@ def test_a_write_whose_turn_comes_after_the_lead_was_lost_is_not_sent(server: Se
 def test_a_write_of_an_earlier_term_is_not_sent_in_a_later_term(server: Server) -> None:
     """The lease may be lost and won again while a write waits; the new leader then lists afresh."""
     server.rules = [once(status(429, "TooManyRequests", after=1))]
-    store = server.store(msgspec.structs.replace(QUICK, longest_wait=1.0, write_patience=5.0))
+    store = server.store(msgspec.structs.replace(QUICK, longest_wait=1.0, write_timeout=5.0))
     waits = store.begin(Write(WriteVerb.BIND, POD, [BIND]))
     while not server.asked or not store.is_quiet():
         time.sleep(0.001)
@@ -140,7 +140,7 @@ def test_the_lease_is_read_at_once_while_other_reads_hang(server: Server) -> Non
         at("GET", "leases/l", lambda: web.json_response(pod("l", 2))),
         lambda asked: hang() if "pods" in asked.path else None,
     ]
-    store = server.store(msgspec.structs.replace(QUICK, answer=30.0, read_patience=30.0))
+    store = server.store(msgspec.structs.replace(QUICK, answer=30.0, read_timeout=30.0))
     with ThreadPoolExecutor(24) as pool:
         try:
             reads = [pool.submit(store.get, POD, "default", "web") for _ in range(24)]

@@ -46,7 +46,7 @@ class Busy:
     The seconds are those of the loop's clock, which goes on by them alone and by its waits.
     """
 
-    options = KubeOptions(write_patience=1.0, first_wait=0.001, longest_wait=0.001)
+    options = KubeOptions(write_timeout=1.0, first_wait=0.001, longest_wait=0.001)
 
     def __init__(self, has_time: Callable[[int], bool]) -> None:
         self.asked: list[str] = []
@@ -202,7 +202,7 @@ def test_a_failed_batch_releases_its_slots() -> None:
     asyncio.run(asyncio.wait_for(run(), 5))
 
 
-def test_a_server_that_turns_everything_away_costs_a_lane_its_patience_once() -> None:
+def test_a_server_that_turns_everything_away_costs_a_lane_its_timeout_once() -> None:
     async def work() -> None:
         line = Busy(lambda _: False)
         replies = await line.batch(500)
@@ -217,7 +217,7 @@ def test_a_busy_server_that_answers_some_is_asked_for_everything() -> None:
     async def work() -> None:
         line = Busy(lambda asked: asked % 3 == 0)
         replies = await line.batch(100)
-        assert len(set(line.asked)) == 100  # although that takes many times the patience
+        assert len(set(line.asked)) == 100  # although that takes many times the timeout
         assert [each.outcome for each in replies].count(WriteOutcome.OK) == len(line.well) > 20
 
     asyncio.run(work())  # by a clock of its own, so that no bound of seconds means anything

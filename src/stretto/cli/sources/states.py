@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from stretto.plane.copy import SchedulingRules, StoreState
     from stretto.stores.store import Store
 
-PATIENCE: Final = 6.0
+COPY_READ_TIMEOUT: Final = 6.0
 """Seconds for which a failing read is retried; short, because a person waits for the answer."""
 CLUSTER: Final = "cluster"
 """The state that means the cluster that kubectl would use; ``cluster:CONTEXT`` names another."""
@@ -190,7 +190,7 @@ def opened(opts: StateOptions) -> Iterator[OpenedCluster]:
     from stretto.cli.sources.stores import cluster_store
 
     context = opts.cluster_context
-    store, namespace = cluster_store(opts.kubeconfig, context, patience=PATIENCE)
+    store, namespace = cluster_store(opts.kubeconfig, context, read_timeout=COPY_READ_TIMEOUT)
     try:
         named = context or (str(opts.kubeconfig) if opts.kubeconfig else "")
         yield OpenedCluster(store, f"cluster {named}".strip(), namespace)

@@ -18,7 +18,7 @@ class ClusterStore(NamedTuple):
 
 
 def cluster_store(
-    kubeconfig: Path | None, context: str, *, patience: float | None = None
+    kubeconfig: Path | None, context: str, *, read_timeout: float | None = None
 ) -> ClusterStore:
     """Open a cluster for reading.
 
@@ -36,7 +36,7 @@ def cluster_store(
     from stretto.stores.kube.transport.options import KubeOptions
 
     access = access_from(kubeconfig, context)
-    settings = KubeOptions() if patience is None else KubeOptions(read_patience=patience)
+    settings = KubeOptions() if read_timeout is None else KubeOptions(read_timeout=read_timeout)
     return ClusterStore(KubeStore(access, Rng(0), settings), access.namespace)
 
 

@@ -24,7 +24,7 @@ def show_expected_start(
 
     times: dict[str, float | None] = {"expected_start_s": None, "expected_timeout_s": None}
     copy = PlaneCopy(state, SchedulingRules(state.profile, "numpy", plugins=plugins))
-    copy.settle(patience=0.0)
+    copy.settle(longest_delay=0.0)
     copy.backdate_groups()
     pods = copy.plane.cluster.pods
     namespace, _, name = pod.rpartition("/")

@@ -85,7 +85,7 @@ class BinderOptions(NamedTuple):
     #: Chooses volumes for a pod whose victims are gone; ``None`` where no rule reads volumes.
     late_volumes: LateVolumes | None = None
     #: Seconds that a pod waits for its volumes.
-    volume_patience: float = LONGEST_WAIT
+    volume_timeout: float = LONGEST_WAIT
 
 
 DEFAULT_OPTIONS: Final = BinderOptions()
@@ -114,7 +114,7 @@ class Binder:
         self._judge = judge
         self._failpoint = options.failpoint
         #: Writes what volumes need before their pods are bound.
-        self.volumes = VolumeReserver(cluster, store, options.late_volumes, options.volume_patience)
+        self.volumes = VolumeReserver(cluster, store, options.late_volumes, options.volume_timeout)
         #: Whether the store binds whole units in one transaction.
         self._binds_units = store.capabilities.binds_units
         self._answers_later = store.capabilities.answers_later

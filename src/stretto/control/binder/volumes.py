@@ -71,7 +71,7 @@ class VolumeReserver:
         cluster: Cluster,
         store: Store,
         late: LateVolumes | None = None,
-        patience: float = LONGEST_WAIT,
+        timeout: float = LONGEST_WAIT,
     ) -> None:
         """Use a cluster's objects and its store.
 
@@ -80,12 +80,12 @@ class VolumeReserver:
             store: where PVCs and PersistentVolumes are written.
             late: chooses volumes for a pod whose victims were evicted; ``None`` without volume
                 rules.
-            patience: seconds for which a pod waits for its volumes.
+            timeout: seconds for which a pod waits for its volumes.
         """
         #: Whether pods wait until a volume controller has completed the binding of their PVCs.
         self.waits: bool = store.capabilities.completes_claims
         #: Seconds that a pod waits for its volumes.
-        self.patience = patience
+        self.timeout = timeout
         #: Chooses volumes for a pod whose victims were evicted; ``None`` without volume rules.
         self.late = late
         self._cluster = cluster
@@ -167,7 +167,7 @@ class VolumeReserver:
                 self._cluster.objects.wait_timeouts.pop(row, None)
             else:
                 serial = int(self._cluster.pods.serial[row])
-                self.waiting.setdefault(row, VolumeWait(serial, now + self.patience))
+                self.waiting.setdefault(row, VolumeWait(serial, now + self.timeout))
         return ready
 
     def settle(self, now: float) -> tuple[list[int], list[tuple[int, ConflictCause]]]:
@@ -223,7 +223,7 @@ class VolumeReserver:
         causes = "; ".join(self._lacks(each, node) for each in missing) or "a PVC was deleted"
         names = " ".join(each.metadata.name for each in missing)
         look = f"kubectl describe pvc {names} -n {self._cluster.pods.namespace[row]}"
-        return f"waited {self.patience:g} s for volumes on node {node}: {causes}; see {look}"
+        return f"waited {self.timeout:g} s for volumes on node {node}: {causes}; see {look}"
 
     def _lacks(self, claim: PersistentVolumeClaim, node: str) -> str:
         """Why a PVC has no volume, as far as known here."""

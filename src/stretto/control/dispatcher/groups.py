@@ -86,7 +86,7 @@ class Groups:
             unit.duration = group.duration
         unit.scheduled = unit.scheduled or group.ran
         deadline = -inf if group.late else group.seen + group.wait
-        unit.start_by(deadline, patient=not group.stated)
+        unit.start_by(deadline, has_default_deadline=not group.stated)
         if group.fault:
             places.faults[unit] = group.fault
         else:

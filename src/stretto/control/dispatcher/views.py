@@ -129,7 +129,7 @@ class UnitViews:
         if group is None:
             return inf
         unit = self._places.units.by_identity.get(group_unit(key))
-        if unit is None or not unit.patient:
+        if unit is None or not unit.has_default_deadline:
             return group.seen + group.wait
         return inf if unit.waits_for_capacity else unit.deadline
 

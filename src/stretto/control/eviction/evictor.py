@@ -171,7 +171,7 @@ class Evictor:
             victim_serials=wanted.serials,
             at_least=claims.at_least,
             since=now,
-            until=now + self._judge.rules.patience,
+            until=now + self._judge.rules.wait_timeout,
             awaited=wanted.awaited,
         )
         self._registry.nominate(nomination)

@@ -32,7 +32,7 @@ from stretto.stores.store import (
     WriteOutcome,
 )
 
-PATIENCE: Final = 40.0
+STUCK_AFTER: Final = 40.0
 """Seconds for which decisions of a gang wait for the rest of it; longer than a rejection takes."""
 LOOK_EVERY: Final = 1.0
 """Seconds between checks of waiting gangs."""
@@ -114,7 +114,7 @@ class BinderRole:
             unit = self.plane.units.of_row(row) if row is not None else None
             if row is None or unit is None:
                 continue
-            is_late = now - since >= PATIENCE
+            is_late = now - since >= STUCK_AFTER
             if unit.state is UnitState.FAILED or (is_late and unit.state is UnitState.FORMING):
                 rows.append(row)
         return self._reject(rows) > 0

@@ -32,7 +32,7 @@ from stretto.stores.store import Store, WriteOutcome
 
 WINDOW: Final = 4096
 """Maximum number of unanswered pods of a shard."""
-PATIENCE: Final = 1.0
+BACKOFF: Final = 1.0
 """Shortest back-off in seconds, even after an event that may cure the pod."""
 LANDED_WITHIN: Final = 10.0
 """Seconds for which an unanswered write may still land."""
@@ -127,7 +127,7 @@ class DispatcherRole:
         del work
         self._next = float("inf")
         if plane.cluster.changes.cures & HELPS:
-            self.view.release_delayed(PATIENCE)
+            self.view.release_delayed(BACKOFF)
 
     def _share_nodes(self, plane: Plane, work: StepWork) -> bool:
         """Write which shard tries a node first."""
@@ -283,7 +283,7 @@ class DispatcherRole:
             known = view.known.get(uid)
             if known is None:
                 continue
-            known.again_at = now + PATIENCE  # back off: the pod may be written wrongly again
+            known.again_at = now + BACKOFF  # back off: the pod may be written wrongly again
             if reply.outcome is not WriteOutcome.OK:
                 self._next = min(self._next, known.again_at)
         return len(bodies)

@@ -70,9 +70,9 @@ def _gated(gates: tuple[str, ...]) -> str:
     return f"The scheduling {kind} {', '.join(gates)} must be removed first."
 
 
-def _patience(unit: UnitFacts) -> str:
+def _retry_note(unit: UnitFacts) -> str:
     """Tell that a gang does not time out while it waits."""
-    return " Its PodGroup states no time-out, so it waits." if unit.patient else ""
+    return " Its PodGroup states no time-out, so it waits." if unit.waits_without_timeout else ""
 
 
 def _queued(inquiry: Inquiry, unit: UnitFacts | None) -> str:
@@ -221,7 +221,7 @@ def _of_group(unit: UnitFacts | None, gang: GangFacts | None) -> list[Reason]:
     if unit.failure:
         found.append(reason(ReasonCode.GANG_TIMED_OUT, f"Its unit failed: {unit.failure}."))
     if unit.quota:
-        sentence = f"A queue limit is reached: {unit.quota}.{_patience(unit)}"
+        sentence = f"A queue limit is reached: {unit.quota}.{_retry_note(unit)}"
         found.append(reason(ReasonCode.QUEUE_LIMIT, sentence))
     if not unit.is_gang:
         return found
@@ -240,7 +240,7 @@ def _of_group(unit: UnitFacts | None, gang: GangFacts | None) -> list[Reason]:
     elif gang.fitting < gang.needed:
         sentence = (
             f"{unit.placed} of {unit.min_member} required pods of its gang are placed; "
-            f"{gang.fitting} of the missing {gang.needed} would fit now.{_patience(unit)}"
+            f"{gang.fitting} of the missing {gang.needed} would fit now.{_retry_note(unit)}"
         )
         found.append(reason(ReasonCode.GANG_SHORT, sentence))
     return found

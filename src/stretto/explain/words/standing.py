@@ -42,7 +42,7 @@ class UnitFacts(msgspec.Struct, frozen=True):
     #: ``Cure`` bits of the events that trigger a retry.
     cures: int
     #: Whether it is a complete gang that waits for capacity without a time-out.
-    patient: bool = False
+    waits_without_timeout: bool = False
     #: Why the unit failed; empty if it did not.
     failure: str = ""
     #: Whether the unit has been placed completely once.
@@ -101,7 +101,7 @@ def facts_of(
         min_member=None if unit.min_member >= NO_GROUP else unit.min_member,
         placed=len(unit.bound),
         waiting=len(unit.pending),
-        patient=unit.is_gang and unit.waits_for_capacity,
+        waits_without_timeout=unit.is_gang and unit.waits_for_capacity,
         priority=unit.priority,
         attempts=unit.attempts,
         position=place[0],

@@ -76,7 +76,9 @@ def read_preemption(value: Any, where: str, *, exact: bool = False) -> Preemptio
         spares_others=_flag(protect.get("otherSchedulers", not exact), f"{place}.otherSchedulers"),
         protected_from=first,
         protected_for=read.number(recent, 0, LONGEST, f"{place}.startedWithinSeconds"),
-        patience=read.number(form.get("waitSeconds", 120), 1e-3, LONGEST, f"{where}.waitSeconds"),
+        wait_timeout=read.number(
+            form.get("waitSeconds", 120), 1e-3, LONGEST, f"{where}.waitSeconds"
+        ),
         select=CandidateSelection(
             read.one_of(
                 form.get("select", "best"), [s.value for s in CandidateSelection], f"{where}.select"

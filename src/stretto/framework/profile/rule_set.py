@@ -30,7 +30,7 @@ class ProfileRules(msgspec.Struct, frozen=True, eq=False):
     chosen: PodConstraints | None = None
 
     @property
-    def volume_patience(self) -> float:
+    def volume_timeout(self) -> float:
         """Seconds that a pod with a node waits for its volumes."""
         found = (rule.bind_timeout for rule in self.filters if isinstance(rule, VolumeBindingRule))
         return next(found, BIND_TIMEOUT)

@@ -68,7 +68,7 @@ class PreemptionRules(msgspec.Struct, frozen=True):
     #: Seconds after its start in which a pod is not preempted, whatever its annotation.
     protected_for: float = 0.0
     #: Seconds that a preemptor waits for its victims.
-    patience: float = 120.0
+    wait_timeout: float = 120.0
     #: Whether the guarantee of a queue protects its pods from preemptors of other queues. Otherwise
     #: priority comes first, and reclaim evicts no pod of higher priority than the pod in need.
     guarantees_first: bool = True

@@ -141,14 +141,19 @@ class Unit(msgspec.Struct, gc=False, eq=False):
     whole: bool = False
     #: Expected run time in seconds; infinity if unknown.
     duration: float = inf
-    #: Whether its time-out is the default one, which does not apply while the complete gang waits
+    #: Whether its deadline is the default one, which does not apply while the complete gang waits
     #: for capacity.
-    patient: bool = False
+    has_default_deadline: bool = False
 
     @property
     def waits_for_capacity(self) -> bool:
         """Whether it may wait without a time-out: it is complete, and no pod of it has a node."""
-        return self.patient and self.is_complete and not self.bound and self.deadline > -inf
+        return (
+            self.has_default_deadline
+            and self.is_complete
+            and not self.bound
+            and self.deadline > -inf
+        )
 
     @property
     def is_gang(self) -> bool:
@@ -223,9 +228,9 @@ class Unit(msgspec.Struct, gc=False, eq=False):
         self.attempts += 1
         self.not_before = not_before
 
-    def start_by(self, deadline: float, *, patient: bool) -> None:
+    def start_by(self, deadline: float, *, has_default_deadline: bool) -> None:
         """Set the deadline of a gang, and whether it is the default one."""
-        self.deadline, self.patient = deadline, patient
+        self.deadline, self.has_default_deadline = deadline, has_default_deadline
 
     def step(self, event: UnitEvent) -> None:
         """Apply an event to the state."""

@@ -103,7 +103,7 @@ class AccessReviews:
         whole = {"apiVersion": kind.api_version, "kind": kind.kind, "spec": spec}
         request = HttpRequest("POST", collection_path(kind), msgspec.json.encode(whole))
         what = f"create {kind.resource}"
-        batch = WriteBatch(self._sender.options.write_patience)
+        batch = WriteBatch(self._sender.options.write_timeout)
         answer = await self._sender.write(
             WriteInFlight(RequestPurpose.REVIEW, request, what, repeatable=True), batch
         )

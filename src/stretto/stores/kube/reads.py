@@ -108,18 +108,18 @@ class ReadCalls:
 
         A server too busy for it (429) is too busy for pages as well, which cost it more.
         """
-        patience = self._sender.patience()
+        deadline = self._sender.retry_deadline()
         while True:
             found = await self._stream(kind)
             if isinstance(found, Listing):
                 return found
-            await patience.wait(status_of(found).message, found.retry_after)
+            await deadline.wait(status_of(found).message, found.retry_after)
 
     async def _stream(self, kind: Kind) -> Listing | HttpResponse:
         """One attempt; the answer if the server is too busy."""
         line = self._sender.line
         path = with_query(collection_path(kind), _STREAMED)
-        response = await line.open(path, line.options.read_patience)
+        response = await line.open(path, line.options.read_timeout)
         try:
             if response.status in (400, 422):
                 self.streams = False

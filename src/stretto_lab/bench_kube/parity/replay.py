@@ -18,7 +18,7 @@ from stretto_lab.bench_kube.options import KUBE_SCHEDULER
 from stretto_lab.bench_kube.parity.pods import node_bodies, pod_body
 from stretto_lab.bench_kube.parity.report import ParityReport
 from stretto_lab.bench_kube.parity.trial import ParityTrial
-from stretto_lab.bench_kube.replay import PATIENT
+from stretto_lab.bench_kube.replay import LONG_TIMEOUTS
 from stretto_lab.bench_kube.site import API_FLAGS, SCHEDULER_FLAGS
 from stretto_lab.control_plane.cluster import ControlPlane, ControlPlaneConfig
 
@@ -38,7 +38,7 @@ def run_parity(
     config = ControlPlaneConfig((KUBE_SCHEDULER,), (), False, API_FLAGS, SCHEDULER_FLAGS)
     report = ParityReport()
     with ControlPlane(config, clock) as control:
-        store = KubeStore(KubeconfigAccess(control.kubeconfig), rng.child("waits"), PATIENT)
+        store = KubeStore(KubeconfigAccess(control.kubeconfig), rng.child("waits"), LONG_TIMEOUTS)
         try:
             trial = ParityTrial(store, store.wait, clock)
             trial.prepare(node_bodies(nodes, rng.child("nodes")))

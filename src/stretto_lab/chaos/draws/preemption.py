@@ -109,7 +109,7 @@ def _draw_rules(rng: Rng) -> PreemptionRules:
         opt_in=rng.random() < 0.15,
         protected_from=10 if rng.random() < 0.1 else UNPROTECTED,
         protected_for=rng.choice((0.0, 0.0, 5.0)),
-        patience=rng.choice((5.0, 20.0)),
+        wait_timeout=rng.choice((5.0, 20.0)),
         select=rng.choice(list(CandidateSelection)),
         candidates=rng.choice((1, 3, 100)),
     )

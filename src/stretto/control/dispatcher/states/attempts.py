@@ -54,7 +54,7 @@ def is_late(moves: UnitMoves, unit: Unit, now: float) -> bool:
         return False
     if not unit.waits_for_capacity:
         return True
-    unit.start_by(now + moves.states.config.schedule_timeout, patient=True)
+    unit.start_by(now + moves.states.config.schedule_timeout, has_default_deadline=True)
     moves.states.deadlines.add(unit, unit.deadline)
     return False
 

@@ -14,9 +14,9 @@ class KubeOptions(msgspec.Struct, frozen=True):
 
     #: How long one write is retried before it is answered without success, and how long a gate
     #: goes without an answer before the rest of a batch is not sent.
-    write_patience: float = 5.0
+    write_timeout: float = 5.0
     #: How long one read is retried before it is an error.
-    read_patience: float = 15.0
+    read_timeout: float = 15.0
     #: Longest wait for a connection.
     connect: float = 3.0
     #: Longest wait for the answer to one request. Writes tell the server to give up a second

@@ -38,10 +38,10 @@ _OF_THE_CALLER: Final = (401, 403)
 class WriteBatch:
     """One write call: its remaining retry time, and whether it has given up."""
 
-    def __init__(self, patience: float, reign: int = 0) -> None:
+    def __init__(self, timeout: float, reign: int = 0) -> None:
         #: The number of changes of leadership when it began.
         self.reign = reign
-        self._patience = patience
+        self._timeout = timeout
         self._began = asyncio.get_running_loop().time()
         #: Why nothing more is sent; ``None`` while the server answers.
         self.gone: str | None = None
@@ -54,7 +54,7 @@ class WriteBatch:
             since: when the retry time started again, by the loop's clock, if that was later.
         """
         now = asyncio.get_running_loop().time()
-        return now + seconds < max(self._began, since) + self._patience
+        return now + seconds < max(self._began, since) + self._timeout
 
 
 class RetryDeadline:
@@ -62,7 +62,7 @@ class RetryDeadline:
 
     def __init__(self, line: HttpClient, rng: Rng) -> None:
         self._line = line
-        self._batch = WriteBatch(line.options.read_patience)
+        self._batch = WriteBatch(line.options.read_timeout)
         self._backoff = Backoff(line.options, rng)
 
     async def wait(self, why: str, asked: float | None) -> None:
@@ -129,7 +129,7 @@ class RequestSender:
         Raises:
             UnreachableError: there was none within the retry time.
         """
-        patience, gate = self.patience(), self._gates[purpose]
+        deadline, gate = self.retry_deadline(), self._gates[purpose]
         while True:
             asked = None
             try:
@@ -140,9 +140,9 @@ class RequestSender:
                 why, asked = status_of(answer).message, answer.retry_after
             except (NotSentError, LostError) as error:
                 why = str(error)
-            await patience.wait(why, asked)
+            await deadline.wait(why, asked)
 
-    def patience(self) -> RetryDeadline:
+    def retry_deadline(self) -> RetryDeadline:
         """The retry time of a read that begins now."""
         return RetryDeadline(self.line, self._rng)
 
@@ -227,7 +227,7 @@ class RequestSender:
         Items with the same key (the same object) are sent one after another. A batch that follows
         another begins once that one has fewer items left than the gate is wide.
         """
-        batch, places = WriteBatch(self.options.write_patience, self._reigns), self._places[purpose]
+        batch, places = WriteBatch(self.options.write_timeout, self._reigns), self._places[purpose]
         chains: dict[Hashable, list[int]] = {}
         for index, item in enumerate(items):
             chains.setdefault(key(item), []).append(index)
