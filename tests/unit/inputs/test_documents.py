@@ -34,7 +34,7 @@ def test_every_key_of_a_scenario_is_documented(repo_root: Path) -> None:
 
 
 def test_every_format_of_a_trace_is_documented(repo_root: Path) -> None:
-    text = (repo_root / "docs" / "guides" / "researcher" / "traces.md").read_text()
+    text = (repo_root / "docs" / "traces.md").read_text()
     assert [name for name in TRACES.built_in() if f"\n## {name}\n" not in text] == []
 
 

@@ -13,7 +13,7 @@ from stretto.cli import options
 from stretto.cli.options import CommandContext
 from stretto.cli.sources.checks import manifests_content, profile_content, scenario_content
 from stretto.explain.words.amounts import format_count
-from stretto.sim.history.file_kinds import FileKind, kind_of_file, trace_format
+from stretto.sim.history.file_kinds import FileKind, kind_of_file
 
 STDIN: Final = "-"
 
@@ -126,12 +126,12 @@ def _recording(path: Path, _plugins: tuple[Path, ...]) -> str:
 
 
 def _trace(path: Path, _plugins: tuple[Path, ...]) -> str:
-    name = trace_format(path)
-    if not name:
-        expected = "the columns of a trace format"
-        hint = "docs/guides/researcher/simulate.md lists them"
-        raise InputError(str(path), "an unknown table", expected, hint)
-    return f"format {name}"
+    from stretto.inputs.traces.formats import TRACES
+    from stretto.inputs.traces.recognition import recognised
+
+    found = recognised(path)
+    TRACES.get(found.format).check(path, found.what)
+    return f"format {found.format}"
 
 
 def _store(path: Path, _plugins: tuple[Path, ...]) -> str:

@@ -15,13 +15,23 @@ import msgspec
 from stretto.base.errors import InputError
 from stretto.base.extensions import OpenRegistry
 from stretto.inputs.neutral.fleet import Fleet, FleetNode, FleetPod
-from stretto.inputs.traces.azure_vm import AzureVms, load_vms, vm_pods_of
+from stretto.inputs.neutral.layouts import FileLayout
+from stretto.inputs.traces.azure_vm import VM_LAYOUT, AzureVms, load_vms, vm_pods_of
 from stretto.inputs.traces.openb.figures import bundled_openb
-from stretto.inputs.traces.openb.reader import OpenbNodes, OpenbPods, load_nodes, load_pods
-from stretto.inputs.traces.philly import PhillyJobs, job_pods, load_jobs
+from stretto.inputs.traces.openb.reader import (
+    NODE_LAYOUT,
+    POD_LAYOUT,
+    OpenbNodes,
+    OpenbPods,
+    load_nodes,
+    load_pods,
+)
+from stretto.inputs.traces.philly import JOB_LAYOUT, PhillyJobs, job_pods, load_jobs
 
 GROUP: Final = "stretto.trace_formats"
 """Entry-point group of installed formats; each entry is a ``TraceFormat``."""
+NODES: Final = "node list"
+"""Name of the layout of a list that ``TraceFormat.nodes`` reads."""
 HOSTS: Final = frozenset({"nodes", "nodes_like", "node_filter", "node_limit"})
 """Options of ``simulate`` that describe the nodes."""
 RUNS_ON_HOSTS: Final = HOSTS | {"policy", "on_unschedulable"}
@@ -40,6 +50,8 @@ class TraceFormat:
     read: Callable[[Path, set[str] | None], tuple[Any, ...]]
     #: (items, keys) to pods.
     pods: Callable[[tuple[Any, ...], Any], tuple[FleetPod, ...]]
+    #: Layouts of its files, by which a file is recognised.
+    layouts: tuple[FileLayout, ...] = ()
     #: Options of ``simulate`` that apply to this format.
     options: frozenset[str] = RUNS_ON_HOSTS
     #: Virtual-time driver as ``module:function``; the default runs pods on hosts.
@@ -52,6 +64,17 @@ class TraceFormat:
     bundled: Callable[[], Fleet] | None = None
     #: Whether ``arrive_pct`` of a scenario draws its pods until they fill the fleet.
     fills: bool = False
+
+    def check(self, path: Path, what: str) -> None:
+        """Read a file as a whole; ``what`` is the name of its layout.
+
+        Raises:
+            InputError: the file cannot be used.
+        """
+        if what == NODES and self.nodes is not None:
+            self.nodes(path)
+        else:
+            self.read(path, None)
 
     def keys_for(self, path: Path, **keys: Any) -> Any:
         """The keys of a work list; unknown keys are ignored."""
@@ -67,6 +90,7 @@ TRACES: Final[OpenRegistry[TraceFormat]] = OpenRegistry(
             file="pods",
             read=load_pods,
             pods=lambda pods, _: pods,
+            layouts=(FileLayout.of("pod list", POD_LAYOUT), FileLayout.of(NODES, NODE_LAYOUT)),
             driver="stretto.sim.traces.openb:prepare",
             nodes=load_nodes,
             node_keys=OpenbNodes,
@@ -78,6 +102,7 @@ TRACES: Final[OpenRegistry[TraceFormat]] = OpenRegistry(
             file="jobs",
             read=lambda path, _: load_jobs(path),
             pods=lambda jobs, _: job_pods(jobs),
+            layouts=(FileLayout.of("job list", JOB_LAYOUT),),
             options=frozenset({"gpus", "gpus_per_node", "queue"}),
             driver="stretto.sim.traces.philly:prepare",
         ),
@@ -86,6 +111,7 @@ TRACES: Final[OpenRegistry[TraceFormat]] = OpenRegistry(
             file="vms",
             read=lambda path, _: load_vms(path),
             pods=vm_pods_of,
+            layouts=(FileLayout.of("VM list", VM_LAYOUT),),
             options=RUNS_ON_HOSTS | {"lifetime", "gangs"},
             driver="stretto.sim.traces.azure:prepare",
         ),

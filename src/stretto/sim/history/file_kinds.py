@@ -1,8 +1,6 @@
 """Recognises what a file holds by its content, so that every verb accepts or refuses it alike."""
 
 import re
-import zlib
-from contextlib import suppress
 from enum import Enum
 from pathlib import Path
 from typing import Final
@@ -12,7 +10,8 @@ import msgspec
 from stretto.base.errors import InputError
 from stretto.explain.records.record_file import APPLICATION as RUN_APPLICATION
 from stretto.framework.profile.kube_config import KIND as PROFILE_KIND
-from stretto.inputs.traces.formats import TRACES, TraceFormat
+from stretto.inputs.neutral.streams import START, read_start
+from stretto.inputs.traces.recognition import recognise
 from stretto.stores.embedded.schema import APPLICATION as STORE_APPLICATION
 
 
@@ -46,8 +45,6 @@ USES: Final[dict[FileKind, str]] = {
 }
 """The command that reads each kind of file."""
 
-_READ: Final = 64 << 10
-"""Bytes that are read to recognise a file."""
 _SQLITE: Final = b"SQLite format 3\0"
 _APPLICATION_AT: Final = 68
 """Offset of the application id in a SQLite file (https://www.sqlite.org/fileformat.html)."""
@@ -60,29 +57,22 @@ _FLOW_KEY: Final = re.compile(r"[{,]\s*['\"]?(\w+)['\"]?\s*:")
 def kind_of_file(path: Path) -> FileKind | None:
     """What a file or folder holds; ``None`` if its content matches no kind.
 
-    A folder holds manifests. Only the start of a file is read, so a recognised file can still be
-    invalid.
+    A folder holds a trace if one of its files is recognised as one, else manifests. Only the start
+    of a file is read, so a recognised file can still be invalid.
 
     Raises:
         InputError: the file cannot be read.
     """
     if path.is_dir():
-        return FileKind.MANIFESTS
-    try:
-        with path.open("rb") as file:
-            start = file.read(_READ)
-        if start[:2] == b"\x1f\x8b":
-            start = zlib.decompressobj(wbits=31).decompress(start, _READ)
-    except (OSError, zlib.error) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise InputError(str(path), None, "a readable file", str(reason or error)) from error
+        return FileKind.TRACE if recognise(path).format else FileKind.MANIFESTS
+    start = read_start(path)
     if start.startswith(_SQLITE):
         return _database(start)
     try:
-        text = start.decode("utf-8-sig", "strict" if len(start) < _READ else "ignore")
+        text = start.decode("utf-8-sig", "strict" if len(start) < START else "ignore")
     except UnicodeDecodeError:
         return None
-    return _of_text(text)
+    return _of_text(text) or (FileKind.TRACE if recognise(path).format else None)
 
 
 def _database(start: bytes) -> FileKind | None:
@@ -129,27 +119,6 @@ def _flow_keys(text: str) -> dict[str, str]:
         return dict.fromkeys(_FLOW_KEY.findall(text), "") | ({"kind": kind[1]} if kind else {})
     value = value[0] if isinstance(value, list) and value else value
     return {str(k): str(v) for k, v in value.items()} if isinstance(value, dict) else {}
-
-
-def trace_format(path: Path) -> str:
-    """The name of the trace format whose reader accepts a table; empty for none.
-
-    Raises:
-        InputError: the file cannot be read.
-    """
-    for name in TRACES:
-        if _reads(TRACES.get(name), path):
-            return name
-    return ""
-
-
-def _reads(entry: TraceFormat, path: Path) -> bool:
-    """Whether a format reads a table as its work list or as its node list."""
-    with suppress(InputError):
-        return bool(entry.read(path, None))
-    with suppress(InputError):
-        return entry.nodes is not None and bool(entry.nodes(path))
-    return False
 
 
 def expect_kind(path: Path, *wanted: FileKind) -> None:

@@ -1,0 +1,141 @@
+"""Recognises the format of a trace by its content, and names the nearest one for an unknown file.
+
+A format lists the layouts of its files (``TraceFormat.layouts``). Only the start of a file is read.
+A folder is searched with its sub-folders, so a download can be named as a whole.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from stretto.base.errors import InputError
+from stretto.inputs.neutral.layouts import FileLayout, FileSample, LayoutMatch, compare_layout
+from stretto.inputs.neutral.streams import read_start
+from stretto.inputs.traces.formats import TRACES
+
+_LOOKED_AT: Final = 64
+"""Files of a folder that are compared with the layouts: shards of one table are alike."""
+_NEAR: Final = 0.2
+"""Score from which a layout is named as the nearest one."""
+_NO_TRACE: Final = (".yaml", ".yml", ".md", ".header", ".png", ".py", ".sh")
+"""Suffixes of files in a download that hold no rows."""
+
+
+class Recognition(NamedTuple):
+    """What a file or folder was compared with."""
+
+    #: The format that it has; empty for none.
+    format: str
+    #: The format of the nearest layout; empty if nothing is near.
+    nearest: str
+    #: What that layout holds, such as ``job list``.
+    what: str
+    #: What differs from that layout; empty for a recognised file.
+    differs: str
+
+    def sentence(self) -> str:
+        """The nearest format and the difference, for a message."""
+        if not self.nearest:
+            return "docs/traces.md shows the files of each format"
+        return f"nearest: {self.nearest} ({self.what}), but {self.differs}"
+
+
+def recognise(path: Path) -> Recognition:
+    """The format of a file, or of the files below a folder.
+
+    Raises:
+        InputError: a file cannot be read.
+    """
+    best: tuple[LayoutMatch, str, str] | None = None
+    for file in sample_files(path):
+        sample = FileSample.of(str(file), read_start(file))
+        for name, layout in _layouts():
+            match = compare_layout(sample, layout)
+            if best is None or _rank(match) > _rank(best[0]):
+                best = (match, name, layout.what)
+    if best is None or best[0].score < _NEAR:
+        return Recognition("", "", "", "")
+    match, name, what = best
+    return Recognition("" if match.differs else name, name, what, match.differs)
+
+
+def recognised(path: Path) -> Recognition:
+    """The format of a file or folder that must have one.
+
+    Raises:
+        InputError: the format is unknown; the message lists the formats, the nearest one and what
+            differs from it.
+    """
+    found = recognise(path)
+    name = found.format or _accepted_by(path)
+    if not name:
+        expected = f"a trace in one of the formats {', '.join(TRACES.names())}"
+        raise InputError(str(path), _what(path), expected, found.sentence())
+    return found if found.format else Recognition(name, name, "", "")
+
+
+def files_by_layout(path: Path, layouts: Sequence[FileLayout]) -> dict[str, list[Path]]:
+    """The files of a download by ``FileLayout.what``, in order of their path.
+
+    Args:
+        path: a file, whose folder is searched for the others by name, or a folder.
+        layouts: the layouts; a file belongs to the nearest one that it has.
+
+    Raises:
+        InputError: a file cannot be read.
+    """
+    found: dict[str, list[Path]] = {layout.what: [] for layout in layouts}
+    files = list(_below(path)) if path.is_dir() else [path]
+    for file in files:
+        sample = FileSample.of(str(file), read_start(file))
+        matches = [(compare_layout(sample, layout), layout) for layout in layouts]
+        match, layout = max(matches, key=lambda each: _rank(each[0]))
+        if not match.differs:
+            found[layout.what].append(file)
+    return found
+
+
+def sample_files(path: Path) -> list[Path]:
+    """The file itself, or the first files below a folder that may hold rows."""
+    if not path.is_dir():
+        return [path]
+    return [file for _, file in zip(range(_LOOKED_AT), _below(path), strict=False)]
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    """The files below a folder that may hold rows, in order of their path."""
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            if not name.startswith(".") and not name.lower().endswith(_NO_TRACE):
+                yield Path(place) / name
+
+
+def _layouts() -> Iterator[tuple[str, FileLayout]]:
+    for name in TRACES.names():
+        for layout in TRACES.get(name).layouts:
+            yield name, layout
+
+
+def _rank(match: LayoutMatch) -> tuple[bool, float]:
+    """A file without differences precedes all others."""
+    return not match.differs, match.score
+
+
+def _what(path: Path) -> str:
+    return "a folder without a known table" if path.is_dir() else "an unknown table"
+
+
+def _accepted_by(path: Path) -> str:
+    """The format without layouts (of a package) whose reader accepts a file; empty for none."""
+    for name in TRACES.names():
+        found = TRACES.get(name)
+        if found.layouts or path.is_dir():
+            continue
+        try:
+            if found.read(path, None):
+                return name
+        except InputError:
+            continue
+    return ""
