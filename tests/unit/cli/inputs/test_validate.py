@@ -84,7 +84,7 @@ def test_the_examples_are_valid(repo_root: Path) -> None:
         ("p.yaml", PROFILE.replace("schedulerName", "schedulrName"), "schedulerName"),
         ("m.yaml", POD.replace("image: work", "image: 7"), "image"),
         ("r.jsonl", '{"recording": "stretto.recording/v9"}\n', "stretto.recording/v1"),
-        ("t.csv", "colour,shape\nred,round\n", "the columns of a trace format"),
+        ("t.csv", "colour,shape\nred,round\n", "a trace in one of the formats"),
         ("x.bin", "\x00\x01", "one of: scenario, profile, manifests"),
     ],
 )
