@@ -4,13 +4,14 @@ from typing import Any, Final
 
 from stretto.api.kinds.crds import entry_of_crd
 from stretto.api.kinds.entry import KindEntry, ManifestUse
+from stretto.api.kinds.federation import FEDERATION
 from stretto.api.kinds.kubernetes import KUBERNETES
 from stretto.api.kinds.ours import OURS
 from stretto.api.kinds.raw import RAW
 from stretto.api.kinds.registry import KindTable
 from stretto.api.wire.kinds import Kind
 
-TABLE: Final = KindTable((*KUBERNETES, *OURS, *RAW))
+TABLE: Final = KindTable((*KUBERNETES, *OURS, *FEDERATION, *RAW))
 """The table of this process."""
 
 
@@ -56,6 +57,11 @@ def typed_kinds() -> tuple[Kind, ...]:
 def custom_kinds() -> tuple[Kind, ...]:
     """The kinds whose CRDs Stretto ships in ``deploy/crds``."""
     return tuple(entry.kind for entry in OURS)
+
+
+def federation_kinds() -> tuple[Kind, ...]:
+    """The kinds of a federation's host, whose CRDs Stretto ships too."""
+    return tuple(entry.kind for entry in FEDERATION)
 
 
 def entry_of(kind: Kind) -> KindEntry:

@@ -1,0 +1,285 @@
+"""The objects of one store as controllers read them: decoded once, indexed, kept up to date.
+
+An ``ObjectCache`` follows one kind by a reflector. The decoded objects are shared by all readers,
+which must not change them.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Final
+
+import msgspec
+
+from stretto.api.wire.kinds import Kind
+from stretto.stores.reflector import Reflector
+from stretto.stores.render import render
+from stretto.stores.store import EventType, Listing, Record, Store, WatchEvent
+
+Fields = dict[str, Any]
+"""An object, or a part of one, as decoded JSON."""
+
+Name = tuple[str, str]
+"""Namespace (empty for cluster-scoped kinds) and name of an object."""
+
+IndexKey = Callable[["StoredObject"], Iterable[str]]
+"""The keys of an index under which an object is found."""
+
+_NOTHING: Final[dict[Name, "StoredObject"]] = {}
+
+
+class StoredObject:
+    """One version of one object, decoded on first use."""
+
+    def __init__(self, record: Record) -> None:
+        """The object of a record."""
+        #: The stored form.
+        self.record = record
+
+    @property
+    def name(self) -> Name:
+        """Namespace and name."""
+        return self.record.namespace, self.record.name
+
+    @cached_property
+    def fields(self) -> Fields:
+        """The object as a client sees it; shared, so readers must not change it."""
+        decoded: Fields = msgspec.json.decode(render(self.record))
+        return decoded
+
+    @property
+    def metadata(self) -> Fields:
+        """``metadata``."""
+        found: Fields = self.fields["metadata"]
+        return found
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """Labels; empty without any."""
+        found: Mapping[str, str] = self.metadata.get("labels") or {}
+        return found
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        """Annotations; empty without any."""
+        found: Mapping[str, str] = self.metadata.get("annotations") or {}
+        return found
+
+    @property
+    def spec(self) -> Fields:
+        """``spec``; empty without one."""
+        found: Fields = self.fields.get("spec") or {}
+        return found
+
+    @property
+    def status(self) -> Fields:
+        """``status``; empty without one."""
+        found: Fields = self.fields.get("status") or {}
+        return found
+
+    @property
+    def is_terminating(self) -> bool:
+        """Whether the object waits for its finalizers before it is deleted."""
+        return bool(self.record.deleting)
+
+
+class Change(msgspec.Struct, frozen=True):
+    """One object that appeared, changed or disappeared."""
+
+    #: Name of the store: the host or a member cluster.
+    source: str
+    #: Kind of the object.
+    kind: Kind
+    #: The object before; ``None`` if it is new.
+    old: StoredObject | None
+    #: The object now; ``None`` if it is gone.
+    new: StoredObject | None
+
+    @property
+    def object(self) -> StoredObject:
+        """The object now, or its last state."""
+        found = self.new or self.old
+        assert found is not None
+        return found
+
+
+class ObjectCache:
+    """All objects of one kind in one store. It is the target of a reflector."""
+
+    def __init__(self, kind: Kind, source: str, publish: Callable[[Change], None]) -> None:
+        """An empty cache; ``publish`` receives each change."""
+        #: The kind.
+        self.kind = kind
+        self._source = source
+        self._publish = publish
+        self._records: dict[str, Record] = {}
+        self._spaces: dict[str, dict[Name, StoredObject]] = {}
+        self._indexes: dict[str, _Index] = {}
+
+    # ---------------------------------------------------------------- reads
+
+    def get(self, namespace: str, name: str) -> StoredObject | None:
+        """The object of that name, or ``None``."""
+        return self._spaces.get(namespace, _NOTHING).get((namespace, name))
+
+    def __iter__(self) -> Iterator[StoredObject]:
+        """All objects, in no particular order."""
+        for space in self._spaces.values():
+            yield from space.values()
+
+    def __len__(self) -> int:
+        """Number of objects."""
+        return sum(map(len, self._spaces.values()))
+
+    def in_namespace(self, namespace: str) -> Iterable[StoredObject]:
+        """The objects of a namespace, in no particular order."""
+        return self._spaces.get(namespace, _NOTHING).values()
+
+    def add_index(self, name: str, keys: IndexKey) -> None:
+        """Maintain an index from now on; a second call with the same name changes nothing."""
+        if name in self._indexes:
+            return
+        index = self._indexes[name] = _Index(keys)
+        for each in self:
+            index.put(None, each)
+
+    def indexed(self, name: str, key: str) -> Iterable[StoredObject]:
+        """The objects under a key of an index, in the order in which they were added to it."""
+        return self._indexes[name].found(key)
+
+    # ---------------------------------------------------------------- target of the reflector
+
+    def known(self) -> Mapping[str, Record]:
+        """Uid to last record."""
+        return self._records
+
+    def apply(self, events: Sequence[WatchEvent], now: float) -> None:
+        """Apply changes of a watch or of a list."""
+        for event in events:
+            record = event.record
+            name = record.namespace, record.name
+            old = self._spaces.get(record.namespace, _NOTHING).get(name)
+            if event.type is EventType.DELETED:
+                self._records.pop(record.uid, None)
+                if old is not None and old.record.uid == record.uid:
+                    self._replace(name, old, None)
+                continue
+            self._records[record.uid] = record
+            if old is not None and old.record.uid != record.uid:
+                self._records.pop(old.record.uid, None)
+            self._replace(name, old, StoredObject(record))
+
+    def listed(self, listing: Listing) -> None:
+        """Nothing to do: the differences were applied."""
+
+    def clear(self) -> None:
+        """Forget every object, as if each was deleted."""
+        for each in list(self):
+            self._replace(each.name, each, None)
+        self._records.clear()
+
+    def _replace(self, name: Name, old: StoredObject | None, new: StoredObject | None) -> None:
+        space = self._spaces.setdefault(name[0], {})
+        if new is None:
+            space.pop(name, None)
+            if not space:
+                del self._spaces[name[0]]
+        else:
+            space[name] = new
+        for index in self._indexes.values():
+            index.put(old, new)
+        self._publish(Change(self._source, self.kind, old, new))
+
+
+class _Index:
+    """Objects by keys that a function computes from them."""
+
+    def __init__(self, keys: IndexKey) -> None:
+        self._keys = keys
+        self._found: dict[str, dict[Name, StoredObject]] = {}
+
+    def put(self, old: StoredObject | None, new: StoredObject | None) -> None:
+        """Replace an object; ``None`` stands for an absent one."""
+        if old is not None:
+            for key in self._keys(old):
+                entries = self._found.get(key)
+                if entries is not None:
+                    entries.pop(old.name, None)
+                    if not entries:
+                        del self._found[key]
+        if new is not None:
+            for key in self._keys(new):
+                self._found.setdefault(key, {})[new.name] = new
+
+    def found(self, key: str) -> Iterable[StoredObject]:
+        return self._found.get(key, _NOTHING).values()
+
+
+class StoreCache:
+    """Caches of several kinds of one store, made when they are first needed."""
+
+    def __init__(self, name: str, store: Store, publish: Callable[[Change], None]) -> None:
+        """No kinds yet.
+
+        Args:
+            name: name of the store in changes.
+            store: where the objects live.
+            publish: receives each change.
+        """
+        #: Name of the store in changes.
+        self.name = name
+        #: Where the objects live.
+        self.store = store
+        self._publish = publish
+        self._caches: dict[Kind, ObjectCache] = {}
+        self._reflectors: dict[Kind, Reflector] = {}
+        self._end = store.subscribe(self._mark)
+
+    def follow(self, kind: Kind) -> ObjectCache:
+        """The cache of a kind; it is empty until the next ``poll``."""
+        cache = self._caches.get(kind)
+        if cache is None:
+            cache = self._caches[kind] = ObjectCache(kind, self.name, self._publish)
+            self._reflectors[kind] = Reflector(self.store, kind, cache)
+        return cache
+
+    def follow_synced(self, kind: Kind) -> ObjectCache:
+        """The cache of a kind, complete as of now."""
+        cache = self.follow(kind)
+        reflector = self._reflectors[kind]
+        if not reflector.synced:
+            reflector.poll(0.0)
+        return cache
+
+    def unfollow(self, kind: Kind) -> None:
+        """Stop following a kind; its objects count as deleted."""
+        cache = self._caches.pop(kind, None)
+        if cache is not None:
+            self._reflectors.pop(kind).close()
+            cache.clear()
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """The kinds that are followed."""
+        return tuple(self._caches)
+
+    def poll(self, now: float) -> int:
+        """Read all changes of all kinds; returns their number."""
+        read = 0
+        for reflector in tuple(self._reflectors.values()):
+            while reflector.is_due(now):
+                found = reflector.poll(now)
+                read += found
+                if not found:
+                    break
+        return read
+
+    def close(self) -> None:
+        """Stop following; the objects count as deleted."""
+        self._end()
+        for kind in self.kinds:
+            self.unfollow(kind)
+
+    def _mark(self, kind: Kind) -> None:
+        reflector = self._reflectors.get(kind)
+        if reflector is not None:
+            reflector.mark()

@@ -1,0 +1,60 @@
+"""The contract of a controller, and what a reconciliation answers."""
+
+from collections.abc import Hashable, Iterable
+from typing import Protocol
+
+from stretto.reconcile.cache import Change
+from stretto.stores.store import Reply
+
+
+class RetryError(Exception):
+    """A reconciliation that cannot finish now; the key is retried with back-off."""
+
+    def __init__(self, message: str, after: float | None = None) -> None:
+        """Retry after a delay in seconds; ``None`` for the back-off of the loop."""
+        super().__init__(message)
+        #: Seconds before the next attempt; ``None`` for the back-off of the loop.
+        self.after = after
+
+
+class Controller(Protocol):
+    """Brings objects to their desired state, one key at a time.
+
+    It is level-triggered: a reconciliation reads the current state and assumes nothing about the
+    changes that led to it, so several changes may lead to one reconciliation.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name in logs, metrics and messages."""
+        ...
+
+    def affected(self, change: Change) -> Iterable[Hashable]:
+        """The keys that a change makes due."""
+        ...
+
+    def reconcile(self, key: Hashable, now: float) -> float | None:
+        """Bring one key to its desired state.
+
+        Args:
+            key: what to reconcile.
+            now: monotonic time in seconds.
+
+        Returns:
+            Seconds until the key is due again without a change; ``None`` for never.
+
+        Raises:
+            RetryError: it cannot finish now.
+        """
+        ...
+
+
+def accepted(reply: Reply, what: str) -> Reply:
+    """A reply that is ok; otherwise the write is retried.
+
+    Raises:
+        RetryError: the write was not accepted.
+    """
+    if reply.outcome.value != "ok":
+        raise RetryError(f"{what}: {reply.message or reply.code.value}", reply.retry_after)
+    return reply

@@ -1,0 +1,156 @@
+"""The loop that runs controllers: reads changes, makes keys due, reconciles what is due.
+
+It runs on any clock: a daemon steps it in real time, a simulation whenever virtual time moves. One
+key of one controller that fails is retried alone with exponential back-off.
+"""
+
+import logging
+from collections.abc import Hashable, Sequence
+from typing import Final
+
+import msgspec
+
+from stretto.base.clock import Clock
+from stretto.base.errors import StrettoError
+from stretto.reconcile.cache import Change, StoreCache
+from stretto.reconcile.controller import Controller, RetryError
+from stretto.reconcile.queue import DelayQueue
+from stretto.stores.store import Store
+
+_LOG: Final = logging.getLogger(__name__)
+
+QUIET_ROUNDS: Final = 10_000
+"""Reconciliations in one step at the same time before the loop reports that it does not settle."""
+
+
+class Backoff(msgspec.Struct, frozen=True):
+    """Delay before a failed key is retried: doubles from ``first`` up to ``longest``."""
+
+    #: Seconds after the first failure.
+    first: float = 5.0
+    #: Upper bound in seconds.
+    longest: float = 60.0
+
+    def delay(self, failures: int) -> float:
+        """Seconds after a number of failures in a row."""
+        return float(min(self.first * 2 ** min(failures - 1, 32), self.longest))
+
+
+class ReconcileLoop:
+    """Runs controllers over the caches of one or more stores."""
+
+    def __init__(self, clock: Clock, backoff: Backoff = Backoff()) -> None:  # noqa: B008
+        """A loop without stores and controllers.
+
+        Args:
+            clock: monotonic time for delays.
+            backoff: delays of failed keys.
+        """
+        self._clock = clock
+        self._backoff = backoff
+        self._caches: dict[str, StoreCache] = {}
+        self._controllers: list[Controller] = []
+        self._queues: list[DelayQueue[Hashable]] = []
+        self._failures: dict[tuple[int, Hashable], int] = {}
+        self._changes: list[Change] = []
+        #: Last error of each key that waits for a retry: (name of the controller, key) -> message.
+        self.errors: dict[tuple[str, Hashable], str] = {}
+
+    # ---------------------------------------------------------------- parts
+
+    def add_store(self, name: str, store: Store) -> StoreCache:
+        """Read a store; controllers see its changes under its name."""
+        cache = self._caches[name] = StoreCache(name, store, self._changes.append)
+        return cache
+
+    def remove_store(self, name: str) -> None:
+        """Stop reading a store; its objects count as deleted."""
+        cache = self._caches.pop(name, None)
+        if cache is not None:
+            cache.close()
+
+    def add_controllers(self, controllers: Sequence[Controller]) -> None:
+        """Run controllers; each change is offered to them in this order."""
+        for controller in controllers:
+            self._controllers.append(controller)
+            self._queues.append(DelayQueue())
+
+    def make_due(self, name: str, key: Hashable, delay: float = 0.0) -> None:
+        """Make a key of the controller of that name due after a delay in seconds."""
+        at = self._clock.monotonic() + delay
+        for controller, queue in zip(self._controllers, self._queues, strict=True):
+            if controller.name == name:
+                queue.add(key, at)
+
+    # ---------------------------------------------------------------- running
+
+    def step(self) -> int:
+        """Reconcile all that is due now, including what that makes due; returns the number.
+
+        Raises:
+            StrettoError: the controllers do not settle.
+        """
+        now, done = self._clock.monotonic(), 0
+        while True:
+            self._read(now)
+            index = self._next_index(now)
+            if index is None:
+                return done
+            key = self._queues[index].pop(now)
+            if key is not None:
+                self._reconcile(index, key, now)
+                done += 1
+            if done >= QUIET_ROUNDS * max(1, len(self._controllers)):
+                names = ", ".join(self.busy(now)) or "unknown"
+                raise StrettoError(f"controllers do not settle; still due: {names}")
+
+    def next_due(self) -> float | None:
+        """Monotonic time of the next key; ``None`` if nothing waits."""
+        times = [due for queue in self._queues if (due := queue.next_due()) is not None]
+        return min(times, default=None)
+
+    def busy(self, now: float) -> list[str]:
+        """Names of the controllers with keys that are due."""
+        return [
+            controller.name
+            for controller, queue in zip(self._controllers, self._queues, strict=True)
+            if (due := queue.next_due()) is not None and due <= now
+        ]
+
+    def _read(self, now: float) -> None:
+        """Read all stores and make affected keys due."""
+        for cache in tuple(self._caches.values()):
+            cache.poll(now)
+        while self._changes:
+            changes, self._changes[:] = tuple(self._changes), ()
+            for change in changes:
+                for controller, queue in zip(self._controllers, self._queues, strict=True):
+                    for key in controller.affected(change):
+                        queue.add(key, now)
+
+    def _next_index(self, now: float) -> int | None:
+        """Index of the first controller with a key that is due."""
+        for index, queue in enumerate(self._queues):
+            due = queue.next_due()
+            if due is not None and due <= now:
+                return index
+        return None
+
+    def _reconcile(self, index: int, key: Hashable, now: float) -> None:
+        """Reconcile one key; a failure delays this key only."""
+        controller, place = self._controllers[index], (index, key)
+        name = controller.name
+        try:
+            again = controller.reconcile(key, now)
+        except (RetryError, StrettoError) as error:
+            failures = self._failures[place] = self._failures.get(place, 0) + 1
+            after = error.after if isinstance(error, RetryError) else None
+            delay = self._backoff.delay(failures) if after is None else after
+            self.errors[name, key] = str(error)
+            _LOG.debug("%s: %s: %s; retried in %g s", name, key, error, delay)
+            self._queues[index].add(key, now + delay)
+            return
+        self._failures.pop(place, None)
+        self.errors.pop((name, key), None)
+        if again is not None:
+            self._queues[index].add(key, now + again)

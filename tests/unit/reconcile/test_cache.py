@@ -1,0 +1,97 @@
+"""Cached objects follow the store, with indexes, and publish each change."""
+
+import json
+
+import pytest
+
+from stretto.api.wire.kinds import CONFIG_MAP
+from stretto.base.clock import ManualClock
+from stretto.base.rng import Rng
+from stretto.reconcile.cache import Change, StoreCache
+from stretto.stores.embedded.memory import MemoryStore
+from stretto.stores.store import Deletion, Patch
+
+
+class Seen(list[str]):
+    """Changes as short texts."""
+
+    def note(self, change: Change) -> None:
+        kind = "added" if change.old is None else "gone" if change.new is None else "changed"
+        self.append(f"{kind} {change.object.name[1]}")
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    return MemoryStore(ManualClock(), Rng(1))
+
+
+@pytest.fixture
+def seen() -> Seen:
+    return Seen()
+
+
+@pytest.fixture
+def cache(store: MemoryStore, seen: Seen) -> StoreCache:
+    return StoreCache("host", store, seen.note)
+
+
+def put(store: MemoryStore, name: str, **labels: str) -> None:
+    store.create(CONFIG_MAP, [json.dumps({"metadata": {"name": name, "labels": labels}}).encode()])
+
+
+def test_objects_that_exist_are_read_at_first(cache: StoreCache, store: MemoryStore) -> None:
+    put(store, "a")
+    assert cache.follow_synced(CONFIG_MAP).get("default", "a") is not None
+
+
+def test_each_change_is_published_once(cache: StoreCache, store: MemoryStore, seen: Seen) -> None:
+    cache.follow_synced(CONFIG_MAP)
+    put(store, "a")
+    cache.poll(0.0)
+    store.patch(CONFIG_MAP, [Patch("default", "a", {"data": {"key": "1"}})])
+    store.delete(CONFIG_MAP, [Deletion("default", "a")])
+    cache.poll(0.0)
+    assert seen == ["added a", "changed a", "gone a"]
+
+
+def test_an_index_follows_changes(cache: StoreCache, store: MemoryStore) -> None:
+    objects = cache.follow_synced(CONFIG_MAP)
+    objects.add_index("app", lambda each: [each.labels.get("app", "")])
+    put(store, "a", app="x")
+    put(store, "b", app="x")
+    cache.poll(0.0)
+    store.patch(CONFIG_MAP, [Patch("default", "a", {"metadata": {"labels": {"app": "y"}}})])
+    cache.poll(0.0)
+    assert [each.name[1] for each in objects.indexed("app", "x")] == ["b"]
+
+
+def test_an_index_that_comes_later_holds_earlier_objects(
+    cache: StoreCache, store: MemoryStore
+) -> None:
+    put(store, "a", app="x")
+    objects = cache.follow_synced(CONFIG_MAP)
+    objects.add_index("app", lambda each: [each.labels["app"]])
+    assert [each.name[1] for each in objects.indexed("app", "x")] == ["a"]
+
+
+def test_an_object_that_was_replaced_by_one_of_the_same_name_is_the_new_one(
+    cache: StoreCache, store: MemoryStore
+) -> None:
+    objects = cache.follow_synced(CONFIG_MAP)
+    put(store, "a", app="old")
+    store.delete(CONFIG_MAP, [Deletion("default", "a")])
+    put(store, "a", app="new")
+    cache.poll(0.0)
+    found = objects.get("default", "a")
+    assert found is not None
+    assert found.labels == {"app": "new"}
+
+
+def test_a_kind_that_is_no_longer_followed_counts_as_deleted(
+    cache: StoreCache, store: MemoryStore, seen: Seen
+) -> None:
+    put(store, "a")
+    cache.follow_synced(CONFIG_MAP)
+    cache.unfollow(CONFIG_MAP)
+    assert seen == ["added a", "gone a"]
+    assert cache.kinds == ()

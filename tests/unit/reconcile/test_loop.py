@@ -1,0 +1,110 @@
+"""The loop reconciles what changed, retries what failed, and settles."""
+
+import json
+from collections.abc import Hashable, Iterable
+
+import pytest
+
+from stretto.api.wire.kinds import CONFIG_MAP
+from stretto.base.clock import ManualClock
+from stretto.base.errors import StrettoError
+from stretto.base.rng import Rng
+from stretto.reconcile.cache import Change
+from stretto.reconcile.controller import RetryError
+from stretto.reconcile.loop import Backoff, ReconcileLoop
+from stretto.stores.embedded.memory import MemoryStore
+
+
+class Recorder:
+    """Records its keys; fails as often as it is set to."""
+
+    name = "recorder"
+
+    def __init__(self, failures: int = 0, again: float | None = None) -> None:
+        self.times: list[float] = []
+        self.failures = failures
+        self.again = again
+
+    def affected(self, change: Change) -> Iterable[Hashable]:
+        return [change.object.name]
+
+    def reconcile(self, key: Hashable, now: float) -> float | None:
+        self.times.append(now)
+        if len(self.times) <= self.failures:
+            raise RetryError("not yet")
+        return self.again
+
+
+class World:
+    """A store, a clock and a loop with one controller."""
+
+    def __init__(self, controller: Recorder) -> None:
+        self.clock = ManualClock()
+        self.store = MemoryStore(self.clock, Rng(1))
+        self.loop = ReconcileLoop(self.clock, Backoff(first=5.0, longest=12.0))
+        self.loop.add_store("host", self.store).follow(CONFIG_MAP)
+        self.loop.add_controllers([controller])
+
+    def create(self, name: str) -> None:
+        self.store.create(CONFIG_MAP, [json.dumps({"metadata": {"name": name}}).encode()])
+
+    def run(self, seconds: float) -> None:
+        end = self.clock.monotonic() + seconds
+        self.loop.step()
+        while (due := self.loop.next_due()) is not None and due <= end:
+            self.clock.set(due)
+            self.loop.step()
+
+
+def test_a_change_is_reconciled_at_once() -> None:
+    world = World(recorder := Recorder())
+    world.create("a")
+    assert world.loop.step() == 1
+    assert recorder.times == [0.0]
+
+
+def test_several_changes_of_one_object_are_reconciled_together() -> None:
+    world = World(recorder := Recorder())
+    world.create("a")
+    world.create("b")
+    world.create("a")
+    world.loop.step()
+    assert len(recorder.times) == 2
+
+
+def test_a_failure_is_retried_with_growing_delays() -> None:
+    world = World(recorder := Recorder(failures=3))
+    world.create("a")
+    world.run(100.0)
+    assert recorder.times == [0.0, 5.0, 15.0, 27.0]
+    assert world.loop.errors == {}
+
+
+def test_the_last_error_of_a_key_is_known_while_it_waits() -> None:
+    world = World(Recorder(failures=9))
+    world.create("a")
+    world.loop.step()
+    assert world.loop.errors == {("recorder", ("default", "a")): "not yet"}
+
+
+def test_a_key_can_ask_for_a_later_look() -> None:
+    world = World(recorder := Recorder(again=30.0))
+    world.create("a")
+    world.run(65.0)
+    assert recorder.times == [0.0, 30.0, 60.0]
+
+
+def test_a_loop_that_never_settles_names_its_busy_controllers() -> None:
+    world = World(Recorder(again=0.0))
+    world.create("a")
+    with pytest.raises(StrettoError, match="recorder"):
+        world.loop.step()
+
+
+def test_the_objects_of_a_removed_store_count_as_deleted() -> None:
+    world = World(recorder := Recorder())
+    world.create("a")
+    world.loop.step()
+    world.loop.remove_store("host")
+    world.loop.step()
+    assert len(recorder.times) == 2
