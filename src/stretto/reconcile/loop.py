@@ -13,7 +13,7 @@ import msgspec
 from stretto.base.clock import Clock
 from stretto.base.errors import StrettoError
 from stretto.reconcile.cache import Change, StoreCache
-from stretto.reconcile.controller import Controller, RetryError
+from stretto.reconcile.reconciler import Reconciler, RetryError
 from stretto.reconcile.queue import DelayQueue
 from stretto.stores.store import Store
 
@@ -23,7 +23,7 @@ QUIET_ROUNDS: Final = 10_000
 """Reconciliations in one step at the same time before the loop reports that it does not settle."""
 
 
-class Backoff(msgspec.Struct, frozen=True):
+class RetryDelays(msgspec.Struct, frozen=True):
     """Delay before a failed key is retried: doubles from ``first`` up to ``longest``."""
 
     #: Seconds after the first failure.
@@ -39,7 +39,7 @@ class Backoff(msgspec.Struct, frozen=True):
 class ReconcileLoop:
     """Runs controllers over the caches of one or more stores."""
 
-    def __init__(self, clock: Clock, backoff: Backoff = Backoff()) -> None:  # noqa: B008
+    def __init__(self, clock: Clock, backoff: RetryDelays = RetryDelays()) -> None:  # noqa: B008
         """A loop without stores and controllers.
 
         Args:
@@ -49,7 +49,7 @@ class ReconcileLoop:
         self._clock = clock
         self._backoff = backoff
         self._caches: dict[str, StoreCache] = {}
-        self._controllers: list[Controller] = []
+        self._controllers: list[Reconciler] = []
         self._queues: list[DelayQueue[Hashable]] = []
         self._failures: dict[tuple[int, Hashable], int] = {}
         self._changes: list[Change] = []
@@ -69,7 +69,7 @@ class ReconcileLoop:
         if cache is not None:
             cache.close()
 
-    def add_controllers(self, controllers: Sequence[Controller]) -> None:
+    def add_controllers(self, controllers: Sequence[Reconciler]) -> None:
         """Run controllers; each change is offered to them in this order."""
         for controller in controllers:
             self._controllers.append(controller)

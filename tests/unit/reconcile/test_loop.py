@@ -10,8 +10,8 @@ from stretto.base.clock import ManualClock
 from stretto.base.errors import StrettoError
 from stretto.base.rng import Rng
 from stretto.reconcile.cache import Change
-from stretto.reconcile.controller import RetryError
-from stretto.reconcile.loop import Backoff, ReconcileLoop
+from stretto.reconcile.reconciler import RetryError
+from stretto.reconcile.loop import RetryDelays, ReconcileLoop
 from stretto.stores.embedded.memory import MemoryStore
 
 
@@ -41,7 +41,7 @@ class World:
     def __init__(self, controller: Recorder) -> None:
         self.clock = ManualClock()
         self.store = MemoryStore(self.clock, Rng(1))
-        self.loop = ReconcileLoop(self.clock, Backoff(first=5.0, longest=12.0))
+        self.loop = ReconcileLoop(self.clock, RetryDelays(first=5.0, longest=12.0))
         self.loop.add_store("host", self.store).follow(CONFIG_MAP)
         self.loop.add_controllers([controller])
 

@@ -17,7 +17,7 @@ class RetryError(Exception):
         self.after = after
 
 
-class Controller(Protocol):
+class Reconciler(Protocol):
     """Brings objects to their desired state, one key at a time.
 
     It is level-triggered: a reconciliation reads the current state and assumes nothing about the
