@@ -13,8 +13,8 @@ import msgspec
 from stretto.base.clock import Clock
 from stretto.base.errors import StrettoError
 from stretto.reconcile.cache import Change, StoreCache
-from stretto.reconcile.reconciler import Reconciler, RetryError
 from stretto.reconcile.queue import DelayQueue
+from stretto.reconcile.reconciler import Reconciler, RetryError
 from stretto.stores.store import Store
 
 _LOG: Final = logging.getLogger(__name__)

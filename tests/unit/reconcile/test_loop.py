@@ -10,8 +10,8 @@ from stretto.base.clock import ManualClock
 from stretto.base.errors import StrettoError
 from stretto.base.rng import Rng
 from stretto.reconcile.cache import Change
+from stretto.reconcile.loop import ReconcileLoop, RetryDelays
 from stretto.reconcile.reconciler import RetryError
-from stretto.reconcile.loop import RetryDelays, ReconcileLoop
 from stretto.stores.embedded.memory import MemoryStore
 
 
