@@ -6,10 +6,14 @@ lease and deadline. Code that takes a `Clock` runs unchanged in a simulator.
 """
 
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Protocol
 
 from stretto.base.errors import InputError
+
+SecondsOf = Callable[[float], float]
+"""Maps a clock time to a second of a run."""
 
 
 class Clock(Protocol):
@@ -89,6 +93,11 @@ class ManualClock:
     def jump_wall(self, seconds: float) -> None:
         """Move the wall clock alone, forwards or backwards; durations must not change."""
         self._wall_offset += seconds
+
+
+def seconds_since(start: float) -> SecondsOf:
+    """Maps clock times to the seconds since one of them."""
+    return lambda time: time - start
 
 
 def timestamp(seconds: float) -> str:

@@ -24,6 +24,16 @@ from stretto.stores.store import Record
 
 SCHEMA: Final = "stretto.story/v1"
 """Version of the form below as JSON."""
+_EVENT_STEPS: Final = {
+    "FailedScheduling": "no place",
+    "Scheduled": "placed",
+    "Preempted": "preempted",
+    "Reclaimed": "reclaimed",
+    "Rescheduled": "moved",
+    "NodeOverCommitted": "over-commit",
+    "GangReleased": "gang broken",
+}
+"""The steps of events, by their reasons; other events keep theirs."""
 _UNTRIED: Final = "not attempted: an identical pod had just found no node"
 
 
@@ -163,7 +173,7 @@ def _events(records: Iterable[Record], pod: Record, start: float) -> list[StepFa
 
 def _steps_of_event(event: Event, start: float) -> Iterator[StepFact]:
     """One event at its first time, and at its last time if it was repeated."""
-    step = {"FailedScheduling": "no place", "Scheduled": "placed"}.get(event.reason, event.reason)
+    step = _EVENT_STEPS.get(event.reason, event.reason)
     first = _time(event.first_timestamp or event.event_time)
     last = _time(event.last_timestamp)
     if first is not None:

@@ -14,6 +14,7 @@ from stretto.framework.profile.profile import Profile
 from stretto.state.cluster.config import ClusterConfig
 from stretto.state.work.changes import ClusterChanges
 from stretto.state.work.claims import Plan, Verdict
+from stretto.state.work.evictions import EvictionNews
 
 
 class PlaneConfig(msgspec.Struct, frozen=True):
@@ -54,6 +55,8 @@ class Step(NamedTuple):
     refusals: Refusals
     #: Units that failed for good, with the reason.
     failed: Sequence[UnitFailure]
+    #: Evictions that were started or cancelled.
+    evictions: EvictionNews = EvictionNews()
 
 
 Observer = Callable[[Step], None]

@@ -27,6 +27,7 @@ from stretto.control.reporting.held_back import LimitedPods
 from stretto.control.reporting.reporter import Reporter, ReportSources
 from stretto.control.reporting.statuses import StatusWriter
 from stretto.control.reporting.verdicts import ClassVerdicts
+from stretto.control.reporting.wording import eviction_reports
 from stretto.control.scheduler.loop import SchedulingLoop
 from stretto.control.scheduler.partition import Partitions
 from stretto.control.scheduler.shard import Shard
@@ -404,10 +405,13 @@ class Plane:
         return self.evictor.send(work.now)
 
     def observe(self, work: StepWork) -> bool:
-        """Collect failed units and call the observers."""
+        """Collect failed units and evictions, and call the observers."""
         work.failed = self.dispatcher.drain_failures()
-        if work.plans or work.refusals or work.failed:
-            step = Step(work.now, work.plans, work.verdicts, work.refusals, work.failed)
+        work.evictions = self.evictor.take_news()
+        if work.plans or work.refusals or work.failed or work.evictions:
+            step = Step(
+                work.now, work.plans, work.verdicts, work.refusals, work.failed, work.evictions
+            )
             for observer in self.observers:
                 observer(step)
         return bool(work.failed)
@@ -421,6 +425,9 @@ class Plane:
         for plan in work.plans:
             self.reporter.set_back(plan.setbacks)
         self.reporter.bound(bound, self.clock)
+        if self._wiring.evicts:
+            evicted = eviction_reports(work.evictions.started)
+            self.reporter.evicted(evicted, work.now, self.clock)
         self.reporter.report(work.now, self.clock, is_binding=self.binder.is_waiting)
 
     def write_statuses(self, work: StepWork) -> None:

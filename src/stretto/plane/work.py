@@ -9,6 +9,7 @@ import msgspec
 from stretto.control.binder.binder import Refusals
 from stretto.control.dispatcher.waiting.failures import UnitFailure
 from stretto.state.work.claims import Plan, Verdict
+from stretto.state.work.evictions import EvictionNews
 
 
 class Part(Enum):
@@ -37,3 +38,5 @@ class StepWork(msgspec.Struct):
     verdicts: list[Verdict] = []
     #: Units that failed for good.
     failed: Sequence[UnitFailure] = ()
+    #: Evictions that were started or cancelled.
+    evictions: EvictionNews = EvictionNews()

@@ -5,6 +5,7 @@ when they are due, and the plane steps in between. With speed 0, the scenario's 
 next due entry as soon as the plane is idle. The run ends when nothing more can happen.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable
 from math import inf
 from typing import Final, NamedTuple
@@ -72,14 +73,15 @@ class LiveRun:
         #: Clock time of the start.
         self.start: float = clock.monotonic()
         #: Records the decisions about each pod.
-        self.recorder = Recorder(plane.cluster, self.start, verdicts=plane.verdicts)
+        self.recorder = Recorder(plane.cluster, self.seconds_at, verdicts=plane.verdicts)
         #: Units that were given up, with the reason.
         self.failures: dict[Unit, str] = {}
         self._plane = plane
         self._feeder = feeder
         self._clock = clock
         self._speed = speed
-        self._jumped = feeder.resumed_at
+        #: Clock time and scenario second of each jump, for speed 0.
+        self._jumps: tuple[list[float], list[float]] = ([self.start], [feeder.resumed_at])
         self._reported_at = -inf
         plane.observers.append(self.recorder.observe)
         plane.witnesses.append(self.recorder.witness)
@@ -89,13 +91,21 @@ class LiveRun:
     def elapsed(self) -> float:
         """Current second of the scenario."""
         if self._speed == 0:
-            return self._jumped
+            return self._jumps[1][-1]
         return self._feeder.resumed_at + (self._clock.monotonic() - self.start) * self._speed
 
     @property
     def seconds(self) -> float:
         """Seconds since the run started."""
         return self._clock.monotonic() - self.start
+
+    def seconds_at(self, time: float) -> float:
+        """Second of the scenario at a clock time; a future time passes without jumps."""
+        if self._speed > 0:
+            return self._feeder.resumed_at + (time - self.start) * self._speed
+        at, seconds = self._jumps
+        ahead = max(0.0, time - self._clock.monotonic())
+        return seconds[max(0, bisect_right(at, time) - 1)] + ahead
 
     def run(self, on_sample: OnSample | None = None, check: Check = lambda: None) -> None:
         """Run until nothing more can happen.
@@ -193,12 +203,19 @@ class LiveRun:
         plane_due = self._plane.next_due() - self._clock.monotonic()
         if self._speed == 0:
             if due < inf:
-                self._jumped = max(self._jumped, due)
+                self._jump(due)
             else:
                 self._clock.sleep(min(max(plane_due, 1e-4), LONGEST_SLEEP))
             return
         own = (due - self.elapsed) / self._speed
         self._clock.sleep(min(max(min(own, plane_due), 1e-4), LONGEST_SLEEP))
+
+    def _jump(self, second: float) -> None:
+        """Go to a second of the scenario."""
+        at, seconds = self._jumps
+        if second > seconds[-1]:
+            at.append(self._clock.monotonic())
+            seconds.append(second)
 
     def _report_progress(self, on_sample: OnSample | None, *, now: bool = False) -> None:
         time = self._clock.monotonic()

@@ -2,6 +2,7 @@
 
 import pytest
 
+from stretto.base.clock import seconds_since
 from stretto.explain.records.recorder import Recorder, StepKind
 from stretto.explain.words.nearest import nearest
 from stretto.explain.words.reasons import TIERS, ReasonCode, ReasonTier, reason, sort_reasons
@@ -10,7 +11,7 @@ from stretto.testing import Harness, make_node, make_pod
 
 def watched(*pods: bytes) -> Recorder:
     harness = Harness(nodes=[make_node("n", cpu="2")], config={"tier": "numpy", "shards": 2})
-    recorder = Recorder(harness.plane.cluster, 0.0)
+    recorder = Recorder(harness.plane.cluster, seconds_since(0.0))
     harness.plane.observers.append(recorder.observe)
     harness.submit(*pods)
     harness.settle()

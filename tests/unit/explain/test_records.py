@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from stretto.api.wire.kinds import NODE, POD
+from stretto.base.clock import seconds_since
 from stretto.base.errors import InputError, NotFoundError
 from stretto.explain.records.record_file import RecordFile, RecordSources, RunFacts, write_record
 from stretto.explain.records.recorder import Recorder
@@ -55,7 +56,7 @@ def harness() -> Harness:
     made = Harness(
         nodes=[make_node(f"n{i}", cpu="4", gpus=1, model="T4") for i in range(3)], config=NUMPY
     )
-    made.recorder = Recorder(made.plane.cluster, 0.0)  # type: ignore[attr-defined]
+    made.recorder = Recorder(made.plane.cluster, seconds_since(0.0))  # type: ignore[attr-defined]
     made.plane.observers.append(made.recorder.observe)  # type: ignore[attr-defined]
     made.submit(*[make_pod(f"web-{i}", cpu="3", labels={"n": f"web-{i}"}) for i in range(4)])
     made.settle()
@@ -137,7 +138,7 @@ def test_units_keep_their_members_and_minimum(record: Path, loaded: Loaded) -> N
 
 
 def test_steps_beyond_the_limit_are_counted_not_kept(harness: Harness) -> None:
-    recorder = Recorder(harness.plane.cluster, 0.0, limit=2)
+    recorder = Recorder(harness.plane.cluster, seconds_since(0.0), limit=2)
     harness.plane.observers.append(recorder.observe)
     harness.submit(*[make_pod(f"more-{i}", cpu="10m") for i in range(5)])
     harness.settle()

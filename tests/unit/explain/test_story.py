@@ -10,42 +10,13 @@ from stretto.api.kinds.table import all_kinds
 from stretto.api.wire.kinds import POD
 from stretto.base.errors import NotFoundError
 from stretto.control.reporting.reporter import ReportConfig
-from stretto.explain.records.record_file import RecordSources, RunFacts, write_record
-from stretto.explain.records.recorder import Recorder
-from stretto.explain.story import Story, story_of_objects, story_of_run
-from stretto.explain.why.sources.loaded import LoadedRun
+from stretto.explain.story import Story, story_of_objects
 from stretto.testing import Harness, make_node, make_pod
+from tests.support.recorded_harness import RecordedHarness
 
-FACTS = RunFacts("r", "s.yaml", "2026-01-02T03:04:05Z", 1.0, 7, 1, "default", ("stretto",))
 
-
-class Told:
-    """A harness whose plane is recorded, with the stories of its pods."""
-
-    def __init__(self, tmp_path: Path, *nodes: bytes, **config: Any) -> None:
-        self.at = Harness(nodes=nodes, config={"tier": "numpy", **config})
-        plane = self.at.plane
-        self.recorder = Recorder(plane.cluster, 0.0, verdicts=plane.verdicts)
-        plane.observers.append(self.recorder.observe)
-        plane.witnesses.append(self.recorder.witness)
-        self.path = tmp_path / "r.sqlite"
-
-    def submit(self, *pods: bytes) -> None:
-        self.at.submit(*pods)
-        self.at.settle(1.0)
-
-    def story(self, pod: str) -> Story:
-        plane = self.at.plane
-        write_record(
-            self.path,
-            FACTS,
-            RecordSources(self.at.store, plane.cluster, plane.units, self.recorder),
-        )
-        run = LoadedRun(self.path)
-        try:
-            return story_of_run(run, pod)
-        finally:
-            run.close()
+def recorded(folder: Path, *nodes: bytes, **config: Any) -> RecordedHarness:
+    return RecordedHarness(folder, Harness(nodes=nodes, config={"tier": "numpy", **config}))
 
 
 def words(story: Story) -> list[str]:
@@ -53,7 +24,7 @@ def words(story: Story) -> list[str]:
 
 
 def test_a_pod_that_waited_was_declined_woken_and_placed(tmp_path: Path) -> None:
-    told = Told(tmp_path, make_node("n", cpu="4"))
+    told = recorded(tmp_path, make_node("n", cpu="4"))
     told.submit(make_pod("first", cpu="3"))
     told.submit(make_pod("second", cpu="2"))
     told.at.delete("first")
@@ -67,7 +38,7 @@ def test_a_pod_that_waited_was_declined_woken_and_placed(tmp_path: Path) -> None
 
 
 def test_a_pod_that_has_gone_has_its_story_still(tmp_path: Path) -> None:
-    told = Told(tmp_path, make_node("n"))
+    told = recorded(tmp_path, make_node("n"))
     told.submit(make_pod("web"))
     told.at.delete("web")
     told.at.settle(1.0)
@@ -77,7 +48,7 @@ def test_a_pod_that_has_gone_has_its_story_still(tmp_path: Path) -> None:
 
 
 def test_a_pod_that_stays_pending_reports_why(tmp_path: Path) -> None:
-    told = Told(tmp_path, make_node("n", cpu="4"))
+    told = recorded(tmp_path, make_node("n", cpu="4"))
     told.submit(make_pod("big", cpu="64"))
     said = told.story("big")
     assert said.waits is not None
@@ -85,14 +56,14 @@ def test_a_pod_that_stays_pending_reports_why(tmp_path: Path) -> None:
 
 
 def test_a_pod_skipped_after_an_equal_pod_failed_reports_it(tmp_path: Path) -> None:
-    told = Told(tmp_path, make_node("n", cpu="4"))
+    told = recorded(tmp_path, make_node("n", cpu="4"))
     told.submit(make_pod("big", cpu="64"))
     told.submit(make_pod("like", cpu="64"))
     assert words(told.story("like")) == ["seen", "passed over"]
 
 
 def test_a_gate_and_its_removal_are_steps(tmp_path: Path) -> None:
-    told = Told(tmp_path, make_node("n"))
+    told = recorded(tmp_path, make_node("n"))
     told.submit(make_pod("held", spec={"schedulingGates": [{"name": "g"}]}))
     said = told.story("held")
     assert said.steps[0].cause == "held by a scheduling gate"
@@ -100,7 +71,7 @@ def test_a_gate_and_its_removal_are_steps(tmp_path: Path) -> None:
 
 
 def test_a_gang_below_its_minimum_reports_how_many_had_to_fit(tmp_path: Path) -> None:
-    told = Told(tmp_path, make_node("n", cpu="4"))
+    told = recorded(tmp_path, make_node("n", cpu="4"))
     told.at.group("g", 3)
     told.submit(*(make_pod(f"p{i}", cpu="2", group="g") for i in range(3)))
     declined = next(step for step in told.story("p0").steps if step.step == "no place")
@@ -108,7 +79,7 @@ def test_a_gang_below_its_minimum_reports_how_many_had_to_fit(tmp_path: Path) ->
 
 
 def test_an_unknown_pod_names_the_nearest_gone_ones_too(tmp_path: Path) -> None:
-    told = Told(tmp_path, make_node("n"))
+    told = recorded(tmp_path, make_node("n"))
     told.submit(make_pod("web-1"))
     told.at.delete("web-1")
     told.at.settle(1.0)
@@ -117,7 +88,7 @@ def test_an_unknown_pod_names_the_nearest_gone_ones_too(tmp_path: Path) -> None:
 
 
 def test_the_objects_of_a_store_show_what_was_reported_there(tmp_path: Path) -> None:
-    told = Told(tmp_path, make_node("n", cpu="4"), report=ReportConfig())
+    told = recorded(tmp_path, make_node("n", cpu="4"), report=ReportConfig())
     told.submit(make_pod("first", cpu="4"), make_pod("second", cpu="4"))
     told.at.delete("first")
     told.at.settle(15.0)
@@ -150,14 +121,3 @@ def test_without_events_a_condition_tells_why_a_pod_waits_and_gates_are_named() 
     assert [(each.step, each.detail) for each in old.steps[1:]] == [("no place", why["message"])]
     held = [(each.step, each.detail) for each in gated.steps[1:]]
     assert held == [("held", "scheduling gates: x.io/quota, x.io/other")]
-
-
-def test_a_preemption_is_reported_for_both_sides(tmp_path: Path) -> None:
-    told = Told(tmp_path, make_node("n", cpu="4"))
-    told.submit(make_pod("low", cpu="4", priority=1))
-    told.submit(make_pod("high", cpu="4", priority=9))
-    told.at.settle(5.0)
-    assert words(told.story("high")) == ["seen", "nominated", "bound"]
-    low = told.story("low")
-    assert words(low) == ["seen", "placed", "bound", "preempted", "left"]
-    assert low.steps[3].cause == "default/high needs the capacity and has a higher priority"

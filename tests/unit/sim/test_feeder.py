@@ -10,6 +10,7 @@ from stretto.api.wire.kinds import CONFIG_MAP, NODE, POD, POD_GROUP
 from stretto.base.clock import ManualClock
 from stretto.base.errors import InputError, UnreachableError
 from stretto.base.rng import Rng
+from stretto.explain.records.recorder import StepKind
 from stretto.framework.profile.profile import load_profile
 from stretto.inputs.scenario.arrivals import ObjectArrival
 from stretto.inputs.scenario.feed import Feed, materialise
@@ -164,6 +165,14 @@ def test_a_run_places_ends_and_stops_when_nothing_more_can_happen() -> None:
 def test_speed_is_seconds_of_the_scenario_per_second() -> None:
     _, clock, _, _ = lived(a_feed(pod("a", 60)), speed=10)
     assert 6 <= clock.monotonic() <= 6.5
+
+
+@pytest.mark.parametrize("speed", [0, 1, 10])
+def test_recorded_times_are_scenario_seconds_at_any_speed(speed: float) -> None:
+    run, *_ = lived(a_feed(pod("a", 1, duration_s=20)), speed=speed)
+    times = {batch.kind: batch.time for batch in run.recorder.batches}
+    assert times[StepKind.ARRIVED] == pytest.approx(1, abs=0.1)
+    assert times[StepKind.ENDED] - times[StepKind.PLACED] == pytest.approx(20, abs=0.1)
 
 
 def test_pods_that_fit_nowhere_do_not_keep_a_run_going() -> None:

@@ -100,7 +100,7 @@ def _recorded(common: CommandContext, run: "LoadedRun", word: str) -> OpenedScen
     facts = run.facts
     common.console.detail(f"record {facts.name}: {facts.source}, {facts.started}")
     records = [each for kind in all_kinds() for each in run.file.objects(kind)]
-    return OpenedScene(run.scene, f"{word} {facts.name}", records, run=run, at=facts.seconds)
+    return OpenedScene(run.scene, f"{word} {facts.name}", records, run=run, at=facts.end)
 
 
 def _copied(common: CommandContext, opts: StateOptions, plugins: tuple[Path, ...]) -> OpenedScene:

@@ -139,11 +139,12 @@ def _record(console: Console, job: "FinishedRun", fields: dict[str, Any]) -> str
             interrupted=job.partial,
             steps_dropped=live.recorder.dropped,
             queues=tuple(plane.dispatcher.views.queues()),
+            ended_at=live.elapsed,
             summary=fields,
         )
         parts = RecordSources(
-            job.site.store, plane.cluster, plane.units, live.recorder, live.start, live.failures,
-            plane.dispatcher.views,
+            job.site.store, plane.cluster, plane.units, live.recorder, live.seconds_at,
+            live.failures, plane.dispatcher.views,
         )  # fmt: skip
         write_record(path, facts, parts)
         records.prune()

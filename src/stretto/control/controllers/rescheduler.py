@@ -89,15 +89,8 @@ class Rescheduler:
 
     def carry_out(self, plan: DefragPlan, lane: EvictionOrders, now: float) -> tuple[Move, ...]:
         """Evict the pods of a plan; returns the moves that were started."""
-        rows = tuple(move.row for move in plan.moves)
-        order = EvictionOrder(
-            rows=rows,
-            serials=tuple(move.serial for move in plan.moves),
-            cause=EvictionCause.RESCHEDULE,
-            reason=f"moved to free {plan.goal.value}",
-        )
-        evicted = set(lane.order(order, now))
-        begun = tuple(move for move in plan.moves if move.row in evicted)
+        goal = plan.goal.value
+        begun = tuple(move for move in plan.moves if lane.order(_order(move, goal), now))
         for move in begun:
             key, pods = f"OwnerUnit/{move.owner}", self._cluster.pods
             self._cluster.recommended.setdefault(key, []).append(move.target)
@@ -133,3 +126,9 @@ class Rescheduler:
             nodes.remove(hint[2])
         if not nodes:
             self._cluster.recommended.pop(hint[1], None)
+
+
+def _order(move: Move, goal: str) -> EvictionOrder:
+    """The eviction of a moved pod; its reason names the recommended node."""
+    reason = f"moved to free {goal}; {move.target} is recommended for its successor"
+    return EvictionOrder((move.row,), (move.serial,), EvictionCause.RESCHEDULE, reason)

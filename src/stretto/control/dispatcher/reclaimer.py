@@ -25,6 +25,7 @@ from stretto.state.work.evictions import (
     EvictionState,
     PlannedPlace,
     ReclaimOutcome,
+    unit_name,
 )
 from stretto.state.work.units import Unit
 
@@ -306,8 +307,15 @@ class Reclaimer:
             return []
         self.counts["orders"] += 1
         self.counts["pods"] += len(plan.victims)
-        reason = f"queue {unit.queue} reclaims its guarantee for {unit.key}"
-        return [EvictionOrder(plan.victims, serials, EvictionCause.RECLAIM, reason)]
+        reason = (
+            f"queue {unit.queue} reclaims its guarantee for {unit_name(unit, self._places.pods)}"
+        )
+        beneficiaries = tuple(place.row for place in plan.places)
+        return [
+            EvictionOrder(
+                plan.victims, serials, EvictionCause.RECLAIM, reason, beneficiaries=beneficiaries
+            )
+        ]
 
     # ------------------------------------------------------------ progress
 

@@ -7,6 +7,7 @@ victim may not be evicted, does not end in time, or the node has changed.
 """
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -26,10 +27,13 @@ from stretto.state.rows.pods import NO_SLOT
 from stretto.state.work.claims import ConflictCause, Plan, UnitPreemption, Verdict
 from stretto.state.work.evictions import (
     EvictionCause,
+    EvictionNews,
     EvictionOrder,
     EvictionState,
     Nomination,
     PendingEviction,
+    StartedEvictions,
+    VictimFacts,
 )
 from stretto.state.work.units import Cure, Unit, Units
 from stretto.stores.store import Store
@@ -92,6 +96,8 @@ class Evictor:
         self._registry = cluster.evictions
         self._void: Refusals = []
         self._followed = -1
+        self._started: list[StartedEvictions] = []
+        self._cancelled: list[int] = []
         self._adopt()
 
     # ------------------------------------------------------------ taking orders
@@ -138,7 +144,39 @@ class Evictor:
             budgets.spend([row])
             self._ask(row, order.cause, order.reason, row in order.beyond)
             asked.append(row)
+        self._note(order.cause, order.reason, asked, order.beneficiaries)
         return tuple(asked)
+
+    def take_news(self) -> EvictionNews:
+        """The evictions that were started or cancelled since the last call."""
+        news = EvictionNews(tuple(self._started), tuple(self._cancelled))
+        self._started, self._cancelled = [], []
+        return news
+
+    def _note(
+        self,
+        cause: EvictionCause,
+        reason: str,
+        victims: Sequence[int],
+        beneficiaries: Sequence[int],
+    ) -> None:
+        """Keep what the reports about started evictions need: the pods may be gone by then."""
+        if not victims:
+            return
+        pods, cluster = self._cluster.pods, self._cluster
+        facts = tuple(
+            VictimFacts(
+                int(pods.serial[row]),
+                int(pods.slot[row]),
+                cluster.node_of(row),
+                pods.key(row),
+                pods.uid[row],
+                int(pods.priority[row]),
+            )
+            for row in victims
+        )
+        serials = tuple(int(pods.serial[row]) for row in beneficiaries)
+        self._started.append(StartedEvictions(cause, reason, facts, serials))
 
     def _grant(self, plan: Plan, wanted: UnitPreemption, now: float) -> None:
         """Charge the claims and queue the evictions of their victims."""
@@ -148,9 +186,11 @@ class Evictor:
             if nomination is not None:
                 self._give_up(nomination, ConflictCause.DISPLACED)
         rows = plan.rows[claims.start : claims.stop]
-        first = pods.key(int(rows[0]))
+        preemptor = int(rows[0])
+        reason = f"preempted by {pods.key(preemptor)} (priority {int(pods.priority[preemptor]):,})"
         for row in wanted.victims:
-            self._ask(row, EvictionCause.PREEMPTION, f"preempted by {first}", row in wanted.beyond)
+            self._ask(row, EvictionCause.PREEMPTION, reason, row in wanted.beyond)
+        self._note(EvictionCause.PREEMPTION, reason, wanted.victims, rows.tolist())
         if self._judge.budgets:
             self._judge.budgets.spend(wanted.victims)
         for i in range(claims.start, claims.stop):
@@ -202,6 +242,7 @@ class Evictor:
     def _cancel(self, row: int) -> None:
         """The pod stays: it may be evicted again."""
         self._registry.cancel(row)
+        self._cancelled.append(int(self._cluster.pods.serial[row]))
         self._cluster.pods.log.add(row)
         self._cluster.changes.add_cures(Cure.POD_EVICTABLE)
 

@@ -165,6 +165,11 @@ class Reporter:
         )
         self._writer.queue_bound(records, clock.now())
 
+    def evicted(self, about: Sequence[tuple[Record, PodReport]], now: float, clock: Clock) -> None:
+        """Write an event about each pod that is evicted."""
+        if about and (self._config.events or self._config.scheduled):
+            self._writer.create(about, now, clock.now())
+
     # ------------------------------------------------------------ what is written
 
     def next_due(self) -> float:

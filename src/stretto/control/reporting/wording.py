@@ -1,11 +1,14 @@
 """Conditions and events of pods in the format of Kubernetes, as JSON."""
 
 import hashlib
+from collections.abc import Iterable
 from typing import Any, Final
 
 import msgspec
 
+from stretto.api.wire.kinds import POD
 from stretto.base.clock import timestamp
+from stretto.state.work.evictions import EvictionCause, StartedEvictions
 from stretto.state.work.units import NO_GROUP, Unit
 from stretto.stores.store import Patch, Record
 
@@ -29,6 +32,12 @@ MOVED: Final = "Rescheduled"
 """Reason of the event about a pod that is evicted to free capacity."""
 NODE_OVER_COMMITTED: Final = "NodeOverCommitted"
 """Reason of the event about a pod that is evicted from an over-committed node."""
+EVICTED: Final = {
+    EvictionCause.PREEMPTION: "Preempted",
+    EvictionCause.RECLAIM: "Reclaimed",
+    EvictionCause.GANG: "GangReleased",
+}
+"""Reasons of the events about evicted pods; controllers write those of the other causes."""
 NOT_VALID: Final = "NotAsItShouldBe"
 """Reason of the event about an invalid object."""
 EVERYWHERE: Final = "default"
@@ -46,6 +55,8 @@ class PodReport(msgspec.Struct, frozen=True, gc=False):
     reason: str = ""
     #: Message for users.
     message: str = ""
+    #: Reason of its event; empty for ``Scheduled`` or ``FailedScheduling``.
+    event: str = ""
 
 
 HAS_NODE: Final = PodReport(scheduled=True)
@@ -120,6 +131,18 @@ def scheduled_report(pod: Record) -> PodReport:
     return PodReport(scheduled=True, message=message)
 
 
+def eviction_reports(evictions: Iterable[StartedEvictions]) -> list[tuple[Record, PodReport]]:
+    """The reports about evicted pods, whose records carry identity and node."""
+    found = []
+    for eviction in evictions:
+        for victim in eviction.victims if eviction.cause in EVICTED else ():
+            namespace, _, name = victim.key.partition("/")
+            message = f"Evicted from {victim.node}: {eviction.reason}"
+            record = Record(POD, namespace, name, victim.uid, 0, b"", victim.node)
+            found.append((record, PodReport(True, message=message, event=EVICTED[eviction.cause])))
+    return found
+
+
 def event_name(record: Record, reason: str) -> str:
     """The name of the event about a pod and a reason; a repetition updates the same object."""
     digest = hashlib.blake2b(f"{record.uid}{reason}".encode(), digest_size=8).hexdigest()
@@ -128,8 +151,9 @@ def event_name(record: Record, reason: str) -> str:
 
 def event_body(record: Record, word: PodReport, reporter: str, now: float) -> bytes:
     """The first event about a pod. ``now`` is wall-clock time."""
-    about = DONE if word.scheduled else FAILED, word.message
-    return _event(record, about, "Normal" if word.scheduled else "Warning", (reporter, now))
+    about = word.event or (DONE if word.scheduled else FAILED), word.message
+    kind = "Normal" if word.scheduled or word.event else "Warning"
+    return _event(record, about, kind, (reporter, now))
 
 
 def complaint_event(record: Record, message: str, reporter: str, now: float) -> bytes:
@@ -181,7 +205,7 @@ def _event(record: Record, about: tuple[str, str], kind: str, source: tuple[str,
 def event_again(record: Record, word: PodReport, count: int, now: float) -> Patch:
     """A patch that repeats the event."""
     change = {"message": word.message[:MOST], "count": count, "lastTimestamp": timestamp(now)}
-    return Patch(record.namespace, event_name(record, FAILED), change)
+    return Patch(record.namespace, event_name(record, word.event or FAILED), change)
 
 
 def incomplete_reason(unit: Unit) -> str:

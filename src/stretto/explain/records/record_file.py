@@ -7,7 +7,7 @@ file gets its final name only when it is complete.
 
 import contextlib
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ from stretto.control.dispatcher.usage_report import QueueFacts
 from stretto.control.dispatcher.views import UnitViews
 from stretto.explain.records.recorder import Recorder, StepBatch, StepKind
 from stretto.explain.records.steps import NO_WAKE_EVENTS, WakeEvents
-from stretto.explain.words.standing import UnitFacts, facts_of, positions
+from stretto.explain.words.standing import CLOCK_SECONDS, UnitFacts, facts_of, positions
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.lifecycle import UnitState
 from stretto.state.work.units import Unit, UnitKind, Units
@@ -29,10 +29,11 @@ from stretto.stores.store import Record, Store
 
 APPLICATION: Final = 0x5374_7275
 """Application id of a run record (``Stru``)."""
-SCHEMA: Final = 2
+SCHEMA: Final = 3
 """Version of the tables below."""
-READABLE: Final = (1, 2)
-"""Readable versions; version 1 has no wake events and no names of deleted pods."""
+READABLE: Final = (1, 2, 3)
+"""Readable versions; version 1 has no wake events and no names of deleted pods, and version 2 has
+no causes of evictions except preemption."""
 _NAME: Final = b"\x00"
 """Placeholder for the object's name in a body; JSON text never contains this byte."""
 _NAMED: Final = b'"name":"\x00"'
@@ -84,8 +85,15 @@ class RunFacts(msgspec.Struct, frozen=True):
     plugins: tuple[str, ...] = ()
     #: Usage of the queues.
     queues: tuple[QueueFacts, ...] = ()
+    #: Second of the scenario at the end; ``None`` in older records, which have clock seconds.
+    ended_at: float | None = None
     #: The report of the run.
     summary: dict[str, Any] = {}
+
+    @property
+    def end(self) -> float:
+        """Second of the run at its end."""
+        return self.seconds if self.ended_at is None else self.ended_at
 
 
 class RecordSources(msgspec.Struct, frozen=True):
@@ -99,8 +107,8 @@ class RecordSources(msgspec.Struct, frozen=True):
     units: Units
     #: Steps of pods; ``None`` if nothing was recorded.
     recorder: Recorder | None = None
-    #: Clock time of the start; all times are relative to it.
-    start: float = 0.0
+    #: Maps clock times to seconds of the run.
+    seconds_of: Callable[[float], float] = CLOCK_SECONDS
     #: Failure messages by unit.
     failures: dict[Unit, str] = {}
     #: Queue limits; ``None`` if unknown.
@@ -114,7 +122,7 @@ class PodStanding(msgspec.Struct, frozen=True):
     serial: int
     #: ``PodState``.
     state: int
-    #: First seen, in seconds after the start.
+    #: First seen, in seconds of the run.
     since: float
     #: Its unit's row, or ``None``.
     unit: int | None
@@ -155,7 +163,7 @@ def _write(connection: sqlite3.Connection, facts: RunFacts, parts: RecordSources
     many("INSERT INTO meta VALUES (?, ?)", ((k, _text(v)) for k, v in meta.items()))
     bodies: dict[bytes, int] = {}
     units: dict[Unit, int] = {}
-    rows = _objects(parts, bodies, units)
+    rows = _objects(parts, bodies, units, _arrivals(parts.recorder))
     many("INSERT INTO objects VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
     many("INSERT INTO bodies VALUES (?, ?)", ((number, body) for body, number in bodies.items()))
     place = positions(parts.units)
@@ -171,7 +179,10 @@ def _write(connection: sqlite3.Connection, facts: RunFacts, parts: RecordSources
     batches = parts.recorder.batches if parts.recorder is not None else ()
     if parts.recorder is not None:
         many("INSERT INTO news VALUES (?, ?)", [_wake_events(parts.recorder)])
-        many("INSERT INTO gone VALUES (?, ?, ?)", _deleted_pods(parts.recorder, parts.cluster))
+        many(
+            "INSERT OR IGNORE INTO gone VALUES (?, ?, ?)",
+            _deleted_pods(parts.recorder, parts.cluster),
+        )
     many(
         "INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?)",
         (
@@ -196,8 +207,20 @@ def _deleted_pods(recorder: Recorder, cluster: Cluster) -> Iterator[tuple[int, s
             yield int(serials[place]), spaces[place], names[place]
 
 
+def _arrivals(recorder: Recorder | None) -> dict[int, float]:
+    """Time at which each recorded pod was first seen, by serial."""
+    found: dict[int, float] = {}
+    for batch in recorder.batches if recorder is not None else ():
+        if batch.kind is StepKind.ARRIVED:
+            found |= dict.fromkeys(batch.serials.tolist(), batch.time)
+    return found
+
+
 def _objects(
-    parts: RecordSources, bodies: dict[bytes, int], units: dict[Unit, int]
+    parts: RecordSources,
+    bodies: dict[bytes, int],
+    units: dict[Unit, int],
+    arrivals: Mapping[int, float],
 ) -> Iterator[tuple[Any, ...]]:
     """A row for each object of the store; new bodies and units get the next number."""
     for kind in all_kinds():
@@ -205,14 +228,17 @@ def _objects(
             body = record.body.replace(record.name.encode(), _NAME) if record.name else record.body
             number = bodies.setdefault(body, len(bodies))
             notes = _text(dict(record.annotations)) if record.annotations else None
-            standing = _standing(record.uid, parts, units) if kind is POD else _NOWHERE
+            known = (record.uid, parts, units, arrivals)
+            standing = _standing(*known) if kind is POD else _NOWHERE
             yield (
                 word_of(kind), record.namespace, record.name, record.uid, record.version,
                 record.node, notes, number, *standing,
             )  # fmt: skip
 
 
-def _standing(uid: str, parts: RecordSources, units: dict[Unit, int]) -> tuple[Any, ...]:
+def _standing(
+    uid: str, parts: RecordSources, units: dict[Unit, int], arrivals: Mapping[int, float]
+) -> tuple[Any, ...]:
     """State of a pod; a unit that is more than one placed pod gets a number."""
     pods = parts.cluster.pods
     row = pods.row(uid)
@@ -222,8 +248,11 @@ def _standing(uid: str, parts: RecordSources, units: dict[Unit, int]) -> tuple[A
     number = None
     if unit is not None and not _is_plain(unit):
         number = units.setdefault(unit, len(units))
-    since = float(pods.since[row]) - parts.start
-    return int(pods.serial[row]), int(pods.state[row]), since, number
+    serial = int(pods.serial[row])
+    since = arrivals.get(serial)
+    if since is None:
+        since = parts.seconds_of(float(pods.since[row]))
+    return serial, int(pods.state[row]), since, number
 
 
 def _is_plain(unit: Unit) -> bool:
@@ -232,7 +261,7 @@ def _is_plain(unit: Unit) -> bool:
 
 
 def _facts(unit: Unit, place: tuple[int, int], parts: RecordSources) -> UnitFacts:
-    return facts_of(unit, place, parts.start, parts.failures.get(unit, ""), parts.views)
+    return facts_of(unit, place, parts.seconds_of, parts.failures.get(unit, ""), parts.views)
 
 
 def _text(value: object) -> str:

@@ -1,6 +1,6 @@
 """Records what happens to each pod while a plane runs, in columns.
 
-    recorder = Recorder(plane.cluster, clock.monotonic(), verdicts=plane.verdicts)
+    recorder = Recorder(plane.cluster, seconds_since(clock.monotonic()), verdicts=plane.verdicts)
     plane.observers.append(recorder.observe)      # decisions
     plane.witnesses.append(recorder.witness)      # arrivals, changes and deletions
 
@@ -16,14 +16,17 @@ from typing import Final, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from stretto.base.clock import SecondsOf
 from stretto.control.binder.binder import Refusals
 from stretto.control.dispatcher.waiting.failures import UnitFailure
 from stretto.control.reporting.verdicts import ClassVerdicts
+from stretto.explain.words.standing import joined
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.work.changes import ClusterChanges
 from stretto.state.work.claims import Plan, Verdict
-from stretto.state.work.units import Cure, Setback, SetbackReason
+from stretto.state.work.evictions import EvictionCause, EvictionNews, StartedEvictions
+from stretto.state.work.units import Cure, SetbackReason
 
 STEPS_LIMIT: Final = 4_000_000
 """Maximum number of pod steps kept: about 50 MB of memory, plus the names of pods."""
@@ -52,14 +55,26 @@ class StepKind(IntEnum):
     CHANGED = 8
     #: A node is nominated for the pods; its victims must terminate first.
     NOMINATED = 9
-    #: The pods were evicted in favour of another pod.
+    #: The pods are evicted for a pod of higher priority.
     PREEMPTED = 10
+    #: The pods are evicted for a queue that reclaims its guarantee.
+    RECLAIMED = 11
+    #: The pods are evicted because they run better on another node.
+    MOVED = 12
+    #: The pods are evicted because their node is over-committed.
+    OVERCOMMIT = 13
+    #: The pods are evicted because their gang is incomplete.
+    GANG_RELEASED = 14
+    #: Other pods are evicted for the pods.
+    EVICTS = 15
+    #: The pods stay: their eviction was refused or withdrawn.
+    KEPT = 16
 
 
 class StepBatch(NamedTuple):
     """One step that happened to many pods at once."""
 
-    #: Seconds after the start.
+    #: Seconds of the run; larger than the time of each batch before.
     time: float
     #: Kind of the step.
     kind: StepKind
@@ -101,6 +116,11 @@ class ObservedStep(Protocol):
         """Units that failed."""
         ...
 
+    @property
+    def evictions(self) -> EvictionNews:
+        """Evictions that were started or cancelled."""
+        ...
+
 
 class BatchNames(NamedTuple):
     """Names of the pods of one batch."""
@@ -114,6 +134,18 @@ class BatchNames(NamedTuple):
 
 
 _NO_SLOTS: Final[npt.NDArray[np.int32]] = np.zeros(0, np.int32)
+_TICK: Final = 1e-9
+"""Seconds between two steps at one instant, so that their order shows in their times."""
+_NAMED: Final = 100
+"""Maximum number of victims named in one step of a beneficiary."""
+_KINDS: Final = {
+    EvictionCause.PREEMPTION: StepKind.PREEMPTED,
+    EvictionCause.RECLAIM: StepKind.RECLAIMED,
+    EvictionCause.RESCHEDULE: StepKind.MOVED,
+    EvictionCause.RELIEF: StepKind.OVERCOMMIT,
+    EvictionCause.GANG: StepKind.GANG_RELEASED,
+}
+"""The step of a victim, by the cause of its eviction."""
 
 
 class Recorder:
@@ -122,7 +154,7 @@ class Recorder:
     def __init__(
         self,
         cluster: Cluster,
-        start: float,
+        seconds_of: SecondsOf,
         limit: int = STEPS_LIMIT,
         verdicts: ClassVerdicts | None = None,
     ) -> None:
@@ -130,7 +162,7 @@ class Recorder:
 
         Args:
             cluster: the cluster of the pods.
-            start: clock time that step times are relative to.
+            seconds_of: maps clock times to seconds of the run.
             limit: maximum number of pod steps kept.
             verdicts: verdicts of the nodes on unplaced classes; ``None`` omits them.
         """
@@ -142,18 +174,19 @@ class Recorder:
         self.dropped: int = 0
         #: Names of pods, which may be deleted before the end of the run.
         self.names: list[BatchNames] = []
-        #: Seconds after the start of each event that may trigger a retry.
+        #: Seconds of the run of each event that may trigger a retry.
         self.wake_events_at: list[float] = []
         #: ``Cure`` bits of each of these events.
         self.wake_event_bits: list[int] = []
         self._pods = cluster.pods
-        self._start = start
+        self._seconds_of = seconds_of
+        self._last = -_TICK
         self._limit = limit
         self._verdicts = verdicts
 
     def witness(self, changes: ClusterChanges, now: float) -> None:
         """Record a batch of cluster changes."""
-        time = now - self._start
+        time = self._next_time(now)
         if changes.departures:
             gone = np.array([each.serial for each in changes.departures], np.int64)
             self._keep(StepBatch(time, StepKind.ENDED, -1, "", gone, _NO_SLOTS))
@@ -184,41 +217,57 @@ class Recorder:
 
     def observe(self, step: ObservedStep) -> None:
         """Record one step of the plane."""
-        time = step.now - self._start
+        time = self._next_time(step.now)
         for plan, verdict in zip(step.plans, step.verdicts, strict=True):
             if len(verdict.granted):
                 self._note(time, StepKind.PLACED, plan.shard, verdict.granted)
             if len(verdict.nominated):
-                self._nominated(time, plan, verdict)
+                self._note(time, StepKind.NOMINATED, plan.shard, verdict.nominated)
             self._refused(time, plan.shard, verdict.refused)
             if plan.setbacks:
-                self._set_back(step.now, plan.shard, plan.setbacks)
+                self._set_back(time, plan, step.now)
         self._refused(time, -1, step.refusals)
         for failure in step.failed:
             rows = np.array(failure.rows, np.int64)
             self._note(time, StepKind.GIVEN_UP, -1, rows, detail=failure.message)
+        for each in step.evictions.started:
+            self._evicted(time, each)
+        if step.evictions.cancelled:
+            kept = np.array(step.evictions.cancelled, np.int64)
+            self._keep(StepBatch(time, StepKind.KEPT, -1, "", kept, _NO_SLOTS))
 
-    def _nominated(self, time: float, plan: Plan, verdict: Verdict) -> None:
-        """Record nominations and the evictions that they require."""
-        self._note(time, StepKind.NOMINATED, plan.shard, verdict.nominated)
-        granted = set(verdict.nominated.tolist())
-        for preemption in plan.preemptions:
-            claims = plan.units[preemption.claims]
-            rows = plan.rows[claims.start : claims.stop].tolist()
-            if granted.issuperset(rows) and rows and preemption.victims:
-                victims = np.array(preemption.victims, np.int64)
-                detail = self._pods.key(rows[0])
-                self._note(time, StepKind.PREEMPTED, plan.shard, victims, detail=detail)
+    def _next_time(self, now: float) -> float:
+        """The time of the next batch."""
+        self._last = max(self._seconds_of(now), self._last + _TICK)
+        return self._last
+
+    def _evicted(self, time: float, eviction: StartedEvictions) -> None:
+        """Record evictions, for the victims and for the pods that get the capacity."""
+        victims = eviction.victims
+        serials = np.array([each.serial for each in victims], np.int64)
+        slots = np.array([each.slot for each in victims], np.int32)
+        kind = _KINDS[eviction.cause]
+        self._keep(StepBatch(time, kind, -1, eviction.reason, serials, slots))
+        keys = [each.key.split("/", 1) for each in victims]  # pods of others have not arrived
+        self.names.append(BatchNames(serials, *(list(part) for part in zip(*keys, strict=True))))
+        if eviction.beneficiaries:
+            named = [f"{v.key} (priority {v.priority:,}) on {v.node}" for v in victims[:_NAMED]]
+            more = len(victims) - len(named)
+            named += [f"{more:,} more"] if more else []
+            why = "" if eviction.cause is EvictionCause.PREEMPTION else eviction.reason
+            detail = f"{why}\n{joined(named, 'and')}"
+            serials = np.array(eviction.beneficiaries, np.int64)
+            self._keep(StepBatch(time, StepKind.EVICTS, -1, detail, serials, _NO_SLOTS))
 
     def _refused(self, time: float, shard: int, refusals: Refusals) -> None:
         for _, rows, cause in refusals:
             found = np.array(rows, np.int64)
             self._note(time, StepKind.REFUSED, shard, found, detail=cause.value)
 
-    def _set_back(self, now: float, shard: int, setbacks: Sequence[Setback]) -> None:
+    def _set_back(self, time: float, plan: Plan, now: float) -> None:
         """Record the unplaced pods of one plan, grouped by class and retry events."""
         alike: dict[tuple[Cure, int, int, str], list[int]] = {}
-        for setback in setbacks:
+        for setback in plan.setbacks:
             if setback.why is SetbackReason.NO_PLACE:
                 message = setback.messages[0] if setback.messages else ""
                 key = (setback.cures, setback.class_id, setback.unit.still_needed, message)
@@ -226,7 +275,7 @@ class Recorder:
         for (cures, class_id, needed, message), rows in alike.items():
             found = np.array(rows, np.int64)
             detail = f"{int(cures)} {message or self._verdict(class_id, needed, now)}".strip()
-            self._note(now - self._start, StepKind.NO_PLACE, shard, found, detail=detail)
+            self._note(time, StepKind.NO_PLACE, plan.shard, found, detail=detail)
 
     def _verdict(self, class_id: int, needed: int, now: float) -> str:
         """Verdict of the nodes on a class of which ``needed`` pods must start together."""

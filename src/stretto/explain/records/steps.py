@@ -14,10 +14,11 @@ from stretto.state.work.units import Cure
 class StepFact(msgspec.Struct, frozen=True):
     """One step of a pod's life."""
 
-    #: Seconds after the start.
+    #: Seconds of the run: scenario seconds in a run of a scenario.
     time_s: float
     #: What happened: ``seen``, ``no place``, ``woken``, ``placed``, ``nominated``, ``refused``,
-    #: ``bound``, ``preempted``, ``released``, ``changed``, ``given up`` or ``left``.
+    #: ``bound``, ``preempted``, ``reclaimed``, ``moved``, ``over-commit``, ``gang broken``,
+    #: ``evicts``, ``kept``, ``released``, ``changed``, ``given up`` or ``left``.
     step: str
     #: Details for people.
     detail: str
@@ -28,7 +29,7 @@ class StepFact(msgspec.Struct, frozen=True):
 class WakeEvents(NamedTuple):
     """Cluster events that may trigger a retry."""
 
-    #: Seconds after the start, ascending.
+    #: Seconds of the run, ascending.
     at: Sequence[float]
     #: ``Cure`` bits of each.
     bits: Sequence[int]
@@ -46,6 +47,14 @@ _HAS_CLAIM: Final = {
     StepKind.RELEASED: False,
 }
 """Whether a pod has a placement claim of this scheduler after a step."""
+EVICTED: Final = {
+    StepKind.PREEMPTED: "preempted",
+    StepKind.RECLAIMED: "reclaimed",
+    StepKind.MOVED: "moved",
+    StepKind.OVERCOMMIT: "over-commit",
+    StepKind.GANG_RELEASED: "gang broken",
+}
+"""The steps of evicted pods."""
 _EVENTS: Final = {
     Cure.NODE_ADDED: "a node was added",
     Cure.NODE_GREW: "a node grew",
@@ -148,9 +157,14 @@ def _plain(batch: StepBatch, node: str) -> StepFact:
     if batch.kind is StepKind.NOMINATED:
         detail = f"{by} nominated {node or _GONE}"
         return StepFact(time, "nominated", detail, "the victims must terminate first")
-    if batch.kind is StepKind.PREEMPTED:
-        why = f"{batch.detail} needs the capacity and has a higher priority"
-        return StepFact(time, "preempted", "evicted from its node", why)
+    if batch.kind in EVICTED:
+        detail = f"evicted from {node or 'its node'}"
+        return StepFact(time, EVICTED[batch.kind], detail, batch.detail)
+    if batch.kind is StepKind.EVICTS:
+        why, _, victims = batch.detail.partition("\n")
+        return StepFact(time, "evicts", victims, why or "they have a lower priority")
+    if batch.kind is StepKind.KEPT:
+        return StepFact(time, "kept", "its eviction was refused or withdrawn")
     if batch.kind is StepKind.RELEASED:
         return StepFact(time, "released", "pending again", "its node or its claim was lost")
     if batch.kind is StepKind.CHANGED:

@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from stretto.base.clock import SecondsOf, seconds_since
 from stretto.control.dispatcher.views import UnitViews
 from stretto.control.reporting.held_back import limit_message
 from stretto.state.rows.lifecycle import UnitState
@@ -82,14 +83,18 @@ def positions(units: Units) -> dict[Unit, tuple[int, int]]:
     return found
 
 
+CLOCK_SECONDS: Final = seconds_since(0.0)
+"""Clock times themselves."""
+
+
 def facts_of(
     unit: Unit,
     place: tuple[int, int],
-    start: float = 0.0,
+    seconds_of: SecondsOf = CLOCK_SECONDS,
     failure: str = "",
     views: UnitViews | None = None,
 ) -> UnitFacts:
-    """Convert a unit to values; times are relative to ``start``.
+    """Convert a unit to values; ``seconds_of`` maps clock times to seconds of the run.
 
     The dispatcher's ``views`` add queue limits and reservations.
     """
@@ -106,31 +111,33 @@ def facts_of(
         attempts=unit.attempts,
         position=place[0],
         queue_length=place[1],
-        not_before=max(0.0, unit.not_before - start),
+        not_before=max(0.0, seconds_of(unit.not_before)),
         cures=unit.cures,
         failure=failure,
         scheduled=unit.scheduled,
         quota=limit_message(views.limits(unit)) if views is not None else "",
-        reserved=reservation_message(views, unit, start) if views is not None else "",
+        reserved=reservation_message(views, unit, seconds_of) if views is not None else "",
         reclaim=reclaim_message(views, unit),
         shard=unit.shard if unit.state is UnitState.DISPATCHED else -1,
     )
 
 
-def reservation_message(views: UnitViews, unit: Unit, start: float) -> str:
+def reservation_message(views: UnitViews, unit: Unit, seconds_of: SecondsOf) -> str:
     """How reservations of its queue concern a unit, as sentences; empty for none."""
     found = views.reservation(unit)
     if found is None:
         return ""
-    first = f"Capacity is reserved for {found.first}, {_expected(found.first_start, start)}."
+    first = f"Capacity is reserved for {found.first}, {_expected(found.first_start, seconds_of)}."
     if found.own_start is None:
         return f"{first} It may start before only if that is not delayed."
-    own = f"It has a reservation of its own, {_expected(found.own_start, start)}."
+    own = f"It has a reservation of its own, {_expected(found.own_start, seconds_of)}."
     return own if found.first == unit.key else f"{first} {own}"
 
 
-def _expected(at: float, start: float) -> str:
-    return "without an expected start" if at == inf else f"from {at - start:.1f} s of the run on"
+def _expected(at: float, seconds_of: SecondsOf) -> str:
+    if at == inf:
+        return "without an expected start"
+    return f"from {seconds_of(at):.1f} s of the run on"
 
 
 def reclaim_message(views: UnitViews | None, unit: Unit) -> str:

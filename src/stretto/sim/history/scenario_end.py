@@ -52,9 +52,10 @@ def record_scenario(path: Path, rules: SchedulingRules, target: Path) -> None:
         scheduler_names=tuple(sorted(plane.cluster.config.scheduler_names)),
         steps_dropped=live.recorder.dropped,
         queues=tuple(plane.dispatcher.views.queues()),
+        ended_at=live.elapsed,
     )
     parts = RecordSources(
-        store, plane.cluster, plane.units, live.recorder, live.start, live.failures,
+        store, plane.cluster, plane.units, live.recorder, live.seconds_at, live.failures,
         plane.dispatcher.views,
     )  # fmt: skip
     write_record(target, facts, parts)

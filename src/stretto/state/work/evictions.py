@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from stretto.state.rows.pods import NO_SLOT, Pods
-from stretto.state.work.units import Unit
+from stretto.state.work.units import Unit, UnitKind
 
 
 class EvictionState(IntEnum):
@@ -57,6 +57,51 @@ class EvictionOrder(msgspec.Struct, frozen=True):
     reason: str
     #: Rows that may be evicted despite a PodDisruptionBudget.
     beyond: frozenset[int] = frozenset()
+    #: Rows of the pods that get the capacity; empty if it is for no pod.
+    beneficiaries: tuple[int, ...] = ()
+
+
+class VictimFacts(NamedTuple):
+    """A pod whose eviction was started, as it was at that time."""
+
+    #: Its serial.
+    serial: int
+    #: The slot of its node.
+    slot: int
+    #: Name of its node; empty if the node is deleted.
+    node: str
+    #: ``namespace/name``.
+    key: str
+    #: Its uid.
+    uid: str
+    #: Its priority.
+    priority: int
+
+
+class StartedEvictions(NamedTuple):
+    """Evictions that were started together, for reports and stories."""
+
+    #: Why.
+    cause: EvictionCause
+    #: Human-readable reason, which names for whom.
+    reason: str
+    #: The evicted pods.
+    victims: tuple[VictimFacts, ...]
+    #: Serials of the pods that get the capacity; empty if it is for no pod.
+    beneficiaries: tuple[int, ...] = ()
+
+
+class EvictionNews(NamedTuple):
+    """What happened to evictions in one step."""
+
+    #: Evictions that were started.
+    started: tuple[StartedEvictions, ...] = ()
+    #: Serials of pods that stay: their eviction was refused or withdrawn.
+    cancelled: tuple[int, ...] = ()
+
+    def __bool__(self) -> bool:
+        """Whether anything happened."""
+        return bool(self.started or self.cancelled)
 
 
 class ReclaimOutcome(Enum):
@@ -163,6 +208,13 @@ def short_of(unit: Unit, pods: Pods) -> int:
         return 0
     evicted = pods.eviction_state[np.array(list(unit.bound), np.int64)] != EvictionState.NONE
     return unit.min_member - int(np.count_nonzero(~evicted)) if evicted.any() else 0
+
+
+def unit_name(unit: Unit, pods: Pods) -> str:
+    """Name of a unit for users: ``namespace/name`` of its PodGroup, its owner or its only pod."""
+    if unit.kind is not UnitKind.POD:
+        return unit.key.partition("/")[2]
+    return next((pods.key(row) for row in (*unit.pending, *unit.bound)), unit.key)
 
 
 class Evictions:

@@ -20,6 +20,7 @@ from stretto.state.work.evictions import (
     EvictionOrder,
     EvictionState,
     PlannedPlace,
+    unit_name,
 )
 from stretto.state.work.units import NO_GROUP, Unit
 
@@ -70,7 +71,8 @@ class BrokenGangs:
                 del self._evict_after[unit]
             elif now >= at:
                 self._evict_after[unit] = now + AGAIN
-                found += self._order(unit, f"gang {unit.key} has {_count(unit)} at its deadline")
+                reason = f"gang {self._name(unit)} has {_count(unit)} at its deadline"
+                found += self._order(unit, reason)
         return found or self._release_one(search, now)
 
     def next_due(self) -> float:
@@ -88,11 +90,19 @@ class BrokenGangs:
             if not unit.bound or not len(unit.bound) < unit.min_member < NO_GROUP:
                 del incomplete[unit]
 
-    def _order(self, unit: Unit, reason: str) -> list[EvictionOrder]:
+    def _order(
+        self, unit: Unit, reason: str, beneficiaries: tuple[int, ...] = ()
+    ) -> list[EvictionOrder]:
         """The eviction of the pods of a gang that run."""
         rows = tuple(self._running(unit))
         serials = tuple(int(self._pods.serial[row]) for row in rows)
-        return [EvictionOrder(rows, serials, EvictionCause.GANG, reason)] if rows else []
+        order = EvictionOrder(
+            rows, serials, EvictionCause.GANG, reason, beneficiaries=beneficiaries
+        )
+        return [order] if rows else []
+
+    def _name(self, unit: Unit) -> str:
+        return unit_name(unit, self._pods)
 
     def _running(self, unit: Unit) -> Iterator[int]:
         state = self._pods.state
@@ -120,11 +130,12 @@ class BrokenGangs:
             for other in reversed(waiting[at + 1 :]):
                 if any(place.victims for place in search.places(other, right, ())):
                     self._look_at = now + BLOCKED_AFTER
+                    name = self._name(unit)
                     reason = (
-                        f"gang {unit.key} with {_count(unit)} and gang {other.key} with "
-                        f"{_count(other)} block each other: {unit.key} is released"
+                        f"gang {name} with {_count(unit)} and gang {self._name(other)} with "
+                        f"{_count(other)} block each other: {name} is released"
                     )
-                    return self._order(unit, reason)
+                    return self._order(unit, reason, tuple(other.pending))
         return []
 
 
