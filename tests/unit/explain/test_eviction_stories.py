@@ -66,7 +66,7 @@ def moves(tmp_path: Path) -> RecordedHarness:
 
 def overcommit(tmp_path: Path) -> RecordedHarness:
     """Another client has bound three pods to a node for two."""
-    told = recorded(tmp_path, make_node("n", cpu="2"), relieve={"afterSeconds": 10})
+    told = recorded(tmp_path, make_node("n", cpu="2"), evictOverCommitted={"afterSeconds": 10})
     told.submit(*(make_pod(f"p-{i}", cpu="1", node="n", owner=OWNER) for i in range(3)))
     told.at.settle(20.0)
     return told
@@ -145,7 +145,7 @@ def test_a_pod_of_a_broken_gang_names_the_gang(tmp_path: Path) -> None:
         (preemption, "low-0", "Preempted", EvictionCause.PREEMPTION),
         (reclaim, "bids-1", "Reclaimed", EvictionCause.RECLAIM),
         (moves, "p-", "Rescheduled", EvictionCause.RESCHEDULE),
-        (overcommit, "p-2", "NodeOverCommitted", EvictionCause.RELIEF),
+        (overcommit, "p-2", "NodeOverCommitted", EvictionCause.OVER_COMMITTED),
         (broken_gang, "m-0", "GangReleased", EvictionCause.GANG),
     ],
 )

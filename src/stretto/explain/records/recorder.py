@@ -142,7 +142,7 @@ _KINDS: Final = {
     EvictionCause.PREEMPTION: StepKind.PREEMPTED,
     EvictionCause.RECLAIM: StepKind.RECLAIMED,
     EvictionCause.RESCHEDULE: StepKind.MOVED,
-    EvictionCause.RELIEF: StepKind.OVERCOMMIT,
+    EvictionCause.OVER_COMMITTED: StepKind.OVERCOMMIT,
     EvictionCause.GANG: StepKind.GANG_RELEASED,
 }
 """The step of a victim, by the cause of its eviction."""
