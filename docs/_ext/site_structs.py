@@ -41,6 +41,7 @@ FORMS = {
     "stretto.shards/v1": "stretto.cli.output.documents:ShardDocument",
     "stretto.defragment/v1": "stretto.cli.output.documents:DefragmentDocument",
     "stretto.record/v1": "stretto.cli.output.documents:RecordDocument",
+    "stretto.convert/v1": "stretto.inputs.conversion.convert:ConversionReport",
     "stretto.examples/v1": "stretto.cli.output.documents:ExampleListDocument",
     "stretto.examples/v1 (one scenario)": "stretto.cli.output.documents:ExampleDocument",
     "stretto.kernels/v1": "stretto.cli.output.documents:KernelDocument",

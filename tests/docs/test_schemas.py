@@ -37,6 +37,7 @@ CALLS = {
     "stretto.get.queues/v1": f"get queues --on {SCENARIO}",
     "stretto.plan/v1": "plan examples/plan --on examples/quickstart.yaml",
     "stretto.record/v1": f"record --on {SCENARIO} --out {{}}/state.jsonl --for 0",
+    "stretto.convert/v1": f"convert {SCENARIO} {{}}/queues.jsonl.gz",
     "stretto.simulate.recording/v1": "simulate examples/recordings/monday.jsonl.gz",
     "stretto.compare.recording/v1": "compare examples/recordings/monday.jsonl.gz",
     "stretto.validate/v1": f"validate {SCENARIO}",

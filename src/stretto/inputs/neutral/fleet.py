@@ -89,11 +89,30 @@ class FleetPod(msgspec.Struct, frozen=True, gc=False):
     priority: int = 0
     #: Further values of the trace by column name.
     extra: Mapping[str, str] = _NOTHING
+    #: Second of its start on ``node`` in the trace; ``None`` if the trace has no placement.
+    start_s: float | None = None
+    #: Node on which it ran in the trace; empty if unknown.
+    node: str = ""
+    #: Its controller, such as a deployment; empty for none.
+    owner: str = ""
+    #: Its PriorityClass; empty for none.
+    priority_class: str = ""
 
     @property
     def gpu_milli_total(self) -> int:
         """Sum of the requested GPU milli."""
         return self.gpus * self.gpu_milli
+
+
+class FleetNodeChange(msgspec.Struct, frozen=True, gc=False):
+    """A node that is added, changed or removed while the pods of a trace run."""
+
+    #: Second of the change.
+    time_s: float
+    #: Name of the node.
+    name: str
+    #: The node after the change; ``None`` if it is removed.
+    node: FleetNode | None
 
 
 class Fleet(msgspec.Struct, frozen=True):
@@ -107,6 +126,10 @@ class Fleet(msgspec.Struct, frozen=True):
     source: str = ""
     #: License of the data; empty for the user's own data.
     licence: str = ""
+    #: Changes of the nodes by time.
+    changes: tuple[FleetNodeChange, ...] = ()
+    #: Sentences about what was left out or assumed.
+    notes: tuple[str, ...] = ()
 
     @property
     def gpu_milli(self) -> int:

@@ -116,6 +116,8 @@ def pod_object(
         metadata["labels"] = labels
     if annotations:
         metadata["annotations"] = annotations
+    if pod.owner:
+        metadata["ownerReferences"] = [_owner(pod.owner)]
     requests = {"cpu": format_milli(pod.cpu_milli), "memory": f"{pod.memory_mib}Mi"}
     resources: JsonObject = {"requests": requests}
     if pod.gpus:
@@ -127,7 +129,30 @@ def pod_object(
     }
     if pod.priority:
         spec["priority"] = pod.priority
+    if pod.priority_class:
+        spec["priorityClassName"] = pod.priority_class
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def _owner(name: str) -> JsonObject:
+    """The reference to the ReplicaSet of a trace's pods; the trace has no such object."""
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "name": object_name(name),
+        "uid": f"owner-{object_name(name)}",
+        "controller": True,
+    }
+
+
+def priority_class_object(name: str, value: int) -> JsonObject:
+    """The PriorityClass of a trace's pods."""
+    return {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": name},
+        "value": value,
+    }
 
 
 def pod_group_body(

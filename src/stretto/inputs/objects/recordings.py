@@ -159,6 +159,12 @@ class RecordingWriter:
         second = round(time_s, 3)
         self._write(_change_line(second, what, kind, body) for what, kind, body in changes)
 
+    def history(self, changes: Iterable[tuple[float, ChangeType, Kind, dict[str, Any]]]) -> None:
+        """Write the changes of many seconds, in order of time, as one batch."""
+        self._write(
+            _change_line(round(at, 3), what, kind, body) for at, what, kind, body in changes
+        )
+
     def end(self, time_s: float) -> None:
         """Write the end and close the file."""
         self._write([msgspec.json.encode(_RecordingLine(t=round(time_s, 3), end=True))])

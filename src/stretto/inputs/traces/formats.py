@@ -14,6 +14,7 @@ import msgspec
 
 from stretto.base.errors import InputError
 from stretto.base.extensions import OpenRegistry
+from stretto.inputs.neutral.bounds import TraceBounds
 from stretto.inputs.neutral.fleet import Fleet, FleetNode, FleetPod
 from stretto.inputs.neutral.layouts import FileLayout
 from stretto.inputs.traces.azure_vm import VM_LAYOUT, AzureVms, load_vms, vm_pods_of
@@ -52,6 +53,9 @@ class TraceFormat:
     pods: Callable[[tuple[Any, ...], Any], tuple[FleetPod, ...]]
     #: Layouts of its files, by which a file is recognised.
     layouts: tuple[FileLayout, ...] = ()
+    #: (file or folder, kept part, keys) to nodes, pods and changes of nodes; ``None`` for a format
+    #: with one work list.
+    fleet: Callable[[Path, TraceBounds, Any], Fleet] | None = None
     #: Options of ``simulate`` that apply to this format.
     options: frozenset[str] = RUNS_ON_HOSTS
     #: Virtual-time driver as ``module:function``; the default runs pods on hosts.

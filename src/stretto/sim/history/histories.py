@@ -12,6 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from stretto.api.wire.kinds import POD, Kind
+from stretto.control.dispatcher.membership import DURATION, read_duration
 from stretto.inputs.objects.recordings import ChangeType, RecordedChange, Recording
 
 _OVER: Final = frozenset({"Succeeded", "Failed"})
@@ -36,11 +37,15 @@ class PodHistory(msgspec.Struct, frozen=True):
     fixed: bool
     #: Second at which it ended or was deleted; infinity if it outlived the recording.
     ended: float
+    #: Run time that its annotation states, in seconds; infinity for none.
+    stated: float = inf
 
     @property
     def run_time(self) -> float:
-        """Seconds from bind to end; infinity if either is unknown."""
-        return self.ended - self.bound if self.ended < inf and self.bound < inf else inf
+        """Seconds from bind to end, or the stated ones if it was never bound; else infinity."""
+        if self.bound == inf:
+            return self.stated
+        return self.ended - self.bound if self.ended < inf else inf
 
 
 class ReplayHistory(msgspec.Struct, frozen=True):
@@ -140,6 +145,8 @@ def _closed(pod: _OpenPodHistory, taken: dict[tuple[str, str], int]) -> PodHisto
         meta.pop(field, None)
     body.get("spec", {}).pop("nodeName", None)
     body.pop("status", None)
+    notes = meta.get("annotations") or {}
     return PodHistory(
-        pod.namespace, name, body, pod.arrived, pod.bound, pod.node, pod.fixed, pod.ended
-    )
+        pod.namespace, name, body, pod.arrived, pod.bound, pod.node, pod.fixed, pod.ended,
+        stated=read_duration(str(notes.get(DURATION, "")))[0],
+    )  # fmt: skip

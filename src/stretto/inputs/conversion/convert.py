@@ -1,0 +1,223 @@
+"""Any trace, dump or scenario as a recording that ``simulate`` and ``compare`` replay."""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from stretto.base.errors import InputError
+from stretto.inputs.conversion.dumps import dump_timeline
+from stretto.inputs.conversion.fleets import fleet_timeline
+from stretto.inputs.conversion.scenarios import scenario_timeline
+from stretto.inputs.conversion.timeline import OnWritten, Timeline, write_timeline
+from stretto.inputs.neutral.bounds import EVERYTHING, TraceBounds
+from stretto.inputs.neutral.fleet import Fleet, FleetNode
+from stretto.inputs.neutral.shapes import nodes_like
+from stretto.inputs.neutral.streams import read_start
+from stretto.inputs.traces.formats import NODES, TRACES, TraceFormat
+from stretto.inputs.traces.openb.reader import load_nodes
+from stretto.inputs.traces.recognition import files_by_layout, recognise, recognised
+
+STDIN: Final = "-"
+"""The source that means Kubernetes objects on standard input."""
+DUMP: Final = "kubernetes"
+"""Name of the format of a dump of a cluster."""
+SCENARIO: Final = "scenario"
+"""Name of the format of a scenario."""
+_SCENARIO_KEY: Final = re.compile(r"^(?:fleet|workloads)\s*:", re.MULTILINE)
+_OBJECT_KEY: Final = re.compile(r"(?:^|[{\s,])[\"']?(?:apiVersion|kind)[\"']?\s*:", re.MULTILINE)
+_OTHER: Final = (
+    ('"recording"', "a recording", "stretto simulate {path}"),
+    ("SQLite format 3", "a store or a run record", "stretto record --on {path} --out FILE"),
+)
+"""Starts of files that need no conversion, and the command for them."""
+
+
+class ConvertSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What a conversion reads."""
+
+    #: Format of the source; empty to recognise it.
+    format: str = ""
+    #: A node list in openb format; ``None`` for the nodes of the source.
+    nodes: Path | None = None
+    #: Nodes as ``SHAPE:N``; empty for the nodes of the source.
+    nodes_like: str = ""
+    #: The part of a trace that is read.
+    bounds: TraceBounds = EVERYTHING
+    #: Values for keys of the format, such as ``lifetime``; keys that it does not have are ignored.
+    keys: Mapping[str, Any] = {}
+
+
+DEFAULTS: Final = ConvertSettings()
+"""Everything, with a format that is recognised."""
+
+
+class ConversionReport(msgspec.Struct, frozen=True):
+    """Result of a conversion: ``stretto convert``."""
+
+    #: The file or folder that was read.
+    source: str
+    #: Its format.
+    format: str
+    #: The recording.
+    out: str
+    #: Nodes at second 0.
+    nodes: int
+    #: Pods.
+    pods: int
+    #: Pods with the node on which they ran.
+    placed: int
+    #: Gangs.
+    gangs: int
+    #: Changes after second 0.
+    changes: int
+    #: Seconds that the recording covers.
+    seconds: float
+    #: Second of the source that is second 0 of the recording.
+    origin_s: float
+    #: Sentences about what was left out or assumed.
+    notes: tuple[str, ...]
+
+
+def convert(
+    source: Path,
+    out: Path,
+    settings: ConvertSettings = DEFAULTS,
+    *,
+    force: bool = False,
+    on_written: OnWritten = lambda _: None,
+) -> ConversionReport:
+    """Write a source as a recording.
+
+    Args:
+        source: a trace (a file, or a folder with all of its files), a dump of a cluster, or a
+            scenario.
+        out: the recording; packed if it ends in ``.gz``.
+        settings: what is read.
+        force: whether an existing file is replaced.
+        on_written: receives the number of pods written so far.
+
+    Raises:
+        InputError: the source cannot be used (for an unknown file, the message lists the formats
+            and the nearest one), or ``out`` exists.
+    """
+    check_target(out, force=force)
+    timeline = timeline_of(source, settings)
+    changes = write_timeline(timeline, out, on_written)
+    return report_of(timeline, source, out, changes)
+
+
+def check_target(out: Path, *, force: bool) -> None:
+    """Refuse to replace a file.
+
+    Raises:
+        InputError: the file exists.
+    """
+    if out.is_file() and not force:
+        hint = "choose another name, or add --force"
+        raise InputError(str(out), "an existing file", "a new file", hint)
+
+
+def report_of(timeline: Timeline, source: Path, out: Path, changes: int) -> ConversionReport:
+    """The report of a written timeline."""
+    counts = timeline.counts
+    return ConversionReport(
+        source=str(source),
+        format=timeline.format,
+        out=str(out),
+        nodes=counts.nodes,
+        pods=counts.pods,
+        placed=counts.placed,
+        gangs=counts.gangs,
+        changes=changes,
+        seconds=round(timeline.seconds, 3),
+        origin_s=timeline.origin_s,
+        notes=timeline.notes,
+    )
+
+
+def timeline_of(source: Path, settings: ConvertSettings = DEFAULTS) -> Timeline:
+    """A source as a timeline.
+
+    Raises:
+        InputError: the source cannot be used.
+        UnknownNameError: there is no such format.
+    """
+    name = settings.format or _format_of(source)
+    if name == SCENARIO:
+        return scenario_timeline(source)
+    nodes = _given_nodes(settings)
+    if name == DUMP:
+        return dump_timeline(source, nodes)
+    fleet = _fleet(source, TRACES.get(name), settings, nodes)
+    if not fleet.pods:
+        expected = "at least one pod in the selected part"
+        raise InputError(str(source), None, expected, "widen --window or --sample")
+    return fleet_timeline(fleet, name, settings.bounds.start_s)
+
+
+def _format_of(source: Path) -> str:
+    """The format of a source: a trace, a scenario or a dump."""
+    if str(source) == STDIN:
+        return DUMP
+    found = recognise(source)
+    if found.format:
+        return found.format
+    if source.is_dir():
+        return DUMP
+    start = read_start(source).decode("utf-8", "replace")
+    for mark, what, command in _OTHER:
+        if mark in start[:200]:
+            hint = f"try: {command.format(path=source)}"
+            raise InputError(str(source), what, "a trace, a dump or a scenario", hint)
+    if _OBJECT_KEY.search(start):
+        return DUMP
+    if _SCENARIO_KEY.search(start):
+        return SCENARIO
+    return recognised(source).format
+
+
+def _given_nodes(settings: ConvertSettings) -> tuple[FleetNode, ...]:
+    """The nodes that the settings add."""
+    if settings.nodes is not None and settings.nodes_like:
+        expected = "--nodes or --nodes-like, not both"
+        raise InputError("--nodes-like", settings.nodes_like, expected)
+    if settings.nodes is not None:
+        return load_nodes(settings.nodes)
+    return nodes_like(settings.nodes_like, where="--nodes-like") if settings.nodes_like else ()
+
+
+def _fleet(
+    source: Path, found: TraceFormat, settings: ConvertSettings, nodes: Sequence[FleetNode]
+) -> Fleet:
+    """The nodes and pods of a trace, with the nodes of the settings instead of its own."""
+    if found.fleet is not None:
+        fleet = found.fleet(source, settings.bounds, found.keys_for(source, **settings.keys))
+    else:
+        fleet = _fleet_of_lists(source, found, settings)
+    if not nodes:
+        return fleet
+    pods = tuple(
+        msgspec.structs.replace(pod, node="", start_s=None) if pod.node else pod
+        for pod in fleet.pods
+    )
+    return msgspec.structs.replace(fleet, nodes=tuple(nodes), pods=pods, changes=())
+
+
+def _fleet_of_lists(source: Path, found: TraceFormat, settings: ConvertSettings) -> Fleet:
+    """The fleet of a format with one work list, and a node list if the folder has one."""
+    path, machines = source, tuple[FleetNode, ...]()
+    if source.is_dir() and found.layouts:
+        lists = files_by_layout(source, found.layouts)
+        nodes = lists.pop(NODES, [])
+        work = [file for files in lists.values() for file in files]
+        if len(work) != 1:
+            names = ", ".join(file.name for file in work[:4]) or None
+            raise InputError(str(source), names, "one work list", "name the file to convert")
+        path = work[0]
+        machines = found.nodes(nodes[0]) if len(nodes) == 1 and found.nodes is not None else ()
+    items = found.read(path, None)
+    pods = found.pods(items, found.keys_for(path, **settings.keys))
+    return Fleet(machines, settings.bounds.of(pods), path.name)
