@@ -1,6 +1,7 @@
 """``stretto convert``: a trace, a dump of a cluster or a scenario as a recording."""
 
 import shutil
+import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -124,7 +125,7 @@ def _written(timeline: "Timeline", out: Path, on_written: "OnWritten") -> int:
         target = Path(folder) / "recording.jsonl"
         changes = write_timeline(timeline, target, on_written)
         with target.open("rb") as file:
-            shutil.copyfileobj(file, click.get_binary_stream("stdout"))
+            shutil.copyfileobj(file, sys.stdout.buffer)
     return changes
 
 

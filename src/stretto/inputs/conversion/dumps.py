@@ -1,7 +1,8 @@
 """A dump of a cluster as a timeline: ``kubectl get nodes,pods -A -o yaml``, or a folder of dumps.
 
-Everything exists at second 0. A pod with a node keeps it; a pod without one is pending. Finished
-pods, and kinds that a recording does not contain, are left out and counted.
+Everything exists at second 0, and the recording covers one hour without changes. A pod with a node
+keeps it; a pod without one is pending. Finished pods, and kinds that a recording does not contain,
+are left out and counted.
 """
 
 from collections.abc import Sequence
@@ -20,6 +21,8 @@ from stretto.inputs.neutral.fleet import FleetNode
 from stretto.inputs.objects.objects import node_body
 from stretto.inputs.objects.reading import read_manifests
 
+HORIZON_S: Final = 3600.0
+"""Seconds that the recording of a dump covers: time for pending pods and for what-if options."""
 _OVER: Final = ("Succeeded", "Failed")
 _DUMP: Final = "dump both: kubectl get nodes,pods -A -o yaml"
 
@@ -74,7 +77,7 @@ def dump_timeline(path: Path, nodes: Sequence[FleetNode] = ()) -> Timeline:
         ),
         objects=[*others, *((POD, body) for body in found.kept)],
         changes=(),
-        seconds=0.0,
+        seconds=HORIZON_S,
         started=_newest(objects),
         notes=(*found.notes, *skipped.lines()),
     )

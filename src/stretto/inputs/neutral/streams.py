@@ -25,16 +25,23 @@ _TAR_MAGIC_AT: Final = 257
 
 
 def read_start(path: Path, size: int = START) -> bytes:
-    """The first bytes of a file, unpacked if it is gzip or a tar archive.
+    """The first bytes of a file, unpacked if it is gzip or a tar archive, even a truncated one.
 
     Raises:
         InputError: the file cannot be read.
     """
     try:
-        with ExitStack() as stack:
-            return _opened(path, stack).read(size)
+        with path.open("rb") as file:
+            start = file.read(size)
+        if start.startswith(_GZIP_MAGIC):
+            start = zlib.decompressobj(wbits=31).decompress(start, size)
+        if start[_TAR_MAGIC_AT : _TAR_MAGIC_AT + 5] != _TAR_MAGIC:
+            return start
+        with tarfile.TarFile.open(fileobj=io.BytesIO(start), mode="r|") as archive:
+            first = next((member for member in archive if member.isfile()), None)
     except (OSError, EOFError, zlib.error, tarfile.TarError) as error:
         raise _unreadable(path, error) from error
+    return start[first.offset_data :] if first is not None else b""
 
 
 def text_lines(path: Path) -> Iterator[tuple[int, str]]:

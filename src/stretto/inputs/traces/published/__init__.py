@@ -1,0 +1,1 @@
+"""Traces of many files as their owners publish them, one module for each."""

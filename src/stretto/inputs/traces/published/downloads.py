@@ -1,0 +1,58 @@
+"""The files of a downloaded trace, by table."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path, PurePath
+from typing import Final
+
+from stretto.base.errors import InputError
+from stretto.inputs.neutral.layouts import FileLayout, FileSample, compare_layout
+from stretto.inputs.neutral.streams import read_start
+
+_NO_ROWS: Final = (".header", ".md", ".txt", ".png", ".py", ".sh", ".ipynb", ".pdf")
+"""Suffixes of files beside the tables of a download."""
+
+
+def table_files(path: Path, layouts: Sequence[FileLayout]) -> dict[str, list[Path]]:
+    """The files of each table (``FileLayout.what``), its shards in order of their path.
+
+    A file belongs to the table whose published name it has; only a file with another name is
+    compared by its content. Therefore large files that no table has are not read.
+
+    Args:
+        path: a folder, or one file of the first layout.
+        layouts: the tables; the first one is required.
+
+    Raises:
+        InputError: there is no file of the first layout, or a file cannot be read.
+    """
+    found: dict[str, list[Path]] = {layout.what: [] for layout in layouts}
+    for file in _files(path):
+        layout = _layout_of(file, layouts)
+        if layout is not None:
+            found[layout.what].append(file)
+    needed = layouts[0]
+    if not found[needed.what]:
+        names = " or ".join(needed.names)
+        raise InputError(str(path), None, f"the {needed.what} ({names})", "fetch the file as well")
+    return found
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    found: list[Path] = []
+    for place, folders, names in os.walk(path):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        found.extend(Path(place) / name for name in names if not name.startswith("."))
+    return sorted(file for file in found if not file.name.lower().endswith(_NO_ROWS))
+
+
+def _layout_of(file: Path, layouts: Sequence[FileLayout]) -> FileLayout | None:
+    """The table of a file; ``None`` for a file of no table."""
+    for layout in layouts:
+        for part in (file.name, file.parent.name):
+            if any(PurePath(part.lower()).match(pattern) for pattern in layout.names):
+                return layout
+    sample = FileSample.of(str(file), read_start(file))
+    return next((each for each in layouts if not compare_layout(sample, each).differs), None)
