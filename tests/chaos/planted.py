@@ -308,7 +308,7 @@ def reclaim_ignores_priority_where_it_comes_first(patch: pytest.MonkeyPatch) -> 
 
 @plant
 def victims_are_evicted_without_a_fit_check(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(PreemptionJudge, "_room_problem", lambda *_: None)
+    patch.setattr(PreemptionJudge, "_capacity_problem", lambda *_: None)
     wrap(patch, VictimFinder, "find", _one_too_few)
 
 

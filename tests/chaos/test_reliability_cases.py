@@ -217,9 +217,9 @@ def test_case_25_an_evicted_pod_counts_until_it_has_gone_and_not_longer() -> Non
 
 def test_case_26_the_core_holds_no_lock(repo_root: Path) -> None:
     """yunikorn-core#94, #228, #253, #347: locks taken in different orders."""
-    rooms = ["api", "base", "state", "framework", "control/dispatcher", "control/scheduler"]
-    rooms += ["control/binder", "control/controllers", "explain"]
-    files = [f for room in rooms for f in (repo_root / "src/stretto" / room).rglob("*.py")]
+    folders = ["api", "base", "state", "framework", "control/dispatcher", "control/scheduler"]
+    folders += ["control/binder", "control/controllers", "explain"]
+    files = [f for folder in folders for f in (repo_root / "src/stretto" / folder).rglob("*.py")]
     files.append(repo_root / "src/stretto/plane/plane.py")
     locks = re.compile(
         r"^\s*(import|from) (threading|multiprocessing|asyncio|queue)\b", re.MULTILINE

@@ -27,17 +27,17 @@ PARTS = ("kube-controller-manager", "kube-scheduler", "kwok")
 NO_HELM = "helm" in missing(["helm"])
 
 UNUSED = {
-    "create pods/eviction": "nobody preempts within a budget on the page",
-    "delete pods": "nobody preempts on the page",
-    "patch events": "an event is told again after a minute",
+    "create pods/eviction": "the page has no preemption within a budget",
+    "delete pods": "the page has no preemption",
+    "patch events": "an event is repeated after a minute",
     "patch persistentvolumeclaims": "kube-parity only",
     "patch persistentvolumes": "kube-parity only",
-    "create reservations": "nobody keeps room on the page",
-    "delete reservations": "nobody keeps room on the page",
-    "patch reservations/status": "nobody keeps room on the page",
-    "create movements": "nobody is moved on the page",
-    "get movements": "nobody is moved on the page",
-    "patch movements/status": "nobody is moved on the page",
+    "create reservations": "the page has no reservations",
+    "delete reservations": "the page has no reservations",
+    "patch reservations/status": "the page has no reservations",
+    "create movements": "the page moves no pod",
+    "get movements": "the page moves no pod",
+    "patch movements/status": "the page moves no pod",
 }
 """Rights that the page does not come to."""
 

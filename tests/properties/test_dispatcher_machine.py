@@ -99,11 +99,11 @@ class DispatcherMachine(RuleBasedStateMachine):
 
     # ------------------------------------------------------------ handing out
 
-    @rule(room=st.sampled_from([[9, 9], [0, 6], [3, 1], [2, 0]]))
-    def dispatch(self, room: list[int]) -> None:
+    @rule(capacity=st.sampled_from([[9, 9], [0, 6], [3, 1], [2, 0]]))
+    def dispatch(self, capacity: list[int]) -> None:
         self.desk.now += 0.1
         blocked = self.blocked_rank()
-        work = self.desk.work(room)
+        work = self.desk.work(capacity)
         serial = self.desk.pods.serial
         for each in (each for one in work for each in one):
             self.inbox.append((each, serial[list(each.rows)].tolist()))
@@ -278,23 +278,23 @@ class TreeMachine(FairMachine):
     )
     between = SiblingPolicy.WEIGHT
 
-    def dispatch_within_limits(self, room: list[int]) -> None:
+    def dispatch_within_limits(self, capacity: list[int]) -> None:
         usage = self.desk.dispatcher._places.usage
         assert usage is not None
         before, running = usage.tree.over_limits(), {b.name: b.running for b in usage.tree}
-        super().dispatch(room)
+        super().dispatch(capacity)
         for name, above in usage.tree.over_limits().items():
             assert above == before.get(name), "an admission broke a limit"
         for branch in usage.tree:
             within = branch.running <= branch.most_units
             assert within or branch.running <= running[branch.name]
 
-    @rule(room=st.sampled_from([[9, 9], [0, 6], [3, 1], [2, 0]]))
-    def dispatch(self, room: list[int]) -> None:
-        self.dispatch_within_limits(room)
+    @rule(capacity=st.sampled_from([[9, 9], [0, 6], [3, 1], [2, 0]]))
+    def dispatch(self, capacity: list[int]) -> None:
+        self.dispatch_within_limits(capacity)
 
     def check_order(self, work: list[list[Dispatch]]) -> None:
-        """Limits let pass whatever they have room for, so the order says nothing here."""
+        """Limits admit what fits, so this class does not check the order."""
 
     def may_evict(self, sent: Dispatch, blocked: float) -> bool:
         return sent.blocking == (sent.unit.rank < blocked)
@@ -317,7 +317,7 @@ class TreeMachine(FairMachine):
         assert {unit.state for unit in stuck} <= {UnitState.FORMING, UnitState.FAILED}
 
     def is_too_large(self, unit: Unit) -> bool:
-        """Whether its queue would not even have room for it if it were empty, nor get past one."""
+        """Whether it exceeds its empty queue, or waits behind such a unit in a blocking queue."""
         usage = self.desk.dispatcher._places.usage
         assert usage is not None
         least = dict(usage.demand(unit).least)[0]

@@ -47,7 +47,7 @@ class Machines:
         node, size = self.places.pop(name)
         self.free[node] += size
 
-    def room(self, size: int) -> int:
+    def capacity(self, size: int) -> int:
         return sum(free // size for free in self.free)
 
 
@@ -84,11 +84,11 @@ class Few:
         self.desk.absorb(arrivals=born)
 
     def settle(self, cures: Cure) -> None:
-        self.desk.wake(cures, self.machines.room)
+        self.desk.wake(cures, self.machines.capacity)
         while work := self.desk.work(1000)[0]:
             for each in work:
                 self.answer(each)
-            self.desk.wake(Cure.NONE, self.machines.room)
+            self.desk.wake(Cure.NONE, self.machines.capacity)
 
     def answer(self, each: Dispatch) -> None:
         names = self.desk.names(each.rows)
@@ -96,7 +96,7 @@ class Few:
         if self.machines.place(names, sizes) is None:
             self.desk.place(*names)
             return
-        full = (size for size in sizes if self.machines.room(size) == 0)
+        full = (size for size in sizes if self.machines.capacity(size) == 0)
         self.desk.no_place(*names, class_id=next(full, sizes[0]))
 
 

@@ -1,4 +1,4 @@
-"""Cached rows equal the rules' own answers after any changes; ``room`` is never wrong."""
+"""Cached rows equal the rules' own answers after any changes; ``capacity`` is never wrong."""
 
 from typing import Any
 
@@ -156,7 +156,7 @@ def test_room_is_an_upper_bound_and_zero_when_nothing_fits(
         stage.play(*move)
     stage.books.pod(make_pod("asks", **FORMS[form]))
     stage.runtime.sync()
-    room = stage.runtime.room(int(stage.cluster.pods.class_id[stage.books.row("asks")]))
+    capacity = stage.runtime.capacity(int(stage.cluster.pods.class_id[stage.books.row("asks")]))
     placed = stage.place(form, 60, granted=False)
-    assert placed <= room
-    assert (room == 0) == (placed == 0)
+    assert placed <= capacity
+    assert (capacity == 0) == (placed == 0)

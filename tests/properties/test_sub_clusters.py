@@ -127,8 +127,8 @@ def test_who_waits_in_the_end_fits_nowhere(world: World) -> None:
         if node := at.node_of(f"p{i}"):
             free[int(node[1:])] -= pod.cpu
     left = [p for i, p in enumerate(world.pods) if not p.gang and not at.node_of(f"p{i}")]
-    for pod, (sub, room) in product(left, zip(subs, free, strict=True)):
-        assert not (allows(world, pod, sub) and room >= pod.cpu)
+    for pod, (sub, capacity) in product(left, zip(subs, free, strict=True)):
+        assert not (allows(world, pod, sub) and capacity >= pod.cpu)
 
 
 @few

@@ -151,7 +151,7 @@ class Voyage:
         for row in cluster.pods.rows().tolist():
             single = not cluster.pods.name[row].startswith("gang")
             waits = single and cluster.pods.state[row] not in (PodState.BOUND, PodState.GATED)
-            if waits and runtime.room(int(cluster.pods.class_id[row])):
+            if waits and runtime.capacity(int(cluster.pods.class_id[row])):
                 waiting.append(cluster.pods.name[row])
         return waiting
 

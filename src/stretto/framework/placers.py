@@ -56,7 +56,7 @@ class Placer(Protocol):
         """Place a batch on the snapshot, in order; the snapshot includes the result immediately."""
         ...
 
-    def room(self, class_id: int) -> int:
+    def capacity(self, class_id: int) -> int:
         """An upper bound of the number of pods of a class that fit at present; 0 means none."""
         ...
 

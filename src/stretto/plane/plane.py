@@ -345,7 +345,7 @@ class Plane:
             self.pump.census()
             self.dispatcher.absorb(changes, now)
         changes.clear()
-        self.dispatcher.timers.wake(cures, self.room, now)
+        self.dispatcher.timers.wake(cures, self.capacity, now)
         self._failpoint("dispatcher.absorbed")
 
     def run_timers(self, work: StepWork) -> None:
@@ -435,9 +435,9 @@ class Plane:
         if self.statuses is not None:
             self.statuses.report(work.now, self.clock)
 
-    def room(self, class_id: int) -> int:
+    def capacity(self, class_id: int) -> int:
         """How many pods of a class fit at most, on the first shard's current snapshot."""
-        return self.shards[0].room(class_id)
+        return self.shards[0].capacity(class_id)
 
 
 STEP: Final[tuple[Stage, ...]] = (

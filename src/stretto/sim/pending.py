@@ -31,7 +31,7 @@ NOT_EXPLAINED: Final = "not looked at"
 """Code of the pods in smaller groups."""
 _PLACED: Final = (PodState.ASSUMED, PodState.BOUND, PodState.GONE)
 _CAPACITY: Final = (
-    ReasonCode.NO_ROOM,
+    ReasonCode.NO_CAPACITY,
     ReasonCode.TOO_BIG,
     ReasonCode.VOLUME_CLAIMS,
     ReasonCode.VOLUMES,
@@ -42,7 +42,7 @@ _CAPACITY: Final = (
 class PendingPods(msgspec.Struct, frozen=True, gc=False):
     """Pods that are pending for one reason."""
 
-    #: Stable code of the reason (``no-room``, ``gang-short``, ...), or ``not looked at``.
+    #: Stable code of the reason (``no-capacity``, ``gang-short``, ...), or ``not looked at``.
     code: str
     #: The most frequent refusal of the nodes, as kube-scheduler words it; empty if the cause is not
     #: on the nodes.

@@ -40,7 +40,7 @@ class ShedPolicy(Enum):
 class LaneLimits(msgspec.Struct, frozen=True):
     """Bounds of a lane."""
 
-    #: Writes that may be unanswered at once; ``room`` counts down from it.
+    #: Writes that may be unanswered at once; ``capacity`` counts down from it.
     window: int
     #: Writes of one batch if the store answers later, so that the first answers of a large batch
     #: do not wait for the last; 0 for one batch. A store that answers at once gets one batch.
@@ -140,7 +140,7 @@ class Lane(Generic[K, E]):
     # ------------------------------------------------------------ the window
 
     @property
-    def room(self) -> int:
+    def capacity(self) -> int:
         """Writes that may be sent now without exceeding the window."""
         return self._limits.window - self.unanswered
 

@@ -282,9 +282,9 @@ def test_the_capacity_for_a_class_comes_from_its_own_loop() -> None:
     desk = Bench("x")
     desk.hand("a", "x", cpu="8")
     class_id = int(desk.cluster.pods.class_id[desk.row("a")])
-    before = desk.shard.room(class_id)
+    before = desk.shard.capacity(class_id)
     desk.shard.cycle()
-    assert (before, desk.shard.room(class_id)) == (1, 0)
+    assert (before, desk.shard.capacity(class_id)) == (1, 0)
 
 
 @pytest.mark.parametrize("wrong", [-1, "soon", True, 1e12])

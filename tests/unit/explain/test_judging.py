@@ -68,7 +68,7 @@ WHY = {
     "novolume": ReasonCode.VOLUMES,
     "apart": ReasonCode.OTHER_PODS,
     "big": ReasonCode.TOO_BIG,
-    "full": ReasonCode.NO_ROOM,
+    "full": ReasonCode.NO_CAPACITY,
     "odd": ReasonCode.NOT_ALLOWED,
     "claims": ReasonCode.DYNAMIC_CLAIMS,
 }

@@ -78,7 +78,7 @@ def test_what_waits_is_counted_by_code_and_tier() -> None:
         ("gated", "waiting"): 1,
         ("not-allowed", "never fits"): 1,
         ("too-big", "never fits"): 1,
-        ("no-room", "waiting"): 1,
+        ("no-capacity", "waiting"): 1,
     }
 
 

@@ -39,11 +39,11 @@ def test_the_dominant_reason_comes_first() -> None:
     some = [
         reason(ReasonCode.QUEUED, "q"),
         reason(ReasonCode.TOO_BIG, "t"),
-        reason(ReasonCode.NO_ROOM, "n"),
+        reason(ReasonCode.NO_CAPACITY, "n"),
     ]
     assert [each.code for each in sort_reasons(some)] == [
         ReasonCode.TOO_BIG,
-        ReasonCode.NO_ROOM,
+        ReasonCode.NO_CAPACITY,
         ReasonCode.QUEUED,
     ]
     assert sort_reasons(some)[0].tier is ReasonTier.NEVER_FITS

@@ -114,7 +114,7 @@ def test_the_nearest_nodes_say_what_they_lack_in_human_units() -> None:
 
 def test_cures_are_capacity_a_smaller_request_and_events() -> None:
     kinds = {each.kind: each for each in full().cures}
-    assert kinds["room"].sentence.startswith("Freeing 1 core on n")
+    assert kinds["capacity"].sentence.startswith("Freeing 1 core on n")
     assert (kinds["smaller"].resource, kinds["smaller"].amount) == ("cpu", 1000)
     assert "when a pod is removed from its node" in kinds["event"].sentence
 

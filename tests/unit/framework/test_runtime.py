@@ -48,7 +48,7 @@ def test_an_empty_cluster_admits_no_pod() -> None:
     desk = Bench()
     told = desk.place(desk.a_class())
     assert (told.slots.tolist(), told.tried) == ([-1], 1)
-    assert (desk.runtime.room(0), len(desk.runtime.row(0))) == (0, 0)
+    assert (desk.runtime.capacity(0), len(desk.runtime.row(0))) == (0, 0)
 
 
 def test_an_empty_batch_places_nothing() -> None:
@@ -85,15 +85,15 @@ def test_a_refused_placement_is_forgotten_at_the_next_sync() -> None:
     desk = Bench(make_node("n", cpu="2"))
     one = desk.a_class(cpu="2")
     desk.place(one)
-    assert desk.runtime.room(one) == 0
+    assert desk.runtime.capacity(one) == 0
     desk.cluster.ledger.touch([0])
     desk.runtime.sync()
-    assert desk.runtime.room(one) == 1
+    assert desk.runtime.capacity(one) == 1
 
 
 def test_capacity_counts_the_scarcest_resource_of_each_slot() -> None:
     desk = Bench(make_node("n", cpu="4", memory="2Gi"), make_node("m", cpu="1", memory="9Gi"))
-    assert desk.runtime.room(desk.a_class(cpu="1", memory="1Gi")) == 3
+    assert desk.runtime.capacity(desk.a_class(cpu="1", memory="1Gi")) == 3
 
 
 @pytest.mark.parametrize(
@@ -102,15 +102,15 @@ def test_capacity_counts_the_scarcest_resource_of_each_slot() -> None:
 )
 def test_a_pod_that_fits_nowhere_has_no_capacity(form: dict[str, Any]) -> None:
     desk = Bench(make_node("n"))
-    assert desk.runtime.room(desk.a_class(**form)) == 0
+    assert desk.runtime.capacity(desk.a_class(**form)) == 0
 
 
 def test_capacity_for_ports_is_at_least_one_per_slot() -> None:
     desk = Bench(make_node("n"))
     one = desk.a_class(ports=[80])
-    assert desk.runtime.room(one) >= 1
+    assert desk.runtime.capacity(one) >= 1
     desk.place(one)
-    assert desk.runtime.room(one) == 0
+    assert desk.runtime.capacity(one) == 0
 
 
 @pytest.mark.parametrize(
@@ -129,29 +129,29 @@ def test_a_class_is_cured_by_what_its_rules_look_at(form: dict[str, Any], cure: 
 def test_a_node_that_changes_is_judged_anew() -> None:
     desk = Bench(make_node("n"), make_node("m"))
     one = desk.a_class(spec={"nodeSelector": {"a": "b"}})
-    assert desk.runtime.room(one) == 0
+    assert desk.runtime.capacity(one) == 0
     desk.node(make_node("n", labels={"a": "b"}), MODIFIED)
     assert desk.true(one)
-    assert (desk.runtime.room(one) > 0, desk.engine.is_eligible(one, 0)) == (True, True)
+    assert (desk.runtime.capacity(one) > 0, desk.engine.is_eligible(one, 0)) == (True, True)
 
 
 def test_a_new_gpu_model_is_found_when_its_node_is_added() -> None:
     desk = Bench(make_node("n", gpus=1, model="A"))
     ids = [desk.a_class(gpus=1, gpu_models=f"m{n}") for n in range(MAX_MODELS + 20)]
-    assert [desk.runtime.room(each) for each in ids] == [0] * len(ids)
+    assert [desk.runtime.capacity(each) for each in ids] == [0] * len(ids)
     desk.node(make_node("m", gpus=1, model=f"m{MAX_MODELS + 19}"))
     assert desk.true(ids[-1])
-    assert desk.runtime.room(ids[-1]) > 0
+    assert desk.runtime.capacity(ids[-1]) > 0
 
 
 def test_an_id_that_is_given_again_has_a_row_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(classes_module, "CLASS_LIMIT", 0)
     desk = Bench(make_node("n", cpu="4"))
     first = desk.a_class(cpu="9")
-    assert desk.runtime.room(first) == 0
+    assert desk.runtime.capacity(first) == 0
     desk.pod(make_pod("p"), DELETED, uid=f"uid-{desk.version - 1}")
     second = desk.a_class(cpu="1")
-    assert (second == first, desk.runtime.room(second), desk.true(second)) == (True, 4, True)
+    assert (second == first, desk.runtime.capacity(second), desk.true(second)) == (True, 4, True)
 
 
 def test_the_row_unused_for_longest_is_given_away(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,7 +172,7 @@ def test_shards_share_rules_but_not_snapshots() -> None:
     other.sync()
     one = desk.a_class(cpu="2")
     desk.place(one)
-    assert (desk.runtime.room(one), other.room(one)) == (0, 1)
+    assert (desk.runtime.capacity(one), other.capacity(one)) == (0, 1)
 
 
 @pytest.mark.parametrize("profile", ["random", "default"])

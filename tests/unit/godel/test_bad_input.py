@@ -165,7 +165,7 @@ def test_a_minimum_that_changes_while_a_group_runs_evicts_no_pod() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "handed", "room"),
+    ("said", "handed", "capacity"),
     [
         (0, 0, 20),
         (5, 5, 15),
@@ -178,9 +178,9 @@ def test_a_minimum_that_changes_while_a_group_runs_evicts_no_pod() -> None:
     ],
 )
 def test_what_a_shard_says_of_its_load_counts_as_far_as_it_can_be_true(
-    said: int, handed: int, room: int
+    said: int, handed: int, capacity: int
 ) -> None:
-    assert capacity_of(10, said, handed) == room
+    assert capacity_of(10, said, handed) == capacity
 
 
 @pytest.mark.parametrize("lie", [1 << 40, -(1 << 40), 0])

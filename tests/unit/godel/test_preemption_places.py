@@ -168,7 +168,7 @@ def test_members_that_come_late_preempt_where_the_others_are() -> None:
 
 
 STAGES = [
-    ("a rack that has room", {"y-0": 1}, {"x"}),
+    ("a rack with capacity", {"y-0": 1}, {"x"}),
     ("the preferred rack, by preemption", {"x-0": 1, "x-1": 1, "y-0": 50, "y-1": 50}, {"x"}),
     ("the first rack that can", {"x-0": 50, "x-1": 50, "y-0": 1, "y-1": 1}, {"y"}),
     ("what holds the racks", {"x-0": 50, "x-1": 1, "y-0": 50, "y-1": 1}, {"x", "y"}),

@@ -39,12 +39,14 @@ SHARING = [
 ]
 
 
-def machine(taken: list, asked: tuple, *, aligned: bool = False, room: tuple = ()) -> NumaMachine:
+def machine(
+    taken: list, asked: tuple, *, aligned: bool = False, capacity: tuple = ()
+) -> NumaMachine:
     """The four NUMA nodes with something taken of them, and what a pod asks."""
     free = [[a - t for a, t in zip(*pair, strict=True)] for pair in zip(FOUR, taken, strict=True)]
     share = [zone[:2] for zone in FOUR]
     flags = [False, False, aligned, False]
-    return NumaMachine([0, 0, 1, 1], FOUR, free, asked, flags, (), share, room)
+    return NumaMachine([0, 0, 1, 1], FOUR, free, asked, flags, (), share, capacity)
 
 
 @pytest.mark.parametrize(
@@ -59,8 +61,8 @@ def test_case_38_exclusive_pods(taken, asked, aligned, expected) -> None:
 
 def test_case_38_shared_pods_must_keep_their_capacity() -> None:
     taken = [GPU, NONE, BOTH, BOTH]
-    fits = machine(taken, (40, 100, 7, 0), room=(48, 126))
-    crowded = machine(taken, (40, 100, 7, 0), room=(47, 126))
+    fits = machine(taken, (40, 100, 7, 0), capacity=(48, 126))
+    crowded = machine(taken, (40, 100, 7, 0), capacity=(47, 126))
     assert (choose(fits, NumaBinding.WHOLE), choose(crowded, NumaBinding.WHOLE)) == (0b11, 0)
 
 

@@ -51,7 +51,7 @@ def test_pods_that_fit_get_a_node_and_the_rest_report_why() -> None:
     (waiting,) = said.pending
     assert (waiting.pods, waiting.reason and waiting.reason.code) == (
         ("default/b",),
-        ReasonCode.NO_ROOM,
+        ReasonCode.NO_CAPACITY,
     )
     assert waiting.message == "0/1 nodes are available: 1 Insufficient cpu."
     assert said.unfit == 1

@@ -36,7 +36,7 @@ def test_a_report_counts_what_is_placed_and_what_waits() -> None:
 def test_pending_pods_are_counted_by_reason() -> None:
     harness, _ = crowded()
     found = {(each.code, each.refusal): each.pods for each in waiting_pods(harness.plane)}
-    assert found[("no-room", "Insufficient nvidia.com/gpu")] == 2
+    assert found[("no-capacity", "Insufficient nvidia.com/gpu")] == 2
     assert found[("too-big", "Insufficient cpu")] == 1
     assert found[("unknown-resource", "")] == 1
 

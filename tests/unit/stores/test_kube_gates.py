@@ -98,7 +98,7 @@ async def flood(gate: RequestGate, server: Server, requests: int, pause: float =
 def test_no_more_requests_are_inside_than_the_lane_permits() -> None:
     gate, server = RequestGate(4), Server(most=100)
     run(flood(gate, server, 50))
-    assert (server.done, server.widest, gate.room) == (50, 4, 4)
+    assert (server.done, server.widest, gate.limit) == (50, 4, 4)
 
 
 def test_what_is_turned_away_together_narrows_the_lane_once() -> None:
@@ -107,7 +107,7 @@ def test_what_is_turned_away_together_narrows_the_lane_once() -> None:
         entered = [await gate.__aenter__() for _ in range(32)]
         for each in entered:
             gate.hold(0.0, each)
-        assert gate.room == 16
+        assert gate.limit == 16
 
     run(work())
 
@@ -122,10 +122,10 @@ def test_a_lane_finds_what_a_busy_server_has_time_for() -> None:
 def test_a_lane_is_wide_again_once_the_server_is_idle() -> None:
     gate, server = RequestGate(8), Server(most=1)
     run(flood(gate, server, 50))
-    assert gate.room < 8
+    assert gate.limit < 8
     server.most = 100
     run(flood(gate, server, 400))
-    assert gate.room == 8
+    assert gate.limit == 8
 
 
 def test_a_request_that_gives_up_does_not_block_the_others() -> None:
@@ -155,7 +155,7 @@ def test_every_request_is_answered_in_the_end(
     run(flood(gate, server, requests, pauses))
     assert server.done == requests
     assert server.widest <= width
-    assert 1 <= gate.room <= width
+    assert 1 <= gate.limit <= width
 
 
 def test_a_batch_begins_as_the_one_before_it_has_no_more_to_send() -> None:

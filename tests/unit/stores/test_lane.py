@@ -121,12 +121,12 @@ def test_the_window_counts_what_is_not_answered(late: LateStore) -> None:
     lane = lane_of(late)
     lane.send(deletions("a", "b"), ["a", "b"])
     lane.send(deletions("c"), ["c"])
-    assert (lane.room, list(lane.in_flight()), list(lane.answers())) == (1, ["a", "b", "c"], [])
+    assert (lane.capacity, list(lane.in_flight()), list(lane.answers())) == (1, ["a", "b", "c"], [])
     late.answer(1)
     assert [list(batch.entries) for batch in lane.answers()] == [["c"]]
     late.answer(0)
     assert [list(batch.entries) for batch in lane.answers()] == [["a", "b"]]
-    assert (lane.room, lane.unanswered) == (4, 0)
+    assert (lane.capacity, lane.unanswered) == (4, 0)
 
 
 def test_a_large_batch_is_split_for_a_store_that_answers_later(late: LateStore) -> None:

@@ -42,7 +42,7 @@ def plain() -> None:
     site.submit(*(make_pod(f"g{i}", group="gang") for i in range(3)))
     site.submit(*(make_pod(f"p{i}", cpu="1", ports=[80]) for i in range(6)))
     site.settle()
-    site.plane.shards[0].default.runtime.room(0)
+    site.plane.shards[0].default.runtime.capacity(0)
 
 
 def inter_pod() -> None:
@@ -87,7 +87,7 @@ def numa() -> None:
         site.settle()
         site.submit(*(make_pod(f"n{i}", cpu="2", annotations=numa_notes()) for i in range(3)))
         site.settle()
-        site.plane.shards[0].default.runtime.room(0)
+        site.plane.shards[0].default.runtime.capacity(0)
 
 
 def policies() -> None:
@@ -96,7 +96,7 @@ def policies() -> None:
         site = site_of(nodes(gpus=4, model="T4", cpu="32"), policy)
         site.submit(make_pod("a", gpus=1, gpu_milli=500), make_pod("b", gpus=2), make_pod("c"))
         site.settle()
-        site.plane.shards[0].default.runtime.room(0)
+        site.plane.shards[0].default.runtime.capacity(0)
 
 
 class _Anywhere(FilterRule):

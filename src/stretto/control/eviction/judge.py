@@ -142,7 +142,7 @@ class PreemptionJudge:
             or self._guarantee_problem(wanted, int(rows[0]))
             or self._gangs_problem(wanted.victims)
             or self._budget_problem(wanted.victims, wanted.beyond)
-            or self._room_problem(plan, claims, wanted)
+            or self._capacity_problem(plan, claims, wanted)
             or self._caps_problem(plan, wanted)
         )
 
@@ -205,7 +205,7 @@ class PreemptionJudge:
         kept = respects_caps(self._cluster, plan._replace(units=[unit]))
         return None if kept else ConflictCause.DOMAIN_FULL
 
-    def _room_problem(
+    def _capacity_problem(
         self, plan: Plan, claims: range, wanted: UnitPreemption
     ) -> ConflictCause | None:
         """Whether all claims fit their nodes once all pods being evicted are gone."""

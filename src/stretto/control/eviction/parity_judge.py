@@ -103,7 +103,7 @@ class ParityPreemptionJudge(PreemptionJudge):
         """Hard budgets only: otherwise kube-scheduler deletes the victims regardless."""
         return super()._budget_problem(victims, beyond) if self.rules.hard_budgets else None
 
-    def _room_problem(
+    def _capacity_problem(
         self, plan: Plan, claims: Iterable[int], wanted: UnitPreemption
     ) -> ConflictCause | None:
         """Whether every rule admits the pods once all pods being evicted are gone."""

@@ -84,7 +84,7 @@ class EvictionRequests:
 
     def next_due(self) -> float:
         """Clock time at which the next request may be sent; infinity if the lane is full."""
-        if not self._lane.queue or self._lane.room <= 0:
+        if not self._lane.queue or self._lane.capacity <= 0:
             return float("inf")
         return self._lane.next_due()
 
@@ -108,7 +108,7 @@ class EvictionRequests:
         settled: list[int] = []
         for row, request in lane.due(now):
             why = request.why
-            if len(due) >= lane.room:
+            if len(due) >= lane.capacity:
                 break
             stale = why.acknowledged or pods.serial[row] != why.serial
             if stale or (why.in_doubt and self._is_answered(row, why)):

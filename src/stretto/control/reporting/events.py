@@ -118,7 +118,7 @@ class EventWriter:
 
     def create_bound(self, now: float, most: int) -> int:
         """Create the next ``Scheduled`` events, at most so many; returns their number."""
-        most = min(most, self._lane.room)
+        most = min(most, self._lane.capacity)
         if most <= 0 or not self.has_bound:
             return 0
         taken = list(islice(self._bound.due(NEVER), most))
@@ -193,7 +193,7 @@ class EventWriter:
 
     def _shed(self, count: int) -> bool:
         """Whether there is nothing to send, or too much under way to send it."""
-        if count and self._lane.room > 0:
+        if count and self._lane.capacity > 0:
             return False
         if count:
             self._counts["event shed"] += count

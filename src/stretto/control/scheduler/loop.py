@@ -81,11 +81,11 @@ class SchedulingLoop:
         self._inbox: list[Dispatch] = []
         self._serials: list[int] = []
 
-    def room(self, class_id: int) -> int:
+    def capacity(self, class_id: int) -> int:
         """Upper bound of the pods of a class that fit now or by preemption; 0 for none."""
         self.runtime.sync()
-        room = self.runtime.room(class_id)
-        return room if room or self.preempting is None else self.preempting.chance(class_id)
+        capacity = self.runtime.capacity(class_id)
+        return capacity if capacity or self.preempting is None else self.preempting.chance(class_id)
 
     def chance(self, class_id: int) -> int:
         """1 if preemption may help pods of a class that was refused, else 0."""
@@ -270,7 +270,7 @@ class SchedulingLoop:
         seen: set[int] = set()
         for row in left:
             class_id = int(self._pods.class_id[row])
-            if class_id not in seen and self.runtime.room(class_id) == 0:
+            if class_id not in seen and self.runtime.capacity(class_id) == 0:
                 return row
             seen.add(class_id)
         return left[0]

@@ -64,14 +64,14 @@ class Shard:
         self._partition = partition
         self.default.runtime.own_block = partition.astype(np.uint8)
 
-    def room(self, class_id: int) -> int:
+    def capacity(self, class_id: int) -> int:
         """Upper bound of the pods of a class that fit now or by preemption; 0 for none."""
         own = None
         if self._sub_clusters is not None and self._own:
             own = self._own.get(self._sub_clusters.of_class(class_id))
         if own is None:
-            return self.default.room(class_id)
-        return own.room(class_id) or self.default.chance(class_id)
+            return self.default.capacity(class_id)
+        return own.capacity(class_id) or self.default.chance(class_id)
 
     def accept(self, dispatches: Iterable[Dispatch]) -> None:
         """Send each unit to the loop of the sub-cluster that its pods name."""

@@ -53,7 +53,7 @@ class DecidedEngine:
         """Bring the snapshot up to date."""
         self.columns.sync()
 
-    def room(self, class_id: int) -> int:
+    def capacity(self, class_id: int) -> int:
         """A constant: every pod of this engine has a decided node."""
         del class_id
         return ANY_NUMBER

@@ -169,13 +169,13 @@ class DispatcherRole:
         names = {member.number: member.name for member in self.fleet.alive()}
         if not names:
             return 0
-        room = [0] * (max(names) + 1)
+        capacity = [0] * (max(names) + 1)
         for number, name in names.items():
             has = len(self.view.at.get(name, ()))
-            room[number] = max(0, WINDOW - has)
+            capacity[number] = max(0, WINDOW - has)
             self.plane.dispatcher.set_remote_load(number, has)
         sent: list[tuple[Unit, int, str]] = []
-        handed = self.plane.dispatcher.sender.dispatch(now, room)
+        handed = self.plane.dispatcher.sender.dispatch(now, capacity)
         setbacks = self.reclaim.setbacks(each for work in handed for each in work)
         stay = {each.unit for each in setbacks}
         for number, work in enumerate(handed):

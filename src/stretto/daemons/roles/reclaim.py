@@ -67,7 +67,7 @@ class QueueReclaim:
             left, classes = owed[dispatch.unit.queue], self._classes(dispatch.rows)
             is_below_guarantee = left is not None and _take(left, self._asks(dispatch.rows))
             need = self._classes(dispatch.rows[: dispatch.at_least])
-            full = [c for c, n in need.items() if self._plane.room(c) - gone[c] < n]
+            full = [c for c, n in need.items() if self._plane.capacity(c) - gone[c] < n]
             if is_below_guarantee and full:
                 cures = self._plane.engine.cures_of(full[0])
                 found.append(Setback(dispatch.unit, dispatch.rows, full[0], cures))
@@ -118,7 +118,7 @@ class QueueReclaim:
         for row in rows:
             class_id, uid = int(pods.class_id[row]), pods.uid[row]
             is_late = now - self._since[uid] >= LONG
-            if is_late and self._plane.room(class_id) < waiting[class_id]:
+            if is_late and self._plane.capacity(class_id) < waiting[class_id]:
                 if not _take(left, self._asks([row])):
                     break
                 found.append(uid)

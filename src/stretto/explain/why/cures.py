@@ -35,7 +35,7 @@ CPU_STEP: Final = 100
 class Remedy(msgspec.Struct, frozen=True):
     """One thing that would make the pod fit."""
 
-    #: ``room``, ``smaller``, ``rule``, ``event``, ``gang`` or ``edit``.
+    #: ``capacity``, ``smaller``, ``rule``, ``event``, ``gang`` or ``edit``.
     kind: str
     #: What to do or to wait for, for people.
     sentence: str
@@ -99,14 +99,14 @@ def _capacity(near: tuple[NearFacts, ...]) -> Iterator[Remedy]:
     candidates = [each for each in near if each.resolvable and each.lacks]
     for each in candidates[:CAPACITY_NODES]:
         if any(lack.text.startswith("no ") for lack in each.lacks):
-            yield Remedy("room", f"On {each.node}, {each.lacks[0].text}.", each.node)
+            yield Remedy("capacity", f"On {each.node}, {each.lacks[0].text}.", each.node)
             continue
         parts = [
             format_amount(lack.resource, lack.asked - max(0, lack.free)) for lack in each.lacks
         ]
         first = each.lacks[0]
         yield Remedy(
-            "room",
+            "capacity",
             f"Freeing {' and '.join(parts)} on {each.node} would be enough.",
             each.node,
             first.resource,

@@ -150,7 +150,7 @@ def _cures(unit: UnitFacts, fitting: int, near: NearFacts | None) -> list[Remedy
     if near is not None and near.lacks:
         parts = " and ".join(lack.text for lack in near.lacks)
         found.append(
-            Remedy("room", f"The next member is closest on {near.node}: {parts}.", near.node)
+            Remedy("capacity", f"The next member is closest on {near.node}: {parts}.", near.node)
         )
     if 0 < unit.placed + fitting < (unit.min_member or 0):
         fewer = unit.placed + fitting

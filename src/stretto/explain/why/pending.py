@@ -120,7 +120,7 @@ def of_nodes(inquiry: Inquiry) -> list[Reason]:
             count = format_count(int(large.sum()), "node")
             sentence = f"{head} every node that is large enough ({count}): {', '.join(texts)}."
             return [reason(code, sentence)]
-    return [reason(ReasonCode.NO_ROOM, _no_capacity(inquiry, large))]
+    return [reason(ReasonCode.NO_CAPACITY, _no_capacity(inquiry, large))]
 
 
 def _no_capacity(inquiry: Inquiry, large: BoolArray) -> str:

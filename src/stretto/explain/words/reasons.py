@@ -73,7 +73,7 @@ class ReasonCode(Enum):
     #: A limit of the pod's queue or of an ancestor queue is reached.
     QUEUE_LIMIT = "queue-limit"
     #: The nodes that are large enough are full.
-    NO_ROOM = "no-room"
+    NO_CAPACITY = "no-capacity"
     #: The pod fits, but its gang does not.
     GANG_SHORT = "gang-short"
     #: The placement claim was refused: the node changed, or the store rejected the bind.
@@ -108,7 +108,7 @@ TIERS: Final[Mapping[ReasonCode, ReasonTier]] = {
     ReasonCode.GANG_INCOMPLETE: ReasonTier.GANG_SHORT,
     ReasonCode.GANG_TIMED_OUT: ReasonTier.GANG_SHORT,
     ReasonCode.QUEUE_LIMIT: ReasonTier.QUOTA,
-    ReasonCode.NO_ROOM: ReasonTier.WAITING,
+    ReasonCode.NO_CAPACITY: ReasonTier.WAITING,
     ReasonCode.GANG_SHORT: ReasonTier.GANG_SHORT,
     ReasonCode.CONFLICT: ReasonTier.CONFLICT,
     ReasonCode.BACK_OFF: ReasonTier.BACK_OFF,

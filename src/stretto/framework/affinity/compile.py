@@ -28,7 +28,7 @@ AFFINITY: Final = "InterPodAffinity"
 """Rule whose weight applies to preferred terms."""
 SPREAD: Final = "PodTopologySpread"
 """Rule whose weight applies to soft constraints."""
-FIRST_ROOM: Final = 8
+FIRST_CAPACITY: Final = 8
 """Initial number of domains per tally; doubled when a key has more."""
 
 PARTS: Final = 6
@@ -79,7 +79,7 @@ class DomainTables:
         }
         self._first = _GrowingColumn(64)
         self._numbers: dict[tuple[int, int, int], int] = {}
-        self._rooms: list[int] = []
+        self._capacities: list[int] = []
         #: Number of entries in the sums of all tallies.
         self.length: int = 0
 
@@ -139,9 +139,9 @@ class DomainTables:
             self.layout,
         )
 
-    def room(self, tally: int) -> int:
+    def capacity(self, tally: int) -> int:
         """Number of entries allocated for the sums of one tally."""
-        return self._rooms[int(self._tally["key"].used[tally])]
+        return self._capacities[int(self._tally["key"].used[tally])]
 
     def _first_tally_of(self) -> npt.NDArray[np.int32]:
         self._first.fit(len(self._cluster.domains.populations), -1)
@@ -150,9 +150,9 @@ class DomainTables:
     def _has_outgrown(self) -> bool:
         sizes = self.geography.domains.tolist()
         return any(
-            room < size
-            for room, size, host in zip(
-                self._rooms, sizes, self.geography.is_host.tolist(), strict=False
+            capacity < size
+            for capacity, size, host in zip(
+                self._capacities, sizes, self.geography.is_host.tolist(), strict=False
             )
             if not host
         )
@@ -244,11 +244,13 @@ class DomainTables:
 
     def _key(self, name: str) -> int:
         number = self.geography.key(name)
-        while len(self._rooms) <= number:
-            room = FIRST_ROOM
-            while room < 2 * len(self.geography.values[len(self._rooms)]):
-                room *= 2
-            self._rooms.append(CAP if self.geography.is_host[len(self._rooms)] else room)
+        while len(self._capacities) <= number:
+            capacity = FIRST_CAPACITY
+            while capacity < 2 * len(self.geography.values[len(self._capacities)]):
+                capacity *= 2
+            self._capacities.append(
+                CAP if self.geography.is_host[len(self._capacities)] else capacity
+            )
         return number
 
     def _number(self, population: int, key: int, mask: int) -> int:
@@ -268,15 +270,15 @@ class DomainTables:
         for name, value in made.items():
             self._tally[name].append(value)
         self._first.used[population] = found
-        self.length += self._rooms[key]
+        self.length += self._capacities[key]
         return found
 
 
 class _GrowingColumn:
     """An int32 column that grows at its end."""
 
-    def __init__(self, room: int) -> None:
-        self._array: npt.NDArray[Any] = np.zeros(room, np.int32)
+    def __init__(self, capacity: int) -> None:
+        self._array: npt.NDArray[Any] = np.zeros(capacity, np.int32)
         #: Number of entries in use.
         self.length = 0
 

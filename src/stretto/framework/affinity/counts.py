@@ -288,19 +288,19 @@ class DomainView:
 
     def _fill(self, tally: int) -> None:
         table, state = self.table, self.state
-        key, room = table.tally_key[tally], self.tables.room(tally)
+        key, capacity = table.tally_key[tally], self.tables.capacity(tally)
         domain = table.domain[key]
         inside = (domain > 0) & (table.mask[table.tally_mask[tally]] > 0)
         counts = state.pods[table.tally_population[tally]][inside].astype(np.int64)
         first = table.tally_offset[tally]
-        sums, nodes = state.sums[first : first + room], state.nodes[first : first + room]
+        sums, nodes = state.sums[first : first + capacity], state.nodes[first : first + capacity]
         state.total[tally] = counts.sum()
         if table.is_host[key]:
-            sums[:] = np.bincount(_count_bucket(counts), minlength=room)
+            sums[:] = np.bincount(_count_bucket(counts), minlength=capacity)
             state.present[tally] = len(counts)
             return
-        sums[:] = np.bincount(domain[inside], counts, room)
-        nodes[:] = np.bincount(domain[inside], minlength=room)
+        sums[:] = np.bincount(domain[inside], counts, capacity)
+        nodes[:] = np.bincount(domain[inside], minlength=capacity)
         state.present[tally] = np.count_nonzero(nodes)
 
 

@@ -37,7 +37,7 @@ class DomainExcess(NamedTuple):
     #: The population that the rule counts.
     population: int
     #: int64[slot]: additional pods allowed with the incoming pod; negative: pods to evict.
-    room: Ints
+    slack: Ints
     #: bool[slot]: whether the rule counts pods on the node itself.
     here: Mask
 
@@ -76,7 +76,7 @@ class EvictionPreview(NamedTuple):
         """bool[slot]: nodes that the rules allow for the class at present."""
         mask = self.open.copy()
         for each in self.counts:
-            mask &= each.room >= 0
+            mask &= each.slack >= 0
         if self.company is not None:
             mask &= self.company.is_satisfied(np.zeros(len(mask), np.int64))
         return mask
@@ -85,7 +85,7 @@ class EvictionPreview(NamedTuple):
         """bool[slot]: the same after eviction of all pods of a node, except required matches."""
         mask = self.open.copy()
         for each in self.counts:
-            mask &= each.room + np.where(each.here, view.state.pods[each.population], 0) >= 0
+            mask &= each.slack + np.where(each.here, view.state.pods[each.population], 0) >= 0
         if self.company is not None:
             mask &= self.company.is_satisfied(np.zeros(len(mask), np.int64))
         return mask
@@ -108,22 +108,22 @@ def eviction_preview(view: DomainView, class_id: int) -> EvictionPreview:
             is_open &= labelled
             near.append(each)
         elif each.kind is ConstraintKind.FAR and each.tally != NO_TALLY:
-            room = np.where(labelled, -pods_at(table, state, each, slots), NO_LIMIT)
-            counts.append(_domain_excess(table, each, room, slots))
+            slack = np.where(labelled, -pods_at(table, state, each, slots), NO_LIMIT)
+            counts.append(_domain_excess(table, each, slack, slots))
         elif each.kind is ConstraintKind.HARD:
             is_open &= labelled
             if each.tally != NO_TALLY:
-                room = _room(table, state, each, slots)
-                counts.append(_domain_excess(table, each, room, slots))
+                slack = _slack(table, state, each, slots)
+                counts.append(_domain_excess(table, each, slack, slots))
     company = _affinity_of_class(table, state, near, slots) if near else None
     return EvictionPreview(is_open, tuple(counts), company)
 
 
 def _domain_excess(
-    table: DomainTable, each: DomainConstraint, room: Ints, slots: Ints
+    table: DomainTable, each: DomainConstraint, slack: Ints, slots: Ints
 ) -> DomainExcess:
     population = int(table.tally_population[each.tally])
-    return DomainExcess(each.kind, each.key, population, room, _inside(table, each, slots))
+    return DomainExcess(each.kind, each.key, population, slack, _inside(table, each, slots))
 
 
 def _inside(table: DomainTable, each: DomainConstraint, slots: Ints) -> Mask:
@@ -132,7 +132,7 @@ def _inside(table: DomainTable, each: DomainConstraint, slots: Ints) -> Mask:
     return np.asarray(counts & (table.domain[each.key, slots] > 0))
 
 
-def _room(table: DomainTable, state: DomainState, each: DomainConstraint, slots: Ints) -> Ints:
+def _slack(table: DomainTable, state: DomainState, each: DomainConstraint, slots: Ints) -> Ints:
     """int64[slot]: additional pods that a hard constraint allows in the domain of each slot.
 
     The minimum is taken over the *other* domains: a domain that is itself the minimum never exceeds

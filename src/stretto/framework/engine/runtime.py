@@ -219,18 +219,18 @@ class Runtime:
 
     # ------------------------------------------------------------ rows
 
-    def room(self, class_id: int) -> int:
+    def capacity(self, class_id: int) -> int:
         """Maximum number of pods of a class that fit at present: an upper bound; 0 is exact.
 
         Counts each feasible slot by its scarcest resource; classes with ports or devices count one
         pod per slot.
         """
-        bound = self._room_by_amounts(class_id)
+        bound = self._capacity_by_amounts(class_id)
         for stage in self.stages:
-            bound = stage.room(class_id, bound)
+            bound = stage.capacity(class_id, bound)
         return bound
 
-    def _room_by_amounts(self, class_id: int) -> int:
+    def _capacity_by_amounts(self, class_id: int) -> int:
         feasible = np.flatnonzero(self.row(class_id))
         if not len(feasible):
             return 0

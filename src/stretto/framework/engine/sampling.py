@@ -112,7 +112,7 @@ class SamplingStage:
     def sync(self) -> None:
         """Nothing to update: the order of nodes follows the cluster."""
 
-    def room(self, class_id: int, bound: int) -> int:
+    def capacity(self, class_id: int, bound: int) -> int:
         """The bound, unchanged."""
         return bound
 

@@ -26,7 +26,7 @@ class PlacingStage(Protocol):
         """Update the state of the stage; the snapshot is already up to date."""
         ...
 
-    def room(self, class_id: int, bound: int) -> int:
+    def capacity(self, class_id: int, bound: int) -> int:
         """An upper bound of the pods of a class that fit, given the bound from the scores."""
         ...
 

@@ -39,7 +39,7 @@ class SlotSetPlacer:
         self._cursor = np.zeros(1, np.int64)
         self._plain_work = 0
 
-    def room(self, class_id: int) -> int:
+    def capacity(self, class_id: int) -> int:
         """Number of nodes on which a class with NUMA requests fits at present: one pod per node."""
         job = new_job(np.array([class_id], np.int32), [0, 1], [1], [False])
         work = self._work(self.everywhere(), job, no_caps(self._runtime.columns.size))

@@ -44,7 +44,7 @@ class MixedGangStage:
     def sync(self) -> None:
         """Nothing to update: amounts are read when a gang is placed."""
 
-    def room(self, class_id: int, bound: int) -> int:
+    def capacity(self, class_id: int, bound: int) -> int:
         """The bound, unchanged."""
         return bound
 

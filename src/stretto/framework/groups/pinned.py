@@ -23,7 +23,7 @@ class PinnedStage:
     def sync(self) -> None:
         """Nothing to update."""
 
-    def room(self, class_id: int, bound: int) -> int:
+    def capacity(self, class_id: int, bound: int) -> int:
         """The bound, unchanged."""
         return bound
 

@@ -208,11 +208,11 @@ class GangDomains:
         self,
         level: DomainLevel,
         affinity: PodGroupAffinity,
-        room: _GangFit,
+        fit: _GangFit,
         allowed: npt.NDArray[np.bool_] | None,
     ) -> npt.NDArray[np.int64]:
         """Domains that may hold the gang, in the order of its sort rules."""
-        rules, wanted, columns = affinity.sort_rules, room.wanted, room.columns
+        rules, wanted, columns = affinity.sort_rules, fit.wanted, fit.columns
 
         def total(column: int, *, free: bool) -> npt.NDArray[np.int64]:
             return _sums(level, _column(columns, column, free=free), allowed)
@@ -222,7 +222,7 @@ class GangDomains:
             holds = _sums(level, np.ones(columns.size, np.int32), allowed) > 0
         for column, amount in (*wanted.amounts, (-1, wanted.gpu_milli)):
             if amount > 0:
-                holds &= total(column, free=not room.when_idle) >= amount
+                holds &= total(column, free=not fit.when_idle) >= amount
         keys = []
         for rule in rules or (SMALLEST_FIRST,):
             if rule.resource not in RESOURCES:

@@ -47,10 +47,10 @@ class GroupStage:
         """Update the NUMA nodes from the ledger."""
         self.slot_sets.numa.sync(self._runtime.columns)
 
-    def room(self, class_id: int, bound: int) -> int:
+    def capacity(self, class_id: int, bound: int) -> int:
         """The bound, computed from NUMA nodes where the class requests them."""
         numa = self._runtime.engine.cluster.classes[class_id].annotations.numa is not None
-        return self.slot_sets.room(class_id) if numa and bound else bound
+        return self.slot_sets.capacity(class_id) if numa and bound else bound
 
     def places(self, part: PlacementRequest, *, when_idle: bool = False) -> DomainOrder | None:
         """Where the PodGroup of one unit allows it; ``None`` for anywhere.
@@ -146,10 +146,10 @@ class GroupStage:
         held_on = slots_of(cluster, members(cluster, task.unit, task.row))
         columns = [cluster.nodes.labels.column(cap.key) for cap in task.caps]
         width = max(int(column.max(initial=0)) for column in columns) + 1
-        room = np.zeros((len(columns), width), np.int32)
+        capacity = np.zeros((len(columns), width), np.int32)
         for q, (cap, column) in enumerate(zip(task.caps, columns, strict=True)):
             held = count_by_domain(column, held_on, width)
-            room[q] = cap.limit(size) - held
-            room[q, 0] = 0  # a node without the label is in no domain, so its count has no bound
+            capacity[q] = cap.limit(size) - held
+            capacity[q, 0] = 0  # a node without the label is in no domain: no bound
         domain = np.stack([column[places] for column in columns]).astype(np.int32)
-        return DomainCaps(domain, room)
+        return DomainCaps(domain, capacity)

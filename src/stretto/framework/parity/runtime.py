@@ -62,7 +62,7 @@ class ParityRuntime:
         if self.follower.sync():
             self._refused.clear()
 
-    def room(self, class_id: int) -> int:
+    def capacity(self, class_id: int) -> int:
         """Unknown: pods of one class may differ."""
         return MANY
 

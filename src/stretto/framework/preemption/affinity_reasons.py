@@ -65,8 +65,8 @@ class PostEvictionRules:
             UNWANTED: np.zeros(len(self._heads.open), np.bool_),
         }
         for each in self._heads.counts:
-            room = each.room + each.here * self._gone(each.population, rows)
-            by_text[self._text_of(each)] |= room < 0
+            slack = each.slack + each.here * self._gone(each.population, rows)
+            by_text[self._text_of(each)] |= slack < 0
         before, found = np.zeros(len(self._heads.open), np.bool_), []
         for text, mask in by_text.items():
             found.append((text, mask & ~before))

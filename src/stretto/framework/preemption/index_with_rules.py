@@ -149,13 +149,13 @@ def _fits_without_lower(
     for each in _broken(parts.counts, slots[left]):
         counts = domains.counted_in(each.population, low.rows)
         gone = np.bincount(low.at[counts], minlength=len(left))
-        does[left] &= each.room[slots[left]] + gone * each.here[slots[left]] >= 0
+        does[left] &= each.slack[slots[left]] + gone * each.here[slots[left]] >= 0
     return does
 
 
 def _broken(counts: Sequence[DomainExcess], slots: Ints) -> list[DomainExcess]:
     """Rules that are violated on some of these slots."""
-    return [each for each in counts if (each.room[slots] < 0).any()]
+    return [each for each in counts if (each.slack[slots] < 0).any()]
 
 
 def lower_priority_of(
@@ -224,13 +224,13 @@ def _rule_blocked(
     mine.ask[:] = 0  # pods that are never evicted
     mine.ask[low.at, low.place] = which
     safe = limits.standing[entries.budget[slots[low.at], low.place]] != SPENT
-    room = np.array([each.room[slots].clip(-NO_LIMIT, NO_LIMIT) for each in counts])
+    slack = np.array([each.slack[slots].clip(-NO_LIMIT, NO_LIMIT) for each in counts])
     largest = asks[:, width:].max(axis=0, initial=0)
     return RuleBlockedNodes(
         slots,
         VictimIndex(
             mine,
-            _sums(sums, slots, room, (low, mine, takes[:, 1:], safe)),
+            _sums(sums, slots, slack, (low, mine, takes[:, 1:], safe)),
             np.ascontiguousarray(asks),
             np.concatenate([index.largest[:width], largest]),
         ),
@@ -246,14 +246,14 @@ def _rule_blocked(
 
 def _numbered(takes: Ints) -> tuple[Ints, Ints]:
     """The distinct rows of a table of small numbers, and the index of each row among them."""
-    key, room = np.zeros(len(takes), np.int64), 1
+    key, span = np.zeros(len(takes), np.int64), 1
     for column in takes.T:
         width = int(column.max(initial=0)) + 1
-        key, room = key * width + column, room * width
-    if room > TELLABLE:
+        key, span = key * width + column, span * width
+    if span > TELLABLE:
         rows, which = np.unique(takes, axis=0, return_inverse=True)
         return rows, which.reshape(-1)
-    last, number = np.full(room, -1, np.int64), np.zeros(room, np.int64)
+    last, number = np.full(span, -1, np.int64), np.zeros(span, np.int64)
     last[key] = np.arange(len(key))
     used = np.flatnonzero(last >= 0)
     number[used] = np.arange(len(used))
@@ -263,18 +263,18 @@ def _numbered(takes: Ints) -> tuple[Ints, Ints]:
 def _sums(
     sums: VictimSums,
     slots: Ints,
-    room: Ints,
+    slack: Ints,
     low: tuple[LowerPriorityEntries, VictimEntries, Ints, Mask],
 ) -> VictimSums:
     """Sums of some slots with the additional columns; the last result marks certain victims."""
     lower, entries, takes, safe = low
-    free = np.ascontiguousarray(np.concatenate([sums.free[:, slots], room]))
+    free = np.ascontiguousarray(np.concatenate([sums.free[:, slots], slack]))
     band = np.searchsorted(sums.edges, entries.priority[lower.at, lower.place])
     band[entries.kind[lower.at, lower.place] != EVICTABLE] = 0
 
     def with_more(columns: Ints, mine: Mask) -> Ints:
-        more = np.zeros((len(sums.edges), len(room), len(slots)), np.int64)
-        for column in range(len(room)):
+        more = np.zeros((len(sums.edges), len(slack), len(slots)), np.int64)
+        for column in range(len(slack)):
             np.add.at(more[:, column], (band[mine], lower.at[mine]), takes[mine, column])
         whole = np.concatenate([columns[:, :, slots], more.cumsum(axis=0)], axis=1)
         return np.ascontiguousarray(whole)

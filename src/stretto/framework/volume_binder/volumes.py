@@ -33,7 +33,7 @@ from stretto.state.work.claims import VolumeChoice
 NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
 ANSWERS: Final = 64
 """Decisions cached for PVCs with equal requirements."""
-_CONFLICT, _UNMATCHED, _NO_ROOM, _LOST, _BITS = 1, 2, 4, 8, 4
+_CONFLICT, _UNMATCHED, _NO_CAPACITY, _LOST, _BITS = 1, 2, 4, 8, 4
 """Reasons against a node as bits; the higher bits contain the number of an error."""
 
 NODE_CONFLICT: Final = "node(s) didn't match PersistentVolume's node affinity"
@@ -104,7 +104,7 @@ class VolumeProvisioning(NamedTuple):
     #: bool[n]: nodes where the class may provision it.
     allowed: BoolArray
     #: bool[n]: nodes with storage capacity for it.
-    room: BoolArray
+    capacity: BoolArray
 
 
 def reached(volume: PersistentVolume, nodes: NodeColumns) -> BoolArray:
@@ -201,8 +201,8 @@ class VolumeBinder:
                 continue
             codes[here & ~making.allowed] |= _UNMATCHED
             still &= ~(here & ~making.allowed)
-            here &= making.allowed & ~making.room
-            codes[here] |= _NO_ROOM
+            here &= making.allowed & ~making.capacity
+            codes[here] |= _NO_CAPACITY
             still &= ~here
         return codes, errors
 
@@ -289,7 +289,7 @@ class VolumeBinder:
                 return each.error, False, False
             if not each.allowed[node]:
                 return "", True, False
-            if not each.room[node]:
+            if not each.capacity[node]:
                 return "", False, True
         return "", False, False
 
@@ -321,7 +321,7 @@ class VolumeBinder:
         if found.provisioner in ("", NO_PROVISIONER):
             return VolumeProvisioning("", ~everywhere, everywhere)
         allowed = self._topology(found.allowed_topologies)
-        return VolumeProvisioning("", allowed, self._room(claim, found))
+        return VolumeProvisioning("", allowed, self._has_capacity(claim, found))
 
     def _topology(self, terms: tuple[TopologyTerm, ...]) -> BoolArray:
         """Nodes where a class may provision volumes: any term, all of its labels."""
@@ -339,7 +339,7 @@ class VolumeBinder:
                 mask |= self._nodes.holds(rules)
         return mask
 
-    def _room(self, claim: PersistentVolumeClaim, found: StorageClass) -> BoolArray:
+    def _has_capacity(self, claim: PersistentVolumeClaim, found: StorageClass) -> BoolArray:
         """Nodes where the driver has capacity for that many bytes."""
         everywhere = np.ones(self._nodes.count, np.bool_)
         driver = self._objects.drivers.get(found.provisioner)
@@ -383,5 +383,5 @@ def _reasons(conflict: bool, unmatched: bool, no_capacity: bool, lost: bool) -> 
 def _answer(code: int, errors: list[str]) -> VolumeDecision:
     if code >> _BITS:
         return VolumeDecision((), error=errors[(code >> _BITS) - 1])
-    bits = [bool(code & bit) for bit in (_CONFLICT, _UNMATCHED, _NO_ROOM, _LOST)]
+    bits = [bool(code & bit) for bit in (_CONFLICT, _UNMATCHED, _NO_CAPACITY, _LOST)]
     return VolumeDecision(_reasons(*bits))

@@ -67,15 +67,15 @@ def fresh(pod: SchedulingFacts, snapshot: ParitySnapshot) -> UnboundPvcs | None:
 class AlikePods:
     """The pods of one run, each checked on its assigned slot."""
 
-    def __init__(self, binder: VolumeBinder | None, room: npt.NDArray[np.int64] | None) -> None:
+    def __init__(self, binder: VolumeBinder | None, capacity: npt.NDArray[np.int64] | None) -> None:
         """Start with the results of the first pod."""
         self._binder = binder
-        self._room = room
+        self._limits = capacity
         self._came: Counter[int] = Counter()
 
     def find(self, claims: tuple[PersistentVolumeClaim, ...], node: int) -> VolumeDecision | None:
         """The volumes of the next pod on a node; ``None`` where the node no longer accepts it."""
-        if self._room is not None and self._came[node] >= self._room[node]:
+        if self._limits is not None and self._came[node] >= self._limits[node]:
             return None
         found = NOTHING_TO_DO
         if self._binder is not None:

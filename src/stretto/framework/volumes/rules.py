@@ -105,10 +105,10 @@ class VolumeRules:
 
     def alike(self, row: int, judged: VolumeJudgement) -> AlikePods:
         """Places pods one after another whose PVC requirements equal those of an evaluated pod."""
-        room = None
+        capacity = None
         if NodeVolumeLimitsPlugin.NAME in self._names:
-            room = pods_within_limits(self.view.facts(row), self.view.snapshot)
-        return AlikePods(judged.binder, room)
+            capacity = pods_within_limits(self.view.facts(row), self.view.snapshot)
+        return AlikePods(judged.binder, capacity)
 
     def curable(self, judged: VolumeJudgement) -> BoolArray:
         """bool[slot]: nodes that reject a pod and may accept it after evictions."""

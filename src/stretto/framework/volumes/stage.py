@@ -65,7 +65,7 @@ class VolumeStage:
     def sync(self) -> None:
         """Nothing to update: volumes are read when a batch has some."""
 
-    def room(self, class_id: int, bound: int) -> int:
+    def capacity(self, class_id: int, bound: int) -> int:
         """The bound, unchanged."""
         return bound
 

@@ -41,11 +41,11 @@ def nodes_of_manifests(scenario: Scenario, paths: Sequence[str]) -> FleetObjects
 def _neutral(node: Node) -> FleetNode:
     """The neutral form of a Node object."""
     name, labels = node.metadata.name, node.metadata.labels
-    room = node.status.allocatable or node.status.capacity
+    allocatable = node.status.allocatable or node.status.capacity
     has = {
-        key: amount(key, room[key], f"node {name}: status.allocatable.{key}")
+        key: amount(key, allocatable[key], f"node {name}: status.allocatable.{key}")
         for key in ("cpu", "memory", GPU)
-        if key in room
+        if key in allocatable
     }
     return FleetNode(
         name,

@@ -184,7 +184,7 @@ class KubeWatch:
                     self._notify()
                 if not self._goes_on():
                     return 0.0
-                await self._room(options.held_events)
+                await self._wait_until_below(options.held_events)
                 if len(changes) < _FEW:
                     await asyncio.sleep(_GATHER)
             lasted = self._version > began or loop.time() - opened > _SHORT
@@ -232,7 +232,7 @@ class KubeWatch:
         except InputError:
             self.unreadable += 1
 
-    async def _room(self, most: int) -> None:
+    async def _wait_until_below(self, most: int) -> None:
         """Wait while the reader is far behind: unread events stay on the server."""
         while len(self._events) >= most and not self._closed:  # noqa: ASYNC110  (another thread)
             await asyncio.sleep(_FULL_PAUSE)

@@ -165,13 +165,15 @@ class Desk:
 
     # ------------------------------------------------------------ what shards and binder do
 
-    def work(self, room: int | list[int] = 1000) -> list[list[Dispatch]]:
-        rooms = [room] if isinstance(room, int) else room
-        return self.dispatcher.sender.dispatch(self.now, rooms)
+    def work(self, capacity: int | list[int] = 1000) -> list[list[Dispatch]]:
+        capacities = [capacity] if isinstance(capacity, int) else capacity
+        return self.dispatcher.sender.dispatch(self.now, capacities)
 
-    def sent(self, room: int | list[int] = 1000) -> list[str]:
+    def sent(self, capacity: int | list[int] = 1000) -> list[str]:
         """Names of the pods that are handed out now, in order."""
-        return [name for work in self.work(room) for each in work for name in self.names(each.rows)]
+        return [
+            name for work in self.work(capacity) for each in work for name in self.names(each.rows)
+        ]
 
     def assume(self, *names: str) -> None:
         rows = self._rows(names)

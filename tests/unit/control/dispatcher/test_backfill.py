@@ -64,7 +64,7 @@ def test_what_states_no_run_time_is_not_expected_to_end() -> None:
 
 
 @pytest.mark.parametrize(
-    ("amount", "longest"), [(1, NEVER), (2, 10), (3, -1)], ids=["extra", "by shadow", "no room"]
+    ("amount", "longest"), [(1, NEVER), (2, 10), (3, -1)], ids=["extra", "by shadow", "no capacity"]
 )
 def test_how_long_units_behind_the_head_may_run(amount: int, longest: int) -> None:
     assert kept(4, 2, (10, 3)).longest(one(amount)) == longest

@@ -28,12 +28,12 @@ def test_a_group_that_comes_after_its_pods_releases_them_together() -> None:
 def test_a_pod_of_a_scheduled_gang_is_released_once_and_to_its_shard() -> None:
     desk = Desk(shards=2)
     a_gang(desk, "a", "b")
-    desk.sent(room=[5, 5])
+    desk.sent(capacity=[5, 5])
     desk.place("a", "b")
     desk.dispatcher._places.shards.pods[0] = 3
     desk.arrive("c", group="g")
     assert [len(work) for work in desk.work([5, 5])] == [1, 0]
-    assert desk.sent(room=[5, 5]) == []
+    assert desk.sent(capacity=[5, 5]) == []
 
 
 def test_a_gang_is_not_sent_below_its_minimum() -> None:
@@ -47,7 +47,7 @@ def test_a_gang_is_not_sent_below_its_minimum() -> None:
 def test_a_gang_is_dispatched_as_a_whole_even_with_less_capacity() -> None:
     desk = Desk()
     a_gang(desk, "a", "b", "c")
-    assert desk.sent(room=1) == ["a", "b", "c"]
+    assert desk.sent(capacity=1) == ["a", "b", "c"]
 
 
 def test_a_group_may_be_named_by_label() -> None:

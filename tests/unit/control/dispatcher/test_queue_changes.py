@@ -150,7 +150,7 @@ def test_a_policy_that_changes_orders_what_waits_anew(policy: str) -> None:
     desk.arrive("high", queue="q", priority=5, duration=3)
     put(desk, "q", policy=policy)
     first = "low" if policy in ("FIFO", "Easy") else "high"
-    assert (desk.sent(room=1)[0], desk.dispatcher.audit()) == (first, [])
+    assert (desk.sent(capacity=1)[0], desk.dispatcher.audit()) == (first, [])
 
 
 def test_a_failed_head_of_a_queue_that_blocks_no_longer_is_passed() -> None:
@@ -182,7 +182,7 @@ def test_turns_follow_the_policy_of_the_root() -> None:
     put(desk, "root", policy="DRF")
     desk.arrive("a1", "a2", "a3", queue="a", class_id=1)
     desk.arrive("b1", "b2", "b3", queue="b")
-    assert desk.sent(room=3) == ["a1", "b1", "b2"]
+    assert desk.sent(capacity=3) == ["a1", "b1", "b2"]
 
 
 def test_a_cycle_is_reported_and_both_queues_continue() -> None:
@@ -203,4 +203,4 @@ def test_weights_of_single_resources_count_for_those() -> None:
     put(desk, "a", resource_weights={"cpu": 2})
     desk.arrive(*(f"a{i}" for i in range(9)), queue="a")
     desk.arrive(*(f"b{i}" for i in range(9)), queue="b")
-    assert sum(name[0] == "a" for name in desk.sent(room=6)) == 4
+    assert sum(name[0] == "a" for name in desk.sent(capacity=6)) == 4

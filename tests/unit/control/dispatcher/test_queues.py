@@ -18,8 +18,8 @@ def test_units_are_dequeued_in_the_order_of_their_arrival() -> None:
 def test_no_more_pods_are_dequeued_than_the_capacity_allows() -> None:
     desk = Desk()
     desk.arrive("a", "b", "c")
-    assert desk.sent(room=2) == ["a", "b"]
-    assert desk.sent(room=2) == ["c"]
+    assert desk.sent(capacity=2) == ["a", "b"]
+    assert desk.sent(capacity=2) == ["c"]
 
 
 def test_higher_priority_is_dequeued_first_and_equal_priority_by_arrival() -> None:
@@ -53,7 +53,7 @@ def test_priority_does_not_matter_in_a_fifo_queue() -> None:
 def test_a_unit_that_comes_back_stands_where_it_stood() -> None:
     desk = Desk()
     desk.arrive("a", "b", "c")
-    desk.sent(room=2)
+    desk.sent(capacity=2)
     desk.give_back("b", "a")
     assert desk.sent() == ["a", "b", "c"]
 
@@ -109,7 +109,7 @@ def test_a_queue_of_twice_the_weight_is_served_twice_as_much() -> None:
     desk = Desk(QueueConfig("a", weight=2.0), QueueConfig("b"))
     desk.arrive(*(f"a{i}" for i in range(90)), queue="a")
     desk.arrive(*(f"b{i}" for i in range(90)), queue="b")
-    sent = desk.sent(room=60)
+    sent = desk.sent(capacity=60)
     assert sum(name.startswith("a") for name in sent) == 40
 
 
@@ -125,9 +125,9 @@ def test_a_unit_of_many_pods_uses_up_as_many_turns() -> None:
 def test_an_idle_queue_saves_up_no_turns() -> None:
     desk = Desk()
     desk.arrive(*(f"a{i}" for i in range(50)), queue="a")
-    assert len(desk.sent(room=40)) == 40
+    assert len(desk.sent(capacity=40)) == 40
     desk.arrive(*(f"b{i}" for i in range(10)), queue="b")
-    assert desk.sent(room=4) == ["a40", "b0", "a41", "b1"]
+    assert desk.sent(capacity=4) == ["a40", "b0", "a41", "b1"]
 
 
 def test_a_queue_may_be_named_by_label_too() -> None:

@@ -53,7 +53,7 @@ def test_a_unit_of_several_pods_goes_back_to_its_shard() -> None:
     desk = Desk(shards=2)
     desk.arrive("x")
     desk.arrive("a", "b", owner=owned_by("ReplicaSet", "web"))
-    desk.sent(room=[9, 9])
+    desk.sent(capacity=[9, 9])
     desk.refuse("a", "b")
     desk.assume("x")
     assert [len(one) for one in desk.work([9, 9])] == [0, 1]
@@ -62,7 +62,7 @@ def test_a_unit_of_several_pods_goes_back_to_its_shard() -> None:
 def test_a_unit_whose_shard_is_full_goes_to_another() -> None:
     desk = Desk(shards=2)
     desk.arrive("a", "b", owner=owned_by("ReplicaSet", "web"))
-    desk.sent(room=[9, 9])
+    desk.sent(capacity=[9, 9])
     desk.refuse("a", "b")
     assert [len(one) for one in desk.work([0, 9])] == [0, 1]
 
@@ -70,29 +70,29 @@ def test_a_unit_whose_shard_is_full_goes_to_another() -> None:
 def test_work_of_a_dead_shard_is_queued_again_in_its_order() -> None:
     desk = Desk(shards=2)
     desk.arrive("a", "b", "c")
-    desk.sent(room=[9, 9])
+    desk.sent(capacity=[9, 9])
     desk.dispatcher.remove_shard(0, desk.now)
     assert desk.state("a") is PodState.PENDING
-    assert desk.sent(room=[9, 9]) == ["a", "c"]
+    assert desk.sent(capacity=[9, 9]) == ["a", "c"]
 
 
 def test_what_is_assumed_of_a_dead_shard_stays() -> None:
     desk = Desk(shards=2)
     desk.arrive("a", "b", owner=owned_by("ReplicaSet", "web"))
-    desk.sent(room=[9, 9])
+    desk.sent(capacity=[9, 9])
     desk.pods.state[desk.rows["a"]] = PodState.ASSUMED
     desk.dispatcher.remove_shard(0, desk.now)
-    assert (desk.sent(room=[0, 9]), desk.unit("a").state) == (["b"], UnitState.DISPATCHED)
+    assert (desk.sent(capacity=[0, 9]), desk.unit("a").state) == (["b"], UnitState.DISPATCHED)
     assert desk.rows["a"] in desk.unit("a").bound
 
 
 def test_answers_of_a_dead_shard_count_for_nothing() -> None:
     desk = Desk(shards=2)
     desk.arrive("a")
-    desk.sent(room=[9, 9])
+    desk.sent(capacity=[9, 9])
     desk.dispatcher.remove_shard(0, desk.now)
     desk.no_place("a")
-    assert desk.sent(room=[9, 9]) == ["a"]
+    assert desk.sent(capacity=[9, 9]) == ["a"]
 
 
 def test_without_a_shard_everything_waits() -> None:

@@ -134,7 +134,7 @@ def test_shares_are_compared_level_by_level() -> None:
     )
     for queue in "bcd":
         desk.arrive(*(f"{queue}{i}" for i in range(6)), queue=queue)
-    sent = desk.sent(room=8)
+    sent = desk.sent(capacity=8)
     assert [sum(name[0] == queue for name in sent) for queue in "bcd"] == [2, 2, 4]
 
 
@@ -142,14 +142,14 @@ def test_an_inner_queue_without_fair_turns_takes_turns_by_weight() -> None:
     desk = Desk(QueueConfig("top"), sub("a", weight=2.0), sub("b"))
     desk.arrive(*(f"a{i}" for i in range(9)), queue="a")
     desk.arrive(*(f"b{i}" for i in range(9)), queue="b")
-    assert sum(name[0] == "a" for name in desk.sent(room=9)) == 6
+    assert sum(name[0] == "a" for name in desk.sent(capacity=9)) == 6
 
 
 def test_a_queue_that_has_queues_may_have_units_of_its_own() -> None:
     desk = Desk(TOP, sub("a"), between=SiblingPolicy.DRF)
     desk.arrive("t1", "t2", queue="top")
     desk.arrive("a1", "a2", queue="a")
-    assert sorted(desk.sent(room=2)) == ["a1", "t1"]
+    assert sorted(desk.sent(capacity=2)) == ["a1", "t1"]
     assert held(desk, "top") == 2
 
 

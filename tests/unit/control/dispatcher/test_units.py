@@ -147,9 +147,9 @@ def test_pods_that_come_while_their_unit_is_at_a_shard_wait_for_its_answer() -> 
 def test_a_unit_larger_than_the_capacity_is_dispatched_in_parts() -> None:
     desk = Desk()
     desk.arrive("a", "b", "c", owner=owned_by("ReplicaSet", "web"))
-    assert desk.sent(room=2) == ["a", "b"]
+    assert desk.sent(capacity=2) == ["a", "b"]
     desk.place("a", "b")
-    assert desk.sent(room=2) == ["c"]
+    assert desk.sent(capacity=2) == ["c"]
 
 
 def test_a_service_that_grows_again_queues_behind_those_that_wait() -> None:

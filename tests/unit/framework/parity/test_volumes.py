@@ -350,7 +350,7 @@ def capacity(size: str, **more: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("room", "expected"),
+    ("reported", "expected"),
     [
         (capacity("2Gi"), ["b"]),
         (capacity("1Mi"), ["a", "b"]),
@@ -358,9 +358,11 @@ def capacity(size: str, **more: Any) -> Any:
         (capacity("2Gi", nodeTopology=None), ["a", "b"]),
     ],
 )
-def test_a_driver_that_reports_its_capacity_needs_enough(room: Any, expected: list[str]) -> None:
+def test_a_driver_that_reports_its_capacity_needs_enough(
+    reported: Any, expected: list[str]
+) -> None:
     driver = thing("CSIDriver", DRIVER, spec={"storageCapacity": True})
-    found = said(BINDING, using("c"), *NODES, claim("c"), storage_class(), driver, room)
+    found = said(BINDING, using("c"), *NODES, claim("c"), storage_class(), driver, reported)
     assert sorted(found) == expected
     assert {each.message for each in found.values()} == {volumes.NO_SPACE}
 

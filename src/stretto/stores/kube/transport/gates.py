@@ -70,16 +70,16 @@ class RequestGate:
         self.width = width
         #: When the server last answered, by the loop's clock.
         self.answered_at = float("-inf")
-        self._room = float(width)
+        self._limit = float(width)
         self._inside = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._closed_until = 0.0
         self._narrowed = 0
 
     @property
-    def room(self) -> int:
+    def limit(self) -> int:
         """Requests admitted at once now."""
-        return int(self._room)
+        return int(self._limit)
 
     def hold(self, seconds: float, entered: int) -> None:
         """Admit nothing for a while, and fewer at once afterwards: the server is overloaded.
@@ -93,13 +93,13 @@ class RequestGate:
         self._closed_until = max(self._closed_until, now + seconds)
         if entered == self._narrowed:
             self._narrowed += 1
-            self._room = max(1.0, self._room / 2)
+            self._limit = max(1.0, self._limit / 2)
 
     def answered(self) -> None:
         """The server has answered a request."""
         self.answered_at = asyncio.get_running_loop().time()
-        if self._room < self.width:
-            self._room = min(self.width, self._room + 1 / (_STEADY * self._room))
+        if self._limit < self.width:
+            self._limit = min(self.width, self._limit + 1 / (_STEADY * self._limit))
             self._next()
 
     async def __aenter__(self) -> int:
@@ -108,7 +108,7 @@ class RequestGate:
         while True:
             if (pause := self._closed_until - loop.time()) > 0:
                 await asyncio.sleep(pause)
-            elif self._inside < self.room:
+            elif self._inside < self.limit:
                 self._inside += 1
                 return self._narrowed
             else:
@@ -130,7 +130,7 @@ class RequestGate:
 
     def _next(self) -> None:
         """Admit as many as the limit allows."""
-        free = self.room - self._inside
+        free = self.limit - self._inside
         while self._waiting and free > 0:
             turn = self._waiting.popleft()
             if not turn.done():
