@@ -345,10 +345,10 @@ def wanted_by(lock: str) -> list[Requirement]:
     """What pyproject.toml and the laboratory want of a lock file, without our own packages."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     lab = tomllib.loads((ROOT / "lab" / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    asked = [*project["dependencies"]]
-    asked += chain.from_iterable(project["optional-dependencies"][name] for name in LOCKS[lock])
-    asked += lab["dependencies"] if "dev" in LOCKS[lock] else []
-    return [each for each in map(Requirement, asked) if not each.name.startswith("stretto")]
+    requested = [*project["dependencies"]]
+    requested += chain.from_iterable(project["optional-dependencies"][name] for name in LOCKS[lock])
+    requested += lab["dependencies"] if "dev" in LOCKS[lock] else []
+    return [each for each in map(Requirement, requested) if not each.name.startswith("stretto")]
 
 
 @pytest.mark.parametrize("lock", LOCKS)

@@ -67,7 +67,7 @@ class Refusing:
     """A store whose next binds are answered otherwise."""
 
     def __init__(self, rig: Rig, reply: Reply, times: int) -> None:
-        self.left, self.asked = times, 0
+        self.left, self.requested = times, 0
         for name in ("bind", "bind_units"):
             self._wrap(rig, name, reply)
 
@@ -75,7 +75,7 @@ class Refusing:
         send = getattr(rig.face, name)
 
         def answer(binds: Any) -> Any:
-            self.asked += 1
+            self.requested += 1
             if self.left <= 0:
                 return send(binds)
             self.left -= 1
@@ -127,7 +127,7 @@ def test_case_7_every_failure_of_an_admission_is_tried_again(reply: Reply, membe
     rig.submit(*(make_pod(f"p{i}", cpu="1", **more) for i in range(members)))
     rig.settle(120)
     assert (set(rig.placements().values()), refusing.left) == ({"n1"}, 0)
-    assert refusing.asked < 20
+    assert refusing.requested < 20
     assert (rig.booked(), rig.breaches()) == (1000 * members, [])
 
 

@@ -51,9 +51,9 @@ def single_cases(path: Path) -> Iterator[ConformanceCase]:
 
 def difference(case: ConformanceCase) -> str:
     """What a plane does otherwise with the pod of a case; empty where it does the same."""
-    plane, asked = plane_of(case), list[tuple[str, list[str]]]()
+    plane, requested = plane_of(case), list[tuple[str, list[str]]]()
     assert case.pod is not None
-    plane.plane.observers.append(lambda step: asked.extend(victims(plane, step.plans)))
+    plane.plane.observers.append(lambda step: requested.extend(victims(plane, step.plans)))
     plane.submit_pod(case.pod)
     plane.plane.run_until_idle()
     name, preemption = case.pod.metadata.name, case.expect.get("preemption", {})
@@ -64,9 +64,9 @@ def difference(case: ConformanceCase) -> str:
         leaving = {each.metadata.name for each in case.pods if each.metadata.deletion_timestamp}
         asked_to_go = [name for name in preemption["victims"] if name not in leaving]
         want = [(preemption["node"], asked_to_go)]  # no eviction of a terminating pod
-        got = asked if "tied_nodes" not in preemption else want if asked else []
+        got = requested if "tied_nodes" not in preemption else want if requested else []
     else:
-        want, got = (case.expect["message"], []), (plane.said.get(name), asked)
+        want, got = (case.expect["message"], []), (plane.said.get(name), requested)
     return "" if got == want else f"{case.id}: wanted {want}, got {got}"
 
 

@@ -34,7 +34,7 @@ _PAUSE = 0.02
 def kube_subject(plane: ControlPlane) -> Subject:
     """The API server as a subject."""
     for space in SPACES:
-        plane.ask("POST", "/api/v1/namespaces", json.dumps({"metadata": {"name": space}}).encode())
+        plane.send("POST", "/api/v1/namespaces", json.dumps({"metadata": {"name": space}}).encode())
 
     def make(_: Path) -> KubeStore:
         wipe(plane)
@@ -68,7 +68,7 @@ def _places() -> list[str]:
 
 
 def _items(plane: ControlPlane, path: str) -> list[dict[str, Any]]:
-    said = plane.ask("GET", path)
+    said = plane.send("GET", path)
     assert said.status == 200, said.body
     items: list[dict[str, Any]] = json.loads(said.body)["items"]
     return items
@@ -79,7 +79,7 @@ def _sweep(plane: ControlPlane) -> None:
         meta = item["metadata"]
         if meta.get("finalizers"):
             path = object_path(POD, meta["namespace"], meta["name"])
-            plane.ask("PATCH", path, b'{"metadata": {"finalizers": null}}')
+            plane.send("PATCH", path, b'{"metadata": {"finalizers": null}}')
     for path in _places():
         if _items(plane, path):
-            plane.ask("DELETE", f"{path}?gracePeriodSeconds=0")
+            plane.send("DELETE", f"{path}?gracePeriodSeconds=0")

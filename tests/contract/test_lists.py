@@ -110,8 +110,8 @@ def _pages(desk: Desk, limit: int, between: list[str]) -> tuple[list[list[str]],
     """All pages of a list, making the named pods between the first and the second."""
     pages, versions, token = [], set(), ""
     while True:
-        asked = ListOptions(namespace=SPACE, limit=limit, page=token)
-        listing = desk.store.list(POD, asked)
+        requested = ListOptions(namespace=SPACE, limit=limit, page=token)
+        listing = desk.store.list(POD, requested)
         pages.append([record.name for record in listing.records])
         versions.add(listing.version)
         while between:

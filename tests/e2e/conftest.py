@@ -40,7 +40,7 @@ def plane(control_plane: ControlPlane) -> ControlPlane:
 @pytest.fixture
 def site(plane: ControlPlane) -> Iterator[ControlPlane]:
     """The shared control plane with four nodes and no lease; it is healthy at the end."""
-    plane.ask("DELETE", f"{LEASES}/stretto-scheduler")
+    plane.send("DELETE", f"{LEASES}/stretto-scheduler")
     ready_nodes(plane, *(f"n{number}" for number in range(4)))
     yield plane
     plane["etcd"].resume()
@@ -84,7 +84,7 @@ def ground(
     plane: ControlPlane, wire: FaultyWire, store: KubeStore, far: KubeStore
 ) -> Iterator[Ground]:
     """A plane through the proxy; PodGroups of other tests are deleted."""
-    assert plane.ask("DELETE", GROUPS).status == 200
+    assert plane.send("DELETE", GROUPS).status == 200
     ground = Ground(plane, wire, store, far)
     yield ground
     ground.close()
@@ -105,5 +105,5 @@ def yard(cluster: ControlPlane, daemon: Daemon, request: pytest.FixtureRequest) 
     try:
         assert yard.broken() == []
     finally:
-        cluster.ask("DELETE", f"/api/v1/namespaces/{yard.space}")
-        cluster.ask("DELETE", f"/api/v1/nodes?labelSelector=yard%3D{yard.space}")
+        cluster.send("DELETE", f"/api/v1/namespaces/{yard.space}")
+        cluster.send("DELETE", f"/api/v1/nodes?labelSelector=yard%3D{yard.space}")

@@ -57,11 +57,11 @@ class Daemon:
     def page(self, path: str, token: str = "") -> tuple[int, str]:
         """Status and body of a GET with a bearer token."""
         scheme = "https" if self.is_secure else "http"
-        asked = urllib.request.Request(f"{scheme}://127.0.0.1:{self.port}{path}")
+        requested = urllib.request.Request(f"{scheme}://127.0.0.1:{self.port}{path}")
         if token:
-            asked.add_header("Authorization", f"Bearer {token}")
+            requested.add_header("Authorization", f"Bearer {token}")
         try:
-            with urllib.request.urlopen(asked, timeout=5, context=_UNVERIFIED) as reply:
+            with urllib.request.urlopen(requested, timeout=5, context=_UNVERIFIED) as reply:
                 return reply.status, reply.read().decode()
         except urllib.error.HTTPError as error:
             with error:
@@ -126,13 +126,13 @@ def put(plane: ControlPlane, path: str, *objects: dict[str, Any] | bytes) -> Non
     """Create objects, all of which must be accepted."""
     for each in objects:
         body = each if isinstance(each, bytes) else json.dumps(each).encode()
-        reply = plane.ask("POST", path, body)
+        reply = plane.send("POST", path, body)
         assert reply.status == 201, reply.body
 
 
 def item(plane: ControlPlane, path: str) -> dict[str, Any]:
     """Read an object."""
-    reply = plane.ask("GET", path)
+    reply = plane.send("GET", path)
     assert reply.status == 200, reply.body
     found: dict[str, Any] = json.loads(reply.body)
     return found
@@ -144,7 +144,7 @@ def ready_nodes(plane: ControlPlane, *names: str, cpu: str = "64", **labels: str
         body = json.loads(node(name, cpu))
         body["metadata"]["labels"] = labels
         put(plane, "/api/v1/nodes", body)
-        done = plane.ask("PATCH", f"/api/v1/nodes/{name}", b'{"spec": {"taints": null}}')
+        done = plane.send("PATCH", f"/api/v1/nodes/{name}", b'{"spec": {"taints": null}}')
         assert done.status == 200, done.body
 
 
@@ -180,7 +180,7 @@ def pods_of(plane: ControlPlane, namespace: str = SPACE) -> list[dict[str, Any]]
     Raises:
         UnreachableError: the server rejects the request.
     """
-    reply = plane.ask("GET", f"/api/v1/namespaces/{namespace}/pods")
+    reply = plane.send("GET", f"/api/v1/namespaces/{namespace}/pods")
     if reply.status != 200:
         raise UnreachableError(plane.server, reply.body.decode())
     items: list[dict[str, Any]] = json.loads(reply.body)["items"]
@@ -203,7 +203,7 @@ def may(plane: ControlPlane, user: str, what: dict[str, str]) -> bool:
     """Whether RBAC permits a user to do something."""
     about = {"spec": {"user": user, "resourceAttributes": what}}
     path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
-    reply = plane.ask("POST", path, json.dumps(about).encode())
+    reply = plane.send("POST", path, json.dumps(about).encode())
     return bool(json.loads(reply.body)["status"]["allowed"])
 
 
@@ -235,7 +235,7 @@ def rights_settle(plane: ControlPlane) -> None:
 def all_powerful(plane: ControlPlane, account: str) -> str:
     """Create a service account with all rights and return its uid."""
     accounts = f"/api/v1/namespaces/{SPACE}/serviceaccounts"
-    plane.ask("POST", accounts, json.dumps({"metadata": {"name": account}}).encode())
+    plane.send("POST", accounts, json.dumps({"metadata": {"name": account}}).encode())
     empower(plane, {"kind": "ServiceAccount", "name": account, "namespace": SPACE})
     return str(item(plane, f"{accounts}/{account}")["metadata"]["uid"])
 
@@ -244,7 +244,7 @@ def empower(plane: ControlPlane, subject: dict[str, str]) -> None:
     """Give a subject all rights."""
     ref = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
     binding = {"metadata": {"name": subject["name"]}, "roleRef": ref, "subjects": [subject]}
-    plane.ask("POST", f"{RBAC}/clusterrolebindings", json.dumps(binding).encode())
+    plane.send("POST", f"{RBAC}/clusterrolebindings", json.dumps(binding).encode())
     rights_settle(plane)
 
 

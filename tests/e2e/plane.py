@@ -115,7 +115,7 @@ class Ground:
 
     def remove(self, name: str) -> None:
         """Delete a pod without a grace period."""
-        assert self.site.ask("DELETE", f"{PODS}/{name}?gracePeriodSeconds=0").status == 200
+        assert self.site.send("DELETE", f"{PODS}/{name}?gracePeriodSeconds=0").status == 200
 
     def bound(self) -> dict[str, str]:
         """Nodes of bound pods in etcd."""

@@ -63,9 +63,9 @@ class Yard:
 
     def template(self, app: str, cpu: str = "1", **spec: Any) -> dict[str, Any]:
         """A pod template."""
-        asks = {"requests": {"cpu": cpu}}
+        requests = {"requests": {"cpu": cpu}}
         whole = {"schedulerName": "stretto", "nodeSelector": self.here, **spec}
-        whole["containers"] = [{"name": "main", "image": "x", "resources": asks}]
+        whole["containers"] = [{"name": "main", "image": "x", "resources": requests}]
         return {"metadata": {"labels": {"app": app}, "annotations": {}}, "spec": whole}
 
     def owner(self, kind: str, app: str, template: dict[str, Any], **spec: Any) -> None:
@@ -92,7 +92,7 @@ class Yard:
         put(self.plane, path, {"metadata": {"name": whole}, "value": value})
         trial = json.dumps(pod("trial", priorityClassName=whole)).encode()
         path = f"/api/v1/namespaces/{self.space}/pods?dryRun=All"
-        until(lambda: self.plane.ask("POST", path, trial).status == 201, self.said)
+        until(lambda: self.plane.send("POST", path, trial).status == 201, self.said)
         return whole
 
     # ------------------------------------------------------------ state

@@ -62,7 +62,7 @@ class _SlowWrite:
             self.close()
             self._line, self._full = self._begun(), 0
         dry = f"{self._path}?dryRun=All"
-        is_full = self._plane.ask("POST", dry, self._body, self._by).status == 429
+        is_full = self._plane.send("POST", dry, self._body, self._by).status == 429
         self._full = self._full + 1 if is_full else 0
         return self._full >= SURELY
 

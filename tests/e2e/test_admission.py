@@ -115,7 +115,7 @@ def named(body: dict[str, Any]) -> tuple[Kind, dict[str, Any]]:
 def post(plane: ControlPlane, body: dict[str, Any], space: str = SPACE) -> tuple[int, Any]:
     kind, _ = named(body)
     path = collection_path(kind, space if kind.namespaced else "")
-    answer = plane.ask("POST", path, json.dumps(body).encode())
+    answer = plane.send("POST", path, json.dumps(body).encode())
     return answer.status, json.loads(answer.body)
 
 
@@ -185,7 +185,7 @@ def test_limit_ranges_and_quotas_refuse_in_the_same_words(cluster: ControlPlane)
     for each in (limits, quota):
         assert post(cluster, each, space)[0] == 201
     path = f"/api/v1/namespaces/{space}/resourcequotas/q"
-    until(lambda: json.loads(cluster.ask("GET", path).body).get("status", {}).get("used"))
+    until(lambda: json.loads(cluster.send("GET", path).body).get("status", {}).get("used"))
     ours = view()
     for each in (limits, quota):
         ours.add(named(each)[0], admit(AdmissionRequest(*named(each)), ours).body)
@@ -277,13 +277,13 @@ def test_controllers_make_the_same_pods(cluster: ControlPlane, tmp_path: Path) -
     for _, body in load_manifests(CONTROLLERS, "app.yaml"):
         assert post(cluster, json.loads(body), space)[0] == 201
     pods_at = f"/api/v1/namespaces/{space}/pods"
-    until(lambda: len(json.loads(cluster.ask("GET", pods_at).body)["items"]) == 7)
-    theirs = json.loads(cluster.ask("GET", pods_at).body)["items"]
+    until(lambda: len(json.loads(cluster.send("GET", pods_at).body)["items"]) == 7)
+    theirs = json.loads(cluster.send("GET", pods_at).body)["items"]
     ours = load_objects([tmp_path])
     mine = [json.loads(each.body) for each in ours if each.kind is kinds.POD]
     assert made(mine) == made(theirs)
     claims_at = f"/api/v1/namespaces/{space}/persistentvolumeclaims"
-    claims = json.loads(cluster.ask("GET", claims_at).body)["items"]
+    claims = json.loads(cluster.send("GET", claims_at).body)["items"]
     own = [json.loads(each.body) for each in ours if each.kind is kinds.PERSISTENT_VOLUME_CLAIM]
     assert [
         (each["metadata"]["name"], each["metadata"]["labels"], each["spec"]["storageClassName"])

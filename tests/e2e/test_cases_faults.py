@@ -68,7 +68,7 @@ def test_a_node_that_is_deleted_with_claims_in_flight_is_not_used_any_more(
 
 
 def remove_node(ground: Ground, name: str) -> None:
-    assert ground.site.ask("DELETE", f"/api/v1/nodes/{name}").status == 200
+    assert ground.site.send("DELETE", f"/api/v1/nodes/{name}").status == 200
 
 
 def test_watches_that_are_cut_all_the_time_delay_nothing_for_good(ground: Ground) -> None:
@@ -172,7 +172,7 @@ def older(kind: Kind) -> bytes:
 
 def test_older_crds_and_malformed_objects_block_no_other_object(poor: Ground) -> None:
     for kind in (QUEUE, POD_GROUP):
-        assert poor.site.ask("POST", DEFINITIONS, older(kind)).status == 201
+        assert poor.site.send("POST", DEFINITIONS, older(kind)).status == 201
     until_served(poor.site)
     queues = f"/apis/{QUEUE.api_version}/queues"
     put(poor.site, queues, body(QUEUE, "bad", {"weight": "heavy", "limit": [1]}))
@@ -193,7 +193,7 @@ def test_older_crds_and_malformed_objects_block_no_other_object(poor: Ground) ->
 
 def until_served(site: ControlPlane) -> None:
     paths = (f"/apis/{QUEUE.api_version}/queues", GROUPS)
-    until(lambda: all(site.ask("GET", path).status == 200 for path in paths), lambda: paths)
+    until(lambda: all(site.send("GET", path).status == 200 for path in paths), lambda: paths)
 
 
 def body(kind: Kind, name: str, spec: dict[str, object]) -> bytes:

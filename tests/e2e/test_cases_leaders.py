@@ -122,7 +122,7 @@ def test_case_31_a_standby_whose_clock_jumps_takes_no_lease_that_is_kept(
     ground: Ground, jump: float
 ) -> None:
     path = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/jumps"
-    ground.site.ask("DELETE", path)
+    ground.site.send("DELETE", path)
     with closing(store_of(ground.site)) as store:
         clock = Jumping()
         leader = LeaderElector(store, LeaseConfig("kube-system", "jumps", "one"), WallClock())

@@ -82,7 +82,7 @@ def test_a_node_s_name_that_a_predecessor_has_left_on_a_pod_is_taken_off(
     put(site, PODS, pod("ours", cpu="1000"), pod("other", cpu="1000", schedulerName="batch"))
     for name in ("ours", "other"):
         change = b'{"status": {"nominatedNodeName": "gone"}}'
-        assert site.ask("PATCH", f"{PODS}/{name}/status", change).status == 200
+        assert site.send("PATCH", f"{PODS}/{name}/status", change).status == 200
     with Daemon(site.kubeconfig, tmp_path / "log", "--no-leader-elect") as daemon:
         until(
             lambda: "nominatedNodeName" not in item(site, f"{PODS}/ours")["status"],

@@ -81,8 +81,8 @@ class Guide:
     def metrics(self) -> str:
         """The metrics that both replicas serve to the monitoring account only."""
         rights_settle(self.cluster)
-        asked = "kubectl -n kube-system create token monitor"
-        token = shell(self.cluster, asked, self.folder).stdout.strip()
+        requested = "kubectl -n kube-system create token monitor"
+        token = shell(self.cluster, requested, self.folder).stdout.strip()
         pages = [each.page("/metrics", token) for each in self.replicas]
         assert [code for code, _ in pages] == [200, 200]
         assert [each.page("/metrics")[0] for each in self.replicas] == [401, 401]

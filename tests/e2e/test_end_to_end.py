@@ -319,8 +319,8 @@ def test_the_race_on_shared_nodes_is_seen_by_doctor(
         return not crowded(yard)
 
     yard.until(is_repaired)
-    cluster.ask("DELETE", f"/api/v1/namespaces/{yard.space}")
-    cluster.ask("DELETE", f"/api/v1/nodes?labelSelector=yard%3D{yard.space}")
+    cluster.send("DELETE", f"/api/v1/namespaces/{yard.space}")
+    cluster.send("DELETE", f"/api/v1/nodes?labelSelector=yard%3D{yard.space}")
 
 
 def crowded(yard: Yard) -> set[str]:

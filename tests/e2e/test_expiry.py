@@ -80,7 +80,7 @@ def test_a_token_that_expires_before_its_file_is_replaced_is_reported_and_reread
         put(site, PODS, pod("before", "10m"))
         until(lambda: "before" in bound(site), daemon.part.log_tail)
         file.write_text(robot(BRIEF))
-        assert site.ask("DELETE", f"{ACCOUNTS}/starter").status == 200
+        assert site.send("DELETE", f"{ACCOUNTS}/starter").status == 200
         until(lambda: "the token of kubeconfig" in daemon.page("/readyz")[1], daemon.part.log_tail)
         put(site, PODS, *(pod(f"late-{number}", "10m") for number in range(20)))
         until(lambda: daemon.page("/readyz")[0] == 503, daemon.part.log_tail)

@@ -34,7 +34,7 @@ class Desk:
         plugin.write_text(f'#!/bin/sh\nexec {sys.executable} -m stretto.cli.kubectl "$@"\n')
         plugin.chmod(0o755)
 
-    def ask(self, *words: str, user: str = "reader") -> subprocess.CompletedProcess[str]:
+    def run(self, *words: str, user: str = "reader") -> subprocess.CompletedProcess[str]:
         """What `kubectl stretto` says to a user."""
         tools = [str(self.folder), str(path_of("kubectl").parent)]
         environment = {
@@ -47,7 +47,7 @@ class Desk:
 
     def told(self, *words: str) -> str:
         """What it says where it must succeed."""
-        done = self.ask(*words)
+        done = self.run(*words)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -107,7 +107,7 @@ def test_story_shows_what_the_running_scheduler_has_reported(desk: Desk) -> None
 
 @pytest.mark.parametrize("verb", ["story", "explain"])
 def test_a_pod_that_is_not_there_names_its_neighbours(desk: Desk, verb: str) -> None:
-    done = desk.ask(verb, "bug", "-n", SPACE)
+    done = desk.run(verb, "bug", "-n", SPACE)
     assert (done.returncode, "big" in done.stderr) == (6, True)
 
 
@@ -133,7 +133,7 @@ def test_plan_says_what_would_happen(desk: Desk, tmp_path: Path) -> None:
 
 
 def test_a_forbidden_read_names_the_missing_permission(desk: Desk) -> None:
-    done = desk.ask("explain", "shop/big", user="nobody")
+    done = desk.run("explain", "shop/big", user="nobody")
     assert done.returncode == 5
     assert "list pods" in done.stderr
 
@@ -168,5 +168,5 @@ def in_queue(name: str) -> dict[str, Any]:
 
 def events_of(plane: ControlPlane, name: str) -> list[object]:
     path = f"/api/v1/namespaces/{SPACE}/events?fieldSelector=involvedObject.name={name}"
-    items: list[object] = json.loads(plane.ask("GET", path).body)["items"]
+    items: list[object] = json.loads(plane.send("GET", path).body)["items"]
     return items

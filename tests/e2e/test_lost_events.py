@@ -51,7 +51,7 @@ class Site:
 
     def remove(self, name: str) -> None:
         path = f"/api/v1/namespaces/{SPACE}/pods/{name}?gracePeriodSeconds=0"
-        assert self.plane.ask("DELETE", path).status == 200
+        assert self.plane.send("DELETE", path).status == 200
 
     def unseen(self, happens: Callable[[], None]) -> None:
         """Let something happen while the line is down, and forget the history of it."""

@@ -200,7 +200,7 @@ def _define_goedels_kinds(plane: ControlPlane) -> None:
         for version in body["spec"]["versions"]:
             version["schema"] = {"openAPIV3Schema": open_schema}
         put(plane, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", body)
-    until(lambda: plane.ask("GET", groups()).status == 200, lambda: "PodGroups are not served")
+    until(lambda: plane.send("GET", groups()).status == 200, lambda: "PodGroups are not served")
 
 
 def _done(plane: ControlPlane, text: str, folder: Path) -> None:

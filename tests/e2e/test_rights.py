@@ -113,7 +113,7 @@ def test_a_token_that_was_revoked_is_read_again_from_its_file(
     (folder / "token").write_text(_account_token(plane))
     store = of(AccountAccess(folder, plane.server), opened)
     made(store, "before")
-    plane.ask("DELETE", f"/api/v1/namespaces/{SPACE}/serviceaccounts/robot")
+    plane.send("DELETE", f"/api/v1/namespaces/{SPACE}/serviceaccounts/robot")
     fresh = _account_token(plane)
     _until_refused(store)
     (folder / "token").write_text(fresh)
@@ -151,7 +151,7 @@ def _account_token(plane: ControlPlane) -> str:
     """A token of a service account that may do everything."""
     all_powerful(plane, "robot")
     path = f"/api/v1/namespaces/{SPACE}/serviceaccounts/robot/token"
-    said = plane.ask("POST", path, b'{"spec": {}}')
+    said = plane.send("POST", path, b'{"spec": {}}')
     token: str = json.loads(said.body)["status"]["token"]
     return token
 

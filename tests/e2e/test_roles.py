@@ -150,8 +150,8 @@ def test_a_queue_gets_its_borrowed_quota_back(
         lambda: state(cluster, daemons, space),
     )
     calls = cluster.audit("stretto-dispatcher")
-    asked = {c.object_ref.name for c in calls if c.what == "create pods/eviction"}
-    assert len(asked) == 2  # one that goes unanswered may be asked twice
+    requested = {c.object_ref.name for c in calls if c.what == "create pods/eviction"}
+    assert len(requested) == 2  # one that goes unanswered may be asked twice
     assert broken_laws(cluster) == []
     kubectl(cluster, "delete", "queue", f"{space}-host", f"{space}-guest")
 

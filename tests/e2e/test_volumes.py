@@ -104,7 +104,7 @@ def attic(yard: Yard) -> Iterator[Yard]:
     put(yard.plane, path, {"metadata": {"name": yard.space}, **late})
     yield yard
     for name in ("on-b", "spare"):
-        yard.plane.ask("DELETE", f"/api/v1/persistentvolumes/{yard.space}-{name}")
+        yard.plane.send("DELETE", f"/api/v1/persistentvolumes/{yard.space}-{name}")
 
 
 def test_a_claim_is_bound_before_its_pod_and_where_its_volume_is(attic: Yard) -> None:
@@ -155,7 +155,7 @@ class Provisioner:
         notes = self.claim(name)["metadata"].get("annotations", {})
         return str(notes.get(SELECTED, ""))
 
-    def asked(self, name: str) -> str:
+    def requested(self, name: str) -> str:
         """Wait until a node is named; that node."""
         until(lambda: self.node_of(name) != "", self.yard.said)
         return self.node_of(name)
@@ -172,13 +172,13 @@ class Provisioner:
             "spec": {"claimRef": reference},
         }
         path = f"/api/v1/persistentvolumes/{volume}"
-        assert self.yard.plane.ask("PATCH", path, json.dumps(change).encode()).status == 200
+        assert self.yard.plane.send("PATCH", path, json.dumps(change).encode()).status == 200
 
     def cannot(self, name: str) -> None:
         """Report missing capacity on the node, as provisioners do: remove the selected node."""
         path = f"/api/v1/namespaces/{self.yard.space}/persistentvolumeclaims/{name}"
         nothing = json.dumps({"metadata": {"annotations": {SELECTED: None}}}).encode()
-        assert self.yard.plane.ask("PATCH", path, nothing).status == 200
+        assert self.yard.plane.send("PATCH", path, nothing).status == 200
 
 
 @pytest.fixture
@@ -192,7 +192,7 @@ def test_a_volume_is_made_where_its_pod_goes_and_the_pod_waits_for_it(
     yard.nodes("a", "b")
     claim(yard, "data")
     yard.pod("db", with_claim(yard, "data"))
-    chosen = maker.asked("data")
+    chosen = maker.requested("data")
     assert not any("nodeName" in each["spec"] for each in yard.pods())
     maker.makes("data")
     yard.until(lambda: yard.places() == {"db": chosen})
@@ -203,7 +203,7 @@ def test_a_node_for_which_no_volume_can_be_made_is_given_up(yard: Yard, maker: P
     first, second = yard.nodes("a", "b")
     claim(yard, "data")
     yard.pod("db", with_claim(yard, "data"))
-    refused = maker.asked("data")
+    refused = maker.requested("data")
     other = second if refused == first else first
     yard.kubectl("cordon", refused)  # else it may be chosen again: it looks as good as the other
 
@@ -223,7 +223,7 @@ def test_waiting_for_an_unprovisioned_volume_times_out_and_is_reported(
     (node,) = yard.nodes("a")
     claim(yard, "data")
     yard.pod("db", with_claim(yard, "data"))
-    maker.asked("data")
+    maker.requested("data")
     told: list[str] = []
 
     def is_told() -> bool:

@@ -119,8 +119,8 @@ def test_the_plain_list_takes_zones_in_turn() -> None:
 
 
 def test_the_bench_measures_every_part_and_finds_the_answers_equal() -> None:
-    asked = AblationOptions(nodes=128, running_per_node=2, pods=96, classes=12, rounds=1)
-    found = run_ablation(asked, [preemption])
+    requested = AblationOptions(nodes=128, running_per_node=2, pods=96, classes=12, rounds=1)
+    found = run_ablation(requested, [preemption])
     assert len({each.part for each in found}) == 5
     assert all(isinstance(each, Ablation) and each.factor > 0 for each in found)
     assert sum(each.whole_factor is not None for each in found) == 4

@@ -37,7 +37,7 @@ def watch(shape: Shape) -> tuple[int, int]:
         world.cluster.changes.clear()
         world.cluster.domains.requesters()
         world.happen()
-        seen, asks = world.cluster.changes.cures, world.cluster.domains.requesters()
+        seen, requests = world.cluster.changes.cures, world.cluster.domains.requesters()
         for name in [name for name in waiting if name not in world.pods]:
             del waiting[name]
         for name, cures in list(waiting.items()):
@@ -45,7 +45,9 @@ def watch(shape: Shape) -> tuple[int, int]:
             if fits(world, runtime, name):
                 assert cures & seen, (name, cures, seen)
                 alone = cures & seen == Cure.POD_PLACED
-                assert not (alone and asks) or asks(class_of(world, name)), "it asked for them"
+                assert not (alone and requests) or requests(class_of(world, name)), (
+                    "it asked for them"
+                )
                 cured += 1
                 del waiting[name]
             elif cures & seen:  # it is tried again, and waits for what is in its way now

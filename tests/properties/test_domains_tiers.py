@@ -130,7 +130,7 @@ class Plain(Runtime):
                 wants = self.engine.cluster.classes[int(ids[i])].terms
                 if slots[i] >= 0:
                     helped = True
-                elif wants.affinity_keys or wants.hard or self.engine.asked.over_domains:
+                elif wants.affinity_keys or wants.hard or self.engine.python_rules.over_domains:
                     refused.append(i)
                 else:
                     lost += 1

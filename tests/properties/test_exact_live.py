@@ -215,13 +215,13 @@ def test_a_pod_goes_where_the_library_would_put_it(data: st.DataObject) -> None:
     for _ in range(data.draw(st.integers(1, 10))):
         world.step()
         world.plane.settle(BACK_OFF)
-    asked = world.new_pod()
-    wanted = world.plane.library().decide(asked)
-    world.plane.submit_pod(asked)
+    requested = world.new_pod()
+    wanted = world.plane.library().decide(requested)
+    world.plane.submit_pod(requested)
     world.plane.settle()
     namespace, name, _ = wanted.pod.key
     assert world.plane.node_of(name, namespace) == (wanted.best or [""])[0]
-    assert world.plane.said.get(asked.metadata.name, "") == wanted.message
+    assert world.plane.said.get(requested.metadata.name, "") == wanted.message
 
 
 @settings(max_examples=settings.default.max_examples // 2)

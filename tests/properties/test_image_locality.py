@@ -108,10 +108,10 @@ def test_rows_equal_the_exact_path_after_any_changes(
 ) -> None:
     harness = Harness(profile=load_profile(ALONE), config={"tier": "numpy"})
     harness.plane.run_until_idle()
-    asked: dict[str, list[str]] = {}
+    requested: dict[str, list[str]] = {}
     for what, number, names in done:
         if what == "pod":
-            asked.setdefault(f"p{number}", names or ["other:1"])
+            requested.setdefault(f"p{number}", names or ["other:1"])
         act(harness, what, number, names)
     harness.plane.run_until_idle()
     cluster, runtime = harness.plane.cluster, harness.plane.shards[0].default.runtime
@@ -119,8 +119,8 @@ def test_rows_equal_the_exact_path_after_any_changes(
     runtime.sync()
     for row in range(cluster.pods.length):
         name = cluster.pods.name[row]
-        mounts = [n for n in asked[name][:1] if n in SIZES] * (int(name[1:]) % 2)
-        want = exact_scores(harness, asked[name], mounts)
+        mounts = [n for n in requested[name][:1] if n in SIZES] * (int(name[1:]) % 2)
+        want = exact_scores(harness, requested[name], mounts)
         pod = cluster.classes[int(cluster.pods.class_id[row])]
         kept = runtime.engine.eligibility.scores[runtime.engine.eligibility.score_row(pod)]
         assert {name: int(kept[slot]) for name, slot in cluster.nodes.by_name.items()} == want

@@ -35,7 +35,7 @@ nodes = st.fixed_dictionaries(
         "labels": st.sampled_from([{}, {"disk": "ssd"}]),
     }
 )
-asks = st.fixed_dictionaries(
+pod_forms = st.fixed_dictionaries(
     {"cpu": SIZES.map("{}m".format), "memory": SIZES.map("{}Mi".format)},
     optional={
         "gpus": st.integers(1, 4),
@@ -104,9 +104,9 @@ def sketch_of(
     """A cluster with pods on it where they fit, and GPUs by the lowest index."""
     sketch = SlotSketch(*machines)
     ledger = sketch.cluster.ledger
-    for number, asked in running:
+    for number, requested in running:
         name = f"n{number % len(machines)}"
-        pod, slot = sketch.pod(**asked), sketch.slot(name)
+        pod, slot = sketch.pod(**requested), sketch.slot(name)
         free = np.flatnonzero(ledger.devices.free[slot] == 1000).tolist()
         need = sum(request.count for request in pod.devices)
         if ledger.fits(slot, pod.requests) and need <= len(free):
@@ -136,22 +136,22 @@ def asked_row(profile: Profile, pod: PodClass, view: View, slots: np.ndarray) ->
 
 @given(
     st.lists(nodes, min_size=1, max_size=9),
-    st.lists(st.tuples(st.integers(0, 8), asks), max_size=12),
-    asks,
+    st.lists(st.tuples(st.integers(0, 8), pod_forms), max_size=12),
+    pod_forms,
     shares,
     profiles(),
 )
 def test_a_row_is_what_the_rules_say(
     machines: list[dict[str, Any]],
     running: list[tuple[int, dict[str, Any]]],
-    asked: dict[str, Any],
+    requested: dict[str, Any],
     share: int | None,
     profile: Profile,
 ) -> None:
     sketch = sketch_of(machines, running)
-    if share is not None and asked.get("gpus"):
-        asked = {**asked, "gpus": 1, "gpu_milli": share}
-    pod = sketch.pod(**asked)
+    if share is not None and requested.get("gpus"):
+        requested = {**requested, "gpus": 1, "gpu_milli": share}
+    pod = sketch.pod(**requested)
     kinds = [
         (TypicalPod(1000, 1, 500), 3),
         (TypicalPod(500, 2, 1000), 2),

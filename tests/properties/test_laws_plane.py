@@ -80,10 +80,10 @@ def digest(seed: int) -> str:
 
 
 def test_decisions_do_not_depend_on_the_hash_seed(repo_root: Path) -> None:
-    ask = "from tests.properties.test_laws_plane import digest; print(digest(7))"
+    request = "from tests.properties.test_laws_plane import digest; print(digest(7))"
     told = {
         subprocess.run(
-            [sys.executable, "-c", ask],
+            [sys.executable, "-c", request],
             env={**os.environ, "PYTHONHASHSEED": seed},
             cwd=repo_root,
             check=True,

@@ -95,17 +95,19 @@ def test_backfill_on_nodes_does_not_delay_the_first_head(
     assert all(filled_up[i] <= plain[i] for i in waited[:1])
 
 
-def filled(capacity: tuple[int, int], asks: list[tuple[int, int]], weights: list[int]) -> list[int]:
+def filled(
+    capacity: tuple[int, int], requests: list[tuple[int, int]], weights: list[int]
+) -> list[int]:
     """Progressive filling: the queue with the least gets one more, until none fits any more."""
-    left, got, full = list(capacity), [0] * len(asks), [False] * len(asks)
+    left, got, full = list(capacity), [0] * len(requests), [False] * len(requests)
     while not all(full):
         shares = [
-            max(n * each / whole for each, whole in zip(ask, capacity, strict=True)) / weight
-            for n, ask, weight in zip(got, asks, weights, strict=True)
+            max(n * each / whole for each, whole in zip(request, capacity, strict=True)) / weight
+            for n, request, weight in zip(got, requests, weights, strict=True)
         ]
-        i = min((k for k in range(len(asks)) if not full[k]), key=shares.__getitem__)
-        if all(free >= ask for free, ask in zip(left, asks[i], strict=True)):
-            left = [free - ask for free, ask in zip(left, asks[i], strict=True)]
+        i = min((k for k in range(len(requests)) if not full[k]), key=shares.__getitem__)
+        if all(free >= request for free, request in zip(left, requests[i], strict=True)):
+            left = [free - request for free, request in zip(left, requests[i], strict=True)]
             got[i] += 1
         else:
             full[i] = True
@@ -124,15 +126,15 @@ def test_drf_is_within_one_unit_of_progressive_filling(
     node = make_node("one", cpu=str(capacity[0]), memory=f"{capacity[1]}Gi", pods=999)
     config = DispatcherConfig(queues=queues, between=SiblingPolicy.DRF)
     harness = Harness([node], config={"dispatcher": config})
-    for i, (ask, _) in enumerate(users):
+    for i, (request, _) in enumerate(users):
         marks = {"stretto.dev/queue": f"q{i}"}
-        more = {"cpu": str(ask[0]), "memory": f"{ask[1]}Gi"}
+        more = {"cpu": str(request[0]), "memory": f"{request[1]}Gi"}
         harness.submit(*(make_pod(f"q{i}-{n}", annotations=marks, **more) for n in range(45)))
     harness.settle()
     assert harness.plane.dispatcher.audit() == []
     placed = [name for name, at in harness.placements().items() if at]
     ours = [sum(name.startswith(f"q{i}-") for name in placed) for i in range(len(users))]
-    theirs = filled(capacity, [ask for ask, _ in users], [weight for _, weight in users])
+    theirs = filled(capacity, [request for request, _ in users], [weight for _, weight in users])
     assert all(abs(one - other) <= 1 for one, other in zip(ours, theirs, strict=True))
 
 

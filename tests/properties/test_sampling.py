@@ -57,9 +57,9 @@ def test_all_nodes_by_percentage_or_quota_are_the_same_as_none(done: list[Step])
 def test_a_sample_decides_the_same_again_and_leaves_no_pod_out(
     done: list[Step], quota: int
 ) -> None:
-    asked = {"stretto": {"nodesToScore": quota}}
-    found = settled(asked, done)
-    assert settled(asked, done) == found
+    requested = {"stretto": {"nodesToScore": quota}}
+    found = settled(requested, done)
+    assert settled(requested, done) == found
     assert bool(found) <= any(found.values()) or not any(settled({}, done).values())
 
 

@@ -119,7 +119,7 @@ def contents(index: Victims) -> object:
                     int(entries.row[slot, k]),
                     int(entries.kind[slot, k]),
                     index.sets[int(entries.budget[slot, k])],
-                    index.asks[entries.ask[slot, k]].tolist(),
+                    index.requests[entries.request[slot, k]].tolist(),
                 )
                 for k in places
             ]

@@ -129,9 +129,9 @@ def act(at: ParitySnapshot, step: tuple[str, int, int, int, int]) -> None:
 
 
 @settings(max_examples=60)
-@given(done=steps, asked=st.lists(st.integers(0, 4), unique=True, min_size=1, max_size=3))
+@given(done=steps, requested=st.lists(st.integers(0, 4), unique=True, min_size=1, max_size=3))
 def test_answers_equal_those_of_every_node_alone(
-    done: list[tuple[str, int, int, int, int]], asked: list[int]
+    done: list[tuple[str, int, int, int, int]], requested: list[int]
 ) -> None:
     at = ParitySnapshot([node(0, 0), node(1, 1)])
     at.objects.put(
@@ -145,9 +145,9 @@ def test_answers_equal_those_of_every_node_alone(
     at.objects.put(
         read(StorageClass, "made", provisioner="csi", volumeBindingMode="WaitForFirstConsumer")
     )
-    for c in asked:
+    for c in requested:
         at.objects.put(claim(c, 0, 0, 0))
-    facts = at.compiler.facts(pod(9, asked))
+    facts = at.compiler.facts(pod(9, requested))
     for step in done:
         act(at, step)
         check = LimitCheck(facts, at)

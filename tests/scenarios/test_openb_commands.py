@@ -179,10 +179,10 @@ def test_an_interrupted_comparison_keeps_the_runs_that_are_done(
 
     make = OpenbStudy.run
 
-    def stop(study: OpenbStudy, asked: StudyRunSpec) -> Done:
-        if asked.seed == 3:
+    def stop(study: OpenbStudy, requested: StudyRunSpec) -> Done:
+        if requested.seed == 3:
             raise KeyboardInterrupt
-        return make(study, asked)
+        return make(study, requested)
 
     monkeypatch.setattr(OpenbStudy, "run", stop)
     words = ("--policy", "fgd", "--seeds", "1-4", "--json", "out.json", "--out", "plots")

@@ -68,8 +68,8 @@ def test_what_arrives_is_placed_or_failed(shared_data: Path) -> None:
 @pytest.mark.parametrize("workload", LISTS)
 def test_ten_seeds_agree_with_the_published_means(shared_data: Path, workload: str) -> None:
     folder = shared_data / "openb"
-    asked = [StudyRunSpec(policy, seed) for policy in STUDY for seed in PUBLISHED_SEEDS]
-    done = compare(study(folder, workload).fleet, asked)
+    requested = [StudyRunSpec(policy, seed) for policy in STUDY for seed in PUBLISHED_SEEDS]
+    done = compare(study(folder, workload).fleet, requested)
     published = read_published(folder / "published_fgd_results.csv", workload)
     found = [a for a in compare_with_published(done.summary, published) if a.arrive_pct in PERCENTS]
     assert len(found) == len(STUDY) * len(PERCENTS)

@@ -46,19 +46,19 @@ def plain(made: ArrivalDecisions) -> list[reference.Decision]:
     ]
 
 
-def draws_of(asked: StudyRunSpec, count: int) -> list[int]:
+def draws_of(requested: StudyRunSpec, count: int) -> list[int]:
     """The random numbers that the plane's only shard draws for its first batch."""
-    plane = Rng(asked.seed).child("plane")
+    plane = Rng(requested.seed).child("plane")
     drawn = plane.child("shard", 0).numpy().integers(0, 1 << 63, count, dtype=np.uint64)
     return [int(each) for each in drawn]
 
 
 @pytest.mark.parametrize("policy", STUDY)
 def test_every_decision_of_a_policy_is_that_of_the_plain_program(policy: str) -> None:
-    asked = StudyRunSpec(policy, seed=42, arrive_pct=None)
-    made, given = OpenbStudy(sample()).decide(asked)
+    requested = StudyRunSpec(policy, seed=42, arrive_pct=None)
+    made, given = OpenbStudy(sample()).decide(requested)
     rows, order = given.arrivals.tolist(), given.node_order.tolist()
-    draws = draws_of(asked, len(rows))
+    draws = draws_of(requested, len(rows))
     assert plain(made) == reference.decide(sample(), order, rows, policy, draws)
 
 
@@ -72,8 +72,8 @@ def test_every_decision_of_a_policy_is_that_of_the_plain_program(policy: str) ->
     ],
 )
 def test_both_tiers_decide_alike_in_the_order_of_the_file(tier: str) -> None:
-    asked = StudyRunSpec("fgd", seed=0, arrive_pct=None, order=ArrivalOrder.FILE, tier=tier)
-    made, given = OpenbStudy(sample()).decide(asked)
+    requested = StudyRunSpec("fgd", seed=0, arrive_pct=None, order=ArrivalOrder.FILE, tier=tier)
+    made, given = OpenbStudy(sample()).decide(requested)
     rows, order = given.arrivals.tolist(), given.node_order.tolist()
     assert plain(made) == reference.decide(sample(), order, rows, "fgd", [0] * len(rows))
 

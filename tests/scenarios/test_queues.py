@@ -25,10 +25,10 @@ def make_harness(capacity: Ask, *queues: QueueConfig, **config: Any) -> Harness:
     return Harness([node], config={"dispatcher": DispatcherConfig(queues=queues, **config)})
 
 
-def pods(queue: str, ask: Ask, count: int, **notes: str) -> list[bytes]:
+def pods(queue: str, request: Ask, count: int, **notes: str) -> list[bytes]:
     marks = {"stretto.dev/queue": queue, **notes}
     return [
-        make_pod(f"{queue}-{i}", cpu=str(ask[0]), memory=f"{ask[1]}Gi", annotations=marks)
+        make_pod(f"{queue}-{i}", cpu=str(request[0]), memory=f"{request[1]}Gi", annotations=marks)
         for i in range(count)
     ]
 

@@ -108,10 +108,10 @@ def portrait(cluster: Cluster) -> dict[str, Any]:
     shown: dict[str, Any] = {"abnormal": sorted(cluster.abnormal), "groups": sorted(cluster.groups)}
     for row in pods.rows().tolist():
         spec = cluster.classes[int(pods.class_id[row])]
-        asked = {ledger.resources.names[column]: amount for column, amount in spec.requests}
+        requested = {ledger.resources.names[column]: amount for column, amount in spec.requests}
         shown[f"pod {pods.uid[row]}"] = (
             pods.key(row), int(pods.priority[row]), PodState(int(pods.state[row])).name,
-            cluster.node_of(row), asked, spec.ports, spec.devices,
+            cluster.node_of(row), requested, spec.ports, spec.devices,
         )  # fmt: skip
     for name, slot in nodes.by_name.items():
         amounts = {

@@ -58,14 +58,14 @@ def cluster(*items: Wire) -> ExactScheduler:
     return ExactScheduler(ParitySnapshot(nodes, pods, rest))
 
 
-def decide(asked: Pod, *items: Wire) -> Decision:
+def decide(requested: Pod, *items: Wire) -> Decision:
     """One thorough decision."""
-    return cluster(*items).decide(asked, thorough=True)
+    return cluster(*items).decide(requested, thorough=True)
 
 
-def said(plugin: str, asked: Pod, *items: Wire) -> dict[str, PluginStatus]:
+def said(plugin: str, requested: Pod, *items: Wire) -> dict[str, PluginStatus]:
     """Statuses of one filter, by rejected node."""
-    decision = decide(asked, *items)
+    decision = decide(requested, *items)
     assert decision.filtered is not None
     verdict = decision.filtered.verdicts.get(plugin)
     if verdict is None:
@@ -73,21 +73,21 @@ def said(plugin: str, asked: Pod, *items: Wire) -> dict[str, PluginStatus]:
     return {n: verdict.status(at) for at, n in enumerate(decision.names) if verdict.refused[at]}
 
 
-def refused(plugin: str, asked: Pod, *items: Wire) -> list[str]:
+def refused(plugin: str, requested: Pod, *items: Wire) -> list[str]:
     """Nodes that one filter rejects."""
-    return sorted(said(plugin, asked, *items))
+    return sorted(said(plugin, requested, *items))
 
 
-def before(plugin: str, asked: Pod, *items: Wire) -> PluginStatus | None:
+def before(plugin: str, requested: Pod, *items: Wire) -> PluginStatus | None:
     """PreFilter status of one plugin; None if it continues."""
-    decision = decide(asked, *items)
+    decision = decide(requested, *items)
     assert decision.filtered is not None
     return decision.filtered.prefilter.get(plugin)
 
 
-def scores(plugin: str, asked: Pod, *items: Wire) -> dict[str, int] | None:
+def scores(plugin: str, requested: Pod, *items: Wire) -> dict[str, int] | None:
     """One score by feasible node; None if it is skipped."""
-    decision = decide(asked, *items)
+    decision = decide(requested, *items)
     if plugin in decision.skipped_scores:
         return None
     values = decision.scores[plugin].tolist()

@@ -53,7 +53,7 @@ class Voyage:
         self.broken: list[str] = []
         self.nodes_of: dict[str, str] = {}
         self.decisions: list[tuple[str, str]] = []
-        self.asked: Counter[str] = Counter()
+        self.requested: Counter[str] = Counter()
         self.plane = self.launch()
 
     def launch(self) -> Plane:

@@ -39,9 +39,9 @@ class SlotSketch:
     def slot(self, name: str) -> int:
         return self.cluster.nodes.by_name[name]
 
-    def pod(self, **asked: Any) -> PodClass:
+    def pod(self, **requested: Any) -> PodClass:
         """A class with these requests; see ``make_pod``."""
-        body = make_pod("p", **asked)
+        body = make_pod("p", **requested)
         return self.cluster.classes[self.cluster.classes.intern(decode_pod_head(body), body)]
 
     def run(self, node: str, pod: PodClass, devices: Sequence[int] = ()) -> None:

@@ -71,7 +71,7 @@ class ReviewGuard:
             kept = self._kept.get(key)
             if kept is not None and now < kept.until:
                 return kept.said
-        said = self._ask(token, path)
+        said = self._review(token, path)
         if said is not AccessDecision.UNCLEAR:
             with self._lock:
                 if len(self._kept) >= CACHE_SIZE:
@@ -79,7 +79,7 @@ class ReviewGuard:
                 self._kept[key] = _CachedDecision(said, now + KEPT)
         return said
 
-    def _ask(self, token: str, path: str) -> AccessDecision:
+    def _review(self, token: str, path: str) -> AccessDecision:
         try:
             caller = self._store.caller(token)
             if caller is None:

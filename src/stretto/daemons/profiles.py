@@ -46,22 +46,22 @@ class ProfileFile:
         self._seen = self._of_good = self._content()
         self._look_at = clock.monotonic() + LOOK_EVERY
         self._loaded_at = clock.now()
-        self._asked = False
+        self._requested = False
         self._counts = {"changed": 0, "kept": 0}
 
-    def ask(self) -> None:
+    def request(self) -> None:
         """Request a reload at the next check (safe in a signal handler)."""
-        self._asked = True
+        self._requested = True
 
     def look(self) -> bool:
         """Whether a new valid profile was loaded since the last call; cheap between checks."""
         now = self._clock.monotonic()
-        asked, self._asked = self._asked, False
-        if not asked and now < self._look_at:
+        requested, self._requested = self._requested, False
+        if not requested and now < self._look_at:
             return False
         self._look_at = now + LOOK_EVERY
         content = self._content()
-        if content == self._seen and not asked:
+        if content == self._seen and not requested:
             return False
         self._seen = content
         return self._read()

@@ -152,7 +152,7 @@ class SchedulerDaemon:
         self._is_synced = False
         self._has_worked = False
         self._finish_until = float("inf")
-        self._asked: Callable[[], bool] = lambda: False
+        self._should_stop: Callable[[], bool] = lambda: False
         self._profiles: ProfileFile | None = None
         self._compiled: Callable[[], bool] = lambda: False
         self._look_for_kernels_at = clock.monotonic()
@@ -179,17 +179,17 @@ class SchedulerDaemon:
         """Request an orderly stop."""
         self._stop.set()
 
-    def run(self, asked_to_stop: Callable[[], bool] = lambda: False) -> None:
+    def run(self, should_stop: Callable[[], bool] = lambda: False) -> None:
         """Schedule until a stop request.
 
         Args:
-            asked_to_stop: called in every round.
+            should_stop: called in every round.
 
         Raises:
             NotAllowedError: a required permission is missing.
             InputError: the kubeconfig or the address is unusable.
         """
-        self._asked = asked_to_stop
+        self._should_stop = should_stop
         self._warm_up()
         with ExitStack() as stack:
             if self._config.address:
@@ -337,7 +337,7 @@ class SchedulerDaemon:
         return self._elector is None or self._elector.leads()
 
     def _is_over(self) -> bool:
-        return self._stop.is_set() or self._asked()
+        return self._stop.is_set() or self._should_stop()
 
     def _check(self) -> None:
         """Raise if the plane must be discarded."""

@@ -159,8 +159,8 @@ class NodeGround:
         short = 0
         for class_id, count in Counter(job.classes).items():
             need = self._need_of(class_id)
-            asked = np.flatnonzero(need)
-            most = (state.free[asked] // need[asked, None]).min(axis=0)
+            needed = np.flatnonzero(need)
+            most = (state.free[needed] // need[needed, None]).min(axis=0)
             for request in self._cluster.classes[class_id].devices:
                 kind = self._cluster.ledger.devices.kind_number(request.kind)
                 usable = self._runtime.columns.device_kind == kind

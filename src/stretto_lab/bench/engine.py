@@ -33,7 +33,7 @@ class EngineResult(msgspec.Struct, frozen=True):
     """Results of the engine bench."""
 
     #: Options of the run.
-    asked: EngineBenchOptions
+    options: EngineBenchOptions
     #: Pods per second from JSON to bind: the median of the rounds.
     end_to_end_per_s: float
     #: Pods per second of each round.
@@ -86,18 +86,18 @@ class ThroughputPass(NamedTuple):
 class _Bench:
     """One run."""
 
-    def __init__(self, asked: EngineBenchOptions, seed: int) -> None:
-        self.asked = asked
+    def __init__(self, options: EngineBenchOptions, seed: int) -> None:
+        self.options = options
         self.clock = WallClock()
         self.rng = Rng(seed)
         started = self.clock.monotonic()
-        profile = profile_with_rule(load_profile(asked.profile), asked.python_rule)
-        self.objects = BenchObjects(asked, self.clock, self.rng)
+        profile = profile_with_rule(load_profile(options.profile), options.python_rule)
+        self.objects = BenchObjects(options, self.clock, self.rng)
         config = PlaneConfig(
             profile=profile,
-            shards=asked.shards,
+            shards=options.shards,
             seed=seed,
-            tier=asked.tier,
+            tier=options.tier,
         )
         self.plane = Plane(config, self.objects.store, self.clock)
         self.plane.run_until_idle()
@@ -108,18 +108,20 @@ class _Bench:
 
     def _warm_up(self) -> None:
         """Compile the kernels and place pods of each class."""
-        self.objects.submit(self.objects.templates.bodies(max(2 * self.asked.classes, 512)))
+        self.objects.submit(self.objects.templates.bodies(max(2 * self.options.classes, 512)))
         self.plane.run_until_idle()
 
     def _add_unschedulable(self) -> None:
         """Add pods that stay pending during all passes."""
-        for first in range(0, self.asked.pending, SUBMIT):
-            self.objects.submit_unschedulable(range(first, min(first + SUBMIT, self.asked.pending)))
+        for first in range(0, self.options.pending, SUBMIT):
+            self.objects.submit_unschedulable(
+                range(first, min(first + SUBMIT, self.options.pending))
+            )
             self.plane.run_until_idle()
 
     def throughput(self, watches: Stopwatches) -> ThroughputPass:
         """Submit all pods at once and wait until the plane is idle."""
-        bodies = self.objects.templates.bodies(self.asked.pods)
+        bodies = self.objects.templates.bodies(self.options.pods)
         before = self.plane.binder.counts.copy()
         watches.clear()
         start, cpu = self.clock.monotonic(), _cpu_seconds()
@@ -140,7 +142,7 @@ class _Bench:
         )
         first = number_of(bodies[0])
         del bodies
-        self._remove_pods(range(first, first + self.asked.pods))
+        self._remove_pods(range(first, first + self.options.pods))
         return result
 
     def _remove_pods(self, numbers: range) -> None:
@@ -148,7 +150,7 @@ class _Bench:
         for start in range(0, len(numbers), SUBMIT):
             self.objects.delete(numbers[start : start + SUBMIT])
             self.plane.step()
-        if self.asked.units > 1:
+        if self.options.units > 1:
             self.objects.delete_groups(numbers)
         self.plane.run_until_idle()
 
@@ -177,8 +179,8 @@ class _Bench:
 
     def latency(self, pace: collector.Pace) -> tuple[float, float, float]:
         """Submit at a steady rate (open loop): p50 and p99 in ms, and pods per second submitted."""
-        count = int(self.asked.rate * self.asked.seconds)
-        due = poisson_times(count, self.asked.rate, self.rng.child("latency"))
+        count = int(self.options.rate * self.options.seconds)
+        due = poisson_times(count, self.options.rate, self.rng.child("latency"))
         bodies = self.objects.templates.bodies(count)
         first = number_of(bodies[0])
         bound = np.full(count, np.nan)
@@ -210,24 +212,24 @@ class _Bench:
 
     def decode_only(self) -> float:
         """Pods per second through the decoder alone."""
-        bodies = self.objects.templates.bodies(min(self.asked.pods, 50_000))
+        bodies = self.objects.templates.bodies(min(self.options.pods, 50_000))
         return decoding_rate(bodies, self.clock)
 
 
-def run_engine_bench(asked: EngineBenchOptions, seed: int = 0) -> EngineResult:
+def run_engine_bench(options: EngineBenchOptions, seed: int = 0) -> EngineResult:
     """Run the bench; use a fresh process, because peak memory is that of the process."""
-    bench = _Bench(asked, seed)
+    bench = _Bench(options, seed)
     watches = bench.stopwatches()
     with collector.Pace() as pace:
-        rounds = [bench.throughput(watches) for _ in range(asked.rounds)]
+        rounds = [bench.throughput(watches) for _ in range(options.rounds)]
         middle = sorted(rounds, key=lambda each: each.seconds)[len(rounds) // 2]
-        latency = bench.latency(pace) if asked.rate > 0 else (None, None, None)
+        latency = bench.latency(pace) if options.rate > 0 else (None, None, None)
     equal = equals_reference(bench.plane)
     rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     bench.objects.store.close()
     bound = max(1, middle.bound)
     return EngineResult(
-        asked=asked,
+        options=options,
         end_to_end_per_s=round(middle.bound / middle.seconds, 1),
         rounds_per_s=[round(each.bound / each.seconds, 1) for each in rounds],
         cpu_us_per_pod=round(1e6 * middle.cpu_seconds / bound, 2),
@@ -239,7 +241,7 @@ def run_engine_bench(asked: EngineBenchOptions, seed: int = 0) -> EngineResult:
         rss_mb=round(rss, 1),
         stages=middle.stages,
         bound=middle.bound,
-        unplaced=asked.pods - middle.bound,
+        unplaced=options.pods - middle.bound,
         conflicts=round(middle.conflicts, 5),
         equal_to_reference=equal,
         setup_s=round(bench.setup_s, 2),

@@ -31,25 +31,25 @@ UNSCHEDULABLE: Final = (
 class BenchObjects:
     """A store with nodes and running pods, and a source of pods."""
 
-    def __init__(self, asked: EngineBenchOptions, clock: Clock, rng: Rng) -> None:
+    def __init__(self, options: EngineBenchOptions, clock: Clock, rng: Rng) -> None:
         """Create the nodes and the running pods."""
-        self._asked = asked
+        self._options = options
         spec = TemplateSpec(
-            classes=asked.classes,
-            constrained=asked.constrained,
-            units=asked.units,
-            gangs=asked.units > 1,
-            zones=asked.zones,
+            classes=options.classes,
+            constrained=options.constrained,
+            units=options.units,
+            gangs=options.units > 1,
+            zones=options.zones,
         )
         #: Source of pod bodies.
         self.templates = PodTemplates(spec, rng.child("pods"))
         self._submitted = 0
         #: The store.
-        self.store = _open(asked.store, clock, rng.child("store"))
+        self.store = _open(options.store, clock, rng.child("store"))
         #: The nodes.
-        self.nodes = synthetic_nodes(asked.nodes, rng.child("fleet"), zones=asked.zones)
+        self.nodes = synthetic_nodes(options.nodes, rng.child("fleet"), zones=options.zones)
         self.store.create(NODE, [node_body(node) for node in self.nodes])
-        if asked.running:
+        if options.running:
             self._load_running()
 
     def submit(self, bodies: Sequence[bytes]) -> None:
@@ -76,13 +76,13 @@ class BenchObjects:
 
     def delete_groups(self, numbers: range) -> None:
         """Delete the PodGroups of pods by their numbers."""
-        units = range(*(-(-number // self._asked.units) for number in (numbers[0], numbers[-1])))
+        units = range(*(-(-number // self._options.units) for number in (numbers[0], numbers[-1])))
         self.store.delete(POD_GROUP, [Deletion("default", f"pod-unit-{i:06d}") for i in units])
 
     def _load_running(self) -> None:
         """Seed running pods as records that share the body of their class."""
         bodies, names = self.templates.class_bodies, [node.name for node in self.nodes]
-        chosen = self.templates.running_classes(self._asked.running).tolist()
+        chosen = self.templates.running_classes(self._options.running).tolist()
         count = len(names)
         self.store.seed(
             Record(POD, "default", f"run-{i:07d}", f"u-{i:07d}", 1, bodies[c], names[i % count])
@@ -92,7 +92,7 @@ class BenchObjects:
     def _groups_of(self, pods: int) -> list[bytes]:
         """PodGroups whose first pod is among the next ``pods`` pods."""
         first, self._submitted = self._submitted, self._submitted + pods
-        units, bodies = self._asked.units, self.templates.group_bodies
+        units, bodies = self._options.units, self.templates.group_bodies
         return bodies[-(-first // units) : -(-self._submitted // units)]
 
 

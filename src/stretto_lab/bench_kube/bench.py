@@ -92,7 +92,7 @@ class _WorkloadRounds(NamedTuple):
 
 
 def run_kube_bench(
-    asked: KubeBenchOptions, clock: Clock, on_step: OnStep
+    options: KubeBenchOptions, clock: Clock, on_step: OnStep
 ) -> Iterator[tuple[str, WorkloadResult]]:
     """Measure the selected workloads; missing programs are built first.
 
@@ -101,12 +101,12 @@ def run_kube_bench(
     Raises:
         StrettoError: a program cannot be built, or has exited early.
     """
-    names = asked.names()
-    build((*CORE, *([KUBE_SCHEDULER] if asked.against == KUBE_SCHEDULER else [])), on_step)
+    names = options.names()
+    build((*CORE, *([KUBE_SCHEDULER] if options.against == KUBE_SCHEDULER else [])), on_step)
     on_step("warm-up in memory, so that all kernels are compiled before the measurements")
-    warm_up_kernels(asked.profile, names)
+    warm_up_kernels(options.profile, names)
     for name in names:
-        yield name, _workload(shape_named(name), asked, clock, on_step)
+        yield name, _workload(shape_named(name), options, clock, on_step)
 
 
 def plain(results: Mapping[str, WorkloadResult]) -> dict[str, Any]:
@@ -144,24 +144,24 @@ def warm_up_kernels(profile: str, names: Sequence[str]) -> None:
         raise StrettoError(f"the warm-up failed:\n{done.stderr.strip()[-2000:]}")
 
 
-def schedulers_of(shape: WorkloadShape, asked: KubeBenchOptions) -> list[str]:
+def schedulers_of(shape: WorkloadShape, options: KubeBenchOptions) -> list[str]:
     """The schedulers to measure; kube-scheduler does not support gangs of PodGroups."""
-    quiet = [QUIET] if asked.both_settings else []
-    theirs = [KUBE_SCHEDULER] if asked.against == KUBE_SCHEDULER and shape.gang == 1 else []
+    quiet = [QUIET] if options.both_settings else []
+    theirs = [KUBE_SCHEDULER] if options.against == KUBE_SCHEDULER and shape.gang == 1 else []
     return [STRETTO, *quiet, *theirs]
 
 
 def _workload(
-    shape: WorkloadShape, asked: KubeBenchOptions, clock: Clock, on_step: OnStep
+    shape: WorkloadShape, options: KubeBenchOptions, clock: Clock, on_step: OnStep
 ) -> WorkloadResult:
-    counts = workload_counts(shape, asked.nodes)
-    rounds = _WorkloadRounds({name: [] for name in schedulers_of(shape, asked)}, [])
-    for number in range(asked.rounds):
-        turn = f"{shape.name}, round {number + 1} of {asked.rounds}"
+    counts = workload_counts(shape, options.nodes)
+    rounds = _WorkloadRounds({name: [] for name in schedulers_of(shape, options)}, [])
+    for number in range(options.rounds):
+        turn = f"{shape.name}, round {number + 1} of {options.rounds}"
         order = list(rounds.sides)
         for name in order if number % 2 == 0 else reversed(order):
-            on_step(f"{turn}: {name}, {counts.pods:,} pods on {asked.nodes:,} nodes")
-            found = measure(shape, asked, name, clock)
+            on_step(f"{turn}: {name}, {counts.pods:,} pods on {options.nodes:,} nodes")
+            found = measure(shape, options, name, clock)
             rounds.sides[name].append(found)
             on_step(
                 f"{turn}: {name} bound {found.drain.bound:,}, "
@@ -170,8 +170,8 @@ def _workload(
         writes = rounds.sides[STRETTO][-1].writes
         if writes.binds:
             on_step(f"{turn}: ceiling, raw replay of the same writes")
-            rounds.ceilings.append(ceiling(shape, asked, writes, clock))
-    return result_of(counts, asked.nodes, rounds.sides, rounds.ceilings)
+            rounds.ceilings.append(ceiling(shape, options, writes, clock))
+    return result_of(counts, options.nodes, rounds.sides, rounds.ceilings)
 
 
 # ------------------------------------------------------------ figures

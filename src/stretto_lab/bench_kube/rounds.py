@@ -76,22 +76,22 @@ class WriteCeiling(NamedTuple):
     failed: int
 
 
-def measure(shape: WorkloadShape, asked: KubeBenchOptions, name: str, clock: Clock) -> BenchRound:
+def measure(shape: WorkloadShape, options: KubeBenchOptions, name: str, clock: Clock) -> BenchRound:
     """Measure one round of one side on a new control plane.
 
     Raises:
         StrettoError: a program has exited early.
     """
-    counts = workload_counts(shape, asked.nodes)
+    counts = workload_counts(shape, options.nodes)
     names = [pod_name(number) for number in range(counts.pods + counts.steady)]
-    with BenchSite(shape, asked, clock) as site:
-        scheduler = side(name, site.plane, asked.profile, site.folder / "scheduler.log")
+    with BenchSite(shape, options, clock) as site:
+        scheduler = side(name, site.plane, options.profile, site.folder / "scheduler.log")
         site.create_pods(range(counts.pods))
         try:
             with site.churned():
-                drain = _drain(site, scheduler, names[: counts.pods], asked.timeout)
+                drain = _drain(site, scheduler, names[: counts.pods], options.timeout)
                 writes = writes_of(site.seen)
-                waits = _steady(site, scheduler, names[counts.pods :], asked)
+                waits = _steady(site, scheduler, names[counts.pods :], options)
                 usage = usage_of(scheduler.pid)
         finally:
             scheduler.stop()
@@ -99,17 +99,17 @@ def measure(shape: WorkloadShape, asked: KubeBenchOptions, name: str, clock: Clo
 
 
 def ceiling(
-    shape: WorkloadShape, asked: KubeBenchOptions, writes: WritePlan, clock: Clock
+    shape: WorkloadShape, options: KubeBenchOptions, writes: WritePlan, clock: Clock
 ) -> WriteCeiling:
     """Measure the raw replay of the writes of a workload.
 
     Raises:
         StrettoError: the replay has failed.
     """
-    with BenchSite(shape, asked, clock) as site:
+    with BenchSite(shape, options, clock) as site:
         seen = site.seen
-        site.create_pods(range(workload_counts(shape, asked.nodes).pods))
-        wait_for(site, lambda: len(seen.created) >= len(writes.binds), asked.timeout)
+        site.create_pods(range(workload_counts(shape, options.nodes).pods))
+        wait_for(site, lambda: len(seen.created) >= len(writes.binds), options.timeout)
         plan, out = site.folder / "plan.json", site.folder / "out.json"
         plan.write_bytes(msgspec.json.encode(with_uids(writes, seen.uid_of)))
         words = [sys.executable, "-m", "stretto_lab.bench_kube.replay"]
@@ -123,8 +123,8 @@ def ceiling(
         if not out.exists():
             raise StrettoError(f"the replay failed; last lines of its log:\n{part.log_tail()}")
         taken = msgspec.json.decode(out.read_bytes(), type=WriteResults)
-        wait_for(site, lambda: len(seen.bound) >= taken.bound, asked.timeout)
-        wait_for(site, lambda: seen.looked_at - seen.wrote_at > SILENCE, asked.timeout)
+        wait_for(site, lambda: len(seen.bound) >= taken.bound, options.timeout)
+        wait_for(site, lambda: seen.looked_at - seen.wrote_at > SILENCE, options.timeout)
         return WriteCeiling(len(seen.bound), seen.wrote_at - seen.idle_at, taken.failed)
 
 
@@ -168,7 +168,7 @@ def _drain(
 
 
 def _steady(
-    site: BenchSite, scheduler: ServerProcess, names: Sequence[str], asked: KubeBenchOptions
+    site: BenchSite, scheduler: ServerProcess, names: Sequence[str], options: KubeBenchOptions
 ) -> list[float]:
     """Create pods at a constant rate and return their waits in seconds."""
     seen = site.seen
@@ -181,6 +181,6 @@ def _steady(
                 bound, moved_at = len(seen.bound), seen.looked_at
             scheduler.check()
             site.check()
-            if seen.looked_at - moved_at > asked.timeout:
+            if seen.looked_at - moved_at > options.timeout:
                 break
     return seen.waits([name for name in names if name in seen.created])

@@ -56,17 +56,17 @@ _TICK: Final = 0.02
 class BenchSite:
     """A cluster with a workload; as a context manager it removes everything on exit."""
 
-    def __init__(self, shape: WorkloadShape, asked: KubeBenchOptions, clock: Clock) -> None:
+    def __init__(self, shape: WorkloadShape, options: KubeBenchOptions, clock: Clock) -> None:
         """Start etcd and the API server; the schedulers are built but not started."""
         #: Workload.
         self.shape = shape
         #: Folder for logs and plans.
         self.folder = Path(tempfile.mkdtemp(prefix="stretto-bench-"))
-        self._asked = asked
+        self._options = options
         self._clock = clock
         self._exits = contextlib.ExitStack()
         self._errors: list[Exception] = []
-        parts = (KUBE_SCHEDULER,) if asked.against == KUBE_SCHEDULER else ()
+        parts = (KUBE_SCHEDULER,) if options.against == KUBE_SCHEDULER else ()
         try:
             #: The programs of the control plane.
             self.plane = ControlPlane(
@@ -125,19 +125,19 @@ class BenchSite:
         """Create pods to place and observe them."""
         for start in range(numbers.start, numbers.stop, CHUNK):
             some = range(start, min(start + CHUNK, numbers.stop))
-            self.create(POD, pod_bodies(self.shape, self._asked.nodes, some))
+            self.create(POD, pod_bodies(self.shape, self._options.nodes, some))
             self.seen.look(0)
 
     def _create_initial(self) -> None:
         """Create namespaces, nodes, running pods and PodGroups."""
-        shape, asked = self.shape, self._asked
+        shape, options = self.shape, self._options
         names = [msgspec.json.encode({"metadata": {"name": name}}) for name in SPACES]
         self.create(NAMESPACE, names)
-        self.create(NODE, node_bodies(shape, asked.nodes))
-        self.create(POD, running_bodies(shape, asked.nodes, asked.running))
+        self.create(NODE, node_bodies(shape, options.nodes))
+        self.create(POD, running_bodies(shape, options.nodes, options.running))
         if shape.gang > 1:
             self.plane.install()
-            counts = workload_counts(shape, asked.nodes)
+            counts = workload_counts(shape, options.nodes)
             self.create(POD_GROUP, group_bodies(shape, counts.pods + counts.steady))
 
     # ------------------------------------------------------------ background work
@@ -187,11 +187,11 @@ class BenchSite:
     def _create_steadily(self, numbers: range, stop: threading.Event) -> None:
         began, done, gang = self._clock.monotonic(), 0, self.shape.gang
         while done < len(numbers) and not stop.wait(_TICK):
-            due = int((self._clock.monotonic() - began) * self._asked.rate) // gang * gang
+            due = int((self._clock.monotonic() - began) * self._options.rate) // gang * gang
             due = min(len(numbers), due)
             if due > done:
                 some = numbers[done:due]
-                self.create(POD, pod_bodies(self.shape, self._asked.nodes, some))
+                self.create(POD, pod_bodies(self.shape, self._options.nodes, some))
                 done = due
 
     def _churn(self, stop: threading.Event) -> None:

@@ -37,7 +37,7 @@ class CampaignReport(msgspec.Struct):
     """Results of a campaign."""
 
     #: Options of the campaign.
-    asked: Campaign
+    options: Campaign
     #: Seeds done.
     seeds: int = 0
     #: Steps, including those of the heals.
@@ -65,29 +65,31 @@ class CampaignReport(msgspec.Struct):
         """The report as plain data."""
         found: dict[str, Any] = msgspec.to_builtins(self, str_keys=True)
         found["failing"] = [
-            {"seed": seed, "breaches": list(breaches), "replay": replay(seed, self.asked.steps)}
+            {"seed": seed, "breaches": list(breaches), "replay": replay(seed, self.options.steps)}
             for seed, breaches in self.failing.items()
         ]
         return found
 
 
-def run_campaign(asked: Campaign, clock: Clock, on_seed: OnSeed = lambda _: None) -> CampaignReport:
+def run_campaign(
+    options: Campaign, clock: Clock, on_seed: OnSeed = lambda _: None
+) -> CampaignReport:
     """Run every seed and shrink failing ones.
 
     Ctrl-C ends the campaign early: the report then holds the seeds that are done, and is partial.
     """
-    report = CampaignReport(asked)
+    report = CampaignReport(options)
     started = clock.monotonic()
     trace = TraceHash()
     try:
-        for seed in range(asked.first, asked.first + asked.seeds):
-            result = run_seed(seed, asked.steps)
+        for seed in range(options.first, options.first + options.seeds):
+            result = run_seed(seed, options.steps)
             _add(report, result)
             trace.add(result.trace)
             if result.breaches:
                 report.failing[seed] = result.breaches
-                if len(report.failures) < asked.shrink:
-                    report.failures.append(Shrinker(result, asked.steps).shrink())
+                if len(report.failures) < options.shrink:
+                    report.failures.append(Shrinker(result, options.steps).shrink())
             report.took_s = clock.monotonic() - started
             report.trace = trace.hash()
             on_seed(result)

@@ -131,7 +131,7 @@ class ChaosSetup(msgspec.Struct, frozen=True):
     #: Nodes at the start.
     fleet: tuple[NodeShapeDraw, ...]
     #: Requests that pods choose from.
-    asks: tuple[PodRequest, ...]
+    requests: tuple[PodRequest, ...]
     #: Pods, services and gangs created before the first step.
     head_start: int
     #: Mean number of changes per step.
@@ -190,7 +190,9 @@ def draw(seed: int) -> ChaosSetup:
         compare_every=rng.choice((10.0, 20.0, 45.0)),
         durable=rng.random() < SQLITE_SHARE,
         fleet=tuple(draw_shape(rng, zones, with_gpus) for _ in range(rng.randint(2, 9))),
-        asks=_with_extras(seed, [_draw_request(rng, with_gpus) for _ in range(rng.randint(3, 8))]),
+        requests=_with_extras(
+            seed, [_draw_request(rng, with_gpus) for _ in range(rng.randint(3, 8))]
+        ),
         head_start=rng.randint(3, 25),
         pace=rng.choice((0.1, 0.4, 1.0)),
         ticks=rng.choice(((0.0, 0.01, 0.1), (0.0, 0.1, 1.0), (0.1, 1.0, 4.0), (0.01, 15.0))),
@@ -248,12 +250,12 @@ def _draw_request(rng: Rng, with_gpus: bool) -> PodRequest:
     )
 
 
-def _with_extras(seed: int, asks: list[PodRequest]) -> tuple[PodRequest, ...]:
+def _with_extras(seed: int, requests: list[PodRequest]) -> tuple[PodRequest, ...]:
     """Add affinity groups and sub-clusters to requests."""
-    return SubClusterDraw(seed).add_extras(_with_affinity(seed, asks))
+    return SubClusterDraw(seed).add_extras(_with_affinity(seed, requests))
 
 
-def _with_affinity(seed: int, asks: list[PodRequest]) -> tuple[PodRequest, ...]:
+def _with_affinity(seed: int, requests: list[PodRequest]) -> tuple[PodRequest, ...]:
     """Give some requests an affinity rule, in some seeds all of them.
 
     The rescheduler does not move such pods, so seeds with moves have fewer of them.
@@ -264,10 +266,10 @@ def _with_affinity(seed: int, asks: list[PodRequest]) -> tuple[PodRequest, ...]:
         odds = rng.choice((0.0, 0.0, 0.1, odds))
     rules = [rule for rule in GroupAffinity if rule is not GroupAffinity.FREE]
     return tuple(
-        msgspec.structs.replace(ask, group=f"group-{number}", rule=rng.choice(rules))
+        msgspec.structs.replace(request, group=f"group-{number}", rule=rng.choice(rules))
         if rng.random() < odds
-        else ask
-        for number, ask in enumerate(asks)
+        else request
+        for number, request in enumerate(requests)
     )
 
 
@@ -280,7 +282,9 @@ def _with_pools(drawn: ChaosSetup) -> ChaosSetup:
     return replace(
         drawn,
         fleet=tuple(replace(shape, reclaimed=rng.choice((0, 500, 1500))) for shape in drawn.fleet),
-        asks=tuple(replace(ask, best_effort=rng.random() < 0.5) for ask in drawn.asks),
+        requests=tuple(
+            replace(request, best_effort=rng.random() < 0.5) for request in drawn.requests
+        ),
     )
 
 

@@ -40,7 +40,7 @@ class WorldPod(msgspec.Struct, frozen=True):
     #: Its name.
     name: str
     #: Its request.
-    ask: PodRequest
+    request: PodRequest
     #: Its owner, group and attributes.
     role: PodRole
 
@@ -51,7 +51,7 @@ class WorldGroup(msgspec.Struct):
     #: Pods that must fit together.
     min_member: int
     #: Request of its pods.
-    ask: PodRequest
+    request: PodRequest
     #: Whether it exists.
     exists: bool = False
     #: Whether it changed after its pods were created; gang laws then skip it.
@@ -150,16 +150,16 @@ class ChaosWorld:
             foreign=rng.random() < 0.12,
             node=node,
         )
-        self._make_pod(self._name("p"), rng.choice(self._setup.asks), role)
+        self._make_pod(self._name("p"), rng.choice(self._setup.requests), role)
 
     def add_service(self) -> None:
         """Create the pods of one owner."""
         rng = self._rng
         together = rng.choice(("", "", "", "2", ALL_TOGETHER))
         role = PodRole(owner=self._name("s"), together=together, priority=rng.choice((0, 5)))
-        ask = rng.choice(self._setup.asks)
+        request = rng.choice(self._setup.requests)
         for _ in range(rng.randint(1, 5)):
-            self._make_pod(self._name("p"), ask, role)
+            self._make_pod(self._name("p"), request, role)
 
     def add_gang(self) -> None:
         """Create a gang; its PodGroup may come later or be invalid."""
@@ -167,7 +167,7 @@ class ChaosWorld:
         name, least = self._name("g"), rng.randint(2, 4)
         if rng.random() < 0.04:
             least = 0
-        group = self.groups[name] = WorldGroup(least, rng.choice(self._setup.asks))
+        group = self.groups[name] = WorldGroup(least, rng.choice(self._setup.requests))
         if rng.random() < 0.7:
             self._make_group(name)
         for _ in range(least + rng.choice((-1, 0, 0, 0, 1, 2))):
@@ -209,8 +209,12 @@ class ChaosWorld:
         former = self.members[self.pods[name]]
         self._delete(name)
         other = self._rng.random() < 0.3
-        ask = self._rng.choice(self._setup.asks) if other and not former.role.group else former.ask
-        self._make_pod(name, ask, msgspec.structs.replace(former.role, node=""))
+        request = (
+            self._rng.choice(self._setup.requests)
+            if other and not former.role.group
+            else former.request
+        )
+        self._make_pod(name, request, msgspec.structs.replace(former.role, node=""))
 
     def ungate(self) -> None:
         """Remove the scheduling gates of a pod."""
@@ -343,16 +347,16 @@ class ChaosWorld:
             self.store.delete(CUSTOM_NODE_RESOURCE, [Deletion("", name)])
             self._made(self.store.create(CUSTOM_NODE_RESOURCE, [report_json(name, shape)]))
 
-    def _make_pod(self, name: str, ask: PodRequest, role: PodRole) -> None:
+    def _make_pod(self, name: str, request: PodRequest, role: PodRole) -> None:
         if len(self.pods) >= MOST_PODS:
             self._delete(self._some_pod())
         if not role.queue and not role.foreign:
             queue = self.queues.queue_of(role.group or role.owner or name)
             role = msgspec.structs.replace(role, queue=queue)
         role = self.preemption.add_extras(role)
-        uid = self._made(self.store.create(POD, [pod_json(name, ask, role)])).uid
+        uid = self._made(self.store.create(POD, [pod_json(name, request, role)])).uid
         self.pods[name] = uid
-        self.members[uid] = WorldPod(name, ask, role)
+        self.members[uid] = WorldPod(name, request, role)
         self.preemption.made(name, uid, role)
         if role.node:
             self.foreign_bound.add(uid)
@@ -365,7 +369,7 @@ class ChaosWorld:
 
     def _grow(self, name: str, group: WorldGroup) -> None:
         group.made += 1
-        self._make_pod(f"{name}-{group.made}", group.ask, PodRole(group=name))
+        self._make_pod(f"{name}-{group.made}", group.request, PodRole(group=name))
 
     def _delete(self, name: str) -> None:
         self._disturb(name)

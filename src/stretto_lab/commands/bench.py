@@ -106,15 +106,15 @@ bench = click.Group(
     metavar="filter|score|domain",
     help="Add a rule that has only a Python form: a filter or a score per slot, or over domains.",
 )
-def engine(common: CommandContext, asked: EngineBenchOptions) -> None:
+def engine(common: CommandContext, opts: EngineBenchOptions) -> None:
     """Measure scheduling throughput, from JSON to bind."""
     import msgspec
 
     from stretto_lab.bench.engine import run_engine_bench
 
-    asked = msgspec.structs.replace(asked, tier=measured_tier(asked.tier, common.console.note))
-    common.console.note(f"setting up {asked.nodes:,} nodes and {asked.running:,} running pods")
-    found = run_engine_bench(asked, common.seed)
+    opts = msgspec.structs.replace(opts, tier=measured_tier(opts.tier, common.console.note))
+    common.console.note(f"setting up {opts.nodes:,} nodes and {opts.running:,} running pods")
+    found = run_engine_bench(opts, common.seed)
     common.console.json("stretto.bench.engine/v1", msgspec.to_builtins(found))
     rows = [
         ("end to end, pods/s", f"{found.end_to_end_per_s:,.0f}"),
@@ -201,7 +201,7 @@ def engine(common: CommandContext, asked: EngineBenchOptions) -> None:
     show_default=True,
     help="Measure Stretto without Scheduled events too.",
 )
-def kube(common: CommandContext, asked: KubeBenchOptions) -> None:
+def kube(common: CommandContext, opts: KubeBenchOptions) -> None:
     """Compare Stretto with kube-scheduler on real API servers.
 
     Both run on the same machine, with the same objects and settings. Missing programs are built
@@ -212,8 +212,8 @@ def kube(common: CommandContext, asked: KubeBenchOptions) -> None:
     from stretto.framework.profile.profile import load_profile
     from stretto_lab.bench_kube.bench import WorkloadResult, plain, run_kube_bench
 
-    asked.names()  # report invalid input before any build
-    load_profile(asked.profile)
+    opts.names()  # report invalid input before any build
+    load_profile(opts.profile)
     if common.out is not None:
         from stretto.sim.plots import check_plots
         from stretto_lab.bench_kube.plot import curves
@@ -222,7 +222,7 @@ def kube(common: CommandContext, asked: KubeBenchOptions) -> None:
     measured_tier("auto", common.console.note)  # compile the kernels for the daemons
     found: dict[str, WorkloadResult] = {}
     try:
-        for name, result in run_kube_bench(asked, WallClock(), common.console.note):
+        for name, result in run_kube_bench(opts, WallClock(), common.console.note):
             found[name] = result
             common.console.json_so_far("stretto.bench.kube/v1", plain(found))
     finally:  # an error or Ctrl-C does not lose the finished workloads

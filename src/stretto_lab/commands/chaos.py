@@ -41,7 +41,7 @@ class ChaosOptions:
 @click.option("--seeds", type=options.POSITIVE, default=50, help="Number of seeds [50].")
 @click.option("--steps", type=options.POSITIVE, default=400, help="Steps of each seed [400].")
 @click.option("--replay", type=options.INPUT_FILE, metavar="FILE", help="Replay a saved failure.")
-def chaos(common: CommandContext, asked: ChaosOptions) -> None:
+def chaos(common: CommandContext, opts: ChaosOptions) -> None:
     """Run the fault simulator and check every law.
 
     Each seed draws a cluster, its workload and its faults. It runs the real plane in virtual time,
@@ -49,22 +49,22 @@ def chaos(common: CommandContext, asked: ChaosOptions) -> None:
     placed. A violated law exits with code 9; the output shows the command that reproduces it, and a
     shrunk trace is written to --out (default: out). Ctrl-C reports the seeds that are done.
     """
-    if asked.replay is not None:
-        _replay(common.console, asked.replay)
+    if opts.replay is not None:
+        _replay(common.console, opts.replay)
         return
     from stretto_lab.chaos.report import SCHEMA, Campaign, run_campaign
     from stretto_lab.chaos.run import SeedResult
 
     console = common.console
     done = 0
-    with console.progress("chaos", asked.seeds) as progress:
+    with console.progress("chaos", opts.seeds) as progress:
 
         def on_seed(result: SeedResult) -> None:
             nonlocal done
             done += 1
             progress.update(done, f"seed {result.seed}")
 
-        campaign = Campaign(common.seed, asked.seeds, asked.steps)
+        campaign = Campaign(common.seed, opts.seeds, opts.steps)
         report = run_campaign(campaign, console.clock, on_seed)
     _show(console, report)
     saved = [_save(common, failure) for failure in report.failures]
@@ -110,7 +110,9 @@ def _show(console: Console, report: "CampaignReport") -> None:
         f"{report.bound:,} pods bound, trace {report.trace}"
     )
     for seed, breaches in report.failing.items():
-        console.data(f"\nseed {seed} violates {breaches[0]}\n  {replay(seed, report.asked.steps)}")
+        console.data(
+            f"\nseed {seed} violates {breaches[0]}\n  {replay(seed, report.options.steps)}"
+        )
     for failure in report.failures:
         console.data(f"\nseed {failure.seed}, shrunk to {len(failure.faults)} faults and changes:")
         for fault in failure.faults:

@@ -47,7 +47,7 @@ class ConformanceOptions:
     help="Recorded cases, one per line, plain or .gz; may be repeated.",
 )
 @click.option("--profile", default=PARITY, metavar="NAME", help=f"Profile to compare [{PARITY}].")
-def conformance(common: CommandContext, asked: ConformanceOptions) -> None:
+def conformance(common: CommandContext, opts: ConformanceOptions) -> None:
     """Compare decisions with recorded decisions of other schedulers.
 
     The files say whose decisions they are: those of kube-scheduler, or of the planners of
@@ -60,11 +60,11 @@ def conformance(common: CommandContext, asked: ConformanceOptions) -> None:
     from stretto_lab.conformance import lines, recordings
     from stretto_lab.conformance import report as reports
 
-    if asked.profile != PARITY:
+    if opts.profile != PARITY:
         expected = f"{PARITY}: the only profile with kube-scheduler's own scores"
-        raise InputError("--profile", asked.profile, expected)
-    with common.console.progress("cases", sum(map(lines.count, asked.cases))) as bar:
-        cases = (case for path in asked.cases for case in recordings.read(path))
+        raise InputError("--profile", opts.profile, expected)
+    with common.console.progress("cases", sum(map(lines.count, opts.cases))) as bar:
+        cases = (case for path in opts.cases for case in recordings.read(path))
         report = recordings.run(cases, bar.update)
     _show(common, report)
     common.console.json(reports.SCHEMA, msgspec.to_builtins(report))

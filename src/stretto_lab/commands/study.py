@@ -94,7 +94,7 @@ class OmegaOptions:
     "--load", type=SHARE, default=0.25, show_default=True, help="Share of cores used by jobs."
 )
 @click.option("--policy", default="random", show_default=True, metavar="NAME", help="A profile.")
-def omega(common: CommandContext, asked: OmegaOptions) -> None:
+def omega(common: CommandContext, opts: OmegaOptions) -> None:
     """Reproduce Omega's conflict curves: schedulers with a decision time, on shared state.
 
     Shows conflicts and busyness by decision time, number of schedulers and mode, with the real
@@ -106,18 +106,18 @@ def omega(common: CommandContext, asked: OmegaOptions) -> None:
     from stretto.sim.policies import check_policies
     from stretto_lab.studies.omega.sweep import OmegaStudy, omega_plots, omega_points, runs_of
 
-    check_policies([asked.policy])
+    check_policies([opts.policy])
     wanted = OmegaStudy(
-        machines=asked.machines,
-        fill=asked.fill,
-        load=asked.load,
-        jobs_per_s=asked.jobs_per_s,
-        hours=asked.hours,
-        decisions_s=seconds("--decisions", asked.decisions),
-        task_s=asked.task_s,
-        schedulers=counts("--schedulers", asked.schedulers),
-        modes_at=asked.modes_at,
-        policy=asked.policy,
+        machines=opts.machines,
+        fill=opts.fill,
+        load=opts.load,
+        jobs_per_s=opts.jobs_per_s,
+        hours=opts.hours,
+        decisions_s=seconds("--decisions", opts.decisions),
+        task_s=opts.task_s,
+        schedulers=counts("--schedulers", opts.schedulers),
+        modes_at=opts.modes_at,
+        policy=opts.policy,
         seed=common.seed,
     )
     _check_plots(common)
@@ -127,7 +127,7 @@ def omega(common: CommandContext, asked: OmegaOptions) -> None:
     found = {"study": msgspec.to_builtins(wanted), "points": msgspec.to_builtins(points)}
     common.console.json("stretto.study.omega/v1", found | _partial(interrupted=interrupted))
     if common.out is not None:
-        write_plots(common, omega_plots(points, asked.modes_at))
+        write_plots(common, omega_plots(points, opts.modes_at))
     _end(interrupted=interrupted)
 
 
@@ -180,7 +180,7 @@ class ShardStudyOptions:
     show_default=True,
     help="Binder time per claim in microseconds.",
 )
-def shards(common: CommandContext, asked: ShardStudyOptions) -> None:
+def shards(common: CommandContext, opts: ShardStudyOptions) -> None:
     """Measure shards with a decision time: throughput, conflicts and repeated work.
 
     Runs with and without partitions, spreading and packing, in virtual time with the real
@@ -197,12 +197,12 @@ def shards(common: CommandContext, asked: ShardStudyOptions) -> None:
     )
 
     wanted = ShardStudy(
-        nodes=asked.nodes,
-        pods=asked.pods,
-        shards=counts("--shards", asked.shards),
-        decisions_s=tuple(ms / 1000 for ms in seconds("--decisions-ms", asked.decisions_ms)),
-        batch=asked.batch,
-        commit_s=asked.commit_us / 1e6,
+        nodes=opts.nodes,
+        pods=opts.pods,
+        shards=counts("--shards", opts.shards),
+        decisions_s=tuple(ms / 1000 for ms in seconds("--decisions-ms", opts.decisions_ms)),
+        batch=opts.batch,
+        commit_s=opts.commit_us / 1e6,
         seed=common.seed,
     )
     _check_plots(common)
@@ -260,7 +260,7 @@ class ForecastOptions:
 @click.option("--queue", default="fifo,skip,easy,sjf", show_default=True, metavar="POLICY,...")
 @click.option("--run-times", default="known,typical", show_default=True, metavar="NAME,...")
 @click.option("--samples", type=POSITIVE, default=100, show_default=True, help="Jobs to forecast.")
-def forecast(common: CommandContext, asked: ForecastOptions) -> None:
+def forecast(common: CommandContext, opts: ForecastOptions) -> None:
     """Forecast when pending jobs start, and compare with the actual starts.
 
     A trace runs through a pool of GPUs; forecasts simulate a copy of the plane.
@@ -272,17 +272,17 @@ def forecast(common: CommandContext, asked: ForecastOptions) -> None:
     from stretto.inputs.traces.philly import load_jobs
     from stretto_lab.studies.forecast import ForecastStudy, forecast_plot, study_forecast
 
-    jobs = load_jobs(asked.pods)
+    jobs = load_jobs(opts.pods)
     wanted = [
-        ForecastStudy(asked.gpus, queue, times, asked.samples)
-        for queue in asked.queue.split(",")
-        for times in asked.run_times.split(",")
+        ForecastStudy(opts.gpus, queue, times, opts.samples)
+        for queue in opts.queue.split(",")
+        for times in opts.run_times.split(",")
         if policy_named(queue)
     ]
     _check_plots(common)
     found = []
     for each in wanted:
-        with common.console.progress(f"{each.queue}, {each.run_times}", asked.samples) as bar:
+        with common.console.progress(f"{each.queue}, {each.run_times}", opts.samples) as bar:
             found.append(study_forecast(jobs, each, bar.update))
     reports = [msgspec.structs.asdict(report) for report, _ in found]
     _show_records(common, reports)
@@ -322,7 +322,7 @@ class OnePoolOptions:
 @click.option(
     "--hours", type=options.FiniteRange(0.1, 48), default=24.0, show_default=True, help="Hours."
 )
-def one_pool(common: CommandContext, asked: OnePoolOptions) -> None:
+def one_pool(common: CommandContext, opts: OnePoolOptions) -> None:
     """Compare one pool for services, training and batch with two separate pools.
 
     One day with real arrivals of Azure VMs and Philly jobs, and services with a daily load curve,
@@ -332,7 +332,7 @@ def one_pool(common: CommandContext, asked: OnePoolOptions) -> None:
 
     from stretto_lab.studies.one_pool.report import OnePoolStudy, one_pool_plots, run_one_pool
 
-    wanted = OnePoolStudy(asked.nodes, asked.hours, common.seed)
+    wanted = OnePoolStudy(opts.nodes, opts.hours, common.seed)
     _check_plots(common)
     with common.console.progress("one pool", 3) as bar:
         found = run_one_pool(wanted, bar.update)

@@ -208,11 +208,11 @@ class ControlPlane:
     def is_ready(self) -> bool:
         """Whether the API server reports that it is ready."""
         try:
-            return self.ask("GET", "/readyz").status == 200
+            return self.send("GET", "/readyz").status == 200
         except UnreachableError:
             return False
 
-    def ask(self, method: str, path: str, body: bytes = b"", user: str = ADMIN) -> ServerAnswer:
+    def send(self, method: str, path: str, body: bytes = b"", user: str = ADMIN) -> ServerAnswer:
         """Send one request to the API server as a user, for operations that a store lacks.
 
         Raises:
@@ -237,10 +237,10 @@ class ControlPlane:
     def install(self, kinds: Sequence[Kind] = CUSTOM) -> None:
         """Create CRDs and wait until the API server serves them."""
         for kind in kinds:
-            self.ask("POST", PATH, definition(kind))
+            self.send("POST", PATH, definition(kind))
         until = self._clock.monotonic() + READY_WITHIN
         for kind in kinds:
-            while self.ask("GET", f"/apis/{kind.api_version}/{kind.plural}").status != 200:
+            while self.send("GET", f"/apis/{kind.api_version}/{kind.plural}").status != 200:
                 if self._clock.monotonic() > until:
                     raise TimeoutExpiredError(f"defining {kind.resource}")
                 self._clock.sleep(_POLL)

@@ -157,8 +157,8 @@ def _go(on_step: OnStep) -> Path:
 def _is_new_enough(go: Path) -> bool:
     if not os.access(go, os.X_OK):
         return False
-    asked = [str(go), "env", "GOVERSION"]
-    done = _run(asked, _MODULES)
+    version_command = [str(go), "env", "GOVERSION"]
+    done = _run(version_command, _MODULES)
     found = re.match(r"go(\d+)\.(\d+)", done.stdout)
     return found is not None and (int(found[1]), int(found[2])) >= GO
 

@@ -18,11 +18,11 @@ def _assigns(free: list[list[int]], left: Sequence[Amounts]) -> bool:
     if not left:
         return True
     for node in free:
-        if all(have >= asked for have, asked in zip(node, left[0], strict=True)):
-            for column, asked in enumerate(left[0]):
-                node[column] -= asked
+        if all(have >= requested for have, requested in zip(node, left[0], strict=True)):
+            for column, requested in enumerate(left[0]):
+                node[column] -= requested
             if _assigns(free, left[1:]):
                 return True
-            for column, asked in enumerate(left[0]):
-                node[column] += asked
+            for column, requested in enumerate(left[0]):
+                node[column] += requested
     return False

@@ -117,11 +117,11 @@ class Scene(NamedTuple):
             found = self.parents[queue]
         return found
 
-    def fits(self, slot: int, asks: Sequence[int], evicted: Iterable[int]) -> bool:
+    def fits(self, slot: int, requests: Sequence[int], evicted: Iterable[int]) -> bool:
         """Whether requests fit on a node without evicted pods."""
         evicted = set(evicted)
         used = sum(pod.cpu for pod in self.pods if pod.slot == slot and pod.row not in evicted)
-        return used + sum(asks) <= self.sizes[slot]
+        return used + sum(requests) <= self.sizes[slot]
 
     def protected(self, row: int, asker: str, evicted: Iterable[int]) -> bool:
         """Whether a queue outside the asker's path falls below its guarantee without a pod."""

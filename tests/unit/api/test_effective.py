@@ -10,7 +10,7 @@ from stretto.api.wire.resources import ResourceRequirements
 from stretto.base.errors import InputError
 
 
-def asks(name: str = "", *, sidecar: bool = False, **amounts: str) -> Container:
+def container_with(name: str = "", *, sidecar: bool = False, **amounts: str) -> Container:
     resources = ResourceRequirements(requests=dict(amounts))
     return Container(name=name, resources=resources, restart_policy="Always" if sidecar else None)
 
@@ -25,7 +25,7 @@ def resized(status: str) -> Pod:
 
 
 def test_containers_add_up() -> None:
-    spec = PodSpec(containers=(asks(cpu="500m", memory="1Ki"), asks(cpu="1")))
+    spec = PodSpec(containers=(container_with(cpu="500m", memory="1Ki"), container_with(cpu="1")))
     assert requests(spec) == {"cpu": 1500, "memory": 1024}
 
 
@@ -35,19 +35,26 @@ def test_a_pod_without_requests_takes_nothing() -> None:
 
 def test_the_largest_init_container_counts_when_it_exceeds_the_sum() -> None:
     spec = PodSpec(
-        containers=(asks(cpu="1", memory="1Ki"),), init_containers=(asks(cpu="3"), asks(cpu="2"))
+        containers=(container_with(cpu="1", memory="1Ki"),),
+        init_containers=(container_with(cpu="3"), container_with(cpu="2")),
     )
     assert requests(spec) == {"cpu": 3000, "memory": 1024}
 
 
 def test_a_sidecar_adds_to_containers_and_to_later_init_containers_only() -> None:
-    inits = (asks(cpu="3"), asks(cpu="1", sidecar=True), asks(cpu="2500m"))
-    assert requests(PodSpec(containers=(asks(cpu="2"),), init_containers=inits)) == {"cpu": 3500}
+    inits = (
+        container_with(cpu="3"),
+        container_with(cpu="1", sidecar=True),
+        container_with(cpu="2500m"),
+    )
+    assert requests(PodSpec(containers=(container_with(cpu="2"),), init_containers=inits)) == {
+        "cpu": 3500
+    }
 
 
 def test_pod_level_requests_stand_in_for_the_containers() -> None:
     whole = ResourceRequirements(requests={"cpu": "4", "nvidia.com/gpu": "9"})
-    spec = PodSpec(containers=(asks(cpu="1", memory="1Ki"),), resources=whole)
+    spec = PodSpec(containers=(container_with(cpu="1", memory="1Ki"),), resources=whole)
     assert requests(spec) == {"cpu": 4000, "memory": 1024}
 
 
@@ -58,12 +65,18 @@ def test_overhead_comes_on_top_of_all() -> None:
 
 
 def test_fractions_are_rounded_once_at_the_end() -> None:
-    spec = PodSpec(containers=(asks(memory="500m"), asks(memory="500m"), asks(memory="1m")))
+    spec = PodSpec(
+        containers=(
+            container_with(memory="500m"),
+            container_with(memory="500m"),
+            container_with(memory="1m"),
+        )
+    )
     assert requests(spec) == {"memory": 2}
 
 
 def test_a_sum_beyond_64_bits_is_refused() -> None:
-    spec = PodSpec(containers=(asks(memory="8Ei"), asks(memory="8Ei")))
+    spec = PodSpec(containers=(container_with(memory="8Ei"), container_with(memory="8Ei")))
     with pytest.raises(InputError, match="memory of all containers"):
         requests(spec)
 

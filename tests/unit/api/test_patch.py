@@ -99,11 +99,11 @@ def test_an_operation_that_cannot_be_done_is_refused_with_its_number(change: Any
 
 
 @pytest.mark.parametrize(
-    ("found", "asked"), [(1, 2), (1, True), ([1], [1, 2]), ({"a": 0}, {"a": False})]
+    ("found", "requested"), [(1, 2), (1, True), ([1], [1, 2]), ({"a": 0}, {"a": False})]
 )
-def test_a_failed_test_is_a_conflict(found: Any, asked: Any) -> None:
+def test_a_failed_test_is_a_conflict(found: Any, requested: Any) -> None:
     with pytest.raises(ConflictError):
-        json_patch({"a": found}, [operation("test", "/a", value=asked)], "x")
+        json_patch({"a": found}, [operation("test", "/a", value=requested)], "x")
 
 
 def test_a_json_patch_never_changes_its_arguments() -> None:

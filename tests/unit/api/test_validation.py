@@ -29,7 +29,7 @@ def refusal(kind: Kind, **parts: Any) -> str:
     return str(refused.value)
 
 
-def asks(**resources: Any) -> dict[str, Any]:
+def spec_with(**resources: Any) -> dict[str, Any]:
     return {"containers": [{**BOX, "resources": resources}]}
 
 
@@ -124,7 +124,7 @@ def test_an_object_without_namespace_has_none() -> None:
     ],
 )
 def test_absurd_amounts_are_refused(resources: dict[str, Any], complaint: str) -> None:
-    message = pod_refusal(**asks(**resources))
+    message = pod_refusal(**spec_with(**resources))
     assert message.startswith("pod default/web: spec.containers[0].resources.")
     assert complaint in message
 
@@ -136,7 +136,7 @@ def test_a_sum_beyond_all_bounds_is_refused() -> None:
 
 
 def test_pod_level_requests_below_the_containers_are_refused() -> None:
-    spec = {**asks(requests={"cpu": "2"}), "resources": {"requests": {"cpu": "1"}}}
+    spec = {**spec_with(requests={"cpu": "2"}), "resources": {"requests": {"cpu": "1"}}}
     assert "spec.resources.requests.cpu: got '1', expected at least 2" in pod_refusal(**spec)
 
 

@@ -40,8 +40,8 @@ class Desk:
     def kernels(self, *words: str) -> Result:
         return CliRunner().invoke(cli, ["kernels", *words])
 
-    def tier(self, asked: str) -> str:
-        return tier_of(asked, self.notes.append)
+    def tier(self, requested: str) -> str:
+        return tier_of(requested, self.notes.append)
 
 
 @pytest.fixture

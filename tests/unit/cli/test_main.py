@@ -22,7 +22,7 @@ HEAVY = ("numpy", "numba", "matplotlib", "rich", "aiohttp", "http.client", "urll
 
 
 @dataclass(frozen=True)
-class Asked:
+class RequestsOf:
     """Options of the probe."""
 
     fail: str
@@ -43,12 +43,12 @@ FAILURES: dict[str, Callable[[], BaseException]] = {
 }
 
 
-@command("probe", Asked, example="stretto probe --fail bug", out=True)
+@command("probe", RequestsOf, example="stretto probe --fail bug", out=True)
 @click.option("--fail", default="", help="How to fail.")
-def probe(common: CommandContext, asked: Asked) -> None:
+def probe(common: CommandContext, requested: RequestsOf) -> None:
     """Fail as requested, or print the input."""
-    if asked.fail:
-        error = FAILURES[asked.fail]()
+    if requested.fail:
+        error = FAILURES[requested.fail]()
         raise error
     console = common.console
     console.note("a note")

@@ -25,14 +25,14 @@ class Desk(Harness):
     def __init__(self, *answers: Reply | None) -> None:
         super().__init__([make_node("n", cpu="4")], config={"tier": "numpy"})
         self.answers = list(answers)
-        self.asked: list[str] = []
+        self.requested: list[str] = []
         self._evict, self.store.evict = self.store.evict, self.answer  # type: ignore[method-assign]
         self.submit(make_pod("low", cpu="3", priority=1))
         self.settle()
         self.submit(make_pod("high", cpu="3", priority=9))
 
     def answer(self, evictions: Sequence[Eviction]) -> list[Reply]:
-        self.asked += [each.name for each in evictions]
+        self.requested += [each.name for each in evictions]
         chosen = [self.answers.pop(0) if self.answers else None for _ in evictions]
         pairs = zip(chosen, evictions, strict=True)
         return [said or self._evict([eviction])[0] for said, eviction in pairs]
@@ -53,7 +53,7 @@ class Desk(Harness):
 def test_a_victim_that_was_not_reached_is_asked_again(answer: Reply) -> None:
     desk = Desk(answer)
     desk.settle(5)
-    assert (desk.asked, desk.node_of("high")) == (["low", "low"], "n")
+    assert (desk.requested, desk.node_of("high")) == (["low", "low"], "n")
 
 
 def test_a_victim_that_has_gone_meanwhile_is_not_asked_again() -> None:
@@ -61,7 +61,7 @@ def test_a_victim_that_has_gone_meanwhile_is_not_asked_again() -> None:
     desk.plane.run_until_idle(3)
     desk.delete("low")
     desk.settle(5)
-    assert (desk.asked, desk.node_of("high")) == (["low"], "n")
+    assert (desk.requested, desk.node_of("high")) == (["low"], "n")
 
 
 def test_a_refusal_voids_the_claim_and_the_pod_waits_before_it_tries_again() -> None:
@@ -97,9 +97,9 @@ def test_no_more_evictions_are_sent_at_once_than_the_lane_permits(
     desk.submit(*[make_pod(f"p{i}", cpu="100m") for i in range(5)])
     desk.settle()
     assert len(desk.order(*[f"p{i}" for i in range(5)])) == 5
-    desk.asked.clear()
+    desk.requested.clear()
     assert desk.plane.evictor.send(desk.clock.monotonic())
-    assert len(desk.asked) == 2
+    assert len(desk.requested) == 2
 
 
 def test_an_order_omits_pods_whose_eviction_would_violate_a_budget(

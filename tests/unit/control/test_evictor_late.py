@@ -122,7 +122,7 @@ def test_an_answer_about_a_pod_that_has_gone_meanwhile_says_nothing(answer: Repl
     desk.settle()
     desk.arrive()
     desk.settle(5)
-    assert (desk.node_of("high"), desk.node_of("next"), desk.asked) == ("n", "n", ["low"])
+    assert (desk.node_of("high"), desk.node_of("next"), desk.requested) == ("n", "n", ["low"])
     assert desk.breaches() == []
 
 

@@ -60,7 +60,7 @@ def secure(certificate: ServingCertificate) -> Iterator[ProbeServer]:
         yield served
 
 
-def ask(served: ProbeServer, path: str, method: str = "GET") -> tuple[int, str]:
+def status_of(served: ProbeServer, path: str, method: str = "GET") -> tuple[int, str]:
     line = http.client.HTTPConnection("127.0.0.1", served.port, timeout=5)
     line.request(method, path)
     said = line.getresponse()
@@ -69,7 +69,7 @@ def ask(served: ProbeServer, path: str, method: str = "GET") -> tuple[int, str]:
     return said.status, text
 
 
-def ask_over_tls(served: ProbeServer, path: str, authorization: str = "") -> tuple[int, str]:
+def get_over_tls(served: ProbeServer, path: str, authorization: str = "") -> tuple[int, str]:
     trust = ssl.create_default_context()
     trust.check_hostname, trust.verify_mode = False, ssl.CERT_NONE
     line = http.client.HTTPSConnection("127.0.0.1", served.port, timeout=5, context=trust)
@@ -95,7 +95,7 @@ def ask_over_tls(served: ProbeServer, path: str, authorization: str = "") -> tup
 def test_each_path_answers_what_it_should(
     served: ProbeServer, path: str, code: int, text: str
 ) -> None:
-    assert ask(served, path) == (code, text)
+    assert status_of(served, path) == (code, text)
 
 
 @pytest.mark.parametrize(
@@ -114,16 +114,16 @@ def test_remote_requests_are_authenticated_on_every_path(
     secure: ProbeServer, authorization: str, metrics: int
 ) -> None:
     is_known = metrics == 200
-    assert ask_over_tls(secure, "/metrics", authorization)[0] == metrics
-    assert ask_over_tls(secure, "/livez", authorization) == (200, "ok\n")
-    said = ask_over_tls(secure, "/readyz", authorization)
+    assert get_over_tls(secure, "/metrics", authorization)[0] == metrics
+    assert get_over_tls(secure, "/livez", authorization) == (200, "ok\n")
+    said = get_over_tls(secure, "/readyz", authorization)
     assert said == (503, "not synced yet\n" if is_known else "not ok\n")
-    assert ask_over_tls(secure, "/debug", authorization)[0] == 404
+    assert get_over_tls(secure, "/debug", authorization)[0] == 404
 
 
 def test_metrics_are_refused_without_an_authorizer(certificate: ServingCertificate) -> None:
     with ProbeServer("127.0.0.1:0", ServedPages(PAGES, GUARDED, certificate)) as served:
-        assert ask_over_tls(served, "/metrics", "Bearer right")[0] == 401
+        assert get_over_tls(served, "/metrics", "Bearer right")[0] == 401
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "", "192.0.2.1", "example.org"])
@@ -161,12 +161,12 @@ def test_old_tls_is_refused(secure: ProbeServer) -> None:
 
 def test_plain_http_is_not_spoken_where_tls_is(secure: ProbeServer) -> None:
     with pytest.raises((OSError, http.client.HTTPException)):
-        ask(secure, "/livez")
+        status_of(secure, "/livez")
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "HEAD", "OPTIONS"])
 def test_nothing_but_get_is_answered(served: ProbeServer, method: str) -> None:
-    assert ask(served, "/livez", method)[0] == 501
+    assert status_of(served, "/livez", method)[0] == 501
 
 
 def test_a_body_is_not_read_however_long_it_says_that_it_is(served: ProbeServer) -> None:
@@ -197,8 +197,8 @@ def test_a_port_that_is_taken_is_bad_input(served: ProbeServer) -> None:
 def test_a_silent_client_blocks_no_other_client(served: ProbeServer, secure: ProbeServer) -> None:
     for each in (served, secure):
         with socket.create_connection(("127.0.0.1", each.port)):
-            asked = ask if each is served else ask_over_tls
-            assert asked(each, "/livez") == (200, "ok\n")
+            getter = status_of if each is served else get_over_tls
+            assert getter(each, "/livez") == (200, "ok\n")
 
 
 def test_a_client_that_says_what_it_wants_drop_by_drop_is_hung_up_on(

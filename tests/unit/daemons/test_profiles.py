@@ -66,12 +66,12 @@ def test_a_file_that_changes_is_taken_up_within_seconds(desk: Desk) -> None:
 
 def test_it_is_read_at_once_on_request(desk: Desk) -> None:
     desk.write("batch")
-    desk.profiles.ask()
+    desk.profiles.request()
     assert desk.profiles.look()
 
 
 def test_a_file_that_says_the_same_changes_nothing(desk: Desk) -> None:
-    desk.profiles.ask()
+    desk.profiles.request()
     assert not desk.profiles.look()
     assert "is unchanged" in desk.said.getvalue()
 
@@ -120,7 +120,7 @@ def test_a_bad_file_at_the_start_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_hangup_asks_and_ends_nothing() -> None:
-    asked: list[int] = []
-    with on_hangup(lambda: asked.append(1)):
+    requested: list[int] = []
+    with on_hangup(lambda: requested.append(1)):
         signal.raise_signal(signal.SIGHUP)
-    assert asked == [1]
+    assert requested == [1]

@@ -45,8 +45,8 @@ def crowded(profile: str) -> Harness:
         provisioner="kubernetes.io/no-provisioner",
         volumeBindingMode="WaitForFirstConsumer",
     )
-    asked = {"requests": {"storage": "5Gi"}}
-    spec = {"accessModes": ["ReadWriteOnce"], "storageClassName": "local", "resources": asked}
+    requested = {"requests": {"storage": "5Gi"}}
+    spec = {"accessModes": ["ReadWriteOnce"], "storageClassName": "local", "resources": requested}
     put(harness, PERSISTENT_VOLUME_CLAIM, "waits", spec=spec)
     harness.submit(*(make_pod(f"r{i}", labels={"app": "a"}, spec=anti("a")) for i in range(2)))
     harness.settle()

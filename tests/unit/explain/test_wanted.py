@@ -33,7 +33,7 @@ def scene_of(*pods: bytes, groups: tuple[bytes, ...] = ()) -> Scene:
     return found
 
 
-def asked(*pods: bytes, **more: Any) -> Explanation:
+def requested(*pods: bytes, **more: Any) -> Explanation:
     return explain_pod(scene_of(*pods, **more), "p")
 
 
@@ -62,13 +62,13 @@ def one(key: str, operator: str, *values: str) -> dict[str, Any]:
     ],
 )
 def test_what_no_node_has_is_named_with_what_there_is(spec: dict[str, Any], words: str) -> None:
-    said = asked(make_pod("p", spec=spec))
+    said = requested(make_pod("p", spec=spec))
     assert said.dominant is not None
     assert said.dominant.sentence == f"None of the 3 nodes is eligible: {words}."
 
 
 def test_the_node_that_is_meant_comes_first_and_names_its_taint() -> None:
-    said = asked(make_pod("p", spec={"nodeSelector": {"rack": "r3"}}))
+    said = requested(make_pod("p", spec={"nodeSelector": {"rack": "r3"}}))
     assert said.nodes is not None
     first, second = said.nodes.nearest[:2]
     assert (first.node, first.words) == ("b1", ("does not tolerate dedicated=db:NoSchedule",))
@@ -93,14 +93,14 @@ def test_gates_are_named_there_too_where_a_node_is_asked_about() -> None:
 
 
 def test_a_misspelt_group_is_met_by_the_one_that_exists() -> None:
-    said = asked(make_pod("p", group="rnig"), groups=(make_group("ring", min_member=2),))
+    said = requested(make_pod("p", group="rnig"), groups=(make_group("ring", min_member=2),))
     words = "Create the PodGroup default/rnig, or name an existing one: default/ring."
     assert [each.sentence for each in said.cures] == [words]
 
 
 def test_a_gang_without_enough_pods_is_cured_by_pods_and_not_by_capacity() -> None:
     group = make_group("ring", min_member=3)
-    said = asked(make_pod("p", group="ring"), make_pod("q", group="ring"), groups=(group,))
+    said = requested(make_pod("p", group="ring"), make_pod("q", group="ring"), groups=(group,))
     words = "Create 1 more pod of its gang, or set minMember to 2."
     assert [each.sentence for each in said.cures] == [words]
 
@@ -108,7 +108,7 @@ def test_a_gang_without_enough_pods_is_cured_by_pods_and_not_by_capacity() -> No
 def test_nodes_that_are_meant_say_what_is_full_there_and_not_what_others_refuse() -> None:
     port = {"containers": [{"name": "c", "ports": [{"hostPort": 80, "containerPort": 80}]}]}
     spec = {**port, "nodeSelector": {"rack": "r1"}}
-    said = asked(make_pod("first", spec=spec), make_pod("p", spec=spec))
+    said = requested(make_pod("first", spec=spec), make_pod("p", spec=spec))
     assert said.dominant is not None
     assert "mostly node(s) didn't have free ports" in said.dominant.sentence
 
@@ -116,5 +116,5 @@ def test_nodes_that_are_meant_say_what_is_full_there_and_not_what_others_refuse(
 def test_a_pod_that_waits_for_other_pods_reports_what_wakes_it() -> None:
     term = {"topologyKey": "rack", "labelSelector": {"matchLabels": {"app": "cache"}}}
     near = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
-    said = asked(make_pod("p", spec={"affinity": near}))
+    said = requested(make_pod("p", spec={"affinity": near}))
     assert ["is placed" in each.sentence for each in said.cures] == [True]

@@ -32,7 +32,7 @@ def scene_of(harness: Harness) -> Scene:
     return live_scene(plane.cluster, plane.config.profile, plane.units)
 
 
-def asked(*pods: bytes, about: str, **more: Any) -> Explanation:
+def requested(*pods: bytes, about: str, **more: Any) -> Explanation:
     harness = Harness(nodes=more.pop("nodes", nodes()), config=NUMPY, **more)
     harness.submit(*pods)
     return explain_pod(scene_of(harness), about)
@@ -71,7 +71,7 @@ def asked(*pods: bytes, about: str, **more: Any) -> Explanation:
     ],
 )
 def test_the_dominant_reason_is_one_sentence(pod: bytes, code: ReasonCode, words: str) -> None:
-    said = asked(pod, about="p")
+    said = requested(pod, about="p")
     assert said.dominant is not None
     assert said.dominant.code is code
     assert words in said.dominant.sentence
@@ -79,14 +79,14 @@ def test_the_dominant_reason_is_one_sentence(pod: bytes, code: ReasonCode, words
 
 
 def test_an_empty_cluster_is_reported_plainly() -> None:
-    said = asked(make_pod("p"), about="p", nodes=[])
+    said = requested(make_pod("p"), about="p", nodes=[])
     assert said.dominant is not None
     assert (said.dominant.code, said.dominant.tier) == (ReasonCode.NO_NODES, ReasonTier.WAITING)
 
 
 def full() -> Explanation:
     big = [make_pod(f"full-{i}", cpu="3") for i in range(2)]
-    return asked(*big, make_pod("p", cpu="2", gpus=1), about="p")
+    return requested(*big, make_pod("p", cpu="2", gpus=1), about="p")
 
 
 def test_full_nodes_wait_for_capacity() -> None:
@@ -123,35 +123,35 @@ def test_a_smaller_request_that_is_named_fits() -> None:
     said = {each.kind: each for each in full().cures}["smaller"]
     again = make_pod("less", cpu=f"{said.amount}m", gpus=1)
     big = [make_pod(f"full-{i}", cpu="3") for i in range(2)]
-    assert asked(*big, again, about="less").node != ""
+    assert requested(*big, again, about="less").node != ""
 
 
 def test_a_share_of_a_device_may_be_the_cure() -> None:
     taken = [make_pod(f"a{i}", gpus=1, gpu_milli=700) for i in range(4)]
-    cures = asked(*taken, make_pod("z", gpus=1), about="z").cures
+    cures = requested(*taken, make_pod("z", gpus=1), about="z").cures
     shares = [each.amount for each in cures if each.resource == f"{GPU} milli"]
     assert shares == [300]
 
 
 def test_a_share_that_finds_no_device_says_what_the_freest_has() -> None:
     taken = [make_pod(f"a{i}", gpus=1, gpu_milli=700) for i in range(4)]
-    said = asked(*taken, make_pod("z", gpus=1, gpu_milli=500), about="z").nodes
+    said = requested(*taken, make_pod("z", gpus=1, gpu_milli=500), about="z").nodes
     assert said is not None
     assert said.nearest[0].lacks[0].text == f"no {GPU} has 500 thousandths free (at most 300)"
 
 
 def test_a_rule_that_alone_stands_in_the_way_is_named() -> None:
-    said = asked(make_pod("p", spec={"nodeSelector": {"a": "b"}}), about="p")
+    said = requested(make_pod("p", spec={"nodeSelector": {"a": "b"}}), about="p")
     assert [c.sentence.partition(" nodes")[0] for c in said.cures if c.kind == "rule"] == ["2"]
 
 
 def test_another_model_may_be_the_cure() -> None:
-    said = asked(make_pod("p", gpus=1, gpu_models="A100"), about="p")
+    said = requested(make_pod("p", gpus=1, gpu_models="A100"), about="p")
     assert "Also allowing model T4" in next(c.sentence for c in said.cures if c.kind == "edit")
 
 
 def test_a_placed_pod_shows_each_score_and_where_it_is() -> None:
-    said = asked(make_pod("p"), about="p")
+    said = requested(make_pod("p"), about="p")
     assert said.choice is not None
     chosen = next(each for each in said.choice.top if each.chosen)
     assert chosen.node == said.node
@@ -159,7 +159,7 @@ def test_a_placed_pod_shows_each_score_and_where_it_is() -> None:
 
 
 def test_scores_are_of_the_state_without_the_pod() -> None:
-    said = asked(make_pod("p", cpu="3"), about="p")
+    said = requested(make_pod("p", cpu="3"), about="p")
     assert said.choice is not None
     assert said.choice.basis.endswith("without this pod")
     assert [each.rank for each in said.choice.top] == [1, 1]
@@ -213,13 +213,13 @@ def test_names_of_the_same_namespace_come_first_and_the_namespace_is_no_likeness
         make_pod("web-1", namespace="own"), make_pod("web-2"), make_pod("x", namespace="own")
     )
     scene = scene_of(harness)
-    for asked_for, hint in (
+    for requested, hint in (
         ("own/web-3", "did you mean own/web-1?"),
         ("other/web-2", "did you mean default/web-2 or own/web-1?"),
         ("own/batch", "3 pods are known"),
     ):
         with pytest.raises(NotFoundError) as caught:
-            explain_pod(scene, asked_for)
+            explain_pod(scene, requested)
         assert str(caught.value).endswith(hint)
 
 

@@ -136,7 +136,7 @@ def test_a_filter_that_raises_refuses_by_name_and_the_scheduler_goes_on() -> Non
     harness.submit(make_pod("p"))
     harness.settle()
     assert harness.node_of("p") == ""
-    assert "no such tariff" in harness.plane.engine.asked.faults["Broken"]
+    assert "no such tariff" in harness.plane.engine.python_rules.faults["Broken"]
 
 
 def test_a_score_of_the_wrong_shape_counts_for_nothing_and_is_reported() -> None:
@@ -144,7 +144,7 @@ def test_a_score_of_the_wrong_shape_counts_for_nothing_and_is_reported() -> None
     harness.submit(make_pod("p"))
     harness.settle()
     assert harness.node_of("p") != ""
-    assert "expected int32[" in harness.plane.engine.asked.faults["WrongShape"]
+    assert "expected int32[" in harness.plane.engine.python_rules.faults["WrongShape"]
 
 
 def test_a_filter_of_an_author_over_domains_is_asked_at_every_decision() -> None:

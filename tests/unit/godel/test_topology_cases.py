@@ -40,22 +40,22 @@ SHARING = [
 
 
 def machine(
-    taken: list, asked: tuple, *, aligned: bool = False, capacity: tuple = ()
+    taken: list, requested: tuple, *, aligned: bool = False, capacity: tuple = ()
 ) -> NumaMachine:
     """The four NUMA nodes with something taken of them, and what a pod asks."""
     free = [[a - t for a, t in zip(*pair, strict=True)] for pair in zip(FOUR, taken, strict=True)]
     share = [zone[:2] for zone in FOUR]
     flags = [False, False, aligned, False]
-    return NumaMachine([0, 0, 1, 1], FOUR, free, asked, flags, (), share, capacity)
+    return NumaMachine([0, 0, 1, 1], FOUR, free, requested, flags, (), share, capacity)
 
 
 @pytest.mark.parametrize(
-    ("taken", "asked", "aligned", "expected"),
+    ("taken", "requested", "aligned", "expected"),
     [case[1:] for case in EXCLUSIVE],
     ids=[case[0] for case in EXCLUSIVE],
 )
-def test_case_38_exclusive_pods(taken, asked, aligned, expected) -> None:
-    chosen = choose(machine(taken, asked, aligned=aligned), NumaBinding.WHOLE)
+def test_case_38_exclusive_pods(taken, requested, aligned, expected) -> None:
+    chosen = choose(machine(taken, requested, aligned=aligned), NumaBinding.WHOLE)
     assert chosen == sum(1 << numa for numa in expected)
 
 
@@ -73,9 +73,9 @@ def test_case_38_pods_that_share_a_numa_node(taken, numa) -> None:
     assert choose(machine(taken, (1, 1, 0, 0)), NumaBinding.ONE) == 1 << numa
 
 
-@pytest.mark.parametrize("asked", [(25, 1, 0, 0), (15, 60, 3, 0), (1, 64, 0, 0)])
-def test_case_38_one_numa_node_must_have_everything(asked) -> None:
-    assert choose(machine([NONE] * 4, asked), NumaBinding.ONE) == 0
+@pytest.mark.parametrize("requested", [(25, 1, 0, 0), (15, 60, 3, 0), (1, 64, 0, 0)])
+def test_case_38_one_numa_node_must_have_everything(requested) -> None:
+    assert choose(machine([NONE] * 4, requested), NumaBinding.ONE) == 0
 
 
 def test_case_38_the_decision_is_written_on_the_pod() -> None:

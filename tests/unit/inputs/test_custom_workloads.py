@@ -82,8 +82,8 @@ def test_a_train_job_has_the_pods_of_its_runtime(tmp_path: Path) -> None:
         {"mlPolicy": {"numNodes": 1}, "template": {"spec": {"replicatedJobs": jobs}}},
         name="torch",
     )
-    asked = {"numNodes": 3, "resourcesPerNode": {"requests": {"cpu": "2"}}}
-    spec = {"runtimeRef": {"name": "torch"}, "trainer": asked}
+    requested = {"numNodes": 3, "resourcesPerNode": {"requests": {"cpu": "2"}}}
+    spec = {"runtimeRef": {"name": "torch"}, "trainer": requested}
     job = made("trainer.kubeflow.org/v1alpha1", "TrainJob", spec)
     loaded = Loaded(tmp_path, runtime, job)
     assert loaded.gangs == {"job": 3}

@@ -170,9 +170,9 @@ def test_a_side_that_binds_nothing_has_no_rate() -> None:
 
 
 def test_kube_scheduler_has_no_side_in_gangs_and_says_null() -> None:
-    asked = KubeBenchOptions(both_settings=False)
-    assert bench.schedulers_of(shape_named("gang"), asked) == ["stretto"]
-    assert bench.schedulers_of(shape_named("basic"), asked) == ["stretto", "kube-scheduler"]
+    requested = KubeBenchOptions(both_settings=False)
+    assert bench.schedulers_of(shape_named("gang"), requested) == ["stretto"]
+    assert bench.schedulers_of(shape_named("basic"), requested) == ["stretto", "kube-scheduler"]
     found = bench.result_of(WorkloadCounts(0, 100, 2), NODES, {"stretto": [drained(10.0)]}, [])
     written = bench.plain({"gang": found})["gang"]
     assert written["kube-scheduler"] is None

@@ -22,7 +22,7 @@ FLEET = Fleet(
 )
 
 
-def asked_for(policy: str, seed: int, arrive_pct: float | None = 130.0) -> StudyRunSpec:
+def spec_of(policy: str, seed: int, arrive_pct: float | None = 130.0) -> StudyRunSpec:
     """A run on the tier that needs no compiling."""
     return StudyRunSpec(policy, seed, arrive_pct, tier="numpy")
 
@@ -47,22 +47,22 @@ def test_only_percents_that_all_seeds_have_reached_are_summarised() -> None:
     assert [each.arrive_pct for each in found] == [1]
 
 
-def test_runs_keep_the_order_in_which_they_were_asked() -> None:
-    asked = [asked_for(policy, seed) for policy in ("best-fit", "random") for seed in (2, 1)]
-    done = compare(FLEET, asked, workers=1)
-    assert [(run.policy, run.seed) for run in done.runs] == [(a.policy, a.seed) for a in asked]
+def test_runs_keep_the_order_of_their_specs() -> None:
+    specs = [spec_of(policy, seed) for policy in ("best-fit", "random") for seed in (2, 1)]
+    done = compare(FLEET, specs, workers=1)
+    assert [(run.policy, run.seed) for run in done.runs] == [(a.policy, a.seed) for a in specs]
     assert not done.partial
 
 
 def test_other_processes_find_the_same() -> None:
-    asked = [asked_for("fgd", 1), asked_for("random", 2), asked_for("dot-prod", 3)]
-    assert compare(FLEET, asked, workers=2) == compare(FLEET, asked, workers=1)
+    specs = [spec_of("fgd", 1), spec_of("random", 2), spec_of("dot-prod", 3)]
+    assert compare(FLEET, specs, workers=2) == compare(FLEET, specs, workers=1)
 
 
 def test_an_error_in_another_process_comes_back_as_it_is() -> None:
-    asked = [StudyRunSpec("fgd", 1, arrive_pct=-5.0)] * 2
+    specs = [StudyRunSpec("fgd", 1, arrive_pct=-5.0)] * 2
     with pytest.raises(InputError, match=r"arrive: got -5\.0"):
-        compare(FLEET, asked, workers=2)
+        compare(FLEET, specs, workers=2)
 
 
 def test_an_interruption_keeps_the_runs_that_are_done() -> None:
@@ -70,12 +70,12 @@ def test_an_interruption_keeps_the_runs_that_are_done() -> None:
         if run.seed == 2:
             raise KeyboardInterrupt
 
-    done = compare(FLEET, [asked_for("best-fit", seed) for seed in (1, 2, 3)], 1, stop)
+    done = compare(FLEET, [spec_of("best-fit", seed) for seed in (1, 2, 3)], 1, stop)
     assert ([run.seed for run in done.runs], done.partial) == ([1, 2], True)
 
 
 def test_every_run_says_what_it_did() -> None:
-    [run] = compare(FLEET, [asked_for("best-fit", 1, arrive_pct=None)]).runs
+    [run] = compare(FLEET, [spec_of("best-fit", 1, arrive_pct=None)]).runs
     assert run.placed + run.failed == 30
     assert run.gpu_milli_used + run.gpu_milli_failed == sum(p.gpu_milli for p in FLEET.pods)
     assert run.points[-1].gpu_alloc_pct == pytest.approx(100 * run.gpu_milli_used / 20_000)

@@ -24,8 +24,8 @@ ALL = CommitMode.ALL_OR_NOTHING
 def one_machine(*jobs: OmegaJob, cores: int = 10, **more: object) -> OmegaRun:
     """Jobs on a single machine; a second of thinking for each job and each task."""
     size = {"cpu_milli": 1000 * cores, "memory_mib": 65536}
-    asked = {"machines": 1, "job_s": 1.0, "task_s": 1.0, **size, **more}
-    return run_omega(jobs, OmegaCell(**asked))  # type: ignore[arg-type]
+    requested = {"machines": 1, "job_s": 1.0, "task_s": 1.0, **size, **more}
+    return run_omega(jobs, OmegaCell(**requested))  # type: ignore[arg-type]
 
 
 def test_forty_jobs_of_one_task_end_at_121() -> None:
@@ -63,9 +63,9 @@ def test_what_was_refused_is_thought_about_again_a_second_later() -> None:
 
 def test_incremental_keeps_what_fits_and_all_or_nothing_none_of_it() -> None:
     jobs = [OmegaJob(0.0, 3, 99.0), OmegaJob(0.0, 3, 99.0)]
-    asked = {"cores": 4, "schedulers": 2, "until_s": 4.5}
-    assert one_machine(*jobs, **asked).granted == 4  # type: ignore[arg-type]
-    assert one_machine(*jobs, commit=ALL, **asked).granted == 3  # type: ignore[arg-type]
+    requested = {"cores": 4, "schedulers": 2, "until_s": 4.5}
+    assert one_machine(*jobs, **requested).granted == 4  # type: ignore[arg-type]
+    assert one_machine(*jobs, commit=ALL, **requested).granted == 3  # type: ignore[arg-type]
 
 
 def test_two_schedulers_never_reject_each_other_without_end() -> None:

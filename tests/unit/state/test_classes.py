@@ -203,8 +203,8 @@ def test_a_pods_own_place_cannot_be_asked_for_twice(classes: PodClasses) -> None
 
 def test_asks_hold_amounts_and_the_pods_own_place(classes: PodClasses) -> None:
     found = intern(classes, make_pod("a", cpu="2", memory="3"))
-    asks = classes.requests_of(np.array([found, found], np.int32))
-    assert asks[1, [CPU, MEMORY, PODS]].tolist() == [2000, 3, 1]
+    requests = classes.requests_of(np.array([found, found], np.int32))
+    assert requests[1, [CPU, MEMORY, PODS]].tolist() == [2000, 3, 1]
 
 
 def test_ports_and_devices_make_a_class_special(classes: PodClasses) -> None:

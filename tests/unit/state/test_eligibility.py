@@ -161,10 +161,10 @@ def test_rows_that_are_kept_are_not_given_away(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_rule_is_asked_once_for_a_signature_that_many_rows_share() -> None:
     class Counting(TaintTolerationRule):
-        asked = 0
+        requested = 0
 
         def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
-            self.asked += 1
+            self.requested += 1
             return super().filter(pod, view, slots)
 
     nodes, rule = a_fleet(), Counting({})
@@ -173,7 +173,7 @@ def test_a_rule_is_asked_once_for_a_signature_that_many_rows_share() -> None:
         rows.filter_row(requiring(term(f"zone In {zone}")))
     rows.refresh([0])
     assert rows.rows.any()
-    assert rule.asked == 2
+    assert rule.requested == 2
 
 
 def test_a_rule_of_others_needs_no_more_than_the_contract() -> None:

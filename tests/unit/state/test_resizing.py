@@ -36,7 +36,7 @@ def books() -> Books:
     return Books(make_node("n", cpu="8", gpus=2))
 
 
-def asked(books: Books) -> dict[str, int]:
+def requested(books: Books) -> dict[str, int]:
     """What the class of the pod asks for."""
     cluster = books.cluster
     pod = cluster.classes[int(cluster.pods.class_id[books.row("p")])]
@@ -114,7 +114,7 @@ def test_what_is_in_force_for_the_pod_as_a_whole_counts(
 
 def test_a_pod_that_waits_counts_by_its_spec_whatever_its_status_says(books: Books) -> None:
     books.pod(changed(make_pod("p", cpu="1"), status=told("3")))
-    assert asked(books)["cpu"] == 1000
+    assert requested(books)["cpu"] == 1000
 
 
 # ---------------------------------------------------------------- the course of a resize
@@ -155,7 +155,7 @@ def test_an_infeasible_resize_does_not_count_until_it_is_requested_again(
 
 def test_a_pod_that_ends_in_the_middle_of_a_resize_gives_back_all_of_it(books: Books) -> None:
     books.pod(running(told("3", "3"), gpus=1, ports=[80]))
-    assert (books.used("n"), asked(books)["cpu"]) == (3000, 3000)
+    assert (books.used("n"), requested(books)["cpu"]) == (3000, 3000)
     books.pod(running(told("3", "3"), gpus=1, ports=[80]), DELETED)
     assert (books.used("n"), check_all(books.cluster)) == (0, [])
 

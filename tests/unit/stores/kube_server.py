@@ -33,7 +33,7 @@ class Server:
 
     def __init__(self, folder: Path, context: ssl.SSLContext | None = None) -> None:
         #: Requests so far, as ``METHOD path``.
-        self.asked: list[str] = []
+        self.requests: list[str] = []
         #: Asked in turn; a rule that answers ``None`` passes.
         self.rules: list[Callable[[web.Request], Any]] = []
         #: What its stores log in by.
@@ -70,7 +70,7 @@ class Server:
         return runner, runner.addresses[0][1]
 
     async def _serve(self, request: web.Request) -> web.StreamResponse:
-        self.asked.append(f"{request.method} {request.path}")
+        self.requests.append(f"{request.method} {request.path}")
         for rule in self.rules:
             answer = rule(request)
             if asyncio.iscoroutine(answer):
@@ -108,8 +108,8 @@ def once(*answers: web.Response) -> Callable[[web.Request], Any]:
 
 def at(method: str, ending: str, answer: Callable[[], Any]) -> Callable[[web.Request], Any]:
     """A rule for a method and the end of a path."""
-    return lambda asked: (
-        answer() if asked.method == method and asked.path.endswith(ending) else None
+    return lambda request: (
+        answer() if request.method == method and request.path.endswith(ending) else None
     )
 
 
@@ -125,4 +125,4 @@ def lines(*changes: dict[str, Any] | bytes, hold: float = 0.0) -> Callable[[web.
         await asyncio.sleep(hold)
         return response
 
-    return lambda asked: stream(asked) if "watch" in asked.query else None
+    return lambda request: stream(request) if "watch" in request.query else None

@@ -52,7 +52,7 @@ def test_a_throttled_write_is_sent_again(server: Server) -> None:
         once(web.json_response(pod("web", 5))),
     ]
     assert server.store().create(POD, [BODY])[0].outcome is WriteOutcome.OK
-    assert len(server.asked) == 2
+    assert len(server.requests) == 2
 
 
 def test_a_write_that_stays_throttled_is_refused_with_what_the_server_asked(server: Server) -> None:
@@ -65,7 +65,7 @@ def test_a_write_that_stays_throttled_is_refused_with_what_the_server_asked(serv
 def test_a_write_that_failed_inside_is_unknown_and_not_sent_again(server: Server) -> None:
     server.rules = [lambda _: status(500, "InternalError", "etcdserver: request timed out")]
     assert server.store().create(POD, [BODY])[0].outcome is WriteOutcome.UNKNOWN
-    assert len(server.asked) == 1
+    assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize("body", [{"error": "bad gateway"}, {"message": None}, {}, []])
@@ -75,7 +75,7 @@ def test_a_failure_in_words_that_are_no_status_s_is_a_failure_too(
     """Proxies before a server answer in a JSON of their own."""
     server.rules = [lambda _: web.json_response(body, status=504)]
     assert server.store().create(POD, [BODY])[0].outcome is WriteOutcome.UNKNOWN
-    assert len(server.asked) == 1
+    assert len(server.requests) == 1
     reply = server.store().bind([BIND])[0]
     assert (reply.outcome, "(" in reply.message) == (WriteOutcome.UNKNOWN, True)
 
@@ -108,7 +108,7 @@ def test_a_redirect_is_not_followed(server: Server) -> None:
     reply = server.store().create(POD, [BODY])[0]
     assert reply.outcome is WriteOutcome.REFUSED
     assert "redirect" in reply.message
-    assert len(server.asked) == 1
+    assert len(server.requests) == 1
 
 
 def test_an_answer_without_end_is_cut_off(server: Server) -> None:
@@ -126,9 +126,9 @@ def test_events_that_are_throttled_do_not_hold_up_binds(server: Server) -> None:
     ]
     store = server.store()
     store.create(EVENT, [BODY.replace(b"web", f"e{n}".encode()) for n in range(20)])
-    before = len(server.asked)
+    before = len(server.requests)
     assert {reply.outcome for reply in store.bind([BIND] * 50)} == {WriteOutcome.OK}
-    assert all(asked.endswith("binding") for asked in server.asked[before:])
+    assert all(request.endswith("binding") for request in server.requests[before:])
 
 
 def test_a_kubeconfig_that_is_being_replaced_is_no_reason_to_stop(server: Server) -> None:
@@ -151,7 +151,7 @@ def test_a_list_is_a_stream_up_to_its_bookmark(server: Server) -> None:
 def test_a_server_that_cannot_stream_lists_is_asked_for_pages(server: Server) -> None:
     pages = [page(["b"], 7, "more"), page(["a"], 7)]
     server.rules = [
-        lambda asked: status(422, "Invalid") if "watch" in asked.query else None,
+        lambda request: status(422, "Invalid") if "watch" in request.query else None,
         at("GET", "pods", lambda: web.json_response(pages.pop(0))),
     ]
     listing = server.store().list(POD)
@@ -172,9 +172,9 @@ def test_a_rejected_stream_is_retried_after_the_delay_of_the_server(
     came: list[float] = []
     told = lines(added("a", 3), listed(7), hold=5)
 
-    def turn_away(asked: web.Request) -> object:
+    def turn_away(request: web.Request) -> object:
         came.append(time.monotonic())
-        return status(429, "TooManyRequests", after=1) if len(came) < 3 else told(asked)
+        return status(429, "TooManyRequests", after=1) if len(came) < 3 else told(request)
 
     server.rules = [turn_away]
     options = msgspec.structs.replace(QUICK, longest_wait=0.2, read_timeout=20.0)
@@ -187,8 +187,8 @@ def test_a_stream_that_stays_turned_away_is_an_error_and_not_a_list_in_pages(
 ) -> None:
     kinds: set[bool] = set()
 
-    def turn_away(asked: web.Request) -> web.Response:
-        kinds.add("watch" in asked.query)
+    def turn_away(request: web.Request) -> web.Response:
+        kinds.add("watch" in request.query)
         return status(429, "TooManyRequests", "too many just now", after=0)
 
     server.rules = [turn_away]
@@ -225,9 +225,9 @@ def test_a_watch_goes_on_from_its_bookmark(server: Server) -> None:
     first = lines(added("a", 3), bookmark(40))
     seen: list[str] = []
 
-    def answer(asked: web.Request) -> object:
-        seen.append(asked.query["resourceVersion"])
-        return first(asked) if len(seen) == 1 else lines(added("b", 41), hold=5)(asked)
+    def answer(request: web.Request) -> object:
+        seen.append(request.query["resourceVersion"])
+        return first(request) if len(seen) == 1 else lines(added("b", 41), hold=5)(request)
 
     server.rules = [answer]
     events = polled(server.store().watch(POD, 2), 2)
@@ -239,7 +239,7 @@ def test_a_watch_tells_no_change_twice(server: Server) -> None:
     server.rules = [lines(added("a", 3), added("a", 3), added("b", 4))]
     watch = server.store().watch(POD, 2)
     events = polled(watch, 2)
-    while len(server.asked) < 3:  # the same lines again, on further connections
+    while len(server.requests) < 3:  # the same lines again, on further connections
         events += watch.poll()
     assert [event.record.version for event in events] == [3, 4]
 
@@ -264,9 +264,9 @@ def test_a_line_without_end_ends_the_connection_and_not_the_watch(server: Server
     long = {"type": "ADDED", "object": {"metadata": {"name": "x" * (1 << 20)}}}
     answers = [lines(long), lines(added("b", 4), hold=5)]
 
-    def answer(asked: web.Request) -> object:
+    def answer(request: web.Request) -> object:
         rule = answers.pop(0) if len(answers) > 1 else answers[0]
-        return rule(asked)
+        return rule(request)
 
     server.rules = [answer]
     events = polled(server.store().watch(POD, 2), 1)
@@ -276,9 +276,9 @@ def test_a_line_without_end_ends_the_connection_and_not_the_watch(server: Server
 def test_a_watch_that_falls_silent_is_made_anew(server: Server) -> None:
     silent, told = lines(hold=30), lines(added("b", 4), hold=30)
 
-    def answer(asked: web.Request) -> object:
-        rule = silent if len(server.asked) == 1 else told
-        return rule(asked)
+    def answer(request: web.Request) -> object:
+        rule = silent if len(server.requests) == 1 else told
+        return rule(request)
 
     server.rules = [answer]
     options = msgspec.structs.replace(QUICK, watch_idle=1.0)

@@ -47,7 +47,7 @@ def test_a_follower_sends_leases_and_nothing_else(server: Server) -> None:
     assert (reply.outcome, reply.code) == (WriteOutcome.REFUSED, StatusReason.UNAVAILABLE)
     assert "we do not lead" in reply.message
     assert store.patch(LEASE, [Patch("default", "l", {"spec": {}})])[0].outcome is WriteOutcome.OK
-    assert server.asked == ["PATCH /apis/coordination.k8s.io/v1/namespaces/default/leases/l"]
+    assert server.requests == ["PATCH /apis/coordination.k8s.io/v1/namespaces/default/leases/l"]
 
 
 def test_a_write_whose_turn_comes_after_the_lead_was_lost_is_not_sent(server: Server) -> None:
@@ -69,7 +69,7 @@ def test_a_write_whose_turn_comes_after_the_lead_was_lost_is_not_sent(server: Se
     leads[0] = False
     replies = [*first.result(30), *second.result(30)]
     assert [reply.code for reply in replies] == [StatusReason.UNAVAILABLE, StatusReason.UNAVAILABLE]
-    assert len(server.asked) == 1
+    assert len(server.requests) == 1
 
 
 def test_a_write_of_an_earlier_term_is_not_sent_in_a_later_term(server: Server) -> None:
@@ -77,7 +77,7 @@ def test_a_write_of_an_earlier_term_is_not_sent_in_a_later_term(server: Server) 
     server.rules = [once(status(429, "TooManyRequests", after=1))]
     store = server.store(msgspec.structs.replace(QUICK, longest_wait=1.0, write_timeout=5.0))
     waits = store.begin(Write(WriteVerb.BIND, POD, [BIND]))
-    while not server.asked or not store.is_quiet():
+    while not server.requests or not store.is_quiet():
         time.sleep(0.001)
     queue = store.begin(
         Write(WriteVerb.BIND, POD, [Bind("default", f"web-{n}", "uid", "n1") for n in range(200)])
@@ -85,7 +85,7 @@ def test_a_write_of_an_earlier_term_is_not_sent_in_a_later_term(server: Server) 
     store.abandon()
     replies = [*waits.result(30), *queue.result(30)]
     assert {reply.code for reply in replies} == {StatusReason.UNAVAILABLE}
-    assert len(server.asked) == 1
+    assert len(server.requests) == 1
     server.rules = [at("POST", "binding", lambda: web.json_response(BOUND, status=201))]
     assert store.bind([BIND])[0].outcome is WriteOutcome.OK
 
@@ -102,7 +102,7 @@ def test_a_write_is_not_sent_again_under_a_new_token_when_the_lead_is_lost(serve
     store = server.store()
     store.fence(lambda: leads[0])
     assert store.bind([BIND])[0].code is StatusReason.UNAVAILABLE
-    assert len(server.asked) == 1
+    assert len(server.requests) == 1
 
 
 def test_a_store_is_quiet_once_its_writes_have_been_answered(server: Server) -> None:
@@ -117,7 +117,7 @@ def test_a_store_is_quiet_once_its_writes_have_been_answered(server: Server) -> 
     store = server.store(msgspec.structs.replace(QUICK, answer=5.0))
     assert store.is_quiet()
     sent = store.begin(Write(WriteVerb.BIND, POD, [BIND]))
-    while not server.asked:
+    while not server.requests:
         time.sleep(0.01)
     assert not store.is_quiet()
     answers.set()
@@ -138,13 +138,13 @@ def test_the_lease_is_read_at_once_while_other_reads_hang(server: Server) -> Non
 
     server.rules = [
         at("GET", "leases/l", lambda: web.json_response(pod("l", 2))),
-        lambda asked: hang() if "pods" in asked.path else None,
+        lambda request: hang() if "pods" in request.path else None,
     ]
     store = server.store(msgspec.structs.replace(QUICK, answer=30.0, read_timeout=30.0))
     with ThreadPoolExecutor(24) as pool:
         try:
             reads = [pool.submit(store.get, POD, "default", "web") for _ in range(24)]
-            while not server.asked:
+            while not server.requests:
                 time.sleep(0.01)
             assert store.get(LEASE, "default", "l") is not None
             assert not any(each.done() for each in reads)
@@ -168,10 +168,10 @@ def test_a_bind_that_may_have_landed_is_not_refused_by_a_right_that_is_missing_n
 
 
 def test_an_update_that_cannot_look_what_is_there_fails_alone(server: Server) -> None:
-    def replace(asked: web.Request) -> web.Response | None:
-        if asked.method != "PUT":
+    def replace(request: web.Request) -> web.Response | None:
+        if request.method != "PUT":
             return None
-        if asked.path.endswith("good"):
+        if request.path.endswith("good"):
             return web.json_response(pod("good", 6))
         return status(422, "Invalid", "metadata.resourceVersion: must be specified")
 
@@ -191,7 +191,7 @@ def test_an_eviction_that_is_answered_costs_no_second_request(server: Server) ->
     assert (
         server.store().evict([Eviction("default", "web", "uid-web")])[0].outcome is WriteOutcome.OK
     )
-    assert len(server.asked) == 1
+    assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ class Server:
         self.most = most
         self.inside = self.widest = self.turned_away = self.done = 0
 
-    async def ask(self, gate: RequestGate, pause: float) -> None:
+    async def pass_gate(self, gate: RequestGate, pause: float) -> None:
         """A request that is sent until it is answered."""
         while True:
             async with gate as entered:
@@ -49,7 +49,7 @@ class Busy:
     options = KubeOptions(write_timeout=1.0, first_wait=0.001, longest_wait=0.001)
 
     def __init__(self, has_time: Callable[[int], bool]) -> None:
-        self.asked: list[str] = []
+        self.requested: list[str] = []
         self.well: set[str] = set()
         self._has_time = has_time
         self._late = 0.0
@@ -60,8 +60,8 @@ class Busy:
     async def exchange(self, request: HttpRequest, _may_send: Callable[[], bool]) -> HttpResponse:
         """The answer to a request; a rejected client gets ``Retry-After: 0``."""
         self._late += 0.1
-        self.asked.append(request.path)
-        if self._has_time(len(self.asked)):
+        self.requested.append(request.path)
+        if self._has_time(len(self.requested)):
             self.well.add(request.path)
             return HttpResponse(201, b"{}")
         return HttpResponse(429, b"{}", retry_after=0.0)
@@ -92,7 +92,7 @@ def run(work: Coroutine[Any, Any, None]) -> None:
 
 
 async def flood(gate: RequestGate, server: Server, requests: int, pause: float = 0.001) -> None:
-    await asyncio.gather(*(server.ask(gate, pause) for _ in range(requests)))
+    await asyncio.gather(*(server.pass_gate(gate, pause) for _ in range(requests)))
 
 
 def test_no_more_requests_are_inside_than_the_lane_permits() -> None:
@@ -207,7 +207,7 @@ def test_a_server_that_turns_everything_away_costs_a_lane_its_timeout_once() -> 
         line = Busy(lambda _: False)
         replies = await line.batch(500)
         assert {reply.outcome for reply in replies} == {WriteOutcome.REFUSED}
-        assert len(set(line.asked)) <= WIDTH[RequestPurpose.STATUS]
+        assert len(set(line.requested)) <= WIDTH[RequestPurpose.STATUS]
         assert sum("nothing was sent" in each.message for each in replies) >= 400
 
     asyncio.run(work())  # by a clock of its own, so that no bound of seconds means anything
@@ -215,9 +215,9 @@ def test_a_server_that_turns_everything_away_costs_a_lane_its_timeout_once() -> 
 
 def test_a_busy_server_that_answers_some_is_asked_for_everything() -> None:
     async def work() -> None:
-        line = Busy(lambda asked: asked % 3 == 0)
+        line = Busy(lambda requested: requested % 3 == 0)
         replies = await line.batch(100)
-        assert len(set(line.asked)) == 100  # although that takes many times the timeout
+        assert len(set(line.requested)) == 100  # although that takes many times the timeout
         assert [each.outcome for each in replies].count(WriteOutcome.OK) == len(line.well) > 20
 
     asyncio.run(work())  # by a clock of its own, so that no bound of seconds means anything

@@ -50,18 +50,18 @@ def test_a_refusal_that_breaks_off_ends_the_connection_and_not_the_watch(
 ) -> None:
     """A server that is being killed promises a body that never comes, or not all of it."""
 
-    async def refuse(asked: web.Request) -> web.StreamResponse:
+    async def refuse(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse(status=503, headers={"Content-Length": "100"})
-        await response.prepare(asked)
+        await response.prepare(request)
         if is_cut:
-            assert asked.transport is not None
-            asked.transport.abort()
+            assert request.transport is not None
+            request.transport.abort()
         else:
             await asyncio.sleep(3)
         return response
 
     told = lines(added("b", 4), hold=30)
-    server.rules = [lambda asked: refuse(asked) if len(server.asked) == 1 else told(asked)]
+    server.rules = [lambda request: refuse(request) if len(server.requests) == 1 else told(request)]
     options = msgspec.structs.replace(QUICK, answer=0.2)
     watch = server.store(options).watch(POD, 2)
     assert soon(lambda: [event.record.name for event in watch.poll()] == ["b"])
@@ -83,12 +83,12 @@ def test_a_watch_that_is_turned_away_comes_back_when_it_was_asked_to(server: Ser
 def test_a_watch_that_is_closed_hangs_up(server: Server) -> None:
     gone: list[str] = []
 
-    async def hold(asked: web.Request) -> web.StreamResponse:
+    async def hold(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()
-        await response.prepare(asked)
-        while asked.transport is not None:  # noqa: ASYNC110  (nothing tells of it)
+        await response.prepare(request)
+        while request.transport is not None:  # noqa: ASYNC110  (nothing tells of it)
             await asyncio.sleep(0.01)
-        gone.append(asked.path)
+        gone.append(request.path)
         return response
 
     server.rules = [hold]
@@ -126,7 +126,7 @@ def page(names: list[str], more: str = "") -> web.Response:
 def paged(*pages: web.Response) -> Callable[[web.Request], web.Response]:
     """A server that cannot stream lists."""
     left = list(pages)
-    return lambda asked: status(422, "Invalid") if "watch" in asked.query else left.pop(0)
+    return lambda request: status(422, "Invalid") if "watch" in request.query else left.pop(0)
 
 
 def test_a_list_whose_stream_stays_silent_is_read_in_pages(server: Server) -> None:
@@ -191,8 +191,8 @@ def test_a_proxy_that_turns_us_away_is_named_without_our_password(
 def test_a_plugin_is_run_by_the_store_s_own_thread(server: Server, tmp_path: Path) -> None:
     shown: list[str | None] = []
 
-    def answer(asked: web.Request) -> web.Response:
-        shown.append(asked.headers.get("Authorization"))
+    def answer(request: web.Request) -> web.Response:
+        shown.append(request.headers.get("Authorization"))
         return web.json_response(pod("web", 5)) if len(shown) > 1 else status(401, "Unauthorized")
 
     server.rules = [answer]
@@ -216,10 +216,10 @@ pathlib.Path({str(tmp_path / "pid")!r}).write_text(str(os.getpid()))
 time.sleep(60)
 """
     access, loop = plugin(tmp_path, script), LoopThread("asks")
-    asked = loop.start(access.login())
+    request = loop.start(access.login())
     try:
         assert soon(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text())
-        asked.cancel()
+        request.cancel()
         pid = int((tmp_path / "pid").read_text())
         assert soon(lambda: not is_running(pid))
     finally:

@@ -69,7 +69,7 @@ async def once(login: Login) -> None:
 def test_a_connection_with_an_early_answer_is_not_reused() -> None:
     ours, its = socket.socketpair()
 
-    async def ask() -> bool:
+    async def request() -> bool:
         connection = Connection(ours, 1 << 20)
         its.send(OK)
         await connection.exchange(b"x" * (8 << 20), 5.0)
@@ -77,7 +77,7 @@ def test_a_connection_with_an_early_answer_is_not_reused() -> None:
 
     ours.setblocking(False)
     with its:
-        assert asyncio.run(ask())
+        assert asyncio.run(request())
 
 
 def test_an_address_that_does_not_answer_keeps_time_for_the_next_one(

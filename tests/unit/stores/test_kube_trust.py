@@ -37,11 +37,11 @@ class Secure:
         self.stores: list[KubeStore] = []
         self.more: Callable[[web.Request], object] = lambda _: None
 
-    def answer(self, asked: web.Request) -> object:
+    def answer(self, request: web.Request) -> object:
         """Hang up after each answer, so that each request sees the certificate of the day."""
         answer = web.json_response(pod("web", 5))
         answer.force_close()
-        return self.more(asked) or answer
+        return self.more(request) or answer
 
     def certify(self, name: str) -> None:
         """Show another certificate, by another authority: itself."""
@@ -133,7 +133,7 @@ def test_a_server_of_another_authority_is_not_trusted_until_that_is_named(
     secure.certify("second")
     with pytest.raises(UnreachableError, match="certificate verify failed"):
         store.get(POD, "default", "web")
-    assert secure.server.asked == []
+    assert secure.server.requests == []
     secure.trust("second")
     assert store.get(POD, "default", "web") is not None
 

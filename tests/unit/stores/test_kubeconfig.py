@@ -202,12 +202,12 @@ def test_an_encrypted_key_is_rejected_without_a_passphrase_prompt(
     locked = key.private_bytes(*form, serialization.BestAvailableEncryption(b"x"))
     (tmp_path / "locked.key").write_bytes(locked)
     names = {"client-certificate": pair.cert.name, "client-key": "locked.key"}
-    ask = f"""
+    request = f"""
 import asyncio, pathlib, sys
 from stretto.stores.kube.login.access import KubeconfigAccess
 asyncio.run(KubeconfigAccess(pathlib.Path({str(written(tmp_path, config(names)))!r})).login())
 """
-    code, said = on_a_terminal([sys.executable, "-c", ask])
+    code, said = on_a_terminal([sys.executable, "-c", request])
     assert (code != 0, "passphrase" in said, "Enter PEM" in said) == (True, True, False)
 
 

@@ -29,7 +29,7 @@ class Issuer:
     """An issuer on loopback that gives a new token for each refresh token, once."""
 
     def __init__(self) -> None:
-        self.asked: list[dict[str, str]] = []
+        self.requested: list[dict[str, str]] = []
         self.answer: dict[str, Any] | None = None
         self.status = 200
         self.in_pieces = False
@@ -50,8 +50,8 @@ class Issuer:
         return web.json_response({"token_endpoint": f"{self.url}/token"})
 
     async def _give(self, request: web.Request) -> web.Response:
-        self.asked.append(dict(await request.post()))  # type: ignore[arg-type]
-        fresh = {"id_token": jwt(HOUR), "refresh_token": f"r{len(self.asked) + 1}"}
+        self.requested.append(dict(await request.post()))  # type: ignore[arg-type]
+        fresh = {"id_token": jwt(HOUR), "refresh_token": f"r{len(self.requested) + 1}"}
         if self.in_pieces:
             return await pieces(request, json.dumps(fresh).encode())
         return web.json_response(self.answer or fresh, status=self.status)
@@ -108,7 +108,7 @@ def test_an_expired_token_is_renewed_once_and_kept(tmp_path: Path, issuer: Issue
     first = shown(ours)
     assert first != f"Bearer {words['id-token']}"
     assert shown(ours) == shown(ours, renew=True) == first
-    assert [each["refresh_token"] for each in issuer.asked] == ["r1"]
+    assert [each["refresh_token"] for each in issuer.requested] == ["r1"]
 
 
 def test_an_answer_that_comes_in_pieces_is_read_to_its_end(tmp_path: Path, issuer: Issuer) -> None:
@@ -122,7 +122,7 @@ def test_the_next_renewal_goes_by_what_the_last_one_gave(tmp_path: Path, issuer:
     ours = access(tmp_path, **{"refresh-token": "r1", "idp-issuer-url": issuer.url})
     shown(ours)
     shown(ours, renew=True)
-    assert [each["refresh_token"] for each in issuer.asked] == ["r1", "second"]
+    assert [each["refresh_token"] for each in issuer.requested] == ["r1", "second"]
 
 
 @pytest.mark.parametrize(

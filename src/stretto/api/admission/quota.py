@@ -42,18 +42,18 @@ def check_quotas(request: AdmissionRequest, item: JsonObject, view: ObjectView) 
             if missing:
                 reason = f"failed quota: {name}: must specify {missing}"
                 raise forbidden(request, reason, "state them", "spec.containers")
-        asked = {key: n for key, n in usage(request.kind, item).items() if n and key in hard}
-        if not asked:
+        requested = {key: n for key, n in usage(request.kind, item).items() if n and key in hard}
+        if not requested:
             continue
         used = used_by(quota, view)
-        over = sorted(key for key, amount in asked.items() if used[key] + amount > hard[key])
+        over = sorted(key for key, amount in requested.items() if used[key] + amount > hard[key])
         if over:
             reason = (
-                f"exceeded quota: {name}, requested: {_listed(asked, over)}, "
+                f"exceeded quota: {name}, requested: {_listed(requested, over)}, "
                 f"used: {_listed(used, over)}, limited: {_listed(hard, over)}"
             )
             raise forbidden(request, reason, "raise spec.hard of the quota, or ask for less")
-        charged.append(with_usage(quota, {k: n + asked.get(k, 0) for k, n in used.items()}))
+        charged.append(with_usage(quota, {k: n + requested.get(k, 0) for k, n in used.items()}))
     return charged
 
 

@@ -69,7 +69,7 @@ def amounts_of(spec: JsonObject) -> PodAmounts:
     """Effective requests and limits of a pod, with pod-level amounts and overhead."""
     typed = msgspec.convert(_stripped(spec), PodSpec)
 
-    def asked(container: Container, path: str) -> dict[str, int]:
+    def requested(container: Container, path: str) -> dict[str, int]:
         return effective_requests.requested_by(container, {}, path)
 
     def limited(container: Container, path: str) -> dict[str, int]:
@@ -78,7 +78,7 @@ def amounts_of(spec: JsonObject) -> PodAmounts:
     whole = typed.resources
     stated = whole.requests if whole else {}
     requests = effective_requests.summed(
-        typed, asked, effective_requests.thousandths(stated, "spec.resources.requests")
+        typed, requested, effective_requests.thousandths(stated, "spec.resources.requests")
     )
     bounds = whole.limits if whole else {}
     bare = msgspec.structs.replace(typed, overhead={})

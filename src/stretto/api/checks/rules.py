@@ -100,20 +100,20 @@ def resources(amounts: ResourceList, where: str) -> dict[str, int]:
     return quantity.amounts(amounts, where)
 
 
-def requirements(asked: ResourceRequirements, where: str) -> None:
+def requirements(requested: ResourceRequirements, where: str) -> None:
     """Check that requests and limits are consistent."""
-    requests = resources(asked.requests, f"{where}.requests")
-    limits = resources(asked.limits, f"{where}.limits")
+    requests = resources(requested.requests, f"{where}.requests")
+    limits = resources(requested.limits, f"{where}.limits")
     for name, request in requests.items():
         limit = limits.get(name)
         path = f"{where}.requests.{name}"
         if limit is not None and request > limit:
-            expected = f"at most the limit, {asked.limits[name]}"
-            raise InputError(path, asked.requests[name], expected, "raise the limit")
+            expected = f"at most the limit, {requested.limits[name]}"
+            raise InputError(path, requested.requests[name], expected, "raise the limit")
         if limit is not None and request != limit and not overcommittable(name):
-            expected = f"exactly the limit, {asked.limits[name]}"
+            expected = f"exactly the limit, {requested.limits[name]}"
             hint = f"{name} cannot be overcommitted: request the limit"
-            raise InputError(path, asked.requests[name], expected, hint)
+            raise InputError(path, requested.requests[name], expected, hint)
 
 
 def overcommittable(resource: str) -> bool:

@@ -17,7 +17,7 @@ from stretto.api.wire.resources import ResourceList
 from stretto.base.errors import InputError
 
 Amounts = dict[str, int]
-Asked = Callable[[Container, str], Mapping[str, int]]
+RequestsOf = Callable[[Container, str], Mapping[str, int]]
 """From (container, its path) to its amounts, in thousandths."""
 
 ANY_ADDRESS: Final = "0.0.0.0"
@@ -88,22 +88,24 @@ def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
 # ---------------------------------------------------------------- sums
 
 
-def summed(spec: PodSpec, asked: Asked, whole: Mapping[str, int], where: str = "spec") -> Amounts:
+def summed(
+    spec: PodSpec, requests_of: RequestsOf, whole: Mapping[str, int], where: str = "spec"
+) -> Amounts:
     """Effective amounts of a pod, in thousandths and without a limit.
 
     Args:
         spec: the pod.
-        asked: amounts of one container, given its path.
+        requests_of: amounts of one container, given its path.
         whole: amounts that replace the sum of the containers, by resource.
         where: path of the spec.
     """
     total: Amounts = {}
     for index, each in enumerate(spec.containers):
-        _add(total, asked(each, f"{where}.containers[{index}]"))
+        _add(total, requests_of(each, f"{where}.containers[{index}]"))
     sidecars: Amounts = {}
     peak: Amounts = {}
     for index, each in enumerate(spec.init_containers):
-        mine = asked(each, f"{where}.initContainers[{index}]")
+        mine = requests_of(each, f"{where}.initContainers[{index}]")
         if each.sidecar:
             _add(total, mine)
             _add(sidecars, mine)

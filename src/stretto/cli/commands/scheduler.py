@@ -80,7 +80,7 @@ def serve(
             daemon.use_kernels_when(kernels_are_ready)
         names = ",".join(sorted(plane.cluster.scheduler_names))
         log.info("scheduling", names=names, profile=profiles.good.name, identity=identity)
-        with DeferredInterrupt() as interrupt, on_hangup(profiles.ask):
+        with DeferredInterrupt() as interrupt, on_hangup(profiles.request):
             daemon.run(lambda: interrupt.pending is not None)
     finally:
         store.close()

@@ -16,10 +16,10 @@ SHOWN: Final = 5
 
 def show_explanation(console: Console, answer: "Explanation") -> None:
     """Write an explanation, the most important part first."""
-    asks = ", ".join(ask.text for ask in answer.asks)
+    requests = ", ".join(request.text for request in answer.requests)
     console.data(f"{answer.pod} · {answer.state}{f' on {answer.node}' if answer.node else ''}")
-    if asks:
-        console.data(f"  requests {asks}")
+    if requests:
+        console.data(f"  requests {requests}")
     if answer.dominant is not None:
         console.data(f"\n{answer.dominant.sentence}")
         console.data(f"  [{answer.dominant.tier.value}: {answer.dominant.code.value}]")

@@ -288,10 +288,10 @@ class PlanJudge:
             return ConflictCause.GANG_SHORT  # the claims do not replace members in eviction
         if (count := int(lost.sum())) > spare:
             return self._problem(plan, unit.start + int(np.flatnonzero(lost)[-1]), versions)
-        asks = self._cluster.classes.requests_of(pods.class_id[rows[~lost]])
-        places, width = distinct(slots[~lost]), min(asks.shape[1], ledger.used.shape[1])
+        requests = self._cluster.classes.requests_of(pods.class_id[rows[~lost]])
+        places, width = distinct(slots[~lost]), min(requests.shape[1], ledger.used.shape[1])
         wanted = np.zeros((len(places), width), np.int64)
-        np.add.at(wanted, np.searchsorted(places, slots[~lost]), asks[:, :width])
+        np.add.at(wanted, np.searchsorted(places, slots[~lost]), requests[:, :width])
         over = ledger.used[places, :width] + wanted > ledger.alloc[places, :width]
         short = count + int((over & (wanted > 0)).any(axis=1).sum()) > spare
         return ConflictCause.DOES_NOT_FIT if short else None

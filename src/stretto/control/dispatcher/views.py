@@ -61,7 +61,7 @@ class ReachedLimit(NamedTuple):
     #: Usage of the queue, in the unit of the resource; or its running units.
     held: int
     #: Request of the unit.
-    asked: int
+    requested: int
     #: The limit; -1 if the queue starts nothing because it drains or gives capacity back.
     most: int
 

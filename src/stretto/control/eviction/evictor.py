@@ -78,7 +78,8 @@ class Evictor:
         options: EvictorOptions = DEFAULT_OPTIONS,
     ) -> None:
         """Takes over the evictions that a predecessor has started."""
-        #: Evictions so far by outcome: ``asked``, ``refused``, ``unknown``, and causes of refusals.
+        #: Evictions so far by outcome: ``requested``, ``refused``, ``unknown``, and causes of
+        #: refusals.
         self.counts: Counter[str] = Counter()
         self._cluster = cluster
         self._units = units
@@ -131,7 +132,7 @@ class Evictor:
         A pod is left out if it is protected, terminating, or would violate a budget (unless the
         order permits that).
         """
-        asked = []
+        evicted = []
         budgets = self._judge.budgets
         budgets.sync()
         for row, serial in zip(order.rows, order.serials, strict=True):
@@ -142,10 +143,10 @@ class Evictor:
             if row not in order.beyond and budgets.violating([row]):
                 continue
             budgets.spend([row])
-            self._ask(row, order.cause, order.reason, row in order.beyond)
-            asked.append(row)
-        self._note(order.cause, order.reason, asked, order.beneficiaries)
-        return tuple(asked)
+            self._request(row, order.cause, order.reason, row in order.beyond)
+            evicted.append(row)
+        self._note(order.cause, order.reason, evicted, order.beneficiaries)
+        return tuple(evicted)
 
     def take_news(self) -> EvictionNews:
         """The evictions that were started or cancelled since the last call."""
@@ -189,7 +190,7 @@ class Evictor:
         preemptor = int(rows[0])
         reason = f"preempted by {pods.key(preemptor)} (priority {int(pods.priority[preemptor]):,})"
         for row in wanted.victims:
-            self._ask(row, EvictionCause.PREEMPTION, reason, row in wanted.beyond)
+            self._request(row, EvictionCause.PREEMPTION, reason, row in wanted.beyond)
         self._note(EvictionCause.PREEMPTION, reason, wanted.victims, rows.tolist())
         if self._judge.budgets:
             self._judge.budgets.spend(wanted.victims)
@@ -218,7 +219,7 @@ class Evictor:
         self._cluster.changes.add_cures(Cure.POD_EVICTABLE)  # it may be displaced from now on
         self._nominees.add(nomination)
 
-    def _ask(self, row: int, cause: EvictionCause, reason: str, beyond: bool) -> None:
+    def _request(self, row: int, cause: EvictionCause, reason: str, beyond: bool) -> None:
         pods = self._cluster.pods
         why = PendingEviction(int(pods.serial[row]), int(pods.slot[row]), cause, reason, beyond)
         self._registry.begin(row, why)

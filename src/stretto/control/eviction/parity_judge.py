@@ -108,14 +108,14 @@ class ParityPreemptionJudge(PreemptionJudge):
     ) -> ConflictCause | None:
         """Whether every rule admits the pods once all pods being evicted are gone."""
         evictions, slots = self._cluster.evictions, self._cluster.ledger.slots
-        asked, going = list[tuple[int, int]](), {*wanted.victims, *wanted.displaced}
+        claimed, going = list[tuple[int, int]](), {*wanted.victims, *wanted.displaced}
         for i in claims:
             row, slot = int(plan.rows[i]), int(plan.slots[i])
             if not slots.live[slot] or slots.generation[slot] != plan.generations[i]:
                 return ConflictCause.NODE_DELETED
-            asked.append((row, slot))
+            claimed.append((row, slot))
             going.update(evictions.on_slot(slot))
-        return None if self._law.hold(asked, going) else ConflictCause.DOES_NOT_FIT
+        return None if self._law.hold(claimed, going) else ConflictCause.DOES_NOT_FIT
 
 
 def anywhere(_class: int, _slot: int) -> bool:

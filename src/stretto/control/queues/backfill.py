@@ -62,23 +62,23 @@ class BackfillReservation:
         #: Amounts left beside the head at the shadow time; negative for a shortage.
         self.extra: dict[int, int] = then
 
-    def longest(self, asked: UnitDemand) -> int:
+    def longest(self, demand: UnitDemand) -> int:
         """The longest run time in microseconds with which a unit of this demand may start now.
 
         ``NEVER`` for any run time, ``NOT_NOW`` for none.
         """
-        if not covers(self.free, asked.least):
+        if not covers(self.free, demand.least):
             return NOT_NOW
-        if covers(self.extra, asked.most):
+        if covers(self.extra, demand.most):
             return NEVER
         return NEVER - 1 if self.shadow == NEVER else self.shadow - self.now
 
-    def take(self, asked: UnitDemand, duration: int) -> None:
+    def take(self, demand: UnitDemand, duration: int) -> None:
         """Subtract a unit that starts now and runs for ``duration`` microseconds."""
-        for column, amount in asked.most:
+        for column, amount in demand.most:
             self.free[column] = self.free.get(column, 0) - amount
         if duration >= NEVER or self.now + duration > self.shadow:
-            for column, amount in asked.most:
+            for column, amount in demand.most:
                 self.extra[column] = self.extra.get(column, 0) - amount
 
 
@@ -107,4 +107,6 @@ def within_limits(usage: QueueUsage, queue: str, longest: Longest) -> Longest:
     headroom = usage.tree.headroom(queue)
     if headroom is None:
         return longest
-    return lambda asked: longest(asked) if headroom.admits(asked.least, asked.fresh) else NOT_NOW
+    return lambda demand: (
+        longest(demand) if headroom.admits(demand.least, demand.fresh) else NOT_NOW
+    )

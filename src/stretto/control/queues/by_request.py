@@ -33,7 +33,7 @@ class UnitsByRequest:
         self.fresh: list[Unit] = list(units)
         self._micros = micros
         self._groups: dict[UnitDemand, _RequestGroup] = {}
-        self._asked: dict[Unit, UnitDemand] = {}
+        self._demands: dict[Unit, UnitDemand] = {}
         self._entries = 0
 
     def is_stale(self, live: int, small: int) -> bool:
@@ -44,11 +44,11 @@ class UnitsByRequest:
         """The first unit that may start now, with its demand, without removing it."""
         self._group(demand_of)
         best: tuple[Unit, UnitDemand] | None = None
-        for asked, group in self._groups.items():
-            limit = longest(asked)
-            unit = group.first(limit, self._asked) if limit >= 0 else None
+        for demand, group in self._groups.items():
+            limit = longest(demand)
+            unit = group.first(limit, self._demands) if limit >= 0 else None
             if unit is not None and (best is None or unit.rank < best[0].rank):
-                best = unit, asked
+                best = unit, demand
         return best
 
     def _group(self, demand_of: DemandOf) -> None:
@@ -56,10 +56,10 @@ class UnitsByRequest:
         for unit in self.fresh:
             if unit.state is not UnitState.QUEUED:
                 continue
-            asked = self._asked[unit] = demand_of(unit)
-            group = self._groups.get(asked)
+            demand = self._demands[unit] = demand_of(unit)
+            group = self._groups.get(demand)
             if group is None:
-                group = self._groups[asked] = _RequestGroup(asked, self._micros)
+                group = self._groups[demand] = _RequestGroup(demand, self._micros)
             group.add(unit)
             self._entries += 1
         self.fresh.clear()
@@ -68,8 +68,8 @@ class UnitsByRequest:
 class _RequestGroup:
     """Units of equal demand in rank order, including dead entries."""
 
-    def __init__(self, asked: UnitDemand, micros: Callable[[float], int]) -> None:
-        self._demand = asked
+    def __init__(self, demand: UnitDemand, micros: Callable[[float], int]) -> None:
+        self._demand = demand
         self._micros = micros
         self._line: list[tuple[int, Unit]] = []
         #: Entries of the line before this index are dead.
@@ -88,27 +88,27 @@ class _RequestGroup:
                 line.insert(place, entry)
         heapq.heappush(self._shortest, (self._micros(unit.duration), unit.rank, unit))
 
-    def first(self, longest: int, asked: Mapping[Unit, UnitDemand]) -> Unit | None:
+    def first(self, longest: int, demand: Mapping[Unit, UnitDemand]) -> Unit | None:
         """The first live unit whose run time is at most ``longest`` microseconds."""
         shortest, micros = self._shortest, self._micros
         while shortest:
             duration, rank, unit = shortest[0]
-            if self._lives(rank, unit, asked) and micros(unit.duration) == duration:
+            if self._lives(rank, unit, demand) and micros(unit.duration) == duration:
                 break
             heapq.heappop(shortest)
         if not shortest or shortest[0][0] > longest:
             return None
-        head = self._head(asked)
+        head = self._head(demand)
         if head is None or micros(head.duration) <= longest:
             return head
-        self._line = line = [entry for entry in self._line if self._lives(*entry, asked)]
+        self._line = line = [entry for entry in self._line if self._lives(*entry, demand)]
         self._start = 0
         return next((unit for _, unit in line if micros(unit.duration) <= longest), None)
 
-    def _head(self, asked: Mapping[Unit, UnitDemand]) -> Unit | None:
+    def _head(self, demand: Mapping[Unit, UnitDemand]) -> Unit | None:
         """The first live unit, whatever its run time."""
         line, start = self._line, self._start
-        while start < len(line) and not self._lives(*line[start], asked):
+        while start < len(line) and not self._lives(*line[start], demand):
             start += 1
         if start > len(line) // 2:
             del line[:start]
@@ -116,6 +116,6 @@ class _RequestGroup:
         self._start = start
         return line[start][1] if start < len(line) else None
 
-    def _lives(self, rank: int, unit: Unit, asked: Mapping[Unit, UnitDemand]) -> bool:
+    def _lives(self, rank: int, unit: Unit, demand: Mapping[Unit, UnitDemand]) -> bool:
         queued = unit.state is UnitState.QUEUED and unit.rank == rank
-        return queued and asked.get(unit) == self._demand
+        return queued and demand.get(unit) == self._demand

@@ -252,8 +252,8 @@ class TreeTurns(QueueTurns):
         return queue
 
     def _may_start(self, unit: Unit, headroom: Headroom) -> bool:
-        asked = self._usage.demand(unit)
-        return headroom.admits(asked.least, asked.fresh)
+        demand = self._usage.demand(unit)
+        return headroom.admits(demand.least, demand.fresh)
 
     def _stop_sending_below(
         self, position: SiblingPosition, above: SiblingPosition, headroom: Headroom | None
@@ -342,7 +342,7 @@ class TreeTurns(QueueTurns):
 
     def standing(self, name: str, class_id: int, more: int) -> tuple[Key, ...]:
         """Keys of a queue with ``more`` additional pods of a class, from the root down."""
-        asks = self._usage.pool.requests_of(class_id) if more else ()
+        requests = self._usage.pool.requests_of(class_id) if more else ()
         found: list[Key] = []
         branch = self._tree.leaf(name)
         while branch.parent is not None:
@@ -350,7 +350,7 @@ class TreeTurns(QueueTurns):
                 found.append((not branch.is_below_guarantee, 0.0))
             else:
                 used = dict(branch.used)
-                for column, amount in asks:
+                for column, amount in requests:
                     used[column] = used.get(column, 0) + more * amount
                 found.append(self._key_with(branch, used, branch.parent))
             branch = branch.parent
@@ -365,7 +365,7 @@ def _counts(entry: tuple[bool, float, int, SiblingPosition]) -> bool:
 
 def _longest(headroom: Headroom) -> Callable[[UnitDemand], int]:
     """``NEVER`` for demands that the headroom admits, else ``NOT_NOW``."""
-    return lambda asked: NEVER if headroom.admits(asked.least, asked.fresh) else NOT_NOW
+    return lambda demand: NEVER if headroom.admits(demand.least, demand.fresh) else NOT_NOW
 
 
 def make_turns(config: DispatcherConfig, usage: QueueUsage | None) -> QueueTurns:

@@ -84,9 +84,9 @@ def _words(limit: ReachedLimit) -> str:
         return f"{queue} starts nothing now: it is draining or returning borrowed capacity"
     if not limit.resource:
         return f"{queue} has reached its limit: {limit.held} of {limit.most} units running"
-    held, most, asked = (
-        format_amount(limit.resource, amount) for amount in (limit.held, limit.most, limit.asked)
+    held, most, requested = (
+        format_amount(limit.resource, amount)
+        for amount in (limit.held, limit.most, limit.requested)
     )
-    return (
-        f"{queue} has reached its limit: {limit.resource} {held} of {most} used, {asked} requested"
-    )
+    used = f"{limit.resource} {held} of {most} used"
+    return f"{queue} has reached its limit: {used}, {requested} requested"

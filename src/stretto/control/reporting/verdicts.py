@@ -15,9 +15,9 @@ from stretto.state.rows.snapshot import Columns
 
 KEPT_FOR: Final = 5.0
 """Seconds for which a verdict is reused."""
-ASKED_PER_SECOND: Final = 16.0
+QUERIES_PER_SECOND: Final = 16.0
 """Classes checked per second: some percent of a core at 20,000 nodes."""
-ASKED_AT_ONCE: Final = 64.0
+QUERIES_AT_ONCE: Final = 64.0
 """Burst of checked classes after a quiet time."""
 CACHE_SIZE: Final = 4096
 """Size of the cache."""
@@ -35,7 +35,7 @@ class ClassVerdict(NamedTuple):
     #: Rules that refuse it on some node, in the profile's order.
     plugins: tuple[str, ...]
     #: Clock time of the check.
-    asked_at: float
+    queried_at: float
 
 
 class ClassVerdicts:
@@ -47,7 +47,7 @@ class ClassVerdicts:
         self._rules: Sequence[FilterRule] = engine.profile.every_filter
         self._columns = Columns(engine.cluster.ledger)
         self._cache: dict[int, tuple[int, ClassVerdict]] = {}
-        self._budget = ASKED_AT_ONCE
+        self._budget = QUERIES_AT_ONCE
         self._refilled_at = float("-inf")
 
     def of(self, class_id: int, now: float, *, at_any_cost: bool = False) -> ClassVerdict | None:
@@ -63,7 +63,7 @@ class ClassVerdicts:
         serial = self._engine.cluster.classes.serial(class_id)
         cached = self._cache.get(class_id)
         known = cached[1] if cached is not None and cached[0] == serial else None
-        if known is not None and now - known.asked_at <= KEPT_FOR:
+        if known is not None and now - known.queried_at <= KEPT_FOR:
             return known
         if not self._may_probe(now) and not at_any_cost:
             return known
@@ -81,8 +81,8 @@ class ClassVerdicts:
 
     def _may_probe(self, now: float) -> bool:
         if now > self._refilled_at:
-            more = (now - self._refilled_at) * ASKED_PER_SECOND
-            self._budget = min(ASKED_AT_ONCE, self._budget + more)
+            more = (now - self._refilled_at) * QUERIES_PER_SECOND
+            self._budget = min(QUERIES_AT_ONCE, self._budget + more)
             self._refilled_at = now
         if self._budget < 1:
             return False

@@ -61,11 +61,11 @@ class QueueReclaim:
         for dispatch in work:
             left = owed[dispatch.unit.queue]
             if left is not None:  # units about to be dispatched are promised to their queue already
-                _add(left, self._asks(dispatch.rows), 1)
+                _add(left, self._requests(dispatch.rows), 1)
         gone: Counter[int] = Counter()
         for dispatch in work:
             left, classes = owed[dispatch.unit.queue], self._classes(dispatch.rows)
-            is_below_guarantee = left is not None and _take(left, self._asks(dispatch.rows))
+            is_below_guarantee = left is not None and _take(left, self._requests(dispatch.rows))
             need = self._classes(dispatch.rows[: dispatch.at_least])
             full = [c for c, n in need.items() if self._plane.capacity(c) - gone[c] < n]
             if is_below_guarantee and full:
@@ -113,13 +113,13 @@ class QueueReclaim:
             return []
         pods, found = self._plane.cluster.pods, list[str]()
         for row in rows:
-            _add(left, self._asks([row]), 1)
+            _add(left, self._requests([row]), 1)
         waiting = self._classes(rows)
         for row in rows:
             class_id, uid = int(pods.class_id[row]), pods.uid[row]
             is_late = now - self._since[uid] >= LONG
             if is_late and self._plane.capacity(class_id) < waiting[class_id]:
-                if not _take(left, self._asks([row])):
+                if not _take(left, self._requests([row])):
                     break
                 found.append(uid)
         return found
@@ -159,7 +159,7 @@ class QueueReclaim:
             return None
         return {column: most - leaf.used.get(column, 0) for column, most in leaf.guarantee.items()}
 
-    def _asks(self, rows: Iterable[int]) -> dict[int, int]:
+    def _requests(self, rows: Iterable[int]) -> dict[int, int]:
         """Total requests of pods, by column."""
         pool, total = self._plane.dispatcher.reclaimer.usage, dict[int, int]()
         for class_id, count in self._classes(rows).items():

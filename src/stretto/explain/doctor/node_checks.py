@@ -44,8 +44,8 @@ def _largest(cluster: Cluster, slot: int, column: int) -> list[str]:
     """The pods of a node that request most of a resource."""
     pods = cluster.pods
     rows = pods.on_slot(slot)
-    asks = cluster.classes.requests_of(pods.class_id[rows])
-    amounts = asks[:, column] if column < asks.shape[1] else np.zeros(len(rows))
+    requests = cluster.classes.requests_of(pods.class_id[rows])
+    amounts = requests[:, column] if column < requests.shape[1] else np.zeros(len(rows))
     order = np.argsort(-amounts, kind="stable")[:NAMED]
     return [f"Pod {pods.key(int(rows[i]))}" for i in order.tolist()]
 

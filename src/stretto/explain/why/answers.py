@@ -78,7 +78,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     #: Its priority.
     priority: int = 0
     #: Its requests.
-    asks: tuple[RequestedAmount, ...] = ()
+    requests: tuple[RequestedAmount, ...] = ()
     #: The dominant reason; ``None`` for a pod that has a node.
     dominant: Reason | None = None
     #: Every reason, the dominant one first.

@@ -17,7 +17,7 @@ from stretto.explain.words.amounts import format_amount, format_count
 from stretto.explain.words.nearest import nearest
 from stretto.explain.words.standing import UnitFacts, retry_condition
 from stretto.framework.compiled.devices import fitting
-from stretto.framework.contract.requests import devices_of, scaled_asks, wanted_of
+from stretto.framework.contract.requests import devices_of, scaled_requests, wanted_of
 from stretto.framework.contract.rule import Scope
 from stretto.framework.plugins.devices import DevicesRule
 from stretto.framework.plugins.fit import NodeResourcesFitRule
@@ -102,7 +102,7 @@ def _capacity(near: tuple[NearFacts, ...]) -> Iterator[Remedy]:
             yield Remedy("capacity", f"On {each.node}, {each.lacks[0].text}.", each.node)
             continue
         parts = [
-            format_amount(lack.resource, lack.asked - max(0, lack.free)) for lack in each.lacks
+            format_amount(lack.resource, lack.requested - max(0, lack.free)) for lack in each.lacks
         ]
         first = each.lacks[0]
         yield Remedy(
@@ -110,7 +110,7 @@ def _capacity(near: tuple[NearFacts, ...]) -> Iterator[Remedy]:
             f"Freeing {' and '.join(parts)} on {each.node} would be enough.",
             each.node,
             first.resource,
-            first.asked - max(0, first.free),
+            first.requested - max(0, first.free),
         )
 
 
@@ -150,7 +150,7 @@ def _short_columns(inquiry: Inquiry) -> dict[int, npt.NDArray[np.bool_]]:
     """Per requested resource: bool[node], where too little is free."""
     columns = inquiry.view.columns
     found = {}
-    for column, requested in scaled_asks(inquiry.pod, inquiry.view).items():
+    for column, requested in scaled_requests(inquiry.pod, inquiry.view).items():
         known = column < len(columns.free)
         free = columns.free[column, inquiry.slots] if known else np.zeros(len(inquiry.slots))
         found[column] = np.asarray(free < requested)
@@ -233,7 +233,7 @@ def _scaled_down(inquiry: Inquiry) -> Iterator[Remedy]:
     for number in range(len(inquiry.pod.devices)):
         rest &= ~_devices_short(inquiry, number)
     share = np.where(rest, 1.0, 0.0)
-    for column, requested in scaled_asks(inquiry.pod, inquiry.view).items():
+    for column, requested in scaled_requests(inquiry.pod, inquiry.view).items():
         if column < len(columns.free):
             share = np.minimum(share, columns.free[column, inquiry.slots] / max(1, requested))
     place = int(np.argmax(share)) if len(share) else 0

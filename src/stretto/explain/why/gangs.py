@@ -135,8 +135,8 @@ def _empty_cluster(scene: Scene, rows: Sequence[int]) -> PackingProblem:
         ]
     )
     ports = sorted({port for pod in classes for port in pod.ports})
-    asked = np.array([[port in pod.ports for port in ports] for pod in classes])
-    need = _beside(need, asked.reshape(len(classes), len(ports)).astype(np.int64))
+    requested = np.array([[port in pod.ports for port in ports] for pod in classes])
+    need = _beside(need, requested.reshape(len(classes), len(ports)).astype(np.int64))
     free = _beside(free, np.ones((len(slots), len(ports)), np.int64))
     return PackingProblem(free, need, eligible, kinds.counts)
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from stretto.explain.why.wanted import node_reason
 from stretto.explain.words.amounts import short_of
 from stretto.framework.compiled.devices import fitting
-from stretto.framework.contract.requests import devices_of, scaled_asks, wanted_of
+from stretto.framework.contract.requests import devices_of, scaled_requests, wanted_of
 from stretto.framework.contract.rule import (
     BoolArray,
     Fail,
@@ -80,7 +80,7 @@ class LackFacts(msgspec.Struct, frozen=True):
     #: Name of the resource.
     resource: str
     #: Exact requested amount.
-    asked: int
+    requested: int
     #: Exact amount free.
     free: int
     #: The same in human units.
@@ -258,7 +258,7 @@ class Inquiry:
         """float64[k]: shortage relative to the request, summed over resources."""
         columns = self.view.columns
         total = np.zeros(len(self.slots), np.float64)
-        for column, requested in scaled_asks(self.pod, self.view).items():
+        for column, requested in scaled_requests(self.pod, self.view).items():
             if requested <= 0:
                 continue
             known = column < len(columns.free)

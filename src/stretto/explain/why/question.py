@@ -77,21 +77,21 @@ def head_of(scene: Scene, question: PodQuestion) -> Explanation:
     cluster, row = scene.cluster, question.row
     names = cluster.ledger.resources.names
     requests = question.pod.requests
-    asks = [RequestedAmount(names[c], n, format_amount(names[c], n)) for c, n in requests]
+    amounts = [RequestedAmount(names[c], n, format_amount(names[c], n)) for c, n in requests]
     for request in question.pod.devices:
         text = format_amount(request.kind, request.count)
         if request.milli < WHOLE:
             text = f"{request.milli} thousandths of one {request.kind}"
         if request.models:
             text += f" of model {' or '.join(request.models)}"
-        asks.append(RequestedAmount(request.kind, request.count, text))
+        amounts.append(RequestedAmount(request.kind, request.count, text))
     steps = scene.notes.steps_of(row)
     return Explanation(
         pod=cluster.pods.key(row),
         state=PodState(int(cluster.pods.state[row])).name.lower(),
         node=cluster.node_of(row),
         priority=int(cluster.pods.priority[row]),
-        asks=tuple(asks),
+        requests=tuple(amounts),
         steps=steps,
         failed_attempts=failed_attempts(steps, scene.notes.unit_of(row)),
     )

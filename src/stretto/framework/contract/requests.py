@@ -12,12 +12,12 @@ FIRST_KIND = 1
 """Device kind number for pods that request none: the first known kind."""
 
 
-def scaled_asks(pod: PodClass, view: View) -> dict[int, int]:
+def scaled_requests(pod: PodClass, view: View) -> dict[int, int]:
     """A class's requests in scan steps by resource column, one pod place included."""
     scale = view.columns.ledger.resources.scaled_request
-    asks = {column: scale(column, amount) for column, amount in pod.requests}
-    asks[PODS] = 1
-    return asks
+    requests = {column: scale(column, amount) for column, amount in pod.requests}
+    requests[PODS] = 1
+    return requests
 
 
 def amount_of(pod: PodClass, view: View, name: str, slots: SlotArray) -> ResourceAmount:
@@ -27,8 +27,8 @@ def amount_of(pod: PodClass, view: View, name: str, slots: SlotArray) -> Resourc
     if column is None or column >= len(columns.free):
         size = len(slots)
         return ResourceAmount(np.zeros(size, np.int32), np.zeros(size, np.float32), 0)
-    ask = scaled_asks(pod, view).get(column, 0)
-    return ResourceAmount(columns.free[column, slots], columns.percent[column, slots], ask)
+    requested = scaled_requests(pod, view).get(column, 0)
+    return ResourceAmount(columns.free[column, slots], columns.percent[column, slots], requested)
 
 
 def devices_of(view: View, slots: SlotArray) -> DeviceSlots:
@@ -41,10 +41,10 @@ def devices_of(view: View, slots: SlotArray) -> DeviceSlots:
 
 def wanted_of(pod: PodClass, view: View, request: int = 0) -> DeviceDemand:
     """A class's CPU and one of its device requests; no devices where it requests none."""
-    cpu = scaled_asks(pod, view).get(CPU, 0)
+    cpu = scaled_requests(pod, view).get(CPU, 0)
     if request >= len(pod.devices):
         return DeviceDemand(cpu, 0, 0, FIRST_KIND, 0)
-    asked = pod.devices[request]
+    requested = pod.devices[request]
     numbers = view.columns.ledger.devices
-    kind, models = numbers.kind_number(asked.kind), numbers.model_mask(asked.models)
-    return DeviceDemand(cpu, asked.count, asked.milli, kind, models)
+    kind, models = numbers.kind_number(requested.kind), numbers.model_mask(requested.models)
+    return DeviceDemand(cpu, requested.count, requested.milli, kind, models)

@@ -60,14 +60,14 @@ class SharedFilter(FilterPlugin):
 
     def prefilter(self, pod: SchedulingFacts, snapshot: ParitySnapshot) -> NodeCheck | PluginStatus:
         """The rule's refusals as statuses; skipped where the rule does not concern the pod."""
-        asked = pod.as_class
-        signature = self.rule.filter_signature(asked)
+        pod_class = pod.as_class
+        signature = self.rule.filter_signature(pod_class)
         if signature is None:
             return SKIP if self.PREFILTERS else FixedCheck(None)
         nodes = snapshot.nodes
-        return nodes.kept((self.NAME, signature), lambda: self._ask(asked, nodes))
+        return nodes.kept((self.NAME, signature), lambda: self._check(pod_class, nodes))
 
-    def _ask(self, pod: PodClass, nodes: NodeColumns) -> NodeCheck | PluginStatus:
+    def _check(self, pod: PodClass, nodes: NodeColumns) -> NodeCheck | PluginStatus:
         view, only = view_of(nodes), None
         if self.PREFILTERS:
             answer = self.rule.prepare(pod, view)
@@ -100,13 +100,13 @@ class SharedScore(ScorePlugin):
         self, pod: SchedulingFacts, snapshot: ParitySnapshot, feasible: NodeScores
     ) -> NodeScores | None:
         """int64[k]: the rule's scores; ``None`` where it does not concern the pod."""
-        asked, nodes = pod.as_class, snapshot.nodes
-        signature = self._rule.score_signature(asked)
+        pod_class, nodes = pod.as_class, snapshot.nodes
+        signature = self._rule.score_signature(pod_class)
         if signature is None:
             return None
 
         def scores() -> NodeScores:
-            found = self._rule.score(asked, view_of(nodes), nodes.everywhere)
+            found = self._rule.score(pod_class, view_of(nodes), nodes.everywhere)
             return found.astype(np.int64)
 
         return at(nodes.kept((self.NAME, "score", signature), scores), feasible)

@@ -49,7 +49,7 @@ class Shortage(msgspec.Struct, frozen=True, gc=False):
     #: Name of the resource.
     resource: str
     #: Exact requested amount.
-    asked: int
+    requested: int
     #: Exact free amount; negative on a node that shrank below the requests of its pods.
     free: int
 

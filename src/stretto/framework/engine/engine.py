@@ -45,10 +45,10 @@ class CompiledProfile:
         self.learns = profile.learns
         self._learnt_from = 0
         #: Rules without a compiled form.
-        self.asked = PythonRules(profile, cluster)
+        self.python_rules = PythonRules(profile, cluster)
         #: Inter-pod constraints, compiled.
         self.between = DomainTables(cluster, weights_of(profile.filters, profile.scores))
-        cluster.domains.read_by_external_rules(wanted=self.asked.over_domains)
+        cluster.domains.read_by_external_rules(wanted=self.python_rules.over_domains)
         cluster.domains.configure(profile.default_spread, profile.running_term_scoring)
 
     @property

@@ -27,9 +27,9 @@ class PythonRules:
 
     def __init__(self, profile: Profile, cluster: Cluster) -> None:
         """Find the rules with the scope SLOT, whose results are cached, and those over domains."""
-        asked = profile.python_filters
-        self._filters = tuple(rule for rule in asked if rule.SCOPE is not Scope.DOMAIN)
-        self._domain_filters = tuple(rule for rule in asked if rule.SCOPE is Scope.DOMAIN)
+        filters = profile.python_filters
+        self._filters = tuple(rule for rule in filters if rule.SCOPE is not Scope.DOMAIN)
+        self._domain_filters = tuple(rule for rule in filters if rule.SCOPE is Scope.DOMAIN)
         self._domain_scores = tuple(
             (rule, weight)
             for rule, weight in profile.scores
@@ -63,14 +63,14 @@ class PythonRules:
     ) -> npt.NDArray[np.int16]:
         """int16[k]: -1 where a rule on slots rejects, else the weighted sum of scores."""
         mine = self._rules_of(class_id)
-        return _ask(mine.pod, mine.filters, mine.scores, view, slots)
+        return _sum_scores(mine.pod, mine.filters, mine.scores, view, slots)
 
     def domain_values(
         self, view: View, class_id: int, slots: npt.NDArray[np.integer[Any]]
     ) -> npt.NDArray[np.int16]:
         """int16[k]: the same for rules over domains; valid for one decision."""
         mine = self._rules_of(class_id)
-        return _ask(mine.pod, mine.domain_filters, mine.domain_scores, view, slots)
+        return _sum_scores(mine.pod, mine.domain_filters, mine.domain_scores, view, slots)
 
     def concerned(self, class_id: int) -> int:
         """``SLOT_RULES``, ``SLOT_SCORES``, ``DOMAIN_RULES``: which rules apply to a class."""
@@ -131,7 +131,7 @@ def _applying_scores(pod: PodClass, scores: Scores) -> Scores:
     return tuple((rule, weight) for rule, weight in scores if rule.signature(pod) is not None)
 
 
-def _ask(
+def _sum_scores(
     pod: PodClass,
     filters: Filters,
     scores: Scores,
@@ -139,10 +139,10 @@ def _ask(
     slots: npt.NDArray[np.integer[Any]],
 ) -> npt.NDArray[np.int16]:
     """int16[k]: -1 where a filter rejects, else the weighted sum of the scores."""
-    asked = slots.astype(np.int64)
-    total = np.zeros(len(asked), np.int16)
+    wanted = slots.astype(np.int64)
+    total = np.zeros(len(wanted), np.int16)
     for score, weight in scores:
-        total += (weight * score.score(pod, view, asked)).astype(np.int16)
+        total += (weight * score.score(pod, view, wanted)).astype(np.int16)
     for rule in filters:
-        total[~rule.filter(pod, view, asked)] = -1
+        total[~rule.filter(pod, view, wanted)] = -1
     return total

@@ -213,7 +213,7 @@ class Runtime:
     def has_inter_pod_terms(self, class_ids: npt.NDArray[np.int32]) -> bool:
         """Whether any of these classes has inter-pod terms, or matches those of others."""
         classes = self.engine.cluster.classes
-        return self.engine.asked.over_domains or bool(
+        return self.engine.python_rules.over_domains or bool(
             (classes.counted[class_ids] | classes.judged[class_ids]).any()
         )
 
@@ -261,8 +261,8 @@ class Runtime:
         slots = np.arange(len(row))
         if len(row) and self.has_inter_pod_terms(np.array([class_id], np.int32)):
             row = self.between.overlay(class_id, row)
-        if self.engine.asked.over_domains:
-            answers = self.engine.asked.domain_values(self.view, class_id, slots)
+        if self.engine.python_rules.over_domains:
+            answers = self.engine.python_rules.domain_values(self.view, class_id, slots)
             allowed = (row > 0) & (answers >= 0)
             row = np.where(allowed, np.maximum(row + answers, 1), 0).astype(np.int16)
         return row

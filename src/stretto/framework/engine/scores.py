@@ -34,7 +34,7 @@ class ClassScores:
         #: The kernels.
         self.kernel = kernel(tier)
         #: The Python rules; ``None`` where the profile has none.
-        self.rules = RuleCallback(engine.asked, view) if engine.asked.exists else None
+        self.rules = RuleCallback(engine.python_rules, view) if engine.python_rules.exists else None
         #: Whether the kernel scores blocks on demand and stores no row of values.
         self.plain = self.kernel.place_plain is not None and engine.is_plain
         #: The cached scores: rows of values, or rows of the results of Python rules.

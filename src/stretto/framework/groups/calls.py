@@ -109,7 +109,7 @@ class SlotSetPlacer:
         chosen, classes = self._engine.profile.chosen, self._engine.cluster.classes
         if chosen is None:
             return False
-        return any(chosen.asks(classes[c]) for c in np.unique(np.asarray(class_ids)).tolist())
+        return any(chosen.applies_to(classes[c]) for c in np.unique(np.asarray(class_ids)).tolist())
 
     def _program(self) -> tuple[Any, ...]:
         return self._runtime.scores.program(self._runtime.only)

@@ -136,9 +136,9 @@ class GroupTasks:
         group = self._group_of(unit)
         if group is None or unit is None or not is_directed(group):
             return None
-        asked = self._demand(part)
+        demand = self._demand(part)
         held, columns = self._slots_of(unit), self._runtime.columns
-        return self._gangs.places(group, held, asked, columns, when_idle=when_idle)
+        return self._gangs.places(group, held, demand, columns, when_idle=when_idle)
 
     def is_bound(self, class_ids: Sequence[int] | npt.NDArray[np.int32]) -> bool:
         """Whether some of these classes request NUMA nodes."""
@@ -176,28 +176,33 @@ class GroupTasks:
         """Minimum total requests of the pods of a unit that must fit."""
         classes = self._cluster.classes
         ids, counts = np.unique(np.asarray(part.class_ids, np.int32), return_counts=True)
-        asked: dict[int, list[tuple[int, int]]] = {}
+        demand: dict[int, list[tuple[int, int]]] = {}
         for class_id, count in zip(ids.tolist(), counts.tolist(), strict=True):
             for column, amount in classes.scaled_requests(class_id):
-                asked.setdefault(column, []).append((amount, count))
+                demand.setdefault(column, []).append((amount, count))
             milli = sum(d.count * d.milli for d in classes[class_id].devices if d.kind == GPU)
-            asked.setdefault(GPU_MILLI, []).append((milli, count))
+            demand.setdefault(GPU_MILLI, []).append((milli, count))
         least, pods = max(1, int(part.at_least[0])), len(part.class_ids)
-        sums = {column: _least(each, pods, least) for column, each in asked.items()}
+        sums = {column: _least(each, pods, least) for column, each in demand.items()}
         return GangDemand([(c, n) for c, n in sums.items() if c >= 0], sums.get(GPU_MILLI, 0))
 
 
 def _is_bound_alone(pod: PodClass) -> bool:
     """Whether a class requests NUMA nodes and has no other requirement of this stage."""
-    asks = pod.annotations
-    others = asks.reservation is not None or asks.caps or asks.hard or asks.soft
-    return asks.numa is not None and not others
+    annotations = pod.annotations
+    others = (
+        annotations.reservation is not None
+        or annotations.caps
+        or annotations.hard
+        or annotations.soft
+    )
+    return annotations.numa is not None and not others
 
 
-def _least(asked: list[tuple[int, int]], pods: int, least: int) -> int:
+def _least(demand: list[tuple[int, int]], pods: int, least: int) -> int:
     """The sum of the ``least`` smallest amounts; pods that are not listed request nothing."""
-    left, total = least - (pods - sum(count for _, count in asked)), 0
-    for amount, count in sorted(asked):
+    left, total = least - (pods - sum(count for _, count in demand)), 0
+    for amount, count in sorted(demand):
         here = min(count, max(0, left))
         total += amount * here
         left -= here

@@ -136,8 +136,8 @@ class PodFactsCache:
         for column, amount in pod.requests:
             name = names[column]
             amounts[name] = f"{amount}m" if name == CPU else str(amount)
-        asked = ResourceRequirements(requests=amounts)
-        return Pod(ObjectMeta(), PodSpec(containers=(Container("stand-in", resources=asked),)))
+        requested = ResourceRequirements(requests=amounts)
+        return Pod(ObjectMeta(), PodSpec(containers=(Container("stand-in", resources=requested),)))
 
 
 def _is_same_content(one: RowRecord | None, other: RowRecord | None) -> bool:

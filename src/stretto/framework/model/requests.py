@@ -85,17 +85,19 @@ def total(pod: Pod, how: RequestCounting) -> Amounts:
     """The sum over a pod, in thousandths."""
     standing = effective_requests.in_force(pod) if how.status else {}
 
-    def asked(container: Container, where: str) -> Mapping[str, int]:
+    def requested(container: Container, where: str) -> Mapping[str, int]:
         """Amounts of one container, with defaults for resources that it does not name."""
         return {**how.missing, **effective_requests.requested_by(container, standing, where)}
 
     whole = _whole(pod, standing) if how.pod_level and has_pod_level_requests(pod) else {}
-    return effective_requests.summed(pod.spec, asked, whole)
+    return effective_requests.summed(pod.spec, requested, whole)
 
 
 def _whole(pod: Pod, standing: Mapping[str, Amounts]) -> Amounts:
     """Pod-level requests, or the resources in effect instead."""
     assert pod.spec.resources is not None
-    asked = effective_requests.thousandths(pod.spec.resources.requests, "resources.requests")
-    counted = standing.get("", asked)
-    return {name: counted.get(name, 0) for name in asked if effective_requests.is_pod_level(name)}
+    requested = effective_requests.thousandths(pod.spec.resources.requests, "resources.requests")
+    counted = standing.get("", requested)
+    return {
+        name: counted.get(name, 0) for name in requested if effective_requests.is_pod_level(name)
+    }

@@ -148,14 +148,14 @@ class RunningPods:
         if not table:
             return
         labels = pod.labels
-        asked = (pod.namespace, frozenset(labels.items()), frozenset(namespace_labels.items()))
+        label_key = (pod.namespace, frozenset(labels.items()), frozenset(namespace_labels.items()))
         for group in table.values():
-            meant = group.meant.get(asked)
+            meant = group.meant.get(label_key)
             if meant is None:
                 if len(group.meant) >= TALLIES_KEPT:
                     group.meant.clear()
                 meant = group.term.means(pod.namespace, labels, namespace_labels)
-                group.meant[asked] = meant
+                group.meant[label_key] = meant
             if meant:
                 yield group
 

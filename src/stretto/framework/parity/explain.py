@@ -131,11 +131,11 @@ class FitAdapter(FilterAdapter):
     def lacks(self, pod: PodClass, view: View, slot: int) -> Sequence[tuple[str, int, int]]:
         """(resource, requested, free) of each resource that a slot lacks."""
         node, found = int(self._at[slot]), []
-        for resource, asked in self._decision.pod.shape.filter_requests.items():
+        for resource, requested in self._decision.pod.shape.filter_requests.items():
             has = int(self._snapshot.nodes.amount(resource)[node])
             free = has - int(self._snapshot.used_of(resource)[node])
-            if 0 < asked > free:
-                found.append((resource, asked, free))
+            if 0 < requested > free:
+                found.append((resource, requested, free))
         return found
 
 

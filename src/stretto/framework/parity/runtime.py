@@ -88,13 +88,13 @@ class ParityRuntime:
             going: rows of the evicted pods.
         """
         self.sync()
-        asked = list(claims)
-        with self.follower.without({*going, *(row for row, _ in asked)}):
+        claimed = list(claims)
+        with self.follower.without({*going, *(row for row, _ in claimed)}):
             try:
-                for row, slot in asked:
+                for row, slot in claimed:
                     if not self._is_allowed(row, slot):
                         return False
-                    if len(asked) > 1:
+                    if len(claimed) > 1:
                         self.follower.promise(row, slot, is_there=True)
             finally:
                 self.follower.withdraw_promise(0)

@@ -176,7 +176,7 @@ class ParityVictimFinder:
         tried = decision.preemption
         choices = list(tried.candidates) if tried is not None else []
         if self.rules.hard_budgets:
-            choices = [each for each in choices if self._has_budget(self._asked(each))]
+            choices = [each for each in choices if self._has_budget(self._evicted_rows(each))]
         by_name = self._cluster.nodes.by_name
         if self._protection is not None and self._protection.is_everywhere:
             slots = self._protection.slots
@@ -197,16 +197,16 @@ class ParityVictimFinder:
         """A choice by rows."""
         pods = self._cluster.pods
         slot = self._cluster.nodes.by_name[chosen.node]
-        asked = self._asked(chosen)
+        evicted = self._evicted_rows(chosen)
         displaced = tuple(
             row
             for row in self._cluster.evictions.nominated_on(slot)
             if pods.priority[row] < facts.priority and row not in self._protected_on(slot)
         )
-        beyond = frozenset() if self.rules.hard_budgets else frozenset(asked)
-        return VictimCandidate(slot, asked, beyond, displaced, 0)
+        beyond = frozenset() if self.rules.hard_budgets else frozenset(evicted)
+        return VictimCandidate(slot, evicted, beyond, displaced, 0)
 
-    def _asked(self, chosen: Choice) -> tuple[int, ...]:
+    def _evicted_rows(self, chosen: Choice) -> tuple[int, ...]:
         """Rows of a choice's victims, without pods that are already evicted or promised."""
         pods, going = self._cluster.pods, set(chain.from_iterable(self._going))
         rows = [row for each in chosen.victims if (row := self._row(each)) is not None]

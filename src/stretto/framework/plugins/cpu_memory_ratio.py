@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final
 from stretto.framework.compiled.amounts import ratio_match
 from stretto.framework.compiled.tables import CompiledScore, ScoreCode
 from stretto.framework.contract import arguments as read
-from stretto.framework.contract.requests import scaled_asks
+from stretto.framework.contract.requests import scaled_requests
 from stretto.framework.contract.rule import IntArray, Scope, ScoreRule, SlotArray, View
 from stretto.state.classes.table import PodClass
 from stretto.state.rows.resources import CPU, MEMORY, ResourceColumns
@@ -33,13 +33,13 @@ class AdaptiveCpuToMemRatioRule(ScoreRule):
 
     def signature(self, pod: PodClass) -> Hashable | None:
         """The requests of CPU and memory."""
-        asked = dict(pod.requests)
-        return asked.get(CPU, 0), asked.get(MEMORY, 0)
+        requested = dict(pod.requests)
+        return requested.get(CPU, 0), requested.get(MEMORY, 0)
 
     def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
         """int32[k]: see ``compiled.amounts.ratio_match``."""
-        free, asked = view.columns.free, scaled_asks(pod, view)
-        pair = asked.get(CPU, 0), asked.get(MEMORY, 0)
+        free, requested = view.columns.free, scaled_requests(pod, view)
+        pair = requested.get(CPU, 0), requested.get(MEMORY, 0)
         return ratio_match(free[CPU, slots], free[MEMORY, slots], pair)
 
     def compiled(self, resources: ResourceColumns) -> CompiledScore:

@@ -14,7 +14,7 @@ from stretto.base.errors import InputError
 from stretto.framework.compiled.amounts import amount_score
 from stretto.framework.compiled.tables import REQUESTS, CompiledScore, ScoreCode
 from stretto.framework.contract import arguments as read
-from stretto.framework.contract.requests import amount_of, scaled_asks
+from stretto.framework.contract.requests import amount_of, scaled_requests
 from stretto.framework.contract.rule import (
     BoolArray,
     Fail,
@@ -87,7 +87,7 @@ class NodeResourcesFitRule(FilterRule, ScoreRule):
         """bool[k]: True where every amount and a pod place are free."""
         columns = view.columns
         passes = np.full(len(slots), not _too_many(pod), np.bool_)
-        for column, amount in scaled_asks(pod, view).items():
+        for column, amount in scaled_requests(pod, view).items():
             if column >= len(columns.free):
                 passes[:] = False
             else:
@@ -100,7 +100,7 @@ class NodeResourcesFitRule(FilterRule, ScoreRule):
         if _too_many(pod):
             everywhere = np.ones(len(slots), np.bool_)
             return [Refusal(TOO_MANY_RESOURCES, everywhere, resolvable=False)]
-        for column, amount in sorted(scaled_asks(pod, view).items(), key=_pods_first):
+        for column, amount in sorted(scaled_requests(pod, view).items(), key=_pods_first):
             reason = _reason(columns.ledger.resources.names[column])
             if column >= len(columns.free):
                 found.append(Refusal(reason, np.ones(len(slots), np.bool_), resolvable=False))

@@ -90,8 +90,8 @@ class LoadAwareRule(FilterRule, ScoreRule):
 
     def signature(self, pod: PodClass) -> Hashable | None:
         """The pod's requests of measured resources."""
-        asked = dict(pod.requests)
-        return tuple(asked.get(column, 0) for column in COLUMNS.values())
+        requested = dict(pod.requests)
+        return tuple(requested.get(column, 0) for column in COLUMNS.values())
 
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
         """bool[k]: True where no threshold would be exceeded."""
@@ -140,11 +140,11 @@ class LoadAwareRule(FilterRule, ScoreRule):
     ) -> npt.NDArray[np.float64]:
         """float64[k]: expected use of a resource, in percent of the allocatable amount."""
         ledger, reports, column = view.columns.ledger, view.nodes.reports, COLUMNS[name]
-        factor, asked = self.factors.get(name, 100) / 100, dict(pod.requests).get(column, 0)
+        factor, requested = self.factors.get(name, 100) / 100, dict(pod.requests).get(column, 0)
         columns, step = view.columns, ledger.resources.steps[column]
         taken = (columns.alloc[column, slots] - columns.free[column, slots]).astype(np.int64) * step
         since = taken - reports.requested_on(slots)[:, column]
-        used = reports.used_on(slots)[:, column] + factor * (np.maximum(since, 0) + asked)
+        used = reports.used_on(slots)[:, column] + factor * (np.maximum(since, 0) + requested)
         given = ledger.alloc[slots, column]
         return np.asarray(100.0 * used / np.maximum(given, 1), np.float64)
 

@@ -86,28 +86,28 @@ class NodeAffinityRule(FilterRule, ScoreRule):
 
     def filter_signature(self, pod: PodClass) -> Hashable | None:
         """Selector and required terms, sorted."""
-        asked = self._compiled_of(pod)
-        if not asked.selector and asked.required is None and self._added.required is None:
+        compiled = self._compiled_of(pod)
+        if not compiled.selector and compiled.required is None and self._added.required is None:
             return None
-        required = None if asked.required is None else frozenset(asked.required)
-        return (asked.selector, required)
+        required = None if compiled.required is None else frozenset(compiled.required)
+        return (compiled.selector, required)
 
     def score_signature(self, pod: PodClass) -> Hashable | None:
         """Preferred terms with their weights, sorted."""
-        asked = self._compiled_of(pod)
-        if not asked.preferred and not self._added.preferred:
+        compiled = self._compiled_of(pod)
+        if not compiled.preferred and not self._added.preferred:
             return None
-        return tuple(sorted(asked.preferred, key=repr))
+        return tuple(sorted(compiled.preferred, key=repr))
 
     def prepare(self, pod: PodClass, view: View) -> Restrict | Fail | None:
         """The named nodes, when every required term names some (DaemonSets' pods do)."""
-        asked = self._compiled_of(pod)
-        if asked.complaint:
-            return Fail(asked.complaint)
-        if not asked.required:
+        compiled = self._compiled_of(pod)
+        if compiled.complaint:
+            return Fail(compiled.complaint)
+        if not compiled.required:
             return None
         names: set[str] = set()
-        for term in asked.required:
+        for term in compiled.required:
             pinned = term.names()
             if pinned is None:
                 return None
@@ -148,12 +148,12 @@ class NodeAffinityRule(FilterRule, ScoreRule):
         return view.nodes.matches(self._added.required, slots)
 
     def _passes_own(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
-        asked, nodes = self._compiled_of(pod), view.nodes
+        compiled, nodes = self._compiled_of(pod), view.nodes
         mask = np.ones(len(slots), np.bool_)
-        for key, value in asked.selector:
+        for key, value in compiled.selector:
             mask &= nodes.labels.equal(key, value, slots)
-        if asked.required is not None:
-            mask &= nodes.matches(asked.required, slots)
+        if compiled.required is not None:
+            mask &= nodes.matches(compiled.required, slots)
         return mask
 
     def _compiled_of(self, pod: PodClass) -> _CompiledAffinity:
@@ -164,9 +164,9 @@ class NodeAffinityRule(FilterRule, ScoreRule):
         if len(self._compiled) >= COMPILED_LIMIT:
             self._compiled.clear()
         affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
-        asked = _compile(affinity or NodeAffinitySpec(), pod.spec.node_selector)
-        self._compiled[id(pod.spec)] = (pod.spec, asked)
-        return asked
+        compiled = _compile(affinity or NodeAffinitySpec(), pod.spec.node_selector)
+        self._compiled[id(pod.spec)] = (pod.spec, compiled)
+        return compiled
 
 
 def _compile(affinity: NodeAffinitySpec, selector: Mapping[str, str]) -> _CompiledAffinity:
@@ -174,8 +174,8 @@ def _compile(affinity: NodeAffinitySpec, selector: Mapping[str, str]) -> _Compil
     where = "spec.affinity.nodeAffinity"
     required, complaints = None, []
     if affinity.required is not None:
-        asked = affinity.required.node_selector_terms
-        read = [_term(term, f"{where}.required[{i}]") for i, term in enumerate(asked)]
+        compiled = affinity.required.node_selector_terms
+        read = [_term(term, f"{where}.required[{i}]") for i, term in enumerate(compiled)]
         required = tuple(term for term in read if isinstance(term, NodeTerm))
         complaints = [term for term in read if isinstance(term, str)]
     preferred = [

@@ -58,8 +58,8 @@ class NodeResourcesAffinityRule(ScoreRule):
         known = view.columns.ledger.resources.known
         total = np.zeros(len(slots), np.int32)
         for name in self.resources:
-            asked = name in kinds or known(name) in columns
-            total += (_has(view, name, slots) == asked) * np.int32(TOP_SCORE)
+            requested = name in kinds or known(name) in columns
+            total += (_has(view, name, slots) == requested) * np.int32(TOP_SCORE)
         return total // np.int32(len(self.resources))
 
 

@@ -32,7 +32,7 @@ class DemandReader:
         self._budgets = budgets
         #: Custom rules that depend on other pods. Evictions are not simulated for them, so they
         #: must accept a node in its current state.
-        self._asked = tuple(
+        self._requested = tuple(
             rule
             for rule in self._engine.profile.every_filter
             if rule.SCOPE in (Scope.DOMAIN, Scope.SLOT) and not rule.FUSED
@@ -57,10 +57,10 @@ class DemandReader:
         if only is not None:
             admitted &= only[:size].astype(admitted.dtype)
         chosen = self._engine.profile.chosen
-        if chosen is not None and chosen.asks(pod):
+        if chosen is not None and chosen.applies_to(pod):
             slots = np.flatnonzero(admitted)
             admitted[slots] = chosen.slot_values(pod, self._runtime.view, slots) >= 0
-        for rule in self._asked:
+        for rule in self._requested:
             if rule.signature(pod) is not None:
                 slots = np.flatnonzero(admitted)
                 admitted[slots] = rule.filter(pod, self._runtime.view, slots)

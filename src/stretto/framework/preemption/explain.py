@@ -44,7 +44,7 @@ KEPT_FOR: Final = 5.0
 """Seconds for which an explanation stays valid."""
 EXPLAINED: Final = 1024
 """Nodes whose guaranteed pods are listed: each is simulated."""
-ASKED_PER_SECOND: Final = 4.0
+QUERIES_PER_SECOND: Final = 4.0
 """Explanations per second: each reads every pod of lower priority."""
 
 
@@ -80,7 +80,7 @@ class _PreemptableNodes(NamedTuple):
     #: int64[slot, resource]: free at present.
     free: npt.NDArray[np.int64]
     #: int64[resource]: the requests of the pod.
-    asked: npt.NDArray[np.int64]
+    requested: npt.NDArray[np.int64]
     #: Its inter-pod rules; ``None`` without any.
     between: PostEvictionRules | None
     #: Rows that the guarantee of their queue protects from it.
@@ -112,10 +112,10 @@ class MessageSuffixes:
             int(pods.preemption_attributes[row]),
             self._terms.queue_of(row),
         )
-        asked_at, text = self._kept.get(key, (float("-inf"), ""))
-        if now - asked_at < KEPT_FOR or now < self._next:
+        queried_at, text = self._kept.get(key, (float("-inf"), ""))
+        if now - queried_at < KEPT_FOR or now < self._next:
             return text
-        self._next = now + 1.0 / ASKED_PER_SECOND
+        self._next = now + 1.0 / QUERIES_PER_SECOND
         words = preemption_words(self._engine, self._budgets, row, now, self._terms)
         text = "" if words is None else f" {words.message}"
         if len(self._kept) > 10_000:
@@ -163,24 +163,24 @@ def _counts(
     class_id, priority = int(pods.class_id[row]), int(pods.priority[row])
     ledger.widen()
     size, width = ledger.slots.size, ledger.used.shape[1]
-    asked = np.zeros(width, np.int64)
+    requested = np.zeros(width, np.int64)
     amounts = cluster.classes.requests_of(np.array([class_id], np.int32))[0]
-    asked[: min(width, len(amounts))] = amounts[:width]
+    requested[: min(width, len(amounts))] = amounts[:width]
     rules_say = engine.eligibility.rows[engine.eligibility.filter_row(cluster.classes[class_id])]
     live = ledger.slots.live[:size] > 0
-    helpless = live & ((rules_say[:size] == 0) | _short(ledger.alloc[:size], asked).any(axis=1))
+    helpless = live & ((rules_say[:size] == 0) | _short(ledger.alloc[:size], requested).any(axis=1))
     free, between = (
         ledger.alloc[:size] - ledger.used[:size],
         post_eviction_rules_of(engine, class_id),
     )
     if between is not None:
-        helpless |= live & between.hopeless()[:size] & ~_short(free, asked).any(axis=1)
+        helpless |= live & between.hopeless()[:size] & ~_short(free, requested).any(axis=1)
     rows = np.flatnonzero(
         (pods.slot[: pods.length] != NO_SLOT) & (pods.priority[: pods.length] < priority)
     )
     held = np.zeros(size, np.bool_)
     held[pods.slot[rows]] = True
-    lacking = _short(free + _sums(engine, rows), asked)
+    lacking = _short(free + _sums(engine, rows), requested)
     counts: Counter[str] = Counter()
     counts[NO_HELP] = int(helpless.sum())
     counts[NO_VICTIMS] = int((live & ~helpless & ~held).sum())
@@ -195,7 +195,7 @@ def _counts(
                 examples.append(GuardedExample(text, int(slots[0]), tuple(stay.tolist())))
             left &= ~mask[:size]
     guaranteed = _guaranteed_rows(protection, left)
-    field = _PreemptableNodes(left, rows, free, asked, between, guaranteed)
+    field = _PreemptableNodes(left, rows, free, requested, between, guaranteed)
     if not _count_guards(engine, budgets, field, now, (counts, examples)):
         return None
     return +counts
@@ -223,14 +223,14 @@ def _count_guards(
     told: tuple[Counter[str], list[GuardedExample]],
 ) -> bool:
     """Count nodes where only protected pods prevent preemption; False if one is feasible."""
-    left, rows, free, asked, between, guaranteed = field
+    left, rows, free, requested, between, guaranteed = field
     cluster, rules = engine.cluster, engine.profile.preemption
     slots = cluster.pods.slot
     here = rows[left[slots[rows]]]
     kept = VictimKinds(cluster, rules).of_many(here, now) == NOT_EVICTABLE
     kept |= np.isin(here, list(guaranteed))
     may = free + _sums(engine, here[~kept])
-    blocked = left & _short(may, asked).any(axis=1)
+    blocked = left & _short(may, requested).any(axis=1)
     if between is not None:
         blocked |= left & between.refused(here[~kept])[: len(left)]
     counts, examples = told
@@ -267,12 +267,12 @@ def _sums(engine: CompiledProfile, rows: npt.NDArray[np.int64]) -> npt.NDArray[n
     """int64[slot, resource]: total requests of these pods."""
     cluster = engine.cluster
     total = np.zeros((cluster.ledger.slots.size, cluster.ledger.used.shape[1]), np.int64)
-    asks = cluster.classes.requests_of(cluster.pods.class_id[rows])
-    width = min(asks.shape[1], total.shape[1])
-    np.add.at(total[:, :width], cluster.pods.slot[rows], asks[:, :width])
+    requests = cluster.classes.requests_of(cluster.pods.class_id[rows])
+    width = min(requests.shape[1], total.shape[1])
+    np.add.at(total[:, :width], cluster.pods.slot[rows], requests[:, :width])
     return total
 
 
-def _short(free: npt.NDArray[np.int64], asked: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+def _short(free: npt.NDArray[np.int64], requested: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
     """bool[slot, resource]: requests that exceed the free amount."""
-    return (free < asked) & (asked > 0)
+    return (free < requested) & (requested > 0)

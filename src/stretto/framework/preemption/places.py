@@ -102,15 +102,15 @@ class PreemptionDomains:
 
     def _least(self, rows: Sequence[int], needed: int) -> dict[int, int]:
         """The minimum total requests, by column, of the pods that must be placed together."""
-        cluster, asked = self._cluster, dict[int, list[int]]()
+        cluster, requested = self._cluster, dict[int, list[int]]()
         counts = Counter(cluster.pods.class_id[np.array(rows, np.int64)].tolist())
         width = max(1, needed)
         for class_id, count in counts.items():
             for column, amount in cluster.classes.scaled_requests(class_id):
-                asked.setdefault(column, []).extend([amount] * min(count, width))
+                requested.setdefault(column, []).extend([amount] * min(count, width))
         spare = len(rows) - width
         found = {}
-        for column, amounts in asked.items():
+        for column, amounts in requested.items():
             ordered = sorted([0] * (len(rows) - len(amounts)) + amounts)
             found[column] = sum(ordered[: len(ordered) - max(0, spare)][:width])
         return found

@@ -357,14 +357,14 @@ def _suffice_without(cluster: Cluster, class_id: int, columns: Collection[int] |
     size = ledger.slots.size
     if columns is None:
         return np.ones(size, np.bool_)
-    asked = cluster.classes.requests_of(np.array([class_id], np.int32))[0]
-    others = [c for c in np.flatnonzero(asked).tolist() if c not in columns]
+    requested = cluster.classes.requests_of(np.array([class_id], np.int32))[0]
+    others = [c for c in np.flatnonzero(requested).tolist() if c not in columns]
     free = ledger.alloc[:size, others] - ledger.used[:size, others]
     going = np.array([r for r in cluster.evictions.in_progress if not _is_stuck(cluster, r)], int)
     going = going[cluster.pods.slot[going] != NO_SLOT]
     freed = cluster.classes.requests_of(cluster.pods.class_id[going])[:, others]
     np.add.at(free, cluster.pods.slot[going], freed)
-    found: Mask = (ledger.slots.live[:size] > 0) & (free >= asked[others]).all(axis=1)
+    found: Mask = (ledger.slots.live[:size] > 0) & (free >= requested[others]).all(axis=1)
     devices = [
         each
         for each in cluster.classes[class_id].devices

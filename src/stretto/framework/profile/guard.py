@@ -136,7 +136,7 @@ class GuardedRule(FilterRule, ScoreRule):
         return static_view(view) if self.SCOPE is Scope.STATIC else view
 
     def _call(
-        self, ask: Callable[..., T], pod: PodClass, view: View, *asked: SlotArray
+        self, call: Callable[..., T], pod: PodClass, view: View, *slots: SlotArray
     ) -> T | None:
         """The rule's answer with everything read-only, timed; ``None`` where it raised.
 
@@ -144,10 +144,10 @@ class GuardedRule(FilterRule, ScoreRule):
         """
         before = self._clock.monotonic() if self._clock is not None else 0.0
         seen, whole = self._seen(view), whole_view(view)
-        locked = lock_arrays(None if whole is self._held else whole, *asked)
+        locked = lock_arrays(None if whole is self._held else whole, *slots)
         try:
             with np.errstate(all="ignore"):
-                return ask(pod, seen, *asked)
+                return call(pod, seen, *slots)
         except ClaimedColumnError as error:
             self.health.fault(str(error))
             return None
@@ -163,7 +163,7 @@ class GuardedRule(FilterRule, ScoreRule):
         finally:
             unlock_arrays(locked)
             after = self._clock.monotonic() if self._clock is not None else 0.0
-            self.health.took(after - before, sum(map(len, asked)))
+            self.health.took(after - before, sum(map(len, slots)))
 
     def _array(self, answer: Any, slots: SlotArray, kinds: str) -> npt.NDArray[Any] | None:
         """An answer as an array of one value per slot; ``None`` where it is invalid.

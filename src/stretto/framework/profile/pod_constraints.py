@@ -135,7 +135,7 @@ class PodConstraints(FilterRule, ScoreRule):
         """int32[k]: the weighted sum of the named static scores."""
         return _sum(self._scores(pod, Scope.STATIC), pod, view, slots)
 
-    def asks(self, pod: PodClass) -> bool:
+    def applies_to(self, pod: PodClass) -> bool:
         """Whether a pod names a rule that depends on more than the node object."""
         if not pod.annotations.hard and not pod.annotations.soft:
             return False

@@ -38,8 +38,8 @@ def pvcs_of(pod: SchedulingFacts, objects: ClusterObjects) -> PvcsByState:
 
 def pvc_size(claim: PersistentVolumeClaim) -> int:
     """Bytes that a PVC requests, in billionths."""
-    asked = claim.spec.resources.requests.get(STORAGE)
-    return 0 if asked is None else quantity.nano(asked, STORAGE)
+    requested = claim.spec.resources.requests.get(STORAGE)
+    return 0 if requested is None else quantity.nano(requested, STORAGE)
 
 
 def waits_for_consumer(found: StorageClass | None) -> bool:

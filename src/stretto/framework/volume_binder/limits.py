@@ -54,7 +54,7 @@ class NodeVolumes(NamedTuple):
 class VolumeUsage:
     """Counts and limits of every node."""
 
-    def __init__(self, snapshot: ParitySnapshot, asked: NodeVolumeReaders) -> None:
+    def __init__(self, snapshot: ParitySnapshot, readers: NodeVolumeReaders) -> None:
         """Start empty."""
         #: int64[n] by driver: volumes in use.
         self.counts: dict[str, IntArray] = {}
@@ -66,7 +66,7 @@ class VolumeUsage:
         self.broken: dict[int, str] = {}
         self._snapshot = snapshot
         self._nodes: NodeColumns = snapshot.nodes
-        self._asked = asked
+        self._readers = readers
         self._at = -1
         self._known: dict[int, NodeVolumes] = {}
         self._rows_by_pvc: dict[tuple[str, str], set[int]] = {}
@@ -127,8 +127,8 @@ class VolumeUsage:
 
     def _read(self, node: int, by_pod: Mapping[SchedulingFacts, Drivers]) -> None:
         """Read one node again; some of its pods may be known."""
-        snapshot, asked = self._snapshot, self._asked
-        limits = asked.limits(snapshot, node)
+        snapshot, readers = self._snapshot, self._readers
+        limits = readers.limits(snapshot, node)
         for driver in {*limits, *(d for d, column in self.limits.items() if column[node] >= 0)}:
             self._column(self.limits, driver, -1)[node] = limits.get(driver, -1)
         before = self._known.pop(node, None)
@@ -147,14 +147,14 @@ class VolumeUsage:
             mine = by_pod.get(pod)
             if mine is None:
                 self._record_pvcs(pod, node)
-                mine, broken = asked.volumes(pod, snapshot)
+                mine, broken = readers.volumes(pod, snapshot)
                 if broken:
                     self.broken[node] = broken
                     self._known[node] = NodeVolumes({}, {}, {})
                     return
             read[pod] = mine
             there |= mine
-        everything = asked.attached(snapshot, node) | there
+        everything = readers.attached(snapshot, node) | there
         self._known[node] = NodeVolumes(read, there, everything)
         self._count(node, everything, 1)
         for volume in there:
@@ -193,9 +193,9 @@ def _is_same_count(one: PersistentVolumeClaim, other: PersistentVolumeClaim) -> 
     )
 
 
-def usage_of(snapshot: ParitySnapshot, asked: NodeVolumeReaders) -> VolumeUsage:
+def usage_of(snapshot: ParitySnapshot, readers: NodeVolumeReaders) -> VolumeUsage:
     """The updated counts of a snapshot."""
-    found = snapshot.nodes.kept("usage of volumes", lambda: VolumeUsage(snapshot, asked))
+    found = snapshot.nodes.kept("usage of volumes", lambda: VolumeUsage(snapshot, readers))
     found.sync()
     return found
 

@@ -71,10 +71,10 @@ class PvcRequirements(NamedTuple):
 class VolumeSupply:
     """Free volumes for PVCs with equal requirements."""
 
-    def __init__(self, asked: PvcRequirements, size: int) -> None:
+    def __init__(self, requirements: PvcRequirements, size: int) -> None:
         """Start without volumes, for so many nodes."""
         #: The request.
-        self.asked = asked
+        self.requirements = requirements
         self._counts: IntArray = np.zeros(size, np.int64)
         #: Increases with every added or removed volume.
         self.version = 0
@@ -99,16 +99,16 @@ class VolumeSupply:
 
     def suits(self, volume: PersistentVolume, capacity: int) -> bool:
         """Whether a volume is free and meets the requirements."""
-        asked, spec, meta = self.asked, volume.spec, volume.metadata
+        requirements, spec, meta = self.requirements, volume.spec, volume.metadata
         return (
             spec.claim_ref is None
-            and capacity >= asked.size
-            and (spec.volume_mode or FILESYSTEM) == asked.volume_mode
-            and (spec.volume_attributes_class_name or "") == asked.attributes
+            and capacity >= requirements.size
+            and (spec.volume_mode or FILESYSTEM) == requirements.volume_mode
+            and (spec.volume_attributes_class_name or "") == requirements.attributes
             and meta.deletion_timestamp is None
             and volume.status.phase == "Available"
-            and asked.modes <= set(spec.access_modes)
-            and (asked.selector is None or asked.selector.matches(meta.labels))
+            and requirements.modes <= set(spec.access_modes)
+            and (requirements.selector is None or requirements.selector.matches(meta.labels))
         )
 
     def add(self, name: str, capacity: int, reach: VolumeReach) -> None:
@@ -201,11 +201,11 @@ class VolumeSupplies:
         name = class_name(claim)
         modes, mode = frozenset(spec.access_modes), spec.volume_mode or FILESYSTEM
         attributes = spec.volume_attributes_class_name or ""
-        asked = PvcRequirements(name, size, modes, mode, attributes, selector)
+        requirements = PvcRequirements(name, size, modes, mode, attributes, selector)
         tables = self._tables.setdefault(name, {})
-        found = tables.get(asked)
+        found = tables.get(requirements)
         if found is None:
-            found = tables[asked] = VolumeSupply(asked, self._nodes.count)
+            found = tables[requirements] = VolumeSupply(requirements, self._nodes.count)
             for volume in self._seen.values():
                 if volume_class_name(volume) == name:
                     self._offer(found, volume)

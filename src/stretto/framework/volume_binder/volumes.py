@@ -190,8 +190,8 @@ class VolumeBinder:
             still &= ~elsewhere
         errors: list[str] = []
         everywhere = np.ones(count, np.bool_)
-        asked = [(each, everywhere) for each in self._selected]
-        for claim, left in (*asked, *self._left(still)):
+        pending = [(each, everywhere) for each in self._selected]
+        for claim, left in (*pending, *self._left(still)):
             making = self._making[pvc_key(claim)]
             here = still & left
             if making.error:
@@ -206,17 +206,21 @@ class VolumeBinder:
             still &= ~here
         return codes, errors
 
-    def _left(self, asked: BoolArray) -> list[tuple[PersistentVolumeClaim, BoolArray]]:
+    def _left(self, pending: BoolArray) -> list[tuple[PersistentVolumeClaim, BoolArray]]:
         """bool[n] by PVC: where it finds no volume after the PVCs before it."""
         counts = [each.counts() for each in self._matches]
         left = [each <= 0 for each in counts]
-        shared = Counter(e.others.asked.storage_class for e in self._matches if e.kept is None)
+        shared = Counter(
+            e.others.requirements.storage_class for e in self._matches if e.kept is None
+        )
         unsure = np.zeros(self._nodes.count, np.bool_)
         for match, have in zip(self._matches, counts, strict=True):
-            rivals = 1 if match.kept is not None else shared[match.others.asked.storage_class]
+            rivals = (
+                1 if match.kept is not None else shared[match.others.requirements.storage_class]
+            )
             if rivals > 1:
                 unsure |= (have > 0) & (have < rivals)
-        for node in np.flatnonzero(unsure & asked).tolist():
+        for node in np.flatnonzero(unsure & pending).tolist():
             without = {pvc_key(claim) for claim in self._choose(node)[1]}
             for match, mask in zip(self._matches, left, strict=True):
                 mask[node] = pvc_key(match.claim) in without
@@ -343,10 +347,10 @@ class VolumeBinder:
         """Nodes where the driver has capacity for that many bytes."""
         everywhere = np.ones(self._nodes.count, np.bool_)
         driver = self._objects.drivers.get(found.provisioner)
-        asked = claim.spec.resources.requests.get(STORAGE)
-        if asked is None or driver is None or not driver.spec.storage_capacity:
+        pending = claim.spec.resources.requests.get(STORAGE)
+        if pending is None or driver is None or not driver.spec.storage_capacity:
             return everywhere
-        size = quantity.value(asked, STORAGE)
+        size = quantity.value(pending, STORAGE)
         mask = ~everywhere
         for each in self._objects.capacities.values():
             if each.storage_class_name == found.metadata.name and _limit(each) >= size:

@@ -28,7 +28,7 @@ class UnboundPvcs(NamedTuple):
     """PVCs of a pod that their requirements alone can serve."""
 
     #: Equal for pods with the same requirements in the same order.
-    asked: Hashable
+    requested: Hashable
     #: The PVCs, in the pod's order.
     claims: tuple[PersistentVolumeClaim, ...]
 
@@ -36,7 +36,7 @@ class UnboundPvcs(NamedTuple):
 def fresh(pod: SchedulingFacts, snapshot: ParitySnapshot) -> UnboundPvcs | None:
     """The unbound PVCs of a pod without other volumes; ``None`` for a full evaluation."""
     objects, users, supplies = snapshot.objects, snapshot.pvc_users, supplies_of(snapshot)
-    asked: list[Hashable] = []
+    requested: list[Hashable] = []
     claims: list[PersistentVolumeClaim] = []
     for volume in pod.pod.spec.volumes:
         if volume.persistent_volume_claim is None:
@@ -57,11 +57,11 @@ def fresh(pod: SchedulingFacts, snapshot: ParitySnapshot) -> UnboundPvcs | None:
         selector = b"" if spec.selector is None else msgspec.json.encode(spec.selector)
         size, modes = spec.resources.requests.get(STORAGE), spec.access_modes
         kind = class_name(claim), spec.volume_mode, spec.volume_attributes_class_name
-        asked.append((*kind, size, modes, selector))
+        requested.append((*kind, size, modes, selector))
         claims.append(claim)
     if len(claims) > 1 and len(set(map(pvc_key, claims))) < len(claims):
         return None
-    return UnboundPvcs(tuple(asked), tuple(claims))
+    return UnboundPvcs(tuple(requested), tuple(claims))
 
 
 class AlikePods:

@@ -27,19 +27,19 @@ def placement_failure(runtime: Runtime, class_id: int, judged: VolumeJudgement) 
     counts: Counter[str] = Counter()
     cures, left = Cure.POD_CHANGED | Cure.NODE_ADDED, np.ones(len(slots), np.bool_)
     by_rule = {each.rule: each for each in judged.said}
-    for asked in runtime.engine.profile.filters:
+    for rule in runtime.engine.profile.filters:
         before = left
-        if asked.NAME in by_rule:
-            result = by_rule[asked.NAME]
+        if rule.NAME in by_rule:
+            result = by_rule[rule.NAME]
             refused = result.refused[slots] & left
             for number, count in enumerate(np.bincount(result.which[slots][refused])):
                 for text in result.reasons[number] if count else ():
                     counts[text] += int(count)
             left = left & ~refused
-            cures |= asked.CURES if refused.any() else Cure.NONE
-        elif asked.signature(pod) is not None:
-            for each in asked.refusals(pod, runtime.view, slots):
+            cures |= rule.CURES if refused.any() else Cure.NONE
+        elif rule.signature(pod) is not None:
+            for each in rule.refusals(pod, runtime.view, slots):
                 counts[each.reason] += int((each.mask & before).sum())
                 left = left & ~each.mask
-            cures |= asked.cures(pod) if (before & ~left).any() else Cure.NONE
+            cures |= rule.cures(pod) if (before & ~left).any() else Cure.NONE
     return PlacementFailure(cures, message_of(+counts, int(left.sum()), len(slots)))

@@ -105,7 +105,7 @@ class VolumeStage:
         starts = request.starts
         while u < len(with_some) and with_some[u] and starts[u + 1] - starts[u] == 1:
             claims = self._volumes.fresh(int(request.rows[starts[u]]))
-            if claims is None or (found and claims.asked != found[0].asked):
+            if claims is None or (found and claims.requested != found[0].requested):
                 break
             mine = set(map(pvc_key, claims.claims))
             if not used.isdisjoint(mine):

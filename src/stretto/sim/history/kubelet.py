@@ -62,11 +62,11 @@ def _too_many(
     ledger = plane.cluster.ledger
     offered = dict(zip(ledger.resources.names, ledger.alloc[slot].tolist(), strict=False))
     used = dict(zip(ledger.resources.names, ledger.used[slot].tolist(), strict=False))
-    asked = [{**requests(decode_as(Pod, each.body).spec), _PODS: 1} for each in pods]
-    for amounts in asked:
+    requested = [{**requests(decode_as(Pod, each.body).spec), _PODS: 1} for each in pods]
+    for amounts in requested:
         for name, amount in amounts.items():
             used[name] = used.get(name, 0) - amount
-    for each, amounts in zip(pods, asked, strict=True):
+    for each, amounts in zip(pods, requested, strict=True):
         short = _short(amounts, used, offered)
         if short:
             message = (

@@ -331,12 +331,12 @@ class PodClasses:
         if annotations.best_effort and self._resources.pools:
             amounts = from_pool(amounts)
         column, where = self._resources.requested, f"{_name(head.metadata)}, requests"
-        asked = tuple(sorted((column(name, where), n) for name, n in amounts.items() if n))
+        requested = tuple(sorted((column(name, where), n) for name, n in amounts.items() if n))
         return PodClass(
             id=-1,
             serial=0,
             spec=_placement_spec(spec),
-            requests=asked,
+            requests=requested,
             ports=tuple(sorted(ports)),
             devices=tuple(request for request in devices if request.count),
             annotations=annotations,

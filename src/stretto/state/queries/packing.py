@@ -146,11 +146,11 @@ class _PackingSearch:
         for k in range(kind, len(self._counts)):
             left = self._counts[k] - len(self._taken[k])
             need, here = self._need[k], self._eligible[k]
-            asked = need > 0
-            if not asked.any():
+            needed = need > 0
+            if not needed.any():
                 fit = left if here.any() else 0
             else:
-                each = (self._free[np.ix_(here, asked)] // need[asked]).min(axis=1, initial=left)
+                each = (self._free[np.ix_(here, needed)] // need[needed]).min(axis=1, initial=left)
                 fit = int(np.maximum(each, 0).sum())
             short += max(0, left - fit)
             total += need * left

@@ -117,9 +117,9 @@ class QueueUsage:
         rows = [row for row in unit.bound if row in self._held and self._held[row].queue != queue]
         sent = self._sent.get(unit)
         headroom = self.tree.headroom(queue)
-        asked = _added(self._sum(rows), sent[1] if sent is not None else ())
+        demand = _added(self._sum(rows), sent[1] if sent is not None else ())
         fresh = not self.tree.runs(queue, unit.key)
-        if headroom is not None and not headroom.admits(asked, fresh):
+        if headroom is not None and not headroom.admits(demand, fresh):
             return
         for row in rows:
             held = self._held[row]
@@ -195,8 +195,8 @@ class QueueUsage:
         headroom = self.tree.headroom(unit.queue)
         if headroom is None:
             return True
-        asked = self.demand(unit)
-        return headroom.admits(asked.least, asked.fresh)
+        demand = self.demand(unit)
+        return headroom.admits(demand.least, demand.fresh)
 
     def within(self, unit: Unit, rows: Sequence[int]) -> Sequence[int]:
         """The longest prefix of a unit's rows that the limits of its queue admit.
@@ -208,10 +208,10 @@ class QueueUsage:
             return rows
         left, kept = dict(headroom.left), 0
         for row in rows:
-            asked = self._requests(row)
-            if any(left.get(column, amount) < amount for column, amount in asked):
+            demand = self._requests(row)
+            if any(left.get(column, amount) < amount for column, amount in demand):
                 break
-            for column, amount in asked:
+            for column, amount in demand:
                 if column in left:
                     left[column] -= amount
             kept += 1

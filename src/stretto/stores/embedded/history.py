@@ -135,11 +135,13 @@ class SelectedWatch(HistoryWatch):
 
     __slots__ = ("_bookmark", "_kind", "_matches", "_newest")
 
-    def __init__(self, history: EventHistory, since: int, position: int, asked: Selected) -> None:
+    def __init__(
+        self, history: EventHistory, since: int, position: int, selected: Selected
+    ) -> None:
         super().__init__(history, since, position)
-        self._kind = asked.kind
-        self._matches = asked.matches
-        self._newest = asked.newest
+        self._kind = selected.kind
+        self._matches = selected.matches
+        self._newest = selected.newest
         self._bookmark = self._since
 
     def poll(self, limit: int = 4096) -> list[WatchEvent]:

@@ -82,7 +82,7 @@ class AccessReviews:
             UnreachableError: the server does not answer.
             NotAllowedError: the permission to create reviews is missing.
         """
-        body = await self._asked(TOKEN_REVIEW, {"token": token})
+        body = await self._review(TOKEN_REVIEW, {"token": token})
         found = msgspec.json.decode(body, type=_TokenReview).status
         return found.user if found.authenticated else None
 
@@ -96,10 +96,10 @@ class AccessReviews:
         who = {"user": caller.username, "uid": caller.uid, "groups": caller.groups}
         about = {"path": path, "verb": "get"}
         spec = {**who, "extra": caller.extra, "nonResourceAttributes": about}
-        body = await self._asked(ACCESS_REVIEW, spec)
+        body = await self._review(ACCESS_REVIEW, spec)
         return msgspec.json.decode(body, type=_AccessReview).status.allowed
 
-    async def _asked(self, kind: Kind, spec: dict[str, Any]) -> bytes:
+    async def _review(self, kind: Kind, spec: dict[str, Any]) -> bytes:
         whole = {"apiVersion": kind.api_version, "kind": kind.kind, "spec": spec}
         request = HttpRequest("POST", collection_path(kind), msgspec.json.encode(whole))
         what = f"create {kind.resource}"

@@ -152,14 +152,14 @@ class ReadCalls:
         raise UnreachableError(f"list {kind.resource}", why, "try again when it is less busy")
 
     async def _pages(self, kind: Kind, selection: ListOptions) -> Listing:
-        asked = msgspec.structs.replace(selection, limit=self._sender.options.page)
+        paged = msgspec.structs.replace(selection, limit=self._sender.options.page)
         records: list[Record] = []
         while True:
-            listing = await self._page(kind, asked)
+            listing = await self._page(kind, paged)
             records += listing.records
             if not listing.next_page:
                 return Listing(_ordered(records), listing.version)
-            asked = msgspec.structs.replace(asked, page=listing.next_page)
+            paged = msgspec.structs.replace(paged, page=listing.next_page)
 
     async def _page(self, kind: Kind, selection: ListOptions) -> Listing:
         answer = await self._sender.read(_list_path(kind, selection))
@@ -199,13 +199,13 @@ class ReadCalls:
 
 
 def _list_path(kind: Kind, selection: ListOptions) -> str:
-    asked = {
+    paged = {
         "labelSelector": selection.labels,
         "fieldSelector": selection.fields,
         "limit": str(selection.limit or ""),
         "continue": selection.page,
     }
-    query = {name: value for name, value in asked.items() if value}
+    query = {name: value for name, value in paged.items() if value}
     return with_query(collection_path(kind, selection.namespace), query)
 
 

@@ -78,7 +78,7 @@ class KubeWatch:
         self._too_old = False
         self._closed = False
         self._silences = 0
-        self._asked: float | None = None
+        self._retry_after: float | None = None
         self._running: Future[None] | None = None
 
     # ------------------------------------------------------------ the reader's thread
@@ -123,7 +123,7 @@ class KubeWatch:
         """Keep a stream open until the watch is closed or too old."""
         backoff = Backoff(self._line.options, self._rng)
         while self._goes_on():
-            before, self._asked = self._version, None
+            before, self._retry_after = self._version, None
             try:
                 wait = await self._connected()
             except SilentError as error:
@@ -135,7 +135,7 @@ class KubeWatch:
             if self._version > before:
                 backoff.reset()
             if self._goes_on():
-                await asyncio.sleep(backoff.next(self._asked) if wait is None else wait)
+                await asyncio.sleep(backoff.next(self._retry_after) if wait is None else wait)
         self._notify()
 
     def _silent(self, before: int) -> float:
@@ -207,7 +207,7 @@ class KubeWatch:
             return self._line.options.longest_wait
         self.trouble = status.message
         seconds = status.more.retry_after_seconds
-        self._asked = answer.retry_after if answer.retry_after is not None else seconds
+        self._retry_after = answer.retry_after if answer.retry_after is not None else seconds
         return None
 
     def _take(self, change: WatchLine) -> None:

@@ -79,27 +79,27 @@ class Ablation(msgspec.Struct, frozen=True):
 class AblationScene:
     """A plane over a cluster with running pods."""
 
-    def __init__(self, asked: AblationOptions, shards: int = 1) -> None:
+    def __init__(self, ablation: AblationOptions, shards: int = 1) -> None:
         """Create it, and place pods of each class, as in a server that runs for a while."""
         #: Options.
-        self.asked = asked
+        self.ablation = ablation
         #: Wall time.
         self.clock = WallClock()
         options = EngineBenchOptions(
-            nodes=asked.nodes,
-            running=asked.nodes * asked.running_per_node,
-            classes=asked.classes,
+            nodes=ablation.nodes,
+            running=ablation.nodes * ablation.running_per_node,
+            classes=ablation.classes,
             constrained=0.3,
             zones=ZONES,
         )
         #: The store, its nodes and the source of pods.
-        self.objects = BenchObjects(options, self.clock, Rng(asked.seed))
-        config = PlaneConfig(profile=load_profile("default"), seed=asked.seed, shards=shards)
+        self.objects = BenchObjects(options, self.clock, Rng(ablation.seed))
+        config = PlaneConfig(profile=load_profile("default"), seed=ablation.seed, shards=shards)
         #: The scheduler.
         self.plane = Plane(config, self.objects.store, self.clock)
         self.plane.run_until_idle()
         self._made = 0
-        self.round(pods=max(asked.pods, 2 * asked.classes))
+        self.round(pods=max(ablation.pods, 2 * ablation.classes))
         collector.settle()
 
     @property
@@ -128,7 +128,7 @@ class AblationScene:
             at_once: pods written between two steps of the plane.
             before: called before each of these steps; its time counts.
         """
-        bodies = self.objects.templates.bodies(pods or self.asked.pods)
+        bodies = self.objects.templates.bodies(pods or self.ablation.pods)
         first, self._made = self._made, self._made + len(bodies)
         start = _cpu_seconds()
         for low in range(0, len(bodies), at_once):
@@ -144,7 +144,7 @@ class AblationScene:
     def compare(self, owner: Any, method: str, plain: Callable[..., Any]) -> tuple[float, float]:
         """Median rounds with the optimisation and with one method replaced, alternating."""
         fast, slow = [], []
-        for _ in range(self.asked.rounds):
+        for _ in range(self.ablation.rounds):
             fast.append(self.round())
             with replaced(owner, method, plain):
                 slow.append(self.round())

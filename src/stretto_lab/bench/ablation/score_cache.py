@@ -43,17 +43,17 @@ Measure = Callable[["AblationScene"], "list[Ablation]"]
 """Measures one part on a scene."""
 
 
-def run_ablation(asked: AblationOptions, more: Sequence[Measure] = ()) -> list[Ablation]:
+def run_ablation(options: AblationOptions, more: Sequence[Measure] = ()) -> list[Ablation]:
     """Measure every part; ``more`` holds further measures.
 
     Raises:
         CheckFailedError: the results of a part and its counterpart differ.
     """
-    scene = AblationScene(asked)
+    scene = AblationScene(options)
     found = [*snapshots(scene), node_list(scene), *class_cache(scene)]
     for measure in more:
         found += measure(scene)
-    return [*found, shards(asked)]
+    return [*found, shards(options)]
 
 
 def snapshots(scene: AblationScene) -> list[Ablation]:
@@ -63,7 +63,7 @@ def snapshots(scene: AblationScene) -> list[Ablation]:
     if not same_snapshot(columns, whole_copy(ledger)):
         raise CheckFailedError("the snapshot", "the incremental one differs from a copy")
     live = np.flatnonzero(ledger.slots.live)
-    draw = Rng(scene.asked.seed).child("changes").numpy()
+    draw = Rng(scene.ablation.seed).child("changes").numpy()
     found = []
     for changes in (1, SUBMIT):
         slots = draw.choice(live, min(changes, len(live)), replace=False).tolist()
@@ -153,19 +153,19 @@ def class_cache(scene: AblationScene) -> list[Ablation]:
     ]
 
 
-def shards(asked: AblationOptions) -> Ablation:
+def shards(options: AblationOptions) -> Ablation:
     """Eight shards with decisions of 10 ms, compared with one: virtual time, then CPU time."""
     study = ShardStudy(
-        nodes=asked.nodes,
-        pods=asked.pods,
+        nodes=options.nodes,
+        pods=options.pods,
         shards=(1, 8),
         decisions_s=(0.01,),
         policies=("default",),
-        seed=asked.seed,
+        seed=options.seed,
     )
     took = {(e.shards, e.partitions): 1e6 * e.took_s / e.placed for e in run_shard_study(study)}
-    one, eight = AblationScene(asked), AblationScene(asked, shards=8)
-    rounds = [(eight.round(), one.round()) for _ in range(asked.rounds)]
+    one, eight = AblationScene(options), AblationScene(options, shards=8)
+    rounds = [(eight.round(), one.round()) for _ in range(options.rounds)]
     return Ablation(
         "Eight shards, decisions of 10 ms", "one shard", "pod (virtual time)",
         took[8, True], took[1, False],
@@ -188,7 +188,7 @@ def _with_churn(scene: AblationScene, plain: PlainNodeList) -> tuple[float, floa
         plain.add(last.name, last.zone)
 
     fast, slow = [], []
-    for _ in range(scene.asked.rounds):
+    for _ in range(scene.ablation.rounds):
         fast.append(scene.round(at_once=64, before=churn))
         slow.append(scene.round(at_once=64, before=churn_and_list))
     return median(fast), median(slow)

@@ -144,23 +144,23 @@ def report_json(name: str, shape: NodeShapeDraw) -> bytes:
     return _json(kind.api_version, kind.kind, {"name": name}, {}, status)
 
 
-def pod_json(name: str, ask: PodRequest, role: PodRole) -> bytes:
+def pod_json(name: str, request: PodRequest, role: PodRole) -> bytes:
     """A pod as JSON for a store."""
     annotations: dict[str, str] = {}
     labels = {"app": role.app}
     if role.agrees:
         annotations[CAN_BE_PREEMPTED] = role.agrees
-    if ask.best_effort:
+    if request.best_effort:
         annotations[RESOURCE_TYPE] = BEST_EFFORT
-    requests = {"cpu": f"{ask.cpu}m", "memory": f"{ask.memory}Mi"}
-    if ask.widgets:
-        requests[WIDGET] = str(ask.widgets)
-    if ask.gpus:
-        requests[GPU] = str(ask.gpus)
-        if ask.milli < WHOLE:
-            annotations[GPU_MILLI] = str(ask.milli)
-        if ask.model:
-            annotations[GPU_MODELS] = ask.model
+    requests = {"cpu": f"{request.cpu}m", "memory": f"{request.memory}Mi"}
+    if request.widgets:
+        requests[WIDGET] = str(request.widgets)
+    if request.gpus:
+        requests[GPU] = str(request.gpus)
+        if request.milli < WHOLE:
+            annotations[GPU_MILLI] = str(request.milli)
+        if request.model:
+            annotations[GPU_MODELS] = request.model
     if role.group:
         labels[GROUP_NAME] = annotations[GROUP_NAME] = role.group
     if role.queue:
@@ -169,18 +169,18 @@ def pod_json(name: str, ask: PodRequest, role: PodRole) -> bytes:
         annotations |= {RESERVATION: "true", RESERVATION_TTL: role.reserve_s}
     if role.together:
         annotations["stretto.dev/min-member"] = role.together
-    ports = [{"containerPort": port, "hostPort": port} for port in ask.ports]
+    ports = [{"containerPort": port, "hostPort": port} for port in request.ports]
     spec: dict[str, Any] = {
         "schedulerName": "another-scheduler" if role.foreign else SCHEDULER_NAME,
         "containers": [{"name": "main", "resources": {"requests": requests}, "ports": ports}],
         "priority": role.priority,
     }
-    if ask.pool:
-        spec["nodeSelector"] = {"pool": ask.pool}
-    if ask.group:
-        labels[LABEL] = ask.group
-        spec |= spec_of(ask.group, ask.rule)
-    if ask.tolerates:
+    if request.pool:
+        spec["nodeSelector"] = {"pool": request.pool}
+    if request.group:
+        labels[LABEL] = request.group
+        spec |= spec_of(request.group, request.rule)
+    if request.tolerates:
         spec["tolerations"] = [{"key": "dedicated", "operator": "Exists"}]
     if role.gated:
         spec["schedulingGates"] = [{"name": "chaos"}]
@@ -205,20 +205,20 @@ def group_json(name: str, min_member: int, timeout: int | None = None) -> bytes:
     return _json("scheduling.godel.kubewharf.io/v1alpha1", "PodGroup", meta, spec, {})
 
 
-def admits(shape: NodeShapeDraw, ask: PodRequest) -> bool:
+def admits(shape: NodeShapeDraw, request: PodRequest) -> bool:
     """Whether the static rules of a node admit a pod, capacity aside."""
     return (
         not shape.cordoned
-        and (ask.tolerates or not shape.tainted)
-        and (not ask.pool or ask.pool == shape.pool)
-        and (not ask.gpus or not ask.model or ask.model == shape.model)
+        and (request.tolerates or not shape.tainted)
+        and (not request.pool or request.pool == shape.pool)
+        and (not request.gpus or not request.model or request.model == shape.model)
     )
 
 
-def overruns(shape: NodeShapeDraw, asks: Iterable[PodRequest], last: PodRequest) -> str:
+def overruns(shape: NodeShapeDraw, pod_requests: Iterable[PodRequest], last: PodRequest) -> str:
     """Resources requested by ``last`` that all requests overcommit; empty if none."""
-    requests = list(asks)
-    same_pool = [ask for ask in requests if ask.best_effort == last.best_effort]
+    requests = list(pod_requests)
+    same_pool = [request for request in requests if request.best_effort == last.best_effort]
     pooled, reported = last.best_effort, shape.reclaimed > 0
     sums = {
         "cpu": (sum(a.cpu for a in same_pool), shape.reclaimed if pooled else shape.cpu, last.cpu),
@@ -233,8 +233,8 @@ def overruns(shape: NodeShapeDraw, asks: Iterable[PodRequest], last: PodRequest)
     }
     over = [
         f"{name} {used} of {there}"
-        for name, (used, there, asked) in sums.items()
-        if asked and used > there
+        for name, (used, there, requested) in sums.items()
+        if requested and used > there
     ]
     taken = [port for a in requests for port in a.ports]
     over += [f"host port {port} taken twice" for port in last.ports if taken.count(port) > 1]

@@ -203,5 +203,5 @@ def holding(plane: Plane, world: Any) -> Iterator[tuple[str, str, str, int]]:
         if int(pods.state[row]) in _HOLDING and member is not None:
             role = member.role
             queue = role.queue or ("" if role.foreign else "default")
-            cpu = 0 if member.ask.best_effort else member.ask.cpu
+            cpu = 0 if member.request.best_effort else member.request.cpu
             yield pods.uid[row], queue, role.group or role.owner or pods.uid[row], cpu

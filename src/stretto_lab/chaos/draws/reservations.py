@@ -145,8 +145,8 @@ class ReservationLaw:
     def crowded(
         self,
         shape: NodeShapeDraw,
-        asks: Iterable[PodRequest],
-        ask: PodRequest,
+        requests: Iterable[PodRequest],
+        request: PodRequest,
         reserved: Iterable[PlaceReservation],
         plane: Plane,
     ) -> str:
@@ -155,7 +155,7 @@ class ReservationLaw:
         if not there:
             return ""
         self.with_reservations += 1
-        return overruns(shape, [*asks, *there], ask)
+        return overruns(shape, [*requests, *there], request)
 
 
 def _request_of(place: PlaceReservation, plane: Plane) -> PodRequest:

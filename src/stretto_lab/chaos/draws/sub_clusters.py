@@ -39,12 +39,14 @@ class SubClusterDraw:
         rule = SubClusterRule({"key": "pool", "recycleAfter": self.recycle_after})
         return msgspec.structs.replace(profile, filters=(*profile.filters, rule))
 
-    def add_extras(self, asks: Sequence[PodRequest]) -> tuple[PodRequest, ...]:
+    def add_extras(self, requests: Sequence[PodRequest]) -> tuple[PodRequest, ...]:
         """Let more pods name a pool."""
         if not self.parts:
-            return tuple(asks)
-        named = [each.pool or self._rng.choice(("blue", "green")) for each in asks]
+            return tuple(requests)
+        named = [each.pool or self._rng.choice(("blue", "green")) for each in requests]
         return tuple(
-            msgspec.structs.replace(ask, pool=pool) if self._rng.random() < self.naming else ask
-            for ask, pool in zip(asks, named, strict=True)
+            msgspec.structs.replace(request, pool=pool)
+            if self._rng.random() < self.naming
+            else request
+            for request, pool in zip(requests, named, strict=True)
         )

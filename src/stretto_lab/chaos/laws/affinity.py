@@ -47,15 +47,17 @@ class AffinityLaw:
         """Return the breaches in the claims of one step."""
         found = list[InvariantBreach]()
         for uid, slot in fresh:
-            ask = self._world.members[uid].ask
-            if ask.rule is GroupAffinity.APART:
-                found += self._apart(plane, uid, slot, ask)
-            elif ask.rule is GroupAffinity.SPREAD and not self._disturbed:
-                found += self._spread(plane, slot, ask)
+            request = self._world.members[uid].request
+            if request.rule is GroupAffinity.APART:
+                found += self._apart(plane, uid, slot, request)
+            elif request.rule is GroupAffinity.SPREAD and not self._disturbed:
+                found += self._spread(plane, slot, request)
         self._disturbed = True  # until ``look_at`` sees the next step
         return found
 
-    def _apart(self, plane: Plane, uid: str, slot: int, ask: PodRequest) -> list[InvariantBreach]:
+    def _apart(
+        self, plane: Plane, uid: str, slot: int, request: PodRequest
+    ) -> list[InvariantBreach]:
         self.looks += 1
         pods = plane.cluster.pods
         # kube-scheduler checks a nominated pod of lower priority again when it is bound.
@@ -64,37 +66,41 @@ class AffinityLaw:
             pods.name[row]
             for row in pods.on_slot(slot).tolist()
             if pods.uid[row] != uid
-            and self._group_of(pods.uid[row]) == ask.group
+            and self._group_of(pods.uid[row]) == request.group
             and int(pods.state[row]) != later
         ]
         if not others:
             return []
         name = plane.cluster.nodes.names[slot]
         return [
-            InvariantBreach(5, f"pod of group {ask.group} claimed on {name}, which has {others}")
+            InvariantBreach(
+                5, f"pod of group {request.group} claimed on {name}, which has {others}"
+            )
         ]
 
-    def _spread(self, plane: Plane, slot: int, ask: PodRequest) -> list[InvariantBreach]:
+    def _spread(self, plane: Plane, slot: int, request: PodRequest) -> list[InvariantBreach]:
         self.looks += 1
         # kube-scheduler counts nominated pods only on the node that it checks, not in its zone.
         nominated_counts = (False, True) if plane.config.profile.exact else (True,)
         skews = [
-            self._skew(plane, slot, ask, _CountedPods(evicting, nominated))
+            self._skew(plane, slot, request, _CountedPods(evicting, nominated))
             for evicting in (False, True)
             for nominated in nominated_counts
         ]
         if min(skews) <= SKEW:
             return []
         zone = plane.cluster.nodes.zones[slot]
-        return [InvariantBreach(5, f"group {ask.group} has a skew of {min(skews)} in zone {zone}")]
+        return [
+            InvariantBreach(5, f"group {request.group} has a skew of {min(skews)} in zone {zone}")
+        ]
 
-    def _skew(self, plane: Plane, slot: int, ask: PodRequest, counted: _CountedPods) -> int:
+    def _skew(self, plane: Plane, slot: int, request: PodRequest, counted: _CountedPods) -> int:
         """Pods of a group in the slot's zone minus those in the zone with the fewest."""
         pods, nodes = plane.cluster.pods, plane.cluster.nodes
         allowed = [
             s
             for s in nodes.live_slots().tolist()
-            if not ask.pool or nodes.labels.value(s, "pool") == ask.pool
+            if not request.pool or nodes.labels.value(s, "pool") == request.pool
         ]
         counts = Counter({nodes.zones[s]: 0 for s in allowed})
         for row in pods.rows().tolist():
@@ -107,9 +113,9 @@ class AffinityLaw:
                 continue
             if int(pods.state[row]) == PodState.NOMINATED and not counted.nominated:
                 continue
-            counts[nodes.zones[at]] += self._group_of(pods.uid[row]) == ask.group
+            counts[nodes.zones[at]] += self._group_of(pods.uid[row]) == request.group
         return counts[nodes.zones[slot]] - min(counts.values())
 
     def _group_of(self, uid: str) -> str:
         member = self._world.members.get(uid)
-        return "" if member is None else member.ask.group
+        return "" if member is None else member.request.group

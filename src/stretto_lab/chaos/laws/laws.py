@@ -162,21 +162,21 @@ class Laws:
             return []
         self.checked["1 claims fit"] += 1
         others = self._others(plane, claim, slot, uid)
-        ask = pod.ask
-        problem = overruns(shape, [*(other.ask for other, _ in others), ask], ask)
-        if not problem and ask.gpus:
-            problem = _device_problem(shape, ask, claim.mask, others)
+        request = pod.request
+        problem = overruns(shape, [*(other.request for other, _ in others), request], request)
+        if not problem and request.gpus:
+            problem = _device_problem(shape, request, claim.mask, others)
         if not problem:
             reserved = [p for p in plane.cluster.reservations.places.values() if p.slot == slot]
-            asks = [*(other.ask for other, _ in others), ask]
-            problem = self._reservation_law.crowded(shape, asks, ask, reserved, plane)
+            requests = [*(other.request for other, _ in others), request]
+            problem = self._reservation_law.crowded(shape, requests, request, reserved, plane)
         found = []
         if problem:
             near = ", ".join(sorted(_described(other) for other, _ in others))
             found.append(
                 InvariantBreach(1, f"claim of {pod.name} on {claim.node}: {problem} with {near}")
             )
-        found += self._judge_rules(plane, claim, slot, ask)
+        found += self._judge_rules(plane, claim, slot, request)
         return found
 
     def _others(
@@ -205,11 +205,11 @@ class Laws:
         return None if member is None else member.role
 
     def _judge_rules(
-        self, plane: Plane, claim: ClaimedPod, slot: int, ask: PodRequest
+        self, plane: Plane, claim: ClaimedPod, slot: int, request: PodRequest
     ) -> list[InvariantBreach]:
         """Check the static rules of the node, if the plane knew its current version."""
         shape = self._world.nodes[claim.node]
-        if shape != self._seen_shape(plane, claim.node, slot) or admits(shape, ask):
+        if shape != self._seen_shape(plane, claim.node, slot) or admits(shape, request):
             return []
         return [InvariantBreach(1, f"claim on {claim.node}, whose rules exclude the pod")]
 
@@ -235,10 +235,10 @@ class Laws:
             for other in self._truth.on_node.get(node, {}).values()
             if other.ours and other is not pod and self._node_uid(other) == claim.node_uid
         ]
-        problem = overruns(shape, [*(other.ask for other in mine), pod.ask], pod.ask)
-        if not problem and pod.ask.gpus:
+        problem = overruns(shape, [*(other.request for other in mine), pod.request], pod.request)
+        if not problem and pod.request.gpus:
             problem = _device_problem(
-                shape, pod.ask, pod.mask, [(each, each.mask) for each in mine]
+                shape, pod.request, pod.mask, [(each, each.mask) for each in mine]
             )
         return [InvariantBreach(1, f"bind of {pod.name} to {node}: {problem}")] if problem else []
 
@@ -348,14 +348,16 @@ def _described(pod: TruePod) -> str:
 
 
 def _device_problem(
-    shape: NodeShapeDraw, ask: PodRequest, mask: int, others: Iterable[tuple[TruePod, int]]
+    shape: NodeShapeDraw, request: PodRequest, mask: int, others: Iterable[tuple[TruePod, int]]
 ) -> str:
     """What is wrong with the devices of a claim; empty if nothing is."""
     chosen = [d for d in range(16) if mask >> d & 1]
-    if len(chosen) != ask.gpus or any(d >= shape.gpus for d in chosen):
-        return f"devices {chosen} for {ask.gpus} of {shape.gpus} GPUs"
+    if len(chosen) != request.gpus or any(d >= shape.gpus for d in chosen):
+        return f"devices {chosen} for {request.gpus} of {shape.gpus} GPUs"
     for device in chosen:
-        taken = ask.milli + sum(o.ask.milli for o, m in others if o.ask.gpus and m >> device & 1)
+        taken = request.milli + sum(
+            o.request.milli for o, m in others if o.request.gpus and m >> device & 1
+        )
         if taken > WHOLE:
             return f"device {device} is allocated {taken} milli"
     return ""

@@ -108,7 +108,7 @@ def _all_placed(plane: Plane, world: ChaosWorld, truth: TrueState) -> list[Invar
         role = world.members[pod.uid].role
         if role.group or role.together:
             together[role.group or role.owner].append(pod)
-        elif (node := _node_for(plane, world, truth, pod.ask)) and not _has_failed(plane, pod):
+        elif (node := _node_for(plane, world, truth, pod.request)) and not _has_failed(plane, pod):
             found.append(InvariantBreach(3, f"pod {pod.name} is pending and would fit on {node}"))
     for name, pods in together.items():
         found += _gang_is_pending(plane, world, truth, (name, pods))
@@ -125,9 +125,9 @@ def _gang_is_pending(
         return []
     row = plane.cluster.pods.row(pods[0].uid)
     unit = plane.units.of_row(row) if row is not None else None
-    if any(pod.ask.group for pod in pods):
+    if any(pod.request.group for pod in pods):
         return []  # how many fit depends on the order
-    if unit is None or unit.state is UnitState.FAILED or len({pod.ask for pod in pods}) > 1:
+    if unit is None or unit.state is UnitState.FAILED or len({pod.request for pod in pods}) > 1:
         return [] if unit is not None else [InvariantBreach(3, f"gang {name} has no unit")]
     if group is not None and unit.min_member != group.min_member:
         return [
@@ -136,7 +136,7 @@ def _gang_is_pending(
     needed = max(1, unit.still_needed)
     if not unit.is_complete or needed > len(pods):
         return []
-    fitting = _fitting_count(plane, world, truth, pods[0].ask)
+    fitting = _fitting_count(plane, world, truth, pods[0].request)
     if fitting < needed:
         return []
     return [
@@ -151,30 +151,36 @@ def _has_failed(plane: Plane, pod: TruePod) -> bool:
     return unit is not None and unit.state is UnitState.FAILED
 
 
-def _node_for(plane: Plane, world: ChaosWorld, truth: TrueState, ask: PodRequest) -> str:
+def _node_for(plane: Plane, world: ChaosWorld, truth: TrueState, pod_request: PodRequest) -> str:
     """A node on which a pod fits now; empty if there is none."""
-    zones = {n: s.zone for n, s in world.nodes.items() if not ask.pool or s.pool == ask.pool}
+    zones = {
+        n: s.zone
+        for n, s in world.nodes.items()
+        if not pod_request.pool or s.pool == pod_request.pool
+    }
     group_counts = {
-        name: sum(pod.ask.group == ask.group for pod in there.values())
+        name: sum(pod.request.group == pod_request.group for pod in there.values())
         for name, there in truth.on_node.items()
     }
     return next(
         (
             name
             for name, shape in world.nodes.items()
-            if _fits(plane, truth, (name, shape), [ask])
-            and allows_together(ask.rule, name, group_counts, zones)
+            if _fits(plane, truth, (name, shape), [pod_request])
+            and allows_together(pod_request.rule, name, group_counts, zones)
         ),
         "",
     )
 
 
-def _fitting_count(plane: Plane, world: ChaosWorld, truth: TrueState, ask: PodRequest) -> int:
+def _fitting_count(
+    plane: Plane, world: ChaosWorld, truth: TrueState, pod_request: PodRequest
+) -> int:
     """Number of equal pods that fit together now."""
     total = 0
     for node in world.nodes.items():
         count = 0
-        while count < 16 and _fits(plane, truth, node, [ask] * (count + 1)):
+        while count < 16 and _fits(plane, truth, node, [pod_request] * (count + 1)):
             count += 1
         total += count
     return total
@@ -185,18 +191,18 @@ def _fits(
 ) -> bool:
     """Whether equal pods fit on a node in addition to its pods."""
     name, shape = node
-    ask = more[0]
-    if not admits(shape, ask):
+    pod_request = more[0]
+    if not admits(shape, pod_request):
         return False
-    there = [pod.ask for pod in truth.on_node.get(name, {}).values()]
-    if overruns(shape, [*there, *more], ask):
+    there = [pod.request for pod in truth.on_node.get(name, {}).values()]
+    if overruns(shape, [*there, *more], pod_request):
         return False
-    if not ask.gpus:
+    if not pod_request.gpus:
         return True
-    return _gpu_places(plane, name, shape, ask) >= len(more)
+    return _gpu_places(plane, name, shape, pod_request) >= len(more)
 
 
-def _gpu_places(plane: Plane, name: str, shape: NodeShapeDraw, ask: PodRequest) -> int:
+def _gpu_places(plane: Plane, name: str, shape: NodeShapeDraw, pod_request: PodRequest) -> int:
     """Number of equal GPU pods that fit, by the devices that the plane assumes."""
     pods = plane.cluster.pods
     slot = plane.cluster.nodes.by_name.get(name, NO_SLOT)
@@ -206,6 +212,6 @@ def _gpu_places(plane: Plane, name: str, shape: NodeShapeDraw, ask: PodRequest) 
             for device in range(shape.gpus):
                 if int(pods.devices[row]) >> device & 1:
                     free[device] -= request.milli
-    if ask.milli < WHOLE:
-        return sum(max(0, left) // ask.milli for left in free)
-    return sum(left >= WHOLE for left in free) // ask.gpus
+    if pod_request.milli < WHOLE:
+        return sum(max(0, left) // pod_request.milli for left in free)
+    return sum(left >= WHOLE for left in free) // pod_request.gpus

@@ -89,17 +89,19 @@ class PreemptionLaw:
                 continue
             here = np.flatnonzero(pods.slot[: pods.length] == slot).tolist()
             here = [other for other in here if other not in later]
-            stay = self._asks(plane, [other for other in here if other not in evicting])
-            ask = members[pods.uid[row]].ask
-            problem = overruns(shape, stay, ask) or ("" if admits(shape, ask) else "its rules")
+            stay = self._requests(plane, [other for other in here if other not in evicting])
+            request = members[pods.uid[row]].request
+            problem = overruns(shape, stay, request) or (
+                "" if admits(shape, request) else "its rules"
+            )
             if problem:
                 text = f"pod {pods.name[row]} evicts pods from {name} and does not fit"
                 found.append(InvariantBreach(4, f"{text}: {problem}"))
         return found
 
-    def _asks(self, plane: Plane, rows: Iterable[int]) -> list[PodRequest]:
+    def _requests(self, plane: Plane, rows: Iterable[int]) -> list[PodRequest]:
         members, uids = self._world.members, plane.cluster.pods.uid
-        return [members[uids[row]].ask for row in rows if uids[row] in members]
+        return [members[uids[row]].request for row in rows if uids[row] in members]
 
     def _role(self, plane: Plane, row: int) -> PodRole:
         return self._world.members[plane.cluster.pods.uid[row]].role

@@ -29,7 +29,7 @@ class TruePod(msgspec.Struct):
     #: Its name.
     name: str
     #: Its request.
-    ask: PodRequest
+    request: PodRequest
     #: Store version of its last change.
     version: int
     #: Its node; empty while it is pending.
@@ -108,7 +108,7 @@ class TrueState:
             return None
         if pod is None:
             member = self._world.members[record.uid]
-            pod = TruePod(record.uid, member.name, member.ask, record.version)
+            pod = TruePod(record.uid, member.name, member.request, record.version)
             self.pods[record.uid] = pod
         if pod.node and record.node != pod.node:
             breaches.append(

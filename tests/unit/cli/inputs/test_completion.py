@@ -81,8 +81,8 @@ def test_the_script_of_a_shell_calls_stretto(shell: str) -> None:
 
 def test_bash_reads_the_script_and_completes(repo_root: Path) -> None:
     script = CliRunner().invoke(cli, ["completion", "bash"]).stdout
-    asked = {"COMP_WORDS": "stretto expl", "COMP_CWORD": "1", COMPLETE: "bash_complete"}
-    environment = {**os.environ, "PYTHONPATH": str(repo_root / "src"), **asked}
+    requested = {"COMP_WORDS": "stretto expl", "COMP_CWORD": "1", COMPLETE: "bash_complete"}
+    environment = {**os.environ, "PYTHONPATH": str(repo_root / "src"), **requested}
     done = subprocess.run(
         ["bash", "-c", f"{script}\n{sys.executable} -m stretto.cli.main"],
         capture_output=True, text=True, env=environment, check=False,

@@ -1,7 +1,7 @@
 """Gangs that are on nodes in part when their time is over."""
 
 from tests.unit.control.dispatcher.fake_cluster import Desk
-from tests.unit.control.dispatcher.test_reclaimer import FakeNodes, asked
+from tests.unit.control.dispatcher.test_reclaimer import FakeNodes, requested
 
 
 def in_part(timeout: int = 5) -> tuple[Desk, FakeNodes]:
@@ -18,9 +18,9 @@ def in_part(timeout: int = 5) -> tuple[Desk, FakeNodes]:
 def test_what_is_on_nodes_is_released_when_the_time_is_over_and_not_before() -> None:
     desk, nodes = in_part()
     desk.pass_time(4.0)
-    assert asked(desk, nodes) == []
+    assert requested(desk, nodes) == []
     desk.pass_time(2.0)
-    assert asked(desk, nodes) == ["m0", "m1"]
+    assert requested(desk, nodes) == ["m0", "m1"]
 
 
 def test_the_time_of_a_gang_that_was_claimed_whole_is_not_forgotten() -> None:
@@ -33,13 +33,13 @@ def test_a_gang_that_is_completed_in_time_is_left_alone() -> None:
     desk.arrive("m3", group="g")
     desk.place(*desk.sent())
     desk.pass_time(60.0)
-    assert asked(desk, nodes) == []
+    assert requested(desk, nodes) == []
 
 
 def test_an_eviction_without_effect_is_retried_later() -> None:
     desk, nodes = in_part()
     desk.pass_time(6.0)
-    asked(desk, nodes)
-    assert asked(desk, nodes) == []
+    requested(desk, nodes)
+    assert requested(desk, nodes) == []
     desk.pass_time(10.0)
-    assert asked(desk, nodes) == ["m0", "m1"]
+    assert requested(desk, nodes) == ["m0", "m1"]

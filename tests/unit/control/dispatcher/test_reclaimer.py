@@ -71,7 +71,7 @@ def borrowing(*borrowers: str, **more: Any) -> tuple[Desk, FakeNodes]:
     return desk, FakeNodes(desk)
 
 
-def asked(desk: Desk, nodes: FakeNodes) -> list[str]:
+def requested(desk: Desk, nodes: FakeNodes) -> list[str]:
     found: list[EvictionOrder] = desk.dispatcher.reclaim(nodes, desk.now)
     return sorted(name for order in found for name in desk.names(order.rows))
 
@@ -83,9 +83,9 @@ def group_of(desk: Desk, *names: str) -> None:
 
 def test_one_pod_is_evicted_for_one_with_a_guarantee_and_no_second_meanwhile() -> None:
     desk, nodes = borrowing("b1", "b2")
-    first = asked(desk, nodes)
+    first = requested(desk, nodes)
     desk.now += 1.0
-    assert (len(first), asked(desk, nodes)) == (1, [])
+    assert (len(first), requested(desk, nodes)) == (1, [])
 
 
 def test_when_one_pod_of_a_unit_has_got_its_place_the_next_asks_at_once() -> None:
@@ -94,23 +94,23 @@ def test_when_one_pod_of_a_unit_has_got_its_place_the_next_asks_at_once() -> Non
     desk.arrive("m1", "m2", queue="a", group="g")
     desk.delete("owner")
     desk.no_place(*desk.sent())
-    (first,) = asked(desk, nodes)
+    (first,) = requested(desk, nodes)
     desk.delete(first)
     desk.wake()
     one, other = desk.sent()
     desk.place(one)
     desk.no_place(other)
     desk.now += 1.0
-    assert len(asked(desk, nodes)) == 1
+    assert len(requested(desk, nodes)) == 1
 
 
 def test_those_that_give_start_nothing_until_the_owner_has_started() -> None:
     desk, nodes = borrowing("b1", "b2")
-    asked(desk, nodes)
+    requested(desk, nodes)
     desk.arrive("b3", queue="b", class_id=1)
     assert desk.sent() == []
     desk.delete("owner")
-    asked(desk, nodes)
+    requested(desk, nodes)
     assert "b3" in desk.sent()
 
 
@@ -119,41 +119,41 @@ def test_a_guarantee_or_queue_that_goes_meanwhile_frees_those_that_gave(
     gone: Callable[[Desk, str], None],
 ) -> None:
     desk, nodes = borrowing("b1", "b2")
-    asked(desk, nodes)
+    requested(desk, nodes)
     gone(desk, "a")
     desk.arrive("b3", queue="b", class_id=1)
-    asked(desk, nodes)
+    requested(desk, nodes)
     assert "b3" in desk.sent()
 
 
 def test_victims_that_do_not_go_are_waited_for_so_long_and_then_others_are_asked() -> None:
     desk, nodes = borrowing("b1", "b2")
-    first = asked(desk, nodes)
+    first = requested(desk, nodes)
     desk.now += 121.0
-    second = asked(desk, nodes)
+    second = requested(desk, nodes)
     assert (len(first), len(second)) == (1, 1)
 
 
 def test_an_owner_that_found_no_place_without_its_victims_soon_lets_others_go_on() -> None:
     desk, nodes = borrowing("b1", "b2", "b3")
     for _ in range(2):  # it asks again later and later, and the others need not wait for that
-        (victim,) = asked(desk, nodes)
+        (victim,) = requested(desk, nodes)
         desk.delete(victim)
         desk.wake()
         desk.no_place(*desk.sent())
-        assert asked(desk, nodes) == []
+        assert requested(desk, nodes) == []
         desk.now += 5.0
-    assert asked(desk, nodes) == []
+    assert requested(desk, nodes) == []
     desk.arrive("b4", queue="b", class_id=1)
     assert desk.sent() == ["b4"]
 
 
 def test_no_further_eviction_before_the_owner_was_tried_even_with_slow_victims() -> None:
     desk, nodes = borrowing("b1", "b2")
-    (victim,) = asked(desk, nodes)
+    (victim,) = requested(desk, nodes)
     desk.now += 20.0
     desk.delete(victim)
-    assert asked(desk, nodes) == []
+    assert requested(desk, nodes) == []
     desk.arrive("b3", queue="b", class_id=1)
     assert "b3" not in desk.sent()
 
@@ -161,7 +161,7 @@ def test_no_further_eviction_before_the_owner_was_tried_even_with_slow_victims()
 def test_no_pod_is_evicted_if_other_pods_would_block_the_newcomer_anyway() -> None:
     desk, nodes = borrowing("b1", "b2")
     nodes.company = False
-    assert asked(desk, nodes) == []
+    assert requested(desk, nodes) == []
 
 
 def test_a_reclaim_without_victims_is_retried_with_back_off() -> None:
@@ -170,7 +170,7 @@ def test_a_reclaim_without_victims_is_retried_with_back_off() -> None:
     times = []
     for _ in range(400):
         before = desk.dispatcher.reclaimer._retries.copy()
-        asked(desk, nodes)
+        requested(desk, nodes)
         if desk.dispatcher.reclaimer._retries != before:
             times.append(desk.now)
         desk.now += 1.0
@@ -181,15 +181,15 @@ def test_a_reclaim_without_victims_is_retried_with_back_off() -> None:
 def test_an_attempt_in_between_does_not_shorten_the_back_off() -> None:
     desk, nodes = borrowing("b1")
     nodes.budget = 0
-    asked(desk, nodes)
+    requested(desk, nodes)
     before = desk.dispatcher.reclaimer._retries.copy()
     desk.wake()
     assert desk.sent() == ["owner"]
     desk.now += 1.0
-    asked(desk, nodes)
+    requested(desk, nodes)
     desk.no_place("owner")
     desk.now += 1.0
-    asked(desk, nodes)
+    requested(desk, nodes)
     assert desk.dispatcher.reclaimer._retries == before != {}
 
 
@@ -199,13 +199,13 @@ def test_a_gang_with_pods_on_their_way_is_not_taken_apart() -> None:
     desk.place(*desk.sent())
     desk.arrive("c3", queue="b", group="g")
     desk.sent()
-    assert asked(desk, nodes) == []
+    assert requested(desk, nodes) == []
     desk.no_place("c3")
     desk.now += 6.0
-    assert asked(desk, nodes) == ["c1", "c2"]
+    assert requested(desk, nodes) == ["c1", "c2"]
 
 
 def test_without_guarantees_no_pod_is_evicted() -> None:
     desk, nodes = borrowing("b1")
     put(desk, "a")
-    assert asked(desk, nodes) == []
+    assert requested(desk, nodes) == []

@@ -67,8 +67,8 @@ def test_all_best_nodes_are_reported() -> None:
 
 def test_an_assumed_pod_counts_at_once() -> None:
     scheduler = cluster(node("a"))
-    asked = pod(requests={"cpu": "3"})
-    scheduler.assume(scheduler.decide(asked), "a")
+    requested = pod(requests={"cpu": "3"})
+    scheduler.assume(scheduler.decide(requested), "a")
     again = scheduler.decide(pod("q", requests={"cpu": "3"}))
     assert again.message.startswith("0/1 nodes are available: 1 Insufficient cpu.")
 
@@ -128,8 +128,8 @@ def test_a_node_that_cannot_be_judged_ends_the_cycle_though_others_would_do() ->
         thing("CSINode", "a", spec={"drivers": [{"name": "d", "allocatable": {"count": 5}}]}),
     ]
     there = pod("e", on="a", volumes=[{"name": "v", "ephemeral": {}}])
-    asked = pod(volumes=[{"name": "c", "persistentVolumeClaim": {"claimName": "c"}}])
-    decision = decide(asked, node("a"), node("b"), there, claim, *more)
+    requested = pod(volumes=[{"name": "c", "persistentVolumeClaim": {"claimName": "c"}}])
+    decision = decide(requested, node("a"), node("b"), there, claim, *more)
     assert decision.message.startswith('running "NodeVolumeLimits" filter plugin: PVC default/e-v')
     assert decision.feasible_names == []
 

@@ -40,21 +40,21 @@ def test_all_terms_must_match_the_same_pod() -> None:
     fast = {"disk": "fast"}
     there = [pod("e", "a", labels=DB), pod("f", "a", labels=fast)]
     both = {**DB, **fast}
-    asked = pod(affinity=near(term(DB), term(fast)))
-    assert refused(NAME, asked, *NODES, *there) == ["a", "b", "c"]
-    assert refused(NAME, asked, *NODES, pod("g", "a", labels=both)) == ["c"]
+    requested = pod(affinity=near(term(DB), term(fast)))
+    assert refused(NAME, requested, *NODES, *there) == ["a", "b", "c"]
+    assert refused(NAME, requested, *NODES, pod("g", "a", labels=both)) == ["c"]
 
 
 def test_the_first_pod_of_a_kind_may_go_anywhere_that_has_the_label() -> None:
-    asked = pod(labels=WEB, affinity=near(term(WEB)))
-    assert refused(NAME, asked, *NODES, node("bare")) == ["bare"]
+    requested = pod(labels=WEB, affinity=near(term(WEB)))
+    assert refused(NAME, requested, *NODES, node("bare")) == ["bare"]
 
 
 def test_a_pod_is_still_the_first_when_its_like_sits_on_a_node_without_the_label() -> None:
-    asked = pod(labels=WEB, affinity=near(term(WEB)))
+    requested = pod(labels=WEB, affinity=near(term(WEB)))
     there = pod("e", "bare", labels=WEB)
-    assert refused(NAME, asked, *NODES, node("bare"), there) == ["bare"]
-    assert refused(NAME, asked, *NODES, pod("e", "a", labels=WEB)) == ["c"]
+    assert refused(NAME, requested, *NODES, node("bare"), there) == ["bare"]
+    assert refused(NAME, requested, *NODES, pod("e", "a", labels=WEB)) == ["c"]
 
 
 def test_a_pod_that_does_not_match_its_own_terms_is_never_the_first() -> None:
@@ -62,8 +62,8 @@ def test_a_pod_that_does_not_match_its_own_terms_is_never_the_first() -> None:
 
 
 def test_anti_affinity_may_be_cured_and_nodes_without_the_label_pass() -> None:
-    asked = pod(affinity=far(term(DB)))
-    found = said(NAME, asked, *NODES, node("bare"), pod("e", "a", labels=DB))
+    requested = pod(affinity=far(term(DB)))
+    found = said(NAME, requested, *NODES, node("bare"), pod("e", "a", labels=DB))
     assert found == {"a": affinity.NEAR, "b": affinity.NEAR}
 
 
@@ -100,8 +100,8 @@ def test_anti_affinity_of_running_pods_keeps_newcomers_away() -> None:
 def test_namespaces_of_the_asking_pod(spaces: dict[str, Any], expected: list[str]) -> None:
     team = thing("Namespace", "team", meta={"labels": {"tier": "gold"}})
     there = pod("e", "a", namespace="team", labels=DB)
-    asked = pod(affinity=near(term(DB, **spaces)))
-    assert refused(NAME, asked, *NODES, team, there) == expected
+    requested = pod(affinity=near(term(DB, **spaces)))
+    assert refused(NAME, requested, *NODES, team, there) == expected
 
 
 @pytest.mark.parametrize(("tier", "expected"), [("gold", []), ("iron", ["a", "b"])])
@@ -116,13 +116,13 @@ def test_a_running_pods_selector_reads_the_labels_of_the_namespace(
 
 def test_wishes_are_spread_between_least_and_largest() -> None:
     there = [pod("e", "a", labels=DB), pod("f", "b", labels=DB), pod("g", "b", labels=DB)]
-    asked = pod(affinity=wish(7, term(DB, HOST)))
-    assert scores(NAME, asked, *NODES, *there) == {"a": 50, "b": 100, "c": 0}
+    requested = pod(affinity=wish(7, term(DB, HOST)))
+    assert scores(NAME, requested, *NODES, *there) == {"a": 50, "b": 100, "c": 0}
 
 
 def test_shunned_pods_count_against_a_node() -> None:
-    asked = pod(affinity=wish(7, term(DB, HOST), "podAntiAffinity"))
-    assert scores(NAME, asked, *NODES, pod("e", "a", labels=DB)) == {"a": 0, "b": 100, "c": 100}
+    requested = pod(affinity=wish(7, term(DB, HOST), "podAntiAffinity"))
+    assert scores(NAME, requested, *NODES, pod("e", "a", labels=DB)) == {"a": 0, "b": 100, "c": 100}
 
 
 def test_required_affinity_of_running_pods_counts_one() -> None:
@@ -135,13 +135,13 @@ def test_required_affinity_of_running_pods_counts_one() -> None:
 
 def test_the_score_is_skipped_when_no_term_touches_a_labelled_node() -> None:
     there = pod("e", "bare", labels=DB)
-    asked = pod(affinity=wish(7, term(DB)))
-    assert scores(NAME, asked, *NODES, node("bare"), there) is None
+    requested = pod(affinity=wish(7, term(DB)))
+    assert scores(NAME, requested, *NODES, node("bare"), there) is None
 
 
 def test_terms_that_cancel_out_are_not_skipped() -> None:
-    asked = pod(affinity={**wish(7, term(DB)), **wish(7, term(DB), "podAntiAffinity")})
-    assert scores(NAME, asked, *NODES, pod("e", "a", labels=DB)) == {"a": 0, "b": 0, "c": 0}
+    requested = pod(affinity={**wish(7, term(DB)), **wish(7, term(DB), "podAntiAffinity")})
+    assert scores(NAME, requested, *NODES, pod("e", "a", labels=DB)) == {"a": 0, "b": 0, "c": 0}
 
 
 def test_pods_that_are_being_deleted_are_still_neighbours() -> None:

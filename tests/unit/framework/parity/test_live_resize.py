@@ -23,8 +23,8 @@ def test_a_pod_that_shrinks_in_place_frees_capacity_once_its_node_reports_it() -
     resized(plane, "4")
     plane.submit_pod(pod(requests={"cpu": "2"}))
     plane.settle()
-    asked = {"name": "main", "resources": {"requests": {"cpu": "1", "memory": "128Mi"}}}
-    plane.patch(POD, "big", spec={"containers": [asked]})
+    requested = {"name": "main", "resources": {"requests": {"cpu": "1", "memory": "128Mi"}}}
+    plane.patch(POD, "big", spec={"containers": [requested]})
     plane.settle(LONG)
     assert plane.node_of("p") == ""
     resized(plane, "1")

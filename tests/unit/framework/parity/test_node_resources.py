@@ -17,8 +17,8 @@ GI = 1024**3
 MEMORY = requests.DEFAULT_MEMORY
 
 
-def container(name: str, **asked: str) -> dict[str, Any]:
-    return {"name": name, "resources": {"requests": asked}}
+def container(name: str, **requested: str) -> dict[str, Any]:
+    return {"name": name, "resources": {"requests": requested}}
 
 
 def test_a_request_above_all_that_there_is_cannot_be_cured() -> None:
@@ -34,8 +34,8 @@ def test_a_request_above_what_is_free_may_be_cured() -> None:
 
 def test_every_shortage_is_reported_and_one_unresolvable_makes_all_unresolvable() -> None:
     there = pod("e", on="n", requests={"cpu": "3"})
-    asked = pod(requests={"cpu": "2", "x.io/gpu": "1", "hugepages-2Mi": "2Mi"})
-    found = said(FIT, asked, node("n", pods="1"), there)["n"]
+    requested = pod(requests={"cpu": "2", "x.io/gpu": "1", "hugepages-2Mi": "2Mi"})
+    found = said(FIT, requested, node("n", pods="1"), there)["n"]
     assert found.code is StatusCode.UNRESOLVABLE
     assert found.reasons == (
         "Too many pods",
@@ -51,8 +51,8 @@ def test_resources_that_nodes_do_not_count_are_passed_over() -> None:
 
 
 def test_pod_level_requests_stand_in_for_those_of_containers() -> None:
-    asked = pod(requests={"cpu": "1"}, resources={"requests": {"cpu": "5"}})
-    assert said(FIT, asked, node("n"))["n"].reasons == ("Insufficient cpu",)
+    requested = pod(requests={"cpu": "1"}, resources={"requests": {"cpu": "5"}})
+    assert said(FIT, requested, node("n"))["n"].reasons == ("Insufficient cpu",)
 
 
 def test_the_score_is_a_mean_of_floors() -> None:
@@ -99,8 +99,8 @@ def test_the_score_counts_silent_containers(spec: dict[str, Any], cpu: int, memo
 def test_a_sidecar_adds_up_and_an_init_container_peaks_on_top_of_it() -> None:
     side = {**container("s", cpu="1"), "restartPolicy": "Always"}
     inits = [side, container("i", cpu="3")]
-    asked = pod(containers=[container("a", cpu="1")], initContainers=inits)
-    assert requests.filter_requests(asked) == {"cpu": 4000}
+    requested = pod(containers=[container("a", cpu="1")], initContainers=inits)
+    assert requests.filter_requests(requested) == {"cpu": 4000}
 
 
 def test_a_running_pod_with_pod_level_cpu_is_seen_with_default_memory_only() -> None:
@@ -131,9 +131,9 @@ def test_a_pod_level_resize_counts_only_what_the_spec_names() -> None:
 
 def test_balance_rewards_what_brings_the_shares_closer() -> None:
     there = pod("e", on="a", requests={"cpu": "2"})
-    asked = pod(requests={"memory": "4Gi"})
+    requested = pod(requests={"memory": "4Gi"})
     # a: 75 without, 100 with; b: 100 without, 75 with.
-    assert scores(BALANCE, asked, node("a"), node("b"), there) == {"a": 87, "b": 62}
+    assert scores(BALANCE, requested, node("a"), node("b"), there) == {"a": 87, "b": 62}
 
 
 def test_balance_of_a_node_with_one_resource_does_not_change() -> None:

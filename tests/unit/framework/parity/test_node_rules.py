@@ -60,8 +60,8 @@ def test_a_pod_that_names_its_node_goes_nowhere_else() -> None:
     ],
 )
 def test_hard_taints_need_a_toleration(toleration: dict[str, str], kept_away: bool) -> None:
-    asked = pod(tolerations=[toleration] if toleration else [])
-    found = refused(TAINTS, asked, node("n", taints=[taint("k", "NoSchedule", "v")]))
+    requested = pod(tolerations=[toleration] if toleration else [])
+    found = refused(TAINTS, requested, node("n", taints=[taint("k", "NoSchedule", "v")]))
     assert bool(found) is kept_away
 
 
@@ -94,8 +94,8 @@ def test_a_toleration_of_another_effect_does_not_help_the_score() -> None:
     ],
 )
 def test_comparisons_need_integers(value: str, operator: str, limit: str, inside: bool) -> None:
-    asked = pod(affinity=within(label("rank", operator, limit)))
-    found = refused(AFFINITY, asked, node("n", labels={"rank": value}))
+    requested = pod(affinity=within(label("rank", operator, limit)))
+    found = refused(AFFINITY, requested, node("n", labels={"rank": value}))
     assert (found == []) is inside
 
 
@@ -105,8 +105,8 @@ def test_an_empty_term_matches_nothing() -> None:
 
 def test_selector_and_affinity_must_both_hold() -> None:
     nodes = [node("a", labels={"x": "1"}), node("b", labels={"x": "1", "y": "1"})]
-    asked = pod(nodeSelector={"x": "1"}, affinity=within(label("y", "Exists")))
-    assert refused(AFFINITY, asked, *nodes) == ["a"]
+    requested = pod(nodeSelector={"x": "1"}, affinity=within(label("y", "Exists")))
+    assert refused(AFFINITY, requested, *nodes) == ["a"]
 
 
 def test_nodes_are_limited_only_when_every_term_names_some() -> None:
@@ -121,9 +121,9 @@ def test_nodes_are_limited_only_when_every_term_names_some() -> None:
 
 def test_a_term_that_names_two_nodes_at_once_ends_the_cycle() -> None:
     fields = name_in("a")["matchFields"] + name_in("b")["matchFields"]
-    asked = pod(affinity=within({"matchFields": fields}))
-    assert before(AFFINITY, asked, node("a")) == unresolvable(node_affinity.REASON_CONFLICT)
-    assert decide(asked, node("a")).message == (
+    requested = pod(affinity=within({"matchFields": fields}))
+    assert before(AFFINITY, requested, node("a")) == unresolvable(node_affinity.REASON_CONFLICT)
+    assert decide(requested, node("a")).message == (
         "0/1 nodes are available: pod affinity terms conflict. not found"
     )
 
@@ -140,10 +140,10 @@ def test_preferred_affinity_scores_by_share_of_the_best() -> None:
         {"weight": 30, "preference": label("x", "Exists")},
         {"weight": 15, "preference": label("y", "Exists")},
     ]
-    asked = pod(affinity={"nodeAffinity": {PREFERRED: wishes}})
+    requested = pod(affinity={"nodeAffinity": {PREFERRED: wishes}})
     nodes = [node("a", labels={"x": "1", "y": "1"}), node("b", labels={"x": "1"}), node("c")]
-    assert scores(AFFINITY, asked, *nodes) == {"a": 100, "b": 66, "c": 0}
-    assert scores(AFFINITY, asked, node("d")) == {"d": 0}
+    assert scores(AFFINITY, requested, *nodes) == {"a": 100, "b": 66, "c": 0}
+    assert scores(AFFINITY, requested, node("d")) == {"d": 0}
 
 
 def test_node_affinity_is_skipped_without_anything_to_say() -> None:

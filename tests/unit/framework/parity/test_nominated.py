@@ -18,14 +18,14 @@ def kept(nominee: dict[str, Any], *items: Any) -> ExactScheduler:
 
 def test_a_pod_of_the_same_priority_must_fit_together_with_the_nominee() -> None:
     found = kept({"requests": {"cpu": "3"}}, node("n"), node("m"))
-    asked = found.decide(pod(priority=5, requests={"cpu": "3"}))
-    assert asked.feasible_names == ["m"]
+    requested = found.decide(pod(priority=5, requests={"cpu": "3"}))
+    assert requested.feasible_names == ["m"]
 
 
 def test_the_reason_is_the_one_of_the_rule_that_the_nominee_is_in_the_way_of() -> None:
     found = kept({"requests": {"cpu": "3"}}, node("n"))
-    asked = found.decide(pod(requests={"cpu": "3"}), may_preempt=False)
-    assert asked.message == "0/1 nodes are available: 1 Insufficient cpu."
+    requested = found.decide(pod(requests={"cpu": "3"}), may_preempt=False)
+    assert requested.message == "0/1 nodes are available: 1 Insufficient cpu."
 
 
 def test_a_pod_of_more_passes_over_the_nominee() -> None:
@@ -42,16 +42,16 @@ def test_a_nominee_is_not_in_its_own_way() -> None:
 def test_an_affinity_does_not_rest_on_a_pod_that_may_only_come() -> None:
     term = {"topologyKey": HOST, "labelSelector": {"matchLabels": {"app": "x"}}}
     found = kept({"labels": {"app": "x"}}, node("n"))
-    asked = found.decide(pod(affinity={"podAffinity": {REQUIRED: [term]}}))
-    assert asked.feasible_names == []
+    requested = found.decide(pod(affinity={"podAffinity": {REQUIRED: [term]}}))
+    assert requested.feasible_names == []
 
 
 def test_a_node_is_no_candidate_if_the_nominee_would_be_evicted_too() -> None:
     low = pod("low", on="n", requests={"cpu": "4"}, priority=1)
     found = kept({"requests": {"cpu": "3"}}, node("n"), low)
-    asked = found.decide(pod(priority=5, requests={"cpu": "2"}))
-    assert asked.preemption is not None
-    assert asked.preemption.candidates == ()
+    requested = found.decide(pod(priority=5, requests={"cpu": "2"}))
+    assert requested.preemption is not None
+    assert requested.preemption.candidates == ()
 
 
 def test_a_node_is_kept_no_longer_once_the_nomination_is_over() -> None:

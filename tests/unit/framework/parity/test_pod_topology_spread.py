@@ -55,10 +55,10 @@ def test_a_node_without_the_label_cannot_be_cured() -> None:
 def test_nodes_that_lack_one_of_several_keys_count_for_none() -> None:
     lone = node("c", "z3")
     nodes = [node("a", "z1", labels={"rack": "r1"}), node("b", "z2", labels={"rack": "r2"}), lone]
-    asked = asking(rule(), rule("rack"))
+    requested = asking(rule(), rule("rack"))
     # z3 does not count, so that the least count is that of z2, not 0 of z3.
     there = [web("e", "a"), web("f", "b")]
-    assert refused(NAME, asked, *nodes, *there) == ["c"]
+    assert refused(NAME, requested, *nodes, *there) == ["c"]
 
 
 @pytest.mark.parametrize(
@@ -75,8 +75,8 @@ def test_pods_that_do_not_count(other: dict[str, Any]) -> None:
 
 
 def test_an_empty_selector_counts_no_pods_but_matches_the_pod_itself() -> None:
-    asked = asking(rule(labelSelector={}, minDomains=3))
-    assert refused(NAME, asked, *NODES, web("e", "a")) == []
+    requested = asking(rule(labelSelector={}, minDomains=3))
+    assert refused(NAME, requested, *NODES, web("e", "a")) == []
 
 
 def test_an_absent_selector_matches_nothing() -> None:
@@ -93,24 +93,24 @@ def test_with_too_few_values_the_least_count_is_zero() -> None:
 
 @pytest.mark.parametrize(("policy", "expected"), [("Honor", []), ("Ignore", ["a"])])
 def test_the_affinity_policy_says_whose_values_count(policy: str, expected: list[str]) -> None:
-    asked = asking(rule(nodeAffinityPolicy=policy), nodeSelector={ZONE: "z1"})
-    assert refused(NAME, asked, *NODES, web("e", "a")) == expected
+    requested = asking(rule(nodeAffinityPolicy=policy), nodeSelector={ZONE: "z1"})
+    assert refused(NAME, requested, *NODES, web("e", "a")) == expected
 
 
 @pytest.mark.parametrize(("policy", "expected"), [("Honor", []), ("Ignore", ["a"])])
 def test_the_taints_policy_says_whose_values_count(policy: str, expected: list[str]) -> None:
     tainted = node("b", "z2", taints=[{"key": "k", "effect": "NoSchedule"}])
-    asked = asking(rule(nodeTaintsPolicy=policy))
-    assert refused(NAME, asked, NODES[0], tainted, web("e", "a")) == expected
+    requested = asking(rule(nodeTaintsPolicy=policy))
+    assert refused(NAME, requested, NODES[0], tainted, web("e", "a")) == expected
 
 
 def test_match_label_keys_narrow_the_pods_that_count() -> None:
     there = pod("e", on="a", labels={**WEB, "hash": "old"})
-    asked = pod(
+    requested = pod(
         labels={**WEB, "hash": "new"},
         topologySpreadConstraints=[rule(matchLabelKeys=["hash", "absent"])],
     )
-    assert refused(NAME, asked, *NODES, there) == []
+    assert refused(NAME, requested, *NODES, there) == []
 
 
 def test_without_hard_constraints_the_filter_is_skipped() -> None:
@@ -160,16 +160,16 @@ def test_a_controller_selects_too(kind: str) -> None:
     plain = kind == "ReplicationController"
     selector = WEB if plain else {"matchLabels": WEB}
     owner = {"apiVersion": "v1" if plain else "apps/v1", "kind": kind, "name": "o", "uid": "u"}
-    asked = pod(labels=WEB, meta={"ownerReferences": [{**owner, "controller": True}]})
+    requested = pod(labels=WEB, meta={"ownerReferences": [{**owner, "controller": True}]})
     controller = thing(kind, "o", spec={"selector": selector})
     # a: round(3.386 + 5.386) = 9, b: 2 + 4 = 6; 100 x (9 + 6 - s) / 9.
-    assert scores(NAME, asked, *NODES, controller, web("e", "a")) == {"a": 66, "b": 100}
+    assert scores(NAME, requested, *NODES, controller, web("e", "a")) == {"a": 66, "b": 100}
 
 
 def rehearse(
-    scheduler: ExactScheduler, asked: Any, at: int, leaving: str
+    scheduler: ExactScheduler, requested: Any, at: int, leaving: str
 ) -> tuple[PluginStatus, PluginStatus]:
-    decision = scheduler.decide(asked)
+    decision = scheduler.decide(requested)
     assert decision.filtered is not None
     trial = decision.filtered.checks[NAME].trial(at)
     before = trial.status()
@@ -191,8 +191,8 @@ def test_a_rehearsal_leaves_out_pods_of_other_namespaces() -> None:
 def test_a_rehearsal_leaves_out_nodes_that_do_not_count() -> None:
     tainted = node("d", "z1", taints=[{"key": "k", "effect": "NoSchedule"}])
     scheduler = cluster(*NODES, tainted, web("e", "d"), web("f", "a"))
-    asked = asking(rule(nodeTaintsPolicy="Honor"))
-    assert rehearse(scheduler, asked, 2, "e") == (spread.UNEVEN, spread.UNEVEN)
+    requested = asking(rule(nodeTaintsPolicy="Honor"))
+    assert rehearse(scheduler, requested, 2, "e") == (spread.UNEVEN, spread.UNEVEN)
 
 
 def test_an_empty_zone_and_no_zone_are_one_value_to_the_defaults() -> None:

@@ -61,8 +61,8 @@ def test_an_image_that_is_a_volume_counts_and_raises_no_bound() -> None:
         node("none"),
     ]
     # Half of 1800Mi is 900Mi, of which 877 lie between the thresholds of one container.
-    asked = pod(volumes=mounted)
-    assert scores(image_locality.NAME, asked, *there) == {"both": 89, "none": 0}
+    requested = pod(volumes=mounted)
+    assert scores(image_locality.NAME, requested, *there) == {"both": 89, "none": 0}
 
 
 def test_an_image_counts_by_the_share_of_nodes_that_have_it() -> None:

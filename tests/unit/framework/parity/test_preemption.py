@@ -18,8 +18,8 @@ def full(name: str, on: str, priority: int, start: int = 0, **more: Any) -> Any:
     return pod(name, on, priority=priority, requests={"cpu": "2"}, status=status, **more)
 
 
-def preempted(asked: Any, *items: Any) -> PostFilterResult:
-    found = decide(asked, *items).preemption
+def preempted(requested: Any, *items: Any) -> PostFilterResult:
+    found = decide(requested, *items).preemption
     assert found is not None
     return found
 
@@ -110,7 +110,7 @@ def test_a_budget_is_broken_where_nothing_else_helps_and_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("requested", "said"),
     [
         (urgent(preemptionPolicy="Never"), "not eligible due to preemptionPolicy=Never."),
         (urgent("5"), f"{HEAD} 1 Preemption is not helpful for scheduling."),
@@ -120,8 +120,8 @@ def test_a_budget_is_broken_where_nothing_else_helps_and_counted() -> None:
         ),
     ],
 )
-def test_the_message_if_no_eviction_frees_enough_capacity(asked: Any, said: str) -> None:
-    found = preempted(asked, node("n"), full("e", "n", 1), full("f", "n", 1))
+def test_the_message_if_no_eviction_frees_enough_capacity(requested: Any, said: str) -> None:
+    found = preempted(requested, node("n"), full("e", "n", 1), full("f", "n", 1))
     assert found.status.code is StatusCode.UNSCHEDULABLE
     assert found.message == f"no new claims to deallocate, preemption: {said}"
 
@@ -133,8 +133,8 @@ def test_a_node_that_refuses_even_when_empty_says_why() -> None:
 
 
 def test_a_cycle_that_ended_before_the_nodes_finds_no_state_and_does_not_preempt() -> None:
-    asked = urgent(volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "gone"}}])
-    found = preempted(asked, node("n"), full("e", "n", 1))
+    requested = urgent(volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "gone"}}])
+    found = preempted(requested, node("n"), full("e", "n", 1))
     assert (found.status.code, found.message) == (StatusCode.ERROR, "not found")
 
 
@@ -148,5 +148,5 @@ def test_evicting_a_pod_cures_anti_affinity() -> None:
     term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"a": "b"}}}
     rule = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
     there = [full("e", "n", 1, labels={"a": "b"}), full("f", "n", 1)]
-    asked = pod(priority=9, affinity=rule)
-    assert victims(preempted(asked, node("n"), *there)) == ["e"]
+    requested = pod(priority=9, affinity=rule)
+    assert victims(preempted(requested, node("n"), *there)) == ["e"]

@@ -171,8 +171,8 @@ def test_limits_say_of_a_missing_claim_that_they_looked_it_up() -> None:
 
 
 def test_a_claim_of_another_pod_is_an_error() -> None:
-    asked = pod(meta={"uid": "u"}, volumes=[{"name": "v", "ephemeral": {}}])
-    found = said(LIMITS, asked, *NODES, claim("p-v"))["a"]
+    requested = pod(meta={"uid": "u"}, volumes=[{"name": "v", "ephemeral": {}}])
+    found = said(LIMITS, requested, *NODES, claim("p-v"))["a"]
     assert found.code is StatusCode.ERROR
     assert found.message.endswith("was not created for pod default/p (pod is not owner)")
 
@@ -274,9 +274,9 @@ def test_a_claim_to_be_made_for_the_pod_is_waited_for() -> None:
 
 
 def test_a_bound_volume_must_be_reached_and_be_there() -> None:
-    asked = using("c")
-    reached = said(BINDING, asked, *NODES, claim("c", "v"), volume("v", on="a"))
-    gone = said(BINDING, asked, *NODES, claim("c", "v"))
+    requested = using("c")
+    reached = said(BINDING, requested, *NODES, claim("c", "v"), volume("v", on="a"))
+    gone = said(BINDING, requested, *NODES, claim("c", "v"))
     assert {name: each.message for name, each in reached.items()} == {"b": volumes.NODE_CONFLICT}
     assert gone["a"].message == volumes.NO_VOLUME
 
@@ -300,7 +300,7 @@ def test_volumes_that_exist_are_matched_smallest_claim_and_smallest_volume_first
 
 
 @pytest.mark.parametrize(
-    ("asked", "has", "fits"),
+    ("requested", "has", "fits"),
     [
         ("gold", "gold", True),
         ("gold", "silver", False),
@@ -312,11 +312,11 @@ def test_volumes_that_exist_are_matched_smallest_claim_and_smallest_volume_first
 )
 @pytest.mark.parametrize("kept", [False, True])
 def test_a_volume_must_have_the_attributes_class_that_a_claim_asks_for(
-    asked: str | None, has: str | None, fits: bool, kept: bool
+    requested: str | None, has: str | None, fits: bool, kept: bool
 ) -> None:
     wanting = claim("c")
-    if asked is not None:
-        wanting = with_spec(wanting, volume_attributes_class_name=asked)
+    if requested is not None:
+        wanting = with_spec(wanting, volume_attributes_class_name=requested)
     more: dict[str, Any] = {} if has is None else {"volumeAttributesClassName": has}
     if kept:
         more["claimRef"] = {"name": "c", "namespace": "default", "uid": "uid-c"}

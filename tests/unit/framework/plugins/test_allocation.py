@@ -10,10 +10,10 @@ from stretto.framework.plugins.allocation import NAME, NodeResourcesBalancedAllo
 from tests.support.slot_cluster import SlotSketch
 
 
-def scores(sketch: SlotSketch, *names: str, **asked: Any) -> list[int]:
+def scores(sketch: SlotSketch, *names: str, **requested: Any) -> list[int]:
     args = {"resources": [{"name": name} for name in names]} if names else {}
     rule = NodeResourcesBalancedAllocationRule(args)
-    return rule.score(sketch.pod(**asked), sketch.view, sketch.slots).tolist()
+    return rule.score(sketch.pod(**requested), sketch.view, sketch.slots).tolist()
 
 
 def test_even_use_is_worth_everything_and_uneven_use_half_the_difference_less() -> None:
@@ -23,9 +23,9 @@ def test_even_use_is_worth_everything_and_uneven_use_half_the_difference_less() 
 
 def test_three_resources_are_judged_by_their_standard_deviation() -> None:
     node = {"cpu": "4", "memory": "4Gi", "resources": {"ephemeral-storage": "4Gi"}}
-    asked = {"cpu": "4", "memory": "2Gi", "resources": {"ephemeral-storage": "0"}}
+    requested = {"cpu": "4", "memory": "2Gi", "resources": {"ephemeral-storage": "0"}}
     names = ("cpu", "memory", "ephemeral-storage")
-    assert scores(SlotSketch(node), *names, **asked) == [59]
+    assert scores(SlotSketch(node), *names, **requested) == [59]
 
 
 def test_what_a_node_has_not_got_is_left_out() -> None:

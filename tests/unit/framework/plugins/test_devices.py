@@ -16,10 +16,10 @@ RULE = DevicesRule({})
 GPU = "Insufficient nvidia.com/gpu"
 
 
-def reasons(sketch: SlotSketch, **asked: Any) -> dict[str, list[tuple[int, bool]]]:
+def reasons(sketch: SlotSketch, **requested: Any) -> dict[str, list[tuple[int, bool]]]:
     """Reason to (node number, resolvable)."""
     found: dict[str, list[tuple[int, bool]]] = {}
-    for refusal in RULE.refusals(sketch.pod(**asked), sketch.view, sketch.slots):
+    for refusal in RULE.refusals(sketch.pod(**requested), sketch.view, sketch.slots):
         for node in np.flatnonzero(refusal.mask).tolist():
             found.setdefault(refusal.reason, []).append((node, refusal.resolvable))
     return found

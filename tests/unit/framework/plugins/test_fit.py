@@ -20,10 +20,10 @@ def strategy(kind: str, **more: Any) -> NodeResourcesFitRule:
     return NodeResourcesFitRule({"scoringStrategy": {"type": kind, **more}})
 
 
-def reasons(sketch: SlotSketch, **asked: Any) -> dict[str, list[tuple[int, bool]]]:
+def reasons(sketch: SlotSketch, **requested: Any) -> dict[str, list[tuple[int, bool]]]:
     """Reason to (node number, resolvable)."""
     found: dict[str, list[tuple[int, bool]]] = {}
-    for refusal in RULE.refusals(sketch.pod(**asked), sketch.view, sketch.slots):
+    for refusal in RULE.refusals(sketch.pod(**requested), sketch.view, sketch.slots):
         for node in np.flatnonzero(refusal.mask).tolist():
             found.setdefault(refusal.reason, []).append((node, refusal.resolvable))
     return found
@@ -53,7 +53,7 @@ def test_what_running_pods_take_could_be_freed_and_what_the_node_lacks_could_not
 
 
 @pytest.mark.parametrize(
-    ("asked", "reason"),
+    ("requested", "reason"),
     [
         ({"cpu": "100"}, "Insufficient cpu"),
         ({"memory": "1Ti"}, "Insufficient memory"),
@@ -63,9 +63,9 @@ def test_what_running_pods_take_could_be_freed_and_what_the_node_lacks_could_not
         ({"resources": {"hugepages-2Mi": "2Mi"}}, "Insufficient hugepages-2Mi"),
     ],
 )
-def test_each_resource_has_its_own_reason(asked: dict[str, Any], reason: str) -> None:
+def test_each_resource_has_its_own_reason(requested: dict[str, Any], reason: str) -> None:
     sketch = SlotSketch({"resources": {"ephemeral-storage": "1Gi", "example.com/nic": "2"}})
-    assert reasons(sketch, **asked) == {reason: [(0, False)]}
+    assert reasons(sketch, **requested) == {reason: [(0, False)]}
 
 
 def test_a_full_node_has_too_many_pods() -> None:
@@ -106,8 +106,8 @@ def test_a_class_of_too_many_resources_goes_nowhere_and_says_why() -> None:
 # ---------------------------------------------------------------- scores
 
 
-def scores(rule: NodeResourcesFitRule, sketch: SlotSketch, **asked: Any) -> list[int]:
-    return rule.score(sketch.pod(**asked), sketch.view, sketch.slots).tolist()
+def scores(rule: NodeResourcesFitRule, sketch: SlotSketch, **requested: Any) -> list[int]:
+    return rule.score(sketch.pod(**requested), sketch.view, sketch.slots).tolist()
 
 
 TWO = SlotSketch({"cpu": "4", "memory": "4Gi"}, {"cpu": "8", "memory": "4Gi"})

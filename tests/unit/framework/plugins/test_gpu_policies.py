@@ -19,8 +19,8 @@ from stretto.framework.plugins.gpu_policies import (
 from tests.support.slot_cluster import SlotSketch
 
 
-def score(rule: Any, sketch: SlotSketch, **asked: Any) -> list[int]:
-    return rule.score(sketch.pod(**asked), sketch.view, sketch.slots).tolist()
+def score(rule: Any, sketch: SlotSketch, **requested: Any) -> list[int]:
+    return rule.score(sketch.pod(**requested), sketch.view, sketch.slots).tolist()
 
 
 def test_random_says_nothing_and_costs_nothing() -> None:

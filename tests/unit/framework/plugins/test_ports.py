@@ -42,8 +42,8 @@ def test_the_reason_is_kubernetes_own_and_may_be_cured() -> None:
 def test_ports_beyond_the_first_sixty_four_are_told_apart() -> None:
     sketch = SlotSketch({}, {})
     sketch.run("n0", sketch.pod(ports=list(range(1, 70))))
-    asked = [RULE.filter(sketch.pod(ports=[p]), sketch.view, sketch.slots) for p in (69, 70)]
-    assert [each.tolist() for each in asked] == [[False, True], [True, True]]
+    requested = [RULE.filter(sketch.pod(ports=[p]), sketch.view, sketch.slots) for p in (69, 70)]
+    assert [each.tolist() for each in requested] == [[False, True], [True, True]]
 
 
 def test_a_port_that_no_pod_requested_yet_is_free() -> None:

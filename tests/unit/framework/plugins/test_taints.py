@@ -45,8 +45,8 @@ ALL = slots_of(0, 1, 2, 3, 4)
 def test_a_toleration_tolerates_a_taint(
     toleration: dict[str, str], taint: str, tolerated: bool
 ) -> None:
-    asked = msgspec.convert(toleration, Toleration)
-    assert tolerates(asked, msgspec.convert(a_taint(taint), Taint)) is tolerated
+    requested = msgspec.convert(toleration, Toleration)
+    assert tolerates(requested, msgspec.convert(a_taint(taint), Taint)) is tolerated
 
 
 def test_untolerated_taints_reject_unless_they_are_prefer_no_schedule() -> None:

@@ -148,8 +148,8 @@ def _grown(
     for each in demand.preferences:
         has = present[each.name]
         if wanted[each.name] > has:
-            room = None if each.maximum is None else each.maximum - has
-            below.append(replace(each, weight=wanted[each.name] - has, minimum=0, maximum=room))
+            headroom = None if each.maximum is None else each.maximum - has
+            below.append(replace(each, weight=wanted[each.name] - has, minimum=0, maximum=headroom))
     ordered = _heaviest_first(below, demand.key)
     estimated = _left(demand.estimated, present)
     limited = _left(demand.limited, present)

@@ -25,8 +25,8 @@ class NodeResourcesBalancedAllocationPlugin(
         self, pod: SchedulingFacts, snapshot: ParitySnapshot, feasible: IntArray
     ) -> IntArray | None:
         """75 where nothing changes, more where the pod improves the balance."""
-        asked = pod.shape.balance
-        if asked == (0, 0):
+        requested = pod.shape.balance
+        if requested == (0, 0):
             return None
         nodes = snapshot.nodes
         cpu, memory = at(nodes.amount(CPU), feasible), at(nodes.amount(MEMORY), feasible)
@@ -34,7 +34,7 @@ class NodeResourcesBalancedAllocationPlugin(
         both = (cpu != 0) & (memory != 0)
         floor = (np.maximum(cpu, 1), np.maximum(memory, 1))
         without = _balance(_share(used[0], floor[0]), _share(used[1], floor[1]), both)
-        after = (used[0] + asked[0], used[1] + asked[1])
+        after = (used[0] + requested[0], used[1] + requested[1])
         with_pod = _balance(_share(after[0], floor[0]), _share(after[1], floor[1]), both)
         score: IntArray = HALF + (HALF + with_pod - without) // 2
         return score

@@ -44,10 +44,10 @@ class NodeAffinityPlugin(SharedFilter, ScorePlugin, rule=UpstreamAffinity):
         """The sum of the weights of the preferred terms that a node meets."""
         if not pod.shape.preferred_key:
             return None
-        asked, nodes = pod.as_class, snapshot.nodes
+        pod_class, nodes = pod.as_class, snapshot.nodes
         met = nodes.kept(
             (self.NAME, "score", pod.shape.preferred_key),
-            lambda: self.rule.weights_met(asked, view_of(nodes), nodes.everywhere),
+            lambda: self.rule.weights_met(pod_class, view_of(nodes), nodes.everywhere),
         )
         return by_maximum(at(met, feasible))
 

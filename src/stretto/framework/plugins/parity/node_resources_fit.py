@@ -44,9 +44,9 @@ class NodeResourcesFitPlugin(FilterPlugin, ScorePlugin, declares=NodeResourcesFi
         )
         total = np.zeros(len(feasible), np.int64)
         counted = np.zeros(len(feasible), np.int64)
-        for allocatable, seen, asked in pairs:
+        for allocatable, seen, requested in pairs:
             has = at(allocatable, feasible)
-            free = has - at(seen, feasible) - asked
+            free = has - at(seen, feasible) - requested
             total += np.maximum(free, 0) * TOP // np.maximum(has, 1)
             counted += has != 0
         return total // np.maximum(counted, 1)
@@ -61,7 +61,7 @@ class FitCheck(NodeCheck):
         basic = [(name, requests.get(name, 0)) for name in BASIC]
         scalars = sorted((name, each) for name, each in requests.items() if is_scalar(name))
         #: Requested resources in the order of the reasons, with the amounts.
-        self.asked = [(name, each) for name, each in (*basic, *scalars) if each > 0]
+        self.requested = [(name, each) for name, each in (*basic, *scalars) if each > 0]
         self._snapshot = snapshot
 
     def verdict(self) -> NodeStatuses | None:
@@ -70,7 +70,7 @@ class FitCheck(NodeCheck):
         full = snapshot.pod_count + 1 > nodes.pods_allowed
         lacks: list[tuple[int, BoolArray]] = []
         refused = full
-        for bit, (name, amount) in enumerate(self.asked):
+        for bit, (name, amount) in enumerate(self.requested):
             short = amount > nodes.amount(name) - snapshot.used_of(name)
             lacks.append((bit, short))
             refused = refused | short
@@ -78,7 +78,7 @@ class FitCheck(NodeCheck):
             return None
         which = full.astype(np.int64) << 1
         for bit, short in lacks:
-            name, amount = self.asked[bit]
+            name, amount = self.requested[bit]
             which |= short.astype(np.int64) << (bit + 2)
             which |= short & (amount > nodes.amount(name))
         return NodeStatuses(refused, which, self._status)
@@ -92,7 +92,7 @@ class FitCheck(NodeCheck):
         reasons = [TOO_MANY_PODS] if full else []
         reasons += [
             INSUFFICIENT.format(name)
-            for (name, _), lacking in zip(self.asked, short, strict=True)
+            for (name, _), lacking in zip(self.requested, short, strict=True)
             if lacking
         ]
         if not reasons:
@@ -102,7 +102,7 @@ class FitCheck(NodeCheck):
         )
 
     def _status(self, bits: int) -> PluginStatus:
-        short = [bool(bits >> (bit + 2) & 1) for bit in range(len(self.asked))]
+        short = [bool(bits >> (bit + 2) & 1) for bit in range(len(self.requested))]
         return self.status_of(bool(bits & 2), short, bool(bits & 1))
 
 
@@ -113,8 +113,8 @@ class FitDryRun(NodeDryRun):
         """Start with all pods on the node."""
         nodes = snapshot.nodes
         self._check = check
-        self._has = [int(nodes.amount(name)[node]) for name, _ in check.asked]
-        self._used = [int(snapshot.used_of(name)[node]) for name, _ in check.asked]
+        self._has = [int(nodes.amount(name)[node]) for name, _ in check.requested]
+        self._used = [int(snapshot.used_of(name)[node]) for name, _ in check.requested]
         self._pods = int(snapshot.pod_count[node])
         self._allowed = int(nodes.pods_allowed[node])
 
@@ -128,8 +128,8 @@ class FitDryRun(NodeDryRun):
 
     def status(self) -> PluginStatus:
         """The status for the amounts as they are now."""
-        asked = [amount for _, amount in self._check.asked]
-        rows = list(zip(asked, self._has, self._used, strict=True))
+        requested = [amount for _, amount in self._check.requested]
+        rows = list(zip(requested, self._has, self._used, strict=True))
         short = [amount > has - used for amount, has, used in rows]
         for_good = any(amount > has for (amount, has, _), s in zip(rows, short, strict=True) if s)
         return self._check.status_of(self._pods + 1 > self._allowed, short, for_good)
@@ -137,5 +137,5 @@ class FitDryRun(NodeDryRun):
     def _count(self, pod: SchedulingFacts, by: int) -> None:
         amounts = pod.shape.running[0]
         self._pods += by
-        for place, (name, _) in enumerate(self._check.asked):
+        for place, (name, _) in enumerate(self._check.requested):
             self._used[place] += by * amounts.get(name, 0)

@@ -29,9 +29,9 @@ class TaintTolerationPlugin(SharedFilter, ScorePlugin, rule=UpstreamTaints):
         self, pod: SchedulingFacts, snapshot: ParitySnapshot, feasible: NodeScores
     ) -> NodeScores | None:
         """The fewer soft taints the pod does not tolerate, the better."""
-        asked, nodes = pod.as_class, snapshot.nodes
-        key = (self.NAME, "score", self.rule.score_signature(asked))
-        counts = nodes.kept(key, lambda: self._untolerated(asked, nodes))
+        pod_class, nodes = pod.as_class, snapshot.nodes
+        key = (self.NAME, "score", self.rule.score_signature(pod_class))
+        counts = nodes.kept(key, lambda: self._untolerated(pod_class, nodes))
         return by_maximum(at(counts, feasible), reverse=True)
 
     def _untolerated(self, pod: PodClass, nodes: NodeColumns) -> NodeScores:

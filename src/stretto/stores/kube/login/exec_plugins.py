@@ -67,7 +67,7 @@ class ExecPluginRunner:
         """
         last = self._last
         if last is None or renew or last[0] != plugin or self._is_over(last[1]):
-            self._last = last = plugin, await _asked(plugin, found)
+            self._last = last = plugin, await _run_plugin(plugin, found)
         return last[1]
 
     def _is_over(self, credential: PluginCredential) -> bool:
@@ -75,16 +75,16 @@ class ExecPluginRunner:
         return bool(end) and parse_timestamp(end) - EARLY <= self._clock.now()
 
 
-async def _asked(plugin: ExecPlugin, found: Kubeconfig) -> PluginCredential:
+async def _run_plugin(plugin: ExecPlugin, found: Kubeconfig) -> PluginCredential:
     """Run the program."""
     if not plugin.api_version.startswith(_GROUP):
         raise _wrong(plugin, f"apiVersion {plugin.api_version!r} is none of {_GROUP}")
     spec: dict[str, Any] = {"interactive": False}
     if plugin.provide_cluster_info:
         spec["cluster"] = _about(found)
-    asks = {"apiVersion": plugin.api_version, "kind": "ExecCredential", "spec": spec}
+    requests = {"apiVersion": plugin.api_version, "kind": "ExecCredential", "spec": spec}
     more = {each.name: each.value for each in plugin.env}
-    info = msgspec.json.encode(asks).decode()
+    info = msgspec.json.encode(requests).decode()
     is_path = os.sep in plugin.command
     command = str(found.user_folder / plugin.command) if is_path else plugin.command
     try:

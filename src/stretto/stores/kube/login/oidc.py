@@ -76,7 +76,7 @@ class OidcTokens:
         refresh = renewed.refresh_token if renewed is not None else first
         if not refresh:
             raise InputError("oidc: id-token", None, "one that is valid, or a refresh-token", _HINT)
-        got = await _asked(config, refresh)
+        got = await _request_tokens(config, refresh)
         if not got.refresh_token:
             got = msgspec.structs.replace(got, refresh_token=refresh)
         self._renewed[first] = got
@@ -92,7 +92,7 @@ class OidcTokens:
         return end is not None and end - EARLY <= self._clock.now()
 
 
-async def _asked(config: Mapping[str, Any], refresh: str) -> _Tokens:
+async def _request_tokens(config: Mapping[str, Any], refresh: str) -> _Tokens:
     """Request new tokens from the issuer."""
     issuer, client = str(config.get("idp-issuer-url") or ""), str(config.get("client-id") or "")
     context = _trust(config)

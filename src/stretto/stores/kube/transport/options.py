@@ -53,14 +53,14 @@ class Backoff:
         self._rng = rng
         self._tries = 0
 
-    def next(self, asked: float | None = None) -> float:
+    def next(self, retry_after: float | None = None) -> float:
         """Seconds to wait now; at least what the server requested, within bounds."""
         options = self._options
         step = min(options.longest_wait, options.first_wait * 2.0 ** min(self._tries, 30))
         self._tries += 1
         wait = step * (0.5 + self._rng.random() / 2)
-        if asked is not None:
-            wait = max(wait, min(asked, options.longest_wait) * (1 + self._rng.random() / 4))
+        if retry_after is not None:
+            wait = max(wait, min(retry_after, options.longest_wait) * (1 + self._rng.random() / 4))
         return wait
 
     def reset(self) -> None:

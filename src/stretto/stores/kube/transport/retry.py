@@ -65,13 +65,13 @@ class RetryDeadline:
         self._batch = WriteBatch(line.options.read_timeout)
         self._backoff = Backoff(line.options, rng)
 
-    async def wait(self, why: str, asked: float | None) -> None:
+    async def wait(self, why: str, retry_after: float | None) -> None:
         """Wait before another attempt, at least as long as the server requests.
 
         Raises:
             UnreachableError: the retry time is used up.
         """
-        pause = self._backoff.next(asked)
+        pause = self._backoff.next(retry_after)
         if not self._batch.may_wait(pause):
             server = (await self._line.login()).server
             raise UnreachableError(server, why, "try again when it answers")
@@ -131,16 +131,16 @@ class RequestSender:
         """
         deadline, gate = self.retry_deadline(), self._gates[purpose]
         while True:
-            asked = None
+            retry_after = None
             try:
                 async with gate:
                     answer = await self.line.exchange(HttpRequest("GET", path))
                 if answer.status != 429 and answer.status < 500:
                     return answer
-                why, asked = status_of(answer).message, answer.retry_after
+                why, retry_after = status_of(answer).message, answer.retry_after
             except (NotSentError, LostError) as error:
                 why = str(error)
-            await deadline.wait(why, asked)
+            await deadline.wait(why, retry_after)
 
     def retry_deadline(self) -> RetryDeadline:
         """The retry time of a read that begins now."""
@@ -155,7 +155,7 @@ class RequestSender:
         while True:
             if not may_send():
                 return self._without(write, maybe, "we do not lead")
-            asked = None
+            retry_after = None
             try:
                 async with gate as entered:
                     if batch.gone is not None:
@@ -166,9 +166,9 @@ class RequestSender:
                     if maybe and answer.status in _OF_THE_CALLER:
                         return unknown_reply(write.what, maybe)
                     return answer
-                why, asked = status_of(answer).message, answer.retry_after
+                why, retry_after = status_of(answer).message, answer.retry_after
                 if answer.status == 429:
-                    gate.hold(min(asked or 0.0, self.options.longest_wait), entered)
+                    gate.hold(min(retry_after or 0.0, self.options.longest_wait), entered)
                 else:
                     maybe = why
             except NotSentError as error:
@@ -180,7 +180,7 @@ class RequestSender:
             except StrettoError as error:  # an unusable certificate or token
                 batch.gone = str(error)
                 continue
-            pause = backoff.next(asked)
+            pause = backoff.next(retry_after)
             if not batch.may_wait(pause, gate.answered_at):
                 batch.gone = why  # it refuses everything of this purpose
             if (maybe and not write.repeatable) or not batch.may_wait(pause):

@@ -19,9 +19,9 @@ class GreetOptions:
 
 @options.command("greet", GreetOptions, example="stretto greet world")
 @click.argument("name")
-def greet(common: CommandContext, asked: GreetOptions) -> None:
+def greet(common: CommandContext, requested: GreetOptions) -> None:
     """Print a greeting."""
-    if not asked.name.isprintable():
-        raise InputError("NAME", asked.name, "printable characters")
-    common.console.data(f"hello, {asked.name}")
-    common.console.json("stretto.greet/v1", {"name": asked.name})
+    if not requested.name.isprintable():
+        raise InputError("NAME", requested.name, "printable characters")
+    common.console.data(f"hello, {requested.name}")
+    common.console.json("stretto.greet/v1", {"name": requested.name})
