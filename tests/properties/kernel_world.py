@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from stretto.framework.compiled.devices import fgd_thresholds
 from stretto.framework.compiled.tables import (
-    ASK_WIDTH,
     DEVICE_REQUESTS,
     REQUESTS,
+    SCORE_COLUMNS,
     SHAPE_POINTS,
     ClassTable,
     DevicePick,
@@ -233,7 +233,7 @@ def _classes(shape: Shape, rng: np.random.Generator) -> ClassTable:
         requests=np.zeros(n, np.int32),
         column=np.zeros((n, REQUESTS), np.int32),
         amount=np.zeros((n, REQUESTS), np.int32),
-        ask=np.zeros((n, shape.resources), np.int32),
+        by_column=np.zeros((n, shape.resources), np.int32),
         filter_row=rng.integers(0, 3, n).astype(np.int32),
         score_row=rng.integers(0, 3, n).astype(np.int32),
         port_row=(rng.integers(0, 3, n) * (rng.random(n) < 0.4)).astype(np.int32),
@@ -242,11 +242,11 @@ def _classes(shape: Shape, rng: np.random.Generator) -> ClassTable:
         extra_row=np.where(rng.random(n) < 0.2, rng.integers(0, 2, n), -1).astype(np.int32),
     )
     for c in range(n):
-        asked = rng.permutation(shape.resources)[: int(rng.integers(0, 6))]
-        table.requests[c] = len(asked)
-        for i, column in enumerate(asked):
+        requested = rng.permutation(shape.resources)[: int(rng.integers(0, 6))]
+        table.requests[c] = len(requested)
+        for i, column in enumerate(requested):
             table.column[c, i] = column
-            table.amount[c, i] = table.ask[c, column] = rng.integers(1, 700)
+            table.amount[c, i] = table.by_column[c, column] = rng.integers(1, 700)
         for q in range(int(rng.integers(0, 3)) if shape.devices else 0):
             count = int(rng.choice([1, 1, 1, 2, 4]))
             milli = int(rng.choice([100, 250, 300, 500, WHOLE])) if count == 1 else WHOLE
@@ -297,8 +297,8 @@ def _scores(shape: Shape, rng: np.random.Generator) -> ScoreTable:
         code=np.array([int(code) for code in shape.codes], np.int32),
         weight=rng.integers(1, 5, n).astype(np.int32),
         columns=np.zeros(n, np.int32),
-        column=np.zeros((n, ASK_WIDTH), np.int32),
-        column_weight=np.zeros((n, ASK_WIDTH), np.float32),
+        column=np.zeros((n, SCORE_COLUMNS), np.int32),
+        column_weight=np.zeros((n, SCORE_COLUMNS), np.float32),
         points=np.zeros(n, np.int32),
         shape_x=np.zeros((n, SHAPE_POINTS), np.float32),
         shape_y=np.zeros((n, SHAPE_POINTS), np.float32),

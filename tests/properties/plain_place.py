@@ -139,7 +139,7 @@ def _steps(scan: Scan, c: int, slot: int, device: int) -> int:
         if state.device_kind[slot, d] == kind
     ]
     left = [(free - milli * (d == device), model, d) for free, model, d in gpus]
-    after = plain_fragmentation(program.typical, cpu - int(program.classes.ask[c, 0]), left)
+    after = plain_fragmentation(program.typical, cpu - int(program.classes.by_column[c, 0]), left)
     gain = plain_fragmentation(program.typical, cpu, gpus) - after
     return sum(gain >= threshold for threshold in program.thresholds if threshold < inf)
 

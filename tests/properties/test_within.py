@@ -14,8 +14,8 @@ from stretto.framework.compiled.group_tables import (
     PlacementJob,
     PlacementWork,
     no_caps,
-    no_numa_asks,
     no_numa_nodes,
+    no_numa_requests,
 )
 from stretto.framework.compiled.tables import DevicePick
 from stretto.framework.kernels.numpy import groups
@@ -27,21 +27,21 @@ from tests.properties.kernel_world import World, make_world, shapes
 kernels_within = pytest.importorskip("stretto.framework.kernels.groups.place")
 
 
-def zones_on(world: World, rng: np.random.Generator) -> NumaSnapshot:
+def numa_on(world: World, rng: np.random.Generator) -> NumaSnapshot:
     """NUMA nodes on most machines: two sockets or one, some of them in use."""
     slots = world.state[0].shape[1]
-    zones = no_numa_nodes(slots)
-    zones.count[:] = rng.choice([0, 1, 2, 4, 6], slots)
+    numa = no_numa_nodes(slots)
+    numa.count[:] = rng.choice([0, 1, 2, 4, 6], slots)
     for s in range(slots):
-        n = int(zones.count[s])
-        zones.socket[s, :n] = np.arange(n) * 2 // max(n, 1)
-        zones.alloc[s, :n, :3] = rng.integers(0, 900, (n, 3)) * (rng.random((n, 3)) < 0.9)
-        taken = zones.alloc[s, :n] * rng.choice([0, 0, 0, 1, 3], (n, NUMA_COLUMNS)) // 4
-        zones.free[s, :n] = zones.alloc[s, :n] - taken
-        zones.share[s, :n] = zones.alloc[s, :n, :2]
-        zones.average[s] = -(-zones.alloc[s].sum(axis=0) // max(n, 1))
-        zones.device_numa_node[s] = rng.integers(-1, n, MAX_DEVICES) if n else -1
-    return zones
+        n = int(numa.count[s])
+        numa.socket[s, :n] = np.arange(n) * 2 // max(n, 1)
+        numa.alloc[s, :n, :3] = rng.integers(0, 900, (n, 3)) * (rng.random((n, 3)) < 0.9)
+        taken = numa.alloc[s, :n] * rng.choice([0, 0, 0, 1, 3], (n, NUMA_COLUMNS)) // 4
+        numa.free[s, :n] = numa.alloc[s, :n] - taken
+        numa.share[s, :n] = numa.alloc[s, :n, :2]
+        numa.average[s] = -(-numa.alloc[s].sum(axis=0) // max(n, 1))
+        numa.device_numa_node[s] = rng.integers(-1, n, MAX_DEVICES) if n else -1
+    return numa
 
 
 def work_on(world: World, rng: np.random.Generator, *, bound: bool) -> PlacementWork:
@@ -53,12 +53,14 @@ def work_on(world: World, rng: np.random.Generator, *, bound: bool) -> Placement
     own = (rng.random(len(slots)) < 0.3).astype(np.uint8)
     search = DomainSearch(slots, start, own, rng.integers(0, len(slots), 1))
     classes = len(world.program[0].requests)
-    asks = no_numa_asks(classes)
+    requests = no_numa_requests(classes)
     if bound:
-        asks.binding[:] = rng.integers(0, 4, classes)
-        asks.amount[:, :3] = rng.integers(0, 500, (classes, 3)) * (rng.random((classes, 3)) < 0.8)
-        asks.aligned[:, 2] = rng.integers(0, 2, classes)
-        asks.device_aligned[:] = rng.integers(0, 2, asks.device_aligned.shape)
+        requests.binding[:] = rng.integers(0, 4, classes)
+        requests.amount[:, :3] = rng.integers(0, 500, (classes, 3)) * (
+            rng.random((classes, 3)) < 0.8
+        )
+        requests.aligned[:, 2] = rng.integers(0, 2, classes)
+        requests.device_aligned[:] = rng.integers(0, 2, requests.device_aligned.shape)
     lengths = rng.integers(1, 8, int(rng.integers(1, 4)))
     pods = int(lengths.sum())
     job = PlacementJob(
@@ -74,7 +76,7 @@ def work_on(world: World, rng: np.random.Generator, *, bound: bool) -> Placement
     if rng.random() < 0.5:
         domain = rng.integers(-1, 5, (2, len(slots))).astype(np.int32)
         caps = DomainCaps(domain, rng.integers(0, 4, (2, 5)).astype(np.int32))
-    return PlacementWork(zones_on(world, rng), asks, caps, search, job)
+    return PlacementWork(numa_on(world, rng), requests, caps, search, job)
 
 
 def run_both(
@@ -112,8 +114,8 @@ def test_both_forms_give_every_pod_the_same_place(shape, seed, bound) -> None:
     assert work.job.slot.tolist() == same.job.slot.tolist()
     assert work.job.mask.tolist() == same.job.mask.tolist()
     assert all(np.array_equal(a, b) for a, b in zip(fast.state, plain.state, strict=True))
-    assert all(np.array_equal(a, b) for a, b in zip(work.zones, same.zones, strict=True))
-    assert np.array_equal(work.caps.room, same.caps.room)
+    assert all(np.array_equal(a, b) for a, b in zip(work.numa, same.numa, strict=True))
+    assert np.array_equal(work.caps.capacity, same.caps.capacity)
 
 
 @pytest.mark.timeout(600)
@@ -139,7 +141,7 @@ def test_a_unit_is_placed_in_one_domain_with_enough_pods_or_leaves_no_trace(shap
 def test_no_numa_node_gives_more_than_it_has_free(shape, seed) -> None:
     world = make_world(shape, np.random.default_rng(shape.seed))
     _, work, _, _ = run_both(seed, world, bound=True)
-    bound = work.asks.binding[work.job.local] > 0
+    bound = work.requests.binding[work.job.local] > 0
     taken = work.job.slot[bound & (work.job.slot >= 0)]
-    assert (work.zones.free[taken] >= 0).all()
+    assert (work.numa.free[taken] >= 0).all()
     assert all(numa_nodes_of(int(mask)) for mask in work.job.mask[bound & (work.job.slot >= 0)])

@@ -132,7 +132,7 @@ class World(Books):
     @property
     def index(self) -> VictimIndex:
         victims = self.victims
-        return VictimIndex(victims.entries, victims.sums, victims.asks, victims.largest)
+        return VictimIndex(victims.entries, victims.sums, victims.requests, victims.largest)
 
     @property
     def limits(self) -> VictimSearchLimits:

@@ -79,7 +79,7 @@ class NodeGround:
         line = sorted((end, row) for end, row in running if slots[row] >= 0)
         self._cluster = cluster
         self._runtime = runtime
-        self._numa = runtime.stage(GroupStage).slot_sets.numa.zones
+        self._numa = runtime.stage(GroupStage).slot_sets.numa.snapshot
         columns = runtime.columns
         self._now = _NodeState(
             columns.free.copy(),

@@ -7,18 +7,18 @@ from stretto.framework.compiled.amounts import ResourceAmount, amount_score, sha
 from stretto.framework.compiled.tables import CompiledScore, ScoreCode
 
 
-def amount(free: int, alloc: int, ask: int = 0) -> ResourceAmount:
+def amount(free: int, alloc: int, requested: int = 0) -> ResourceAmount:
     percent = np.float32(100) / np.float32(alloc) if alloc else 0
-    return ResourceAmount(np.array([free], np.int32), np.array([percent], np.float32), ask)
+    return ResourceAmount(np.array([free], np.int32), np.array([percent], np.float32), requested)
 
 
 @pytest.mark.parametrize(
-    ("free", "alloc", "ask", "share"), [(50, 100, 10, 40), (-30, 100, 0, 0), (0, 0, 0, 0)]
+    ("free", "alloc", "requested", "share"), [(50, 100, 10, 40), (-30, 100, 0, 0), (0, 0, 0, 0)]
 )
 def test_a_share_is_the_free_percentage_after_placing(
-    free: int, alloc: int, ask: int, share: int
+    free: int, alloc: int, requested: int, share: int
 ) -> None:
-    assert shares(amount(free, alloc, ask)).tolist() == [share]
+    assert shares(amount(free, alloc, requested)).tolist() == [share]
 
 
 def test_everything_stays_in_single_precision() -> None:

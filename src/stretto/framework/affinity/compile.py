@@ -221,7 +221,7 @@ class DomainTables:
         total = sum(largest.values())
         return [
             (
-                ConstraintKind.WISH,
+                ConstraintKind.PREFERRED,
                 self._number(population, self._key(key), EVERYWHERE),
                 self._key(key),
                 weight,

@@ -107,9 +107,9 @@ def bonus(
     for each in constraints:
         if each.kind is ConstraintKind.SOFT:
             total += table.spread_weight * (_soft(table, state, each, slots) // each.second)
-    wishes = [each for each in constraints if each.kind is ConstraintKind.WISH]
-    for key in dict.fromkeys(each.key for each in wishes):
-        mine = [each for each in wishes if each.key == key]
+    preferred = [each for each in constraints if each.kind is ConstraintKind.PREFERRED]
+    for key in dict.fromkeys(each.key for each in preferred):
+        mine = [each for each in preferred if each.key == key]
         part = _wished(table, state, mine, slots)
         total += table.affinity_weight * (part * mine[0].second // mine[0].third)
     return total
@@ -192,18 +192,18 @@ def soft_counts(
 
 
 def _wished(
-    table: DomainTable, state: DomainState, wishes: list[DomainConstraint], slots: Slots
+    table: DomainTable, state: DomainState, preferred: list[DomainConstraint], slots: Slots
 ) -> Ints:
     """int64[k]: 0..100, score of the preferred terms of one key."""
-    key, largest = wishes[0].key, wishes[0].second
+    key, largest = preferred[0].key, preferred[0].second
     if table.is_host[key]:
-        total = sum(w.first * pods_at(table, state, w, slots) for w in wishes)
+        total = sum(w.first * pods_at(table, state, w, slots) for w in preferred)
         total = np.asarray(total, np.int64)
         size = np.abs(total)
         return np.asarray(50 + np.sign(total) * (100 * size // (2 * size + largest)))
     by_domain = np.zeros(int(table.domains[key]), np.int64)
     present = np.zeros(len(by_domain), np.bool_)
-    for each in wishes:
+    for each in preferred:
         sums, nodes = _span(table, state, each)
         by_domain += each.first * sums[: len(by_domain)].astype(np.int64)
         present |= nodes[: len(by_domain)] > 0

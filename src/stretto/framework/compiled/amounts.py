@@ -32,7 +32,7 @@ class ResourceAmount(NamedTuple):
     #: float32[k]: percent per step; 0 where the node has none.
     percent: FloatArray
     #: Request of the class, in scan steps.
-    ask: int
+    requested: int
 
 
 class PairWeights(NamedTuple):
@@ -52,7 +52,7 @@ class PairWeights(NamedTuple):
 
 def shares(amount: ResourceAmount) -> FloatArray:
     """float32[k]: free share after placing, clipped to 0..100: a node may shrink under its pods."""
-    left = np.subtract(amount.free, np.int32(amount.ask)).astype(np.float32)
+    left = np.subtract(amount.free, np.int32(amount.requested)).astype(np.float32)
     left *= amount.percent
     np.maximum(left, _NONE, out=left)
     return np.minimum(left, _FULL, out=left)
@@ -94,7 +94,7 @@ def amount_score(score: CompiledScore, amounts: Sequence[ResourceAmount]) -> Int
         pair = PairWeights(weights[0], weights[1], least, most, balanced)
         return pair_score(shares(amounts[0]), shares(amounts[1]), pair)
     if not amounts:
-        raise ValueError("a score over no resource has no slots to speak of")
+        raise ValueError("a score needs at least one resource")
     if code is ScoreCode.BALANCED:
         return _balanced(amounts)
     return _mean(score, amounts, weights)
@@ -149,14 +149,17 @@ def _whole(value: FloatArray, weight: FloatArray) -> IntArray:
 
 
 def ratio_match(
-    free_cpu: npt.NDArray[np.int32], free_memory: npt.NDArray[np.int32], asked: tuple[int, int]
+    free_cpu: npt.NDArray[np.int32], free_memory: npt.NDArray[np.int32], requested: tuple[int, int]
 ) -> IntArray:
     """int32[k]: how near the free and the requested ratio of CPU to memory are.
 
     The smaller ratio over the larger, in 50 steps: from 50 on where the node's is at or under the
     pod's, below where it is over; 0 where the node or the pod has none of either.
     """
-    node, pod = free_cpu.astype(np.float64) * asked[1], free_memory.astype(np.float64) * asked[0]
+    node, pod = (
+        free_cpu.astype(np.float64) * requested[1],
+        free_memory.astype(np.float64) * requested[0],
+    )
     with np.errstate(divide="ignore", invalid="ignore"):
         under, over = 50.0 * (node / pod), 50.0 * (pod / node)
     score = np.where(node <= pod, 50 + np.nan_to_num(under).clip(0, 50).astype(np.int32), 0)

@@ -29,7 +29,7 @@ FGD_GAIN: Final = 1000.0
 """Milli of fragmentation avoided that lift the sigmoid's argument by one: a whole GPU."""
 FGD_NOISE: Final = 1e-6
 """Milli below a threshold that still reach it: a gain is a difference of sums of floats, and one
-that should be 0 (a score of 50) may come as -1e-12."""
+that should be 0 (a score of 50) may be -1e-12."""
 
 
 def fgd_thresholds() -> npt.NDArray[np.float64]:
@@ -85,9 +85,9 @@ def free_milli(devices: DeviceSlots, kind: int) -> LongArray:
 
 def dot_prod(cpu: IntArray, gpu: LongArray, wanted: DeviceDemand) -> IntArray:
     """int32[k]: 100(1 − (cC/128000² + gG/8000²)/2) of free c, g, requested C, G; clipped."""
-    asked = float(wanted.number * wanted.milli)
+    requested = float(wanted.number * wanted.milli)
     c_part = cpu * np.float64(wanted.cpu) / (CPU_SCALE * CPU_SCALE)
-    g_part = gpu * np.float64(asked) / (GPU_SCALE * GPU_SCALE)
+    g_part = gpu * np.float64(requested) / (GPU_SCALE * GPU_SCALE)
     return _points(100.0 * (1.0 - (c_part + g_part) / 2.0))
 
 
@@ -203,7 +203,7 @@ def _lost(
     everything = free.sum(axis=1, dtype=np.int32)
     usable = np.where(fits, free, 0).sum(axis=2, dtype=np.int32)
     served = np.count_nonzero(fits, axis=2) >= typical.gpus[:, None]
-    served &= _asks(typical, cpu)
+    served &= _served_by(typical, cpu)
     return _weighed(typical, everything - served * usable)
 
 
@@ -219,7 +219,7 @@ def _lost_by_device(
     usable = mine.sum(axis=2, dtype=np.int32)[:, :, None] - mine + np.where(still, left, 0)
     number = np.count_nonzero(fits, axis=2)[:, :, None] - fits + still
     everything = free.sum(axis=1, dtype=np.int32)[:, None] - np.int32(wanted.milli)
-    served = (number >= typical.gpus[:, None, None]) & _asks(typical, cpu)[:, :, None]
+    served = (number >= typical.gpus[:, None, None]) & _served_by(typical, cpu)[:, :, None]
     return _weighed(typical, everything - served * usable)
 
 
@@ -229,6 +229,6 @@ def _may_use(typical: TypicalPodTable, devices: DeviceSlots, kind: int) -> BoolA
     return np.asarray((allowed == 1) & (devices.kind == kind))
 
 
-def _asks(typical: TypicalPodTable, cpu: IntArray) -> BoolArray:
+def _served_by(typical: TypicalPodTable, cpu: IntArray) -> BoolArray:
     """bool[kind, k]: typical pods that request GPUs and whose CPU is free."""
     return (typical.gpus[:, None] > 0) & (cpu >= typical.cpu[:, None])

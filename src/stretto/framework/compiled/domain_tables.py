@@ -33,7 +33,7 @@ class ConstraintKind(IntEnum):
     #: The fewer pods above the least domain, the better.
     SOFT = 4
     #: Weights of preferred terms, the last of a key with what the key counts.
-    WISH = 5
+    PREFERRED = 5
 
 
 class DomainTable(NamedTuple):
@@ -51,9 +51,10 @@ class DomainTable(NamedTuple):
     key: npt.NDArray[np.int32]
     #: int32[constraint]: skew, weight, or 1 where a NEAR class meets its own terms.
     first: npt.NDArray[np.int32]
-    #: int32[constraint]: own count (HARD), constraints (SOFT), largest weight of the key (WISH).
+    #: int32[constraint]: own count (HARD), constraints (SOFT), largest weight of the key
+    #: (PREFERRED).
     second: npt.NDArray[np.int32]
-    #: int32[constraint]: least domains (HARD), largest weights of all keys in sum (WISH).
+    #: int32[constraint]: least domains (HARD), largest weights of all keys in sum (PREFERRED).
     third: npt.NDArray[np.int32]
     #: int32[class]: first of the populations that a pod of the class counts in.
     counted_start: npt.NDArray[np.int32]

@@ -27,21 +27,21 @@ class NumaSnapshot(NamedTuple):
 
     #: uint8[slot]: how many NUMA nodes.
     count: npt.NDArray[np.uint8]  # type: ignore[assignment]  # hides tuple.count, unused
-    #: int8[slot, zone]: index of the socket.
+    #: int8[slot, numa]: index of the socket.
     socket: npt.NDArray[np.int8]
-    #: int64[slot, zone, column]: what there is.
+    #: int64[slot, numa, column]: what there is.
     alloc: npt.NDArray[np.int64]
-    #: int64[slot, zone, column]: what is free.
+    #: int64[slot, numa, column]: what is free.
     free: npt.NDArray[np.int64]
     #: int64[slot, column]: the average NUMA node, rounded up; 0 where none reports the resource.
     average: npt.NDArray[np.int64]
-    #: int32[slot, zone, 2]: CPU and memory in scan steps that a whole NUMA node takes of its node.
+    #: int32[slot, numa, 2]: CPU and memory in scan steps that a whole NUMA node takes of its node.
     share: npt.NDArray[np.int32]
     #: int8[slot, device]: NUMA node of each device.
     device_numa_node: npt.NDArray[np.int8]
 
 
-class NumaAsks(NamedTuple):
+class NumaRequests(NamedTuple):
     """NUMA requests of the classes of one call, by their number in the call."""
 
     #: int32[class]: code of the binding; 0 for none.
@@ -55,7 +55,7 @@ class NumaAsks(NamedTuple):
 
 
 class DomainSearch(NamedTuple):
-    """Where to look: domains in the order in which they are tried."""
+    """The domains to search, in the order in which they are tried."""
 
     #: int32[k]: slots, domain after domain; the slots of one domain in the order of ties.
     slots: npt.NDArray[np.int32]
@@ -63,7 +63,7 @@ class DomainSearch(NamedTuple):
     start: npt.NDArray[np.int32]
     #: uint8[k]: 1 where a slot is of the own partition.
     own: npt.NDArray[np.uint8]
-    #: int64[1]: slot after the last pick, where equal slots take turns.
+    #: int64[1]: slot after the last pick, where equal slots rotate.
     cursor: npt.NDArray[np.int64]
 
 
@@ -73,7 +73,7 @@ class DomainCaps(NamedTuple):
     #: int32[cap, k]: number of the label's value on each slot of the search; -1 for none.
     domain: npt.NDArray[np.int32]
     #: int32[cap, value]: pods that it may still take.
-    room: npt.NDArray[np.int32]
+    capacity: npt.NDArray[np.int32]
 
 
 class PlacementJob(NamedTuple):
@@ -99,12 +99,12 @@ class PlacementWork(NamedTuple):
     """Everything of a call but the classes and the snapshot."""
 
     #: NUMA nodes.
-    zones: NumaSnapshot
+    numa: NumaSnapshot
     #: Requests for NUMA nodes.
-    asks: NumaAsks
+    requests: NumaRequests
     #: How units must be spread.
     caps: DomainCaps
-    #: Where to look.
+    #: The domains to search.
     search: DomainSearch
     #: What is to be placed.
     job: PlacementJob
@@ -123,9 +123,9 @@ def no_numa_nodes(slots: int) -> NumaSnapshot:
     )
 
 
-def no_numa_asks(classes: int) -> NumaAsks:
+def no_numa_requests(classes: int) -> NumaRequests:
     """Classes without NUMA requests, to be filled in."""
-    return NumaAsks(
+    return NumaRequests(
         np.zeros(classes, np.int32),
         np.zeros((classes, NUMA_COLUMNS), np.int64),
         np.zeros((classes, NUMA_COLUMNS), np.uint8),

@@ -17,7 +17,7 @@ from stretto.state.victims.rules import PreemptionRules, guard_against
 from stretto.state.work.evictions import EvictionState
 
 TO_POSITIVE: Final = 1 << 31
-"""Added to every priority, so that more victims of negative priority never look better."""
+"""Added to every priority, so that more victims of negative priority never score better."""
 
 
 class Preemptor(NamedTuple):

@@ -25,7 +25,7 @@ class BatchPlacement(NamedTuple):
     said: Mapping[int, PlacementFailure] = {}
     #: Volumes that pods get with their places, by their index.
     volumes: Mapping[int, VolumeChoice] = {}
-    #: What the snapshot reflected: unchanged at the commit, the claims need no second look.
+    #: What the snapshot reflected: unchanged at the commit, the claims need no second check.
     basis: SnapshotBasis | None = None
     #: Counts and nodes that other pods' part in it follows from; ``None`` where they had none.
     others: tuple[int, int, int] | None = None

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-ASK_WIDTH: Final = 8
+SCORE_COLUMNS: Final = 8
 """Resource columns a score may weigh."""
 SHAPE_POINTS: Final = 16
 """Points of a requested-to-capacity shape."""
@@ -95,7 +95,7 @@ class ClassTable(NamedTuple):
     #: int32[class, request]: amounts in scan steps.
     amount: npt.NDArray[np.int32]
     #: int32[class, resource]: the same amounts by column, for scores.
-    ask: npt.NDArray[np.int32]
+    by_column: npt.NDArray[np.int32]
     #: int32[class]: row of eligibility.
     filter_row: npt.NDArray[np.int32]
     #: int32[class]: row of static scores; 0 adds nothing.
@@ -117,7 +117,7 @@ class StaticTable(NamedTuple):
     eligible: npt.NDArray[np.uint8]
     #: int16[row, slot]: weighted static scores.
     score: npt.NDArray[np.int16]
-    #: int32[row]: the score that a row has wherever a node lives; -1 where nodes differ.
+    #: int32[row]: the score that a row has on every live node; -1 where nodes differ.
     uniform: npt.NDArray[np.int32]
     #: uint64[row, word]: bits that must be clear.
     port_conflict: npt.NDArray[np.uint64]
@@ -220,7 +220,7 @@ class SlotChoice(NamedTuple):
 
 
 class ScoreCache(NamedTuple):
-    """What is kept of the scores of classes (the class cache)."""
+    """Cached scores of classes (the class cache)."""
 
     #: int16[entry, slot]: 0 = infeasible, else 1 + score; of no length where blocks are kept alone.
     row: npt.NDArray[np.int16]
@@ -228,7 +228,7 @@ class ScoreCache(NamedTuple):
     peak: npt.NDArray[np.int16]
     #: int16[entry, range]: maxima of ranges of blocks, where blocks are kept alone.
     top: npt.NDArray[np.int16]
-    #: int64[entry]: log position that the maxima of an entry reflect; -1 = make them anew.
+    #: int64[entry]: log position that the maxima of an entry reflect; -1 = recompute them.
     position: npt.NDArray[np.int64]
     #: int64[entry]: log position that the row of an entry reflects, in the compiled tier.
     row_position: npt.NDArray[np.int64]

@@ -22,9 +22,9 @@ STRIDE: Final = 1 << 32
 class TieRule(Enum):
     """How ties between equal scores are broken."""
 
-    #: Zones take turns by their share of nodes, nodes within a zone in a ring.
+    #: Zones rotate by their share of nodes, nodes within a zone in a ring.
     ROTATE = "rotate"
-    #: The node that comes first in a fixed order (of a seed, or of a protocol).
+    #: The first node in a fixed order (of a seed, or of a protocol).
     ORDER = "order"
     #: The smallest node name.
     NAME = "name"
@@ -92,7 +92,7 @@ class ZoneTurns:
     def follow(self, slots: SlotMap, own_block: npt.NDArray[np.uint8]) -> bool:
         """Adapt to zones, node counts and the own partition; True when the ranges changed.
 
-        Zones take turns by the nodes of the own partition there: the partitions together then
+        Zones rotate by the nodes of the own partition there: the partitions together then
         mirror the zones. A zone in which there is none counts with all of its nodes.
         """
         seen = (slots.version, own_block.tobytes())

@@ -21,7 +21,7 @@ COVERED: Final = 0.95
 
 
 class TypicalPod(NamedTuple):
-    """One kind of pod, as far as fragmentation goes."""
+    """One kind of pod, as fragmentation measures it."""
 
     #: Milli-CPU.
     cpu: int
@@ -48,7 +48,7 @@ def typical_pods(
     """The commonest kinds until they cover ``share`` of the pods, with frequencies that add to 1.
 
     Args:
-        rows: kinds with how many pods are of them; a kind may come more than once.
+        rows: kinds and their numbers of pods; a kind may appear more than once.
         devices: numbers of the models.
         share: how much to cover. Ties are ordered by the kind itself.
     """

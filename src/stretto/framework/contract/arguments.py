@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from stretto.base.errors import InputError, UnknownNameError
-from stretto.framework.compiled.tables import ASK_WIDTH, SHAPE_POINTS
+from stretto.framework.compiled.tables import SCORE_COLUMNS, SHAPE_POINTS
 
 TYPE_KEYS: Final = frozenset({"apiVersion", "kind"})
 """Type fields that kube-scheduler's arguments may carry."""
@@ -104,8 +104,8 @@ def resource_weights(value: Any, where: str) -> ResourceWeights:
         if name in found:
             raise InputError(f"{place}.name", name, "each resource once")
         found[name] = whole(entry.get("weight", 1), 0, MAX_RESOURCE_WEIGHT, f"{place}.weight") or 1
-    if len(found) > ASK_WIDTH:
-        raise InputError(where, f"{len(found)} resources", f"at most {ASK_WIDTH}")
+    if len(found) > SCORE_COLUMNS:
+        raise InputError(where, f"{len(found)} resources", f"at most {SCORE_COLUMNS}")
     return tuple(found.items()) or CPU_AND_MEMORY
 
 

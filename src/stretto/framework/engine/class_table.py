@@ -70,7 +70,7 @@ class ClassCompiler:
             self._epoch, self._models_known = resources.epoch, models
             self.serials[:] = 0
         width = len(resources.names)
-        if width > self.table.ask.shape[1] or classes > len(self.serials):
+        if width > self.table.by_column.shape[1] or classes > len(self.serials):
             self._grow(classes, width)
 
     def _compile_missing(self, class_ids: npt.NDArray[np.int32]) -> None:
@@ -93,11 +93,11 @@ class ClassCompiler:
         if len(scaled) > REQUESTS or len(pod.devices) > DEVICE_REQUESTS:
             scaled = [(PODS, NEVER)]  # more resources than the table's width: unschedulable
         table.requests[c] = len(scaled)
-        table.ask[c] = 0
+        table.by_column[c] = 0
         for i, (column, amount) in enumerate(scaled):
             table.column[c, i] = column
             table.amount[c, i] = amount
-            table.ask[c, column] = amount
+            table.by_column[c, column] = amount
         devices = self._cluster.ledger.devices
         table.device[c] = 0
         table.models[c] = 0
@@ -134,7 +134,7 @@ class ClassCompiler:
         size = max(len(self.serials), 64)
         while size < classes:
             size *= 2
-        new = _table(size, max(resources, old.ask.shape[1]))
+        new = _table(size, max(resources, old.by_column.shape[1]))
         pairs: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]] = list(zip(old, new, strict=True))
         for before, after in pairs:
             after[tuple(slice(0, n) for n in before.shape)] = before
@@ -154,7 +154,7 @@ def _table(classes: int, resources: int) -> ClassTable:
         requests=ints(),
         column=ints(REQUESTS),
         amount=ints(REQUESTS),
-        ask=ints(resources),
+        by_column=ints(resources),
         filter_row=ints(),
         score_row=ints(),
         port_row=ints(),

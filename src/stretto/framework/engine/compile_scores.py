@@ -13,8 +13,8 @@ import numpy as np
 
 from stretto.base.errors import InputError
 from stretto.framework.compiled.tables import (
-    ASK_WIDTH,
     NOTHING,
+    SCORE_COLUMNS,
     SHAPE_POINTS,
     CompiledScore,
     PairScore,
@@ -41,8 +41,8 @@ def compile_scores(
         score = rule.compiled(resources) if rule.SCOPE is Scope.SLOT else None
         if score is None or score == NOTHING or weight == 0:
             continue
-        if len(score.columns) > ASK_WIDTH:
-            raise InputError(rule.NAME, len(score.columns), f"at most {ASK_WIDTH} resources")
+        if len(score.columns) > SCORE_COLUMNS:
+            raise InputError(rule.NAME, len(score.columns), f"at most {SCORE_COLUMNS} resources")
         if len(score.shape) > SHAPE_POINTS:
             raise InputError(rule.NAME, len(score.shape), f"at most {SHAPE_POINTS} shape points")
         weighed.append((score, weight))
@@ -105,8 +105,8 @@ def _table(weighed: Sequence[Weighed]) -> ScoreTable:
         code=np.zeros(count, np.int32),
         weight=np.zeros(count, np.int32),
         columns=np.zeros(count, np.int32),
-        column=np.zeros((count, ASK_WIDTH), np.int32),
-        column_weight=np.zeros((count, ASK_WIDTH), np.float32),
+        column=np.zeros((count, SCORE_COLUMNS), np.int32),
+        column_weight=np.zeros((count, SCORE_COLUMNS), np.float32),
         points=np.zeros(count, np.int32),
         shape_x=np.zeros((count, SHAPE_POINTS), np.float32),
         shape_y=np.zeros((count, SHAPE_POINTS), np.float32),

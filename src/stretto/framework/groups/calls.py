@@ -47,9 +47,9 @@ class SlotSetPlacer:
             return groups.count_in_slots(self._numpy_program(), self._runtime.scores.state(), work)
         from stretto.framework.kernels.groups.place import count_in_slots
 
-        zones, asks, caps, search, _ = work
+        numa, requests, caps, search, _ = work
         program, state = self._program(), self._runtime.scores.state()
-        return int(count_in_slots(program, state, zones, asks, caps, search, class_id))
+        return int(count_in_slots(program, state, numa, requests, caps, search, class_id))
 
     def place_everywhere(self, part: PlacementRequest) -> BatchPlacement:
         """Place units with NUMA requests that may go anywhere."""
@@ -167,7 +167,7 @@ class SlotSetPlacer:
         """Compile the classes of a job and collect all arrays that a kernel reads."""
         self._runtime.make_ready(job.class_id)
         classes: list[PodClass] = [self._engine.cluster.classes[c] for c in job.class_id.tolist()]
-        return PlacementWork(self.numa.zones, self.numa.asks(classes), caps, search, job)
+        return PlacementWork(self.numa.snapshot, self.numa.requests(classes), caps, search, job)
 
 
 def new_job(

@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from stretto.framework.compiled.group_tables import (
     CODES,
-    NumaAsks,
+    NumaRequests,
     NumaSnapshot,
-    no_numa_asks,
     no_numa_nodes,
+    no_numa_requests,
 )
 from stretto.state.classes.table import PodClass
 from stretto.state.numa.ledger import NumaTopology, aligned_of
@@ -34,22 +34,22 @@ class NumaColumns:
         """An empty snapshot; the first ``sync`` fills it."""
         self._topology = topology
         self._ledger = ledger
-        self._zones = no_numa_nodes(0)
+        self._snapshot = no_numa_nodes(0)
         self._position = -1
         #: Whether no node has ever reported NUMA nodes.
         self._is_blank = True
 
     @property
-    def zones(self) -> NumaSnapshot:
+    def snapshot(self) -> NumaSnapshot:
         """The snapshot."""
-        return self._zones
+        return self._snapshot
 
     def sync(self, columns: Columns) -> None:
         """Copy changes; record slots that differ in the log of ``columns``."""
         size = len(columns.live)
-        fresh = len(self._zones.count) != size
+        fresh = len(self._snapshot.count) != size
         if fresh:
-            self._zones, self._is_blank = no_numa_nodes(size), True
+            self._snapshot, self._is_blank = no_numa_nodes(size), True
         if self._is_blank and not self._topology.numbers:
             self._position = self._ledger.head
             return
@@ -63,9 +63,9 @@ class NumaColumns:
         if len(slots):
             self._copy(slots, columns)
 
-    def asks(self, classes: list[PodClass]) -> NumaAsks:
+    def requests(self, classes: list[PodClass]) -> NumaRequests:
         """The NUMA requests of the classes of a call."""
-        found = no_numa_asks(len(classes))
+        found = no_numa_requests(len(classes))
         for j, pod in enumerate(classes):
             if pod.annotations.numa is None:
                 continue
@@ -79,25 +79,27 @@ class NumaColumns:
 
     def _copy(self, slots: npt.NDArray[np.int64], columns: Columns) -> None:
         """Copy slots and record those that differ."""
-        source, zones = self._topology, self._zones
+        source, snapshot = self._topology, self._snapshot
         free = source.alloc[slots] - source.taken[slots]
         share = self._scaled_share(slots)
-        different = (zones.free[slots] != free).any(axis=(1, 2))
-        different |= (zones.share[slots] != share).any(axis=(1, 2))
-        different |= zones.count[slots] != source.count[slots]
-        different |= (zones.device_numa_node[slots] != source.device_numa_node[slots]).any(axis=1)
+        different = (snapshot.free[slots] != free).any(axis=(1, 2))
+        different |= (snapshot.share[slots] != share).any(axis=(1, 2))
+        different |= snapshot.count[slots] != source.count[slots]
+        different |= (snapshot.device_numa_node[slots] != source.device_numa_node[slots]).any(
+            axis=1
+        )
         slots, free, share = slots[different], free[different], share[different]
         if not len(slots):
             return
         self._is_blank = False
         count = np.maximum(source.count[slots], 1).astype(np.int64)[:, None]
-        zones.count[slots] = source.count[slots]
-        zones.socket[slots] = source.socket[slots]
-        zones.alloc[slots] = source.alloc[slots]
-        zones.free[slots] = free
-        zones.average[slots] = -(-source.alloc[slots].sum(axis=1) // count)
-        zones.share[slots] = share
-        zones.device_numa_node[slots] = source.device_numa_node[slots]
+        snapshot.count[slots] = source.count[slots]
+        snapshot.socket[slots] = source.socket[slots]
+        snapshot.alloc[slots] = source.alloc[slots]
+        snapshot.free[slots] = free
+        snapshot.average[slots] = -(-source.alloc[slots].sum(axis=1) // count)
+        snapshot.share[slots] = share
+        snapshot.device_numa_node[slots] = source.device_numa_node[slots]
         columns.append(slots)
 
     def _scaled_share(self, slots: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:

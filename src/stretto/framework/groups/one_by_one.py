@@ -64,7 +64,7 @@ class OneByOnePlacer:
         """Place a unit in one domain; if too few pods fit, restore the state: ``None``."""
         first, last = int(search.start[d]), int(search.start[d + 1])
         places, domain = search.slots[first:last], caps.domain[:, first:last]
-        room, homes = caps.room.copy(), list[_PlacedPod]()
+        capacity, homes = caps.capacity.copy(), list[_PlacedPod]()
         count, failed = len(part.class_ids), -1
         for i in range(count):
             class_id = int(part.class_ids[i])
@@ -73,16 +73,16 @@ class OneByOnePlacer:
             if class_id == failed:
                 continue
             values = self._runtime.row(class_id)[places].astype(np.int32)
-            for q in range(len(room)):
-                values[(domain[q] >= 0) & (room[q][np.maximum(domain[q], 0)] <= 0)] = 0
+            for q in range(len(capacity)):
+                values[(domain[q] >= 0) & (capacity[q][np.maximum(domain[q], 0)] <= 0)] = 0
             at, home = self._finish_one(part, i, places, values)
             if home is None:
                 failed = class_id
                 continue
             homes.append(home)
-            for q in range(len(room)):
+            for q in range(len(capacity)):
                 if domain[q, at] >= 0:
-                    room[q, domain[q, at]] -= 1
+                    capacity[q, domain[q, at]] -= 1
         if homes and len(homes) >= goal:
             return homes
         for home in reversed(homes):
@@ -122,7 +122,7 @@ class OneByOnePlacer:
             c.ports[:, slot],
             c.device_free[slot],
             c.census[slot],
-            self._slot_sets.numa.zones.free[slot],
+            self._slot_sets.numa.snapshot.free[slot],
         ]
 
     def _undo(self, home: _PlacedPod) -> None:

@@ -105,7 +105,7 @@ class ReservedPlacer:
             columns.ports[: len(own), slot] = shown & ~own if sign > 0 else shown | own
         hold = cluster.topology.holdings.get(place.number)
         for z, k, amount in hold.parts if hold is not None else ():
-            self._slot_sets.numa.zones.free[slot, z, k] += sign * amount
+            self._slot_sets.numa.snapshot.free[slot, z, k] += sign * amount
         for column, amount in hold.extra if hold is not None else ():
             scaled = ledger.resources.scaled_request(column, amount)
             columns.free[column, slot] += sign * scaled

@@ -1,7 +1,7 @@
 """Where numba keeps compiled kernels, which of them exist, and which are stale.
 
 numba keeps compiled code in ``NUMBA_CACHE_DIR``, else next to the sources, else (for a read-only
-installation) in the user's cache folder. It looks a kernel up by the content of its own file only:
+installation) in the user's cache folder. It identifies a kernel by the content of its own file:
 after a change in a callee it would use the old code. So a stamp of all sources is kept there as
 well, and compiled code of other sources is deleted. A marker states that compilation has finished.
 """

@@ -39,7 +39,7 @@ class CycleVictims:
         self._ahead: list[VictimCandidate] = []
         #: Rows of these pods, and their common description.
         self._alike: Collection[int] = ()
-        self._ahead_for, self._ahead_ask = Preemptor(-1, 0), -1
+        self._ahead_for, self._ahead_request = Preemptor(-1, 0), -1
 
     def begin(self, plan: Plan) -> None:
         """Start a cycle whose plain claims are those of ``plan``; data is read on first use."""
@@ -73,22 +73,22 @@ class CycleVictims:
         """Record that a preemptor is promised a node."""
         if self._ahead and self._ahead[-1] is candidate:
             self._ahead.pop()
-            class_id, ask = self._ahead_for.class_id, self._ahead_ask
+            class_id, request = self._ahead_for.class_id, self._ahead_request
         else:
             self.give_back()
             class_id = int(self._cluster.pods.class_id[row])
-            ask = self.victims.request_number(class_id)
-            self.victims.take(candidate.evicted_pods, candidate.slot, ask)
+            request = self.victims.request_number(class_id)
+            self.victims.take(candidate.evicted_pods, candidate.slot, request)
         self.budgets.spend(candidate.victims)
         self.terms.leave(candidate.evicted_pods)
-        self.taken.append(PromisedCandidate(candidate, ask, class_id, row))
+        self.taken.append(PromisedCandidate(candidate, request, class_id, row))
 
     def back_to(self, mark: int) -> None:
         """Revert the promises but the first ``mark``."""
         self.give_back()
         while len(self.taken) > mark:
             last = self.taken.pop()
-            self._undo_promise(last.candidate, last.ask)
+            self._undo_promise(last.candidate, last.request)
             self.budgets.spend(last.candidate.victims, -1)
             self.terms.come_back(last.candidate.evicted_pods)
 
@@ -113,13 +113,13 @@ class CycleVictims:
         found.reverse()
         self._ahead, self._alike = found, frozenset(alike)
         self._ahead_for = preemptor
-        self._ahead_ask = self.victims.request_number(preemptor.class_id)
+        self._ahead_request = self.victims.request_number(preemptor.class_id)
 
     def give_back(self) -> None:
         """Revert the results that were found ahead and not used."""
         for candidate in self._ahead:
-            self._undo_promise(candidate, self._ahead_ask)
+            self._undo_promise(candidate, self._ahead_request)
         self._ahead.clear()
 
-    def _undo_promise(self, candidate: VictimCandidate, ask: int) -> None:
-        self.victims.undo_take(candidate.evicted_pods, candidate.slot, ask, self.now)
+    def _undo_promise(self, candidate: VictimCandidate, request: int) -> None:
+        self.victims.undo_take(candidate.evicted_pods, candidate.slot, request, self.now)

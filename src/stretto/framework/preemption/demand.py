@@ -90,7 +90,7 @@ class DemandReader:
     def index(self) -> VictimIndex:
         """The victim index as the kernels read it."""
         victims = self._victims
-        return VictimIndex(victims.entries, victims.sums, victims.asks, victims.largest)
+        return VictimIndex(victims.entries, victims.sums, victims.requests, victims.largest)
 
     def _arrays(self) -> BudgetSetArrays:
         """Sets of budgets as arrays, rebuilt when the budgets change."""

@@ -214,24 +214,24 @@ def _rule_blocked(
     entries, sums = index.entries, index.sums
     width, low = len(sums.free), lower_priority_of(entries, slots, wanted.priority)
     takes = np.zeros((len(low.rows), len(counts) + 1), np.int64)
-    takes[:, 0] = entries.ask[slots[low.at], low.place]
+    takes[:, 0] = entries.request[slots[low.at], low.place]
     for column, each in enumerate(counts, 1):
         takes[:, column] = domains.counted_in(each.population, low.rows)
         takes[:, column] *= each.here[slots[low.at]]
     numbered, which = _numbered(takes)
-    asks = np.hstack([index.asks[numbered[:, 0], :width], numbered[:, 1:]])
+    requests = np.hstack([index.requests[numbered[:, 0], :width], numbered[:, 1:]])
     mine = VictimEntries._make(np.ascontiguousarray(column[slots]) for column in entries)
-    mine.ask[:] = 0  # pods that are never evicted
-    mine.ask[low.at, low.place] = which
+    mine.request[:] = 0  # pods that are never evicted
+    mine.request[low.at, low.place] = which
     safe = limits.standing[entries.budget[slots[low.at], low.place]] != SPENT
     slack = np.array([each.slack[slots].clip(-NO_LIMIT, NO_LIMIT) for each in counts])
-    largest = asks[:, width:].max(axis=0, initial=0)
+    largest = requests[:, width:].max(axis=0, initial=0)
     return RuleBlockedNodes(
         slots,
         VictimIndex(
             mine,
             _sums(sums, slots, slack, (low, mine, takes[:, 1:], safe)),
-            np.ascontiguousarray(asks),
+            np.ascontiguousarray(requests),
             np.concatenate([index.largest[:width], largest]),
         ),
         wanted._replace(

@@ -25,7 +25,7 @@ class PromisedCandidate(NamedTuple):
     #: The node and its victims.
     candidate: VictimCandidate
     #: Number of the preemptor's requests in the victim index.
-    ask: int
+    request: int
     #: Its class.
     class_id: int
     #: Its row.

@@ -100,7 +100,9 @@ def _one(machine: NumaMachine) -> int:
     for z, free in enumerate(machine.free):
         if any(free[k] < machine.amounts[k] for k in columns):
             continue
-        if any(ask.fitting and ask.fitting[z] < ask.need for ask in machine.devices):
+        if any(
+            request.fitting and request.fitting[z] < request.need for request in machine.devices
+        ):
             continue
         if best == 0 or free[0] < least:
             best, least = 1 << z, free[0]
@@ -132,9 +134,9 @@ def whole_numa_nodes(machine: NumaMachine) -> int:
             number = max(
                 number, needed(machine.amounts[k], [numa_node[k] for numa_node in machine.alloc])
             )
-    for ask in machine.devices:
-        if ask.aligned and ask.fitting:
-            number = max(number, needed(ask.need, ask.installed))
+    for request in machine.devices:
+        if request.aligned and request.fitting:
+            number = max(number, needed(request.need, request.installed))
     return number
 
 
@@ -172,10 +174,12 @@ def _holds(machine: NumaMachine, numa_nodes: Sequence[int]) -> bool:
             allowed = numa_nodes_for(free, numa_nodes, needed(machine.amounts[k], per_numa_node))
         if sum(free[z] for z in allowed) < machine.amounts[k]:
             return False
-    for ask in machine.devices:
-        if ask.fitting:
-            allowed = numa_nodes_for(ask.fitting, numa_nodes, needed(ask.need, ask.installed))
-            if sum(ask.fitting[z] for z in allowed) < ask.need:
+    for request in machine.devices:
+        if request.fitting:
+            allowed = numa_nodes_for(
+                request.fitting, numa_nodes, needed(request.need, request.installed)
+            )
+            if sum(request.fitting[z] for z in allowed) < request.need:
                 return False
     return True
 

@@ -1,7 +1,7 @@
 """Slots: the position of a node's row in the columns.
 
 Slots are grouped by zone in blocks of 64, so that a zone-level rule works on whole blocks and the
-maximum of a block stands for 64 nodes. A live slot never moves. Adding or removing a node touches
+maximum of a block represents 64 nodes. A live slot never moves. Adding or removing a node touches
 no other slot. Every use of a slot has its own generation, so a claim on a node that was deleted and
 re-created is detected. A zone keeps several blocks open and fills the emptiest first: blocks are
 also the unit of partitions, and a small zone must be divisible too. If one shard owns nodes, they

@@ -35,8 +35,8 @@ class VictimEntries(NamedTuple):
     priority: npt.NDArray[np.int32]
     #: float64[slot, k]: starts, ascending within a priority.
     start: npt.NDArray[np.float64]
-    #: int32[slot, k]: numbers of their requests (``Victims.asks``).
-    ask: npt.NDArray[np.int32]
+    #: int32[slot, k]: numbers of their requests (``Victims.requests``).
+    request: npt.NDArray[np.int32]
     #: uint8[slot, k]: ``EVICTABLE``, ``NOMINEE`` or ``TERMINATING``.
     kind: npt.NDArray[np.uint8]
     #: int32[slot, k]: numbers of budget sets; 0 for none.
@@ -69,7 +69,7 @@ class VictimRows(NamedTuple):
     #: float64[row]: starts.
     start: npt.NDArray[np.float64]
     #: int32[row]: numbers of their requests.
-    ask: npt.NDArray[np.int32]
+    request: npt.NDArray[np.int32]
     #: uint8[row]: kinds.
     kind: npt.NDArray[np.uint8]
     #: int32[row]: numbers of budget sets.
@@ -117,7 +117,7 @@ def widened_entries(old: VictimEntries) -> VictimEntries:
 
 def fill_sums(
     counted: VictimRows,
-    asks: npt.NDArray[np.int64],
+    requests: npt.NDArray[np.int64],
     safe: npt.NDArray[np.bool_] | None,
     size: int,
 ) -> VictimSums:
@@ -125,19 +125,19 @@ def fill_sums(
 
     Args:
         counted: the rows.
-        asks: int64[ask, resource].
+        requests: int64[request, resource].
         safe: bool[set]: whether every budget of a set allows a disruption; ``None`` if there is
             no budget.
         size: number of slots.
     """
     edges = edges_of(counted.priority)
-    resources = asks.shape[1]
+    resources = requests.shape[1]
     bands = np.searchsorted(edges, counted.priority)
     bands[counted.kind != EVICTABLE] = 0
     below = np.zeros((len(edges), resources, size), np.int64)
     kept = below.copy() if safe is not None else below
     for resource in range(resources):
-        amounts = asks[counted.ask, resource]
+        amounts = requests[counted.request, resource]
         np.add.at(below[:, resource], (bands, counted.slot), amounts)
         if safe is not None:
             may = safe[counted.budget]

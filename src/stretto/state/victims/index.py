@@ -39,8 +39,8 @@ class Victims:
 
     def __init__(self, cluster: Cluster, rules: PreemptionRules, budgets: BudgetLedger) -> None:
         """An empty index; the first ``sync`` fills it."""
-        #: int64[ask, resource]: requests of one pod, by number.
-        self.asks: npt.NDArray[np.int64] = np.zeros((64, 8), np.int64)
+        #: int64[request, resource]: requests of one pod, by number.
+        self.requests: npt.NDArray[np.int64] = np.zeros((64, 8), np.int64)
         #: Sets of budgets by number.
         self.sets: list[tuple[int, ...]] = [()]
         #: Changed slots, for caches of derived results: see ``head``.
@@ -70,7 +70,7 @@ class Victims:
         #: Evictable pods.
         self.entries: VictimEntries = fill_entries(nothing, 0)
         #: What their evictions would free.
-        self.sums: VictimSums = fill_sums(nothing, self.asks[:, :0], None, 0)
+        self.sums: VictimSums = fill_sums(nothing, self.requests[:, :0], None, 0)
 
     # ------------------------------------------------------------ synchronization
 
@@ -105,20 +105,20 @@ class Victims:
         """Clock time at which the protection of the next pod ends; infinity for none."""
         return self._kinds.next_end()
 
-    def take(self, rows: Sequence[int], slot: int, ask: int) -> None:
-        """Trial: evict these rows, and place a pod with request ``ask`` on a slot."""
+    def take(self, rows: Sequence[int], slot: int, request: int) -> None:
+        """Trial: evict these rows, and place a pod with request ``request`` on a slot."""
         for row in rows:
-            self._release_entries(int(self._at[row]), self.asks_of(row), 1)
+            self._release_entries(int(self._at[row]), self.request_number_of(row), 1)
             self._remove_entries(row)
-        self._release_entries(slot, ask, -1)
+        self._release_entries(slot, request, -1)
         self._dirty_rows.update(rows)
 
-    def undo_take(self, rows: Sequence[int], slot: int, ask: int, now: float) -> None:
+    def undo_take(self, rows: Sequence[int], slot: int, request: int, now: float) -> None:
         """Revert a trial."""
-        self._release_entries(slot, ask, 1)
+        self._release_entries(slot, request, 1)
         for row in rows:
             self._insert_entries(row, now)
-            self._release_entries(int(self._at[row]), self.asks_of(row), -1)
+            self._release_entries(int(self._at[row]), self.request_number_of(row), -1)
 
     def taken(self, rows: Sequence[int], slots: Sequence[int]) -> None:
         """Record a trial that a kernel applied to the columns: these rows are removed."""
@@ -136,20 +136,20 @@ class Victims:
     def claim(self, slots: npt.NDArray[np.int32], class_ids: npt.NDArray[np.int32]) -> None:
         """Trial: place pods without evictions."""
         if len(slots):
-            amounts = self.asks[self._request_numbers_of(class_ids), : len(self.sums.free)]
+            amounts = self.requests[self._request_numbers_of(class_ids), : len(self.sums.free)]
             np.subtract.at(self.sums.free.T, slots, amounts)
             self._dirty_slots.update(slots.tolist())
             self.log.extend(slots.tolist())
 
-    def _release_entries(self, slot: int, ask: int, sign: int) -> None:
+    def _release_entries(self, slot: int, request: int, sign: int) -> None:
         """Add to (``sign`` -1: subtract from) a slot's free amounts until the next ``sync``."""
-        self.sums.free[:, slot] += sign * self.asks[ask, : len(self.sums.free)]
+        self.sums.free[:, slot] += sign * self.requests[request, : len(self.sums.free)]
         self._dirty_slots.add(slot)
         self.log.append(slot)
 
     # ------------------------------------------------------------ numbers
 
-    def asks_of(self, row: int) -> int:
+    def request_number_of(self, row: int) -> int:
         """The number of a pod's request."""
         return self.request_number(int(self._cluster.pods.class_id[row]))
 
@@ -163,10 +163,10 @@ class Victims:
         self._widen_requests(len(amounts))
         key = amounts.tobytes().rstrip(b"\0")
         number = self._request_numbers.setdefault(key, len(self._request_numbers))
-        if number == len(self.asks):
-            self.asks = np.vstack([self.asks, np.zeros_like(self.asks)])
-        self.asks[number] = 0
-        self.asks[number, : len(amounts)] = amounts
+        if number == len(self.requests):
+            self.requests = np.vstack([self.requests, np.zeros_like(self.requests)])
+        self.requests[number] = 0
+        self.requests[number, : len(amounts)] = amounts
         self._class_request_numbers[class_id] = serial, number
         return number
 
@@ -215,7 +215,7 @@ class Victims:
         entries.row[slot, at] = row
         entries.priority[slot, at] = pods.priority[row]
         entries.start[slot, at] = pods.started[row]
-        entries.ask[slot, at] = self.asks_of(row)
+        entries.request[slot, at] = self.request_number_of(row)
         entries.kind[slot, at] = kind
         entries.budget[slot, at] = self._set_of(row) if kind == EVICTABLE else NO_BUDGET
         entries.length[slot] = count + 1
@@ -223,7 +223,7 @@ class Victims:
         self._add(slot, at, 1)
         self._count_budgets(slot, at)
         if kind == EVICTABLE:
-            amounts = self.asks[entries.ask[slot, at], : len(self.largest)]
+            amounts = self.requests[entries.request[slot, at], : len(self.largest)]
             np.maximum(self.largest, amounts, out=self.largest)
         self.log.append(slot)
 
@@ -247,7 +247,7 @@ class Victims:
         band = self.band_of(int(entries.priority[slot, at])) if costs else 0
         if not costs:
             entries.odd[slot] += sign
-        amounts = sign * self.asks[entries.ask[slot, at], : len(sums.free)]
+        amounts = sign * self.requests[entries.request[slot, at], : len(sums.free)]
         sums.below[band:, :, slot] += amounts
         if sums.safe is not sums.below and self._is_safe(int(entries.budget[slot, at])):
             sums.safe[band:, :, slot] += amounts
@@ -353,11 +353,11 @@ class Victims:
         )
         self.entries = fill_entries(counted, size)
         evictable = np.unique(numbers[kinds == EVICTABLE])
-        self.largest = self.asks[evictable, :resources].max(axis=0, initial=0)
+        self.largest = self.requests[evictable, :resources].max(axis=0, initial=0)
         self.most = most_of(counted, self.sets, len(self._budgets.budgets))
         safe = np.array([self._is_safe(number) for number in range(len(self.sets))], np.bool_)
         self.sums = fill_sums(
-            counted, self.asks[:, :resources], safe if self._budgets.budgets else None, size
+            counted, self.requests[:, :resources], safe if self._budgets.budgets else None, size
         )
         self.sums.free[:] = (ledger.alloc[:size, :resources] - ledger.used[:size, :resources]).T
 
@@ -376,10 +376,10 @@ class Victims:
             self._at = np.concatenate([self._at, np.full(missing, NO_SLOT, np.int32)])
 
     def _widen_requests(self, resources: int) -> None:
-        missing = resources - self.asks.shape[1]
+        missing = resources - self.requests.shape[1]
         if missing > 0:
-            more = np.zeros((len(self.asks), missing), np.int64)
-            self.asks = np.hstack([self.asks, more])
+            more = np.zeros((len(self.requests), missing), np.int64)
+            self.requests = np.hstack([self.requests, more])
 
 
 def _is_merged(edges: npt.NDArray[np.int64]) -> bool:

@@ -16,7 +16,11 @@ from stretto.state.rows.slots import BLOCK
 _FLAGS: Any = {"error_model": "numpy", "cache": True, "nogil": True}
 _INTO: Any = {"error_model": "numpy", "cache": True, "nogil": True, "forceinline": True}
 _NEVER, _NEAR, _FAR = int(ConstraintKind.NEVER), int(ConstraintKind.NEAR), int(ConstraintKind.FAR)
-_HARD, _SOFT, _WISH = int(ConstraintKind.HARD), int(ConstraintKind.SOFT), int(ConstraintKind.WISH)
+_HARD, _SOFT, _PREFERRED = (
+    int(ConstraintKind.HARD),
+    int(ConstraintKind.SOFT),
+    int(ConstraintKind.PREFERRED),
+)
 _MIX = 1_000_003
 """Larger than twice any number in a stamp, so that stamps distinguish them."""
 
@@ -110,11 +114,11 @@ def limits_of(hosts, limits, table, others, c):
 @njit(**_INTO)
 def on_hosts(values, sums, low, hosts, count_of_hosts, pods, domain, mask, weights):
     """Apply constraints on hosts to the values of a block; ``sums`` is a buffer."""
-    wished = False
+    has_preferred = False
     for h in range(count_of_hosts):
         kind, key = hosts[h, 0], np.uint64(hosts[h, 3])
         p, m = np.uint64(max(hosts[h, 1], 0)), np.uint64(hosts[h, 2])
-        limit, nobody = hosts[h, 4], hosts[h, 1] < 0
+        limit, no_pod = hosts[h, 4], hosts[h, 1] < 0
         if kind == _FAR:
             for j in range(BLOCK):
                 s = low + np.uint64(j)
@@ -125,31 +129,31 @@ def on_hosts(values, sums, low, hosts, count_of_hosts, pods, domain, mask, weigh
                 s = low + np.uint64(j)
                 values[j] *= np.int32((np.int32(pods[p, s]) >= least) & (domain[key, s] > 0))
         elif kind == _HARD:
-            most, counts = np.int32(limit), np.int32(0 if nobody else 1)
+            most, counts = np.int32(limit), np.int32(0 if no_pod else 1)
             for j in range(BLOCK):
                 s = low + np.uint64(j)
                 n = np.int32(pods[p, s]) * np.int32(mask[m, s]) * counts
                 values[j] *= np.int32((n <= most) & (domain[key, s] > 0))
         elif kind == _SOFT:
-            _add_evenness(values, low, pods, domain, p, key, nobody, hosts[h], weights[1])
-        elif kind == _WISH:
+            _add_evenness(values, low, pods, domain, p, key, no_pod, hosts[h], weights[1])
+        elif kind == _PREFERRED:
             weight = np.int32(hosts[h, 5])
             for j in range(BLOCK):
                 s = low + np.uint64(j)
                 n = np.int32(pods[p, s]) * np.int32(domain[key, s] > 0) * weight
-                sums[j] = n + (sums[j] if wished else np.int32(0))
-            wished = True
-            if h + 1 == count_of_hosts or hosts[h + 1, 0] != _WISH:
+                sums[j] = n + (sums[j] if has_preferred else np.int32(0))
+            has_preferred = True
+            if h + 1 == count_of_hosts or hosts[h + 1, 0] != _PREFERRED:
                 _add_preferences(values, sums, hosts[h, 6], hosts[h, 7], weights[0])
         else:
             values[:] = 0
 
 
 @njit(**_INTO)
-def _add_evenness(values, low, pods, domain, p, key, nobody, host, weight):
+def _add_evenness(values, low, pods, domain, p, key, no_pod, host, weight):
     """A soft constraint on hosts as a score; doubles divide eight at once, and exactly here."""
     k = np.float64(host[5])
-    counts = np.int32(0 if nobody else 1)
+    counts = np.int32(0 if no_pod else 1)
     constraints = np.float64(host[6])
     for j in range(BLOCK):
         s = low + np.uint64(j)
@@ -179,10 +183,10 @@ def _add_preferences(values, sums, most, total, weight):
 def by_domain(keys, table, others, limits, c):
     """Effect of each domain of each key on a class; number of keys, and whether blocks suffice.
 
-    ``keys`` is (allowed, bonus, base, asked): a filter result and a bonus for each domain, the
+    ``keys`` is (allowed, bonus, base, listed): a filter result and a bonus for each domain, the
     offset of each key's domains in these, and the keys that the class uses.
     """
-    allowed, bonus, base, asked = keys
+    allowed, bonus, base, listed = keys
     start, stop = table.start[c], table.stop[c]
     even, count_of_keys = True, 0
     for i in range(start, stop):
@@ -194,11 +198,11 @@ def by_domain(keys, table, others, limits, c):
             allowed[first : first + size] = 1
             bonus[first : first + size] = 0
             even = even and table.is_even[key] > 0
-            asked[count_of_keys] = key
+            listed[count_of_keys] = key
             count_of_keys += 1
         offset, limit = 0 if t < 0 else table.tally_offset[t], limits[i - start]
-        if kind == _WISH:
-            if i == start or table.kind[i - 1] != _WISH or table.key[i - 1] != key:
+        if kind == _PREFERRED:
+            if i == start or table.kind[i - 1] != _PREFERRED or table.key[i - 1] != key:
                 _preferred_domains(bonus, first, table, others, i, stop)
             continue
         if kind in (_NEAR, _HARD):
@@ -226,7 +230,7 @@ def _preferred_domains(bonus, first, table, others, i, stop):
     sums = np.zeros(size, np.int64)
     low, found = np.int64(0), False
     last = i
-    while last < stop and table.kind[last] == _WISH and table.key[last] == key:
+    while last < stop and table.kind[last] == _PREFERRED and table.key[last] == key:
         offset = table.tally_offset[table.tally[last]]
         for d in range(1, size):
             sums[d] += table.first[last] * np.int64(others.sums[offset + d])
@@ -245,9 +249,9 @@ def _preferred_domains(bonus, first, table, others, i, stop):
 @njit(**_INTO)
 def in_domains(values, low, keys, count_of_keys, domain):
     """Apply the filter results and bonuses of the domains to the values of a block."""
-    allowed, bonus, base, asked = keys
+    allowed, bonus, base, listed = keys
     for n in range(count_of_keys):
-        key = asked[n]
+        key = listed[n]
         first, of = base[key], np.uint64(key)
         for j in range(BLOCK):
             d = first + domain[of, low + np.uint64(j)]
@@ -292,8 +296,13 @@ def buffers_of(table):
     most = 1
     for c in range(table.start.shape[0]):
         most = max(most, table.stop[c] - table.start[c])
-    room = base[size] + 1
-    keys = (np.ones(room, np.uint8), np.zeros(room, np.int32), base, np.zeros(size + 1, np.int64))
+    capacity = base[size] + 1
+    keys = (
+        np.ones(capacity, np.uint8),
+        np.zeros(capacity, np.int32),
+        base,
+        np.zeros(size + 1, np.int64),
+    )
     return np.zeros((most, 8), np.int64), np.zeros(most, np.int64), keys
 
 

@@ -30,16 +30,16 @@ def _bits(mask):
 
 
 @njit(**_FLAGS)
-def _devices_in(classes, c, q, s, state, zones, fitting):
+def _devices_in(classes, c, q, s, state, numa, fitting):
     """Suitable devices, by NUMA node; returns how many of the kind have a known NUMA node."""
     device_free, device_kind, device_model = state[3], state[4], state[5]
-    count = zones.count[s]
+    count = numa.count[s]
     fitting[:count] = 0
     known = 0
     milli, kind = classes.device[c, 4 * q + 1], classes.device[c, 4 * q + 2]
     models = classes.models[c, q]
     for d in range(MAX_DEVICES):
-        z = zones.device_numa_node[s, d]
+        z = numa.device_numa_node[s, d]
         if device_kind[s, d] != kind or z < 0 or z >= count:
             continue
         known += 1
@@ -65,55 +65,55 @@ def _allowed(order, count, inside, most):
 
 
 @njit(**_FLAGS)
-def _amounts_fit(zones, asks, j, s, inside, exact):
+def _amounts_fit(numa, requests, j, s, inside, exact):
     """Whether the NUMA nodes of a mask have every amount.
 
     ``exact`` takes it from these alone; otherwise (whole NUMA nodes) other resources than CPU and
     memory may lie inside or around.
     """
-    count = zones.count[s]
+    count = numa.count[s]
     for k in range(NUMA_COLUMNS):
-        amount = asks.amount[j, k]
-        if amount <= 0 or zones.average[s, k] == 0:
+        amount = requests.amount[j, k]
+        if amount <= 0 or numa.average[s, k] == 0:
             continue
         allowed = inside
         if not exact and k >= _CONFLICTING:
-            most = -(-amount // zones.average[s, k])
-            allowed = _allowed(zones.free[s, :, k], count, inside, most)
+            most = -(-amount // numa.average[s, k])
+            allowed = _allowed(numa.free[s, :, k], count, inside, most)
         total = np.int64(0)
         for z in range(count):
             if (allowed >> np.int32(z)) & 1:
-                total += zones.free[s, z, k]
+                total += numa.free[s, z, k]
         if total < amount:
             return False
     return True
 
 
 @njit(**_FLAGS)
-def _numa_of_devices(classes, c, q, s, state, zones, inside, exact, fitting):
+def _numa_of_devices(classes, c, q, s, state, numa, inside, exact, fitting):
     """Bit mask of the NUMA nodes that a device request may use; 0 where none is known."""
-    known = _devices_in(classes, c, q, s, state, zones, fitting)
+    known = _devices_in(classes, c, q, s, state, numa, fitting)
     if known == 0:
         return np.int32(0)
     if exact:
         return inside
-    count = zones.count[s]
+    count = numa.count[s]
     average = -(-known // count)
     return _allowed(fitting, count, inside, -(-classes.device[c, 4 * q] // average))
 
 
 @njit(**_FLAGS)
-def _devices_fit_numa(classes, c, s, state, zones, inside, exact, fitting):
+def _devices_fit_numa(classes, c, s, state, numa, inside, exact, fitting):
     """Whether the NUMA nodes of a mask have the devices that a class requests."""
     for q in range(classes.models.shape[1]):
         need = classes.device[c, 4 * q]
         if need == 0:
             continue
-        allowed = _numa_of_devices(classes, c, q, s, state, zones, inside, exact, fitting)
+        allowed = _numa_of_devices(classes, c, q, s, state, numa, inside, exact, fitting)
         if allowed == 0:
             continue
         total = 0
-        for z in range(zones.count[s]):
+        for z in range(numa.count[s]):
             if (allowed >> np.int32(z)) & 1:
                 total += fitting[z]
         if total < need:
@@ -122,50 +122,50 @@ def _devices_fit_numa(classes, c, s, state, zones, inside, exact, fitting):
 
 
 @njit(**_FLAGS)
-def _whole_numa_nodes(classes, c, zones, asks, j, s, state, fitting):
+def _whole_numa_nodes(classes, c, numa, requests, j, s, state, fitting):
     """How many whole NUMA nodes a class needs on a slot."""
     number = np.int64(1)
     for k in range(NUMA_COLUMNS):
-        amount, average = asks.amount[j, k], zones.average[s, k]
-        if amount > 0 and average > 0 and (k < _CONFLICTING or asks.aligned[j, k]):
+        amount, average = requests.amount[j, k], numa.average[s, k]
+        if amount > 0 and average > 0 and (k < _CONFLICTING or requests.aligned[j, k]):
             number = max(number, -(-amount // average))
     for q in range(classes.models.shape[1]):
-        if classes.device[c, 4 * q] > 0 and asks.device_aligned[j, q]:
-            known = _devices_in(classes, c, q, s, state, zones, fitting)
+        if classes.device[c, 4 * q] > 0 and requests.device_aligned[j, q]:
+            known = _devices_in(classes, c, q, s, state, numa, fitting)
             if known > 0:
-                average = -(-np.int64(known) // zones.count[s])
+                average = -(-np.int64(known) // numa.count[s])
                 number = max(number, -(-classes.device[c, 4 * q] // average))
     return number
 
 
 @njit(**_FLAGS)
-def _spared(zones, s, inside, state):
+def _spared(numa, s, inside, state):
     """Whether the node as a whole can spare the NUMA nodes of a mask."""
     for r in range(2):
         total = np.int64(0)
-        for z in range(zones.count[s]):
+        for z in range(numa.count[s]):
             if (inside >> np.int32(z)) & 1:
-                total += zones.share[s, z, r]
+                total += numa.share[s, z, r]
         if total > state[0][r, s]:
             return False
     return True
 
 
 @njit(**_FLAGS)
-def _choose_whole_nodes(classes, c, zones, asks, j, s, state, fitting, first):
+def _choose_whole_nodes(classes, c, numa, requests, j, s, state, fitting, first):
     """Whole NUMA nodes; ``first`` takes any sufficient set."""
-    count = np.int64(zones.count[s])
-    number = _whole_numa_nodes(classes, c, zones, asks, j, s, state, fitting)
+    count = np.int64(numa.count[s])
+    number = _whole_numa_nodes(classes, c, numa, requests, j, s, state, fitting)
     spare = np.zeros(MAX_NUMA_NODES, np.int32)
     empty, sockets_seen, empties = np.int64(0), np.int64(0), 0
     for z in range(count):
-        sockets_seen |= np.int64(1) << np.int64(zones.socket[s, z])
+        sockets_seen |= np.int64(1) << np.int64(numa.socket[s, z])
         untouched = True
         for k in range(_CONFLICTING):
-            untouched &= zones.free[s, z, k] == zones.alloc[s, z, k]
+            untouched &= numa.free[s, z, k] == numa.alloc[s, z, k]
         if untouched:
             empty |= np.int64(1) << np.int64(z)
-            spare[zones.socket[s, z]] += 1
+            spare[numa.socket[s, z]] += 1
             empties += 1
     if number > empties:
         return np.int32(0)
@@ -177,17 +177,17 @@ def _choose_whole_nodes(classes, c, zones, asks, j, s, state, fitting, first):
         if mask & ~empty == 0:
             used, cost = np.int64(0), 0
             for z in range(count):
-                where = np.int64(1) << np.int64(zones.socket[s, z])
+                where = np.int64(1) << np.int64(numa.socket[s, z])
                 if (mask >> z) & 1 and not used & where:
                     used |= where
-                    cost += spare[zones.socket[s, z]]
+                    cost += spare[numa.socket[s, z]]
             inside = np.int32(mask)
             if (
                 _bits(used) <= most_sockets
                 and (best == 0 or cost < least)
-                and _spared(zones, s, inside, state)
-                and _amounts_fit(zones, asks, j, s, inside, False)
-                and _devices_fit_numa(classes, c, s, state, zones, inside, False, fitting)
+                and _spared(numa, s, inside, state)
+                and _amounts_fit(numa, requests, j, s, inside, False)
+                and _devices_fit_numa(classes, c, s, state, numa, inside, False, fitting)
             ):
                 best, least = mask, cost
                 if first:
@@ -199,43 +199,43 @@ def _choose_whole_nodes(classes, c, zones, asks, j, s, state, fitting, first):
 
 
 @njit(**_FLAGS)
-def _choose_socket(classes, c, zones, asks, j, s, state, fitting):
+def _choose_socket(classes, c, numa, requests, j, s, state, fitting):
     """The NUMA nodes of the socket with the least free CPU that has everything."""
     best, least, done = np.int32(0), np.int64(0), np.int64(0)
-    for start in range(zones.count[s]):
-        socket = zones.socket[s, start]
+    for start in range(numa.count[s]):
+        socket = numa.socket[s, start]
         if (done >> np.int64(socket)) & 1:
             continue
         done |= np.int64(1) << np.int64(socket)
         inside, free = np.int32(0), np.int64(0)
-        for z in range(start, zones.count[s]):
-            if zones.socket[s, z] == socket:
+        for z in range(start, numa.count[s]):
+            if numa.socket[s, z] == socket:
                 inside |= np.int32(1) << np.int32(z)
-                free += zones.free[s, z, 0]
+                free += numa.free[s, z, 0]
         if (best == 0 or free < least) and (
-            _amounts_fit(zones, asks, j, s, inside, True)
-            and _devices_fit_numa(classes, c, s, state, zones, inside, True, fitting)
+            _amounts_fit(numa, requests, j, s, inside, True)
+            and _devices_fit_numa(classes, c, s, state, numa, inside, True, fitting)
         ):
             best, least = inside, free
     return best
 
 
 @njit(**_FLAGS)
-def choose_numa_nodes(classes, c, zones, asks, j, s, state, fitting, first):
+def choose_numa_nodes(classes, c, numa, requests, j, s, state, fitting, first):
     """Bit mask of the NUMA nodes that a class gets on a slot; 0 where it does not fit."""
-    binding = asks.binding[j]
-    if zones.count[s] == 0:
+    binding = requests.binding[j]
+    if numa.count[s] == 0:
         return np.int32(0)
     if binding == _WHOLE:
-        return _choose_whole_nodes(classes, c, zones, asks, j, s, state, fitting, first)
+        return _choose_whole_nodes(classes, c, numa, requests, j, s, state, fitting, first)
     if binding == _SOCKET:
-        return _choose_socket(classes, c, zones, asks, j, s, state, fitting)
+        return _choose_socket(classes, c, numa, requests, j, s, state, fitting)
     best, least = np.int32(0), np.int64(0)
-    for z in range(zones.count[s]):
-        inside, free = np.int32(1) << np.int32(z), zones.free[s, z, 0]
+    for z in range(numa.count[s]):
+        inside, free = np.int32(1) << np.int32(z), numa.free[s, z, 0]
         if (best == 0 or free < least) and (
-            _amounts_fit(zones, asks, j, s, inside, True)
-            and _devices_fit_numa(classes, c, s, state, zones, inside, True, fitting)
+            _amounts_fit(numa, requests, j, s, inside, True)
+            and _devices_fit_numa(classes, c, s, state, numa, inside, True, fitting)
         ):
             best, least = inside, free
             if first:
@@ -244,10 +244,10 @@ def choose_numa_nodes(classes, c, zones, asks, j, s, state, fitting, first):
 
 
 @njit(**_FLAGS)
-def pick_local_devices(classes, c, s, state, zones, asks, j, inside, fitting):
+def pick_local_devices(classes, c, s, state, numa, requests, j, inside, fitting):
     """Bit mask of devices out of the NUMA nodes of a pod, the fullest first."""
     device_free, device_kind, device_model = state[3], state[4], state[5]
-    exact = asks.binding[j] != _WHOLE
+    exact = requests.binding[j] != _WHOLE
     mask = np.int32(0)
     for q in range(classes.models.shape[1]):
         need, milli, kind = (
@@ -257,11 +257,11 @@ def pick_local_devices(classes, c, s, state, zones, asks, j, inside, fitting):
         )
         if need == 0:
             continue
-        allowed = _numa_of_devices(classes, c, q, s, state, zones, inside, exact, fitting)
+        allowed = _numa_of_devices(classes, c, q, s, state, numa, inside, exact, fitting)
         for _ in range(need):
             best, least = -1, 1 << 30
             for d in range(MAX_DEVICES):
-                z = zones.device_numa_node[s, d]
+                z = numa.device_numa_node[s, d]
                 near = allowed == 0 or (z >= 0 and (allowed >> np.int32(z)) & 1)
                 if (
                     near
@@ -276,40 +276,40 @@ def pick_local_devices(classes, c, s, state, zones, asks, j, inside, fitting):
 
 
 @njit(**_FLAGS)
-def take_numa_nodes(classes, c, zones, asks, j, s, state, inside, held):
+def take_numa_nodes(classes, c, numa, requests, j, s, state, inside, held):
     """Charge the requests of a class to the NUMA nodes of a mask; record the parts in ``held``."""
-    whole = asks.binding[j] == _WHOLE
-    count = zones.count[s]
+    whole = requests.binding[j] == _WHOLE
+    count = numa.count[s]
     for k in range(NUMA_COLUMNS):
-        amount = asks.amount[j, k]
+        amount = requests.amount[j, k]
         if whole and k < _CONFLICTING:
             for z in range(count):
                 if (inside >> np.int32(z)) & 1:
-                    held[z, k] = zones.alloc[s, z, k]
-                    zones.free[s, z, k] -= held[z, k]
+                    held[z, k] = numa.alloc[s, z, k]
+                    numa.free[s, z, k] -= held[z, k]
             continue
-        if amount <= 0 or zones.average[s, k] == 0:
+        if amount <= 0 or numa.average[s, k] == 0:
             continue
         allowed = inside
         if whole:
-            most = -(-amount // zones.average[s, k])
-            allowed = _allowed(zones.free[s, :, k], count, inside, most)
+            most = -(-amount // numa.average[s, k])
+            allowed = _allowed(numa.free[s, :, k], count, inside, most)
         for z in range(count):
             if (allowed >> np.int32(z)) & 1:
-                here = min(amount, max(np.int64(0), zones.free[s, z, k]))
+                here = min(amount, max(np.int64(0), numa.free[s, z, k]))
                 held[z, k] = here
-                zones.free[s, z, k] -= here
+                numa.free[s, z, k] -= here
                 amount -= here
     if whole:
-        charge_shares(classes, c, zones, s, state, inside, 1)
+        charge_shares(classes, c, numa, s, state, inside, 1)
 
 
 @njit(**_FLAGS)
-def charge_shares(classes, c, zones, s, state, inside, sign):
+def charge_shares(classes, c, numa, s, state, inside, sign):
     """Charge or release what whole NUMA nodes take of their node beyond the class's requests."""
     for r in range(2):
         total = np.int64(0)
-        for z in range(zones.count[s]):
+        for z in range(numa.count[s]):
             if (inside >> np.int32(z)) & 1:
-                total += zones.share[s, z, r]
-        state[0][r, s] -= sign * max(np.int64(0), total - classes.ask[c, r])
+                total += numa.share[s, z, r]
+        state[0][r, s] -= sign * max(np.int64(0), total - classes.by_column[c, r])

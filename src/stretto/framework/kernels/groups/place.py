@@ -32,12 +32,12 @@ _WHOLE = 2
 
 
 @njit(**_FLAGS)
-def _value(program, state, zones, asks, caps, j, c, search, p, fitting, base):
+def _value(program, state, numa, requests, caps, j, c, search, p, fitting, base):
     """Value of a place of the search for a class; 0 where infeasible."""
     classes, static, pair, scores, typical, thresholds = program
-    for q in range(caps.room.shape[0]):
+    for q in range(caps.capacity.shape[0]):
         domain = caps.domain[q, p]
-        if domain >= 0 and caps.room[q, domain] <= 0:
+        if domain >= 0 and caps.capacity[q, domain] <= 0:
             return np.int32(0)
     s, (rows, touched) = search.slots[p], base
     if rows.shape[0] > 0 and touched[s] == 0:
@@ -46,8 +46,8 @@ def _value(program, state, zones, asks, caps, j, c, search, p, fitting, base):
         value = np.int32(
             slot_value(classes, static, pair, scores, typical, thresholds, c, s, state)
         )
-    bound = value > 0 and asks.binding[j] > 0
-    if bound and choose_numa_nodes(classes, c, zones, asks, j, s, state, fitting, True) == 0:
+    bound = value > 0 and requests.binding[j] > 0
+    if bound and choose_numa_nodes(classes, c, numa, requests, j, s, state, fitting, True) == 0:
         return np.int32(0)
     if value > 0 and search.own[p]:
         value += np.int32(OWN)
@@ -55,9 +55,9 @@ def _value(program, state, zones, asks, caps, j, c, search, p, fitting, base):
 
 
 @njit(**_FLAGS)
-def _refresh(program, state, zones, asks, caps, j, c, search, book, first, last, fitting):
+def _refresh(program, state, numa, requests, caps, j, c, search, rows_state, first, last, fitting):
     """Bring the values of a class up to date for one domain."""
-    rows, peaks, made, seen, changes, changed, _, tops, base = book
+    rows, peaks, made, seen, changes, changed, _, tops, base = rows_state
     if made[j] == first and seen[j] == changed[0]:
         return
     row, peak = rows[j], peaks[j]
@@ -65,14 +65,14 @@ def _refresh(program, state, zones, asks, caps, j, c, search, book, first, last,
     if fresh:
         peak[: (last - first) // BLOCK + 1] = 0
         for p in range(first, last):
-            value = _value(program, state, zones, asks, caps, j, c, search, p, fitting, base)
+            value = _value(program, state, numa, requests, caps, j, c, search, p, fitting, base)
             row[p - first] = value
             b = (p - first) // BLOCK
             peak[b] = max(peak[b], value)
     else:
         for e in range(seen[j], changed[0]):
             p = changes[e]
-            value = _value(program, state, zones, asks, caps, j, c, search, p, fitting, base)
+            value = _value(program, state, numa, requests, caps, j, c, search, p, fitting, base)
             before = row[p - first]
             row[p - first] = value
             b = (p - first) // BLOCK
@@ -111,17 +111,17 @@ def _pick(row, peak, top, length, begin):
 
 
 @njit(**_FLAGS)
-def _note(caps, p, book, sign, first, last):
+def _note(caps, p, rows_state, sign, first, last):
     """Update the values of the domain after a place was taken or released."""
-    changes, changed, following = book[4], book[5], book[6]
+    changes, changed, following = rows_state[4], rows_state[5], rows_state[6]
     changes[changed[0]] = p
     changed[0] += 1
-    for q in range(caps.room.shape[0]):
+    for q in range(caps.capacity.shape[0]):
         domain = caps.domain[q, p]
         if domain < 0:
             continue
-        before = caps.room[q, domain]
-        caps.room[q, domain] = before - sign
+        before = caps.capacity[q, domain]
+        caps.capacity[q, domain] = before - sign
         if (before > 0) == (before - sign > 0):
             continue
         other = following[q, p]
@@ -133,7 +133,9 @@ def _note(caps, p, book, sign, first, last):
 
 
 @njit(**_FLAGS)
-def _place_unit(program, state, zones, asks, caps, search, job, u, d, book, held, choice, fitting):
+def _place_unit(
+    program, state, numa, requests, caps, search, job, u, d, rows_state, held, choice, fitting
+):
     """Place one unit in one domain; returns how many of its pods found a place."""
     classes, static, typical, thresholds = program[0], program[1], program[4], program[5]
     start, stop = job.start[u], job.start[u + 1]
@@ -143,8 +145,10 @@ def _place_unit(program, state, zones, asks, caps, search, job, u, d, book, held
     for i in range(start, stop):
         j = job.local[i]
         c = job.class_id[j]
-        _refresh(program, state, zones, asks, caps, j, c, search, book, first, last, fitting)
-        hopeless += book[7][j] == 0
+        _refresh(
+            program, state, numa, requests, caps, j, c, search, rows_state, first, last, fitting
+        )
+        hopeless += rows_state[7][j] == 0
     if stop - start - hopeless < job.at_least[u]:
         return 0
     for i in range(start, stop):
@@ -155,19 +159,23 @@ def _place_unit(program, state, zones, asks, caps, search, job, u, d, book, held
         job.slot[i] = -1
         if j == failed:
             continue
-        _refresh(program, state, zones, asks, caps, j, c, search, book, first, last, fitting)
-        at = _pick(book[0][j], book[1][j], book[7][j], last - first, search.cursor[0])
+        _refresh(
+            program, state, numa, requests, caps, j, c, search, rows_state, first, last, fitting
+        )
+        at = _pick(
+            rows_state[0][j], rows_state[1][j], rows_state[7][j], last - first, search.cursor[0]
+        )
         if at < 0:
             failed = j
             continue
         p = first + at
         s = search.slots[p]
         mask = np.int32(0)
-        if asks.binding[j] > 0:
-            inside = choose_numa_nodes(classes, c, zones, asks, j, s, state, fitting, False)
-            mask = pick_local_devices(classes, c, s, state, zones, asks, j, inside, fitting)
+        if requests.binding[j] > 0:
+            inside = choose_numa_nodes(classes, c, numa, requests, j, s, state, fitting, False)
+            mask = pick_local_devices(classes, c, s, state, numa, requests, j, inside, fitting)
             apply(classes, static, c, s, state, mask, 1)
-            take_numa_nodes(classes, c, zones, asks, j, s, state, inside, held[i])
+            take_numa_nodes(classes, c, numa, requests, j, s, state, inside, held[i])
             mask |= inside << np.int32(NUMA_SHIFT)
         else:
             mask = pick_devices(
@@ -176,18 +184,18 @@ def _place_unit(program, state, zones, asks, caps, search, job, u, d, book, held
             apply(classes, static, c, s, state, mask, 1)
         log[log_state[1]] = s
         log_state[1] += 1
-        touched = book[8][1]
+        touched = rows_state[8][1]
         if touched.shape[0] > 0:
             touched[s] = 1
         job.slot[i], job.mask[i] = p, mask
-        _note(caps, p, book, 1, first, last)
+        _note(caps, p, rows_state, 1, first, last)
         search.cursor[0] = at + 1
         placed += 1
     return placed
 
 
 @njit(**_FLAGS)
-def _undo_unit(program, state, zones, asks, caps, search, job, u, book, held):
+def _undo_unit(program, state, numa, requests, caps, search, job, u, rows_state, held):
     """Release every place of a unit, the last first."""
     classes, static = program[0], program[1]
     for i in range(job.start[u + 1] - 1, job.start[u] - 1, -1):
@@ -196,30 +204,30 @@ def _undo_unit(program, state, zones, asks, caps, search, job, u, book, held):
         if p < 0:
             continue
         s, c, inside = search.slots[p], job.class_id[j], job.mask[i] >> np.int32(NUMA_SHIFT)
-        if asks.binding[j] > 0:
-            for z in range(zones.count[s]):
+        if requests.binding[j] > 0:
+            for z in range(numa.count[s]):
                 for k in range(NUMA_COLUMNS):
-                    zones.free[s, z, k] += held[i, z, k]
+                    numa.free[s, z, k] += held[i, z, k]
                     held[i, z, k] = 0
-            if asks.binding[j] == _WHOLE:
-                charge_shares(classes, c, zones, s, state, inside, -1)
+            if requests.binding[j] == _WHOLE:
+                charge_shares(classes, c, numa, s, state, inside, -1)
         apply(classes, static, c, s, state, job.mask[i] & np.int32(DEVICE_BITS), -1)
-        for q in range(caps.room.shape[0]):
+        for q in range(caps.capacity.shape[0]):
             if caps.domain[q, p] >= 0:
-                caps.room[q, caps.domain[q, p]] += 1
+                caps.capacity[q, caps.domain[q, p]] += 1
         job.mask[i] = 0
-    book[2][:] = -1
-    book[5][0] = 0
+    rows_state[2][:] = -1
+    rows_state[5][0] = 0
 
 
 @njit(**_FLAGS)
-def count_in_slots(program, state, zones, asks, caps, search, c):
+def count_in_slots(program, state, numa, requests, caps, search, c):
     """On how many places of a search one class of NUMA nodes fits now."""
     fitting = np.zeros(MAX_NUMA_NODES, np.int64)
     base = (np.zeros((0, 0), np.int16), np.zeros(0, np.uint8))
     found = 0
     for p in range(search.slots.shape[0]):
-        found += _value(program, state, zones, asks, caps, 0, c, search, p, fitting, base) > 0
+        found += _value(program, state, numa, requests, caps, 0, c, search, p, fitting, base) > 0
     return found
 
 
@@ -227,10 +235,10 @@ def count_in_slots(program, state, zones, asks, caps, search, c):
 def _rings(caps, search):
     """int32[cap, k]: for each place the next one of the same label value, in a ring."""
     length = search.slots.shape[0]
-    following = np.empty((caps.room.shape[0], length), np.int32)
-    for q in range(caps.room.shape[0]):
-        latest = np.full(caps.room.shape[1], -1, np.int32)
-        earliest = np.full(caps.room.shape[1], -1, np.int32)
+    following = np.empty((caps.capacity.shape[0], length), np.int32)
+    for q in range(caps.capacity.shape[0]):
+        latest = np.full(caps.capacity.shape[1], -1, np.int32)
+        earliest = np.full(caps.capacity.shape[1], -1, np.int32)
         for p in range(length - 1, -1, -1):
             domain = caps.domain[q, p]
             if domain < 0:
@@ -240,7 +248,7 @@ def _rings(caps, search):
             if earliest[domain] < 0:
                 earliest[domain] = p
             latest[domain] = p
-        for v in range(caps.room.shape[1]):
+        for v in range(caps.capacity.shape[1]):
             if earliest[v] >= 0:
                 following[q, earliest[v]] = latest[v]
     return following
@@ -248,7 +256,7 @@ def _rings(caps, search):
 
 @njit(**_FLAGS)
 def place_in_slots(
-    program, state, zones, asks, caps, search, job, log, log_state, device_pick, rows
+    program, state, numa, requests, caps, search, job, log, log_state, device_pick, rows
 ):
     """Place units in order, each in the first domain that holds it; returns the units tried.
 
@@ -261,16 +269,16 @@ def place_in_slots(
     longest = 0
     for d in range(domains):
         longest = max(longest, search.start[d + 1] - search.start[d])
-    room = 2 * pods + 2 + caps.room.shape[0] * places
+    capacity = 2 * pods + 2 + caps.capacity.shape[0] * places
     bound = False
     for j in range(classes):
-        bound |= asks.binding[j] > 0
-    book = (
+        bound |= requests.binding[j] > 0
+    rows_state = (
         np.zeros((classes, longest), np.int32),
         np.zeros((classes, longest // BLOCK + 1), np.int32),
         np.full(classes, -1, np.int64),
         np.zeros(classes, np.int64),
-        np.zeros(room, np.int32),
+        np.zeros(capacity, np.int32),
         np.zeros(1, np.int64),
         _rings(caps, search),
         np.zeros(classes, np.int32),
@@ -279,15 +287,24 @@ def place_in_slots(
     held = np.zeros((pods if bound else 0, MAX_NUMA_NODES, NUMA_COLUMNS), np.int64)
     fitting = np.zeros(MAX_NUMA_NODES, np.int64)
     choice = (log, log_state, device_pick)
-    return _place_units(program, state, zones, asks, caps, search, job, book, held, choice, fitting)
+    return _place_units(
+        program, state, numa, requests, caps, search, job, rows_state, held, choice, fitting
+    )
 
 
 @njit(**_FLAGS)
-def _place_units(program, state, zones, asks, caps, search, job, book, held, choice, fitting):
+def _place_units(
+    program, state, numa, requests, caps, search, job, rows_state, held, choice, fitting
+):
     """``place_in_slots`` with buffers. The caller holds every array; none is reference-counted."""
-    program, state, zones = borrowed(program), borrowed(state), borrowed(zones)
-    asks, caps, search, job = borrowed(asks), borrowed(caps), borrowed(search), borrowed(job)
-    book, held, choice, fitting = borrowed((book, held, choice, fitting))
+    program, state, numa = borrowed(program), borrowed(state), borrowed(numa)
+    requests, caps, search, job = (
+        borrowed(requests),
+        borrowed(caps),
+        borrowed(search),
+        borrowed(job),
+    )
+    rows_state, held, choice, fitting = borrowed((rows_state, held, choice, fitting))
     domains, log_state = search.start.shape[0] - 1, choice[1]
     for u in range(job.at_least.shape[0]):
         start, stop = job.start[u], job.start[u + 1]
@@ -295,14 +312,26 @@ def _place_units(program, state, zones, asks, caps, search, job, book, held, cho
         for d in range(domains):
             if domains > 1:
                 search.cursor[0] = 0
-                book[2][:] = -1
-                book[5][0] = 0
+                rows_state[2][:] = -1
+                rows_state[5][0] = 0
             placed = _place_unit(
-                program, state, zones, asks, caps, search, job, u, d, book, held, choice, fitting
+                program,
+                state,
+                numa,
+                requests,
+                caps,
+                search,
+                job,
+                u,
+                d,
+                rows_state,
+                held,
+                choice,
+                fitting,
             )
             if placed > 0 and placed >= job.at_least[u]:
                 break
-            _undo_unit(program, state, zones, asks, caps, search, job, u, book, held)
+            _undo_unit(program, state, numa, requests, caps, search, job, u, rows_state, held)
             log_state[1], search.cursor[0] = mark, turn
             placed = 0
         for i in range(start, stop):

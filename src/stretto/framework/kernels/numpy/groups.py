@@ -14,7 +14,7 @@ from stretto.framework.compiled.group_tables import (
     OWN,
     DomainCaps,
     DomainSearch,
-    NumaAsks,
+    NumaRequests,
     NumaSnapshot,
     PlacementJob,
     PlacementWork,
@@ -44,8 +44,8 @@ class _SlotSetCall(NamedTuple):
 
     program: PointProgram
     state: PointState
-    zones: NumaSnapshot
-    asks: NumaAsks
+    numa: NumaSnapshot
+    requests: NumaRequests
     caps: DomainCaps
     search: DomainSearch
     job: PlacementJob
@@ -98,10 +98,10 @@ def _values(run: _SlotSetCall, j: int, c: int, first: int, last: int) -> npt.NDA
     """int32[place]: values of the places of a domain for a class; 0 where infeasible."""
     slots = run.search.slots[first:last]
     values = slot_values(run.program, c, slots, run.state).astype(np.int32)
-    for q, room in enumerate(run.caps.room):
+    for q, capacity in enumerate(run.caps.capacity):
         domain = run.caps.domain[q, first:last]
-        values[(domain >= 0) & (room[np.maximum(domain, 0)] <= 0)] = 0
-    if run.asks.binding[j]:
+        values[(domain >= 0) & (capacity[np.maximum(domain, 0)] <= 0)] = 0
+    if run.requests.binding[j]:
         for at in np.flatnonzero(values).tolist():
             if not _choose(run, j, c, int(slots[at])):
                 values[at] = 0
@@ -140,13 +140,13 @@ def _take(run: _SlotSetCall, i: int, place: int) -> None:
     job = run.job
     j, s = int(job.local[i]), int(run.search.slots[place])
     c = int(job.class_id[j])
-    if run.asks.binding[j]:
+    if run.requests.binding[j]:
         inside = _choose(run, j, c, s)
         mask = _pick_local_devices(run, j, c, s, inside)
         apply(run.program, c, s, run.state, mask, 1)
         run.held[i] = _parts(run, j, s, bits(inside))
         for z, k, amount in run.held[i]:
-            run.zones.free[s, z, k] -= amount
+            run.numa.free[s, z, k] -= amount
         run.state.free[:2, s] -= _extra(run, j, c, s, inside)
         mask |= inside << NUMA_SHIFT
     else:
@@ -155,10 +155,10 @@ def _take(run: _SlotSetCall, i: int, place: int) -> None:
     run.log[run.log_state[1]] = s
     run.log_state[1] += 1
     job.slot[i], job.mask[i] = place, mask
-    for q, room in enumerate(run.caps.room):
+    for q, capacity in enumerate(run.caps.capacity):
         domain = run.caps.domain[q, place]
         if domain >= 0:
-            room[domain] -= 1
+            capacity[domain] -= 1
 
 
 def _undo_unit(run: _SlotSetCall, start: int, stop: int) -> None:
@@ -170,43 +170,45 @@ def _undo_unit(run: _SlotSetCall, start: int, stop: int) -> None:
         if place < 0:
             continue
         s, c, mask = int(run.search.slots[place]), int(job.class_id[j]), int(job.mask[i])
-        if run.asks.binding[j]:
+        if run.requests.binding[j]:
             for z, k, amount in run.held.pop(i):
-                run.zones.free[s, z, k] += amount
+                run.numa.free[s, z, k] += amount
             run.state.free[:2, s] += _extra(run, j, c, s, numa_nodes_of(mask))
         apply(run.program, c, s, run.state, mask & DEVICE_BITS, -1)
-        for q, room in enumerate(run.caps.room):
+        for q, capacity in enumerate(run.caps.capacity):
             if run.caps.domain[q, place] >= 0:
-                room[run.caps.domain[q, place]] += 1
+                capacity[run.caps.domain[q, place]] += 1
         job.mask[i] = 0
 
 
 def _extra(run: _SlotSetCall, j: int, c: int, s: int, inside: int) -> tuple[int, ...]:
     """Amounts that whole NUMA nodes take of their node beyond the class's own, CPU and memory."""
-    if _BINDING[int(run.asks.binding[j])] is not NumaBinding.WHOLE:
+    if _BINDING[int(run.requests.binding[j])] is not NumaBinding.WHOLE:
         return (0, 0)
-    whole = [sum(int(run.zones.share[s, z, r]) for z in bits(inside)) for r in CONFLICTING]
-    asked = run.program.classes.ask[c]
-    return tuple(max(0, total - int(asked[r])) for r, total in zip(CONFLICTING, whole, strict=True))
+    whole = [sum(int(run.numa.share[s, z, r]) for z in bits(inside)) for r in CONFLICTING]
+    requested = run.program.classes.by_column[c]
+    return tuple(
+        max(0, total - int(requested[r])) for r, total in zip(CONFLICTING, whole, strict=True)
+    )
 
 
 # ---------------------------------------------------------------- one machine
 
 
 def _machine(run: _SlotSetCall, j: int, c: int, s: int) -> NumaMachine:
-    zones, count = run.zones, int(run.zones.count[s])
+    numa, count = run.numa, int(run.numa.count[s])
     return NumaMachine(
-        sockets=zones.socket[s, :count].tolist(),
-        alloc=zones.alloc[s, :count].tolist(),
-        free=zones.free[s, :count].tolist(),
-        amounts=run.asks.amount[j].tolist(),
-        aligned=run.asks.aligned[j].astype(bool).tolist(),
+        sockets=numa.socket[s, :count].tolist(),
+        alloc=numa.alloc[s, :count].tolist(),
+        free=numa.free[s, :count].tolist(),
+        amounts=run.requests.amount[j].tolist(),
+        aligned=run.requests.aligned[j].astype(bool).tolist(),
         devices=[
-            _device_ask(run, j, c, q, s)
+            _device_request(run, j, c, q, s)
             for q in range(run.program.classes.models.shape[1])
             if run.program.classes.device[c, 4 * q]
         ],
-        share=zones.share[s, :count].tolist(),
+        share=numa.share[s, :count].tolist(),
         node_free=[int(run.state.free[r, s]) for r in CONFLICTING],
     )
 
@@ -221,42 +223,42 @@ def _fits(run: _SlotSetCall, c: int, q: int, s: int, d: int) -> bool:
     )
 
 
-def _device_ask(run: _SlotSetCall, j: int, c: int, q: int, s: int) -> NumaDeviceRequest:
-    classes, count = run.program.classes, int(run.zones.count[s])
+def _device_request(run: _SlotSetCall, j: int, c: int, q: int, s: int) -> NumaDeviceRequest:
+    classes, count = run.program.classes, int(run.numa.count[s])
     fitting, installed = [0] * count, [0] * count
     for d in range(MAX_DEVICES):
-        z = int(run.zones.device_numa_node[s, d])
+        z = int(run.numa.device_numa_node[s, d])
         if 0 <= z < count and run.state.device_kind[s, d] == classes.device[c, 4 * q + 2]:
             installed[z] += 1
             fitting[z] += _fits(run, c, q, s, d)
-    need, aligned = int(classes.device[c, 4 * q]), bool(run.asks.device_aligned[j, q])
+    need, aligned = int(classes.device[c, 4 * q]), bool(run.requests.device_aligned[j, q])
     return NumaDeviceRequest(
         need, tuple(fitting) if any(installed) else (), tuple(installed), aligned
     )
 
 
 def _choose(run: _SlotSetCall, j: int, c: int, s: int) -> int:
-    return choose(_machine(run, j, c, s), _BINDING[int(run.asks.binding[j])])
+    return choose(_machine(run, j, c, s), _BINDING[int(run.requests.binding[j])])
 
 
 def _pick_local_devices(run: _SlotSetCall, j: int, c: int, s: int, inside: int) -> int:
     """Bit mask of devices out of the NUMA nodes of a pod, the fullest first."""
-    whole = _BINDING[int(run.asks.binding[j])] is NumaBinding.WHOLE
+    whole = _BINDING[int(run.requests.binding[j])] is NumaBinding.WHOLE
     mask = 0
     for q in range(run.program.classes.models.shape[1]):
         if not run.program.classes.device[c, 4 * q]:
             continue
-        ask = _device_ask(run, j, c, q, s)
+        by_column = _device_request(run, j, c, q, s)
         near = set(range(-1, MAX_DEVICES))
-        if ask.fitting:
+        if by_column.fitting:
             within = bits(inside)
-            most = needed(ask.need, ask.installed)
-            near = set(numa_nodes_for(ask.fitting, within, most) if whole else within)
-        for _ in range(ask.need):
+            most = needed(by_column.need, by_column.installed)
+            near = set(numa_nodes_for(by_column.fitting, within, most) if whole else within)
+        for _ in range(by_column.need):
             found = [
                 (int(run.state.device_free[s, d]), d)
                 for d in range(MAX_DEVICES)
-                if int(run.zones.device_numa_node[s, d]) in near
+                if int(run.numa.device_numa_node[s, d]) in near
                 and not mask >> d & 1
                 and _fits(run, c, q, s, d)
             ]
@@ -266,12 +268,12 @@ def _pick_local_devices(run: _SlotSetCall, j: int, c: int, s: int, inside: int) 
 
 def _parts(run: _SlotSetCall, j: int, s: int, inside: list[int]) -> list[tuple[int, int, int]]:
     """What a class takes of each NUMA node of its own."""
-    zones, whole = run.zones, _BINDING[int(run.asks.binding[j])] is NumaBinding.WHOLE
+    numa, whole = run.numa, _BINDING[int(run.requests.binding[j])] is NumaBinding.WHOLE
     machine = _machine(run, j, int(run.job.class_id[j]), s)
     parts = []
     for k in range(NUMA_COLUMNS):
         if whole and k in CONFLICTING:
-            parts += [(z, k, int(zones.alloc[s, z, k])) for z in inside]
+            parts += [(z, k, int(numa.alloc[s, z, k])) for z in inside]
         elif k in relevant_columns(machine):
             parts += spread(machine, k, inside, whole) or []
     return parts

@@ -79,7 +79,7 @@ def refresh(
 def program_with(program: tuple[Any, ...], rules: PythonRuleCalls | None) -> PointProgram:
     """A compiled profile with the Python rules that the NumPy tier calls."""
     point = PointProgram(*program[:6])
-    return point if rules is None else point._replace(asked=rules.slot_values)
+    return point if rules is None else point._replace(python_values=rules.slot_values)
 
 
 def _refresh(
@@ -128,7 +128,7 @@ def choose(row: RowArray, peak: RowArray, choice: SlotChoice, draw: int) -> int:
 
 
 def _choose_rotating(row: RowArray, blocks: SlotArray, choice: SlotChoice, top: int) -> int:
-    """Zones take turns by their share of nodes (stride scheduling), slots in a ring."""
+    """Zones rotate by their share of nodes (stride scheduling), slots in a ring."""
     zones = len(choice.stride)
     here = choice.block_zone[blocks]
     due = np.maximum(choice.passes[here], choice.passes[zones])
@@ -324,7 +324,7 @@ def _find(run: _PlaceCall, c: int, pin: int, draw: int) -> int:
 
 
 def _row_and_peaks(run: _PlaceCall, c: int) -> tuple[RowArray, RowArray]:
-    """A class's row without other pods, and its maxima: made anew where no rows are kept."""
+    """A class's row without other pods, and its maxima: recomputed where no rows are cached."""
     if run.cache.row.shape[1] == 0:
         row = slot_values(run.program, c, slice(0, run.state.free.shape[1]), run.state)
         return row, row.reshape(-1, BLOCK).max(axis=1)

@@ -57,7 +57,7 @@ class PointProgram(NamedTuple):
     #: Gains that FGD's score counts.
     thresholds: npt.NDArray[np.float64]
     #: Calls the rules without a compiled form: class id and slots to -1 (no) or a weighted score.
-    asked: Callable[[int, SlotArray], RowArray] | None = None
+    python_values: Callable[[int, SlotArray], RowArray] | None = None
 
 
 class PointState(NamedTuple):
@@ -96,8 +96,8 @@ def slot_values(program: PointProgram, c: int, slots: Slots, state: PointState) 
         total = extra if total is None else np.add(total, extra, out=total)
     if total is None:
         total = np.zeros(len(passes), np.int32)
-    if program.asked is not None:
-        given = program.asked(c, _numbers(slots, len(passes)))
+    if program.python_values is not None:
+        given = program.python_values(c, _numbers(slots, len(passes)))
         passes &= given >= 0
         total += given
     if len(scores.code):
@@ -131,8 +131,8 @@ def _passes(program: PointProgram, c: int, slots: Slots, state: PointState) -> B
             wanted = wanted_of(classes, c, q)
             passes &= (state.device_kind[slots] == wanted.kind).any(axis=1)
             here = np.flatnonzero(passes)
-            asked = here if isinstance(slots, slice) else slots[here]
-            fits = gpu.fitting(devices_of(state, asked), wanted)
+            python_values = here if isinstance(slots, slice) else slots[here]
+            fits = gpu.fitting(devices_of(state, python_values), wanted)
             passes[here] = np.count_nonzero(fits, axis=1) >= wanted.number
     return passes
 
@@ -165,10 +165,10 @@ def _add_scores(
     here = np.flatnonzero(passes)
     if len(here) == 0:
         return
-    asked = here if isinstance(slots, slice) else slots[here]
+    python_values = here if isinstance(slots, slice) else slots[here]
     sums = np.zeros(len(here), np.int32)
     for o, weight in enumerate(program.scores.weight.tolist()):
-        sums += _score(program, o, c, asked, state) * np.int32(weight)
+        sums += _score(program, o, c, python_values, state) * np.int32(weight)
     total[here] += sums
 
 
@@ -186,8 +186,8 @@ def _score(program: PointProgram, o: int, c: int, slots: SlotArray, state: Point
     devices, wanted = devices_of(state, slots), wanted_of(classes, c, 0)
     cpu = state.free[CPU][slots]
     if code is ScoreCode.RATIO_MATCH:
-        asked = int(classes.ask[c, CPU]), int(classes.ask[c, MEMORY])
-        return ratio_match(state.free[CPU][slots], state.free[MEMORY][slots], asked)
+        python_values = int(classes.by_column[c, CPU]), int(classes.by_column[c, MEMORY])
+        return ratio_match(state.free[CPU][slots], state.free[MEMORY][slots], python_values)
     if code is ScoreCode.FGD:
         return gpu.fgd(program.typical, cpu, devices, wanted, program.thresholds).score
     if code is ScoreCode.DOT_PROD:
@@ -206,7 +206,7 @@ def _amount(
     classes: ClassTable, c: int, column: int, slots: Slots, state: PointState
 ) -> ResourceAmount:
     return ResourceAmount(
-        state.free[column][slots], state.percent[column][slots], int(classes.ask[c, column])
+        state.free[column][slots], state.percent[column][slots], int(classes.by_column[c, column])
     )
 
 
@@ -220,5 +220,5 @@ def devices_of(state: PointState, slots: Slots) -> gpu.DeviceSlots:
 def wanted_of(classes: ClassTable, c: int, q: int) -> gpu.DeviceDemand:
     """A class's CPU and its ``q``-th device request."""
     count, milli, kind, _ = classes.device[c, 4 * q : 4 * q + 4].tolist()
-    cpu, models = int(classes.ask[c, CPU]), int(classes.models[c, q])
+    cpu, models = int(classes.by_column[c, CPU]), int(classes.models[c, q])
     return gpu.DeviceDemand(cpu, count, milli, kind if count > 0 else 1, models)

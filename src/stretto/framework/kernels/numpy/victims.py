@@ -14,7 +14,7 @@ import numpy.typing as npt
 from stretto.state.victims.columns import EVICTABLE, NOMINEE, TERMINATING, VictimEntries, VictimSums
 
 TO_POSITIVE: Final = 1 << 31
-"""Added to every priority, so that more victims of negative priority never look better."""
+"""Added to every priority, so that more victims of negative priority never score better."""
 NO_TOP: Final = -TO_POSITIVE
 """Top priority without victims."""
 
@@ -23,7 +23,7 @@ Key = tuple[int, int, int, int, float]
 
 
 EVERY_NODE: Final = 1 << 30
-"""Nodes to look at where there is no limit."""
+"""Nodes to examine without a limit."""
 HARMLESS, SPENT, DOUBTFUL = 0, 1, 2
 """State of a set of budgets on any node: all, none or some of its pods may be evicted."""
 
@@ -53,7 +53,7 @@ class BudgetSetArrays(NamedTuple):
 
 
 class VictimSearchLimits(NamedTuple):
-    """What a search must respect, and how far it goes."""
+    """Constraints and limits of a search."""
 
     #: int64[budget]: how many more pods may be evicted.
     left: npt.NDArray[np.int64]
@@ -108,8 +108,8 @@ class VictimIndex(NamedTuple):
     entries: VictimEntries
     #: The amounts that evictions free.
     sums: VictimSums
-    #: int64[ask, resource]: what one pod takes, by number.
-    asks: npt.NDArray[np.int64]
+    #: int64[request, resource]: requests of one pod, by number.
+    requests: npt.NDArray[np.int64]
     #: int64[resource]: the most that an evictable pod takes.
     largest: npt.NDArray[np.int64]
 
@@ -120,7 +120,7 @@ def search(
     """The best node for a pod, the first slot of those that are equally good, or ``None``."""
     best: tuple[Key, int, WalkedSlot] | None = None
     seen = np.zeros(len(wanted.admitted), np.bool_)
-    sums, looked = index.sums, 0
+    sums, examined = index.sums, 0
     once = sums.safe is sums.below or limits.hard
     for phase, extra in enumerate((sums.safe,) if once else (sums.safe, sums.below)):
         q = _lowest(sums, extra, wanted) if phase == 0 else wanted.bands - 1
@@ -132,13 +132,13 @@ def search(
                 seen[slot] = True
                 if walked is None:
                     continue
-                looked += 1
+                examined += 1
                 found = (walked.key, slot, walked)
                 if best is None or _order(found) < _order(best):
                     best = found
-                if looked >= limits.most:
+                if examined >= limits.most:
                     break
-            if best is not None and (looked >= limits.most or _is_final(best[0], sums, band)):
+            if best is not None and (examined >= limits.most or _is_final(best[0], sums, band)):
                 return _hit(index, best)
         if best is not None and best[0][0] == 0:
             break
@@ -176,25 +176,25 @@ def walk(
     index: VictimIndex, wanted: VictimDemand, limits: VictimSearchLimits, slot: int
 ) -> WalkedSlot | None:
     """Find the victims of one slot; ``None`` where evicting all candidates is not enough."""
-    entries, asks = index.entries, index.asks[:, wanted.columns]
+    entries, requests = index.entries, index.requests[:, wanted.columns]
     first, last = _range(entries, slot, wanted.priority)
     places = range(first, last)
-    kind, ask = entries.kind[slot], entries.ask[slot]
+    kind, request = entries.kind[slot], entries.request[slot]
     breaks = _breaking(entries, limits, slot, places)
     mine = [k for k in places if kind[k] == EVICTABLE and not (limits.hard and k in breaks)]
     waiting = [k for k in places if kind[k] == NOMINEE]
     going = [k for k in places if kind[k] == TERMINATING]
-    room = index.sums.free[wanted.columns, slot].copy()
+    capacity = index.sums.free[wanted.columns, slot].copy()
     for k in (*mine, *waiting, *going):
-        room += asks[ask[k]]
-    if (room < wanted.need).any():
+        capacity += requests[request[k]]
+    if (capacity < wanted.need).any():
         return None
     order = sorted(mine, key=lambda k: k not in breaks)
     chosen: list[int] = []
     for k in (*order, *waiting):
-        less = room - asks[ask[k]]
+        less = capacity - requests[request[k]]
         if (less >= wanted.need).all():
-            room = less
+            capacity = less
         else:
             chosen.append(k)
     victims = sorted(k for k in chosen if kind[k] == EVICTABLE)
@@ -300,17 +300,17 @@ def _together(
     low: npt.NDArray[np.bool_],
 ) -> dict[int, WalkedSlot]:
     """``walk`` for slots without a budget violation, one of the ``low`` entries at a time."""
-    entries, asks = index.entries, index.asks[:, wanted.columns]
-    taken = np.where(low[:, :, None], asks[entries.ask[slots]], 0)
-    room = index.sums.free[wanted.columns][:, slots].T + taken.sum(axis=1)
-    enough = (room >= wanted.need).all(axis=1)
+    entries, requests = index.entries, index.requests[:, wanted.columns]
+    taken = np.where(low[:, :, None], requests[entries.request[slots]], 0)
+    capacity = index.sums.free[wanted.columns][:, slots].T + taken.sum(axis=1)
+    enough = (capacity >= wanted.need).all(axis=1)
     chosen = np.zeros_like(low)
     for k in range(low.shape[1]):
         if not low[:, k].any():
             continue
-        less = room - taken[:, k]
+        less = capacity - taken[:, k]
         spared = (less >= wanted.need).all(axis=1)
-        room[spared] = less[spared]
+        capacity[spared] = less[spared]
         chosen[:, k] = low[:, k] & ~spared
     found = {}
     for at in np.flatnonzero(enough).tolist():

@@ -43,9 +43,9 @@ def _pair_score(t0, t1, weights):
 
 
 @njit(**_INTO)
-def unit_top(low, free, percent, eligible, ask):
+def unit_top(low, free, percent, eligible, request):
     """The best of a block under the default weights; amounts and eligibility only."""
-    e, base, c0, c1, c2, a0, a1, a2, g0, g1, q0, q1 = ask
+    e, base, c0, c1, c2, a0, a1, a2, g0, g1, q0, q1 = request
     top = np.int32(0)
     for j in range(BLOCK):
         s = low + np.uint64(j)
@@ -60,9 +60,9 @@ def unit_top(low, free, percent, eligible, ask):
 
 
 @njit(**_INTO)
-def unit_top_answered(low, free, percent, eligible, ask, answers, k):
+def unit_top_answered(low, free, percent, eligible, request, answers, k):
     """``unit_top`` with the answers of Python rules for an entry; an unknown one adds nothing."""
-    e, base, c0, c1, c2, a0, a1, a2, g0, g1, q0, q1 = ask
+    e, base, c0, c1, c2, a0, a1, a2, g0, g1, q0, q1 = request
     top = np.int32(0)
     for j in range(BLOCK):
         s = low + np.uint64(j)
@@ -82,9 +82,9 @@ def unit_top_answered(low, free, percent, eligible, ask, answers, k):
 
 
 @njit(**_INTO)
-def block_values(values, low, free, percent, eligible, ask, weights, unit):
+def block_values(values, low, free, percent, eligible, request, weights, unit):
     """Each slot of a block into ``values``: amounts and eligibility."""
-    e, base, c0, c1, c2, a0, a1, a2, g0, g1, q0, q1 = ask
+    e, base, c0, c1, c2, a0, a1, a2, g0, g1, q0, q1 = request
     for j in range(BLOCK):
         s = low + np.uint64(j)
         t0 = np.float32(np.int32(free[g0, s] - q0)) * percent[g0, s]
@@ -140,7 +140,7 @@ def top_of(values):
 
 
 @njit(**_INTO)
-def ask_of(classes, static, pair, c):
+def request_of(classes, static, pair, c):
     """Requests of a class as scalars: eligibility row, least score, amounts, scored columns."""
     n, column, amount = classes.requests[c], classes.column, classes.amount
     none = np.int32(ANY)
@@ -151,7 +151,7 @@ def ask_of(classes, static, pair, c):
     a0 = amount[c, 0] if n > 0 else none
     a1 = amount[c, i1] if n > 0 else none
     a2 = amount[c, i2] if n > 0 else none
-    q0, q1 = classes.ask[c, pair.first], classes.ask[c, pair.second]
+    q0, q1 = classes.by_column[c, pair.first], classes.by_column[c, pair.second]
     g0, g1 = np.uint64(pair.first), np.uint64(pair.second)
     base = np.int32(1 + max(static.uniform[classes.score_row[c]], 0))
     return np.uint64(classes.filter_row[c]), base, c0, c1, c2, a0, a1, a2, g0, g1, q0, q1

@@ -93,7 +93,7 @@ def plain_row(
     log_state: LogState,
     rules: PythonRuleCalls | None = None,
 ) -> npt.NDArray[np.int16]:
-    """int16[slot]: the values of a class of a plain profile, computed anew."""
+    """int16[slot]: the values of a class of a plain profile, recomputed."""
     row = np.empty(state[0].shape[1], np.int16)
     loop.score_row(program, class_id, state, row)
     if rules is None:

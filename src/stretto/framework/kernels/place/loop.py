@@ -26,11 +26,11 @@ from stretto.framework.kernels.affinity.values import (
 )
 from stretto.framework.kernels.borrow import borrowed
 from stretto.framework.kernels.place.block_values import (
-    ask_of,
     block_values,
     is_narrow,
     narrow_block,
     rates_of,
+    request_of,
 )
 from stretto.framework.kernels.place.devices import apply, pick_devices
 from stretto.framework.kernels.place.maxima import (
@@ -42,7 +42,7 @@ from stretto.framework.kernels.place.maxima import (
     weigh,
 )
 from stretto.framework.kernels.place.python_calls import (
-    ask_domain_rules,
+    call_domain_rules,
     has_domain_rules,
     has_slot_rules,
     pinned_value,
@@ -98,7 +98,7 @@ def _pinned(scratch, program, state, c, s, rules, among, hosts, judged):
             value *= np.int32(stays)
         if rules is not None and value > 0 and has_domain_rules(rules, c):
             rules.slots[0] = s
-            ask_domain_rules(rules, c, 1)
+            call_domain_rules(rules, c, 1)
             value *= np.int32(rules.answers[0] >= 0)
     return s if value > 0 else -1
 
@@ -110,22 +110,22 @@ def _choose(
 ):  # fmt: skip
     """The best slot of a class that is up to date; -1 for none, or ``UNSURE``."""
     k, c = what[0], what[1]
-    peaks, tops, t, asked = cache.peak, cache.top, np.int64(k), 0
+    peaks, tops, t, weighed = cache.peak, cache.top, np.int64(k), 0
     if among is not None:
         concerned = judged
         if rules is not None:
             concerned = judged or has_domain_rules(rules, c)
         if concerned:
-            asked = weigh(
+            weighed = weigh(
                 scratch, what, classes, static, rates, state, cache, choice, rows, answers, among,
                 hosts,
                 rules, judged,
             )  # fmt: skip
-        if asked != 0:
+        if weighed != 0:
             peaks, tops, t = scratch[6], scratch[7], np.int64(0)
     return find(
         scratch, what, classes, static, rates, state, choice, draw, peaks, tops, t, rows, answers,
-        among, hosts, asked,
+        among, hosts, weighed,
     )  # fmt: skip
 
 
@@ -144,25 +144,25 @@ def _seek(
     if s >= 0:
         return _pinned(scratch, program, state, c, s, rules, among, hosts, judged)
     k, narrow = cache.entry[c], is_narrow(classes, static, c)
-    asks_rules = False
+    calls_rules = False
     if answers is not None:
-        asks_rules = has_slot_rules(rules, c)
-        if asks_rules:
+        calls_rules = has_slot_rules(rules, c)
+        if calls_rules:
             row, marks = answers[k], scratch[8]
             catch_up_answers(c, row, k, cache.row_position, span, marks, rules)
-    what = (k, c, ask_of(classes, static, pair, c), narrow, asks_rules)
+    what = (k, c, request_of(classes, static, pair, c), narrow, calls_rules)
     if rows is not None:
         row, marks = rows[k], scratch[8]
         catch_up_row(program, c, state, row, k, cache.row_position, span, marks, rules)
-    anew = False
+    rescore = False
     if among is not None and judged:
-        anew = among[1].stamp[k] != stamp
+        rescore = among[1].stamp[k] != stamp
         among[1].stamp[k] = stamp
-    if anew or cache.position[k] != span[1] + span[2]:
+    if rescore or cache.position[k] != span[1] + span[2]:
         catch_up(
             scratch, what, classes, static, rates, state, cache, span, choice, rows, answers,
             among, hosts,
-            anew,
+            rescore,
         )  # fmt: skip
     draw = batch.draw[i]
     found = _choose(
@@ -211,9 +211,9 @@ def place(program, state, cache, log, log_state, choice, batch, rows, answers, r
             rules,
             None,
         )
-    lent = (among[0], among[1], buffers_of(among[0]))
+    views = (among[0], among[1], buffers_of(among[0]))
     return _place(
-        program, state, cache, (log, log_state), choice, batch, scratch, rows, answers, rules, lent
+        program, state, cache, (log, log_state), choice, batch, scratch, rows, answers, rules, views
     )
 
 
@@ -223,7 +223,7 @@ def _place(program, state, cache, logged, choice, batch, buffers, rows, answers,
     program, state, cache = borrowed(program), borrowed(state), borrowed(cache)
     choice, batch, scratch = borrowed(choice), borrowed(batch), borrowed(buffers)
     log, log_state = borrowed(logged)
-    kept, said = borrowed(rows), borrowed(answers)
+    row_values, rule_answers = borrowed(rows), borrowed(answers)
     calls, others = borrowed(rules), borrowed(among)
     classes, static, pair, _, typical, thresholds = program
     class_id, pin, slot, devices = batch.class_id, batch.pin, batch.slot, batch.devices
@@ -247,8 +247,8 @@ def _place(program, state, cache, logged, choice, batch, buffers, rows, answers,
                 if c != failed or pin[i] >= 0:
                     span = (log, log_state[0], log_state[1])
                     s = _seek(
-                        scratch, program, rates, state, cache, span, choice, batch, i, kept, said,
-                        calls, others,
+                        scratch, program, rates, state, cache, span, choice, batch, i,
+                        row_values, rule_answers, calls, others,
                     )  # fmt: skip
                     failed = c if s < 0 and pin[i] < 0 else failed
                 slot[i] = s
@@ -278,12 +278,12 @@ def _place(program, state, cache, logged, choice, batch, buffers, rows, answers,
 def score_row(program, c, state, row):
     """The values of a class of a plain profile into ``row``: 0 = infeasible, else 1 + score."""
     classes, static, pair = program[0], program[1], program[2]
-    ask, narrow = ask_of(classes, static, pair, c), is_narrow(classes, static, c)
+    request, narrow = request_of(classes, static, pair, c), is_narrow(classes, static, c)
     weights, unit = rates_of(pair)
     values = np.empty(BLOCK, np.int32)
     for b in range(row.shape[0] // BLOCK):
         low = np.uint64(b * BLOCK)
-        block_values(values, low, state[0], state[1], static.eligible, ask, weights, unit)
+        block_values(values, low, state[0], state[1], static.eligible, request, weights, unit)
         if narrow:
             narrow_block(values, low, classes, static, c, state)
         for j in range(BLOCK):

@@ -29,11 +29,11 @@ from stretto.framework.kernels.place.block_values import (
 )
 from stretto.framework.kernels.place.choose import first_from, ring, take_turn, tied, zone_in_turn
 from stretto.framework.kernels.place.python_calls import (
-    ask_domain_rules,
+    call_domain_rules,
     combined,
     has_domain_rules,
 )
-from stretto.framework.kernels.place.rows import ask_unknown
+from stretto.framework.kernels.place.rows import call_unknown
 from stretto.state.rows.slots import BLOCK
 
 _FLAGS: Any = {"error_model": "numpy", "cache": True, "nogil": True}
@@ -71,16 +71,16 @@ def scratch_of(blocks, size, ranges):
 def values_of(scratch, what, low, classes, static, rates, state, rows, answers, among, hosts):
     """The values of a class on a block, with the constraints on hosts."""
     values = scratch[0]
-    k, c, ask, narrow, asked = what
+    k, c, request, narrow, weighed = what
     if rows is None:
         weights, unit = rates
-        block_values(values, low, state[0], state[1], static.eligible, ask, weights, unit)
+        block_values(values, low, state[0], state[1], static.eligible, request, weights, unit)
         if narrow:
             narrow_block(values, low, classes, static, c, state)
     else:
         for j in range(BLOCK):
             values[j] = np.int32(rows[k, low + np.uint64(j)])
-    if answers is not None and asked:
+    if answers is not None and weighed:
         for j in range(BLOCK):
             more = np.int32(answers[k, low + np.uint64(j)])
             allowed = np.int32((values[j] > 0) & (more != REFUSED))
@@ -152,15 +152,15 @@ def catch_up(
     answers,
     among,
     hosts,
-    anew,
+    rescore,
 ):
-    """Bring the maxima of a class to the end of the log; ``anew`` scores every block."""
+    """Bring the maxima of a class to the end of the log; ``rescore`` scores every block."""
     todo, marks, k = scratch[1], scratch[2], what[0]
     log, begin, length = span
     position = cache.position
     first, blocks = position[k] - begin, cache.peak.shape[1]
     position[k] = begin + length
-    every = anew or first < 0 or length - first > FEW * blocks
+    every = rescore or first < 0 or length - first > FEW * blocks
     count = blocks
     if not every:
         marks[blocks] += 1
@@ -202,7 +202,7 @@ def settle(
     """Call the Python rules for every unknown slot of a class; blocks with refusals change."""
     todo, marks = scratch[1], scratch[2]
     k, last, listed = what[0], marks.shape[0] - 1, 0
-    found = ask_unknown(what[1], answers[k], rules)
+    found = call_unknown(what[1], answers[k], rules)
     marks[last] += 1
     for i in range(found):
         b = rules.slots[i] // BLOCK
@@ -243,39 +243,39 @@ def weigh(
     k, c = what[0], what[1]
     table, others, buffers = among
     keys = buffers[2]
-    asked, even = 0, True
+    weighed, even = 0, True
     if judged:
-        asked, even = by_domain(keys, table, others, buffers[1], c)
+        weighed, even = by_domain(keys, table, others, buffers[1], c)
     by_rules = False
     if rules is not None:
         by_rules = has_domain_rules(rules, c)
-    if asked == 0 and not by_rules:
+    if weighed == 0 and not by_rules:
         return 0
     peaks, range_of = cache.peak, choice.range_of
     blocks = peaks.shape[1]
     for b in range(blocks):
         raised[0, b] = peaks[k, b]
     if even and not by_rules:
-        _raise_blocks(raised, keys, asked, table.block_domain)
+        _raise_blocks(raised, keys, weighed, table.block_domain)
     else:
         _fill_buffer(
-            scratch, what, classes, static, rates, state, rows, answers, among, hosts, asked
+            scratch, what, classes, static, rates, state, rows, answers, among, hosts, weighed
         )
         if rules is not None and by_rules:
             _apply_domain_rules(scratch, c, rules)
-        asked = FROM_BUFFER
+        weighed = FROM_BUFFER
     for r in range(tops.shape[1]):
         tops[0, r] = 0
     for b in range(blocks):
         tops[0, range_of[b]] = max(tops[0, range_of[b]], raised[0, b])
-    return asked
+    return weighed
 
 
 @njit(**_FLAGS)
-def _raise_blocks(raised, keys, asked, block_domain):
+def _raise_blocks(raised, keys, weighed, block_domain):
     """Apply domains to the maxima of blocks that each lie in one domain."""
     allowed, bonus, base, names = keys
-    for n in range(asked):
+    for n in range(weighed):
         key = names[n]
         first = base[key]
         for b in range(raised.shape[1]):
@@ -284,7 +284,9 @@ def _raise_blocks(raised, keys, asked, block_domain):
 
 
 @njit(**_FLAGS)
-def _fill_buffer(scratch, what, classes, static, rates, state, rows, answers, among, hosts, asked):
+def _fill_buffer(
+    scratch, what, classes, static, rates, state, rows, answers, among, hosts, weighed
+):
     """The values of all slots in blocks that have any, with what domains allow and add."""
     values, buffer, raised = scratch[0], scratch[5], scratch[6]
     table, _, buffers = among
@@ -294,7 +296,7 @@ def _fill_buffer(scratch, what, classes, static, rates, state, rows, answers, am
             values_of(
                 scratch, what, low, classes, static, rates, state, rows, answers, among, hosts
             )
-            in_domains(values, low, buffers[2], asked, table.domain)
+            in_domains(values, low, buffers[2], weighed, table.domain)
             for j in range(BLOCK):
                 buffer[b * BLOCK + j] = values[j]
             raised[0, b] = top_of(values)
@@ -313,7 +315,7 @@ def _apply_domain_rules(scratch, c, rules):
             raised[0, b] = 0
     if count == 0:
         return
-    ask_domain_rules(rules, c, count)
+    call_domain_rules(rules, c, count)
     for i in range(count):
         s = slots[i]
         value = combined(buffer[s], np.int32(rules.answers[i]))
@@ -323,28 +325,28 @@ def _apply_domain_rules(scratch, c, rules):
 
 @njit(**_INTO)
 def _read_block(
-    scratch, what, low, classes, static, rates, state, rows, answers, among, hosts, asked
+    scratch, what, low, classes, static, rates, state, rows, answers, among, hosts, weighed
 ):
-    """The values of a block with all constraints; ``asked`` is the result of ``weigh``."""
+    """The values of a block with all constraints; ``weighed`` is the result of ``weigh``."""
     values = scratch[0]
-    if among is not None and asked == FROM_BUFFER:
+    if among is not None and weighed == FROM_BUFFER:
         for j in range(BLOCK):
             values[j] = scratch[5][low + np.uint64(j)]
         return
     values_of(scratch, what, low, classes, static, rates, state, rows, answers, among, hosts)
     if among is not None:
-        in_domains(values, low, among[2][2], asked, among[0].domain)
+        in_domains(values, low, among[2][2], weighed, among[0].domain)
 
 
 @njit(**_INTO)
 def find(
     scratch, what, classes, static, rates, state, choice, draw, peaks, tops, t, rows, answers,
-    among, hosts, asked,
+    among, hosts, weighed,
 ):  # fmt: skip
     """The best slot by the tie rule, own partition first; -1 when nothing is feasible.
 
     ``UNSURE``, and nothing changed, where the choice depends on answers that are unknown.
-    ``peaks[t]`` and ``tops[t]`` are the maxima to use, ``asked`` the result of ``weigh``.
+    ``peaks[t]`` and ``tops[t]`` are the maxima to use, ``weighed`` the result of ``weigh``.
     """
     values, todo = scratch[0], scratch[1]
     top, mine, zone = zone_in_turn(tops, t, choice)
@@ -356,13 +358,13 @@ def find(
         count = ring(todo, peaks, t, top, 2 * zone + mine, start, choice)
     else:
         count = tied(todo, peaks, t, top, mine, choice)
-    looks = 2 * count if choice.pick == _RANDOM else count
+    attempts = 2 * count if choice.pick == _RANDOM else count
     best, least, ties, wanted = -1, np.int32(0), np.uint64(0), np.uint64(0)
-    for i in range(looks):
+    for i in range(attempts):
         b = todo[i % count]
         low = np.uint64(b * BLOCK)
         _read_block(
-            scratch, what, low, classes, static, rates, state, rows, answers, among, hosts, asked
+            scratch, what, low, classes, static, rates, state, rows, answers, among, hosts, weighed
         )
         if choice.pick == _ROTATE:
             begin = start % BLOCK if i == 0 and b == start // BLOCK else 0

@@ -51,13 +51,13 @@ def has_domain_rules(rules, c):
 
 
 @njit(**_FLAGS)
-def ask_slot_rules(rules, c, count):
+def call_slot_rules(rules, c, count):
     """Have the first ``count`` slots of the buffer judged by the rules with the scope SLOT."""
     _call(np.int64(rules.address), np.int64(c), np.int64(count), np.int64(SLOT_RULES))
 
 
 @njit(**_FLAGS)
-def ask_domain_rules(rules, c, count):
+def call_domain_rules(rules, c, count):
     """Have the first ``count`` slots of the buffer judged by the rules with the scope DOMAIN."""
     _call(np.int64(rules.address), np.int64(c), np.int64(count), np.int64(DOMAIN_RULES))
 
@@ -75,6 +75,6 @@ def pinned_value(rules, c, s, value):
     """The value of the one slot that a pod is pinned to, with the answer of the SLOT rules."""
     if value > 0 and has_slot_rules(rules, c):
         rules.slots[0] = s
-        ask_slot_rules(rules, c, 1)
+        call_slot_rules(rules, c, 1)
         return combined(np.int32(value), np.int32(rules.answers[0]))
     return np.int32(value)

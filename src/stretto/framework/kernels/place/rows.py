@@ -1,6 +1,6 @@
 """Compiled rows of the class cache: the value of every slot for a class, kept up to date.
 
-For profiles whose scores cost much per slot (devices, fragmentation, shapes). Other profiles keep
+For profiles with expensive scores per slot (devices, fragmentation, shapes). Other profiles keep
 the maxima of blocks alone and score a block again when they need it (``maxima``); where they have
 Python rules, the row of a class holds the answers of these rules.
 """
@@ -12,7 +12,7 @@ from numba import njit
 
 from stretto.framework.compiled.python_calls import REFUSED, UNKNOWN
 from stretto.framework.kernels.place.python_calls import (
-    ask_slot_rules,
+    call_slot_rules,
     combined,
     has_slot_rules,
     has_slot_scores,
@@ -59,13 +59,14 @@ def catch_up_answers(c, row, k, row_position, span, marks, rules):
     """Bring the answers of the Python rules for a class to the end of the log.
 
     Scores are evaluated at once, for all slots that changed. Filters are evaluated when a choice
-    falls on such a slot (``ask_unknown``): until then it counts as allowed, which bounds its value.
+    falls on such a slot (``call_unknown``). Until then it counts as allowed, which bounds its
+    value.
     """
     if row_position[k] == span[1] + span[2]:
         return
     count = _listed_slots(rules.slots, row.shape[0], marks, k, row_position, span)
     if has_slot_scores(rules, c):
-        ask_slot_rules(rules, c, count)
+        call_slot_rules(rules, c, count)
         for i in range(count):
             row[rules.slots[i]] = rules.answers[i]
     else:
@@ -74,7 +75,7 @@ def catch_up_answers(c, row, k, row_position, span, marks, rules):
 
 
 @njit(**_FLAGS)
-def ask_unknown(c, row, rules):
+def call_unknown(c, row, rules):
     """Call the Python rules for every slot with an unknown answer; returns the number of slots.
 
     The slots stay in the buffer of ``rules``.
@@ -85,7 +86,7 @@ def ask_unknown(c, row, rules):
             slots[count] = s
             count += 1
     if count > 0:
-        ask_slot_rules(rules, c, count)
+        call_slot_rules(rules, c, count)
         for i in range(count):
             row[slots[i]] = rules.answers[i]
     return count
@@ -99,7 +100,7 @@ def refresh_answers(c, cache, log, log_state, rules):
     marks = np.zeros(row.shape[0] + 1, np.int32)
     span = (log, log_state[0], log_state[1])
     catch_up_answers(c, row, k, cache.row_position, span, marks, rules)
-    count = ask_unknown(c, row, rules)
+    count = call_unknown(c, row, rules)
     for i in range(count):
         if row[rules.slots[i]] == REFUSED:
             cache.position[k] = -1  # the maxima counted this slot as allowed
@@ -117,15 +118,15 @@ def catch_up_row(program, c, state, row, k, row_position, span, marks, rules):
         return
     slots = rules.slots
     count = _listed_slots(slots, row.shape[0], marks, k, row_position, span)
-    asked = has_slot_rules(rules, c)
-    if asked:
-        ask_slot_rules(rules, c, count)
+    calls_rules = has_slot_rules(rules, c)
+    if calls_rules:
+        call_slot_rules(rules, c, count)
     for i in range(count):
         s = slots[i]
         value = np.int32(
             slot_value(classes, static, pair, scores, typical, thresholds, c, s, state)
         )
-        if asked:
+        if calls_rules:
             value = combined(value, np.int32(rules.answers[i]))
         row[s] = np.int16(value)
 

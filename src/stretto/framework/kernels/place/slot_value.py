@@ -56,8 +56,8 @@ def linear_score(code, classes, scores, o, c, s, free, percent):
     if code != _RATIO and scores.columns[o] == 2:
         a, b = scores.column[o, 0], scores.column[o, 1]
         if a <= MEMORY and b <= MEMORY:
-            t0 = np.float32(free[a, s] - classes.ask[c, a]) * percent[a, s]
-            t1 = np.float32(free[b, s] - classes.ask[c, b]) * percent[b, s]
+            t0 = np.float32(free[a, s] - classes.by_column[c, a]) * percent[a, s]
+            t1 = np.float32(free[b, s] - classes.by_column[c, b]) * percent[b, s]
             w0, w1 = scores.column_weight[o, 0], scores.column_weight[o, 1]
             least, most = np.int32(code == _LEAST), np.int32(code == _MOST)
             return np.int32(pair_score(t0, t1, w0, w1, least, most, np.int32(code == _BALANCED)))
@@ -69,7 +69,7 @@ def linear_score(code, classes, scores, o, c, s, free, percent):
         share = percent[r, s]
         if share > 0:
             w = scores.column_weight[o, j]
-            t = np.float32(free[r, s] - classes.ask[c, r]) * share
+            t = np.float32(free[r, s] - classes.by_column[c, r]) * share
             t = min(max(t, np.float32(0.0)), np.float32(100.0))
             taken = np.float32(100.0) - t
             if code == _LEAST:
@@ -200,7 +200,7 @@ def fgd_score(classes, c, s, view, typical, thresholds):
             n += 1
     cpu = free[0, s]
     before = fragmentation(typical, cpu, gpus, models, n)
-    cpu -= classes.ask[c, 0]
+    cpu -= classes.by_column[c, 0]
     need, milli = classes.device[c, 0], classes.device[c, 1]
     allowed = classes.models[c, 0]
     if need != 1 or milli >= WHOLE:
@@ -249,12 +249,12 @@ def device_score(code, classes, c, s, view, census):
             if device_free[s, d] == WHOLE:
                 wholly_free += 1
     if code == _DOT_PROD:
-        c_part = free[0, s] * np.float64(classes.ask[c, 0]) / (128000.0 * 128000.0)
+        c_part = free[0, s] * np.float64(classes.by_column[c, 0]) / (128000.0 * 128000.0)
         g_part = gpu_free * np.float64(need * milli) / (8000.0 * 8000.0)
         score = 100.0 * (1.0 - (c_part + g_part) / 2.0)
         return np.int32(min(max(score, 0.0), 100.0))
     if code == _BEST_FIT:
-        c_left = (free[0, s] - classes.ask[c, 0]) / 128000.0
+        c_left = (free[0, s] - classes.by_column[c, 0]) / 128000.0
         g_left = (gpu_free - need * milli) / 8000.0
         score = 100.0 * (1.0 - (c_left + g_left) / 2.0)
         return np.int32(min(max(score, 0.0), 100.0))
@@ -347,8 +347,8 @@ def slot_value(classes, static, pair, scores, typical, thresholds, c, s, state):
         total += np.int32(static.extra[x, s])
     if pair.first_weight + pair.second_weight > 0:
         a, b = pair.first, pair.second
-        t0 = np.float32(free[a, s] - classes.ask[c, a]) * percent[a, s]
-        t1 = np.float32(free[b, s] - classes.ask[c, b]) * percent[b, s]
+        t0 = np.float32(free[a, s] - classes.by_column[c, a]) * percent[a, s]
+        t1 = np.float32(free[b, s] - classes.by_column[c, b]) * percent[b, s]
         total += pair_score(
             t0, t1, pair.first_weight, pair.second_weight, pair.least, pair.most, pair.balanced
         )
@@ -358,7 +358,9 @@ def slot_value(classes, static, pair, scores, typical, thresholds, c, s, state):
         if code <= _RATIO:
             value = linear_score(code, classes, scores, o, c, s, free, percent)
         elif code == _RATIO_MATCH:
-            value = ratio_match(free[0, s], free[1, s], classes.ask[c, 0], classes.ask[c, 1])
+            value = ratio_match(
+                free[0, s], free[1, s], classes.by_column[c, 0], classes.by_column[c, 1]
+            )
         elif code == _FGD:
             value = np.int32(fgd_score(classes, c, s, view, typical, thresholds)[0])
         else:

@@ -28,31 +28,31 @@ _HARMLESS, _SPENT, _DOUBTFUL = np.uint8(HARMLESS), np.uint8(SPENT), np.uint8(DOU
 
 
 @njit(**_FLAGS)
-def _look(entries, free, asks, what, s, scratch, budgets):
+def _search_node(entries, free, requests, what, s, scratch, budgets):
     """Cost of the preemptor on a slot: (key, victims, claims that lose their capacity)."""
     columns, need, priority, admitted = what
-    room, taken, marks = scratch
+    capacity, taken, marks = scratch
     left, set_first, set_items, standing, hard = budgets
     nothing = (np.int64(0), NO_TOP, np.int64(0), np.int64(0), 0.0)
     if not admitted[s]:
         return nothing, -1, 0
     if not entries[1][s]:
         key, number = walk(
-            entries, free, asks, columns, need, s, priority, room, taken, standing
+            entries, free, requests, columns, need, s, priority, capacity, taken, standing
         )  # fmt: skip
         if number >= 0 or (hard and number == -1):
             return key, number, 0
     return walk_irregular(
-        entries, free, asks, columns, need, s, priority, room, taken, left,
+        entries, free, requests, columns, need, s, priority, capacity, taken, left,
         (set_first, set_items), hard, marks,
     )  # fmt: skip
 
 
 @njit(**_FLAGS)
-def _cost_of(entries, free, asks, what, s, scratch, budgets, kept):
+def _cost_of(entries, free, requests, what, s, scratch, budgets, kept):
     """Store the cost of the preemptor on a slot."""
     violations, top, total, count, start, works = kept
-    key, number, _ = _look(entries, free, asks, what, s, scratch, budgets)
+    key, number, _ = _search_node(entries, free, requests, what, s, scratch, budgets)
     works[s] = number >= 0
     violations[s], top[s], total[s], count[s], start[s] = key
 
@@ -92,7 +92,7 @@ def _replay_match(kept, rounds, s):
 
 
 @njit(**_FLAGS)
-def _remove(entries, sums, asks, s, at, counted):
+def _remove(entries, sums, requests, s, at, counted):
     """Remove an evicted entry and free its resources."""
     free, below, safe, edges = sums
     count = entries[0][s]
@@ -101,7 +101,7 @@ def _remove(entries, sums, asks, s, at, counted):
     entries[1][s] -= kind != 0
     apart = counted.shape[0] > 0 and counted[entries[7][s, at]]
     for c in range(free.shape[0]):
-        amount = asks[a, c]
+        amount = requests[a, c]
         if amount:
             free[c, s] += amount
             for b in range(band, below.shape[0]):
@@ -156,7 +156,7 @@ def _spend(number, budgets, most, changed):
 
 
 @njit(**_FLAGS)
-def find_many(entries, sums, asks, what, budgets, known, size, answers):
+def find_many(entries, sums, requests, what, budgets, known, size, answers):
     """Assign nodes to identical preemptors in order; returns how many got one.
 
     ``known`` are (the most pods of each budget on a slot, sets that the safe sums count).
@@ -183,14 +183,14 @@ def find_many(entries, sums, asks, what, budgets, known, size, answers):
         np.zeros(1 + where[1].shape[0], np.int32),
     )  # fmt: skip
     return _find_many(
-        entries, sums, asks, what, budgets, known, answers, scratch, kept, where, marks
+        entries, sums, requests, what, budgets, known, answers, scratch, kept, where, marks
     )
 
 
 @njit(**_FLAGS)
-def _find_many(entries, sums, asks, what, budgets, known, answers, scratch, kept, where, marks):
+def _find_many(entries, sums, requests, what, budgets, known, answers, scratch, kept, where, marks):
     """``find_many`` with buffers. The caller holds every array, so none is reference-counted."""
-    entries, sums, asks, known = borrowed((entries, sums, asks, known))
+    entries, sums, requests, known = borrowed((entries, sums, requests, known))
     columns, need, priority, admitted = what
     what = (borrowed(columns), borrowed(need), priority, borrowed(admitted))
     scratch, kept, where = borrowed(scratch), borrowed(kept), borrowed(where)
@@ -202,11 +202,11 @@ def _find_many(entries, sums, asks, what, budgets, known, answers, scratch, kept
     out_slot, out_broken, out_number, out_start, out_rows = borrowed(answers)
     taken, at, done = scratch[1], 0, 0
     for s in range(kept[5].shape[0]):
-        _cost_of(entries, sums[0], asks, what, s, scratch, budgets, kept)
+        _cost_of(entries, sums[0], requests, what, s, scratch, budgets, kept)
     _replay_matches(kept, rounds)
     while done < out_slot.shape[0] and rounds[1] >= 0:
         s = np.int64(rounds[1])
-        key, number, lost = _look(entries, sums[0], asks, what, s, scratch, budgets)
+        key, number, lost = _search_node(entries, sums[0], requests, what, s, scratch, budgets)
         if at + number + lost > out_rows.shape[0]:
             break
         out_slot[done], out_start[done] = s, at
@@ -218,11 +218,11 @@ def _find_many(entries, sums, asks, what, budgets, known, answers, scratch, kept
         at += number + lost
         done += 1
         chosen = (taken, number + lost)
-        touched = _give(entries, sums, asks, what, s, chosen, budgets, known, changed)
+        touched = _give(entries, sums, requests, what, s, chosen, budgets, known, changed)
         todo[0] = s
         for i in range(_again(where, changed, todo) if touched else 1):
             s = np.int64(todo[i])
-            _cost_of(entries, sums[0], asks, what, s, scratch, budgets, kept)
+            _cost_of(entries, sums[0], requests, what, s, scratch, budgets, kept)
             _replay_match(kept, rounds, s)
     out_start[done] = at
     return done
@@ -265,7 +265,7 @@ def _sort(values, count):
 
 
 @njit(**_FLAGS)
-def _give(entries, sums, asks, what, s, chosen, budgets, known, changed):
+def _give(entries, sums, requests, what, s, chosen, budgets, known, changed):
     """Evict the victims of a slot and charge the preemptor; whether a budget changed."""
     columns, need = what[0], what[1]
     most, counted = known
@@ -274,7 +274,7 @@ def _give(entries, sums, asks, what, s, chosen, budgets, known, changed):
     _sort(taken, number)
     for v in range(number - 1, -1, -1):
         held = entries[7][s, taken[v]]
-        _remove(entries, sums, asks, s, taken[v], counted)
+        _remove(entries, sums, requests, s, taken[v], counted)
         if held:
             _spend(held, budgets, most, changed)
             touched = True
@@ -301,7 +301,7 @@ def search_many(
     done = find_many(
         tuple(entries),
         tuple(sums),
-        index.asks,
+        index.requests,
         (wanted.columns, wanted.need, wanted.priority, wanted.admitted),
         (limits.left.copy(), first, items, limits.standing.copy(), limits.hard),
         known,
@@ -312,7 +312,7 @@ def search_many(
     middles = (starts[:done] + numbers[:done]).tolist()
     found = zip(slots[:done].tolist(), places, middles, places[1:], strict=False)
     made = [
-        VictimCandidate(slot, tuple(flat[start:middle]), _NOBODY, tuple(flat[middle:last]), 0)
+        VictimCandidate(slot, tuple(flat[start:middle]), _NO_ROWS, tuple(flat[middle:last]), 0)
         for slot, start, middle, last in found
     ]
     for at in np.flatnonzero(broken[:done]).tolist():
@@ -320,12 +320,12 @@ def search_many(
     return made
 
 
-def _exceeds_budgets(told: VictimCandidate) -> VictimCandidate:
+def _exceeds_budgets(coded: VictimCandidate) -> VictimCandidate:
     """Decode a candidate; a victim ``r`` that violates a budget is encoded as ``-1 - r``."""
-    return told._replace(
-        victims=tuple(row if row >= 0 else -1 - row for row in told.victims),
-        beyond=frozenset(-1 - row for row in told.victims if row < 0),
+    return coded._replace(
+        victims=tuple(row if row >= 0 else -1 - row for row in coded.victims),
+        beyond=frozenset(-1 - row for row in coded.victims if row < 0),
     )
 
 
-_NOBODY: Final[frozenset[int]] = frozenset()
+_NO_ROWS: Final[frozenset[int]] = frozenset()

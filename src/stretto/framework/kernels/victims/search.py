@@ -100,46 +100,47 @@ def first_below(priority, count, s, limit):
 
 
 @njit(**_FLAGS)
-def walk(entries, free, asks, columns, need, s, limit, room, taken, standing):
+def walk(entries, free, requests, columns, need, s, limit, capacity, taken, standing):
     """Find the victims of a slot without a budget violation; entries of ``limit`` and above stay.
 
     The least important entries are removed until the preemptor fits. The entries before them would
     be reprieved first, and they fit together, so the kernel does not examine them.
-    ``taken`` gets positions of the victims, ``room`` is scratch. Returns the key and the number of
-    victims; -1 where all entries are not enough, -2 where a budget allows only some evictions.
+    ``taken`` gets positions of the victims, ``capacity`` is scratch. Returns the key and the
+    number of victims; -1 where all entries are not enough, -2 where a budget allows only some
+    evictions.
     """
-    count, priority, start, ask = entries[0][s], entries[3][s], entries[4][s], entries[5][s]
+    count, priority, start, request = entries[0][s], entries[3][s], entries[4][s], entries[5][s]
     budget = entries[7][s]
     wanted = columns.shape[0]
     short = 0
     for j in range(wanted):
-        room[j] = free[columns[j], s]
-        short += room[j] < need[j]
+        capacity[j] = free[columns[j], s]
+        short += capacity[j] < need[j]
     first = count
     while short > 0 and first > 0 and priority[first - 1] < limit:
         first -= 1
-        stands = standing[budget[first]]
-        if stands == _DOUBTFUL:
+        status = standing[budget[first]]
+        if status == _DOUBTFUL:
             return _NOTHING, -2
-        if stands == _SPENT:
+        if status == _SPENT:
             continue
         for j in range(wanted):
-            before = room[j] < need[j]
-            room[j] += asks[ask[first], columns[j]]
-            short -= before and room[j] >= need[j]
+            before = capacity[j] < need[j]
+            capacity[j] += requests[request[first], columns[j]]
+            short -= before and capacity[j] >= need[j]
     if short > 0:
         return _NOTHING, -1
     number, total = 0, np.int64(0)
     for k in range(first, count):
         if standing[budget[k]] == _SPENT:
             continue
-        a = ask[k]
+        a = request[k]
         spared = True
         for j in range(wanted):
-            spared &= room[j] - asks[a, columns[j]] >= need[j]
+            spared &= capacity[j] - requests[a, columns[j]] >= need[j]
         if spared:
             for j in range(wanted):
-                room[j] -= asks[a, columns[j]]
+                capacity[j] -= requests[a, columns[j]]
         else:
             taken[number] = k
             number += 1
@@ -167,7 +168,7 @@ def _mark_breaches(marks, left, sets, budget, s, first, count):
 
 @njit(**_FLAGS)
 def walk_irregular(
-    entries, free, asks, columns, need, s, limit, room, taken, left, sets, hard, marks
+    entries, free, requests, columns, need, s, limit, capacity, taken, left, sets, hard, marks
 ):
     """``walk`` for a slot with budgets, waiting claims, or terminating pods.
 
@@ -176,20 +177,20 @@ def walk_irregular(
     lose their capacity come last in ``taken``; the second number is the number of victims before.
     """
     count, priority, start = entries[0][s], entries[3], entries[4]
-    ask, kind, budget = entries[5], entries[6], entries[7]
+    request, kind, budget = entries[5], entries[6], entries[7]
     first = first_below(priority, count, s, limit)
     wanted = columns.shape[0]
     _mark_breaches(marks, left, sets, budget, s, first, count)
     for j in range(wanted):
-        room[j] = free[columns[j], s]
+        capacity[j] = free[columns[j], s]
     for k in range(first, count):
         if hard and marks[k] == 1:
             marks[k] = 2
             continue
         for j in range(wanted):
-            room[j] += asks[ask[s, k], columns[j]]
+            capacity[j] += requests[request[s, k], columns[j]]
     for j in range(wanted):
-        if room[j] < need[j]:
+        if capacity[j] < need[j]:
             return _NOTHING, -1, 0
     number, violations, displaced = 0, 0, 0
     for turn in range(3):  # budget violations, the others, waiting claims
@@ -199,12 +200,12 @@ def walk_irregular(
                 continue
             spared = True
             for j in range(wanted):
-                if room[j] - asks[ask[s, k], columns[j]] < need[j]:
+                if capacity[j] - requests[request[s, k], columns[j]] < need[j]:
                     spared = False
                     break
             if spared:
                 for j in range(wanted):
-                    room[j] -= asks[ask[s, k], columns[j]]
+                    capacity[j] -= requests[request[s, k], columns[j]]
             else:
                 taken[number] = k
                 number += 1
@@ -237,13 +238,24 @@ def needed(free, columns, need, largest, s, most):
 
 @njit(**_FLAGS)
 def find(
-    entries, sums, bands, asks, columns, need, priority, admitted, budgets, scratch, pick, largest
+    entries,
+    sums,
+    bands,
+    requests,
+    columns,
+    need,
+    priority,
+    admitted,
+    budgets,
+    scratch,
+    pick,
+    largest,
 ):
     """``_find`` with buffers. The caller holds every array, so none is reference-counted."""
     size, width = admitted.shape[0], scratch[1].shape[0]
     buffers = (np.zeros(size, np.uint8), np.zeros(size, np.uint8), np.zeros(width, np.int32))
     return _find(
-        entries, sums, bands, asks, columns, need, priority, admitted, budgets, scratch, pick,
+        entries, sums, bands, requests, columns, need, priority, admitted, budgets, scratch, pick,
         (*buffers, largest),
     )  # fmt: skip
 
@@ -267,14 +279,25 @@ def _copy(source, target, count):
 
 @njit(**_FLAGS)
 def _find(
-    entries, sums, bands, asks, columns, need, priority, admitted, budgets, scratch, pick, buffers
+    entries,
+    sums,
+    bands,
+    requests,
+    columns,
+    need,
+    priority,
+    admitted,
+    budgets,
+    scratch,
+    pick,
+    buffers,
 ):
     """(slot or -1, key, victims, claims that lose their capacity); positions are in ``scratch[1]``.
 
-    ``pick`` is (offset, most, from_band, phases): slots are looked at from an offset on, no more
+    ``pick`` is (offset, most, from_band, phases): slots are examined from an offset on, no more
     than so many sufficient ones, and from a band on; all from the lowest band for the best of all.
     """
-    entries, sums, asks, columns = borrowed((entries, sums, asks, columns))
+    entries, sums, requests, columns = borrowed((entries, sums, requests, columns))
     need, admitted, budgets, scratch = borrowed((need, admitted, budgets, scratch))
     mask, seen, kept, largest = borrowed(buffers)
     free, below, safe, edges = sums
@@ -284,7 +307,7 @@ def _find(
         return -1, _NOTHING, 0, 0  # evicting all entries is not enough
     pruning = offset == 0 and edges[0] > NO_TOP and edges[-1] < _TO_POSITIVE
     best, best_key, best_number, best_displaced = -1, _NOTHING, 0, 0
-    looked, size = 0, admitted.shape[0]
+    examined, size = 0, admitted.shape[0]
     for phase in range(phases):
         extra = safe if phase == 0 else below
         q, marked = bands - 1, -1
@@ -305,43 +328,43 @@ def _find(
                     if n > fewest or _is_no_better(entries, s, n, edges, q, best_key):
                         continue
                 key, number, displaced = _at_band(
-                    entries, sums, asks, columns, need, s, priority, q, scratch, budgets,
+                    entries, sums, requests, columns, need, s, priority, q, scratch, budgets,
                     phase == 0,
                 )  # fmt: skip
                 if number < 0:
                     seen[s] = number != -1  # at -1 a higher band may suffice
                     continue
-                looked += 1
+                examined += 1
                 if best < 0 or better(key, best_key) or (s < best and not better(best_key, key)):
                     best, best_key, best_number, best_displaced = s, key, number, displaced
                     _copy(scratch[1], kept, number + displaced)
                     if key[0] == 0 and key[1] == edges[q] and pruning:
                         fewest = 1 + (key[2] - _TO_POSITIVE - edges[q]) // (edges[0] + _TO_POSITIVE)
-                if looked >= most:
+                if examined >= most:
                     break
-            if best >= 0 and (looked >= most or (best_key[0] == 0 and best_key[1] <= edges[q])):
+            if best >= 0 and (examined >= most or (best_key[0] == 0 and best_key[1] <= edges[q])):
                 break
             q += 1
-        if best >= 0 and (looked >= most or best_key[0] == 0):
+        if best >= 0 and (examined >= most or best_key[0] == 0):
             break
     _copy(kept, scratch[1], best_number + best_displaced)
     return best, best_key, best_number, best_displaced
 
 
 @njit(**_FLAGS)
-def _at_band(entries, sums, asks, columns, need, s, priority, q, scratch, budgets, plainly):
+def _at_band(entries, sums, requests, columns, need, s, priority, q, scratch, budgets, plainly):
     """Find the victims of a slot; use only the entries up to a band where they decide."""
-    room, taken, marks = scratch
+    capacity, taken, marks = scratch
     left, set_first, set_items, standing, hard = budgets
     if plainly and not entries[1][s]:
         limit = min(np.int64(priority), sums[3][q] + 1)
         key, number = walk(
-            entries, sums[0], asks, columns, need, s, limit, room, taken, standing
+            entries, sums[0], requests, columns, need, s, limit, capacity, taken, standing
         )  # fmt: skip
         if number != -2:
             return key, number, 0
     key, number, displaced = walk_irregular(
-        entries, sums[0], asks, columns, need, s, priority, room, taken, left,
+        entries, sums[0], requests, columns, need, s, priority, capacity, taken, left,
         (set_first, set_items), hard, marks,
     )  # fmt: skip
     return key, number if number >= 0 else -3, displaced
@@ -364,7 +387,7 @@ def search(
         tuple(entries),
         tuple(sums),
         wanted.bands,
-        index.asks,
+        index.requests,
         wanted.columns,
         wanted.need,
         wanted.priority,
