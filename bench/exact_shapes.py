@@ -31,7 +31,7 @@ def term(key: str) -> dict[str, Any]:
     return {"topologyKey": key, "labelSelector": GREEN}
 
 
-def wish(key: str) -> list[dict[str, Any]]:
+def constraints(key: str) -> list[dict[str, Any]]:
     """Preferred affinity term for green pods."""
     return [{"weight": 1, "podAffinityTerm": term(key)}]
 
@@ -50,8 +50,8 @@ SHAPES: dict[str, dict[str, Any]] = {
     "spread, soft": spread("ScheduleAnyway"),
     "affinity": {"affinity": {"podAffinity": {REQUIRED: [term(ZONE)]}}},
     "anti-affinity": {"affinity": {"podAntiAffinity": {REQUIRED: [term(HOST)]}}},
-    "preferred affinity": {"affinity": {"podAffinity": {PREFERRED: wish(HOST)}}},
-    "preferred anti-affinity": {"affinity": {"podAntiAffinity": {PREFERRED: wish(HOST)}}},
+    "preferred affinity": {"affinity": {"podAffinity": {PREFERRED: constraints(HOST)}}},
+    "preferred anti-affinity": {"affinity": {"podAntiAffinity": {PREFERRED: constraints(HOST)}}},
 }
 
 

@@ -46,7 +46,7 @@ class Timed(NamedTuple):
 def numa_report(name: str, cores: int, gibibytes: int) -> bytes:
     """A CustomNodeResource of 2 sockets with 4 NUMA nodes each."""
     amounts = {"cpu": str(cores), "memory": f"{gibibytes}Gi"}
-    zones = [
+    numa = [
         {
             "type": "Socket",
             "name": str(socket),
@@ -66,7 +66,7 @@ def numa_report(name: str, cores: int, gibibytes: int) -> bytes:
         "apiVersion": CUSTOM_NODE_RESOURCE.api_version,
         "kind": CUSTOM_NODE_RESOURCE.kind,
         "metadata": {"name": name},
-        "status": {"topologyZone": zones},
+        "status": {"topologyZone": numa},
     }
     return json.dumps(body).encode()
 
@@ -254,14 +254,14 @@ def given_back_by_shard(rounds: int) -> dict[str, Any]:
     harness.submit(*(make_pod(f"last-{i}", cpu="2", group="last") for i in range(1000)))
     harness.settle()
     program, state, work = calls[-1]
-    zones, requests, caps, search, job = work
+    numa, requests, caps, search, job = work
     free, before = runtime.columns.free, runtime.columns.free.copy()
     short = job._replace(start=np.array([0, 999], np.int32), at_least=np.array([999], np.int32))
     place = [0] * (int(search.slots.max()) + 1)
     for p, slot in enumerate(search.slots.tolist()):
         place[slot] = p
     classes, places = len(job.class_id), len(search.slots)
-    book = (
+    rows_state = (
         np.zeros((classes, places), np.int32),
         np.zeros((classes, places), np.int32),
         np.full(classes, -1, np.int64),
@@ -279,7 +279,7 @@ def given_back_by_shard(rounds: int) -> dict[str, Any]:
         call(program, state, work._replace(job=short))
         taken = int((before - free)[0].sum()) // 2000
         short.slot[:999] = [place[slot] for slot in short.slot[:999].tolist()]
-        give = (program, state, zones, requests, caps, search, short, 0, book, held)
+        give = (program, state, numa, requests, caps, search, short, 0, rows_state, held)
         spent.append(timed(partial(_undo_unit, *give)))
     return {**median(spent[1:]), "taken": taken, "no_trace": bool((free == before).all())}
 

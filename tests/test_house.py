@@ -157,8 +157,8 @@ def test_a_manifesto_is_a_short_docstring_and_nothing_else() -> None:
 
 
 def test_no_module_is_called_utils() -> None:
-    shelves = {"utils", "util", "helpers", "misc", "common"}
-    parts = {name_of(p): {*p.parts[:-1], p.stem} & shelves for p in sources()}
+    stems_by_folder = {"utils", "util", "helpers", "misc", "common"}
+    parts = {name_of(p): {*p.parts[:-1], p.stem} & stems_by_folder for p in sources()}
     assert [name for name, found in parts.items() if found] == []
 
 
@@ -171,7 +171,7 @@ OPEN_FOLDERS = {
 }
 
 
-def shelves() -> dict[str, list[str]]:
+def stems_by_folder() -> dict[str, list[str]]:
     """Module stems by folder, without ``__init__`` and without the open folders."""
     found: dict[str, list[str]] = {}
     for path in sources():
@@ -182,12 +182,14 @@ def shelves() -> dict[str, list[str]]:
 
 
 def test_no_folder_holds_more_files_than_its_budget() -> None:
-    assert {f: len(stems) for f, stems in shelves().items() if len(stems) > FOLDER_FILES} == {}
+    assert {
+        f: len(stems) for f, stems in stems_by_folder().items() if len(stems) > FOLDER_FILES
+    } == {}
 
 
 def test_no_two_files_of_a_folder_share_a_prefix() -> None:
     shared = {}
-    for folder, stems in shelves().items():
+    for folder, stems in stems_by_folder().items():
         heads = Counter(stem.split("_")[0] for stem in stems)
         twins = [stem for stem in stems if heads[stem.split("_")[0]] > 1]
         shared |= {folder: twins} if twins else {}

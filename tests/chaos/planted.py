@@ -97,7 +97,7 @@ def an_unknown_bind_is_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 @plant
 def a_refused_second_try_frees_the_claim(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(binder_module, "FLIGHT", 0.0)
+    patch.setattr(binder_module, "LANDS_WITHIN", 0.0)
 
 
 @plant

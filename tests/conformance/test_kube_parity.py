@@ -60,10 +60,10 @@ def test_a_disagreement_ends_the_command_with_exit_code_nine(tmp_path: Path) -> 
     out = tmp_path / "out.json"
     words = ["conformance", "--cases", str(tmp_path / "one.jsonl"), "--json", str(out)]
     assert CliRunner().invoke(cli, words).exit_code == 9
-    told = json.loads(out.read_text())
-    assert (told["cases"], told["agreed"]) == (1, 0)
-    assert told["features"] == {"f": {"cases": 1, "agreed": 0}}
-    assert {each["field"] for each in told["disagreed"]} == {"feasible", "message"}
+    reported = json.loads(out.read_text())
+    assert (reported["cases"], reported["agreed"]) == (1, 0)
+    assert reported["features"] == {"f": {"cases": 1, "agreed": 0}}
+    assert {each["field"] for each in reported["disagreed"]} == {"feasible", "message"}
 
 
 def test_agreement_ends_the_command_with_exit_code_zero(tmp_path: Path) -> None:
@@ -156,8 +156,8 @@ def test_ctrl_c_keeps_what_was_compared(monkeypatch: pytest.MonkeyPatch, tmp_pat
     out = tmp_path / "out.json"
     words = ["conformance", "--cases", str(DATA / "cases.jsonl.gz"), "--json", str(out)]
     assert CliRunner().invoke(cli, words).exit_code == 130
-    told = json.loads(out.read_text())
-    assert (told["cases"], told["agreed"], told["partial"]) == (1, 1, True)
+    reported = json.loads(out.read_text())
+    assert (reported["cases"], reported["agreed"], reported["partial"]) == (1, 1, True)
 
 
 def test_the_recordings_in_the_repository_stay_small() -> None:

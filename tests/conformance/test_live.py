@@ -62,8 +62,8 @@ def difference(case: ConformanceCase) -> str:
         got: object = plane.node_of(name, case.pod.metadata.namespace)
     elif "node" in preemption:
         leaving = {each.metadata.name for each in case.pods if each.metadata.deletion_timestamp}
-        asked_to_go = [name for name in preemption["victims"] if name not in leaving]
-        want = [(preemption["node"], asked_to_go)]  # no eviction of a terminating pod
+        evicted = [name for name in preemption["victims"] if name not in leaving]
+        want = [(preemption["node"], evicted)]  # no eviction of a terminating pod
         got = requested if "tied_nodes" not in preemption else want if requested else []
     else:
         want, got = (case.expect["message"], []), (plane.said.get(name), requested)
@@ -87,9 +87,9 @@ def explained(case: ConformanceCase) -> tuple[str, str]:
     plane.settle()
     name = case.pod.metadata.name
     scene = live_scene(plane.plane.cluster, plane.plane.config.profile, plane.plane.units)
-    told = explain_pod(scene, f"{case.pod.metadata.namespace}/{name}")
-    assert told.nodes is not None
-    return plane.said[name], told.nodes.message
+    reported = explain_pod(scene, f"{case.pod.metadata.namespace}/{name}")
+    assert reported.nodes is not None
+    return plane.said[name], reported.nodes.message
 
 
 @pytest.mark.timeout(60)

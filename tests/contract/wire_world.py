@@ -174,7 +174,7 @@ class Replay:
             if step["actor"] not in actors_of(self.role):
                 self._wait_for_ours(step)
                 self._apply(step)
-                self._keep_told(step)
+                self._keep_reported(step)
             self._settle()
         self._pass_to(self._scenario.steps[-1]["t"] + 3.0)
         self._settle()
@@ -257,7 +257,7 @@ class Replay:
         has = standing_of(decode_pod_head(record.body).metadata).scheduler
         return not has or has in self._dead
 
-    def _keep_told(self, step: Json) -> None:
+    def _keep_reported(self, step: Json) -> None:
         """Record the pods already reported as pending, which need no second report."""
         body = step.get("body") or {}
         if step["resource"] == "pods" and step["verb"] == "patch":

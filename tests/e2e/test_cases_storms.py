@@ -116,8 +116,8 @@ def test_case_38_telling_why_pods_wait_starves_no_bind(crowd: Ground) -> None:
     calls = [call.what for call in crowd.site.audit("us")[begin:]]
     last = max(at for at, what in enumerate(calls) if what == "create pods/binding")
     before = Counter(calls[:last])
-    told = before["patch pods/status"] + before["create events"] + before["patch events"]
-    assert told <= 4 * before["create pods/binding"]
+    reported = before["patch pods/status"] + before["create events"] + before["patch events"]
+    assert reported <= 4 * before["create pods/binding"]
     crowd.laws_hold()
 
 

@@ -100,43 +100,43 @@ class Guide:
 
 
 @pytest.fixture(scope="module")
-def told(cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+def reported(cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """What the commands of the page print, block by block."""
     guide = Guide(cluster, tmp_path_factory.mktemp("guide"))
     with guide.running:
         return [guide.follow(block) for block in blocks(PAGE)]
 
 
-def test_every_command_of_the_page_does_what_it_says(told: list[str]) -> None:
-    whole = "\n".join(told)
+def test_every_command_of_the_page_does_what_it_says(reported: list[str]) -> None:
+    whole = "\n".join(reported)
     assert 'deployment "stretto-scheduler" successfully rolled out' in whole
     assert "podgroup.scheduling.godel.kubewharf.io/ring condition met" in whole
     assert "pod/wide-0 condition met" in whole
 
 
-def test_queues_show_guarantee_used_and_pending(told: list[str]) -> None:
-    lines = [line for text in told for line in text.splitlines()]
+def test_queues_show_guarantee_used_and_pending(reported: list[str]) -> None:
+    lines = [line for text in reported for line in text.splitlines()]
     head = next(line.split() for line in lines if "GUARANTEE" in line)
     assert {"GUARANTEE", "USED", "PENDING", "RUNNING"} <= set(head)
     assert any('{"cpu":"4","memory":"8Gi"}' in line for line in lines)
 
 
-def test_the_account_may_do_all_that_it_tries(cluster: ControlPlane, told: list[str]) -> None:
+def test_the_account_may_do_all_that_it_tries(cluster: ControlPlane, reported: list[str]) -> None:
     calls = cluster.audit(ACCOUNT)
     assert {"list pods", "watch queues", "create pods/binding"} <= {each.what for each in calls}
     assert {each.what for each in calls if each.response_status.code == 403} == set()
 
 
-def test_the_account_has_no_unused_permission(cluster: ControlPlane, told: list[str]) -> None:
+def test_the_account_has_no_unused_permission(cluster: ControlPlane, reported: list[str]) -> None:
     used = {call.what for call in cluster.audit(ACCOUNT)}
     assert granted() - used - set(UNUSED) == set()
 
 
-def test_metrics_are_served_to_accounts_that_rbac_permits(told: list[str]) -> None:
-    assert any("scheduler_schedule_attempts_total" in text for text in told)
+def test_metrics_are_served_to_accounts_that_rbac_permits(reported: list[str]) -> None:
+    assert any("scheduler_schedule_attempts_total" in text for text in reported)
 
 
-def test_a_gang_costs_one_write_a_pod(cluster: ControlPlane, told: list[str]) -> None:
+def test_a_gang_costs_one_write_a_pod(cluster: ControlPlane, reported: list[str]) -> None:
     names = {f"ring-{number}" for number in range(4)}
     writes = Counter(
         call.what
@@ -173,7 +173,9 @@ BAD = [
 
 
 @pytest.fixture(scope="module")
-def kinds(cluster: ControlPlane, told: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def kinds(
+    cluster: ControlPlane, reported: list[str], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """The kinds once more, after the page has removed them."""
     folder = tmp_path_factory.mktemp("kinds")
     text = "kubectl apply -f deploy/crds && kubectl wait --for=condition=Established -f deploy/crds"

@@ -129,12 +129,12 @@ def test_an_expired_client_certificate_is_named_with_its_date(site: ControlPlane
     config = site.credentials.kubeconfig("expired", site.server, user)
     with (
         closing(KubeStore(KubeconfigAccess(config), Rng(3))) as store,
-        pytest.raises(NotAllowedError) as told,
+        pytest.raises(NotAllowedError) as reported,
     ):
         store.list(POD)
     day = time.strftime("%Y-%m-%d", time.gmtime(time.time() - 86_400))
-    assert "client certificate" in str(told.value)
-    assert f"valid until {day}T" in str(told.value)
+    assert "client certificate" in str(reported.value)
+    assert f"valid until {day}T" in str(reported.value)
     command = [sys.executable, "-m", "stretto.cli.main", "scheduler", "--kubeconfig", str(config)]
     done = subprocess.run([*command, "--bind-address="], capture_output=True, text=True)
     assert done.returncode == 5

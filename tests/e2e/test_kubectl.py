@@ -45,7 +45,7 @@ class Desk:
         command = ["kubectl", "stretto", *words]
         return subprocess.run(command, env=environment, capture_output=True, text=True)
 
-    def told(self, *words: str) -> str:
+    def reported(self, *words: str) -> str:
         """What it says where it must succeed."""
         done = self.run(*words)
         assert done.returncode == 0, done.stderr
@@ -80,27 +80,29 @@ def desk(cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Des
 
 
 def test_explain_says_why_a_pod_waits(desk: Desk) -> None:
-    said = desk.told("explain", "big", "-n", SPACE)
+    said = desk.reported("explain", "big", "-n", SPACE)
     assert "shop/big" in said
     assert "0/2 nodes are available: 2 Insufficient cpu" in said
 
 
 def test_explain_says_where_a_pod_is(desk: Desk, cluster: ControlPlane) -> None:
-    assert f"shop/web · bound on {bound(cluster, SPACE)['web']}" in desk.told("explain", "shop/web")
+    assert f"shop/web · bound on {bound(cluster, SPACE)['web']}" in desk.reported(
+        "explain", "shop/web"
+    )
 
 
 def test_explain_says_whose_a_pod_is_that_is_none_of_ours(desk: Desk) -> None:
-    assert "Its schedulerName is x" in desk.told("explain", "theirs", "--namespace", SPACE)
+    assert "Its schedulerName is x" in desk.reported("explain", "theirs", "--namespace", SPACE)
 
 
 def test_explain_answers_programs_in_json(desk: Desk) -> None:
-    said = json.loads(desk.told("explain", "shop/big", "--json", "-"))
+    said = json.loads(desk.reported("explain", "shop/big", "--json", "-"))
     assert said["schema"].startswith("stretto.explain/")
     assert said["pod"] == "shop/big"
 
 
 def test_story_shows_what_the_running_scheduler_has_reported(desk: Desk) -> None:
-    said = desk.told("story", "big", "-n", SPACE)
+    said = desk.reported("story", "big", "-n", SPACE)
     assert "no place" in said
     assert "Insufficient cpu" in said
 
@@ -112,24 +114,24 @@ def test_a_pod_that_is_not_there_names_its_neighbours(desk: Desk, verb: str) -> 
 
 
 def test_queues_shows_what_a_queue_has(desk: Desk) -> None:
-    said = json.loads(desk.told("queues", "--json", "-"))
+    said = json.loads(desk.reported("queues", "--json", "-"))
     found = next(each for each in said["queues"] if each["name"] == "research")
     assert found["used"]["cpu"] == "500m"
 
 
 def test_shards_shows_which_shard_tries_which_nodes(desk: Desk) -> None:
-    said = json.loads(desk.told("shards", "--shards", "2", "--json", "-"))
+    said = json.loads(desk.reported("shards", "--shards", "2", "--json", "-"))
     assert sum(each["nodes"] for each in said["shards"]) == 2
 
 
 def test_doctor_finds_no_broken_law(desk: Desk) -> None:
-    assert "All invariants hold." in desk.told("doctor")
+    assert "All invariants hold." in desk.reported("doctor")
 
 
 def test_plan_says_what_would_happen(desk: Desk, tmp_path: Path) -> None:
     fits = {"apiVersion": "v1", "kind": "Pod", **pod("next", "4")}
     (tmp_path / "next.json").write_text(json.dumps(fits))
-    assert "1 of 1 pod would be placed" in desk.told("plan", str(tmp_path / "next.json"))
+    assert "1 of 1 pod would be placed" in desk.reported("plan", str(tmp_path / "next.json"))
 
 
 def test_a_forbidden_read_names_the_missing_permission(desk: Desk) -> None:
@@ -139,8 +141,8 @@ def test_a_forbidden_read_names_the_missing_permission(desk: Desk) -> None:
 
 
 def test_its_role_is_what_it_asks_for_and_only_reads(desk: Desk, cluster: ControlPlane) -> None:
-    desk.told("story", "big", "-n", SPACE)
-    desk.told("doctor")
+    desk.reported("story", "big", "-n", SPACE)
+    desk.reported("doctor")
     rules = next(yaml.safe_load_all(ROLE.read_text(encoding="utf-8")))["rules"]
     granted = {f"{verb} {each}" for r in rules for verb in r["verbs"] for each in r["resources"]}
     assert {what.partition(" ")[0] for what in granted} == {"get", "list", "watch"}

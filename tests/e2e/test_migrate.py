@@ -116,7 +116,7 @@ def course(cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> C
         daemon.ready()
         put(cluster, path, _pod("late", "1000", {}))
         until(lambda: bound(cluster, space).keys() == {*LEFT, "trial"} - {"wide"}, now)
-        until(lambda: all(map(_is_told, (now()["wide"], now()["late"]))), now)
+        until(lambda: all(map(_is_reported, (now()["wide"], now()["late"]))), now)
         after = now()
     _done(cluster, give_back, folder)
     return Course(first, trial, beside, after, now())
@@ -208,7 +208,7 @@ def _done(plane: ControlPlane, text: str, folder: Path) -> None:
     assert done.returncode == 0, f"{text}\n{done.stdout}\n{done.stderr}"
 
 
-def _is_told(each: dict[str, Any]) -> bool:
+def _is_reported(each: dict[str, Any]) -> bool:
     """Whether a pod's conditions say why it waits."""
     return any(c["type"] == "PodScheduled" for c in each["status"].get("conditions", []))
 

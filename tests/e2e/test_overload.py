@@ -74,8 +74,8 @@ def test_binds_come_through_a_storm(narrow: ControlPlane, store: KubeStore) -> N
     while waiting:
         replies = bind()
         assert outcomes(replies) <= {WriteOutcome.OK, WriteOutcome.REFUSED}
-        told = zip(waiting.items(), replies, strict=True)
-        waiting = dict(each for each, reply in told if reply.outcome is not WriteOutcome.OK)
+        reported = zip(waiting.items(), replies, strict=True)
+        waiting = dict(each for each, reply in reported if reply.outcome is not WriteOutcome.OK)
     assert {bound(narrow)[name] for name in names} == {"n1"}
 
 

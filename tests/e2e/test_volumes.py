@@ -207,12 +207,12 @@ def test_a_node_for_which_no_volume_can_be_made_is_given_up(yard: Yard, maker: P
     other = second if refused == first else first
     yard.kubectl("cordon", refused)  # else it may be chosen again: it looks as good as the other
 
-    def other_is_asked() -> bool:
+    def other_is_chosen() -> bool:
         if maker.node_of("data") == refused:  # as often as it is asked: the cordon may be news
             maker.cannot("data")
         return maker.node_of("data") == other
 
-    until(other_is_asked, yard.said)
+    until(other_is_chosen, yard.said)
     maker.makes("data")
     yard.until(lambda: yard.places() == {"db": other})
 
@@ -224,15 +224,15 @@ def test_waiting_for_an_unprovisioned_volume_times_out_and_is_reported(
     claim(yard, "data")
     yard.pod("db", with_claim(yard, "data"))
     maker.requested("data")
-    told: list[str] = []
+    reported: list[str] = []
 
-    def is_told() -> bool:
-        told.append(yard.why("db"))
-        return f"waited {TIMEOUT} s for volumes on node {node}" in told[-1]
+    def is_reported() -> bool:
+        reported.append(yard.why("db"))
+        return f"waited {TIMEOUT} s for volumes on node {node}" in reported[-1]
 
-    yard.until(is_told)
-    assert f"{PROVISIONER} has made none for claim data (class {yard.space})" in told[-1]
-    assert f"kubectl describe pvc data -n {yard.space}" in told[-1]
+    yard.until(is_reported)
+    assert f"{PROVISIONER} has made none for claim data (class {yard.space})" in reported[-1]
+    assert f"kubectl describe pvc data -n {yard.space}" in reported[-1]
     words = ("get", "events", "-o", "jsonpath={.items[*].message}")
     yard.until(lambda: "has made none for claim data" in yard.kubectl(*words))
     maker.makes("data")

@@ -18,7 +18,7 @@ from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.state.rows.pods import NO_SLOT
 from stretto.state.work.units import Cure
 from stretto.testing import make_node, make_pod
-from tests.support.hand_fed_cluster import DELETED, MODIFIED, Books
+from tests.support.hand_fed_cluster import DELETED, MODIFIED, ClusterFeed
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -72,8 +72,8 @@ class World:
     def __init__(self, shape: Shape) -> None:
         self.rng = np.random.default_rng(shape.seed)
         self.zones = shape.zones
-        self.books = Books()
-        self.cluster = self.books.cluster
+        self.feed = ClusterFeed()
+        self.cluster = self.feed.cluster
         self.spaces = {name: labels for name, labels in SPACES.items() if self.chance(0.8)}
         for name, labels in self.spaces.items():
             self.cluster.objects.put(namespace(name, labels))
@@ -112,10 +112,10 @@ class World:
         if self.chance(0.05):
             del body["metadata"]["labels"][HOST]
         self.nodes[name] = json.dumps(body).encode()
-        self.books.node(self.nodes[name], MODIFIED)
+        self.feed.node(self.nodes[name], MODIFIED)
 
     def lose_node(self, name: str) -> None:
-        self.books.node(self.nodes.pop(name), DELETED)
+        self.feed.node(self.nodes.pop(name), DELETED)
 
     def add_pod(self, node: str = "") -> str:
         """A new pod of some form, bound where a node is named; its name."""
@@ -128,22 +128,22 @@ class World:
         if node:
             body["spec"]["nodeName"] = node
         self.pods[name] = json.dumps(body).encode()
-        self.books.pod(self.pods[name])
+        self.feed.pod(self.pods[name])
         return name
 
     def relabel(self, name: str) -> None:
         body = json.loads(self.pods[name])
         body["metadata"]["labels"] = self.labels()
         self.pods[name] = json.dumps(body).encode()
-        self.books.pod(self.pods[name], MODIFIED)
+        self.feed.pod(self.pods[name], MODIFIED)
 
     def end_pod(self, name: str) -> None:
         self.deleting.discard(name)
-        self.books.pod(self.pods.pop(name), DELETED)
+        self.feed.pod(self.pods.pop(name), DELETED)
 
-    def ask_to_leave(self, name: str) -> None:
+    def evict(self, name: str) -> None:
         self.deleting.add(name)
-        self.books.pod(self.pods[name], MODIFIED, deleting="2026-01-01T00:00:00Z")
+        self.feed.pod(self.pods[name], MODIFIED, deleting="2026-01-01T00:00:00Z")
 
     def rename_space(self) -> None:
         """A namespace's labels change."""
@@ -168,7 +168,7 @@ class World:
         elif what == "relabel" and self.pods:
             self.relabel(self.pick(sorted(self.pods)))
         elif what == "leave" and bound:
-            self.ask_to_leave(self.pick(bound))
+            self.evict(self.pick(bound))
         elif what == "come" and self.nodes:
             self.add_pod(self.pick(sorted(self.nodes)))
         elif what == "space":
@@ -176,7 +176,7 @@ class World:
 
     def node_of(self, name: str) -> str:
         """The node that a pod is on, as the cluster knows it."""
-        row = self.books.row(name)
+        row = self.feed.row(name)
         slot = int(self.cluster.pods.slot[row])
         return "" if slot == NO_SLOT else self.cluster.nodes.names[slot]
 
@@ -194,10 +194,10 @@ class World:
             if self.chance(0.4):
                 terms[REQUIRED] = [self.term() for _ in range(self.pick((1, 1, 2)))]
             if self.chance(0.3):
-                wishes = range(self.pick((1, 2)))
+                preferences = range(self.pick((1, 2)))
                 terms[PREFERRED] = [
                     {"weight": self.pick((1, 10, 100)), "podAffinityTerm": self.term()}
-                    for _ in wishes
+                    for _ in preferences
                 ]
             if terms:
                 affinity[kind] = terms

@@ -23,7 +23,7 @@ from stretto_lab.bench.ablation.plain import (
 from stretto_lab.bench.ablation.scene import Ablation, AblationOptions
 from stretto_lab.bench.ablation.score_cache import run_ablation
 from stretto_lab.bench.ablation.victims import preemption
-from tests.support.hand_fed_cluster import Books
+from tests.support.hand_fed_cluster import ClusterFeed
 
 FORMS: list[dict[str, Any]] = [
     {"cpu": "500m"},
@@ -40,12 +40,12 @@ Unit = tuple[int, int, bool]
 
 def runtime_of() -> tuple[Runtime, list[int]]:
     """Six nodes in two zones, and a class of each form."""
-    books = Books()
+    feed = ClusterFeed()
     for number in range(6):
         gpus = 2 * (number % 2)
-        books.node(make_node(f"n{number}", cpu=str(2 + number), gpus=gpus, zone="ab"[number % 2]))
-    classes = [books.class_of(make_pod(f"p{n}", **form)) for n, form in enumerate(FORMS)]
-    runtime = Runtime(CompiledProfile(load_profile("default"), books.cluster), Rng(1), "numpy")
+        feed.node(make_node(f"n{number}", cpu=str(2 + number), gpus=gpus, zone="ab"[number % 2]))
+    classes = [feed.class_of(make_pod(f"p{n}", **form)) for n, form in enumerate(FORMS)]
+    runtime = Runtime(CompiledProfile(load_profile("default"), feed.cluster), Rng(1), "numpy")
     runtime.sync()
     return runtime, classes
 

@@ -93,7 +93,7 @@ class DispatcherMachine(RuleBasedStateMachine):
         self.desk.delete(*self.some(data, sorted(self.desk.rows)))
 
     @rule(data=st.data())
-    def bound_by_somebody_else(self, data: st.DataObject) -> None:
+    def bound_by_another_client(self, data: st.DataObject) -> None:
         waits = (PodState.PENDING, PodState.UNSCHEDULABLE, PodState.BACKOFF, PodState.DISPATCHED)
         self.desk.bind(*self.some(data, self.named(*waits)))
 

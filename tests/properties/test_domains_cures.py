@@ -16,7 +16,7 @@ from tests.properties.between_world import Shape, World, shapes
 
 
 def class_of(world: World, name: str) -> int:
-    return int(world.cluster.pods.class_id[world.books.row(name)])
+    return int(world.cluster.pods.class_id[world.feed.row(name)])
 
 
 def fits(world: World, runtime: Runtime, name: str) -> bool:

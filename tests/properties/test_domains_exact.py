@@ -16,7 +16,7 @@ from tests.properties.between_world import Shape, World, shapes
 def verdicts(world: World, name: str, runtime: Runtime) -> tuple[list[str], str]:
     """Names of the nodes that a pod may go to, and the message of its event."""
     runtime.sync()
-    class_id = int(world.cluster.pods.class_id[world.books.row(name)])
+    class_id = int(world.cluster.pods.class_id[world.feed.row(name)])
     row, names = runtime.row(class_id), world.cluster.nodes.names
     assert np.array_equal(row, runtime.reference_row(class_id))
     rules, pod = runtime.engine.profile.filters, world.cluster.classes[class_id]

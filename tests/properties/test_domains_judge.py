@@ -40,8 +40,8 @@ class Court:
         """A plan for some new pods."""
         world, cluster = self.world, self.world.cluster
         names = [world.add_pod() for _ in range(int(world.rng.integers(1, 5)))]
-        wait_for(world.books, *names)
-        rows = [world.books.row(name) for name in names]
+        wait_for(world.feed, *names)
+        rows = [world.feed.row(name) for name in names]
         shard.sync()
         count = len(names)
         placement = shard.place(
@@ -50,7 +50,7 @@ class Court:
         nodes = cluster.nodes.names
         pairs = zip(names, placement.slots.tolist(), strict=True)
         claims = {name: nodes[slot] for name, slot in pairs if slot >= 0}
-        return plan_of(world.books, claims)._replace(others=placement.others)
+        return plan_of(world.feed, claims)._replace(others=placement.others)
 
     def check(self, plan: Plan) -> int:
         """Judge a plan, put each answer to the exact path in turn; claims others stood against."""

@@ -165,7 +165,7 @@ class Stage:
         world, starts, least, rows = self.world, [0], [], list[int]()
         for _ in range(int(world.rng.integers(1, 5))):
             size = int(world.rng.integers(1, 5))
-            rows += [world.books.row(world.add_pod()) for _ in range(size)]
+            rows += [world.feed.row(world.add_pod()) for _ in range(size)]
             starts.append(len(rows))
             least.append(int(world.rng.integers(1, size + 1)))
         pins = [self.pin() for _ in rows]

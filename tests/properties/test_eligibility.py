@@ -40,7 +40,7 @@ def passes(pod: PodClass, node: Node) -> bool:
         return False
     if any(labels.get(key) != value for key, value in spec.node_selector.items()):
         return False
-    required = spec.affinity.node_affinity.required if wishes(pod) else None
+    required = spec.affinity.node_affinity.required if preferences(pod) else None
     if required is None:
         return True
     return any(compiled(each).matches(name, labels) for each in required.node_selector_terms)
@@ -50,10 +50,10 @@ def score(pod: PodClass, node: Node) -> int:
     soft = [taint for taint in node.spec.taints if taint.effect == "PreferNoSchedule"]
     anti_preferred = sum(not tolerated(taint.key, taint.value, taint.effect, pod) for taint in soft)
     met = total = 0
-    for wish in spec_affinity(pod).preferred if wishes(pod) else ():
-        total += wish.weight
-        if compiled(wish.preference).matches(node.metadata.name, node.metadata.labels):
-            met += wish.weight
+    for preference in spec_affinity(pod).preferred if preferences(pod) else ():
+        total += preference.weight
+        if compiled(preference.preference).matches(node.metadata.name, node.metadata.labels):
+            met += preference.weight
     liked = 100 * met // total if total else 0
     return TAINT_WEIGHT * (100 // (1 + anti_preferred)) + AFFINITY_WEIGHT * liked
 
@@ -67,7 +67,7 @@ def tolerated(key: str, value: str, effect: str, pod: PodClass) -> bool:
     return any(one(toleration) for toleration in pod.spec.tolerations)
 
 
-def wishes(pod: PodClass) -> bool:
+def preferences(pod: PodClass) -> bool:
     return pod.spec.affinity is not None
 
 
@@ -134,10 +134,10 @@ class World:
         self.objects: dict[int, Node] = {}
         self.nodes = NodeFacts()
         self.classes = classes
-        taint, wish = TaintTolerationRule({}), NodeAffinityRule({})
+        taint, preference = TaintTolerationRule({}), NodeAffinityRule({})
         self.rows: Eligibility[View] = Eligibility(
-            [NodeUnschedulableRule({}), NodeNameRule({}), taint, wish],
-            [(taint, TAINT_WEIGHT), (wish, AFFINITY_WEIGHT)],
+            [NodeUnschedulableRule({}), NodeNameRule({}), taint, preference],
+            [(taint, TAINT_WEIGHT), (preference, AFFINITY_WEIGHT)],
             self.nodes,
             lambda: look(self.nodes),
             row_bytes,

@@ -43,7 +43,7 @@ def claims(*names: str) -> dict[str, Any]:
 
 IN_TEAM = {"namespaceSelector": {"matchLabels": {"team": "x"}}}
 IN_ZONE_A = {"matchExpressions": [{"key": ZONE, "operator": "In", "values": ["a"]}]}
-WISHES: list[dict[str, Any]] = [
+SPECS: list[dict[str, Any]] = [
     {},
     {"requests": {"cpu": "3"}},
     {"nodeSelector": {"disk": "ssd"}},
@@ -87,11 +87,11 @@ class World:
 
     def new_pod(self) -> Pod:
         self.count += 1
-        wish = dict(self.draw(*WISHES))
+        constraints = dict(self.draw(*SPECS))
         space = self.draw("default", "default", "other")
         labels = {"color": self.draw(*COLORS)}
         rank = {"priority": self.draw(*self.priorities)}
-        return pod(f"p{self.count}", namespace=space, labels=labels, **wish, **rank)
+        return pod(f"p{self.count}", namespace=space, labels=labels, **constraints, **rank)
 
     def add_node(self, number: int) -> None:
         body = make_node(f"n{number}", cpu="4", zone=self.draw(*ZONES), pods=4)

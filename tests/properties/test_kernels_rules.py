@@ -114,7 +114,7 @@ def sketch_of(
     return sketch
 
 
-def asked_row(profile: Profile, pod: PodClass, view: View, slots: np.ndarray) -> list[int]:
+def requested_row(profile: Profile, pod: PodClass, view: View, slots: np.ndarray) -> list[int]:
     """What the rules say when they are asked one by one."""
     passes = np.ones(len(slots), np.bool_)
     for rule in profile.filters:
@@ -164,4 +164,4 @@ def test_a_row_is_what_the_rules_say(
         runtime = Runtime(engine, Rng(0), tier)
         runtime.sync()
         row = runtime.row(pod.id)[sketch.slots].tolist()
-        assert row == asked_row(profile, pod, sketch.view, sketch.slots), tier
+        assert row == requested_row(profile, pod, sketch.view, sketch.slots), tier

@@ -19,7 +19,7 @@ from stretto.state.queries.invariants import (
 )
 from stretto.state.work.claims import CommitMode, ConflictMode, Plan
 from stretto.testing import make_node, make_pod, make_report, numa_notes
-from tests.support.hand_fed_cluster import MODIFIED, Books
+from tests.support.hand_fed_cluster import MODIFIED, ClusterFeed
 from tests.support.plans import plan_of, wait_for
 
 SOCKET = '{"align_by_socket": "true"}'
@@ -69,14 +69,14 @@ cases = st.builds(
 )
 
 
-def prepare(case: Case) -> tuple[Books, Plan]:
-    books = Books(*[make_node(name, cpu="3", gpus=2) for name in NODES])
+def prepare(case: Case) -> tuple[ClusterFeed, Plan]:
+    feed = ClusterFeed(*[make_node(name, cpu="3", gpus=2) for name in NODES])
     for name in NODES:
-        report(books, name, [LARGE, SMALL])
+        report(feed, name, [LARGE, SMALL])
     claims = {}
     for number, form in enumerate(case.pods):
-        books.pod(make_pod(f"p{number}", **FORMS[form]))
-        wait_for(books, f"p{number}")
+        feed.pod(make_pod(f"p{number}", **FORMS[form]))
+        wait_for(feed, f"p{number}")
         claims[f"p{number}"] = NODES[case.places[number]]
     sizes, left = [], len(claims)
     while left > 0:
@@ -84,14 +84,14 @@ def prepare(case: Case) -> tuple[Books, Plan]:
         left -= sizes[-1]
     least = min(case.least, *sizes)
     masks = [mask_of(FORMS[form], case.devices[i]) for i, form in enumerate(case.pods)]
-    plan = plan_of(books, claims, sizes, least, masks)
+    plan = plan_of(feed, claims, sizes, least, masks)
     for what, which in case.since:
-        happen(books, what, which)
-    return books, plan
+        happen(feed, what, which)
+    return feed, plan
 
 
-def report(books: Books, name: str, zones: list[dict[str, str]]) -> None:
-    books.cluster.node_updates.put_report(
+def report(feed: ClusterFeed, name: str, zones: list[dict[str, str]]) -> None:
+    feed.cluster.node_updates.put_report(
         decode_as(CustomNodeResource, make_report(name, zones), name)
     )
 
@@ -101,48 +101,48 @@ def mask_of(form: dict[str, Any], number: int) -> int:
     return with_numa_nodes(number if "gpus" in form else 0, number if "annotations" in form else 0)
 
 
-def happen(books: Books, what: str, which: int) -> None:
-    node, row = NODES[which % 3], books.cluster.pods.row(f"p{which}")
-    if what == "touch" and node in books.cluster.nodes.by_name:
-        books.cluster.ledger.touch([books.slot(node)])
+def happen(feed: ClusterFeed, what: str, which: int) -> None:
+    node, row = NODES[which % 3], feed.cluster.pods.row(f"p{which}")
+    if what == "touch" and node in feed.cluster.nodes.by_name:
+        feed.cluster.ledger.touch([feed.slot(node)])
     elif what == "lose":
-        books.lose(node)
+        feed.lose(node)
     elif what == "shrink":
-        books.node(make_node(node, cpu="1", gpus=2), MODIFIED)
+        feed.node(make_node(node, cpu="1", gpus=2), MODIFIED)
     elif what == "new":
-        books.node(make_node(node, cpu="3", gpus=2), uid=f"again{which}")
+        feed.node(make_node(node, cpu="3", gpus=2), uid=f"again{which}")
     elif what == "report":
-        report(books, node, [SMALL, SMALL] if which > 2 else [])
+        report(feed, node, [SMALL, SMALL] if which > 2 else [])
     elif what == "end" and row is not None:
-        books.ingest.end(row)
+        feed.ingest.end(row)
 
 
-def judged(case: Case, quick: bool) -> tuple[Books, Plan, Judgement]:
-    books, plan = prepare(case)
+def judged(case: Case, quick: bool) -> tuple[ClusterFeed, Plan, Judgement]:
+    feed, plan = prepare(case)
     judge = PlanJudge(
-        books.cluster, ClaimChecks(lambda _class, _slot: True), case.conflicts, case.commit
+        feed.cluster, ClaimChecks(lambda _class, _slot: True), case.conflicts, case.commit
     )
     if not quick:
         judge._grant_all = lambda _plan: False  # type: ignore[method-assign]
-    return books, plan, judge.judge(plan)
+    return feed, plan, judge.judge(plan)
 
 
 @given(cases)
 def test_the_quick_way_grants_what_the_careful_way_grants(case: Case) -> None:
-    books, _, quick = judged(case, quick=True)
+    feed, _, quick = judged(case, quick=True)
     others, _, careful = judged(case, quick=False)
     assert quick.granted.tolist() == careful.granted.tolist()
     assert [each[1:] for each in quick.refused] == [each[1:] for each in careful.refused]
-    assert (books.cluster.ledger.used == others.cluster.ledger.used).all()
-    assert (books.cluster.ledger.devices.free == others.cluster.ledger.devices.free).all()
-    assert books.cluster.topology.holdings == others.cluster.topology.holdings
-    assert (books.cluster.topology.taken == others.cluster.topology.taken).all()
-    assert (books.cluster.pods.devices == others.cluster.pods.devices).all()
+    assert (feed.cluster.ledger.used == others.cluster.ledger.used).all()
+    assert (feed.cluster.ledger.devices.free == others.cluster.ledger.devices.free).all()
+    assert feed.cluster.topology.holdings == others.cluster.topology.holdings
+    assert (feed.cluster.topology.taken == others.cluster.topology.taken).all()
+    assert (feed.cluster.pods.devices == others.cluster.pods.devices).all()
 
 
 @given(cases)
 def test_a_gang_given_up_at_first_sight_is_one_that_fails_claim_by_claim(case: Case) -> None:
-    books, _, quick = judged(case, quick=False)
+    feed, _, quick = judged(case, quick=False)
     other, plan = prepare(case)
     slow = PlanJudge(
         other.cluster, ClaimChecks(lambda _class, _slot: True), case.conflicts, case.commit
@@ -150,14 +150,14 @@ def test_a_gang_given_up_at_first_sight_is_one_that_fails_claim_by_claim(case: C
     slow._first_failed_gang = lambda *_: None  # type: ignore[method-assign]
     slow._grant_all = lambda _plan: False  # type: ignore[method-assign]
     assert slow.judge(plan).granted.tolist() == quick.granted.tolist()
-    assert (books.cluster.ledger.used == other.cluster.ledger.used).all()
-    assert (books.cluster.topology.taken == other.cluster.topology.taken).all()
+    assert (feed.cluster.ledger.used == other.cluster.ledger.used).all()
+    assert (feed.cluster.topology.taken == other.cluster.topology.taken).all()
 
 
 @given(cases)
 def test_what_is_granted_fits_and_is_booked(case: Case) -> None:
-    books, _, _ = judged(case, quick=True)
-    cluster = books.cluster
+    feed, _, _ = judged(case, quick=True)
+    cluster = feed.cluster
     assert overcommitted(cluster) == []
     assert ledger_equals_rows(cluster) + devices_equal_rows(cluster) == []
     assert ports_equal_rows(cluster) + numa_nodes_equal_rows(cluster) == []
@@ -165,9 +165,9 @@ def test_what_is_granted_fits_and_is_booked(case: Case) -> None:
 
 @given(cases)
 def test_every_claim_is_granted_or_refused_and_units_stand_or_fall(case: Case) -> None:
-    _, plan, told = judged(case, quick=True)
-    granted = set(told.granted.tolist())
-    refused = [row for _, rows, _ in told.refused for row in rows]
+    _, plan, reported = judged(case, quick=True)
+    granted = set(reported.granted.tolist())
+    refused = [row for _, rows, _ in reported.refused for row in rows]
     assert sorted([*plan.rows[sorted(granted)].tolist(), *refused]) == sorted(plan.rows.tolist())
     for unit in plan.units:
         count = len(granted & set(range(unit.start, unit.stop)))

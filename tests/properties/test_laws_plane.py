@@ -81,7 +81,7 @@ def digest(seed: int) -> str:
 
 def test_decisions_do_not_depend_on_the_hash_seed(repo_root: Path) -> None:
     request = "from tests.properties.test_laws_plane import digest; print(digest(7))"
-    told = {
+    reported = {
         subprocess.run(
             [sys.executable, "-c", request],
             env={**os.environ, "PYTHONHASHSEED": seed},
@@ -92,7 +92,7 @@ def test_decisions_do_not_depend_on_the_hash_seed(repo_root: Path) -> None:
         ).stdout.strip()
         for seed in ("1", "2")
     }
-    assert told == {digest(7)}
+    assert reported == {digest(7)}
 
 
 @pytest.mark.slow
@@ -108,5 +108,5 @@ def test_long_voyages_break_no_law(script: list[Move]) -> None:
 @few
 @given(scripts)
 def test_a_gang_is_bound_as_a_whole_or_not_at_all(script: list[Move]) -> None:
-    nobody_leaves = [move for move in script if move[0] not in ("drop", "finish")]
-    assert sailed(nobody_leaves, Voyage(odds=LOSSES)).part_gangs() == []
+    without_evictions = [move for move in script if move[0] not in ("drop", "finish")]
+    assert sailed(without_evictions, Voyage(odds=LOSSES)).part_gangs() == []

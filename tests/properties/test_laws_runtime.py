@@ -16,7 +16,7 @@ from stretto.framework.kernels.tiers import has_numba
 from stretto.framework.profile.profile import load_profile
 from stretto.state.cluster.cluster import Cluster
 from stretto.testing import make_node, make_pod
-from tests.support.hand_fed_cluster import DELETED, MODIFIED, Books
+from tests.support.hand_fed_cluster import DELETED, MODIFIED, ClusterFeed
 
 PROFILES = [
     "default",
@@ -61,27 +61,27 @@ class Stage:
     """A cluster, an engine over it, and one shard's runtime."""
 
     def __init__(self, profile: str, tier: str) -> None:
-        self.books = Books()
+        self.feed = ClusterFeed()
         for number, form in enumerate(NODES):
-            self.books.node(make_node(f"n{number}", **form))
-        self.engine = CompiledProfile(load_profile(profile), self.books.cluster)
+            self.feed.node(make_node(f"n{number}", **form))
+        self.engine = CompiledProfile(load_profile(profile), self.feed.cluster)
         self.runtime = Runtime(self.engine, Rng(1), tier)
         self.runtime.sync()
         self.pods = 0
 
     @property
     def cluster(self) -> Cluster:
-        return self.books.cluster
+        return self.feed.cluster
 
     def play(self, move: str, which: int, form: int) -> None:
         if move in ("grant", "refuse"):
             self.place(form, 1 + which % 4, granted=move == "grant")
         elif move == "end" and self.cluster.pods.row(f"p{which}") is not None:
-            self.books.pod(make_pod(f"p{which}"), DELETED)
+            self.feed.pod(make_pod(f"p{which}"), DELETED)
         elif move == "lose":
-            self.books.lose(f"n{which}")
+            self.feed.lose(f"n{which}")
         elif move in ("node", "change"):
-            self.books.node(make_node(f"n{which}", **NODES[form % len(NODES)]), MODIFIED)
+            self.feed.node(make_node(f"n{which}", **NODES[form % len(NODES)]), MODIFIED)
         self.runtime.sync()
 
     def place(self, form: int, count: int, granted: bool) -> int:
@@ -89,18 +89,18 @@ class Stage:
         names = [f"p{self.pods + number}" for number in range(count)]
         self.pods += count
         for name in names:
-            self.books.pod(make_pod(name, **FORMS[form]))
-        rows = [self.books.row(name) for name in names]
+            self.feed.pod(make_pod(name, **FORMS[form]))
+        rows = [self.feed.row(name) for name in names]
         self.runtime.sync()
-        told = self.runtime.place(
+        reported = self.runtime.place(
             PlacementRequest(self.cluster.pods.class_id[rows], list(range(count + 1)), [1] * count)
         )
-        for row, slot, mask in zip(rows, told.slots, told.devices, strict=True):
+        for row, slot, mask in zip(rows, reported.slots, reported.devices, strict=True):
             if slot >= 0 and granted:
                 self.cluster.charges.charge(row, int(slot), int(mask))
             elif slot >= 0:
                 self.cluster.ledger.touch([int(slot)])
-        return int((told.slots >= 0).sum())
+        return int((reported.slots >= 0).sum())
 
     def classes(self) -> list[int]:
         return sorted({int(self.cluster.pods.class_id[row]) for row in self.cluster.pods.rows()})
@@ -139,7 +139,7 @@ def test_a_row_that_was_given_away_is_made_anew(tier: str, monkeypatch: pytest.M
     monkeypatch.setattr(module, "CACHE_BYTES", 0)
     stage = Stage("default", tier)
     for number in range(150):
-        stage.books.pod(make_pod(f"c{number}", cpu=f"{10 * number}m"))
+        stage.feed.pod(make_pod(f"c{number}", cpu=f"{10 * number}m"))
     assert stage.wrong() == []
     stage.place(0, 4, granted=True)
     stage.runtime.sync()
@@ -154,9 +154,9 @@ def test_room_is_an_upper_bound_and_zero_when_nothing_fits(
     stage = Stage("default", "numpy")
     for move in script:
         stage.play(*move)
-    stage.books.pod(make_pod("asks", **FORMS[form]))
+    stage.feed.pod(make_pod("asks", **FORMS[form]))
     stage.runtime.sync()
-    capacity = stage.runtime.capacity(int(stage.cluster.pods.class_id[stage.books.row("asks")]))
+    capacity = stage.runtime.capacity(int(stage.cluster.pods.class_id[stage.feed.row("asks")]))
     placed = stage.place(form, 60, granted=False)
     assert placed <= capacity
     assert (capacity == 0) == (placed == 0)

@@ -22,7 +22,7 @@ JOBS = st.lists(
         for i, (start, gpus, length) in enumerate(rows)
     ]
 )
-ASKS = st.tuples(st.integers(1, 6), st.integers(1, 6))
+REQUESTS = st.tuples(st.integers(1, 6), st.integers(1, 6))
 
 
 def starts_of(jobs: list[PhillyJob], policy: str) -> dict[int, int]:
@@ -117,7 +117,7 @@ def filled(
 @settings(max_examples=40)
 @given(
     st.tuples(st.integers(5, 40), st.integers(5, 40)),
-    st.lists(st.tuples(ASKS, st.integers(1, 3)), min_size=2, max_size=3),
+    st.lists(st.tuples(REQUESTS, st.integers(1, 3)), min_size=2, max_size=3),
 )
 def test_drf_is_within_one_unit_of_progressive_filling(
     capacity: tuple[int, int], users: list[tuple[tuple[int, int], int]]

@@ -25,10 +25,10 @@ def totals(world: World, runtime: Runtime, name: str) -> dict[str, int]:
     """Weights of a pod's wishes by node, as its class has them."""
     runtime.sync()
     pods, look = world.cluster.pods, runtime.view.look
-    wishes = world.cluster.classes[int(pods.class_id[world.books.row(name)])].terms.preferences
+    preferences = world.cluster.classes[int(pods.class_id[world.feed.row(name)])].terms.preferences
     assert look is not None
     total = np.zeros(look.size, np.int64)
-    for key, population, weight in wishes:
+    for key, population, weight in preferences:
         total += weight * look.sums(population, key)[look.domain(key)]
     return {node: int(total[slot]) for node, slot in world.cluster.nodes.by_name.items()}
 

@@ -28,7 +28,7 @@ meanings = st.fixed_dictionaries(
         "port": st.sampled_from([0, 80, 81]),
         "selector": st.dictionaries(st.sampled_from("ab"), st.sampled_from("xy")),
         "term": st.sampled_from([None, 0, 1]),
-        "bears": st.booleans(),
+        "tolerates": st.booleans(),
     }
 )
 
@@ -50,7 +50,7 @@ def spelt(meaning: dict[str, Any], rng: Rng) -> bytes:
         required = {"nodeSelectorTerms": [TERMS[meaning["term"]]]}
         rule = {"requiredDuringSchedulingIgnoredDuringExecution": required}
         spec["affinity"] = {"nodeAffinity": rule}
-    if meaning["bears"]:
+    if meaning["tolerates"]:
         spec["tolerations"] = [{"key": "t", "operator": "Exists", "effect": "NoSchedule"}]
     if rng.random() < 0.5:
         spec |= {"priority": rng.randint(0, 9), "nodeName": rng.choice(["n", "m"])}

@@ -68,15 +68,15 @@ class World(between_world.World):
         if node:
             body["spec"]["nodeName"] = node
         self.pods[name] = json.dumps(body).encode()
-        event = WatchEvent(ADDED, self.books.record(POD, self.pods[name], node=node))
-        self.books.ingest.pods([event], float(self.count))  # started as the body says
+        event = WatchEvent(ADDED, self.feed.record(POD, self.pods[name], node=node))
+        self.feed.ingest.pods([event], float(self.count))  # started as the body says
         return name
 
     def budget(self, app: str, allowed: int) -> None:
         spec = {"selector": {"matchLabels": {"app": app}}, "minAvailable": 1}
         body: dict[str, Any] = {"metadata": {"name": app, "namespace": "one", "uid": app}}
         body |= {"spec": spec, "status": {"disruptionsAllowed": allowed}}
-        record = self.books.record(POD_DISRUPTION_BUDGET, json.dumps(body).encode())
+        record = self.feed.record(POD_DISRUPTION_BUDGET, json.dumps(body).encode())
         apply_objects(self.cluster, POD_DISRUPTION_BUDGET, [WatchEvent(MODIFIED, record)])
 
     def disturb(self) -> None:
@@ -119,7 +119,7 @@ class World(between_world.World):
     def upstream(self, name: str) -> Decision:
         return ExactScheduler(self.snapshot()).decide(self.pod(name))
 
-    def told(self, candidate: VictimCandidate) -> tuple[str, list[str]]:
+    def reported(self, candidate: VictimCandidate) -> tuple[str, list[str]]:
         """A candidate in names."""
         names = self.cluster.pods.name
         node = self.cluster.nodes.names[candidate.slot]
@@ -133,20 +133,20 @@ def check_upstream(shape: Shape) -> None:
         world.add_pod(world.pick(sorted(world.nodes)))
         name = world.add_pod(priority=world.pick((5, 10, 100)))
         decision, finder = world.upstream(name), world.finder("numpy")
-        found = finder.find(world.books.row(name)).candidate
+        found = finder.find(world.feed.row(name)).candidate
         if len(decision.feasible) or decision.preemption is None:
             continue
-        every = world.plainly(finder, world.books.row(name))
+        every = world.plainly(finder, world.feed.row(name))
         wanted = [
             (c.node, sorted(v.key[1] for v in c.victims)) for c in decision.preemption.candidates
         ]
-        assert sorted(map(world.told, every)) == sorted(wanted)
+        assert sorted(map(world.reported, every)) == sorted(wanted)
         if found is None:
             assert not wanted
             continue
         assert decision.preemption.chosen is not None
         tied = {decision.preemption.chosen.node, *decision.preemption.tied}
-        assert world.told(found) in [each for each in wanted if each[0] in tied]
+        assert world.reported(found) in [each for each in wanted if each[0] in tied]
 
 
 @given(shapes)
@@ -173,7 +173,7 @@ def test_the_search_finds_what_rehearsing_every_node_finds(
         world.happen()
         world.disturb()
         name = world.add_pod(priority=world.pick((5, 10, 100)))
-        finder, row = world.finder(tier), world.books.row(name)
+        finder, row = world.finder(tier), world.feed.row(name)
         found = finder.find(row).candidate
         every = world.plainly(finder, row)
         rehearsal = PreemptionDryRun(world.cluster, finder.rules, world.ledger, 0.0)
@@ -188,7 +188,7 @@ def test_why_nobodys_leaving_helps_is_said_as_kube_scheduler_says_it(shape: Shap
     for _ in range(shape.steps):
         world.add_pod(world.pick(sorted(world.nodes)))
         name = world.add_pod(priority=world.pick((5, 10, 100)))
-        decision, row = world.upstream(name), world.books.row(name)
+        decision, row = world.upstream(name), world.feed.row(name)
         if len(decision.feasible) or decision.preemption is None:
             continue
         engine = world.runtime.engine

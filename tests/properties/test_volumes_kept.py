@@ -153,8 +153,8 @@ def test_answers_equal_those_of_every_node_alone(
         check = LimitCheck(facts, at)
         said = check.verdict()
         for n in range(at.nodes.count):
-            told = SUCCESS if said is None else said.status(n)
-            assert told == check.judge(n, at.pods_on[n])
+            reported = SUCCESS if said is None else said.status(n)
+            assert reported == check.judge(n, at.pods_on[n])
         claims = pvcs_of(facts, at.objects)
         if claims.immediate:
             continue

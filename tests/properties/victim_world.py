@@ -31,7 +31,7 @@ from stretto.state.victims.rules import PreemptionRules
 from stretto.state.work.evictions import EvictionCause, PendingEviction
 from stretto.stores.store import WatchEvent
 from stretto.testing import make_node, make_pod
-from tests.support.hand_fed_cluster import ADDED, DELETED, MODIFIED, Books
+from tests.support.hand_fed_cluster import ADDED, DELETED, MODIFIED, ClusterFeed
 
 PRIORITIES = (-5, 0, 3, 7, 7, 100)
 APPS = ("web", "db", "batch")
@@ -42,7 +42,7 @@ CALM = ("come", "come", "go", "budget", "node")
 KINDS = (*CALM, "leave", "wait")
 
 
-class World(Books):
+class World(ClusterFeed):
     """Nodes full of pods of many priorities, some under budgets, some terminating or nominated."""
 
     def __init__(self, seed: int, *, budgets: bool = True, hard: bool = False) -> None:

@@ -41,14 +41,14 @@ def say(*words: str, code: int = 0) -> str:
     return result.stdout
 
 
-def told(*words: str) -> dict[str, Any]:
+def reported(*words: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(say(*words, "--json", "-"))
     return found
 
 
 def test_queues_shows_the_usage_of_each_queue_in_the_last_run() -> None:
     say("run", str(EXAMPLE), "--speed", "0", "--no-plots", "-q")
-    queues = {each["name"]: each for each in told("queues")["queues"]}
+    queues = {each["name"]: each for each in reported("queues")["queues"]}
     gpus = {name: each["used"].get("nvidia.com/gpu", "0") for name, each in queues.items()}
     assert gpus == {"root": "8", "ads": "4", "research": "4", "speech": "0", "vision": "4"}
     assert queues["ads"]["borrowed"] == {"nvidia.com/gpu": "2"}
@@ -87,14 +87,14 @@ def test_shards_of_a_store_show_no_decisions_if_none_are_recorded() -> None:
 
 def test_shards_shows_nodes_and_decisions() -> None:
     say("run", str(EXAMPLE), "--speed", "0", "--no-plots", "-q")
-    (shard,) = told("shards")["shards"]
+    (shard,) = reported("shards")["shards"]
     assert (shard["nodes"], shard["cpu_share"], shard["placed"]) == (2, 1.0, 12)
 
 
 def test_shards_divide_the_nodes_of_a_scenario(tmp_path: Path) -> None:
     text = "fleet: {like: '8cpu-64gib:400'}\nshards: 2\n"
     (tmp_path / "two.yaml").write_text(text, encoding="utf-8")
-    nodes = [each["nodes"] for each in told("shards", "two.yaml")["shards"]]
+    nodes = [each["nodes"] for each in reported("shards", "two.yaml")["shards"]]
     assert (sum(nodes), max(nodes) - min(nodes) <= 64) == (400, True)
 
 

@@ -15,17 +15,17 @@ from stretto.testing import Harness, make_node, make_pod
 #: The first of these tests compiles the kernels if they are not compiled yet.
 pytestmark = pytest.mark.timeout(240)
 
-Ask = tuple[int, int]
+QueueRequest = tuple[int, int]
 """CPUs and GiB of one pod."""
 
 
-def make_harness(capacity: Ask, *queues: QueueConfig, **config: Any) -> Harness:
+def make_harness(capacity: QueueRequest, *queues: QueueConfig, **config: Any) -> Harness:
     cpu, memory = capacity
     node = make_node("one", cpu=str(cpu), memory=f"{memory}Gi", pods=1000)
     return Harness([node], config={"dispatcher": DispatcherConfig(queues=queues, **config)})
 
 
-def pods(queue: str, request: Ask, count: int, **notes: str) -> list[bytes]:
+def pods(queue: str, request: QueueRequest, count: int, **notes: str) -> list[bytes]:
     marks = {"stretto.dev/queue": queue, **notes}
     return [
         make_pod(f"{queue}-{i}", cpu=str(request[0]), memory=f"{request[1]}Gi", annotations=marks)
@@ -50,7 +50,7 @@ def placed(harness: Harness) -> dict[str, int]:
     ],
 )
 def test_drf_shares_as_the_paper_says(
-    capacity: Ask, a: Ask, b: Ask, expected: dict[str, int], policy: str
+    capacity: QueueRequest, a: QueueRequest, b: QueueRequest, expected: dict[str, int], policy: str
 ) -> None:
     queues = QueueConfig("a", policy), QueueConfig("b", policy)
     harness = make_harness(capacity, *queues, between=SiblingPolicy.DRF)

@@ -43,15 +43,20 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 def report(run: Run, *words: str) -> dict[str, object]:
     result = run("run", "small.yaml", "-q", "--no-plots", "--json", "-", *words)
     assert result.exit_code == 0, result.stderr
-    told: dict[str, object] = json.loads(result.stdout)
-    return told
+    reported: dict[str, object] = json.loads(result.stdout)
+    return reported
 
 
 def test_a_run_places_what_fits_and_says_why_the_rest_waits(run: Run) -> None:
-    told = report(run)
-    assert (told["arrived"], told["placed"], told["ended"], told["pending"]) == (9, 6, 2, 1)
-    assert [each["code"] for each in told["waiting"]] == ["too-big"]  # type: ignore[attr-defined]
-    assert (told["schema"], told["partial"]) == ("stretto.run/v1", False)
+    reported = report(run)
+    assert (reported["arrived"], reported["placed"], reported["ended"], reported["pending"]) == (
+        9,
+        6,
+        2,
+        1,
+    )
+    assert [each["code"] for each in reported["waiting"]] == ["too-big"]  # type: ignore[attr-defined]
+    assert (reported["schema"], reported["partial"]) == ("stretto.run/v1", False)
 
 
 def test_tables_are_data_and_what_to_try_next_is_not(run: Run) -> None:
@@ -117,11 +122,11 @@ def test_what_cannot_be_used_is_exit_2_before_any_work(
 
 def test_a_policy_replaces_the_scores_of_a_profile(run: Run, tmp_path: Path) -> None:
     (tmp_path / "own.yaml").write_text("profiles: [{stretto: {retry: false}}]")
-    told = report(run, "--profile", "own.yaml", "--policy", "best-fit")
+    reported = report(run, "--profile", "own.yaml", "--policy", "best-fit")
     (tmp_path / "own.yaml").unlink()
     said = json.loads(run("explain", "web-0", "-q", "--json", "-").stdout)
     assert [part["plugin"] for part in said["choice"]["top"][0]["parts"]] == ["BestFit"]
-    assert told["placed"] == 6
+    assert reported["placed"] == 6
 
 
 def test_a_typo_in_a_scenario_names_the_nearest_key(run: Run, tmp_path: Path) -> None:
@@ -160,9 +165,9 @@ def test_explain_pod_and_node_is_why_not_there(run: Run) -> None:
 
 def test_explain_as_json_has_a_schema_and_stable_codes(run: Run) -> None:
     report(run)
-    told = json.loads(run("explain", "huge-0", "--json", "-").stdout)
-    assert told["schema"] == "stretto.explain/v1"
-    assert (told["dominant"]["code"], told["dominant"]["tier"]) == ("too-big", "never fits")
+    reported = json.loads(run("explain", "huge-0", "--json", "-").stdout)
+    assert reported["schema"] == "stretto.explain/v1"
+    assert (reported["dominant"]["code"], reported["dominant"]["tier"]) == ("too-big", "never fits")
 
 
 @pytest.mark.parametrize(
@@ -209,8 +214,8 @@ def test_of_files_of_one_moment_the_later_run_comes_first(tmp_path: Path) -> Non
 def test_an_earlier_run_is_asked_by_name(run: Run) -> None:
     first = str(report(run)["record"])
     report(run)
-    told = json.loads(run("explain", "web-0", "--run", first, "--json", "-").stdout)
-    assert told["run"] == first
+    reported = json.loads(run("explain", "web-0", "--run", first, "--json", "-").stdout)
+    assert reported["run"] == first
 
 
 def test_explain_without_a_pod_is_wrong_usage(run: Run) -> None:

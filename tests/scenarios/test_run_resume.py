@@ -58,8 +58,8 @@ def finish(scenario: str, *words: str) -> dict[str, object]:
     with start(scenario, "-q", "--json", "-", *words) as child:
         out, err = child.communicate()
     assert child.returncode == 0, err
-    told: dict[str, object] = json.loads(out)
-    return told
+    reported: dict[str, object] = json.loads(out)
+    return reported
 
 
 def placements(path: Path) -> dict[str, str]:
@@ -85,9 +85,9 @@ def killed_after(path: Path, size: int) -> None:
 def test_a_killed_run_goes_on_and_binds_nothing_twice(place: Path, size: int) -> None:
     killed_after(place / "run.db", size)
     before = placements(place / "run.db")
-    told = finish("many.yaml", "--store", "sqlite:run.db")
+    reported = finish("many.yaml", "--store", "sqlite:run.db")
     after = placements(place / "run.db")
-    assert told["resumed"] is True
+    assert reported["resumed"] is True
     assert len(after) == 6000
     assert set(before) <= set(after)
     assert {uid: after[uid] for uid, node in before.items() if node} == {
@@ -97,10 +97,10 @@ def test_a_killed_run_goes_on_and_binds_nothing_twice(place: Path, size: int) ->
 
 def test_a_killed_run_keeps_the_laws(place: Path) -> None:
     killed_after(place / "run.db", 800_000)
-    told = finish("many.yaml", "--store", "sqlite:run.db")
-    with closing(LoadedRun(RunRecords().find(str(told["record"])))) as run:
+    reported = finish("many.yaml", "--store", "sqlite:run.db")
+    with closing(LoadedRun(RunRecords().find(str(reported["record"])))) as run:
         assert check_all(run.scene.cluster) == []
-    assert (told["placed"], told["pending"]) == (300 * 17, 900)
+    assert (reported["placed"], reported["pending"]) == (300 * 17, 900)
 
 
 def test_a_run_that_was_over_binds_nothing_more(place: Path) -> None:
@@ -128,9 +128,9 @@ def test_an_interrupted_run_reports_what_is_known_and_is_exit_130(
     assert child.returncode == 130
     assert "slow: interrupted, so far" in out
     assert json.loads(err.splitlines()[-1])["error"]["exit_code"] == 130
-    told = json.loads((place / "part.json").read_text())
-    assert told["partial"] is True
-    assert 0 < told["placed"] < 400
+    reported = json.loads((place / "part.json").read_text())
+    assert reported["partial"] is True
+    assert 0 < reported["placed"] < 400
 
 
 def test_an_interrupted_run_is_recorded_and_goes_on_where_its_time_stopped(place: Path) -> None:
@@ -139,9 +139,9 @@ def test_an_interrupted_run_is_recorded_and_goes_on_where_its_time_stopped(place
     part = json.loads((place / "part.json").read_text())
     with closing(LoadedRun(RunRecords().find())) as run:
         assert run.facts.interrupted
-    told = finish("slow.yaml", "--store", "sqlite:run.db", "--speed", "100")
-    assert (told["placed"], told["resumed"]) == (400, True)
-    assert sum(told["placed_by_shard"].values()) == 400 - part["placed"]  # type: ignore[attr-defined]
+    reported = finish("slow.yaml", "--store", "sqlite:run.db", "--speed", "100")
+    assert (reported["placed"], reported["resumed"]) == (400, True)
+    assert sum(reported["placed_by_shard"].values()) == 400 - part["placed"]  # type: ignore[attr-defined]
 
 
 def test_another_scenario_is_refused_with_both_names(place: Path) -> None:

@@ -70,8 +70,8 @@ def test_metrics_are_served_on_this_machine_alone_while_it_runs() -> None:
 
 def test_events_are_written_where_the_store_outlives_the_run(run: Run) -> None:
     assert run("--store", "sqlite:run.db").exit_code == 0
-    told = CliRunner().invoke(cli, ["story", "huge-0", "--run", "sqlite:run.db", "--json", "-"])
-    steps = json.loads(told.stdout)["steps"]
+    reported = CliRunner().invoke(cli, ["story", "huge-0", "--run", "sqlite:run.db", "--json", "-"])
+    steps = json.loads(reported.stdout)["steps"]
     assert [step["step"] for step in steps] == ["seen", "no place"]
     assert steps[1]["detail"].startswith("0/2 nodes are available: 2 Insufficient cpu.")
 

@@ -26,7 +26,7 @@ def changed(body: bytes, **parts: Any) -> bytes:
     return json.dumps(whole).encode()
 
 
-class Books:
+class ClusterFeed:
     """A cluster with methods that apply events; versions increase automatically."""
 
     def __init__(self, *nodes: bytes, config: ClusterConfig | None = None) -> None:

@@ -8,26 +8,26 @@ import numpy as np
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.work.claims import Plan, UnitClaims
 from stretto.state.work.units import DEFAULT_QUEUE, Unit, UnitKind, Units
-from tests.support.hand_fed_cluster import Books
+from tests.support.hand_fed_cluster import ClusterFeed
 
 
-def wait_for(books: Books, *uids: str) -> None:
+def wait_for(feed: ClusterFeed, *uids: str) -> None:
     """Mark pods as dispatched to a shard."""
     for uid in uids:
-        books.cluster.pods.state[books.row(uid)] = PodState.DISPATCHED
+        feed.cluster.pods.state[feed.row(uid)] = PodState.DISPATCHED
 
 
 def plan_of(
-    books: Books,
+    feed: ClusterFeed,
     claims: Mapping[str, str],
     units: Sequence[int] = (),
     at_least: int = 0,
     devices: Sequence[int] = (),
 ) -> Plan:
     """A plan of claims (pod to node) on the current state; ``units`` are sizes, default 1."""
-    cluster, count = books.cluster, len(claims)
-    rows = np.array([books.row(uid) for uid in claims], np.int64)
-    slots = np.array([books.slot(node) for node in claims.values()], np.int32)
+    cluster, count = feed.cluster, len(claims)
+    rows = np.array([feed.row(uid) for uid in claims], np.int64)
+    slots = np.array([feed.slot(node) for node in claims.values()], np.int32)
     marks = np.concatenate([[0], np.cumsum(units or [1] * count)]).astype(int).tolist()
     return Plan(
         shard=0,

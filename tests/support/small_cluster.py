@@ -59,9 +59,9 @@ def requiring(*terms: dict[str, Any], **more: Any) -> PodClass:
     return a_class(affinity=affinity(required=terms), **more)
 
 
-def preferring(*wishes: tuple[int, dict[str, Any]]) -> PodClass:
+def preferring(*preferences: tuple[int, dict[str, Any]]) -> PodClass:
     """A class with preferred node affinity terms and their weights."""
-    return a_class(affinity=affinity(preferred=wishes))
+    return a_class(affinity=affinity(preferred=preferences))
 
 
 def affinity(
@@ -73,8 +73,8 @@ def affinity(
     if required is not None:
         key = "requiredDuringSchedulingIgnoredDuringExecution"
         found[key] = {"nodeSelectorTerms": list(required)}
-    wishes = [{"weight": weight, "preference": term} for weight, term in preferred]
-    found["preferredDuringSchedulingIgnoredDuringExecution"] = wishes
+    preferences = [{"weight": weight, "preference": term} for weight, term in preferred]
+    found["preferredDuringSchedulingIgnoredDuringExecution"] = preferences
     return {"nodeAffinity": found}
 
 

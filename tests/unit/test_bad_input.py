@@ -16,7 +16,7 @@ from tests.unit.framework.parity.test_bad_input import (
     MANY,
     RAW,
     REQUIRED,
-    WISHES,
+    SPECS,
     on_nodes,
     volume,
 )
@@ -28,8 +28,8 @@ SAYS_MORE = {
 """Where the default profile says what is wrong, and not that no node matches."""
 
 
-def encoded(name: str, **wish: Any) -> bytes:
-    body = msgspec.to_builtins(pod(name, **wish))
+def encoded(name: str, **constraints: Any) -> bytes:
+    body = msgspec.to_builtins(pod(name, **constraints))
     body["metadata"]["namespace"] = "default"
     body["spec"]["schedulerName"] = "stretto"
     return json.dumps({"apiVersion": "v1", "kind": "Pod", **body}).encode()
@@ -50,16 +50,16 @@ def said_of(plane: Harness, name: str) -> str:
     record = plane.store.get(POD, "default", name)
     assert record is not None
     conditions = msgspec.json.decode(record.body).get("status", {}).get("conditions", [])
-    told = [each.get("message", "") for each in conditions]
-    return " ".join([*told, plane.plane.cluster.abnormal.get(f"pod default/{name}", "")])
+    reported = [each.get("message", "") for each in conditions]
+    return " ".join([*reported, plane.plane.cluster.abnormal.get(f"pod default/{name}", "")])
 
 
-@pytest.mark.parametrize("name", WISHES)
+@pytest.mark.parametrize("name", SPECS)
 def test_an_impossible_request_is_reported_and_blocks_no_other_pod(
     plane: Harness, name: str
 ) -> None:
-    wish, said = WISHES[name]
-    plane.submit(encoded("odd", **wish), make_pod("plain"))
+    constraints, said = SPECS[name]
+    plane.submit(encoded("odd", **constraints), make_pod("plain"))
     plane.settle(LONG)
     assert (plane.node_of("odd"), bool(plane.node_of("plain"))) == ("", True)
     assert SAYS_MORE.get(name, said) in said_of(plane, "odd")
@@ -105,14 +105,14 @@ def test_a_budget_that_selects_everything_stops_no_preemption(plane: Harness) ->
 
 def test_affinity_to_a_missing_node_or_to_nothing_fails_alone(plane: Harness) -> None:
     """kubernetes#124930, #82796."""
-    nobody: dict[str, Any] = {"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": []}}}}
-    gone = WISHES["affinity to a node that is gone"][0]
+    no_terms: dict[str, Any] = {"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": []}}}}
+    gone = SPECS["affinity to a node that is gone"][0]
     nothing: dict[str, Any] = {"affinity": {"podAffinity": {}, "podAntiAffinity": {}}}
-    wishes = {"nobody": nobody, "gone": gone, "nothing": nothing}
-    plane.submit(*(encoded(name, **wish) for name, wish in wishes.items()))
+    specs = {"no-terms": no_terms, "gone": gone, "nothing": nothing}
+    plane.submit(*(encoded(name, **constraints) for name, constraints in specs.items()))
     plane.store.delete(NODE, [Deletion("", "b1")])
     plane.settle(LONG)
-    assert plane.placements() == {"nobody": "", "gone": "", "nothing": "a1"}
+    assert plane.placements() == {"no-terms": "", "gone": "", "nothing": "a1"}
 
 
 def test_one_bad_claim_blocks_no_other_claim(plane: Harness) -> None:

@@ -33,7 +33,7 @@ class RetryingStore(StoreWrapper):
         inner: Store,
         clock: Clock,
         check: Callable[[], None],
-        tell: Callable[[str, str], None],
+        notify: Callable[[str, str], None],
     ) -> None:
         """Wrap a store.
 
@@ -46,7 +46,7 @@ class RetryingStore(StoreWrapper):
         super().__init__(inner)
         self._clock = clock
         self._check = check
-        self._tell = tell
+        self._notify = notify
         self._worked: set[str] = set()
 
     def get(self, kind: Kind, namespace: str, name: str) -> Record | None:
@@ -67,16 +67,16 @@ class RetryingStore(StoreWrapper):
             try:
                 found = read()
             except UnreachableError as error:
-                self._tell(what, str(error))
+                self._notify(what, str(error))
             except NotAllowedError as error:
                 now = self._clock.monotonic()
                 refused_since = min(refused_since, now)
                 if what not in self._worked and now - refused_since >= GRANTED_WITHIN:
                     raise  # never granted: waiting would hide that
-                self._tell(what, str(error))
+                self._notify(what, str(error))
             else:
                 self._worked.add(what)
-                self._tell(what, "")
+                self._notify(what, "")
                 return found
             self._check()
             self._clock.sleep(PAUSE)

@@ -20,7 +20,7 @@ from stretto.framework.engine.turns import PlacingStage
 from stretto.framework.groups.mixed import MixedGangStage
 from stretto.framework.groups.pinned import PinnedStage
 from stretto.framework.groups.stage import GroupStage
-from stretto.framework.model.book import PodFactsCache
+from stretto.framework.model.cached_facts import PodFactsCache
 from stretto.framework.parity.runtime import ParityRuntime
 from stretto.framework.parity.victims import ParityVictimFinder
 from stretto.framework.plugins.volumes import VolumeRule
@@ -72,12 +72,12 @@ class PlacerFactory:
         self._units = units
         self._engine = engine
         self._tier = tier
-        self._book = PodFactsCache(engine.cluster)
+        self._fact_cache = PodFactsCache(engine.cluster)
 
     def new(self, rng: Rng) -> Placer:
         """Create a runtime with its own snapshot."""
         if self._engine.profile.exact:
-            return ParityRuntime(self._engine.cluster, self._book)
+            return ParityRuntime(self._engine.cluster, self._fact_cache)
         return self.by_class(rng)
 
     def by_class(self, rng: Rng) -> Runtime:
@@ -100,7 +100,7 @@ class PlacerFactory:
         """The validator of claims where resources do not suffice; ``None`` where they do."""
         if not self._engine.profile.exact:
             return None
-        return ParityRuntime(self._engine.cluster, self._book)
+        return ParityRuntime(self._engine.cluster, self._fact_cache)
 
     def volumes(self) -> VolumeRules | None:
         """The validator of volumes where resources decide the rest; ``None`` for no volumes."""

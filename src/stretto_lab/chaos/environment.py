@@ -12,7 +12,7 @@ from stretto.base.rng import Rng
 from stretto.plane.plane import Plane
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.embedded.sqlite import SqliteStore
-from stretto.stores.faulty.odds import LONGEST_FLIGHT
+from stretto.stores.faulty.odds import LONGEST_LANDING
 from stretto_lab.chaos.draws.faults import Fault, FaultDraw
 from stretto_lab.chaos.laws.laws import Laws
 from stretto_lab.chaos.laws.truth import TrueState
@@ -84,7 +84,7 @@ class ChaosEnvironment:
         """Replace the plane; the next one starts when no write of the old one is in flight."""
         self.plane.pump.close()
         late = any(self.setup.odds.get(kind) for kind in ("late_request", "late_answer"))
-        self.clock.advance(LONGEST_FLIGHT + 0.1 if late else 0.5)
+        self.clock.advance(LONGEST_LANDING + 0.1 if late else 0.5)
         self.plane = self._new_plane()
 
     def close_plane_and_store(self) -> None:

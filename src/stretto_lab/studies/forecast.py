@@ -51,7 +51,7 @@ class ForecastPoint(msgspec.Struct, frozen=True):
     #: Pending units, including the job.
     queued: int
     #: Forecast wait; null if no running pod was expected to free enough capacity.
-    told_s: float | None
+    predicted_s: float | None
     #: Actual wait.
     waited_s: float
 
@@ -117,7 +117,11 @@ def forecast_plot(reports: Sequence[tuple[ForecastReport, list[ForecastPoint]]])
     """Plot forecast and actual waits in hours, one colour per report, with the diagonal."""
     lines, top = [], 1.0
     for colour, (report, points) in enumerate(reports):
-        found = [(e.told_s / HOUR_S, e.waited_s / HOUR_S) for e in points if e.told_s is not None]
+        found = [
+            (e.predicted_s / HOUR_S, e.waited_s / HOUR_S)
+            for e in points
+            if e.predicted_s is not None
+        ]
         top = max([top, *(max(pair) for pair in found)])
         x, y = [wait for wait, _ in found], [waited for _, waited in found]
         lines.append(PlotLine(f"{report.queue}, {report.run_times}", x, y, colour, marks=True))
@@ -159,7 +163,7 @@ class _ForecastingRun:
             ForecastPoint(
                 job_id=self._fitting[index].job_id,
                 queued=queued,
-                told_s=predicted,
+                predicted_s=predicted,
                 waited_s=int(started[index]) / TICKS_PER_S - now,
             )
             for index, now, queued, predicted in self._forecasts
@@ -207,8 +211,8 @@ class _ForecastingRun:
 
 
 def _report(study: ForecastStudy, points: Sequence[ForecastPoint]) -> ForecastReport:
-    answered = [each for each in points if each.told_s is not None]
-    predicted = np.array([each.told_s for each in answered], float)
+    answered = [each for each in points if each.predicted_s is not None]
+    predicted = np.array([each.predicted_s for each in answered], float)
     waited = np.array([each.waited_s for each in answered], float)
     off = np.abs(predicted - waited)
     near = ((predicted <= TWICE * waited) & (waited <= TWICE * predicted)) | (off <= SOON_S)

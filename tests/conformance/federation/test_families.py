@@ -45,14 +45,14 @@ def invoke(tmp_path: Path, case: dict[str, object]) -> tuple[int, dict[str, obje
 
 
 def test_agreement_ends_the_command_with_exit_code_zero(tmp_path: Path) -> None:
-    code, told = invoke(tmp_path, CASE)
-    assert (code, told["features"]) == (0, {"ka_spread_plan": {"cases": 1, "agreed": 1}})
+    code, reported = invoke(tmp_path, CASE)
+    assert (code, reported["features"]) == (0, {"ka_spread_plan": {"cases": 1, "agreed": 1}})
 
 
 def test_a_disagreement_ends_the_command_with_exit_code_nine(tmp_path: Path) -> None:
-    code, told = invoke(tmp_path, CASE | {"expect": EMPTY | {"plan": {"a": 1}}})
+    code, reported = invoke(tmp_path, CASE | {"expect": EMPTY | {"plan": {"a": 1}}})
     assert code == 9
-    assert told["disagreed"] == [{"id": "x", "field": "plan", "want": {"a": 1}, "got": {}}]
+    assert reported["disagreed"] == [{"id": "x", "field": "plan", "want": {"a": 1}, "got": {}}]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from stretto.cli.console import Console, cell
 from stretto.cli.progress import LineProgress
 
 
-def told(capsys: pytest.CaptureFixture[str], console: Console) -> tuple[str, str]:
+def reported(capsys: pytest.CaptureFixture[str], console: Console) -> tuple[str, str]:
     console.note("note")
     console.table(["name", "pods"], [["a", 1], ["b", None]], title="T")
     console.json("stretto.x/v1", {"n": np.int64(3), "list": np.arange(2), "nan": float("nan")})
@@ -22,26 +22,26 @@ def told(capsys: pytest.CaptureFixture[str], console: Console) -> tuple[str, str
 
 
 def test_a_table_is_data(capsys: pytest.CaptureFixture[str]) -> None:
-    out, err = told(capsys, Console())
+    out, err = reported(capsys, Console())
     assert "pods" in out
     assert err == "note\n"
 
 
 def test_quiet_leaves_data_only(capsys: pytest.CaptureFixture[str]) -> None:
-    out, err = told(capsys, Console(quiet=True))
+    out, err = reported(capsys, Console(quiet=True))
     assert "pods" in out
     assert err == ""
 
 
 def test_json_on_stdout_is_alone_there(capsys: pytest.CaptureFixture[str]) -> None:
-    out, err = told(capsys, Console(json="-"))
+    out, err = reported(capsys, Console(json="-"))
     found = json.loads(out)
     assert found == {"schema": "stretto.x/v1", "n": 3, "list": [0, 1], "nan": None}
     assert "pods" in err
 
 
 def test_json_on_stdout_and_quiet_says_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
-    assert told(capsys, Console(json="-", quiet=True))[1] == ""
+    assert reported(capsys, Console(json="-", quiet=True))[1] == ""
 
 
 def test_a_table_in_a_file_is_never_cut(capsys: pytest.CaptureFixture[str]) -> None:

@@ -93,8 +93,8 @@ def test_a_gang_that_times_out_first_is_reported_to_never_start(
     done = explain("g0", gang_store(tmp_path / "run.db", 300, pods), "--json", str(tmp_path / "j"))
     assert "Never starts: it still " + why in done.stdout
     assert "times out, in 300 s" in done.stdout
-    told = json.loads((tmp_path / "j").read_text())
-    assert (told["expected_start_s"], told["expected_timeout_s"]) == (None, 300.0)
+    reported = json.loads((tmp_path / "j").read_text())
+    assert (reported["expected_start_s"], reported["expected_timeout_s"]) == (None, 300.0)
 
 
 def test_a_group_of_a_living_cluster_has_waited_since_it_was_created() -> None:

@@ -123,9 +123,9 @@ def test_a_compiler_that_is_switched_off_marks_nothing(
 
 
 def test_the_result_is_json_too(desk: Desk) -> None:
-    told = json.loads(desk.kernels("--first", "--json", "-", "-q").stdout)
-    assert told["schema"] == "stretto.kernels/v1"
-    assert told["compiled"] == {"first": True, "all": False}
+    reported = json.loads(desk.kernels("--first", "--json", "-", "-q").stdout)
+    assert reported["schema"] == "stretto.kernels/v1"
+    assert reported["compiled"] == {"first": True, "all": False}
 
 
 def test_without_numba_the_extra_is_named(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

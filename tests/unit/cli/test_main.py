@@ -53,8 +53,8 @@ def probe(common: CommandContext, requested: RequestsOf) -> None:
     console = common.console
     console.note("a note")
     console.table(["name", "pods"], [["a", 1], ["b", 22]])
-    told = {"seed": common.seed, "quiet": console.quiet, "verbose": console.verbose}
-    console.json("stretto.probe/v1", told)
+    reported = {"seed": common.seed, "quiet": console.quiet, "verbose": console.verbose}
+    console.json("stretto.probe/v1", reported)
 
 
 @pytest.fixture
@@ -110,8 +110,8 @@ def test_help_lists_shared_options_apart(invoke: Invoke) -> None:
 def test_shared_options_stand_on_either_side_and_the_later_wins(
     invoke: Invoke, words: tuple[str, ...]
 ) -> None:
-    told = json.loads(invoke(*words).stdout)
-    assert (told["seed"], told["quiet"]) == (0, True)
+    reported = json.loads(invoke(*words).stdout)
+    assert (reported["seed"], reported["quiet"]) == (0, True)
 
 
 def test_data_goes_to_stdout_and_notes_to_stderr(invoke: Invoke) -> None:
@@ -168,10 +168,10 @@ def test_verbose_shows_where_a_bug_is(invoke: Invoke) -> None:
 
 def test_with_json_an_error_is_an_object_on_stderr(invoke: Invoke) -> None:
     result = invoke("probe", "--fail", "found", "--json", "-")
-    told = json.loads(result.stderr)
-    assert told["schema"] == "stretto.error/v1"
-    assert told["error"]["exit_code"] == 6
-    assert told["error"]["kind"] == "NotFoundError"
+    reported = json.loads(result.stderr)
+    assert reported["schema"] == "stretto.error/v1"
+    assert reported["error"]["exit_code"] == 6
+    assert reported["error"]["kind"] == "NotFoundError"
     assert result.stdout == ""
 
 

@@ -17,13 +17,13 @@ from stretto.state.work.claims import CommitMode, ConflictCause, ConflictMode, P
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.store import Bind, Deletion, Reply, StatusReason, WriteOutcome
 from stretto.testing import make_node, make_pod
-from tests.support.hand_fed_cluster import MODIFIED, Books
+from tests.support.hand_fed_cluster import MODIFIED, ClusterFeed
 from tests.support.plans import plan_of, units_of, wait_for
 
 LOST = Reply(WriteOutcome.UNKNOWN, StatusReason.TIMEOUT)
 
 
-class Desk(Books):
+class Desk(ClusterFeed):
     """A memory store, a cluster that has seen it, and a binder between them."""
 
     def __init__(self, *pods: bytes, nodes: Sequence[str] = ("n", "m")) -> None:

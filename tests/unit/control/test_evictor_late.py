@@ -35,7 +35,7 @@ class Late(Desk):
     def __init__(self, *answers: Reply | None) -> None:
         super().__init__(*answers)
         self.way: list[tuple[list[Eviction], Future[Replies]]] = []
-        self.told: list[tuple[list[Patch], Future[Replies]]] = []
+        self.reported: list[tuple[list[Patch], Future[Replies]]] = []
         self._begin, self.store.begin = self.store.begin, self.begin  # type: ignore[method-assign]
         self.settle()
 
@@ -44,20 +44,20 @@ class Late(Desk):
             self.way.append((cast("list[Eviction]", list(write.items)), Future()))
             return self.way[-1][1]
         if write.verb is WriteVerb.PATCH_STATUS:
-            self.told.append((cast("list[Patch]", list(write.items)), Future()))
-            return self.told[-1][1]
+            self.reported.append((cast("list[Patch]", list(write.items)), Future()))
+            return self.reported[-1][1]
         return self._begin(write)
 
     def promises(self) -> list[list[tuple[str, str | None]]]:
         """Pods and their reported nodes, batch by batch."""
         return [
             [(each.name, each.patch["status"]["nominatedNodeName"]) for each in patches]
-            for patches, _ in self.told
+            for patches, _ in self.reported
         ]
 
     def heard(self, answer: Reply = TAKEN, seconds: float = 0) -> None:
         """Answer the newest nominations, and pass the answer to the plane."""
-        patches, future = self.told[-1]
+        patches, future = self.reported[-1]
         future.set_result([answer] * len(patches))
         self.settle(seconds)
 
@@ -203,6 +203,6 @@ def test_a_promise_is_taken_back_where_the_bind_is_refused(monkeypatch: pytest.M
 
 def test_promises_that_end_in_an_error_are_not_taken_for_kept() -> None:
     desk = Late()
-    desk.told[0][1].set_exception(UnreachableError("the server", "gone"))
+    desk.reported[0][1].set_exception(UnreachableError("the server", "gone"))
     with pytest.raises(UnreachableError):
         desk.settle()

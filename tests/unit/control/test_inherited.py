@@ -72,30 +72,30 @@ def test_a_pod_with_a_new_claim_reports_that_claim_only(
     before.submit(high())
     before.settle()
     again = Harness(store=before.store, profile=before.plane.config.profile, config=NUMPY)
-    told = counted(again, monkeypatch)
+    reported = counted(again, monkeypatch)
     again.settle(SOON)
     assert again.plane.cluster.evictions.inherited == {}
-    assert (state(again, "high"), named(again), told) == (PodState.NOMINATED, "n", [1])
+    assert (state(again, "high"), named(again), reported) == (PodState.NOMINATED, "n", [1])
 
 
 def test_many_names_are_taken_off_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     plane = left(*[high(f"p{number}", cpu="9") for number in range(80)])
-    told = counted(plane, monkeypatch)
+    reported = counted(plane, monkeypatch)
     plane.settle(SOON)
-    assert told[0] == INHERITED_AT_ONCE
+    assert reported[0] == INHERITED_AT_ONCE
     plane.settle(5)
-    assert sum(told) == 80
+    assert sum(reported) == 80
     assert {named(plane, f"p{number}") for number in range(80)} == {None}
 
 
 def counted(plane: Harness, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The number of pods reported together, batch by batch, from now on."""
-    told: list[int] = []
+    reported: list[int] = []
     patch = plane.plane.store.patch_status
 
     def counting(kind: Kind, patches: Sequence[Patch]) -> Replies:
-        told.append(len(patches))
+        reported.append(len(patches))
         return patch(kind, patches)
 
     monkeypatch.setattr(plane.plane.store, "patch_status", counting)
-    return told
+    return reported

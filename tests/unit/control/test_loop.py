@@ -12,11 +12,11 @@ from stretto.framework.profile.profile import load_profile
 from stretto.state.work.claims import Plan
 from stretto.state.work.units import Cure, Dispatch, SetbackReason, Unit
 from stretto.testing import make_node, make_pod
-from tests.support.hand_fed_cluster import Books
+from tests.support.hand_fed_cluster import ClusterFeed
 from tests.support.plans import a_unit, wait_for
 
 
-class Bench(Books):
+class Bench(ClusterFeed):
     """A cluster, a loop over it, and pods handed out by name."""
 
     def __init__(self, *nodes: bytes, profile: str = "default") -> None:

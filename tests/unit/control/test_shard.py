@@ -17,7 +17,7 @@ from stretto.state.rows.slots import BLOCK
 from stretto.state.work.claims import Plan
 from stretto.state.work.units import Dispatch, SetbackReason, Unit
 from stretto.testing import make_node, make_pod
-from tests.support.hand_fed_cluster import ADDED, MODIFIED, Books
+from tests.support.hand_fed_cluster import ADDED, MODIFIED, ClusterFeed
 from tests.support.plans import a_unit, wait_for
 
 
@@ -31,7 +31,7 @@ def of(sub: str, name: str = "", cpu: str = "8") -> bytes:
     return make_node(name or f"n-{sub or 'none'}", cpu=cpu, labels={"sub": sub} if sub else {})
 
 
-class Bench(Books):
+class Bench(ClusterFeed):
     """A shard over a cluster in parts, and pods handed out by name."""
 
     def __init__(self, *subs: str, profile: Profile | None = None) -> None:

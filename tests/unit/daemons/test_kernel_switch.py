@@ -63,11 +63,11 @@ class Desk:
     def run(self, rounds: int) -> None:
         """Run for some looks at whether to stop."""
 
-        def asked_to_stop() -> bool:
+        def should_stop() -> bool:
             self.rounds += 1
             return self.rounds > rounds
 
-        self.daemon.run(asked_to_stop)
+        self.daemon.run(should_stop)
 
 
 @pytest.fixture

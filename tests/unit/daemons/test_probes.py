@@ -30,7 +30,7 @@ PAGES = {
 GUARDED = frozenset({"/metrics"})
 
 
-class Book:
+class Served:
     """Read permissions by token."""
 
     tokens = {  # noqa: RUF012
@@ -56,7 +56,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> ServingCertificate:
 
 @pytest.fixture(scope="module")
 def secure(certificate: ServingCertificate) -> Iterator[ProbeServer]:
-    with ProbeServer("0.0.0.0:0", ServedPages(PAGES, GUARDED, certificate, Book())) as served:
+    with ProbeServer("0.0.0.0:0", ServedPages(PAGES, GUARDED, certificate, Served())) as served:
         yield served
 
 

@@ -35,7 +35,7 @@ class Site:
 
     def __init__(self, *failures: StrettoError, failures_left: int = 99) -> None:
         self.clock = ManualClock()
-        self.told: list[tuple[str, str]] = []
+        self.reported: list[tuple[str, str]] = []
         self.failures_left = failures_left
         self.inner = Shaky(self.clock, list(failures))
         self.store = RetryingStore(self.inner, self.clock, self.check, self.tell)
@@ -46,14 +46,14 @@ class Site:
             raise StoppedError
 
     def tell(self, what: str, wrong: str) -> None:
-        self.told.append((what, wrong))
+        self.reported.append((what, wrong))
 
 
 def test_a_list_waits_until_the_server_is_back() -> None:
     site = Site(GONE, GONE)
     assert site.store.list(POD).version == 0
     assert site.clock.monotonic() > 0
-    assert [wrong for _, wrong in site.told] == [str(GONE), str(GONE), ""]
+    assert [wrong for _, wrong in site.reported] == [str(GONE), str(GONE), ""]
 
 
 def test_waiting_ends_with_the_daemon() -> None:
@@ -73,7 +73,7 @@ def test_a_right_that_was_never_there_is_an_error() -> None:
 def test_the_store_waits_for_a_server_that_has_not_loaded_rbac_yet() -> None:
     site = Site(*[DENIED] * 4)
     assert site.store.list(POD).version == 0
-    assert ("list pods", str(DENIED)) in site.told
+    assert ("list pods", str(DENIED)) in site.reported
 
 
 def test_a_right_that_was_taken_away_is_waited_for() -> None:
@@ -81,4 +81,4 @@ def test_a_right_that_was_taken_away_is_waited_for() -> None:
     site.store.list(POD)
     site.inner.failures = [DENIED]
     site.store.list(POD)
-    assert ("list pods", str(DENIED)) in site.told
+    assert ("list pods", str(DENIED)) in site.reported

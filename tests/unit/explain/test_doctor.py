@@ -178,4 +178,4 @@ def test_books_that_differ_from_the_pods_are_found() -> None:
     harness = Harness(nodes=[make_node("n")], config={"tier": "numpy"})
     harness.settle()
     harness.plane.cluster.ledger.used[harness.plane.cluster.nodes.by_name["n"], 0] += 5
-    assert [each.check for each in examine(living(harness)).findings] == [DoctorCheck.BOOKS]
+    assert [each.check for each in examine(living(harness)).findings] == [DoctorCheck.LEDGER]

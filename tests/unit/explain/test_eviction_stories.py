@@ -38,48 +38,48 @@ def recorded(tmp_path: Path, *nodes: bytes, **stretto: Any) -> RecordedHarness:
 
 def preemption(tmp_path: Path) -> RecordedHarness:
     """Two pods of priority 1 are evicted for one of priority 9."""
-    told = recorded(tmp_path, make_node("n", cpu="4"))
-    told.submit(*(make_pod(f"low-{i}", cpu="2", priority=1) for i in range(2)))
-    told.submit(make_pod("high", cpu="4", priority=9))
-    told.at.settle(5.0)
-    return told
+    reported = recorded(tmp_path, make_node("n", cpu="4"))
+    reported.submit(*(make_pod(f"low-{i}", cpu="2", priority=1) for i in range(2)))
+    reported.submit(make_pod("high", cpu="4", priority=9))
+    reported.at.settle(5.0)
+    return reported
 
 
 def reclaim(tmp_path: Path) -> RecordedHarness:
     """A queue without a guarantee has borrowed the node of a queue with one."""
-    told = recorded(tmp_path, make_node("n", cpu="2"))
-    told.at.create(QUEUE, queue_object("vision", guarantee={"cpu": "2"}), queue_object("ads"))
-    told.submit(*(queue_pod(f"bids-{i}", "ads") for i in range(2)))
-    told.submit(queue_pod("train", "vision"))
-    told.at.settle(10.0)
-    return told
+    reported = recorded(tmp_path, make_node("n", cpu="2"))
+    reported.at.create(QUEUE, queue_object("vision", guarantee={"cpu": "2"}), queue_object("ads"))
+    reported.submit(*(queue_pod(f"bids-{i}", "ads") for i in range(2)))
+    reported.submit(queue_pod("train", "vision"))
+    reported.at.settle(10.0)
+    return reported
 
 
 def moves(tmp_path: Path) -> RecordedHarness:
     """Two nodes with a pod each, which one of them can hold."""
     rules = {"everySeconds": 60, "goal": "nodes", "moves": 5}
-    told = recorded(tmp_path, *(make_node(n, cpu="8") for n in "ab"), reschedule=rules)
-    told.submit(*(make_pod(f"p-{n}", cpu="1", node=n, owner=OWNER) for n in "ab"))
-    told.at.settle(61.0)
-    return told
+    reported = recorded(tmp_path, *(make_node(n, cpu="8") for n in "ab"), reschedule=rules)
+    reported.submit(*(make_pod(f"p-{n}", cpu="1", node=n, owner=OWNER) for n in "ab"))
+    reported.at.settle(61.0)
+    return reported
 
 
 def overcommit(tmp_path: Path) -> RecordedHarness:
     """Another client has bound three pods to a node for two."""
-    told = recorded(tmp_path, make_node("n", cpu="2"), evictOverCommitted={"afterSeconds": 10})
-    told.submit(*(make_pod(f"p-{i}", cpu="1", node="n", owner=OWNER) for i in range(3)))
-    told.at.settle(20.0)
-    return told
+    reported = recorded(tmp_path, make_node("n", cpu="2"), evictOverCommitted={"afterSeconds": 10})
+    reported.submit(*(make_pod(f"p-{i}", cpu="1", node="n", owner=OWNER) for i in range(3)))
+    reported.at.settle(20.0)
+    return reported
 
 
 def broken_gang(tmp_path: Path) -> RecordedHarness:
     """Two pods of a gang of three are bound, and the third fits no node."""
-    told = recorded(tmp_path, make_node("n", cpu="2"))
-    told.at.group("g", 3, scheduleTimeoutSeconds=5)
-    told.submit(*(make_pod(f"m-{i}", cpu="1", node="n", group="g") for i in range(2)))
-    told.submit(make_pod("m-2", cpu="1", group="g"))
-    told.at.settle(60.0)
-    return told
+    reported = recorded(tmp_path, make_node("n", cpu="2"))
+    reported.at.group("g", 3, scheduleTimeoutSeconds=5)
+    reported.submit(*(make_pod(f"m-{i}", cpu="1", node="n", group="g") for i in range(2)))
+    reported.submit(make_pod("m-2", cpu="1", group="g"))
+    reported.at.settle(60.0)
+    return reported
 
 
 def test_a_preempted_pod_names_its_preemptor_and_the_node(tmp_path: Path) -> None:
@@ -116,11 +116,11 @@ def test_the_unit_of_a_reclaim_names_its_victims(tmp_path: Path) -> None:
 
 
 def test_a_moved_pod_names_the_goal_and_the_recommended_node(tmp_path: Path) -> None:
-    told = moves(tmp_path)
-    (stays,) = told.at.placements()
-    target = told.at.node_of(stays)
+    reported = moves(tmp_path)
+    (stays,) = reported.at.placements()
+    target = reported.at.node_of(stays)
     (moved,) = {"p-a", "p-b"} - {stays}
-    assert step(told.story(moved).steps, "moved") == (
+    assert step(reported.story(moved).steps, "moved") == (
         f"evicted from {moved[-1]}",
         f"moved to free nodes; {target} is recommended for its successor",
     )

@@ -30,7 +30,7 @@ def harness(**spec: object) -> Harness:
     return made
 
 
-def told(at: Harness, pod: str) -> Explanation:
+def reported(at: Harness, pod: str) -> Explanation:
     plane = at.plane
     views = plane.dispatcher.views
     return explain_pod(live_scene(plane.cluster, plane.config.profile, plane.units, views), pod)
@@ -42,7 +42,7 @@ def waiting(at: Harness) -> str:
 
 def test_the_limit_that_keeps_a_pod_waiting_is_the_reason() -> None:
     at = harness(limit={"cpu": 5})
-    said = told(at, waiting(at))
+    said = reported(at, waiting(at))
     assert said.dominant is not None
     assert (said.dominant.code, said.dominant.tier) == (ReasonCode.QUEUE_LIMIT, ReasonTier.QUOTA)
     words = "queue team has reached its limit: cpu 4 of 5 used, 2 requested"
@@ -54,7 +54,7 @@ def test_a_gang_under_a_limit_does_not_report_that_fewer_members_would_start() -
     at.create(POD_GROUP, make_group("g", 3))
     at.submit(*(make_pod(f"g{i}", cpu="2", group="g", annotations=NOTES) for i in range(3)))
     at.settle()
-    said = told(at, "g0")
+    said = reported(at, "g0")
     assert [cure.sentence for cure in said.cures] == [
         "Raise the limit, or wait until pods of the queue finish."
     ]
@@ -62,7 +62,7 @@ def test_a_gang_under_a_limit_does_not_report_that_fewer_members_would_start() -
 
 def test_units_that_may_run_are_a_limit_too() -> None:
     at = harness(maxRunningUnits=1)
-    said = told(at, waiting(at))
+    said = reported(at, waiting(at))
     assert said.dominant is not None
     assert "queue team has reached its limit: 1 of 1 units running" in said.dominant.sentence
 

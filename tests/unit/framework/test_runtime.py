@@ -15,10 +15,10 @@ from stretto.state.classes import table as classes_module
 from stretto.state.rows.devices import MAX_MODELS
 from stretto.state.work.units import Cure
 from stretto.testing import make_node, make_pod
-from tests.support.hand_fed_cluster import DELETED, MODIFIED, Books
+from tests.support.hand_fed_cluster import DELETED, MODIFIED, ClusterFeed
 
 
-class Bench(Books):
+class Bench(ClusterFeed):
     """A cluster and one runtime over it."""
 
     def __init__(self, *nodes: bytes, profile: str = "default") -> None:
@@ -46,8 +46,8 @@ class Bench(Books):
 
 def test_an_empty_cluster_admits_no_pod() -> None:
     desk = Bench()
-    told = desk.place(desk.a_class())
-    assert (told.slots.tolist(), told.tried) == ([-1], 1)
+    reported = desk.place(desk.a_class())
+    assert (reported.slots.tolist(), reported.tried) == ([-1], 1)
     assert (desk.runtime.capacity(0), len(desk.runtime.row(0))) == (0, 0)
 
 
@@ -71,8 +71,8 @@ def test_a_gang_is_placed_whole_or_not() -> None:
 def test_a_blocking_unit_that_fails_ends_the_batch() -> None:
     desk = Bench(make_node("n", cpu="2"))
     ids = desk.a_class(cpu="9"), desk.a_class(cpu="1")
-    told = desk.place(*ids, blocking=[True, False])
-    assert (told.slots.tolist(), told.tried) == ([-1, NOT_TRIED], 1)
+    reported = desk.place(*ids, blocking=[True, False])
+    assert (reported.slots.tolist(), reported.tried) == ([-1, NOT_TRIED], 1)
 
 
 def test_a_pinned_pod_goes_there_or_nowhere() -> None:

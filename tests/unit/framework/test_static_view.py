@@ -18,34 +18,34 @@ from stretto.framework.plugins.table import RULES
 from stretto.framework.profile.profile import load_profile
 from stretto.state.rows.snapshot import Columns
 from stretto.testing import Harness, make_node, make_pod
-from tests.support.hand_fed_cluster import Books
+from tests.support.hand_fed_cluster import ClusterFeed
 
 READS = sorted(f"{place}.{name}" for place, names in CLAIMED.items() for name in names)
 
 
-def view_of(books: Books) -> View:
-    return View(Columns(books.cluster.ledger), books.cluster.nodes)
+def view_of(feed: ClusterFeed) -> View:
+    return View(Columns(feed.cluster.ledger), feed.cluster.nodes)
 
 
 @pytest.mark.parametrize("column", [*READS, "look.counts"])
 def test_every_column_that_claims_change_is_refused_by_name(column: str) -> None:
-    view = static_view(view_of(Books(make_node("n"))))
+    view = static_view(view_of(ClusterFeed(make_node("n"))))
     with pytest.raises(ClaimedColumnError, match=f"reads {column}, which claims change"):
         attrgetter(column)(view)
 
 
 def test_what_the_node_object_states_may_be_read() -> None:
-    books = Books(make_node("n", cpu="4"))
-    whole = view_of(books)
+    feed = ClusterFeed(make_node("n", cpu="4"))
+    whole = view_of(feed)
     whole.columns.sync()
     view = static_view(whole)
-    slot = books.slot("n")
+    slot = feed.slot("n")
     assert view.columns.alloc[0, slot] == view.columns.ledger.alloc[slot, 0] == 4000
     assert view.nodes.names[slot] == "n"
 
 
 def test_a_static_view_has_its_whole_view_behind_it() -> None:
-    view = view_of(Books(make_node("n")))
+    view = view_of(ClusterFeed(make_node("n")))
     static = static_view(view)
     assert (static_view(static) is static, whole_view(static)) == (True, view)
     assert whole_view(view) is view
@@ -69,10 +69,10 @@ def readings(cluster: Any) -> set[str]:
 
 
 def test_a_claim_changes_no_column_that_a_static_rule_may_read() -> None:
-    books = Books(make_node("n", cpu="8", gpus=2))
-    before = readings(books.cluster)
-    books.pod(make_pod("p", cpu="1", gpus=1, ports=[80], node="n"))
-    changed = {each.split()[0] for each in readings(books.cluster) - before}
+    feed = ClusterFeed(make_node("n", cpu="8", gpus=2))
+    before = readings(feed.cluster)
+    feed.pod(make_pod("p", cpu="1", gpus=1, ports=[80], node="n"))
+    changed = {each.split()[0] for each in readings(feed.cluster) - before}
     assert changed
     assert changed <= set(READS)
 

@@ -33,7 +33,7 @@ def harness() -> Harness:
     return Harness([make_node("n", cpu="16", memory="32Gi")], config=config)
 
 
-def told(at: Harness) -> dict[str, str]:
+def reported(at: Harness) -> dict[str, str]:
     """Messages of the events, by kind and name of what they are about."""
     events = [json.loads(record.body) for record in at.store.list(EVENT).records]
     about = [(each["involvedObject"], each["message"]) for each in events]
@@ -101,7 +101,7 @@ def test_an_invalid_object_reports_its_error_and_the_rest_continues(
     at.submit(make_pod("p"))
     at.settle(2)
     assert at.node_of("p") == "n"
-    assert part in (refused[0] if refused else told(at)[about])
+    assert part in (refused[0] if refused else reported(at)[about])
 
 
 def test_a_report_older_than_its_node_is_flagged_until_a_newer_one_comes() -> None:
@@ -109,7 +109,7 @@ def test_a_report_older_than_its_node_is_flagged_until_a_newer_one_comes() -> No
     at.replace(NODE, json.dumps(_born(make_node("n", cpu="16"), "2026-01-01T00:00:00Z")).encode())
     at.create(CUSTOM_NODE_RESOURCE, older_report())
     at.settle(2)
-    assert "before the node was created" in told(at)["CustomNodeResource n"]
+    assert "before the node was created" in reported(at)["CustomNodeResource n"]
     at.replace(CUSTOM_NODE_RESOURCE, make_report("n", [ZONE], created="2026-02-01T00:00:00Z"))
     at.settle(2)
     assert not any(key.startswith("customnoderesource") for key in at.plane.cluster.abnormal)

@@ -30,7 +30,7 @@ def harness(**rules: Any) -> Harness:
     return made
 
 
-def told(at: Harness) -> dict[str, float]:
+def reported(at: Harness) -> dict[str, float]:
     """What the metrics say of moves."""
     plane = at.plane
     watched = WatchedPlane(
@@ -77,7 +77,7 @@ def test_a_dry_run_counts_and_moves_no_pod() -> None:
         1,
         0,
     )
-    assert (told(at)["planned"], at.store.list(MOVEMENT).records) == (2, [])
+    assert (reported(at)["planned"], at.store.list(MOVEMENT).records) == (2, [])
 
 
 def test_budgets_hold() -> None:

@@ -81,9 +81,9 @@ def test_an_unknown_resource_type_is_reported_on_that_pod_only() -> None:
     harness = harness_of(pools={"n": POOL})
     odd = make_pod("odd", cpu="1", annotations={RESOURCE_TYPE: "burstable"})
     assert harness.placed(odd, make_pod("fine", cpu="1")) == {"odd": "", "fine": "n"}
-    told = harness.plane.cluster.abnormal["pod default/odd"]
-    assert "burstable" in told
-    assert "best-effort" in told
+    reported = harness.plane.cluster.abnormal["pod default/odd"]
+    assert "burstable" in reported
+    assert "best-effort" in reported
 
 
 def test_a_pool_that_grows_wakes_the_pods_that_wait_for_it() -> None:

@@ -189,8 +189,8 @@ def test_moves_go_through_the_lane_of_evictions_and_recommend_their_targets() ->
     assert [move.target for move in begun] == [plan.moves[0].target]
     assert plane.cluster.recommended == {"OwnerUnit/ReplicaSet/default/web": [begun[0].target]}
     (record,) = harness.store.list(MOVEMENT).records
-    told = json.loads(record.body)["spec"]["deletedTasks"][0]
-    assert (told["name"], told["node"]) == (begun[0].pod.split("/")[1], begun[0].source)
+    reported = json.loads(record.body)["spec"]["deletedTasks"][0]
+    assert (reported["name"], reported["node"]) == (begun[0].pod.split("/")[1], begun[0].source)
 
 
 # ---------------------------------------------------------------- constraints that are followed

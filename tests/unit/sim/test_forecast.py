@@ -29,7 +29,7 @@ def busy(*pods: bytes, cpu: str = "1") -> Harness:
     return harness
 
 
-def told(harness: Harness) -> dict[str, float]:
+def reported(harness: Harness) -> dict[str, float]:
     """Pod to the seconds after which it is expected to start."""
     pods, units = harness.plane.cluster.pods, harness.plane.units
     starts = forecast(harness.plane).after_s
@@ -40,22 +40,22 @@ def told(harness: Harness) -> dict[str, float]:
 
 def test_a_pending_pod_starts_when_the_earlier_ones_have_ended() -> None:
     harness = busy(pod("a", 100), pod("b", 50), pod("c", 50))
-    assert told(harness) == {"b": 100.0, "c": 150.0}
+    assert reported(harness) == {"b": 100.0, "c": 150.0}
 
 
 def test_what_has_run_already_is_taken_off() -> None:
     harness = busy(pod("a", 100), pod("b", 50))
     harness.settle(30.0)
-    assert told(harness)["b"] == pytest.approx(70.0)
+    assert reported(harness)["b"] == pytest.approx(70.0)
 
 
 def test_behind_what_never_ends_there_is_no_start() -> None:
-    assert told(busy(pod("a", None), pod("b", 50))) == {"b": inf}
+    assert reported(busy(pod("a", None), pod("b", 50))) == {"b": inf}
 
 
 def test_the_smaller_one_passes_where_the_queue_lets_it() -> None:
     harness = busy(pod("a", 100), pod("big", 50, cpu="2"), pod("small", 10), cpu="2")
-    assert told(harness) == {"big": 100.0}
+    assert reported(harness) == {"big": 100.0}
     assert harness.node_of("small") == "n"
 
 
@@ -64,7 +64,7 @@ def test_a_gang_starts_when_all_it_needs_fit_together() -> None:
     harness.create(POD_GROUP, make_group("g", 2, scheduleTimeoutSeconds=10_000))
     harness.submit(*[pod(f"g{n}", 10, group="g") for n in range(2)])
     harness.settle()
-    assert set(told(harness).values()) == {300.0}
+    assert set(reported(harness).values()) == {300.0}
 
 
 def a_gang_behind(lasts: float, timeout: int, waited: float = 0.0) -> Harness:
@@ -97,13 +97,13 @@ def test_a_pod_behind_a_timed_out_gang_starts_without_it() -> None:
     harness = a_gang_behind(1_000, 300)
     harness.submit(pod("wide", 10, cpu="2"))
     harness.settle()
-    assert told(harness)["wide"] == pytest.approx(1_000, abs=1)
+    assert reported(harness)["wide"] == pytest.approx(1_000, abs=1)
 
 
 def test_asking_changes_nothing() -> None:
     harness = busy(pod("a", 100), pod("b", 50))
     before = harness.placements(), harness.plane.binder.counts.copy(), harness.clock.monotonic()
-    told(harness)
+    reported(harness)
     assert before == (
         harness.placements(), harness.plane.binder.counts, harness.clock.monotonic(),
     )  # fmt: skip
@@ -147,7 +147,7 @@ def test_first_come_first_served_with_known_run_times_is_forecast_to_the_second(
 ) -> None:
     trace = [PhillyJob(str(n), float(s), g, float(d)) for n, (s, g, d) in enumerate(drawn)]
     _, points = study_forecast(trace, ForecastStudy(gpus=4, samples=100))
-    assert all(point.told_s == pytest.approx(point.waited_s) for point in points)
+    assert all(point.predicted_s == pytest.approx(point.waited_s) for point in points)
 
 
 TRACE = [PhillyJob(str(n), 40.0 * n, 1 + n % 4, 100.0 + 7 * (n % 5)) for n in range(60)]

@@ -42,9 +42,9 @@ def pool(
 
 def test_jobs_run_their_time_and_end() -> None:
     run = pool(OnePoolJob(0, 10, LOW, "batch"), OnePoolJob(3, 10, LOW, "batch"))
-    book = run.ledgers["batch"]
-    assert (book.started, book.waiting, book.evicted) == (2, 0, 0)
-    assert book.done_core_h == pytest.approx(2 * 10 * 30 / 3600)
+    batch = run.ledgers["batch"]
+    assert (batch.started, batch.waiting, batch.evicted) == (2, 0, 0)
+    assert batch.done_core_h == pytest.approx(2 * 10 * 30 / 3600)
     assert run.cores["batch"] == (1.0, 1.0, 0.0, 0.0)
 
 
@@ -72,10 +72,10 @@ def test_a_rising_tide_evicts_batch_within_its_grace_and_batch_comes_back() -> N
 def test_a_gang_that_loses_a_pod_runs_its_whole_time_again() -> None:
     gang = OnePoolJob(0, 20, LOW, "batch", pods=4)
     run = pool(gang, load_curve=((0, 0), (10, 1), (12, 0)), until=60)
-    book = run.ledgers["batch"]
-    assert book.evicted >= 1
-    assert book.lost_core_h == pytest.approx(4 * 10 * 30 / 3600)
-    assert book.done_core_h == pytest.approx(4 * 20 * 30 / 3600)
+    batch = run.ledgers["batch"]
+    assert batch.evicted >= 1
+    assert batch.lost_core_h == pytest.approx(4 * 10 * 30 / 3600)
+    assert batch.done_core_h == pytest.approx(4 * 20 * 30 / 3600)
 
 
 def test_only_what_comes_after_the_warm_up_counts() -> None:

@@ -50,14 +50,14 @@ class Tape:
         self.harness.submit(make_pod("before", cpu="3"))
         self.harness.settle()
         self.writer = RecordingWriter(path, RecordingHeader(FORMAT, "", recorded_words()))
-        self.taking = RecordingSession(self.harness.store, self.writer, self.harness.clock)
+        self.session = RecordingSession(self.harness.store, self.writer, self.harness.clock)
 
     def at(self, seconds: float, act: Callable[[], object]) -> None:
         """An event this number of seconds after the start."""
-        self.harness.clock.advance(seconds - self.taking.seconds)
+        self.harness.clock.advance(seconds - self.session.seconds)
         act()
         self.harness.settle()
-        self.taking.poll()
+        self.session.poll()
 
     def submit(self, *pods: bytes) -> Callable[[], object]:
         return lambda: self.harness.submit(*pods)
@@ -69,8 +69,8 @@ class Tape:
         return lambda: self.harness.store.update(kind, [Update(space, name, body)])
 
     def end(self, seconds: float) -> Recording:
-        self.harness.clock.advance(seconds - self.taking.seconds)
-        self.taking.run(0.0, lambda *_: None)
+        self.harness.clock.advance(seconds - self.session.seconds)
+        self.session.run(0.0, lambda *_: None)
         return load_recording(self.path)
 
 

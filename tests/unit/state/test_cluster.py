@@ -9,36 +9,36 @@ from stretto.state.rows.devices import MAX_MODELS
 from stretto.state.rows.resources import CPU, PODS
 from stretto.state.work.units import Cure
 from stretto.testing import make_node, make_pod
-from tests.support.hand_fed_cluster import MODIFIED, Books
+from tests.support.hand_fed_cluster import MODIFIED, ClusterFeed
 
 NIC = "x.io/nic"
 BOTH = ClusterConfig(device_kinds={"nvidia.com/gpu": "model", NIC: "nic"})
 
 
-def free_devices(books: Books, node: str = "n") -> list[int]:
-    devices = books.cluster.ledger.devices
-    slot = books.slot(node)
+def free_devices(feed: ClusterFeed, node: str = "n") -> list[int]:
+    devices = feed.cluster.ledger.devices
+    slot = feed.slot(node)
     return devices.free[slot][devices.kind[slot] > 0].tolist()
 
 
 def test_a_node_brings_its_amounts_and_devices() -> None:
-    books = Books(make_node("n", cpu="4", gpus=2, model="A"))
-    assert books.cluster.ledger.alloc[0, [CPU, PODS]].tolist() == [4000, 110]
-    assert books.cluster.ledger.devices.inventory(0) == {"nvidia.com/gpu": (2, "A")}
+    feed = ClusterFeed(make_node("n", cpu="4", gpus=2, model="A"))
+    assert feed.cluster.ledger.alloc[0, [CPU, PODS]].tolist() == [4000, 110]
+    assert feed.cluster.ledger.devices.inventory(0) == {"nvidia.com/gpu": (2, "A")}
 
 
 def test_a_repeated_node_changes_nothing() -> None:
-    books = Books(make_node("n", gpus=2, model="A"))
-    head = books.cluster.ledger.head
-    books.node(make_node("n", gpus=2, model="A"), MODIFIED)
-    assert books.cluster.ledger.head == head
+    feed = ClusterFeed(make_node("n", gpus=2, model="A"))
+    head = feed.cluster.ledger.head
+    feed.node(make_node("n", gpus=2, model="A"), MODIFIED)
+    assert feed.cluster.ledger.head == head
 
 
 def test_a_repeated_node_with_more_devices_than_managed_changes_nothing() -> None:
-    books = Books(make_node("n", gpus=10, resources={NIC: "10"}), config=BOTH)
-    head = books.cluster.ledger.head
-    books.node(make_node("n", gpus=10, resources={NIC: "10"}), MODIFIED)
-    assert (books.cluster.ledger.head, len(free_devices(books))) == (head, 16)
+    feed = ClusterFeed(make_node("n", gpus=10, resources={NIC: "10"}), config=BOTH)
+    head = feed.cluster.ledger.head
+    feed.node(make_node("n", gpus=10, resources={NIC: "10"}), MODIFIED)
+    assert (feed.cluster.ledger.head, len(free_devices(feed))) == (head, 16)
 
 
 @pytest.mark.parametrize(
@@ -51,139 +51,139 @@ def test_a_repeated_node_with_more_devices_than_managed_changes_nothing() -> Non
     ],
 )
 def test_each_change_of_a_node_says_what_it_may_cure(change: bytes, cure: Cure) -> None:
-    books = Books(make_node("n"))
-    books.cluster.changes.clear()
-    books.node(change, MODIFIED)
-    assert books.cluster.changes.cures == cure
+    feed = ClusterFeed(make_node("n"))
+    feed.cluster.changes.clear()
+    feed.node(change, MODIFIED)
+    assert feed.cluster.changes.cures == cure
 
 
 def test_a_node_that_moves_to_another_zone_keeps_its_pods() -> None:
-    books = Books(make_node("n", zone="a"))
-    books.pod(make_pod("p", node="n", cpu="1"))
-    books.node(make_node("n", zone="b"), MODIFIED)
-    assert (books.used("n"), books.cluster.nodes.zones[books.slot("n")]) == (1000, "b")
-    assert check_all(books.cluster) == []
+    feed = ClusterFeed(make_node("n", zone="a"))
+    feed.pod(make_pod("p", node="n", cpu="1"))
+    feed.node(make_node("n", zone="b"), MODIFIED)
+    assert (feed.used("n"), feed.cluster.nodes.zones[feed.slot("n")]) == (1000, "b")
+    assert check_all(feed.cluster) == []
 
 
 @pytest.mark.parametrize(("pods", "lane"), [((), 1), ((make_pod("p", node="n"),), 0)])
 def test_an_empty_node_that_falls_to_a_shard_lies_with_its_own(
     pods: tuple[bytes, ...], lane: int
 ) -> None:
-    books = Books(make_node("n"), config=ClusterConfig(shard="a"))
+    feed = ClusterFeed(make_node("n"), config=ClusterConfig(shard="a"))
     for pod in pods:
-        books.pod(pod)
-    books.node(make_node("n", annotations={OWNER: "a"}), MODIFIED)
-    assert books.cluster.ledger.slots.lane_of(books.slot("n")) == lane
-    assert check_all(books.cluster) == []
+        feed.pod(pod)
+    feed.node(make_node("n", annotations={OWNER: "a"}), MODIFIED)
+    assert feed.cluster.ledger.slots.lane_of(feed.slot("n")) == lane
+    assert check_all(feed.cluster) == []
 
 
 def test_a_namesake_is_another_node_with_another_generation() -> None:
-    books = Books(make_node("n"))
-    before = int(books.cluster.ledger.slots.generation[books.slot("n")])
-    books.node(make_node("n"), uid="another")
-    assert books.cluster.ledger.slots.generation[books.slot("n")] > before
-    assert books.cluster.ledger.slots.live.sum() == 1
+    feed = ClusterFeed(make_node("n"))
+    before = int(feed.cluster.ledger.slots.generation[feed.slot("n")])
+    feed.node(make_node("n"), uid="another")
+    assert feed.cluster.ledger.slots.generation[feed.slot("n")] > before
+    assert feed.cluster.ledger.slots.live.sum() == 1
 
 
 def test_pods_of_a_lost_node_are_strays_until_it_comes_back() -> None:
-    books = Books(make_node("n"))
-    books.pod(make_pod("p", node="n", cpu="1"))
-    books.lose("n")
-    assert books.cluster.node_of(books.row("p")) == "n"
-    books.node(make_node("n"))
-    assert books.used("n") == 1000
+    feed = ClusterFeed(make_node("n"))
+    feed.pod(make_pod("p", node="n", cpu="1"))
+    feed.lose("n")
+    assert feed.cluster.node_of(feed.row("p")) == "n"
+    feed.node(make_node("n"))
+    assert feed.used("n") == 1000
 
 
 def test_a_pod_on_an_unknown_node_is_charged_when_it_comes() -> None:
-    books = Books()
-    books.pod(make_pod("p", node="n", cpu="1", gpus=1, ports=[80]))
-    books.node(make_node("n", gpus=2))
-    assert (books.used("n"), free_devices(books)) == (1000, [0, 1000])
-    assert check_all(books.cluster) == []
+    feed = ClusterFeed()
+    feed.pod(make_pod("p", node="n", cpu="1", gpus=1, ports=[80]))
+    feed.node(make_node("n", gpus=2))
+    assert (feed.used("n"), free_devices(feed)) == (1000, [0, 1000])
+    assert check_all(feed.cluster) == []
 
 
 def test_a_stray_keeps_the_devices_that_its_note_names() -> None:
-    books = Books()
-    books.pod(make_pod("p", node="n", gpus=1, annotations={"stretto.dev/gpu-devices": "1"}))
-    books.node(make_node("n", gpus=2))
-    assert free_devices(books) == [1000, 0]
+    feed = ClusterFeed()
+    feed.pod(make_pod("p", node="n", gpus=1, annotations={"stretto.dev/gpu-devices": "1"}))
+    feed.node(make_node("n", gpus=2))
+    assert free_devices(feed) == [1000, 0]
 
 
 def test_a_stray_that_ends_is_never_charged() -> None:
-    books = Books()
-    books.pod(make_pod("p", node="n", cpu="1"))
-    books.ingest.end(books.row("p"))
-    books.node(make_node("n"))
-    assert books.used("n") == 0
+    feed = ClusterFeed()
+    feed.pod(make_pod("p", node="n", cpu="1"))
+    feed.ingest.end(feed.row("p"))
+    feed.node(make_node("n"))
+    assert feed.used("n") == 0
 
 
 def test_a_pod_of_another_scheduler_gets_the_likely_devices() -> None:
-    books = Books(make_node("n", gpus=2))
-    books.pod(make_pod("a", node="n", gpus=1, gpu_milli=300))
-    books.pod(make_pod("b", node="n", gpus=1, gpu_milli=300))
-    assert free_devices(books) == [400, 1000]
+    feed = ClusterFeed(make_node("n", gpus=2))
+    feed.pod(make_pod("a", node="n", gpus=1, gpu_milli=300))
+    feed.pod(make_pod("b", node="n", gpus=1, gpu_milli=300))
+    assert free_devices(feed) == [400, 1000]
 
 
 def test_a_note_that_only_mentions_devices_names_none() -> None:
-    books = Books(make_node("n", gpus=1))
-    books.pod(make_pod("a", node="n", annotations={"x": "stretto.dev/gpu-devices"}))
-    assert books.cluster.pods.devices[books.row("a")] == 0
+    feed = ClusterFeed(make_node("n", gpus=1))
+    feed.pod(make_pod("a", node="n", annotations={"x": "stretto.dev/gpu-devices"}))
+    assert feed.cluster.pods.devices[feed.row("a")] == 0
 
 
 def test_a_pod_of_two_kinds_of_devices_gets_both() -> None:
-    books = Books(make_node("n", gpus=2, resources={NIC: "2"}), config=BOTH)
-    books.pod(make_pod("a", node="n", gpus=1, resources={NIC: "1"}))
-    assert free_devices(books) == [0, 1000, 0, 1000]
+    feed = ClusterFeed(make_node("n", gpus=2, resources={NIC: "2"}), config=BOTH)
+    feed.pod(make_pod("a", node="n", gpus=1, resources={NIC: "1"}))
+    assert free_devices(feed) == [0, 1000, 0, 1000]
 
 
 def test_more_devices_keep_those_in_use() -> None:
-    books = Books(make_node("n", gpus=2))
-    books.pod(make_pod("a", node="n", gpus=1, annotations={"stretto.dev/gpu-devices": "1"}))
-    books.node(make_node("n", gpus=4), MODIFIED)
-    assert free_devices(books) == [1000, 0, 1000, 1000]
+    feed = ClusterFeed(make_node("n", gpus=2))
+    feed.pod(make_pod("a", node="n", gpus=1, annotations={"stretto.dev/gpu-devices": "1"}))
+    feed.node(make_node("n", gpus=4), MODIFIED)
+    assert free_devices(feed) == [1000, 0, 1000, 1000]
 
 
 def test_a_refund_is_the_inverse_of_a_charge() -> None:
-    books = Books(make_node("n", gpus=2))
-    books.pod(make_pod("a", node="n", gpus=2, ports=[80]))
-    books.cluster.charges.refund(books.row("a"))
-    assert (books.used("n"), free_devices(books)) == (0, [1000, 1000])
-    assert not books.cluster.ledger.ports.used.any()
+    feed = ClusterFeed(make_node("n", gpus=2))
+    feed.pod(make_pod("a", node="n", gpus=2, ports=[80]))
+    feed.cluster.charges.refund(feed.row("a"))
+    assert (feed.used("n"), free_devices(feed)) == (0, [1000, 1000])
+    assert not feed.cluster.ledger.ports.used.any()
 
 
 def test_many_plain_pods_are_charged_at_once_as_one_by_one() -> None:
-    books = Books(make_node("a"), make_node("b"))
+    feed = ClusterFeed(make_node("a"), make_node("b"))
     for name in "pqr":
-        books.pod(make_pod(name, cpu="1"))
+        feed.pod(make_pod(name, cpu="1"))
     rows, slots = np.array([0, 1, 2]), np.array([0, 0, 1], np.int32)
-    books.cluster.charges.charge_plain(rows, slots)
-    assert (books.used("a"), books.used("b")) == (2000, 1000)
-    books.cluster.charges.uncharge_plain(rows, slots)
-    assert (books.used("a"), books.used("b"), check_all(books.cluster)) == (0, 0, [])
+    feed.cluster.charges.charge_plain(rows, slots)
+    assert (feed.used("a"), feed.used("b")) == (2000, 1000)
+    feed.cluster.charges.uncharge_plain(rows, slots)
+    assert (feed.used("a"), feed.used("b"), check_all(feed.cluster)) == (0, 0, [])
 
 
 @pytest.mark.parametrize("amount", ["-1", "9E"])
 def test_a_node_with_absurd_amounts_fails_alone(amount: str) -> None:
-    books = Books(make_node("n"), make_node("bad", resources={"x.io/a": amount}))
-    assert list(books.cluster.nodes.by_name) == ["n"]
-    assert "status.allocatable" in books.cluster.abnormal["node bad"]
+    feed = ClusterFeed(make_node("n"), make_node("bad", resources={"x.io/a": amount}))
+    assert list(feed.cluster.nodes.by_name) == ["n"]
+    assert "status.allocatable" in feed.cluster.abnormal["node bad"]
 
 
 def test_a_node_of_one_model_too_many_changes_nothing() -> None:
-    books = Books()
+    feed = ClusterFeed()
     for number in range(MAX_MODELS):
-        books.cluster.ledger.devices.model_number(f"m{number}")
-    books.node(make_node("n", gpus=1, model="one more"))
-    assert (len(books.cluster.nodes), books.cluster.ledger.slots.live.sum()) == (0, 0)
-    assert "at most 62" in books.cluster.abnormal["node n"]
+        feed.cluster.ledger.devices.model_number(f"m{number}")
+    feed.node(make_node("n", gpus=1, model="one more"))
+    assert (len(feed.cluster.nodes), feed.cluster.ledger.slots.live.sum()) == (0, 0)
+    assert "at most 62" in feed.cluster.abnormal["node n"]
 
 
 def test_listeners_get_every_slot_with_a_changed_node() -> None:
-    books, heard = Books(), list[int]()
-    books.cluster.node_updates.listeners.append(lambda slots: heard.extend(slots.tolist()))
-    books.node(make_node("n"))
-    books.node(make_node("n", labels={"a": "b"}), MODIFIED)
-    books.lose("n")
+    feed, heard = ClusterFeed(), list[int]()
+    feed.cluster.node_updates.listeners.append(lambda slots: heard.extend(slots.tolist()))
+    feed.node(make_node("n"))
+    feed.node(make_node("n", labels={"a": "b"}), MODIFIED)
+    feed.lose("n")
     assert heard == [0, 0, 0]
 
 

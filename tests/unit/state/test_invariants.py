@@ -9,53 +9,53 @@ from stretto.state.queries.invariants import check_all, gangs_are_complete, over
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.work.claims import Verdict
 from stretto.testing import make_node, make_pod
-from tests.support.hand_fed_cluster import MODIFIED, Books
+from tests.support.hand_fed_cluster import MODIFIED, ClusterFeed
 from tests.support.plans import plan_of
 
 
-def straight() -> Books:
-    books = Books(make_node("n", cpu="4", gpus=2))
-    books.pod(make_pod("p", node="n", cpu="1", gpus=1, ports=[80]))
-    books.pod(make_pod("w"))
-    return books
+def straight() -> ClusterFeed:
+    feed = ClusterFeed(make_node("n", cpu="4", gpus=2))
+    feed.pod(make_pod("p", node="n", cpu="1", gpus=1, ports=[80]))
+    feed.pod(make_pod("w"))
+    return feed
 
 
 def test_straight_books_are_good_news() -> None:
-    books = straight()
-    assert check_all(books.cluster) + overcommitted(books.cluster) == []
+    feed = straight()
+    assert check_all(feed.cluster) + overcommitted(feed.cluster) == []
 
 
-def spoil_amount(books: Books) -> None:
-    books.cluster.ledger.used[0, 0] += 1
+def spoil_amount(feed: ClusterFeed) -> None:
+    feed.cluster.ledger.used[0, 0] += 1
 
 
-def spoil_device(books: Books) -> None:
-    books.cluster.ledger.devices.free[0, 1] -= 1
+def spoil_device(feed: ClusterFeed) -> None:
+    feed.cluster.ledger.devices.free[0, 1] -= 1
 
 
-def spoil_port(books: Books) -> None:
-    books.cluster.ledger.ports.used[0] = 0
+def spoil_port(feed: ClusterFeed) -> None:
+    feed.cluster.ledger.ports.used[0] = 0
 
 
-def spoil_state(books: Books) -> None:
-    books.cluster.pods.state[books.row("p")] = PodState.PENDING
+def spoil_state(feed: ClusterFeed) -> None:
+    feed.cluster.pods.state[feed.row("p")] = PodState.PENDING
 
 
-def spoil_generation(books: Books) -> None:
-    books.cluster.ledger.slots.generation[0] += 1
+def spoil_generation(feed: ClusterFeed) -> None:
+    feed.cluster.ledger.slots.generation[0] += 1
 
 
-def spoil_slot(books: Books) -> None:
-    books.cluster.ledger.slots.live[0] = 0
+def spoil_slot(feed: ClusterFeed) -> None:
+    feed.cluster.ledger.slots.live[0] = 0
 
 
-def spoil_uid(books: Books) -> None:
-    books.cluster.pods.uid[books.row("w")] = "p"
+def spoil_uid(feed: ClusterFeed) -> None:
+    feed.cluster.pods.uid[feed.row("w")] = "p"
 
 
-def lose_stray(books: Books) -> None:
-    books.lose("n")
-    books.cluster.charges._strays.clear()
+def lose_stray(feed: ClusterFeed) -> None:
+    feed.lose("n")
+    feed.cluster.charges._strays.clear()
 
 
 @pytest.mark.parametrize(
@@ -71,32 +71,32 @@ def lose_stray(books: Books) -> None:
         (lose_stray, "pod default/p is BOUND but on no node"),
     ],
 )
-def test_a_wrong_book_is_named(spoil: Callable[[Books], None], words: str) -> None:
-    books = straight()
-    spoil(books)
-    assert any(words in breach.what for breach in check_all(books.cluster))
+def test_a_wrong_book_is_named(spoil: Callable[[ClusterFeed], None], words: str) -> None:
+    feed = straight()
+    spoil(feed)
+    assert any(words in breach.what for breach in check_all(feed.cluster))
 
 
 def test_a_node_that_shrank_under_its_pods_is_over_committed() -> None:
-    books = straight()
-    books.node(make_node("n", cpu="500m", gpus=2), MODIFIED)
-    (breach,) = overcommitted(books.cluster)
+    feed = straight()
+    feed.node(make_node("n", cpu="500m", gpus=2), MODIFIED)
+    (breach,) = overcommitted(feed.cluster)
     assert breach == (1, "node n: cpu is over-committed, 1000 of 500")
 
 
 def test_a_device_given_twice_is_over_committed() -> None:
-    books = straight()
-    books.pod(make_pod("q", node="n", gpus=1, annotations={"stretto.dev/gpu-devices": "0"}))
-    assert [breach.what for breach in overcommitted(books.cluster)] == [
+    feed = straight()
+    feed.pod(make_pod("q", node="n", gpus=1, annotations={"stretto.dev/gpu-devices": "0"}))
+    assert [breach.what for breach in overcommitted(feed.cluster)] == [
         "node n: device 0 is over-committed"
     ]
 
 
 @pytest.mark.parametrize(("granted", "breaches"), [(0, 0), (1, 1), (2, 0), (3, 0)])
 def test_a_gang_stands_or_falls(granted: int, breaches: int) -> None:
-    books = Books(make_node("n"))
+    feed = ClusterFeed(make_node("n"))
     for name in "abc":
-        books.pod(make_pod(name))
-    plan = plan_of(books, dict.fromkeys("abc", "n"), [3], at_least=2)
+        feed.pod(make_pod(name))
+    plan = plan_of(feed, dict.fromkeys("abc", "n"), [3], at_least=2)
     verdict = Verdict(0, np.array(plan.rows[:granted]), [])
     assert len(gangs_are_complete(plan, verdict)) == breaches

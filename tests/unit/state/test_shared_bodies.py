@@ -21,7 +21,7 @@ from stretto.api.types.heads import (
 from stretto.api.wire.kinds import POD
 from stretto.stores.store import WatchEvent
 from stretto.testing import make_node
-from tests.support.hand_fed_cluster import ADDED, Books, portrait
+from tests.support.hand_fed_cluster import ADDED, ClusterFeed, portrait
 
 NOTES = {
     "godel.bytedance.com/can-be-preempted": "true",
@@ -100,18 +100,18 @@ def body_of(parts: dict[str, Any]) -> bytes:
 
 def read(body: bytes, *, decoded: bool, times: int = 2) -> tuple[Any, ...]:
     """What a cluster knows of some equal pods, read with or without their head."""
-    books = Books(make_node("n", cpu="64"), make_node("m", cpu="64"))
-    books.priority("gold", 1000)
+    feed = ClusterFeed(make_node("n", cpu="64"), make_node("m", cpu="64"))
+    feed.priority("gold", 1000)
     whole = json.loads(body)
     deleting = bool(whole["metadata"].get("deletionTimestamp"))
     events = []
     for i in range(times):
         more = {"node": whole["spec"]["nodeName"], "deleting": deleting}
-        record = books.record(POD, body, f"u{i}", **more)
+        record = feed.record(POD, body, f"u{i}", **more)
         head = decode_pod_head(body) if decoded else None
         events.append(WatchEvent(ADDED, record, head))
-    books.ingest.pods(events, 5.0)
-    pods, cluster = books.cluster.pods, books.cluster
+    feed.ingest.pods(events, 5.0)
+    pods, cluster = feed.cluster.pods, feed.cluster
     rows = pods.rows()
     table = cluster.preemption_attributes
     attributes = [table[n] for n in pods.preemption_attributes[rows].tolist()]
@@ -134,4 +134,4 @@ def test_a_running_pod_is_the_same_with_and_without_a_decoded_head(field: str, t
 def test_the_start_time_of_a_pod_that_is_found_running_counts() -> None:
     body = body_of(EXAMPLES["status.startTime"])
     started = read(body, decoded=False)[2][0]
-    assert started == [86_400.0 - Books().cluster.wall_offset] * 2
+    assert started == [86_400.0 - ClusterFeed().cluster.wall_offset] * 2

@@ -37,7 +37,7 @@ def machine(*reports: bytes, gpus: int = 0, **node: str) -> Harness:
     return harness
 
 
-def told(harness: Harness) -> str:
+def reported(harness: Harness) -> str:
     return harness.plane.cluster.abnormal.get("customnoderesource n", "")
 
 
@@ -49,13 +49,13 @@ def test_a_report_that_is_older_than_its_node_does_not_count() -> None:
     harness = machine(old, creationTimestamp="2026-06-01T00:00:00Z")
     harness.submit(make_pod("bound", annotations=numa_notes()), make_pod("plain"))
     harness.settle()
-    assert "before the node was created (2026-06-01T00:00:00Z)" in told(harness)
+    assert "before the node was created (2026-06-01T00:00:00Z)" in reported(harness)
     assert harness.placements() == {"bound": "", "plain": "n"}
 
 
 def test_negative_devices_are_reported_and_count_as_none() -> None:
     harness = machine(make_report("n", [{**ZONE, "nvidia.com/gpu": "-2"}, ZONE]))
-    assert "allocatable.nvidia.com/gpu: got -2, expected 0 to" in told(harness)
+    assert "allocatable.nvidia.com/gpu: got -2, expected 0 to" in reported(harness)
     harness.submit(make_pod("p", cpu="8", annotations=numa_notes()))
     harness.settle()
     assert harness.node_of("p") == "n"
@@ -64,19 +64,21 @@ def test_negative_devices_are_reported_and_count_as_none() -> None:
 def test_unknown_zones_are_reported_and_ignored() -> None:
     siblings = {"siblings": [{"type": "Numa", "name": "7"}]}
     harness = machine(make_report("n", [ZONE, ZONE], zone=siblings))
-    assert "NUMA 0: its sibling 7 does not exist" in told(harness)
+    assert "NUMA 0: its sibling 7 does not exist" in reported(harness)
 
 
 def test_a_measurement_of_an_unknown_zone_is_reported() -> None:
     report = json.loads(make_report("n", [ZONE, ZONE], used={"cpu": "1"}))
     report["status"]["nodeMetricStatus"]["nodeMetric"]["numaUsage"] = [{"numaId": 5}]
-    assert "NUMA 5 does not exist (there are 0, 1)" in told(machine(json.dumps(report).encode()))
+    assert "NUMA 5 does not exist (there are 0, 1)" in reported(
+        machine(json.dumps(report).encode())
+    )
 
 
 def test_a_zone_named_twice_counts_once() -> None:
     report = json.loads(make_report("n", [ZONE, ZONE]))
     report["status"]["topologyZone"][1]["children"][0]["name"] = "0"
-    assert "NUMA 0 appears twice" in told(machine(json.dumps(report).encode()))
+    assert "NUMA 0 appears twice" in reported(machine(json.dumps(report).encode()))
 
 
 def test_a_report_that_cannot_be_read_fails_alone() -> None:

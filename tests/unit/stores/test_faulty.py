@@ -8,7 +8,7 @@ from stretto.base.clock import ManualClock
 from stretto.base.errors import TooOldError
 from stretto.base.rng import Rng
 from stretto.stores.embedded.memory import MemoryStore
-from stretto.stores.faulty.odds import FAULTS, LONGEST_DELAY, LONGEST_FLIGHT, NO_FAULTS, FaultOdds
+from stretto.stores.faulty.odds import FAULTS, LONGEST_DELAY, LONGEST_LANDING, NO_FAULTS, FaultOdds
 from stretto.stores.faulty.store import FaultyStore
 from stretto.stores.store import (
     Deletion,
@@ -175,7 +175,7 @@ def test_a_late_request_lands_within_its_longest_flight() -> None:
     bench = Bench(late_request=1.0)
     assert bench.create("a") == [WriteOutcome.UNKNOWN]
     assert bench.names() == []
-    bench.clock.advance(LONGEST_FLIGHT)
+    bench.clock.advance(LONGEST_LANDING)
     bench.store.get(POD, SPACE, "a")
     assert bench.names() == ["a"]
 
@@ -186,7 +186,7 @@ def test_a_late_bind_lands_under_the_conditions_of_that_time() -> None:
     pod = add_pods(bench.inner, "web")[0]
     bench.store.bind([to(pod, "n1")])
     bench.inner.bind([to(pod, "n2")])
-    bench.clock.advance(LONGEST_FLIGHT)
+    bench.clock.advance(LONGEST_LANDING)
     found = bench.store.get(POD, SPACE, "web")
     assert found is not None
     assert found.node == "n2"
@@ -204,7 +204,7 @@ def test_a_bind_lands_and_is_answered_while_its_sender_goes_on() -> None:
     bench = Bench(late_answer=1.0)
     answer = sent(bench)
     assert (answer.done(), bench.node("web")) == (False, "")
-    bench.clock.advance(LONGEST_FLIGHT)
+    bench.clock.advance(LONGEST_LANDING)
     assert (bench.node("web"), answer.done()) == ("n1", True)
     assert [reply.outcome for reply in answer.result()] == [WriteOutcome.OK]
 
@@ -212,7 +212,7 @@ def test_a_bind_lands_and_is_answered_while_its_sender_goes_on() -> None:
 def test_waiting_for_an_answer_advances_the_time() -> None:
     bench = Bench(late_answer=1.0)
     assert [reply.outcome for reply in sent(bench).result()] == [WriteOutcome.OK]
-    assert 0.0 < bench.clock.monotonic() <= LONGEST_FLIGHT
+    assert 0.0 < bench.clock.monotonic() <= LONGEST_LANDING
 
 
 def test_an_answer_that_is_not_late_is_there_at_once() -> None:
@@ -225,7 +225,7 @@ def test_an_answer_that_is_not_late_is_there_at_once() -> None:
 def test_what_was_sent_never_lands_after_the_longest_flight(seed: int) -> None:
     bench = Bench(seed, late_answer=1.0, late_request=1.0)
     answer = sent(bench)
-    bench.clock.advance(LONGEST_FLIGHT)
+    bench.clock.advance(LONGEST_LANDING)
     assert (bench.node("web"), answer.done()) == ("n1", True)
     assert [reply.outcome for reply in answer.result()] == [WriteOutcome.UNKNOWN]
 
@@ -234,7 +234,7 @@ def test_a_late_write_is_seen_by_a_watch_that_only_polls() -> None:
     bench = Bench(late_request=1.0)
     watch = bench.watch()
     bench.create("a")
-    bench.clock.advance(LONGEST_FLIGHT)
+    bench.clock.advance(LONGEST_LANDING)
     assert len(watch.poll()) == 1
 
 

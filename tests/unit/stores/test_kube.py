@@ -170,11 +170,11 @@ def test_a_rejected_stream_is_retried_after_the_delay_of_the_server(
     server: Server,
 ) -> None:
     came: list[float] = []
-    told = lines(added("a", 3), listed(7), hold=5)
+    reported = lines(added("a", 3), listed(7), hold=5)
 
     def turn_away(request: web.Request) -> object:
         came.append(time.monotonic())
-        return status(429, "TooManyRequests", after=1) if len(came) < 3 else told(request)
+        return status(429, "TooManyRequests", after=1) if len(came) < 3 else reported(request)
 
     server.rules = [turn_away]
     options = msgspec.structs.replace(QUICK, longest_wait=0.2, read_timeout=20.0)
@@ -274,10 +274,10 @@ def test_a_line_without_end_ends_the_connection_and_not_the_watch(server: Server
 
 
 def test_a_watch_that_falls_silent_is_made_anew(server: Server) -> None:
-    silent, told = lines(hold=30), lines(added("b", 4), hold=30)
+    silent, reported = lines(hold=30), lines(added("b", 4), hold=30)
 
     def answer(request: web.Request) -> object:
-        rule = silent if len(server.requests) == 1 else told
+        rule = silent if len(server.requests) == 1 else reported
         return rule(request)
 
     server.rules = [answer]
@@ -291,8 +291,8 @@ def test_a_version_that_the_server_has_never_reached_is_too_old(
     server: Server, inside: bool
 ) -> None:
     text = "Too large resource version: 999, current: 5"
-    told = {"type": "ERROR", "object": {"kind": "Status", "code": 504, "message": text}}
-    server.rules = [lines(told) if inside else lambda _: status(504, "Timeout", text)]
+    reported = {"type": "ERROR", "object": {"kind": "Status", "code": 504, "message": text}}
+    server.rules = [lines(reported) if inside else lambda _: status(504, "Timeout", text)]
     with pytest.raises(TooOldError):
         polled(server.store().watch(POD, 999), 1)
 

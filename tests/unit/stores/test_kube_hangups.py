@@ -60,8 +60,10 @@ def test_a_refusal_that_breaks_off_ends_the_connection_and_not_the_watch(
             await asyncio.sleep(3)
         return response
 
-    told = lines(added("b", 4), hold=30)
-    server.rules = [lambda request: refuse(request) if len(server.requests) == 1 else told(request)]
+    reported = lines(added("b", 4), hold=30)
+    server.rules = [
+        lambda request: refuse(request) if len(server.requests) == 1 else reported(request)
+    ]
     options = msgspec.structs.replace(QUICK, answer=0.2)
     watch = server.store(options).watch(POD, 2)
     assert soon(lambda: [event.record.name for event in watch.poll()] == ["b"])
@@ -180,9 +182,9 @@ def test_a_proxy_that_turns_us_away_is_named_without_our_password(
     server.rules = [lambda _: web.Response(status=407)]
     proxy = {"proxy-url": f"http://ann:geheim@127.0.0.1:{server.port}"}
     store = KubeStore(KubeconfigAccess(written(tmp_path, config(None, **proxy))), Rng(1), QUICK)
-    with closing(store), pytest.raises(UnreachableError, match="its proxy answered 40") as told:
+    with closing(store), pytest.raises(UnreachableError, match="its proxy answered 40") as reported:
         store.get(POD, "default", "web")
-    assert "geheim" not in str(told.value)
+    assert "geheim" not in str(reported.value)
 
 
 # ---------------------------------------------------------------- the thread and its programs

@@ -188,9 +188,9 @@ def test_what_cannot_be_used_is_named(tmp_path: Path, whole: Any, complaint: str
 def test_an_address_with_a_password_is_not_repeated(
     tmp_path: Path, cluster: dict[str, str]
 ) -> None:
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as reported:
         of(tmp_path, None, **cluster)
-    assert "geheim" not in str(told.value)
+    assert "geheim" not in str(reported.value)
 
 
 def test_an_encrypted_key_is_rejected_without_a_passphrase_prompt(

@@ -67,9 +67,9 @@ def with_usage(quota: JsonObject, used: Mapping[str, int]) -> JsonObject:
 def used_by(quota: JsonObject, view: ObjectView) -> dict[str, int]:
     """The usage of a quota in thousandths: that of its status, else counted from the objects."""
     hard, status = _hard(quota), quota.get("status") or {}
-    told = status.get("used") or {}
-    if hard.keys() <= told.keys() and status.get("hard") == quota["spec"].get("hard"):
-        return {name: thousandths(told[name], f"status.used.{name}") for name in hard}
+    reported = status.get("used") or {}
+    if hard.keys() <= reported.keys() and status.get("hard") == quota["spec"].get("hard"):
+        return {name: thousandths(reported[name], f"status.used.{name}") for name in hard}
     total = dict.fromkeys(hard, 0)
     for kind in (POD, PERSISTENT_VOLUME_CLAIM):
         for item in view.list(kind, quota["metadata"]["namespace"]):

@@ -115,10 +115,10 @@ def check_type(
 ) -> None:
     """Check a value of a named type, such as ``PodTemplateSpec``, as ``check_fields`` does."""
     for unknown in _unknown(f"#{name}", value, path, where):
-        _tell(unknown, where, report)
+        _refuse_or_report(unknown, where, report)
 
 
-def _tell(unknown: UnknownField, where: str, report: Report | None) -> None:
+def _refuse_or_report(unknown: UnknownField, where: str, report: Report | None) -> None:
     """Report an unknown field, or refuse it."""
     if report is None:
         raise UnknownFieldError(f"{where}: {unknown.path}", unknown)
@@ -192,12 +192,12 @@ def _check_ours(
     hints = get_type_hints(struct)
     for key, value in body.items():
         if key not in known:
-            _tell(_named(key, key, known), where, report)
+            _refuse_or_report(_named(key, key, known), where, report)
         elif key == "metadata":
             check_type("ObjectMeta", value, where, report, key)
         elif key == "spec":
             for unknown in _unknown_in_struct(hints[key], value, key):
-                _tell(unknown, where, report)
+                _refuse_or_report(unknown, where, report)
 
 
 def _unknown_in_struct(annotation: Any, value: Any, path: str) -> Iterator[UnknownField]:

@@ -167,8 +167,10 @@ def _node_affinity(item: NodeAffinity, path: str) -> None:
     for index, each in enumerate(item.preferred):
         where = f"{path}.preferredDuringSchedulingIgnoredDuringExecution[{index}]"
         rules.within(each.weight, 1, 100, f"{where}.weight")
-        wish = each.preference
-        selectors.node_term(wish.match_expressions, wish.match_fields, f"{where}.preference")
+        preference = each.preference
+        selectors.node_term(
+            preference.match_expressions, preference.match_fields, f"{where}.preference"
+        )
 
 
 def node_selector(item: NodeSelector, path: str) -> None:

@@ -151,8 +151,8 @@ class Usage(Wire, frozen=True):
     memory: Quantity | None = None
 
     def __post_init__(self) -> None:
-        told = {"cpu": self.cpu, "memory": self.memory}
-        check({name: used for name, used in told.items() if used is not None}, "")
+        reported = {"cpu": self.cpu, "memory": self.memory}
+        check({name: used for name, used in reported.items() if used is not None}, "")
 
 
 class NumaUsage(Wire, frozen=True):

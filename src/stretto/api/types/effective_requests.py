@@ -65,9 +65,9 @@ def in_force(pod: Pod, where: str = "pod") -> dict[str, Amounts]:
     By container name where the status of the container has amounts; the entry under the empty name
     is for the whole pod.
     """
-    told = {each.name: each for each in pod.status.container_statuses}
-    told.update({each.name: each for each in pod.status.init_container_statuses})
-    return _Resizing(pod, told).amounts(where)
+    reported = {each.name: each for each in pod.status.container_statuses}
+    reported.update({each.name: each for each in pod.status.init_container_statuses})
+    return _Resizing(pod, reported).amounts(where)
 
 
 def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
@@ -183,9 +183,9 @@ def _rounded(total: Amounts, where: str) -> Amounts:
 class _Resizing:
     """Effective amounts of a pod during an in-place resize."""
 
-    def __init__(self, pod: Pod, told: Mapping[str, ContainerStatus]) -> None:
+    def __init__(self, pod: Pod, reported: Mapping[str, ContainerStatus]) -> None:
         self._pod = pod
-        self._told = told
+        self._reported = reported
         condition = pod.status.condition("PodResizePending")
         self._infeasible = condition is not None and condition.reason == "Infeasible"
 
@@ -195,7 +195,7 @@ class _Resizing:
         sidecars = (each for each in spec.init_containers if each.sidecar)
         found: dict[str, Amounts] = {}
         for container in (*spec.containers, *sidecars):
-            status = self._told.get(container.name)
+            status = self._reported.get(container.name)
             if status is not None and status.resources is not None:
                 found[container.name] = self._largest(
                     container.resources.requests,
@@ -204,13 +204,15 @@ class _Resizing:
                 )
         in_force = self._pod.status.resources
         if spec.resources is not None and in_force is not None:
-            told = (in_force.requests, self._pod.status.allocated_resources)
-            found[""] = self._largest(spec.resources.requests, told, f"{where}.resources")
+            reported = (in_force.requests, self._pod.status.allocated_resources)
+            found[""] = self._largest(spec.resources.requests, reported, f"{where}.resources")
         return found
 
-    def _largest(self, wanted: ResourceList, told: Iterable[ResourceList], where: str) -> Amounts:
+    def _largest(
+        self, wanted: ResourceList, reported: Iterable[ResourceList], where: str
+    ) -> Amounts:
         """The larger of desired and reported amount, by resource."""
         largest = {} if self._infeasible else thousandths(wanted, where)
-        for each in told:
+        for each in reported:
             _raise_to(largest, thousandths(each, where))
         return largest

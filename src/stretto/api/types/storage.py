@@ -224,8 +224,8 @@ class CsiStorageCapacity(Wire, frozen=True):
     maximum_volume_size: Quantity | None = None
 
     def __post_init__(self) -> None:
-        told = {"capacity": self.capacity, "maximumVolumeSize": self.maximum_volume_size}
-        for name, quantity in told.items():
+        reported = {"capacity": self.capacity, "maximumVolumeSize": self.maximum_volume_size}
+        for name, quantity in reported.items():
             if quantity is not None:
                 check({name: quantity}, "")
 

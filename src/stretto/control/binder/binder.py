@@ -41,7 +41,7 @@ from stretto.stores.store import (
 READ_BACK_AFTER: Final = 1.0
 """Seconds between reads of a pod whose bind is unanswered."""
 
-FLIGHT: Final = 10.0
+LANDS_WITHIN: Final = 10.0
 """Seconds for which an unanswered write may still land on a slow server."""
 
 LANE: Final = LaneLimits(window=256, batch=256)
@@ -174,7 +174,7 @@ class Binder:
             elif not record.node and pods.slot[row] == NO_SLOT:
                 refused.extend(self._release(row, ConflictCause.NODE_DELETED))
             elif not record.node:
-                again[row] = min(doubt.until, now + FLIGHT)
+                again[row] = min(doubt.until, now + LANDS_WITHIN)
             else:
                 self._bound.append(row)
         gangs = self._gangs_among(again)
@@ -343,7 +343,7 @@ class Binder:
                 self._bound.append(row)
                 continue
             if reply.outcome is WriteOutcome.UNKNOWN:
-                self._doubt(row, now + (reply.retry_after or READ_BACK_AFTER), now + FLIGHT)
+                self._doubt(row, now + (reply.retry_after or READ_BACK_AFTER), now + LANDS_WITHIN)
                 self.counts["unknown"] += 1
             elif row in again and again[row] > now and _is_for_now(reply):
                 self._doubt(row, now + (reply.retry_after or READ_BACK_AFTER), again[row])
@@ -396,9 +396,11 @@ class Binder:
         slots = pods.slot[index].tolist()
         masks = pods.devices[index].tolist()
         notes = self._cluster.charges.bind_annotations
-        told = [notes(row, mask) if mask else None for row, mask in zip(rows, masks, strict=True)]
+        annotations = [
+            notes(row, mask) if mask else None for row, mask in zip(rows, masks, strict=True)
+        ]
         whose = ([column[row] for row in rows] for column in (spaces, texts, uids))
-        return list(map(Bind, *whose, [names[slot] for slot in slots], told))
+        return list(map(Bind, *whose, [names[slot] for slot in slots], annotations))
 
     def _release(self, row: int, cause: ConflictCause) -> Refusals:
         """Release one claim after the store has refused it."""

@@ -16,7 +16,7 @@ class DoctorCheck(Enum):
     #: Two pods of a node use the same host port.
     PORT_CLASH = "port-clash"
     #: The ledger of a node does not match its pods.
-    BOOKS = "books"
+    LEDGER = "ledger"
     #: A gang has bound pods, but fewer than must start together.
     GANG_PART_BOUND = "gang-part-bound"
     #: A pod was bound twice, or is on two nodes.
@@ -48,7 +48,7 @@ INVARIANTS: Final[dict[DoctorCheck, tuple[int, str]]] = {
     DoctorCheck.OVER_COMMITTED: (1, "no node is over-committed"),
     DoctorCheck.DEVICE_CLASH: (1, "no device is over-allocated"),
     DoctorCheck.PORT_CLASH: (1, "no host port is used twice on a node"),
-    DoctorCheck.BOOKS: (1, "the ledger matches the pods"),
+    DoctorCheck.LEDGER: (1, "the ledger matches the pods"),
     DoctorCheck.GANG_PART_BOUND: (2, "a gang has at least minMember pods bound, or none"),
     DoctorCheck.BOUND_TWICE: (3, "a pod is bound at most once"),
     DoctorCheck.CLAIM_WITHOUT_POD: (3, "each claim belongs to an existing pod"),

@@ -112,7 +112,7 @@ def port_clashes(cluster: Cluster) -> Iterator[Finding]:
 def ledger_differences(cluster: Cluster) -> Iterator[Finding]:
     """Differences between the incrementally updated ledger and a recount."""
     for breach in check_all(cluster):
-        yield Finding(DoctorCheck.BOOKS, breach.what)
+        yield Finding(DoctorCheck.LEDGER, breach.what)
 
 
 def _special_rows(cluster: Cluster) -> list[int]:

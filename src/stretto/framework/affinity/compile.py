@@ -208,10 +208,10 @@ class DomainTables:
                 at, count = self._key(each.key), len(wants.soft)
                 found.append((ConstraintKind.SOFT, tally, at, each.skew, count, 0))
         if weights.affinity:
-            found += self._wishes(wants)
+            found += self._preferences(wants)
         return found
 
-    def _wishes(self, wants: ClassTerms) -> list[Constraint]:
+    def _preferences(self, wants: ClassTerms) -> list[Constraint]:
         """Preferred terms, summed by key and population, with the largest weight of each key."""
         sums: dict[tuple[str, int], int] = {}
         largest: dict[str, int] = {}

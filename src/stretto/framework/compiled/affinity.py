@@ -110,7 +110,7 @@ def bonus(
     preferred = [each for each in constraints if each.kind is ConstraintKind.PREFERRED]
     for key in dict.fromkeys(each.key for each in preferred):
         mine = [each for each in preferred if each.key == key]
-        part = _wished(table, state, mine, slots)
+        part = _preferred(table, state, mine, slots)
         total += table.affinity_weight * (part * mine[0].second // mine[0].third)
     return total
 
@@ -191,7 +191,7 @@ def soft_counts(
     return pods_at(table, state, each, slots)
 
 
-def _wished(
+def _preferred(
     table: DomainTable, state: DomainState, preferred: list[DomainConstraint], slots: Slots
 ) -> Ints:
     """int64[k]: 0..100, score of the preferred terms of one key."""

@@ -23,7 +23,7 @@ from stretto.framework.contract.rule import (
     SlotArray,
     View,
 )
-from stretto.framework.model.book import PodFactsCache
+from stretto.framework.model.cached_facts import PodFactsCache
 from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.model.status import StatusCode
 from stretto.framework.parity.decision import Decision, FilterResult
@@ -53,7 +53,7 @@ class ParityRules:
         on_node = [row] if self._cluster.pods.slot[row] != NO_SLOT else []
         with runtime.follower.without(on_node):
             decision = runtime.follower.scheduler.decide_facts(
-                runtime.book.facts(row), thorough=True, may_preempt=False
+                runtime.fact_cache.facts(row), thorough=True, may_preempt=False
             )
         at = np.full(self._cluster.nodes.size, -1, np.int64)
         at[runtime.slots()] = np.arange(len(decision.names))
@@ -63,7 +63,7 @@ class ParityRules:
 
     def verdict_key(self, row: int) -> Hashable:
         """Equal for pods that every plugin treats the same."""
-        found = self._runtime.book.facts(row).template_key()
+        found = self._runtime.fact_cache.facts(row).template_key()
         return found if found is not None else self._cluster.pods.uid[row]
 
 

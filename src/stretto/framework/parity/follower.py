@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stretto.api.types.core import Node
-from stretto.framework.model.book import PodFactsCache
+from stretto.framework.model.cached_facts import PodFactsCache
 from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.parity.decision import Decision
@@ -44,7 +44,7 @@ class NominatedPod(NamedTuple):
 class ClusterFollower:
     """A parity scheduler whose snapshot follows a cluster."""
 
-    def __init__(self, cluster: Cluster, book: PodFactsCache) -> None:
+    def __init__(self, cluster: Cluster, fact_cache: PodFactsCache) -> None:
         """Start empty; the first ``sync`` reads everything."""
         #: The snapshot.
         self.snapshot = ParitySnapshot()
@@ -53,7 +53,7 @@ class ClusterFollower:
         #: The versions that it reflects.
         self.basis = SnapshotBasis(-1, -1)
         self._cluster = cluster
-        self._book = book
+        self._fact_cache = fact_cache
         self._objects_at = -1
         self._residents: dict[int, Residents] = {}
         self._nominees: dict[int, NominatedPod] = {}
@@ -90,7 +90,7 @@ class ClusterFollower:
 
     def promise(self, row: int, slot: int, *, is_there: bool = False) -> None:
         """Reserve a node for a pod until the next ``sync``."""
-        facts = self._book.facts(row)
+        facts = self._fact_cache.facts(row)
         nominee = NominatedPod(slot, self._cluster.nodes.names[slot], facts, is_there)
         count = self.snapshot.assume if is_there else self.snapshot.nominate
         count(nominee.facts, nominee.node)
@@ -181,11 +181,11 @@ class ClusterFollower:
             self.snapshot.unnominate(each.facts, each.node)
         for row, slot in zip(rows.tolist(), here[rows].tolist(), strict=True):
             if states[row] == PodState.NOMINATED:
-                nominee = NominatedPod(slot, cluster.nodes.names[slot], self._book.facts(row))
+                nominee = NominatedPod(slot, cluster.nodes.names[slot], self._fact_cache.facts(row))
                 self._nominees[row] = nominee
                 self.snapshot.nominate(nominee.facts, nominee.node)
             else:
-                wanted[slot][row] = self._book.facts(row)
+                wanted[slot][row] = self._fact_cache.facts(row)
         self._replace(wanted)
         return True
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.framework.compiled.placement import NOT_TRIED, BatchPlacement, PlacementRequest
-from stretto.framework.model.book import PodFactsCache
+from stretto.framework.model.cached_facts import PodFactsCache
 from stretto.framework.model.pod_facts import SchedulingFacts, TemplateKey
 from stretto.framework.parity.decision import Decision
 from stretto.framework.parity.follower import ClusterFollower
@@ -42,14 +42,14 @@ class _ParityPlacement(NamedTuple):
 class ParityRuntime:
     """Places pods by kube-scheduler's rules on one snapshot."""
 
-    def __init__(self, cluster: Cluster, book: PodFactsCache) -> None:
-        """A runtime with its own snapshot; the book of pods is shared."""
+    def __init__(self, cluster: Cluster, fact_cache: PodFactsCache) -> None:
+        """A runtime with its own snapshot; the cache of pod facts is shared."""
         #: uint8[block]: blocks of the shard's own partition; they win ties.
         self.own_block: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
         #: Pods in the form that the rules read.
-        self.book = book
+        self.fact_cache = fact_cache
         #: Keeps the snapshot up to date with the cluster.
-        self.follower = ClusterFollower(cluster, book)
+        self.follower = ClusterFollower(cluster, fact_cache)
         self._cluster = cluster
         self._orders = GangOrders(cluster, self._feasible)
         #: Amounts, generations and versions by slot.
@@ -102,14 +102,14 @@ class ParityRuntime:
 
     def _is_allowed(self, row: int, slot: int) -> bool:
         """Whether every filter allows a pod on a slot of the snapshot."""
-        decision = self._decide(self.book.facts(row))
+        decision = self._decide(self.fact_cache.facts(row))
         at = self.follower.snapshot.nodes.index.get(self._cluster.nodes.names[slot])
         return at is not None and at in decision.feasible
 
     def volumes_of(self, row: int, slot: int) -> VolumeChoice | None:
         """The work of the binder for the volumes of a pod on a slot; ``None`` for nothing."""
         self.sync()
-        facts, snapshot = self.book.facts(row), self.follower.snapshot
+        facts, snapshot = self.fact_cache.facts(row), self.follower.snapshot
         claims = [(facts.namespace, name) for name, _ in facts.pvc_names()]
         if not claims or not all(key in snapshot.objects.pvcs for key in claims):
             return None
@@ -177,14 +177,14 @@ class ParityRuntime:
 
     def _feasible(self, row: int) -> npt.NDArray[np.int64]:
         """int64[k]: slots that accept the pod of a row now."""
-        if self.book.fault(row):
+        if self.fact_cache.fault(row):
             return np.zeros(0, np.int64)
-        return self.slots()[self._decide(self.book.facts(row)).feasible]
+        return self.slots()[self._decide(self.fact_cache.facts(row)).feasible]
 
     def _place_one(self, row: int, pin: int) -> "_ParityPlacement | PlacementFailure":
         """Decide one pod and assume it on the best node, or return the failure."""
-        facts = self.book.facts(row)
-        if fault := self.book.fault(row):
+        facts = self.fact_cache.facts(row)
+        if fault := self.fact_cache.fault(row):
             return PlacementFailure(Cure.POD_CHANGED, f"the pod cannot be read: {fault}")
         template = facts.template_key() if pin == NO_SLOT else None
         if template in self._refused:

@@ -92,7 +92,7 @@ class ParityVictimFinder:
 
     def find(self, row: int) -> VictimSearchResult:
         """The best node for a pod, with its victims."""
-        if self._runtime.book.fault(row):
+        if self._runtime.fact_cache.fault(row):
             return VictimSearchResult(None)
         self._protection, self._protected = self.terms.protection(row), {}
         facts = self._raised(row)
@@ -106,7 +106,7 @@ class ParityVictimFinder:
 
     def _raised(self, row: int) -> SchedulingFacts:
         """A pod with the priority below which its terms let it evict."""
-        facts, priority = self._runtime.book.facts(row), self.terms.preemptor(row).priority
+        facts, priority = self._runtime.fact_cache.facts(row), self.terms.preemptor(row).priority
         if priority == facts.priority:
             return facts
         spec = msgspec.structs.replace(facts.pod.spec, priority=priority, preemption_policy=None)

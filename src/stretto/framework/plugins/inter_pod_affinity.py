@@ -75,14 +75,14 @@ class InterPodAffinityRule(FilterRule, ScoreRule):
     def signature(self, pod: PodClass) -> Hashable | None:
         """The terms, those of running pods included; ``None`` without any."""
         wants = pod.terms
-        told = (
+        all_terms = (
             wants.affinity_keys,
             wants.anti_affinity,
             wants.running_anti_affinity,
             wants.preferences,
             wants.malformed,
         )
-        return (wants.epoch, wants.affinity_population, *told) if any(told) else None
+        return (wants.epoch, wants.affinity_population, *all_terms) if any(all_terms) else None
 
     def cures(self, pod: PodClass) -> Cure:
         """New pods help required affinity only; a removed node removes its pods."""
@@ -132,14 +132,16 @@ class InterPodAffinityRule(FilterRule, ScoreRule):
 
     def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
         """int32[k]: the weights of preferred terms, key by key."""
-        wishes = pod.terms.preferences
+        preferences = pod.terms.preferences
         total = np.zeros(len(slots), np.int64)
-        if view.look is None or not wishes:
+        if view.look is None or not preferences:
             return total.astype(np.int32)
-        largest = {key: max(abs(w) for k, _, w in wishes if k == key) for key, _, _ in wishes}
+        largest = {
+            key: max(abs(w) for k, _, w in preferences if k == key) for key, _, _ in preferences
+        }
         for key, most in largest.items():
-            mine = [(population, weight) for k, population, weight in wishes if k == key]
-            total += _wished(view.look, key, mine, most)[slots] * most // sum(largest.values())
+            mine = [(population, weight) for k, population, weight in preferences if k == key]
+            total += _preferred(view.look, key, mine, most)[slots] * most // sum(largest.values())
         return total.astype(np.int32)
 
 
@@ -169,11 +171,11 @@ def _has(look: Neighbours, key: str, population: int) -> BoolArray:
     return np.asarray((look.sums(population, key) > 0)[look.domain(key)])
 
 
-def _wished(look: Neighbours, key: str, wishes: list[tuple[int, int]], most: int) -> Ints:
+def _preferred(look: Neighbours, key: str, preferences: list[tuple[int, int]], most: int) -> Ints:
     """int64[slot]: 0..100, the score of the preferred terms of one key."""
     domain = look.domain(key)
     sums = np.zeros(int(domain.max(initial=0)) + 1, np.int64)
-    for population, weight in wishes:
+    for population, weight in preferences:
         sums += weight * look.sums(population, key)
     if look.is_host(key):
         size = np.abs(sums)

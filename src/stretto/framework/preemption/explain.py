@@ -154,10 +154,10 @@ def _counts(
     budgets: BudgetLedger,
     row: int,
     now: float,
-    told: tuple[NodeProtection | None, list[GuardedExample]],
+    protections: tuple[NodeProtection | None, list[GuardedExample]],
 ) -> Counter[str] | None:
     """Nodes by what prevents preemption there; ``None`` where one node is feasible."""
-    protection, examples = told
+    protection, examples = protections
     cluster = engine.cluster
     ledger, pods = cluster.ledger, cluster.pods
     class_id, priority = int(pods.class_id[row]), int(pods.priority[row])
@@ -220,7 +220,7 @@ def _count_guards(
     budgets: BudgetLedger,
     field: _PreemptableNodes,
     now: float,
-    told: tuple[Counter[str], list[GuardedExample]],
+    protections: tuple[Counter[str], list[GuardedExample]],
 ) -> bool:
     """Count nodes where only protected pods prevent preemption; False if one is feasible."""
     left, rows, free, requested, between, guaranteed = field
@@ -233,7 +233,7 @@ def _count_guards(
     blocked = left & _short(may, requested).any(axis=1)
     if between is not None:
         blocked |= left & between.refused(here[~kept])[: len(left)]
-    counts, examples = told
+    counts, examples = protections
     found: dict[tuple[EvictionGuard, int], list[int]] = {}
     for row in here[kept & blocked[slots[here]]].tolist():
         guard = guard_of(cluster, rules, row, now)

@@ -67,7 +67,7 @@ class GuardedRule(FilterRule, ScoreRule):
             found = self._rule.signature(pod)
             hash(found)
         except (Exception, SystemExit) as error:  # noqa: BLE001  (others' code must not stop us)
-            self.health.fault(f"raised {_told(error)}{_place(error)} in signature")
+            self.health.fault(f"raised {_error_text(error)}{_place(error)} in signature")
             return pod.id
         return found
 
@@ -76,7 +76,7 @@ class GuardedRule(FilterRule, ScoreRule):
         try:
             return Cure(self._rule.cures(pod))
         except (Exception, SystemExit) as error:  # noqa: BLE001
-            self.health.fault(f"raised {_told(error)}{_place(error)} in cures")
+            self.health.fault(f"raised {_error_text(error)}{_place(error)} in cures")
             return Cure.ANY
 
     def prepare(self, pod: PodClass, view: View) -> Restrict | Fail | None:
@@ -156,7 +156,7 @@ class GuardedRule(FilterRule, ScoreRule):
             what = (
                 "wrote to what it may only read"
                 if wrote
-                else f"raised {_told(error)}{_place(error)}"
+                else f"raised {_error_text(error)}{_place(error)}"
             )
             self.health.fault(what)
             return None
@@ -173,7 +173,7 @@ class GuardedRule(FilterRule, ScoreRule):
         try:
             found = np.asarray(answer)
         except Exception as error:  # noqa: BLE001  (ragged lists and the like)
-            self.health.fault(f"answered what is no array: {_told(error)}")
+            self.health.fault(f"answered what is no array: {_error_text(error)}")
             return None
         if found.shape != slots.shape or found.dtype.kind not in kinds:
             name = "bool" if kinds == "b" else "int32"
@@ -189,7 +189,7 @@ def guard(rule: Rule) -> GuardedRule:
     return cast(GuardedRule, type(name, (GuardedRule,), {}, declares=type(rule))(rule))
 
 
-def _told(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     text = str(error)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 

@@ -95,8 +95,8 @@ def _at(error: BaseException, path: Path) -> str:
         if trace.tb_frame.f_code.co_filename == str(path):
             line = trace.tb_lineno
         trace = trace.tb_next
-    told = f"{type(error).__name__}: {getattr(error, 'msg', None) or error}"
-    return f"{told} (line {line})" if line else told
+    message = f"{type(error).__name__}: {getattr(error, 'msg', None) or error}"
+    return f"{message} (line {line})" if line else message
 
 
 def _is_own(value: object, module: ModuleType) -> bool:
@@ -138,8 +138,8 @@ def _installed(entry: EntryPoint) -> type[Rule]:
         if entry.name != rule.NAME:
             raise InputError(where, rule.NAME, f"a rule of the name {entry.name!r}")
     except (Exception, SystemExit) as error:  # noqa: BLE001
-        told = error if isinstance(error, InputError) else None
-        return _broken(entry.name, told or InputError(where, _at(error, Path()), "a rule"))
+        message = error if isinstance(error, InputError) else None
+        return _broken(entry.name, message or InputError(where, _at(error, Path()), "a rule"))
     return rule
 
 

@@ -150,6 +150,6 @@ def _make(rule: type[Rule], arguments: Any, where: str) -> Rule:
     except Exception as error:
         if rule.NAME in RULES:
             raise
-        told = f"{type(error).__name__}: {error}"
+        message = f"{type(error).__name__}: {error}"
         expected = f"a rule {rule.NAME} that can be made of its arguments"
-        raise InputError(where or f"rule {rule.NAME}", told, expected) from error
+        raise InputError(where or f"rule {rule.NAME}", message, expected) from error

@@ -255,8 +255,8 @@ class VolumeSupplies:
             return
         self._seen[name] = after
         if before is None or before.spec.capacity != after.spec.capacity:
-            told = after.spec.capacity.get(STORAGE)
-            self._capacity[name] = 0 if told is None else quantity.nano(told, STORAGE)
+            stated = after.spec.capacity.get(STORAGE)
+            self._capacity[name] = 0 if stated is None else quantity.nano(stated, STORAGE)
         if after.spec.claim_ref is not None:
             key = after.spec.claim_ref.namespace, after.spec.claim_ref.name
             self._reserved_for.setdefault(key, {})[name] = None

@@ -362,10 +362,10 @@ class VolumeBinder:
 
 def _limit(capacity: CsiStorageCapacity) -> int:
     """The largest volume that can be provisioned; -1 where unknown."""
-    told = capacity.maximum_volume_size
-    if told is None:
-        told = capacity.capacity
-    return -1 if told is None else quantity.value(told, "capacity")
+    stated = capacity.maximum_volume_size
+    if stated is None:
+        stated = capacity.capacity
+    return -1 if stated is None else quantity.value(stated, "capacity")
 
 
 def _name(volume: PersistentVolume) -> str:
@@ -375,13 +375,13 @@ def _name(volume: PersistentVolume) -> str:
 def _reasons(conflict: bool, unmatched: bool, no_capacity: bool, lost: bool) -> tuple[str, ...]:
     if not (conflict or unmatched or no_capacity or lost):
         return ()
-    told = (
+    stated = (
         (conflict, NODE_CONFLICT),
         (unmatched, BIND_CONFLICT),
         (no_capacity, NO_SPACE),
         (lost, NO_VOLUME),
     )
-    return tuple(reason for holds, reason in told if holds)
+    return tuple(reason for holds, reason in stated if holds)
 
 
 def _answer(code: int, errors: list[str]) -> VolumeDecision:

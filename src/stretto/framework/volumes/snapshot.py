@@ -16,7 +16,7 @@ from stretto.api.types.core import Node
 from stretto.api.types.pod import Pod, PodSpec
 from stretto.api.types.volumes import Volume
 from stretto.api.wire.meta import ObjectMeta, Wire
-from stretto.framework.model.book import PodFactsCache
+from stretto.framework.model.cached_facts import PodFactsCache
 from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.volume_binder.volumes import VolumeDecision
@@ -69,7 +69,7 @@ class VolumeSnapshot:
         #: The objects that the plugins read.
         self.snapshot: ParitySnapshot = _PositionSnapshot()
         self._cluster = cluster
-        self._book: PodFactsCache = _VolumeFactsCache(cluster)
+        self._fact_cache: PodFactsCache = _VolumeFactsCache(cluster)
         self._began = False
         self._stale: set[int] = set()
         self._objects_at = -1
@@ -82,15 +82,15 @@ class VolumeSnapshot:
 
     def facts(self, row: int) -> SchedulingFacts:
         """A pod in the form that the plugins read."""
-        return self._book.facts(row)
+        return self._fact_cache.facts(row)
 
     def fault(self, row: int) -> str:
         """Why a pod cannot be decoded; empty where it can."""
-        return self._book.fault(row)
+        return self._fact_cache.fault(row)
 
     def readable(self, row: int) -> SchedulingFacts | None:
         """A pod in the form that the plugins read, where it can be decoded."""
-        facts, fault = self._book.entry(row)
+        facts, fault = self._fact_cache.entry(row)
         return None if fault else facts
 
     @property
@@ -214,7 +214,7 @@ class VolumeSnapshot:
     def _move(self, row: int, name: str) -> None:
         """Put a pod on a node; an empty name removes it."""
         before = self._homes.pop(row, None)
-        facts = self._book.facts(row) if name in self.snapshot.nodes.index else None
+        facts = self._fact_cache.facts(row) if name in self.snapshot.nodes.index else None
         if before is not None and (facts is not before[0] or name != before[1]):
             self.snapshot.leave(before[0])
             before = None

@@ -13,7 +13,7 @@ import msgspec
 LONGEST_DELAY: Final = 5.0
 """Maximum seconds for which events are delayed: a real watch silent for longer counts as dead."""
 
-LONGEST_FLIGHT: Final = 10.0
+LONGEST_LANDING: Final = 10.0
 """Maximum seconds after which a late write lands: a new leader must wait that long."""
 
 
@@ -39,7 +39,7 @@ class FaultOdds(msgspec.Struct, frozen=True, kw_only=True):
     lost_reply: float = 0.0
     #: For each write call: it is not done, and the answers are unknown.
     lost_request: float = 0.0
-    #: For each write call: the answers are unknown, and it lands up to LONGEST_FLIGHT
+    #: For each write call: the answers are unknown, and it lands up to LONGEST_LANDING
     #: seconds later, under the conditions that hold then.
     late_request: float = 0.0
     #: For each write call of several items: the first few are done, the others are not, and
@@ -48,7 +48,7 @@ class FaultOdds(msgspec.Struct, frozen=True, kw_only=True):
     #: For each single write: refused, as by an overloaded or failing server.
     refused_write: float = 0.0
     #: For each batch of binds sent without waiting: it lands, and is answered later, up to
-    #: LONGEST_FLIGHT seconds after it was sent.
+    #: LONGEST_LANDING seconds after it was sent.
     late_answer: float = 0.0
 
 

@@ -16,7 +16,7 @@ from stretto.api.wire.kinds import Kind
 from stretto.base.clock import Clock
 from stretto.base.rng import Rng
 from stretto.stores.capabilities import Capabilities
-from stretto.stores.faulty.odds import LONGEST_FLIGHT, NO_FAULTS, FaultOdds
+from stretto.stores.faulty.odds import LONGEST_LANDING, NO_FAULTS, FaultOdds
 from stretto.stores.faulty.watch import FaultChance, FaultyWatch
 from stretto.stores.immediate import answered
 from stretto.stores.store import (
@@ -235,15 +235,15 @@ class FaultyStore:
         if not self._chance.fires("late_answer"):
             return answered(self, write)
         rng, kept = self._chance.rng, list(binds)
-        flight = LONGEST_FLIGHT * rng.random() ** 3
-        answer = DelayedReplies(now + flight, self._clock, self._advance_time)
+        lands_after = LONGEST_LANDING * rng.random() ** 3
+        answer = DelayedReplies(now + lands_after, self._clock, self._advance_time)
 
         def land() -> None:
             before, self._sent = self._sent, now
             answer.set_result(self.bind(kept))
             self._sent = before
 
-        self._late.append(_DelayedWrite(now + flight * rng.random(), land))
+        self._late.append(_DelayedWrite(now + lands_after * rng.random(), land))
         return answer
 
     def _advance_time(self, until: float) -> None:
@@ -268,8 +268,8 @@ class FaultyStore:
         if chance.fires("lost_request"):
             return lost
         if chance.fires("late_request"):
-            longest = min(now, self._sent) + LONGEST_FLIGHT
-            due = min(now + chance.rng.random() * LONGEST_FLIGHT, longest)
+            longest = min(now, self._sent) + LONGEST_LANDING
+            due = min(now + chance.rng.random() * LONGEST_LANDING, longest)
             kept = list(items)
             self._late.append(_DelayedWrite(due, lambda: send(kept)))
             return lost

@@ -40,7 +40,7 @@ def volume(name: str) -> dict[str, Any]:
 
 RED = {"matchLabels": {"color": "red"}}
 MANY = [rule(f"key-{i}", "NotIn", *(f"v{j}" for j in range(3))) for i in range(1000)]
-WISHES: dict[str, tuple[dict[str, Any], str]] = {
+SPECS: dict[str, tuple[dict[str, Any], str]] = {
     "affinity that contradicts itself": (
         {"labels": {"color": "red"}}
         | {"affinity": {"podAffinity": {REQUIRED: [peers(HOST, {"matchLabels": {"a": "b"}})]},
@@ -88,12 +88,12 @@ def plane_of_two() -> Parity:
     return plane
 
 
-@pytest.mark.parametrize(("wish", "said"), WISHES.values(), ids=list(WISHES))
+@pytest.mark.parametrize(("constraints", "said"), SPECS.values(), ids=list(SPECS))
 def test_an_impossible_request_is_reported_and_blocks_no_other_pod(
-    wish: dict[str, Any], said: str
+    constraints: dict[str, Any], said: str
 ) -> None:
     plane = plane_of_two()
-    plane.submit_pod(pod("odd", **wish))
+    plane.submit_pod(pod("odd", **constraints))
     plane.submit(make_pod("plain"))
     plane.settle(LONG)
     assert (plane.node_of("odd"), plane.node_of("plain")) == ("", "a1")
@@ -195,14 +195,14 @@ def test_a_victim_that_never_terminates_does_not_block_its_preemptor_for_good() 
 def test_affinity_to_a_missing_node_or_to_nothing_fails_alone() -> None:
     """kubernetes#124930, #82796."""
     plane = plane_of_two()
-    nobody = {"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": []}}}}
-    gone = WISHES["affinity to a node that is gone"][0]
+    no_terms = {"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": []}}}}
+    gone = SPECS["affinity to a node that is gone"][0]
     nothing = {"affinity": {"podAffinity": {}, "podAntiAffinity": {}}}
-    for name, wish in (("nobody", nobody), ("gone", gone), ("nothing", nothing)):
-        plane.submit_pod(pod(name, **wish))
+    for name, constraints in (("no-terms", no_terms), ("gone", gone), ("nothing", nothing)):
+        plane.submit_pod(pod(name, **constraints))
     plane.store.delete(NODE, [Deletion("", "b1")])
     plane.settle(LONG)
-    assert plane.placements() == {"nobody": "", "gone": "", "nothing": "a1"}
+    assert plane.placements() == {"no-terms": "", "gone": "", "nothing": "a1"}
 
 
 def test_one_bad_claim_blocks_no_other_claim() -> None:

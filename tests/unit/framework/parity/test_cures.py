@@ -21,7 +21,7 @@ class Cured(NamedTuple):
     """What runs, what a pod wants beside it, and what lets the pod fit then."""
 
     running: tuple[bytes, ...]
-    wish: dict[str, Any]
+    constraints: dict[str, Any]
     event: Event
 
 
@@ -113,7 +113,7 @@ def plane_with(*running: bytes) -> Parity:
 @pytest.mark.parametrize("cured", CURED.values(), ids=list(CURED))
 def test_what_lets_a_pod_fit_wakes_it(cured: Cured) -> None:
     plane = plane_with(*cured.running)
-    plane.submit_pod(pod(**cured.wish))
+    plane.submit_pod(pod(**cured.constraints))
     plane.settle()
     assert plane.node_of("p") == ""
     cured.event(plane)
@@ -134,7 +134,7 @@ IDLE = {
 @pytest.mark.parametrize("idle", IDLE.values(), ids=list(IDLE))
 def test_what_cannot_help_a_pod_lets_it_sleep(idle: Cured) -> None:
     plane = plane_with(*idle.running)
-    plane.submit_pod(pod(**idle.wish))
+    plane.submit_pod(pod(**idle.constraints))
     plane.settle()
     idle.event(plane)
     plane.settle(BACK_OFF)

@@ -27,7 +27,7 @@ def far(*terms: dict[str, Any]) -> dict[str, Any]:
     return {"podAntiAffinity": {REQUIRED: list(terms)}}
 
 
-def wish(weight: int, one: dict[str, Any], kind: str = "podAffinity") -> dict[str, Any]:
+def preference(weight: int, one: dict[str, Any], kind: str = "podAffinity") -> dict[str, Any]:
     return {kind: {PREFERRED: [{"weight": weight, "podAffinityTerm": one}]}}
 
 
@@ -116,31 +116,33 @@ def test_a_running_pods_selector_reads_the_labels_of_the_namespace(
 
 def test_wishes_are_spread_between_least_and_largest() -> None:
     there = [pod("e", "a", labels=DB), pod("f", "b", labels=DB), pod("g", "b", labels=DB)]
-    requested = pod(affinity=wish(7, term(DB, HOST)))
+    requested = pod(affinity=preference(7, term(DB, HOST)))
     assert scores(NAME, requested, *NODES, *there) == {"a": 50, "b": 100, "c": 0}
 
 
 def test_shunned_pods_count_against_a_node() -> None:
-    requested = pod(affinity=wish(7, term(DB, HOST), "podAntiAffinity"))
+    requested = pod(affinity=preference(7, term(DB, HOST), "podAntiAffinity"))
     assert scores(NAME, requested, *NODES, pod("e", "a", labels=DB)) == {"a": 0, "b": 100, "c": 100}
 
 
 def test_required_affinity_of_running_pods_counts_one() -> None:
     there = [
         pod("e", "a", affinity=near(term(WEB, HOST))),
-        pod("f", "b", affinity=wish(3, term(WEB, HOST))),
+        pod("f", "b", affinity=preference(3, term(WEB, HOST))),
     ]
     assert scores(NAME, pod(labels=WEB), *NODES, *there) == {"a": 33, "b": 100, "c": 0}
 
 
 def test_the_score_is_skipped_when_no_term_touches_a_labelled_node() -> None:
     there = pod("e", "bare", labels=DB)
-    requested = pod(affinity=wish(7, term(DB)))
+    requested = pod(affinity=preference(7, term(DB)))
     assert scores(NAME, requested, *NODES, node("bare"), there) is None
 
 
 def test_terms_that_cancel_out_are_not_skipped() -> None:
-    requested = pod(affinity={**wish(7, term(DB)), **wish(7, term(DB), "podAntiAffinity")})
+    requested = pod(
+        affinity={**preference(7, term(DB)), **preference(7, term(DB), "podAntiAffinity")}
+    )
     assert scores(NAME, requested, *NODES, pod("e", "a", labels=DB)) == {"a": 0, "b": 0, "c": 0}
 
 

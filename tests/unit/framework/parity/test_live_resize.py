@@ -12,8 +12,8 @@ LONG = 30.0
 def resized(plane: Parity, cpu: str) -> None:
     """The node says what the running pod has in force."""
     amounts = {"cpu": cpu}
-    told = {"name": "main", "allocatedResources": amounts, "resources": {"requests": amounts}}
-    status = {"status": {"containerStatuses": [told]}}
+    reported = {"name": "main", "allocatedResources": amounts, "resources": {"requests": amounts}}
+    status = {"status": {"containerStatuses": [reported]}}
     plane.store.patch_status(POD, [Patch("default", "big", status)])
 
 

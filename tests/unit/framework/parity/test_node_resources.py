@@ -110,14 +110,14 @@ def test_a_running_pod_with_pod_level_cpu_is_seen_with_default_memory_only() -> 
 
 @pytest.mark.parametrize(("reason", "cpu"), [("Deferred", 4000), ("Infeasible", 3000)])
 def test_a_resize_counts_the_largest_and_forgets_what_is_infeasible(reason: str, cpu: int) -> None:
-    told = {
+    reported = {
         "name": "c",
         "resources": {"requests": {"cpu": "2"}},
         "allocatedResources": {"cpu": "3"},
     }
     pending = {"type": "PodResizePending", "status": "True", "reason": reason}
     there = pod(
-        requests={"cpu": "4"}, status={"containerStatuses": [told], "conditions": [pending]}
+        requests={"cpu": "4"}, status={"containerStatuses": [reported], "conditions": [pending]}
     )
     assert requests.running(there)[0] == {"cpu": cpu}
     assert requests.filter_requests(there) == {"cpu": 4000}

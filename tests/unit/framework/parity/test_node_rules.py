@@ -38,10 +38,10 @@ def test_a_gated_pod_is_not_considered_and_names_its_gates() -> None:
 
 
 def test_a_cordoned_node_is_refused_unless_the_cordon_is_tolerated() -> None:
-    bears = {"key": "node.kubernetes.io/unschedulable", "operator": "Exists"}
+    tolerates = {"key": "node.kubernetes.io/unschedulable", "operator": "Exists"}
     nodes = [node("a", cordoned=True), node("b")]
     assert refused(node_unschedulable.NAME, pod(), *nodes) == ["a"]
-    assert refused(node_unschedulable.NAME, pod(tolerations=[bears]), *nodes) == []
+    assert refused(node_unschedulable.NAME, pod(tolerations=[tolerates]), *nodes) == []
 
 
 def test_a_pod_that_names_its_node_goes_nowhere_else() -> None:
@@ -78,9 +78,9 @@ def test_soft_taints_count_against_a_node_by_share_of_the_most() -> None:
 
 
 def test_a_toleration_of_another_effect_does_not_help_the_score() -> None:
-    bears = {"key": "k", "operator": "Exists", "effect": "NoSchedule"}
+    tolerates = {"key": "k", "operator": "Exists", "effect": "NoSchedule"}
     nodes = [node("a"), node("b", taints=[taint("k", "PreferNoSchedule")])]
-    assert scores(TAINTS, pod(tolerations=[bears]), *nodes) == {"a": 100, "b": 0}
+    assert scores(TAINTS, pod(tolerations=[tolerates]), *nodes) == {"a": 100, "b": 0}
 
 
 @pytest.mark.parametrize(
@@ -136,11 +136,11 @@ def test_nodes_outside_the_limit_are_reported_by_the_plugin_that_set_it() -> Non
 
 
 def test_preferred_affinity_scores_by_share_of_the_best() -> None:
-    wishes = [
+    preferences = [
         {"weight": 30, "preference": label("x", "Exists")},
         {"weight": 15, "preference": label("y", "Exists")},
     ]
-    requested = pod(affinity={"nodeAffinity": {PREFERRED: wishes}})
+    requested = pod(affinity={"nodeAffinity": {PREFERRED: preferences}})
     nodes = [node("a", labels={"x": "1", "y": "1"}), node("b", labels={"x": "1"}), node("c")]
     assert scores(AFFINITY, requested, *nodes) == {"a": 100, "b": 66, "c": 0}
     assert scores(AFFINITY, requested, node("d")) == {"d": 0}

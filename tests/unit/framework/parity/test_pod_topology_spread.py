@@ -30,7 +30,7 @@ def rule(key: str = ZONE, skew: int = 1, **more: Any) -> dict[str, Any]:
     return {**found, "labelSelector": {"matchLabels": WEB}, **more}
 
 
-def wish(key: str = ZONE, skew: int = 1, **more: Any) -> dict[str, Any]:
+def soft(key: str = ZONE, skew: int = 1, **more: Any) -> dict[str, Any]:
     return rule(key, skew, whenUnsatisfiable="ScheduleAnyway", **more)
 
 
@@ -114,28 +114,28 @@ def test_match_label_keys_narrow_the_pods_that_count() -> None:
 
 
 def test_without_hard_constraints_the_filter_is_skipped() -> None:
-    assert before(NAME, asking(wish()), *NODES) == SKIP
+    assert before(NAME, asking(soft()), *NODES) == SKIP
     assert scores(NAME, asking(rule()), *NODES) is None
 
 
 def test_the_score_turns_counts_around() -> None:
     # ln(2 + 2) = 1.386: 2 pods weigh 3, none 0.
     there = [web("e", "a"), web("f", "a")]
-    assert scores(NAME, asking(wish()), *NODES, *there) == {"a": 0, "b": 100}
+    assert scores(NAME, asking(soft()), *NODES, *there) == {"a": 0, "b": 100}
 
 
 def test_the_score_is_floored_between_least_and_largest() -> None:
     there = [web("e", "a"), web("f", "a"), web("g", "b")]
     # round(2 x 1.386) = 3 and round(1.386) = 1; 100 x (3 + 1 - s) / 3.
-    assert scores(NAME, asking(wish()), *NODES, *there) == {"a": 33, "b": 100}
+    assert scores(NAME, asking(soft()), *NODES, *there) == {"a": 33, "b": 100}
 
 
 def test_a_feasible_node_without_the_label_scores_nothing() -> None:
-    assert scores(NAME, asking(wish()), *NODES, node("c")) == {"a": 100, "b": 100, "c": 0}
+    assert scores(NAME, asking(soft()), *NODES, node("c")) == {"a": 100, "b": 100, "c": 0}
 
 
 def test_hosts_are_counted_one_by_one() -> None:
-    assert scores(NAME, asking(wish(HOST)), *NODES, web("e", "a")) == {"a": 0, "b": 100}
+    assert scores(NAME, asking(soft(HOST)), *NODES, web("e", "a")) == {"a": 0, "b": 100}
 
 
 def service(**selector: str) -> Any:

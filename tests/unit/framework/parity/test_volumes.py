@@ -191,15 +191,15 @@ def test_limits_look_at_disks_of_the_two_clouds_and_skip_other_inline_volumes() 
     ],
 )
 def test_disks_of_the_two_clouds_count_as_their_drivers(disk: dict[str, Any], driver: str) -> None:
-    told = {"name": driver, "nodeID": "a", "allocatable": {"count": 0}}
-    limit = thing("CSINode", "a", spec={"drivers": [told]})
+    stated = {"name": driver, "nodeID": "a", "allocatable": {"count": 0}}
+    limit = thing("CSINode", "a", spec={"drivers": [stated]})
     assert refused(LIMITS, pod(volumes=[{"name": "v", **disk}]), *NODES, limit) == ["a"]
 
 
 @pytest.mark.parametrize("written", ["aws://zone/vol-1", "aws:///vol-1", "vol-1"])
 def test_a_disk_that_is_written_with_its_zone_is_the_same_disk(written: str) -> None:
-    told = {"name": "ebs.csi.aws.com", "nodeID": "a", "allocatable": {"count": 1}}
-    limit = thing("CSINode", "a", spec={"drivers": [told]})
+    stated = {"name": "ebs.csi.aws.com", "nodeID": "a", "allocatable": {"count": 1}}
+    limit = thing("CSINode", "a", spec={"drivers": [stated]})
 
     def naming(disk: str, **more: Any) -> Any:
         return pod(volumes=[{"name": "v", "awsElasticBlockStore": {"volumeID": disk}}], **more)

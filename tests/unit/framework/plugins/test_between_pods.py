@@ -124,9 +124,9 @@ def test_preferred_terms_draw_and_repel() -> None:
     harness = three_zones(3)
     harness.submit(pod("db", "db"))
     harness.settle()
-    wish = [{"weight": 100, "podAffinityTerm": term("db", HOST)}]
-    harness.submit(pod("close", "x", {"podAffinity": {PREFERRED: wish}}))
-    harness.submit(pod("far", "y", {"podAntiAffinity": {PREFERRED: wish}}))
+    preference = [{"weight": 100, "podAffinityTerm": term("db", HOST)}]
+    harness.submit(pod("close", "x", {"podAffinity": {PREFERRED: preference}}))
+    harness.submit(pod("far", "y", {"podAntiAffinity": {PREFERRED: preference}}))
     db, close, far = nodes_of(harness, "db", "close", "far")
     assert db == close != far
 

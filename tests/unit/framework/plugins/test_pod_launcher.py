@@ -63,8 +63,8 @@ def test_a_taint_of_the_node_and_a_cordon_are_the_kubelets() -> None:
 
 def test_a_pod_that_tolerates_the_managers_taint_is_admitted() -> None:
     harness = harness_of(manager("m", spec={"taints": [TAINT]}))
-    bears = {"tolerations": [{"key": "k", "operator": "Exists"}]}
-    assert harness.placed(make_pod("p", spec=bears, **BY_MANAGER)) == {"p": "m"}
+    tolerates = {"tolerations": [{"key": "k", "operator": "Exists"}]}
+    assert harness.placed(make_pod("p", spec=tolerates, **BY_MANAGER)) == {"p": "m"}
 
 
 def test_labels_of_the_manager_count_where_there_is_no_node() -> None:

@@ -20,7 +20,7 @@ WITHIN: Final = 60.0
 """Seconds within which a program must finish."""
 MOST_BYTES: Final = 1 << 20
 """Maximum bytes of a program's output."""
-_TOLD: Final = 1000
+_SHOWN_CHARACTERS: Final = 1000
 """Bytes of a program's errors kept for the message."""
 _GROUP: Final = "client.authentication.k8s.io/"
 
@@ -105,7 +105,7 @@ async def _run_plugin(plugin: ExecPlugin, found: Kubeconfig) -> PluginCredential
     except TimeoutError as error:
         raise _wrong(plugin, f"no answer within {WITHIN:g} s") from error
     if running.returncode:
-        text = errors[:_TOLD].decode("utf-8", "replace").strip()
+        text = errors[:_SHOWN_CHARACTERS].decode("utf-8", "replace").strip()
         raise _wrong(plugin, f"it ended with {running.returncode}: {text}")
     return _credential(plugin, out)
 

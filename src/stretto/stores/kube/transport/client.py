@@ -165,7 +165,7 @@ class HttpClient:
         try:
             return await self._request(login, HttpRequest("GET", path), times)
         except Exception as error:
-            raise self._told(error, login) from error
+            raise self._wrapped_error(error, login) from error
 
     async def _once(
         self, login: Login, request: HttpRequest, may_send: Callable[[], bool]
@@ -176,7 +176,7 @@ class HttpClient:
             try:
                 return await self._kept.exchange(login, request)
             except Exception as error:
-                raise self._told(error, login) from error
+                raise self._wrapped_error(error, login) from error
         options = self.options
         timeout = aiohttp.ClientTimeout(
             total=options.answer + options.connect, sock_connect=options.connect
@@ -186,7 +186,7 @@ class HttpClient:
                 body = await body_of(response, options.most_bytes)
                 return HttpResponse(response.status, body, retry_after_header(response))
         except Exception as error:
-            raise self._told(error, login) from error
+            raise self._wrapped_error(error, login) from error
 
     async def _request(
         self, login: Login, request: HttpRequest, times: aiohttp.ClientTimeout
@@ -229,7 +229,7 @@ class HttpClient:
         self._sockets.add(made)
         return made
 
-    def _told(self, error: Exception, login: Login) -> StrettoError:
+    def _wrapped_error(self, error: Exception, login: Login) -> StrettoError:
         """An error of the library as one of this module's."""
         text = str(error) or type(error).__name__
         if isinstance(error, StrettoError):
