@@ -23,7 +23,7 @@ BENCH_OUT ?= out/bench-engine.json
 
 FAMILY := scripts/family.sh
 
-# Whatever the shell says: without bytecode each of a hundred processes compiles every file anew.
+# Regardless of the shell: without bytecode each of a hundred processes compiles every file again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help
@@ -91,8 +91,8 @@ test: $(DEV) kernels ## Check everything and run every test that is not marked s
 	@$(FAMILY) recipes 60 tests/recipes
 
 .PHONY: test-house
-test-house: $(DEV) ## Hold files, functions and documents to the budgets of the house
-	@$(FAMILY) house 30 tests/test_house.py tests/test_assignments.py
+test-house: $(DEV) ## Check budgets of files and functions, generated documents and the glossary
+	@$(FAMILY) house 30 tests/test_house.py tests/test_assignments.py tests/test_words.py
 
 .PHONY: test-contract
 test-contract: $(DEV) ## Run the one suite of all stores

@@ -73,6 +73,6 @@ def shared_data() -> Path:
 @pytest.fixture(scope="session")
 def control_plane() -> Iterator[ControlPlane]:
     """A real API server over etcd with our CRDs, for tests that restore its initial state."""
-    with ControlPlane(ControlPlaneConfig(users=(CertificateUser("nobody"),))) as plane:
+    with ControlPlane(ControlPlaneConfig(users=(CertificateUser("guest"),))) as plane:
         plane.install()
         yield plane

@@ -100,7 +100,7 @@ def test_a_node_with_a_lost_deletion_does_not_hold_pods_indefinitely() -> None:
 
 
 def test_a_claim_on_a_node_that_went_and_came_back_is_refused() -> None:
-    """k/k#63262: a node was added again and generations began anew; stale snapshots passed."""
+    """k/k#63262: a node was added again and its generation restarted; stale snapshots passed."""
     rig = one_node()
     rig.settle()
     rig.submit(make_pod("first", cpu="1"))

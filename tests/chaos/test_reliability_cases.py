@@ -40,7 +40,7 @@ def held(body: bytes) -> bytes:
     return msgspec.json.encode(whole)
 
 
-def let_go(harness: Harness, *names: str) -> None:
+def finish_eviction(harness: Harness, *names: str) -> None:
     free = {"metadata": {"finalizers": None}}
     harness.store.patch(POD, [Patch("default", name, free) for name in names])
 
@@ -207,7 +207,7 @@ def test_case_25_an_evicted_pod_counts_until_it_has_gone_and_not_longer() -> Non
     rig.submit(in_queue("a-late", "a"))
     rig.settle(20)
     assert (rig.node_of("a-late"), counted(rig, "a")) == ("", 2000)
-    let_go(rig, "a-0")
+    finish_eviction(rig, "a-0")
     rig.settle(5)
     assert (rig.node_of("a-late"), counted(rig, "a")) == ("n1", 2000)
 
@@ -300,7 +300,7 @@ def test_case_29_a_terminating_pod_keeps_its_port_and_its_capacity() -> None:
     rig.submit(make_pod("new", cpu="1", ports=[80]), make_pod("large", cpu="4"))
     rig.settle(120)
     assert (rig.node_of("new"), rig.node_of("large"), rig.used("n1")) == ("", "", 1000)
-    let_go(rig, "old")
+    finish_eviction(rig, "old")
     rig.settle(10)
     assert (rig.node_of("new"), rig.used("n1")) == ("n1", 1000)
 

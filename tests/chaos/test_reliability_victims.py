@@ -1,7 +1,7 @@
 """Case 24 of the inventory: victims that never die, or of which only some go, under each profile.
 
 kubernetes#95752 and #66549: the preemptor stayed nominated to the node without end, and so did the
-capacity that its victims had freed. After a deadline the pod is scheduled anew.
+capacity that its victims had freed. After a deadline the pod is scheduled again.
 """
 
 import msgspec
@@ -36,7 +36,7 @@ def cluster(profile: str, *pods: bytes) -> Harness:
     return made
 
 
-def let_go(harness: Harness, name: str) -> None:
+def finish_eviction(harness: Harness, name: str) -> None:
     harness.store.patch(POD, [Patch("default", name, {"metadata": {"finalizers": None}})])
 
 
@@ -78,7 +78,7 @@ def test_case_24_the_last_victim_may_go_as_late_as_the_deadline_lets_it(profile:
     made = cluster(profile, *pods)
     made.submit(make_pod("big", cpu="4", priority=10))
     made.settle(DEADLINE - 20)
-    let_go(made, "late")
+    finish_eviction(made, "late")
     made.settle(10.0)
     assert made.node_of("big") == "a"
     assert sound(made)

@@ -150,7 +150,7 @@ def test_a_pod_under_two_budgets_is_not_evicted(counted: Desk) -> None:
     assert answer(counted.evict(pod)) == (WriteOutcome.REFUSED, StatusReason.INTERNAL)
 
 
-def test_a_changed_budget_is_counted_anew(counted: Desk) -> None:
+def test_a_changed_budget_is_counted_again(counted: Desk) -> None:
     pod = counted.running("a")
     keep = counted.budget(minAvailable=1)
     assert answer(counted.evict(pod)) == TOO_MANY

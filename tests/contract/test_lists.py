@@ -56,7 +56,7 @@ def test_a_list_once_made_does_not_change(desk: Desk) -> None:
         ("app!=web", ["d1", "plain"]),
         ("app in (web,db),tier", ["w1"]),
         ("!app", ["plain"]),
-        ("app=nobody", []),
+        ("app=absent", []),
     ],
 )
 def test_a_list_selects_by_labels(desk: Desk, labels: str, names: list[str]) -> None:

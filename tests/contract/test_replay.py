@@ -38,7 +38,7 @@ class Reader:
         self.list()
 
     def list(self) -> None:
-        """Begin anew."""
+        """Restart."""
         listing = self.desk.store.list(POD)
         self.pods = {record.uid: record for record in listing.records}
         self.since, self.seen = listing.version, []

@@ -34,7 +34,7 @@ def test_a_created_object_is_there(desk: Desk) -> None:
 
 
 def test_an_object_that_was_never_made_is_not_there(store: Store) -> None:
-    assert store.get(POD, SPACE, "nobody") is None
+    assert store.get(POD, SPACE, "absent") is None
 
 
 def test_versions_rise_with_every_write_of_any_kind(desk: Desk) -> None:

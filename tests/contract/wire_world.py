@@ -46,7 +46,7 @@ from stretto.stores.wrapper import StoreWrapper
 from tests.contract.wire_effects import Effects, Json, Scenario, actors_of, effect_of, note
 
 NAMES: Final = frozenset({"godel-scheduler", "default-scheduler"})
-"""Scheduler names of which the recorded daemons take the pods, whoever asks for them."""
+"""Scheduler names whose pods the recorded daemons accept, for every client."""
 ROLES: Final = ("dispatcher", "scheduler-a", "scheduler-b", "binder")
 SHARD_OF: Final = {"scheduler-a": "godel-scheduler", "scheduler-b": "godel-scheduler-b"}
 LONGEST_STEP: Final = 4.0

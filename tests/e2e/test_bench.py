@@ -18,7 +18,7 @@ pytestmark = pytest.mark.kube
 PODS = int(os.environ.get("PARITY_PODS", "60"))
 NUMBERS = {"pods_per_s", "rss_mb", "start_to_first_binding_s"}
 COARSE = {"p50_s", "p99_s", "cpu_us_per_pod"}
-"""Of four pods these may be less than what clocks tell apart."""
+"""For four pods these may be below the resolution of clocks."""
 
 
 def test_both_sides_and_the_ceiling_are_measured_on_the_same_objects(tmp_path: Path) -> None:

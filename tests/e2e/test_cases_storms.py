@@ -23,7 +23,7 @@ from tests.e2e.storm import ONE_PLACE, no_master, only_place_taken, rejected_req
 
 pytestmark = pytest.mark.kube
 
-CLAIM = {"name": "data", "persistentVolumeClaim": {"claimName": "nobody-has-made-it"}}
+CLAIM = {"name": "data", "persistentVolumeClaim": {"claimName": "missing"}}
 NOWHERE = {
     "nodeAffinity": {
         "requiredDuringSchedulingIgnoredDuringExecution": {
@@ -50,7 +50,7 @@ def test_case_36_a_missing_claim_blocks_no_other_pod(ground: Ground) -> None:
     ground.pods("poison", volumes=[CLAIM])
     ground.pods("well", "too")
     ground.go(ground.all_bound(2))
-    ground.go(lambda: "nobody-has-made-it" in ground.why("poison"))
+    ground.go(lambda: "missing" in ground.why("poison"))
     ground.laws_hold()
 
 

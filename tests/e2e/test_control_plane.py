@@ -19,7 +19,7 @@ pytestmark = pytest.mark.kube
 CHILD = """
 import json, signal, time
 from stretto_lab.control_plane.cluster import ControlPlane
-signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever began us may have it ignored
+signal.signal(signal.SIGINT, signal.default_int_handler)  # the parent process may ignore it
 with ControlPlane() as plane:
     pids = [part.pid for part in plane.parts.values()]
     print(json.dumps([pids, str(plane.kubeconfig)]), flush=True)

@@ -120,7 +120,7 @@ def secure(site: ControlPlane, tmp_path: Path) -> Iterator[Daemon]:
 
 
 def test_every_route_is_authorized_by_the_server(site: ControlPlane, secure: Daemon) -> None:
-    tokens = {"none": "", "bad": "nobody-gave-this"}
+    tokens = {"none": "", "bad": "forged"}
     for name in ("low", "right"):
         tokens[name] = kubectl(site, "-n", SPACE, "create", "token", name).strip()
     routes = ("/livez", "/healthz", "/readyz", "/metrics", "/debug/pprof")

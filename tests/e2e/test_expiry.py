@@ -110,7 +110,7 @@ def test_a_token_that_is_replaced_in_time_is_never_missed(
         store.wait(1.2)
         assert store.list(POD).records == []
         file.unlink()  # what is in hand is the new one
-        until(lambda: is_refused(late), lambda: "the first token is taken for ever")
+        until(lambda: is_refused(late), lambda: "the first token is taken permanently")
         assert store.list(POD).records == []
 
 

@@ -156,7 +156,7 @@ def test_expired_history_is_reported_and_a_fresh_list_follows(
 ) -> None:
     old = store.list(POD).version
     made(store, "a", "b")
-    plane.restart("kube-apiserver")  # its watch cache begins anew, with what etcd holds now
+    plane.restart("kube-apiserver")  # its watch cache restarts with what etcd holds now
     watch = store.watch(POD, old)
     with pytest.raises(TooOldError):
         _poll_on(watch)

@@ -55,7 +55,7 @@ class Desk:
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """A cluster where one pod runs, one is too big, one is of others, and a scheduler works."""
-    users = (CertificateUser("reader"), CertificateUser("nobody"))
+    users = (CertificateUser("reader"), CertificateUser("guest"))
     log = tmp_path_factory.mktemp("daemon") / "log"
     with ControlPlane(ControlPlaneConfig(users=users, audited=True)) as plane:
         plane.install()
@@ -135,7 +135,7 @@ def test_plan_says_what_would_happen(desk: Desk, tmp_path: Path) -> None:
 
 
 def test_a_forbidden_read_names_the_missing_permission(desk: Desk) -> None:
-    done = desk.run("explain", "shop/big", user="nobody")
+    done = desk.run("explain", "shop/big", user="guest")
     assert done.returncode == 5
     assert "list pods" in done.stderr
 

@@ -41,7 +41,7 @@ def of(access: KubeconfigAccess | AccountAccess, opened: list[KubeStore]) -> Kub
 def test_a_missing_right_to_list_names_verb_and_resource(
     plane: ControlPlane, opened: list[KubeStore]
 ) -> None:
-    store = of(KubeconfigAccess(plane.kubeconfig_of("nobody")), opened)
+    store = of(KubeconfigAccess(plane.kubeconfig_of("guest")), opened)
     with pytest.raises(NotAllowedError, match=r"list nodes .*ClusterRole"):
         store.list(NODE)
 
@@ -50,7 +50,7 @@ def test_a_missing_right_to_bind_is_refused_with_verb_and_resource(
     plane: ControlPlane, store: KubeStore, opened: list[KubeStore]
 ) -> None:
     pod = made(store, "web")[0]
-    poor = of(KubeconfigAccess(plane.kubeconfig_of("nobody")), opened)
+    poor = of(KubeconfigAccess(plane.kubeconfig_of("guest")), opened)
     reply = poor.bind([Bind(SPACE, "web", pod.uid, "n1")])[0]
     assert (reply.outcome, reply.code) == (WriteOutcome.REFUSED, StatusReason.FORBIDDEN)
     assert "create pods/binding is not allowed" in reply.message
@@ -59,7 +59,7 @@ def test_a_missing_right_to_bind_is_refused_with_verb_and_resource(
 def test_a_missing_watch_permission_is_reported_as_a_trouble(
     plane: ControlPlane, opened: list[KubeStore]
 ) -> None:
-    poor = of(KubeconfigAccess(plane.kubeconfig_of("nobody")), opened)
+    poor = of(KubeconfigAccess(plane.kubeconfig_of("guest")), opened)
     watch = poor.watch(POD, 1)
     until(lambda: "pods" in poor.troubles(), poor.troubles)
     assert watch.poll() == []
@@ -99,7 +99,7 @@ def test_a_server_of_another_authority_is_not_trusted(
 
 
 def test_an_unknown_token_is_rejected(plane: ControlPlane, opened: list[KubeStore]) -> None:
-    path = plane.credentials.kubeconfig("stranger", plane.server, {"token": "nobody-gave-this"})
+    path = plane.credentials.kubeconfig("stranger", plane.server, {"token": "forged"})
     with pytest.raises(NotAllowedError, match="login"):
         of(KubeconfigAccess(path), opened).list(POD)
 
@@ -165,4 +165,4 @@ def _until_refused(store: KubeStore) -> None:
         if reply.outcome is WriteOutcome.OK:
             store.delete(POD, [Deletion(SPACE, "probe")])
         store.wait(0.1)
-    pytest.fail("the token of a deleted account is taken for ever")
+    pytest.fail("the token of a deleted account is taken permanently")

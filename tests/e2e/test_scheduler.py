@@ -36,7 +36,7 @@ NODES = "/api/v1/nodes"
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[ControlPlane]:
     """A cluster with controllers and simulated kubelets."""
-    users = (CertificateUser("stretto-scheduler"), CertificateUser("nobody"))
+    users = (CertificateUser("stretto-scheduler"), CertificateUser("guest"))
     parts = ("kube-controller-manager", "kwok")
     with ControlPlane(ControlPlaneConfig(parts=parts, users=users, audited=True)) as plane:
         plane.install()
@@ -153,7 +153,7 @@ def test_its_role_lets_it_do_all_that_it_tries(cluster: ControlPlane, daemon: Da
 def test_without_rights_it_ends_and_names_verb_and_resource(
     cluster: ControlPlane, tmp_path: Path
 ) -> None:
-    poor = Daemon(cluster.kubeconfig_of("nobody"), tmp_path / "log", "--no-leader-elect")
+    poor = Daemon(cluster.kubeconfig_of("guest"), tmp_path / "log", "--no-leader-elect")
     with poor:
         until(lambda: not poor.part.is_running, poor.part.log_tail)
         assert "list priorityclasses.scheduling.k8s.io is not allowed" in poor.part.log_tail()

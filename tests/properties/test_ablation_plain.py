@@ -68,7 +68,7 @@ def decided(batch: list[Unit], plain: type[ScanningRuntime] | None) -> tuple[Any
 
 @settings(max_examples=40)
 @given(units)
-def test_scores_kept_by_class_decide_as_scores_made_anew(batch: list[Unit]) -> None:
+def test_cached_scores_decide_as_recomputed_scores(batch: list[Unit]) -> None:
     assert decided(batch, None) == decided(batch, ScanningRuntime)
 
 
@@ -85,7 +85,7 @@ def test_a_batch_is_cut_wherever_a_class_comes_again(batch: list[Unit]) -> None:
 
 @settings(max_examples=20)
 @given(units)
-def test_a_snapshot_that_is_copied_anew_decides_the_same(batch: list[Unit]) -> None:
+def test_a_snapshot_that_is_copied_again_decides_the_same(batch: list[Unit]) -> None:
     (following, classes), (copied, _) = runtime_of(), runtime_of()
     copying = CopyingRuntime(copied)
     for runtime, sync in ((following, following.sync), (copied, copying.sync)):

@@ -51,7 +51,7 @@ class Machines:
         return sum(free // size for free in self.free)
 
 
-class Everybody:
+class PlainQueue:
     """The yardstick: after each change all that wait are tried in order."""
 
     def __init__(self, free: list[int]) -> None:
@@ -104,7 +104,7 @@ class Few:
 def test_units_are_placed_as_if_all_were_tried_in_order(
     free: list[int], steps: list[Sizes | int]
 ) -> None:
-    all_, few = Everybody(free), Few(free)
+    all_, few = PlainQueue(free), Few(free)
     for number, value in enumerate(steps):
         cures = Cure.NONE
         if isinstance(value, tuple):

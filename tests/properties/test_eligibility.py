@@ -124,7 +124,7 @@ changes = st.one_of(
     st.tuples(st.just("remove"), slots),
 )
 events = st.lists(st.tuples(changes, st.booleans()), min_size=5, max_size=30)
-"""Changes, and whether somebody looks before the next one."""
+"""Changes, and whether the view is read before the next one."""
 
 
 class World:

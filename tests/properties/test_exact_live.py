@@ -237,7 +237,7 @@ def test_nothing_that_may_cure_a_pod_is_missed(data: st.DataObject, shards: int)
 
 @settings(max_examples=settings.default.max_examples // 2)
 @given(st.data(), st.sampled_from([1, 2]))
-def test_whoever_may_push_others_out_does_and_nobody_else(data: st.DataObject, shards: int) -> None:
+def test_only_permitted_pods_evict_others(data: st.DataObject, shards: int) -> None:
     world = World(data, priorities=(0, 5, 10), config={"shards": shards})
     for _ in range(data.draw(st.integers(1, 14))):
         world.step()

@@ -1,4 +1,4 @@
-"""What the exact path keeps up to date equals what it would make anew."""
+"""The updated state of the exact path equals a recomputed one."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ CASES = [
 ]
 
 
-def anew(case: ConformanceCase, gone_pods: set[str], gone_node: str) -> Fields:
+def recomputed(case: ConformanceCase, gone_pods: set[str], gone_node: str) -> Fields:
     nodes = [each for each in case.nodes if each.metadata.name != gone_node]
     pods = [
         each
@@ -46,7 +46,7 @@ def test_a_snapshot_that_followed_every_change_decides_like_a_new_one(data: st.D
     for pod in case.pods:
         if pod.metadata.name in gone and pod.spec.node_name in snapshot.nodes.index:
             snapshot.forget(key_of(pod))
-    assert fields(scheduler.decide(case.pod, thorough=True)) == anew(case, gone, "")
+    assert fields(scheduler.decide(case.pod, thorough=True)) == recomputed(case, gone, "")
 
 
 @settings(max_examples=40)
@@ -58,7 +58,7 @@ def test_a_node_that_goes_takes_its_pods_and_nothing_else(data: st.DataObject) -
     snapshot = ParitySnapshot(case.nodes, case.pods, map(decoded, case.objects))
     snapshot.remove_node(gone)
     got = fields(ExactScheduler(snapshot).decide(case.pod, thorough=True))
-    assert got == anew(case, set(), gone)
+    assert got == recomputed(case, set(), gone)
 
 
 @settings(max_examples=40)
@@ -75,7 +75,7 @@ def test_nodes_that_come_late_or_again_count_like_those_from_the_start(
     for pod in case.pods:
         snapshot.add_pod(pod)
     got = fields(ExactScheduler(snapshot).decide(case.pod, thorough=True))
-    assert got == anew(case, set(), "")
+    assert got == recomputed(case, set(), "")
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if "pods_limit" in c.features][:5])

@@ -135,7 +135,9 @@ def test_a_kept_row_is_what_the_rules_say(profile: str, tier: str) -> None:
     holds()
 
 
-def test_a_row_that_was_given_away_is_made_anew(tier: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_that_was_evicted_from_the_cache_is_recomputed(
+    tier: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "CACHE_BYTES", 0)
     stage = Stage("default", tier)
     for number in range(150):
@@ -148,7 +150,7 @@ def test_a_row_that_was_given_away_is_made_anew(tier: str, monkeypatch: pytest.M
 
 
 @given(moves, st.integers(0, 8))
-def test_room_is_an_upper_bound_and_zero_when_nothing_fits(
+def test_capacity_is_an_upper_bound_and_zero_when_nothing_fits(
     script: list[tuple[str, int, int]], form: int
 ) -> None:
     stage = Stage("default", "numpy")

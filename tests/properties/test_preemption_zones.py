@@ -31,7 +31,7 @@ class Floor:
         self.made = 0
 
     def turn(self) -> None:
-        """Somebody comes, goes, or is let go; then the laws."""
+        """One pod arrives, is deleted or ends its eviction; then check the laws."""
         rng, harness = self.rng, self.harness
         drawn = rng.random()
         if drawn < 0.6:
@@ -39,7 +39,7 @@ class Floor:
         elif drawn < 0.75 and harness.placements():
             harness.delete(rng.choice(sorted(harness.placements())))
         elif self.held:
-            self.let_go(rng.choice(self.held))
+            self.finish_eviction(rng.choice(self.held))
         harness.settle(rng.choice((0.0, 0.0, 1.0, 5.0)))
         self.check()
 
@@ -61,7 +61,7 @@ class Floor:
                 self.held.append(name)
             self.harness.submit(msgspec.json.encode(body))
 
-    def let_go(self, name: str) -> None:
+    def finish_eviction(self, name: str) -> None:
         self.held.remove(name)
         free = {"metadata": {"finalizers": None}}
         self.harness.store.patch(POD, [Patch("default", name, free)])
@@ -73,9 +73,9 @@ class Floor:
             assert overcommitted(cluster) == []
 
     def end(self) -> Counter[str]:
-        """Everybody is let go; nobody that asked for NUMA nodes is on a node without."""
+        """End all evictions; every pod with NUMA requests is on a node with NUMA nodes."""
         for name in list(self.held):
-            self.let_go(name)
+            self.finish_eviction(name)
         self.harness.settle(200)
         self.check()
         cluster = self.harness.plane.cluster
@@ -94,7 +94,7 @@ def played(seed: int) -> Counter[str]:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_pods_of_numa_nodes_push_others_out_and_the_books_agree(seed: int) -> None:
+def test_pods_of_numa_nodes_evict_others_and_the_ledger_agrees(seed: int) -> None:
     counts = played(seed)
     assert counts["no longer fits"] <= 1 + counts["nominated"] // 10
 

@@ -144,7 +144,7 @@ def test_drf_is_within_one_unit_of_progressive_filling(
     st.sampled_from([SiblingPolicy.DRF, SiblingPolicy.FAIR_SHARE, SiblingPolicy.WEIGHT]),
     st.sampled_from(["FIFO", "Easy", "ShortestFirst", "FifoSkip"]),
 )
-def test_once_load_stops_everybody_gets_a_turn(
+def test_once_load_stops_every_queue_gets_a_turn(
     work: list[tuple[str, int]], between: SiblingPolicy, policy: str
 ) -> None:
     config = DispatcherConfig(

@@ -155,7 +155,7 @@ def test_any_way_of_hearing_ends_where_the_list_does(
 
 
 @given(moves, bends)
-def test_the_books_are_straight_whatever_was_heard(
+def test_the_ledger_is_consistent_after_any_events(
     script: list[tuple[str, int, int]], bent: list[str]
 ) -> None:
     cluster = followed(BentStore(bent), script)

@@ -18,7 +18,7 @@ Move = tuple[str, int, int]
 
 LOCAL = ["charge", "refund", "ports", "device", "census", "remove", "resize", "touch"]
 WIDE = ["add", "resource", "coarser", "flood"]
-#: Moves of one slot and looks in between are common; what makes all arrays anew is rare.
+#: Moves of one slot and reads between them are common; rebuilding all arrays is rare.
 moves = st.lists(
     st.tuples(
         st.sampled_from(3 * LOCAL + WIDE + 8 * ["sync"]), st.integers(0, 200), st.integers(1, 5)
@@ -116,7 +116,7 @@ def test_keeping_up_equals_copying_when_logs_overflow(script: list[Move]) -> Non
 
 
 @given(moves)
-def test_whoever_replays_the_own_log_sees_every_change(script: list[Move]) -> None:
+def test_a_replay_of_the_own_log_contains_every_change(script: list[Move]) -> None:
     stage = Stage()
     columns = stage.snapshots[0]
     columns.sync()

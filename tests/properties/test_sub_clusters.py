@@ -133,7 +133,7 @@ def test_who_waits_in_the_end_fits_nowhere(world: World) -> None:
 
 @few
 @given(worlds)
-def test_where_there_is_room_for_all_the_same_pods_are_placed_by_one_loop(world: World) -> None:
+def test_with_capacity_for_all_one_loop_places_the_same_pods(world: World) -> None:
     world = world._replace(nodes=[(sub, 64) for sub, _ in world.nodes], moved=[])
     parted, _ = sailed(world)
     whole = started(world)

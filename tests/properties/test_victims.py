@@ -65,14 +65,14 @@ def agrees(world: World, hit: VictimSearchHit | None, upstream: PostFilterResult
 
 @few
 @given(seeds, st.integers(1, 40))
-def test_an_index_that_followed_equals_one_made_anew(seed: int, changes: int) -> None:
+def test_an_updated_index_equals_a_new_one(seed: int, changes: int) -> None:
     world = World(seed)
     for _ in range(changes):
         world.change()
         world.victims.sync(world.now)
-    anew = Victims(world.cluster, world.rules, world.budgets)
-    anew.sync(world.now)
-    assert contents(world.victims) == contents(anew)
+    recomputed = Victims(world.cluster, world.rules, world.budgets)
+    recomputed.sync(world.now)
+    assert contents(world.victims) == contents(recomputed)
 
 
 @few

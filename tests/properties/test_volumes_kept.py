@@ -1,4 +1,4 @@
-"""What is kept of volumes by table and by count equals asking every node anew, whatever changes."""
+"""Volume tables and counts equal a new check of every node after any change."""
 
 from typing import Any
 

@@ -71,7 +71,7 @@ class TransitWorld(Harness):
             bodies.append(msgspec.json.encode(body))
         self.inner.create(POD, bodies)
 
-    def let_go(self) -> bool:
+    def finish_eviction(self) -> bool:
         """Deleted pods end; returns whether there were any."""
         records = [each for each in self.inner.list(POD).records if each.deleting]
         gone = {"metadata": {"finalizers": None}}
@@ -83,7 +83,7 @@ class TransitWorld(Harness):
         for _ in range(50):
             for _ in range(STEPS):  # the end of a delay is no deadline of the plane
                 self.settle(REST / STEPS)
-            if not self.let_go():
+            if not self.finish_eviction():
                 return
         raise AssertionError("the evictions do not end")
 
@@ -104,7 +104,7 @@ def test_waking_everything_changes_nothing_once_all_is_at_rest(seed: int) -> Non
         world.arrive(number)
         world.settle(world.pick(0.0, 0.0, 0.5, 3.0))
         if world.pick(True, False):
-            world.let_go()
+            world.finish_eviction()
     world.come_to_rest()
     before = world.placements()
     world.wake_all()

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.timeout(240)
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "queues.yaml"
 BORROWED = """
-name: lent
+name: borrowed
 fleet: {like: "8cpu-64gib:1"}
 queues:
   - {name: a, policy: FifoSkip, guarantee: {cpu: 4}}
@@ -102,16 +102,16 @@ def test_explain_names_the_holders_of_a_queues_guarantee(tmp_path: Path) -> None
     text = BORROWED.replace(
         "count: 9, cpu: 1, annotations: {", "count: 9, cpu: 1, annotations: {%s, "
     )
-    (tmp_path / "lent.yaml").write_text(text % (KEPT, KEPT), encoding="utf-8")
-    say("run", "lent.yaml", "--speed", "0", "--no-plots", "-q")
+    (tmp_path / "borrowed.yaml").write_text(text % (KEPT, KEPT), encoding="utf-8")
+    say("run", "borrowed.yaml", "--speed", "0", "--no-plots", "-q")
     said = say("explain", "large-0")
     assert "Queue a uses 0 cpu of 4 guaranteed." in said
     assert "Its unused guarantee is borrowed by b (5 cpu)." in said
 
 
 def test_explain_says_that_a_limit_is_in_the_way(tmp_path: Path) -> None:
-    (tmp_path / "lent.yaml").write_text(
+    (tmp_path / "borrowed.yaml").write_text(
         BORROWED.split("  - name: large", maxsplit=1)[0], encoding="utf-8"
     )
-    say("run", "lent.yaml", "--speed", "0", "--no-plots", "-q")
+    say("run", "borrowed.yaml", "--speed", "0", "--no-plots", "-q")
     assert "Queue b uses 7 cpu of 2 guaranteed (limit 7)." in say("explain", "lend-8")

@@ -52,7 +52,7 @@ def test_what_is_left_without_a_node_is_exit_3_where_that_is_asked() -> None:
         (("--format", "openb"), "--format"),
         (("--gpus", "4"), "--gpus"),
         (("--drain", "zone"), "--drain"),
-        (("--burst", "web/nobody:3"), "nobody"),
+        (("--burst", "web/absent:3"), "absent"),
     ],
 )
 def test_words_that_do_not_fit_a_recording_are_refused_by_name(

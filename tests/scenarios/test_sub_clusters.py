@@ -104,7 +104,7 @@ def test_preemptors_of_two_sub_clusters_evict_only_permitted_victims() -> None:
     assert (placed["high-x"], placed["high-y"], at.breaches()) == ("nx", "ny", [])
 
 
-def test_free_capacity_in_a_sub_cluster_wakes_its_sleeper() -> None:
+def test_free_capacity_in_a_sub_cluster_wakes_its_waiting_unit() -> None:
     at = harness()
     at.submit(pod("a", "x", cpu="4"), pod("b", "x", cpu="4"))
     at.settle()

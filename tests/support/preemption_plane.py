@@ -44,7 +44,7 @@ def held(name: str = "low", **more: Any) -> bytes:
     return msgspec.json.encode(body)
 
 
-def let_go(plane: Harness, name: str = "low") -> None:
+def finish_eviction(plane: Harness, name: str = "low") -> None:
     plane.store.patch(POD, [Patch("default", name, {"metadata": {"finalizers": None}})])
 
 

@@ -13,10 +13,10 @@ from stretto.testing import Harness, make_node, make_pod
 from tests.support.preemption_plane import (
     budget,
     clean,
+    finish_eviction,
     harness,
     held,
     high,
-    let_go,
     low,
     running,
     state,
@@ -147,7 +147,7 @@ def test_the_capacity_is_reserved_while_a_victim_terminates() -> None:
     plane.settle()
     assert state(plane, "high") is PodState.NOMINATED
     plane.submit(make_pod("thief", cpu="1", priority=10))
-    let_go(plane)
+    finish_eviction(plane)
     plane.settle()
     assert (plane.node_of("high"), plane.node_of("thief")) == ("n", "n")
 
@@ -167,7 +167,7 @@ def test_a_pod_of_higher_priority_takes_the_reserved_capacity() -> None:
     plane.settle()
     plane.submit(high("higher", priority=20))
     plane.settle()
-    let_go(plane)
+    finish_eviction(plane)
     plane.settle(30)
     assert (plane.node_of("higher"), plane.node_of("high")) == ("n", "")
     assert clean(plane)
@@ -188,7 +188,7 @@ def test_reserved_capacity_is_free_again_when_its_pod_is_deleted() -> None:
     plane.submit(high())
     plane.settle()
     plane.store.delete(POD, [Deletion("default", "high")])
-    let_go(plane)
+    finish_eviction(plane)
     plane.submit(low("next"))
     plane.settle()
     assert plane.node_of("next") == "n"
@@ -210,7 +210,7 @@ def test_a_new_binder_goes_on_where_the_old_one_stopped() -> None:
     plane.submit(high())
     plane.settle()
     plane.plane.restart_binder(plane.clock.monotonic())
-    let_go(plane)
+    finish_eviction(plane)
     plane.settle(5)
     assert plane.node_of("high") == "n"
     assert clean(plane)

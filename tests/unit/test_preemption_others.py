@@ -11,10 +11,10 @@ from stretto.testing import Harness, make_node, make_pod
 from tests.support.preemption_plane import (
     budget,
     clean,
+    finish_eviction,
     harness,
     held,
     high,
-    let_go,
     low,
     running,
     state,
@@ -90,7 +90,7 @@ def test_a_pod_waits_until_the_blocking_pod_is_really_gone() -> None:
     plane.submit(high(**apart("web")))
     plane.settle()
     assert state(plane, "high") is PodState.NOMINATED
-    let_go(plane, "web")
+    finish_eviction(plane, "web")
     plane.settle()
     assert plane.placements() == {"high": "n"}
 
@@ -101,7 +101,7 @@ def test_a_terminating_pod_blocks_until_it_is_gone_without_further_evictions() -
     plane.submit(high(**apart("web")))
     plane.settle()
     assert plane.node_of("high") == ""
-    let_go(plane, "web")
+    finish_eviction(plane, "web")
     plane.settle(30)
     assert plane.node_of("high") == "n"
 

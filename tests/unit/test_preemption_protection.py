@@ -44,7 +44,7 @@ def test_under_kube_schedulers_own_rules_any_pod_may_be_evicted() -> None:
 
 
 @pytest.mark.parametrize("first", ["ours", "theirs"])
-def test_pods_that_differ_in_their_scheduler_alone_are_told_apart(first: str) -> None:
+def test_pods_that_differ_in_their_scheduler_alone_are_distinguished(first: str) -> None:
     made = {"ours": low("ours", cpu="2", node="n"), "theirs": theirs(cpu="2")}
     plane = running(made.pop(first), *made.values())
     plane.submit(high(cpu="2"))

@@ -83,7 +83,7 @@ def test_placements_are_those_of_one_namespace() -> None:
 
 
 def test_a_pod_that_is_not_there_is_on_no_node() -> None:
-    assert Harness().node_of("nobody") == ""
+    assert Harness().node_of("absent") == ""
 
 
 def test_a_deleted_pod_is_removed_from_its_node() -> None:

@@ -93,7 +93,7 @@ def test_a_deleted_malformed_group_is_reported_as_missing(
     assert condition(harness) == "PodGroup default/g does not exist"
 
 
-def test_an_unreadable_group_that_is_made_anew_lets_its_pods_run(harness: Harness) -> None:
+def test_an_unreadable_group_that_is_recreated_releases_its_pods(harness: Harness) -> None:
     harness.store.delete(POD_GROUP, [Deletion("default", "g")])
     harness.settle(1.0)
     harness.create(POD_GROUP, make_group("g", 2))

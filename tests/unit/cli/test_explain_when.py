@@ -52,7 +52,7 @@ def test_a_pending_pod_gets_its_expected_start(tmp_path: Path, pod: str, after: 
 
 
 @pytest.mark.parametrize("gang", [0, 4])
-def test_pods_that_differ_in_their_names_alone_are_told_apart(tmp_path: Path, gang: int) -> None:
+def test_pods_that_differ_in_their_names_alone_are_distinguished(tmp_path: Path, gang: int) -> None:
     four, lasts = {"count": 4, "cpu": 1}, {"stretto.dev/duration": "100"}
     text = json.dumps(
         {

@@ -183,7 +183,7 @@ def test_the_estimate_decides_and_the_run_time_ends_the_pod(policy: str) -> None
 
 
 @POLICIES
-def test_jobs_that_exceed_their_estimate_delay_and_do_not_block_for_ever(policy: str) -> None:
+def test_jobs_that_exceed_their_estimate_delay_others_for_a_limited_time(policy: str) -> None:
     site = Site(gpu_nodes(2), policy)
     site.job("old-0", 60, guess=10, gpus=3)
     site.job("old-1", 60, guess=10, gpus=3)

@@ -127,7 +127,7 @@ def test_pods_without_a_controller_stay() -> None:
 
 def test_pods_of_other_schedulers_stay() -> None:
     at = over_committed()
-    put(at, "a", "b", "c", scheduler="somebody-else")
+    put(at, "a", "b", "c", scheduler="other-scheduler")
     at.settle(2 * AFTER)
     assert left(at) == {"a", "b", "c"}
 

@@ -175,10 +175,10 @@ def test_an_event_is_repeated_periodically_as_the_same_object() -> None:
 def test_a_gang_without_enough_pods_or_its_group_reports_it() -> None:
     at = harness()
     at.create(POD_GROUP, make_group("g", 3))
-    at.submit(make_pod("a", group="g"), make_pod("b", group="nobody"))
+    at.submit(make_pod("a", group="g"), make_pod("b", group="absent"))
     at.settle(2)
     assert conditions(at, "a")[0]["message"] == "only 1 of the 3 pods of default/g exist"
-    assert conditions(at, "b")[0]["message"] == "PodGroup default/nobody does not exist"
+    assert conditions(at, "b")[0]["message"] == "PodGroup default/absent does not exist"
 
 
 def test_a_gang_below_its_minimum_reports_how_many_must_fit_together() -> None:

@@ -82,7 +82,7 @@ def test_each_unit_goes_to_the_loop_of_the_sub_cluster_that_it_names() -> None:
     assert desk.shard.waiting == 4
 
 
-def test_work_that_comes_together_is_told_apart_in_its_order() -> None:
+def test_work_of_one_batch_is_ordered() -> None:
     desk = Bench("x", "y")
     rows = [desk.ready(f"p{i}", sub, cpu="3") for i, sub in enumerate(("x", "y", "x", "x"))]
     desk.shard.accept([Dispatch(a_unit(str(row), 1), (row,), 1) for row in rows])

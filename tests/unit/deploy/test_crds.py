@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[3]
 FOLDER = ROOT / "deploy" / "crds"
 OURS = custom_kinds()
 UNREAD = {("Scheduler", "spec")}
-"""Fields on the wire that nobody reads: Gödel's shards write an empty one."""
+"""Fields on the wire without a reader: Gödel's shards write an empty one."""
 
 by_kind = pytest.mark.parametrize("kind", OURS, ids=lambda kind: kind.kind)
 

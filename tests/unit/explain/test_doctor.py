@@ -163,7 +163,7 @@ def living(harness: Harness) -> CheckedObjects:
     return CheckedObjects(plane.cluster, records, audit=plane.dispatcher.audit)
 
 
-def test_a_living_plane_is_examined_by_its_own_books() -> None:
+def test_a_living_plane_is_examined_by_its_own_ledger() -> None:
     harness = Harness(nodes=[make_node("n")], config={"tier": "numpy"})
     harness.submit(make_pod("a"), make_pod("big", cpu="64"))
     harness.settle()
@@ -174,7 +174,7 @@ def test_a_living_plane_is_examined_by_its_own_books() -> None:
     assert "charged for pod default/a, which does not exist" in lost[0].sentence
 
 
-def test_books_that_differ_from_the_pods_are_found() -> None:
+def test_a_ledger_that_differs_from_the_pods_is_found() -> None:
     harness = Harness(nodes=[make_node("n")], config={"tier": "numpy"})
     harness.settle()
     harness.plane.cluster.ledger.used[harness.plane.cluster.nodes.by_name["n"], 0] += 5

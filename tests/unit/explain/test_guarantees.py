@@ -60,7 +60,7 @@ def test_a_guarantee_in_another_resource_is_the_reason_why_nothing_is_reclaimed(
     assert "a guarantee reclaims only the resources that it names" in sentence(harness, "web-0")
 
 
-def test_a_unit_above_the_guarantee_is_told_so() -> None:
+def test_a_unit_above_the_guarantee_gets_the_reason() -> None:
     harness = one_node(queue_object("a", guarantee={"cpu": "1"}), queue_object("b"))
     harness.work("b", lambda name: queue_pod(name, "b"), 2)
     harness.run(3)

@@ -51,7 +51,7 @@ def crowded(profile: str) -> Harness:
     harness.submit(*(make_pod(f"r{i}", labels={"app": "a"}, spec=anti("a")) for i in range(2)))
     harness.settle()
     harness.submit(
-        make_pod("missing", spec=claiming("nobody")),
+        make_pod("missing", spec=claiming("absent")),
         make_pod("novolume", spec=claiming("waits")),
         make_pod("apart", labels={"app": "a"}, spec=anti("a")),
         make_pod("big", cpu="64"),
@@ -103,9 +103,9 @@ def test_a_missing_claim_is_named_in_the_sentence() -> None:
     plane = crowded("default").plane
     said = explain_pod(live_scene(plane.cluster, plane.config.profile, plane.units), "missing")
     assert said.dominant is not None
-    assert 'persistentvolumeclaim "nobody" not found' in said.dominant.sentence
+    assert 'persistentvolumeclaim "absent" not found' in said.dominant.sentence
     assert said.nodes is not None
-    assert 'persistentvolumeclaim "nobody" not found' in said.nodes.message
+    assert 'persistentvolumeclaim "absent" not found' in said.nodes.message
 
 
 def test_a_bound_pod_is_not_held_up_by_its_own_claim() -> None:

@@ -125,7 +125,7 @@ def test_gangs_are_counted_by_what_their_unit_waits_for() -> None:
     measured.at.group("short", 3)
     measured.at.group("few", 4)
     measured.at.submit(*(make_pod(f"s{i}", cpu="2", group="short") for i in range(3)))
-    measured.at.submit(make_pod("f", group="few"), make_pod("x", group="nobody"))
+    measured.at.submit(make_pod("f", group="few"), make_pod("x", group="absent"))
     measured.at.settle()
     waiting = {code: n for (code, _), n in measured.values("stretto_waiting_pods").items()}
     assert waiting == {"gang-short": 3, "gang-incomplete": 1, "unknown-group": 1}

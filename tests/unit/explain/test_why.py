@@ -64,9 +64,9 @@ def requested(*pods: bytes, about: str, **more: Any) -> Explanation:
             "gate must be removed first",
         ),
         (
-            make_pod("p", group="nobody"),
+            make_pod("p", group="absent"),
             ReasonCode.UNKNOWN_GROUP,
-            "PodGroup default/nobody does not",
+            "PodGroup default/absent does not",
         ),
     ],
 )
@@ -207,7 +207,7 @@ def test_an_unknown_pod_or_node_names_the_nearest(pod: str, node: str, near: str
     assert near in str(caught.value)
 
 
-def test_names_of_the_same_namespace_come_first_and_the_namespace_is_no_likeness() -> None:
+def test_names_of_the_same_namespace_come_first_and_the_namespace_does_not_match() -> None:
     harness = Harness(nodes=nodes(), config=NUMPY)
     harness.submit(
         make_pod("web-1", namespace="own"), make_pod("web-2"), make_pod("x", namespace="own")

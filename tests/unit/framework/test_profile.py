@@ -123,7 +123,7 @@ def test_a_profile_may_give_the_typical_pods_itself() -> None:
     assert (profile.learns, given.cpu.tolist()) == (False, [1000])
 
 
-def test_rules_are_told_apart_by_what_they_depend_on() -> None:
+def test_rules_are_distinguished_by_what_they_depend_on() -> None:
     profile = load_profile("default")
     names = [r.NAME for r, _ in profile.static_scores]
     assert names == ["TaintToleration", "NodeAffinity", "ImageLocality", "PodConstraints"]

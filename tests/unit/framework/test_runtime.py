@@ -126,7 +126,7 @@ def test_a_class_is_cured_by_what_its_rules_look_at(form: dict[str, Any], cure: 
     assert desk.engine.cures_of(desk.a_class(**form)) & cure
 
 
-def test_a_node_that_changes_is_judged_anew() -> None:
+def test_a_node_that_changes_is_evaluated_again() -> None:
     desk = Bench(make_node("n"), make_node("m"))
     one = desk.a_class(spec={"nodeSelector": {"a": "b"}})
     assert desk.runtime.capacity(one) == 0

@@ -260,7 +260,7 @@ def test_a_gang_with_volumes_lies_in_one_place_of_its_group(site: Site, volumes_
     assert (zones, site.breaches()) == ({volumes_in}, [])
 
 
-def test_a_gang_with_volumes_that_fits_no_one_place_waits_and_holds_nothing(site: Site) -> None:
+def test_a_gang_with_volumes_that_fits_no_single_place_waits_and_holds_nothing(site: Site) -> None:
     site.volume("v", ZONE, "z0")
     site.claim("c")
     place = {"podGroupAffinity": {"required": [{"topologyKey": ZONE}]}}

@@ -137,7 +137,7 @@ def movement(at: Harness, wanted: int, owner: str = "web") -> None:
         "apiVersion": MOVEMENT.api_version,
         "kind": MOVEMENT.kind,
         "metadata": {"name": "m"},
-        "spec": {"creator": "somebody", "generation": 1},
+        "spec": {"creator": "other", "generation": 1},
         "status": {"owners": [{"owner": info, "recommendedNodes": nodes}]},
     }
     at.create(MOVEMENT, json.dumps(body).encode())
@@ -197,7 +197,7 @@ def leaving(wanted: int = 1, rules: Any = True, **more: Any) -> Harness:
     return at
 
 
-def let_go(at: Harness) -> None:
+def finish_eviction(at: Harness) -> None:
     at.store.patch(POD, [Patch("default", "old", {"metadata": {"finalizers": None}})])
 
 
@@ -206,7 +206,7 @@ def test_case_30_a_pod_waits_for_terminating_pods_of_the_recommended_node() -> N
     at.submit(pod("p"))
     at.settle(60)
     assert (at.node_of("p"), at.store.get(POD, "default", "p").body.count(b'"nominated')) == ("", 1)
-    let_go(at)
+    finish_eviction(at)
     at.settle(1)
     assert (at.node_of("p"), at.breaches(), at.plane.cluster.recommended) == ("a", [], {})
 
@@ -225,7 +225,7 @@ def test_case_30_only_as_many_wait_as_are_wanted_there() -> None:
     at.submit(*(pod(f"p{i}") for i in range(4)))
     at.settle(1)
     assert sorted(at.placements().values()) == ["", "", "a", "b", "b"]
-    let_go(at)
+    finish_eviction(at)
     at.settle(1)
     assert sorted(at.placements().values()) == ["a", "a", "b", "b"]
 
@@ -235,7 +235,7 @@ def test_case_30_a_pod_waits_for_terminating_pods_without_preemption_too() -> No
     at.submit(pod("p"))
     at.settle(1)
     assert at.node_of("p") == ""
-    let_go(at)
+    finish_eviction(at)
     at.settle(1)
     assert at.node_of("p") == "a"
 
@@ -254,7 +254,7 @@ def test_case_30_a_pod_waits_for_the_devices_of_terminating_pods() -> None:
     )
     at.settle(1)
     assert at.placements() == {"old": "a", "p0": "", "p1": ""}
-    let_go(at)
+    finish_eviction(at)
     at.settle(1)
     assert (sorted(at.placements().values()), at.breaches()) == (["", "a"], [])
 
@@ -266,6 +266,6 @@ def test_case_30_a_restart_waits_on() -> None:
     again = Harness(store=at.store, config={"tier": "numpy"})
     again.settle(5)
     assert again.node_of("p") == ""
-    let_go(again)
+    finish_eviction(again)
     again.settle(1)
     assert (again.node_of("p"), again.breaches()) == ("a", [])

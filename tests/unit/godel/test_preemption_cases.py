@@ -81,7 +81,7 @@ def test_case_20_a_node_that_no_eviction_cures_is_skipped() -> None:
 # ---------------------------------------------------------------- 21: the best candidate
 
 BEST = [
-    ("nobody need leave", [("x", "a", 1)], "b"),
+    ("no eviction is needed", [("x", "a", 1)], "b"),
     ("the lower highest priority", [("x", "a", 9), ("y", "b", 5)], "b"),
     ("the later start of the highest", [("x", "a", 5), ("y", "b", 5)], "b"),
 ]

@@ -36,7 +36,7 @@ def test_the_same_seed_makes_the_same_pods() -> None:
     assert templates().bodies(30) == templates().bodies(30)
 
 
-def test_classes_are_told_apart_by_their_requests() -> None:
+def test_classes_are_distinguished_by_their_requests() -> None:
     heads = [decode_pod_head(body) for body in templates(classes=2000).class_bodies]
     assert len({bytes(head.spec.containers[0].resources) for head in heads}) == 2000
 

@@ -84,7 +84,7 @@ def test_gang_statuses_are_replayed_too() -> None:
 def test_a_replay_counts_what_was_not_taken() -> None:
     trial = WarmUp(shape_named("basic"))
     plan = WritePlan(
-        [Bind(MEASURED, "nobody", "u", "node-00000")], [Eviction(MEASURED, "nobody", "u")]
+        [Bind(MEASURED, "absent", "u", "node-00000")], [Eviction(MEASURED, "absent", "u")]
     )
     done = replay(trial.store, plan)
     assert (done.bound, done.failed) == (0, 2)

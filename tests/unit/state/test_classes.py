@@ -70,7 +70,7 @@ def test_another_spelling_is_the_same_class(
         {"spec": {"initContainers": [{"name": "i", "resources": {"requests": {"cpu": "9"}}}]}},
     ],
 )
-def test_another_wish_is_another_class(classes: PodClasses, more: dict[str, Any]) -> None:
+def test_another_preference_is_another_class(classes: PodClasses, more: dict[str, Any]) -> None:
     assert intern(classes, make_pod("a")) != intern(classes, make_pod("a", **more))
 
 
@@ -260,7 +260,7 @@ def test_an_id_is_given_again_under_another_serial(classes: PodClasses) -> None:
 
 
 @pytest.mark.usefixtures("two_kept")
-def test_a_forgotten_class_is_made_anew_when_it_comes_back(classes: PodClasses) -> None:
+def test_a_dropped_class_is_compiled_again_when_it_returns(classes: PodClasses) -> None:
     first = left(classes, 1)
     serial = classes.serial(first)
     left(classes, 2), left(classes, 3)

@@ -124,7 +124,7 @@ def test_a_resource_that_only_pods_name_has_a_column_too() -> None:
     assert not columns.free[names].any()
 
 
-def test_a_coarser_step_makes_every_amount_anew() -> None:
+def test_a_coarser_step_rescales_every_amount() -> None:
     ledger = ledger_of()
     ledger.set_allocatable(0, {"x.io/b": 5000})
     columns = synced(ledger)

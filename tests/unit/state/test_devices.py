@@ -41,7 +41,7 @@ def test_kinds_lie_side_by_side() -> None:
     assert table.kind[0, :4].tolist() == [1, 1, 2, 0]
 
 
-def test_giving_back_is_the_inverse_of_taking() -> None:
+def test_releasing_is_the_inverse_of_charging() -> None:
     table = devices_of()
     table.take(0, 0b101, whole(2))
     table.take(0, 0b010, share(300))
@@ -51,7 +51,7 @@ def test_giving_back_is_the_inverse_of_taking() -> None:
     assert not table.census[0].any()
 
 
-def test_taking_counts_pods_by_form() -> None:
+def test_charging_counts_pods_by_form() -> None:
     table = devices_of()
     table.take(0, 0b0011, whole(2))
     table.take(0, 0b0100, share(300))

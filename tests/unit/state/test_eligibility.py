@@ -77,7 +77,7 @@ def test_classes_that_ask_for_the_same_share_a_row() -> None:
     assert rows.filter_row(one) != rows.filter_row(a_class())
 
 
-def test_pods_that_differ_in_their_wishes_only_share_the_filter_row() -> None:
+def test_pods_that_differ_in_their_preferences_only_share_the_filter_row() -> None:
     rows = rows_over(a_fleet())
     wishing = preferring((1, term("zone In a")))
     assert rows.filter_row(wishing) == rows.filter_row(a_class())

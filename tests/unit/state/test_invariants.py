@@ -20,7 +20,7 @@ def straight() -> ClusterFeed:
     return feed
 
 
-def test_straight_books_are_good_news() -> None:
+def test_a_consistent_ledger_yields_no_finding() -> None:
     feed = straight()
     assert check_all(feed.cluster) + overcommitted(feed.cluster) == []
 
@@ -71,7 +71,7 @@ def lose_stray(feed: ClusterFeed) -> None:
         (lose_stray, "pod default/p is BOUND but on no node"),
     ],
 )
-def test_a_wrong_book_is_named(spoil: Callable[[ClusterFeed], None], words: str) -> None:
+def test_a_wrong_column_is_named(spoil: Callable[[ClusterFeed], None], words: str) -> None:
     feed = straight()
     spoil(feed)
     assert any(words in breach.what for breach in check_all(feed.cluster))

@@ -190,7 +190,7 @@ def test_a_pod_whose_node_says_what_its_spec_says_is_of_the_class_of_its_templat
     assert feed.class_of(running(reported("2", "2"))) != plain
 
 
-def test_pods_alike_in_all_but_the_names_of_their_containers_are_told_apart(
+def test_pods_that_differ_only_in_container_names_are_distinguished(
     feed: ClusterFeed,
 ) -> None:
     for name, used in [("main", 3000), ("side", 4000)]:

@@ -258,7 +258,7 @@ steps = st.lists(
 
 @settings(max_examples=40, deadline=None)
 @given(steps)
-def test_whatever_happens_the_books_agree_and_no_numa_node_gives_more_than_it_has(script) -> None:
+def test_after_any_change_the_ledger_agrees_and_no_numa_node_is_overcommitted(script) -> None:
     names = [f"n{i}" for i in range(4)]
     harness = Harness([make_node(n, cpu="16", memory="32Gi") for n in names[:2]], config=PLAIN)
     harness.create(CUSTOM_NODE_RESOURCE, *(make_report(n, [ZONE] * 4) for n in names))

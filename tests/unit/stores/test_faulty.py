@@ -171,7 +171,7 @@ def test_a_lost_request_is_unknown_and_the_write_is_not_done() -> None:
     assert bench.names() == []
 
 
-def test_a_late_request_lands_within_its_longest_flight() -> None:
+def test_a_late_request_lands_within_its_limit() -> None:
     bench = Bench(late_request=1.0)
     assert bench.create("a") == [WriteOutcome.UNKNOWN]
     assert bench.names() == []
@@ -222,7 +222,7 @@ def test_an_answer_that_is_not_late_is_there_at_once() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_what_was_sent_never_lands_after_the_longest_flight(seed: int) -> None:
+def test_a_write_never_lands_after_the_limit(seed: int) -> None:
     bench = Bench(seed, late_answer=1.0, late_request=1.0)
     answer = sent(bench)
     bench.clock.advance(LONGEST_LANDING)

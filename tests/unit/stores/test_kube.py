@@ -213,8 +213,8 @@ def test_a_kind_that_is_defined_but_not_served_yet_is_no_empty_list(server: Serv
 
 
 def test_a_missing_right_names_verb_and_resource(server: Server) -> None:
-    server.rules = [lambda _: status(403, "Forbidden", "somebody cannot")]
-    with pytest.raises(NotAllowedError, match="list pods is not allowed: somebody cannot"):
+    server.rules = [lambda _: status(403, "Forbidden", "user cannot")]
+    with pytest.raises(NotAllowedError, match="list pods is not allowed: user cannot"):
         server.store().list(POD, ListOptions(namespace="default"))
 
 
@@ -273,7 +273,7 @@ def test_a_line_without_end_ends_the_connection_and_not_the_watch(server: Server
     assert [event.record.name for event in events] == ["b"]
 
 
-def test_a_watch_that_falls_silent_is_made_anew(server: Server) -> None:
+def test_a_silent_watch_is_opened_again(server: Server) -> None:
     silent, reported = lines(hold=30), lines(added("b", 4), hold=30)
 
     def answer(request: web.Request) -> object:

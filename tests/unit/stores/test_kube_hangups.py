@@ -139,7 +139,7 @@ def test_a_list_whose_stream_stays_silent_is_read_in_pages(server: Server) -> No
     assert time.monotonic() - began < 5
 
 
-def test_a_list_whose_pages_the_server_forgets_is_begun_anew(server: Server) -> None:
+def test_a_list_with_expired_pages_restarts(server: Server) -> None:
     server.rules = [paged(page(["a"], "x"), status(410, "Expired"), page(["a"], "y"), page(["b"]))]
     assert [record.name for record in server.store().list(POD).records] == ["a", "b"]
 

@@ -254,7 +254,7 @@ class Barred(Cut):
 
 
 @pytest.mark.parametrize("right", ["no_reading", "no_writing"])
-def test_a_right_that_is_missing_from_the_start_is_told_apart_from_one_that_goes(
+def test_a_right_that_is_missing_from_the_start_differs_from_a_revoked_one(
     right: str,
 ) -> None:
     clock = ManualClock(100.0)

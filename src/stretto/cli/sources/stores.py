@@ -25,7 +25,7 @@ def cluster_store(
     Args:
         kubeconfig: its kubeconfig; ``None`` for kubectl's default.
         context: context of the kubeconfig; empty for the current one.
-        patience: seconds for which a failing read is retried; ``None`` for the store's default.
+        read_timeout: seconds for which a failing read is retried; ``None`` for the store's default.
 
     Raises:
         InputError: the kubeconfig is invalid.

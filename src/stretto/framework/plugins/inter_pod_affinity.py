@@ -155,13 +155,13 @@ def _lacking(wants: ClassTerms, look: Neighbours) -> BoolArray:
     """bool[slot]: where required affinity is not met."""
     bare = np.zeros(look.size, np.bool_)
     lacking = np.zeros(look.size, np.bool_)
-    anybody = False
+    any_match = False
     for key in wants.affinity_keys:
         domain, sums = look.domain(key), look.sums(wants.affinity_population, key)
         bare |= domain == 0
         lacking |= (sums <= 0)[domain]
-        anybody = anybody or bool((sums > 0).any())
-    if wants.selects_itself and not anybody:
+        any_match = any_match or bool((sums > 0).any())
+    if wants.selects_itself and not any_match:
         return bare
     return np.asarray(lacking | bare)
 

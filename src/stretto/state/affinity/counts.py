@@ -25,7 +25,7 @@ class PopulationCounts:
         """Start without populations and slots."""
         #: int16[population, slot]: pods; larger than the part in use.
         self.table: npt.NDArray[np.int16] = np.zeros((FIRST_POPULATIONS, 0), np.int16)
-        #: Incremented when all counts are invalid: views start anew.
+        #: Incremented when all counts are invalid: views start again.
         self.epoch: int = 0
         self._log: npt.NDArray[np.int64] = np.zeros(1024, np.int64)
         self._length = 0

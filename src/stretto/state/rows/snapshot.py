@@ -101,7 +101,7 @@ class Columns:
         self.log_state[1] = keep
 
     def void(self) -> None:
-        """Restart the log: every follower must start anew."""
+        """Restart the log: every follower must start again."""
         self.log_state[0] += self.log_state[1] + 1
         self.log_state[1] = 0
 

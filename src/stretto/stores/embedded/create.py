@@ -68,7 +68,7 @@ class CreatedObjects(NamedTuple):
 
 
 def draft_creates(draft: TableDraft, bodies: Sequence[bytes], birth: CreateSettings) -> Replies:
-    """Create objects. A uid is the store's identity and a version, hence unique."""
+    """Create objects. A uid is the store's identity and a version, and therefore unique."""
     if draft.table.kind == POD and len(bodies) >= WORTHWHILE:
         drafted_at_once = _draft_pods(draft, bodies, birth)
         if drafted_at_once is not None:

@@ -1,4 +1,4 @@
-"""Makes writes durable: one transaction, hence one fsync, for each write call.
+"""Makes writes durable: one transaction and one fsync for each write call.
 
 A call is stored completely, not at all, or its outcome is unknown. After an unknown outcome the
 journal accepts no more writes, because memory and file may differ.

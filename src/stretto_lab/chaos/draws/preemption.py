@@ -17,7 +17,7 @@ from stretto_lab.chaos.draws.reservations import CHANGES as MOVES
 from stretto_lab.chaos.draws.reservations import ReservationDraw
 
 APPS: Final = ("red", "green", "blue")
-CHANGES: Final = ("set_budget", "drop_budget", "let_go", *MOVES)
+CHANGES: Final = ("set_budget", "drop_budget", "finish_eviction", *MOVES)
 """Changes of the world that concern preemption."""
 
 
@@ -45,7 +45,7 @@ class PreemptionDraw:
         """Weight of each change."""
         budgets = 2.0 if self.with_budgets else 0.0
         held = 8.0 if self.holding_share else 0.0
-        own = {"set_budget": budgets, "drop_budget": budgets / 4, "let_go": held}
+        own = {"set_budget": budgets, "drop_budget": budgets / 4, "finish_eviction": held}
         return {**own, **self.moving.weights()}
 
     def change(self, name: str, store: Callable[[], Store]) -> Callable[[], object]:
@@ -72,7 +72,7 @@ class PreemptionDraw:
         for name in list(self.held):
             self._release(store, name)
 
-    def _let_go(self, store: Store) -> None:
+    def _finish_eviction(self, store: Store) -> None:
         terminating = [name for name in self.held if self._is_terminating(store, name)]
         if terminating:
             self._release(store, self._rng.choice(terminating))

@@ -46,7 +46,7 @@ def test_what_is_at_a_shard_when_a_limit_comes_counts_too() -> None:
     assert (desk.sent(), desk.dispatcher.audit()) == ([], [])
 
 
-def test_a_raised_limit_lets_go_what_waits() -> None:
+def test_a_raised_limit_releases_pending_pods() -> None:
     desk = Desk()
     put(desk, "q", limit={"cpu": "1m"})
     desk.arrive("a", "b", queue="q")
@@ -143,7 +143,7 @@ def test_a_deleted_parent_closes_no_queue_below_it() -> None:
 
 
 @pytest.mark.parametrize("policy", ["FIFO", "Easy", "ShortestFirst", "Priority"])
-def test_a_policy_that_changes_orders_what_waits_anew(policy: str) -> None:
+def test_a_policy_that_changes_reorders_pending_units(policy: str) -> None:
     desk = Desk()
     put(desk, "q")
     desk.arrive("low", queue="q", priority=1, duration=9)

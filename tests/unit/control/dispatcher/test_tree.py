@@ -171,7 +171,7 @@ def test_held_usage_moves_along_if_the_limit_allows() -> None:
     assert (held(desk, "free"), held(desk, "roomy"), desk.dispatcher.audit()) == (0, 1, [])
 
 
-def test_capacity_that_a_full_queue_cannot_use_wakes_the_sleepers_of_others() -> None:
+def test_capacity_that_a_full_queue_cannot_use_wakes_units_of_others() -> None:
     desk = Desk(QueueConfig("full", "FifoSkip", limit={"cpu": 1}), QueueConfig("free", "FifoSkip"))
     desk.arrive("f1", "f2", queue="full")
     desk.place(*desk.sent())

@@ -28,7 +28,7 @@ def test_the_pods_of_one_owner_are_one_unit_and_go_one_by_one() -> None:
     assert desk.names(dispatch.rows) == ["a", "b"]
 
 
-def test_owners_of_one_name_are_told_apart_by_uid() -> None:
+def test_owners_of_one_name_are_distinguished_by_uid() -> None:
     desk = Desk()
     desk.arrive("a", owner=owned_by("ReplicaSet", "web", "first"))
     desk.arrive("b", owner=owned_by("ReplicaSet", "web", "second"))

@@ -36,7 +36,7 @@ def test_units_are_counted_by_where_they_are() -> None:
     }
 
 
-def test_queue_lengths_and_sleepers_are_reported_by_name_and_class() -> None:
+def test_queue_lengths_and_unschedulable_units_are_reported_by_name_and_class() -> None:
     desk = Desk()
     desk.arrive("a", class_id=4)
     desk.sent()
@@ -72,7 +72,7 @@ def test_a_unit_at_a_shard_waits_for_its_answer() -> None:
     assert waits(desk, "a") == "the answer of shard 0 for 1 pod"
 
 
-def test_a_sleeper_waits_for_its_class_and_its_cures() -> None:
+def test_an_unschedulable_unit_waits_for_its_class_and_its_cures() -> None:
     desk = Desk()
     desk.arrive("a", class_id=3)
     desk.sent()

@@ -13,7 +13,7 @@ def asleep(desk: Desk, *names: str, class_id: int = 0, **notes: object) -> None:
         desk.no_place(name)
 
 
-def test_a_sleeper_is_not_tried_before_an_event() -> None:
+def test_an_unschedulable_unit_is_not_tried_before_an_event() -> None:
     desk = Desk()
     asleep(desk, "a")
     assert (desk.sent(), desk.state("a")) == ([], PodState.UNSCHEDULABLE)
@@ -155,14 +155,14 @@ def test_classes_of_several_queues_wake_in_the_order_of_their_ranks() -> None:
     assert desk.sent() == ["a1"]
 
 
-def test_a_deleted_sleeper_is_forgotten() -> None:
+def test_a_deleted_unschedulable_unit_is_forgotten() -> None:
     desk = Desk()
     asleep(desk, "a", "b")
     desk.delete("a", "b")
     assert (desk.wake(), desk.sent(), desk.dispatcher.next_due()) == (0, [], inf)
 
 
-def test_when_the_last_sleeper_of_a_class_goes_the_class_is_tried_again() -> None:
+def test_without_waiting_units_a_class_is_tried_again() -> None:
     desk = Desk()
     asleep(desk, "a")
     desk.delete("a")
@@ -170,7 +170,7 @@ def test_when_the_last_sleeper_of_a_class_goes_the_class_is_tried_again() -> Non
     assert desk.sent() == ["b"]
 
 
-def test_a_sleeper_that_another_client_binds_is_placed() -> None:
+def test_an_unschedulable_pod_that_another_client_binds_is_placed() -> None:
     desk = Desk()
     asleep(desk, "a", "b")
     desk.bind("a")
@@ -207,7 +207,7 @@ def test_another_event_that_came_meanwhile_is_no_reason_to_try_again() -> None:
     assert desk.wake(Cure.NONE) == 0
 
 
-def test_capacity_meant_for_a_deleted_pod_serves_the_next_sleeper() -> None:
+def test_capacity_meant_for_a_deleted_pod_serves_the_next_unit() -> None:
     desk = Desk()
     asleep(desk, "a", "b")
     desk.wake(fits=1)
@@ -269,7 +269,7 @@ def test_where_no_class_is_to_blame_an_event_starts_a_delay_first() -> None:
     assert desk.sent() == ["pinned"]
 
 
-def test_the_safety_net_tries_the_first_of_each_ward_without_an_event() -> None:
+def test_the_safety_net_tries_the_first_of_each_wait_group_without_an_event() -> None:
     desk = Desk()
     asleep(desk, "a", "b", class_id=1)
     asleep(desk, "c", class_id=2)

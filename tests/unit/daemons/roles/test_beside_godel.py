@@ -35,7 +35,7 @@ def owned(name: str, **more: Any) -> bytes:
 def recommend(rig: Rig, node: str, count: int) -> None:
     """A foreign rescheduler requests this number of pods of the owner on a node."""
     head = {"apiVersion": MOVEMENT.api_version, "kind": "Movement", "metadata": {"name": "m1"}}
-    rig.put(MOVEMENT, json.dumps({**head, "spec": {"creator": "somebody"}}).encode())
+    rig.put(MOVEMENT, json.dumps({**head, "spec": {"creator": "other"}}).encode())
     who = {"type": "ReplicaSet", "namespace": "default", "name": "web"}
     wanted = [{"node": node, "desiredPodCount": count}]
     status = {"status": {"owners": [{"owner": who, "recommendedNodes": wanted}]}}

@@ -70,7 +70,7 @@ class Storm:
         self.rig.pods(*(make_pod(name, cpu="1") for name in names(f"p{number}", 2)))
 
     def work(self, role: str) -> None:
-        """One step; a daemon whose line breaks in the middle of it begins anew."""
+        """One step; a daemon whose line breaks in the middle of it restarts."""
         try:
             self.rig.roles[role].step()
         except StrettoError:

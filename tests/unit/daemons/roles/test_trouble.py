@@ -26,7 +26,7 @@ ODD = [
     {**AT_A, "assumed_node": "nowhere"},
     {**AT_A, "assumed_node": "n1", "nominated_node": VICTIM},
     {**AT_A, "assumed_node": "n1", "micro_topology": "x;;:="},
-    {"failed_schedulers": ",,a,,nobody,"},
+    {"failed_schedulers": ",,a,,absent,"},
     {"scheduled_index_in_scheduling_unit": "minus"},
 ]
 

@@ -71,7 +71,7 @@ SPECS: dict[str, tuple[dict[str, Any], str]] = {
             {"matchFields": [rule("metadata.name", "In", "gone")]}]}}}},
         "0/2 nodes are available",
     ),
-    "an operator that nobody knows": (
+    "an unknown operator": (
         near("podAffinity", peers(HOST, {"matchExpressions": [rule("a", "Resembles", "b")]})),
         "operator",
     ),

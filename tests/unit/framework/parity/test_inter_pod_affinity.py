@@ -114,7 +114,7 @@ def test_a_running_pods_selector_reads_the_labels_of_the_namespace(
     assert refused(NAME, pod(labels=WEB), *NODES, home, there) == expected
 
 
-def test_wishes_are_spread_between_least_and_largest() -> None:
+def test_preferences_are_scaled_between_least_and_largest() -> None:
     there = [pod("e", "a", labels=DB), pod("f", "b", labels=DB), pod("g", "b", labels=DB)]
     requested = pod(affinity=preference(7, term(DB, HOST)))
     assert scores(NAME, requested, *NODES, *there) == {"a": 50, "b": 100, "c": 0}

@@ -239,7 +239,7 @@ def test_terms_that_cannot_be_read_hold_back_that_pod_alone() -> None:
 @pytest.mark.parametrize(
     ("blocked", "reason"),
     [
-        (pod("p", "web", near("nobody")), "didn't match pod affinity rules"),
+        (pod("p", "web", near("absent")), "didn't match pod affinity rules"),
         (pod("p", "web", away("db", ZONE)), "didn't match pod anti-affinity rules"),
         (pod("p", "hermit"), "didn't satisfy existing pods anti-affinity rules"),
         (

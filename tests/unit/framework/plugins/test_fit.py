@@ -59,7 +59,7 @@ def test_what_running_pods_take_could_be_freed_and_what_the_node_lacks_could_not
         ({"memory": "1Ti"}, "Insufficient memory"),
         ({"resources": {"ephemeral-storage": "2Gi"}}, "Insufficient ephemeral-storage"),
         ({"resources": {"example.com/nic": "3"}}, "Insufficient example.com/nic"),
-        ({"resources": {"example.com/nobody": "1"}}, "Insufficient example.com/nobody"),
+        ({"resources": {"example.com/absent": "1"}}, "Insufficient example.com/absent"),
         ({"resources": {"hugepages-2Mi": "2Mi"}}, "Insufficient hugepages-2Mi"),
     ],
 )

@@ -88,7 +88,7 @@ def test_the_score_is_the_percentage_of_the_weights_met() -> None:
     assert RULE.filter(pod, VIEW, ALL).all()
 
 
-def test_a_pod_without_wishes_scores_nothing() -> None:
+def test_a_pod_without_preferences_scores_nothing() -> None:
     assert not RULE.score(requiring(term("zone Exists")), VIEW, ALL).any()
 
 
@@ -127,7 +127,7 @@ def test_a_pod_with_only_malformed_terms_reports_the_error() -> None:
     assert not RULE.filter(requiring(term("gen Gt x")), VIEW, ALL).any()
 
 
-def test_equal_wishes_in_another_order_have_one_signature() -> None:
+def test_equal_preferences_in_another_order_have_one_signature() -> None:
     one = requiring(
         term("a In x,y", "b Exists"), term("c Exists"), nodeSelector={"p": "1", "q": "2"}
     )

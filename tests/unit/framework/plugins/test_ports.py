@@ -39,7 +39,7 @@ def test_the_reason_is_kubernetes_own_and_may_be_cured() -> None:
     assert refusal.mask.tolist() == [False, True]
 
 
-def test_ports_beyond_the_first_sixty_four_are_told_apart() -> None:
+def test_ports_beyond_the_first_sixty_four_are_distinguished() -> None:
     sketch = SlotSketch({}, {})
     sketch.run("n0", sketch.pod(ports=list(range(1, 70))))
     requested = [RULE.filter(sketch.pod(ports=[p]), sketch.view, sketch.slots) for p in (69, 70)]

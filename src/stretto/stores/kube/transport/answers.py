@@ -144,7 +144,7 @@ def read_error(kind: Kind, verb: str, answer: HttpResponse) -> StrettoError:
             text = forbidden(what, status).removeprefix(f"{what} is not allowed: ")
             return NotAllowedError(what, text)
         case 410:
-            return TooOldError("the page token", "a list begun anew")
+            return TooOldError("the page token", "a restarted list")
         case code if code >= 500 or code == 429:
             return UnreachableError(what, status.message)
     hint = "" if status.reason else "does this address lead to a Kubernetes API server?"

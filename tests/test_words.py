@@ -1,0 +1,139 @@
+"""The words of docs/words.md: what its tables retire appears in no name and in no text.
+
+A failing test names file, line and word; docs/words.md says what to write instead.
+"""
+
+import re
+import tokenize
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.test_house import ROOT, tracked_texts
+
+GLOSSARY = "docs/words.md"
+#: Files whose text is checked; recorded data, licenses and lock files are foreign.
+SUFFIXES = {".py", ".md", ".yaml", ".yml", ".toml", ".sh", ".out", ".tpl", ""}
+FOREIGN = ("LICENSE", "requirements", "tests/data/")
+#: (file or folder, word): the reason why it may contain a retired word.
+EXCEPTIONS: dict[tuple[str, str], str] = {
+    ("src/stretto_lab/chaos/setup.py", "kin"): "a random stream; another name draws other seeds",
+}
+
+
+class Retired(NamedTuple):
+    """The retired words of the glossary."""
+
+    #: Words and phrases that no text contains.
+    everywhere: frozenset[str]
+    #: Words that no name contains.
+    in_names: frozenset[str]
+
+
+@cache
+def retired() -> Retired:
+    cells = [
+        line.strip()[1:-1].split("|")[-1].strip()
+        for line in (ROOT / GLOSSARY).read_text(encoding="utf-8").splitlines()
+        if line.startswith("| ") and not line.startswith("| ---") and line.count("|") > 2
+    ]
+    words = [word.strip() for cell in cells for word in cell.split(",") if word.strip()]
+    words = [word for word in words if word not in {"retired words", "retired phrases"}]
+    names = {word.strip("`").lower() for word in words if word.startswith("`")}
+    everywhere = {word.lower() for word in words if not word.startswith("`")}
+    return Retired(frozenset(everywhere), frozenset(names))
+
+
+@cache
+def texts() -> dict[str, str]:
+    return {
+        name: text
+        for name, text in tracked_texts().items()
+        if Path(name).suffix in SUFFIXES
+        and not name.startswith(FOREIGN)
+        and name not in (GLOSSARY, "tests/test_words.py")
+    }
+
+
+def words_of(name: str) -> set[str]:
+    """The words of a name in snake or camel case."""
+    return {part.lower() for part in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)}
+
+
+def is_exception(file: str, word: str) -> bool:
+    return any(file.startswith(place) and word == other for place, other in EXCEPTIONS)
+
+
+def names_in(text: str) -> Iterator[tuple[int, str]]:
+    lines = iter(text.splitlines(keepends=True))
+    for token in tokenize.generate_tokens(lambda: next(lines, "")):
+        if token.type == tokenize.NAME:
+            yield token.start[0], token.string
+
+
+def bad_names(file: str, text: str) -> list[str]:
+    """Retired words in the names of a Python file; names of tests are sentences."""
+    either = retired().everywhere | retired().in_names
+    found = [(1, Path(file).stem), *names_in(text)]
+    return [
+        f"{file}:{line} {name}: {word}"
+        for line, name in found
+        for word in words_of(name) & (retired().everywhere if name.startswith("test_") else either)
+        if not is_exception(file, word)
+    ]
+
+
+@cache
+def phrases() -> re.Pattern[str]:
+    longest_first = sorted(retired().everywhere, key=len, reverse=True)
+    either = "|".join(
+        re.escape(word).replace(r"\ ", r"[\s_]+(?:[#*]+\s+)?") for word in longest_first
+    )
+    return re.compile(rf"(?<![^\W_])(?:{either})(?![^\W_])", re.IGNORECASE)
+
+
+def bad_phrases(file: str, text: str) -> list[str]:
+    return [
+        f"{file}:{text.count(chr(10), 0, match.start()) + 1} {match.group()}"
+        for match in phrases().finditer(text)
+        if not is_exception(file, " ".join(match.group().lower().split()))
+    ]
+
+
+def test_no_name_contains_a_retired_word() -> None:
+    python = {name: text for name, text in texts().items() if name.endswith(".py")}
+    assert [each for name, text in python.items() for each in bad_names(name, text)] == []
+
+
+def test_no_text_contains_a_retired_word() -> None:
+    assert [each for name, text in texts().items() for each in bad_phrases(name, text)] == []
+
+
+def test_every_exception_is_needed() -> None:
+    needless = [
+        (place, word)
+        for place, word in EXCEPTIONS
+        if not any(
+            name.startswith(place) and re.search(word.replace(" ", r"[\s_]+"), text, re.IGNORECASE)
+            for name, text in texts().items()
+        )
+    ]
+    assert needless == []
+
+
+@pytest.mark.parametrize("name", ["relieve_after", "PodLikeness", "_asked", "ROOM", "NumaAsks"])
+def test_a_retired_word_in_a_name_is_found(name: str) -> None:
+    assert bad_names("x.py", f"{name} = 1\n") != []
+
+
+@pytest.mark.parametrize("text", ["Nobody\n    leaves", "# the pod is\n# told", "test_for_ever"])
+def test_a_retired_phrase_is_found(text: str) -> None:
+    assert bad_phrases("x.py", text) != []
+
+
+@pytest.mark.parametrize("text", ["mushroom", "an award", "excellent", "the request", "told"])
+def test_other_words_are_not_found(text: str) -> None:
+    assert bad_phrases("x.py", text) == []
