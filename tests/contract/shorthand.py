@@ -39,7 +39,7 @@ class Desk:
         self.subject = subject
 
     def needs(self, capability: str) -> None:
-        """Skip a test that asks for more than this store can give."""
+        """Skip a test that exceeds what this store supports."""
         if not getattr(self.store.capabilities, capability):
             name = self.subject.name
             pytest.skip(f"the {name} store says of itself: not {capability.replace('_', ' ')}")

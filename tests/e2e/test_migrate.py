@@ -55,7 +55,7 @@ LEFT: dict[str, tuple[str, dict[str, str]]] = {
     "untouched": ("1", {}),
     "wide": ("1000", DISPATCHED),
 }
-"""Pods as Gödel leaves them: what each asks for and what its annotations say."""
+"""Pods as Gödel leaves them: the requests and annotations of each."""
 ON_NODES = {"running", "ring-0"}
 """Those that Gödel has bound; a gang in the middle of its bindings among them."""
 

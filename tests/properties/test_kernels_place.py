@@ -184,7 +184,7 @@ EXAMPLE = Shape(
 
 
 def gang(world: World, size: int) -> PodBatch:
-    """One gang of a class that asks for something, too large for the world."""
+    """One gang of a class with requests, too large for the world."""
     asking = int(np.argmax(world.program[0].requests))
     return PodBatch(
         class_id=np.full(size, asking, np.int32),

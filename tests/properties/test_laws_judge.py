@@ -97,7 +97,7 @@ def report(feed: ClusterFeed, name: str, zones: list[dict[str, str]]) -> None:
 
 
 def mask_of(form: dict[str, Any], number: int) -> int:
-    """Devices where a form asks for some, NUMA nodes where it asks for these."""
+    """Devices or NUMA nodes of a form that requests them."""
     return with_numa_nodes(number if "gpus" in form else 0, number if "annotations" in form else 0)
 
 

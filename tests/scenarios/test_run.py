@@ -151,7 +151,7 @@ def test_a_state_folder_that_cannot_be_made_costs_the_record_only(
 def test_explain_says_the_dominant_reason_and_what_would_help(run: Run) -> None:
     report(run)
     said = run("explain", "huge-0").stdout
-    assert "(cpu: asks 64, largest 4)" in said
+    assert "(cpu: requests 64, largest 4)" in said
     assert "0/4 nodes are available: 4 Insufficient cpu." in said
     assert "Requesting" in said
 

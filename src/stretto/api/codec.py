@@ -47,7 +47,7 @@ def struct_of(kind: Kind) -> type[Wire]:
 def decode_as(struct: type[_T], body: bytes, where: str = "") -> _T:
     """Any struct of ``api`` from its JSON.
 
-    ``where`` names the object in an error; empty stands for the name of the struct.
+    ``where`` names the object in an error; empty means the name of the struct.
     Members that are null count as absent, as in Kubernetes.
 
     Raises:

@@ -138,4 +138,4 @@ _SORTS: Final[dict[str, Callable[[Mapping[str, Any], str], Iterable[str]]]] = {
     "examples": examples,
 }
 _WITH_PATHS: Final = frozenset({"states", "profiles", "examples"})
-"""Sorts of which a path is a value too."""
+"""Sorts that accept a path too."""

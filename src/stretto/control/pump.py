@@ -1,7 +1,7 @@
 """The pump: applies the store's changes to the cluster, each once and in order.
 
-One reflector follows each kind (``stores.reflector``). An idle pump asks only the kinds whose watch
-may have events: the store marks them as soon as something is committed or received.
+One reflector follows each kind (``stores.reflector``). An idle pump polls only kinds with
+possible watch events: the store marks them as soon as something is committed or received.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -158,7 +158,7 @@ class Pump:
             feed.close()
 
     def _targets(self, kinds: Iterable[Kind]) -> list[tuple[Kind, KindFeed]]:
-        """The feeds in the order in which they are polled: what pods refer to comes first."""
+        """The feeds in the order in which they are polled: kinds that pods refer to first."""
         feeds = {kind: self._plain_feed(kind) for kind in watched_kinds()}
         feeds[NODE] = KindFeed(self._cluster, NODE, self._apply_nodes, self._known_nodes)
         pods = KindFeed(self._cluster, POD, self._ingest.pods, self._known_pods)

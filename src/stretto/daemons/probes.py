@@ -32,7 +32,7 @@ _WITHIN: Final = 15.0
 """Seconds for the whole exchange with a client."""
 _BEARER: Final = "Bearer "
 _REFUSED: Final = {
-    AccessDecision.UNKNOWN: "log in: send a bearer token that the cluster knows\n",
+    AccessDecision.UNKNOWN: "log in: send a bearer token of the cluster\n",
     AccessDecision.FORBIDDEN: "not allowed: get on the non-resource URL %s\n",
     AccessDecision.UNCLEAR: "access cannot be checked: the API server does not answer\n",
 }

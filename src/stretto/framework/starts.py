@@ -1,6 +1,6 @@
 """The nodes over time: where a job fits once running pods have ended, beside reservations.
 
-Backfill asks. The rules, scores and topology of the profile decide on a copy of the state in which
+Used by backfill. The rules, scores and topology of the profile decide on a copy of the state where
 pods that are expected to end have ended and reserved pods run.
 """
 

@@ -262,7 +262,7 @@ def _models(plane: Plane) -> tuple[ModelUse, ...]:
 def _resources(plane: Plane) -> tuple[ResourceUse, ...]:
     """Usage of each allocatable resource, without devices and without the ``pods`` resource.
 
-    Local disks are left out while no pod asks for them: every generated node has one.
+    Local disks are omitted if no pod requests them: every generated node has one.
     """
     ledger, slots = plane.cluster.ledger, plane.cluster.nodes.live_slots()
     found = []

@@ -1,6 +1,6 @@
 """The fields of a body that selections, deletions and budgets read.
 
-A body is decoded only when needed. Many records share a body, so callers that ask for many cache
+A body is decoded only when needed. Many records share a body, so callers that read many cache
 the results by body.
 """
 

@@ -88,7 +88,7 @@ class Lane(Generic[K, E]):
         self.window = limits.window
         self._store = store
         self._limits = limits
-        #: Entries that are not sent yet, by key; callers only ask whether there are any.
+        #: Entries that are not sent yet, by key; callers only check whether there are any.
         self.queue: OrderedDict[K, _Queued[E]] = OrderedDict()
         self._sent: deque[_SentBatch[E]] = deque()
 

@@ -32,7 +32,7 @@ class ReflectorTarget(Protocol):
     """What a reflector keeps up to date."""
 
     def known(self) -> Mapping[str, Record]:
-        """Uid to last record of each object that is believed to exist."""
+        """Uid to last record of each known object."""
         ...
 
     def apply(self, events: Sequence[WatchEvent], now: float) -> None:

@@ -1,4 +1,4 @@
-"""Recorded cases of any system: the file says which one it is."""
+"""Recorded cases of any system: the file names the system."""
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path

@@ -41,7 +41,7 @@ def requested(*pods: bytes, about: str, **more: Any) -> Explanation:
 @pytest.mark.parametrize(
     ("pod", "code", "words"),
     [
-        (make_pod("p", cpu="64"), ReasonCode.TOO_BIG, "(cpu: asks 64, largest 4)"),
+        (make_pod("p", cpu="64"), ReasonCode.TOO_BIG, "(cpu: requests 64, largest 4)"),
         (
             make_pod("p", spec={"nodeSelector": {"a": "b"}}),
             ReasonCode.NOT_ALLOWED,
@@ -109,7 +109,7 @@ def test_the_nearest_nodes_say_what_they_lack_in_human_units() -> None:
     assert said is not None
     nearest = said.nearest[0]
     assert nearest.node in {"n0", "n1"}
-    assert [lack.text for lack in nearest.lacks] == ["1 core short (asks 2, 1 free)"]
+    assert [lack.text for lack in nearest.lacks] == ["1 core short (requests 2, 1 free)"]
 
 
 def test_cures_are_capacity_a_smaller_request_and_events() -> None:
@@ -183,7 +183,7 @@ def test_why_not_there_names_every_rule_and_amount() -> None:
     assert not said.fits
     assert said.refusal is not None
     assert said.refusal.reasons == ("node(s) had untolerated taint(s)", "Insufficient cpu")
-    assert "8 cores short (asks 16, 8 free)" in said.sentence
+    assert "8 cores short (requests 16, 8 free)" in said.sentence
 
 
 def test_a_node_that_fits_is_compared_with_the_chosen_one() -> None:

@@ -76,7 +76,7 @@ def test_a_fleet_without_gpus_cannot_be_filled() -> None:
 
 def test_pods_without_gpus_cannot_fill_a_fleet() -> None:
     fleet = Fleet(FLEET.nodes, (FleetPod("p", 1, 1),))
-    with pytest.raises(InputError, match="but the pods ask for no GPU"):
+    with pytest.raises(InputError, match="but the pods request no GPU"):
         protocol_input(fleet, 42)
 
 

@@ -45,7 +45,7 @@ def test_each_reason_has_an_example_and_a_sentence() -> None:
     harness, _ = crowded()
     [big] = [each for each in waiting_pods(harness.plane) if each.code == "too-big"]
     assert big.example == "default/big"
-    assert "cpu: asks 9, largest 8" in big.sentence
+    assert "cpu: requests 9, largest 8" in big.sentence
 
 
 def test_kinds_beyond_the_limit_are_counted_without_being_asked(

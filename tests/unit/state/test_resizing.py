@@ -37,7 +37,7 @@ def feed() -> ClusterFeed:
 
 
 def requested(feed: ClusterFeed) -> dict[str, int]:
-    """What the class of the pod asks for."""
+    """The requests of the pod's class."""
     cluster = feed.cluster
     pod = cluster.classes[int(cluster.pods.class_id[feed.row("p")])]
     return {cluster.ledger.resources.names[column]: amount for column, amount in pod.requests}

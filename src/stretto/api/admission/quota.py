@@ -52,7 +52,7 @@ def check_quotas(request: AdmissionRequest, item: JsonObject, view: ObjectView) 
                 f"exceeded quota: {name}, requested: {_listed(requested, over)}, "
                 f"used: {_listed(used, over)}, limited: {_listed(hard, over)}"
             )
-            raise forbidden(request, reason, "raise spec.hard of the quota, or ask for less")
+            raise forbidden(request, reason, "raise spec.hard of the quota, or request less")
         charged.append(with_usage(quota, {k: n + requested.get(k, 0) for k, n in used.items()}))
     return charged
 
@@ -182,7 +182,7 @@ def _in_scope(name: str, operator: str, values: list[Any], pod: JsonObject) -> b
 
 
 def _best_effort(spec: JsonObject) -> bool:
-    """Whether no container and no pod-level amount asks for CPU or memory."""
+    """Whether no container and no pod-level amount requests CPU or memory."""
     whole = amounts_of({**spec, "overhead": None})
     return not any(part.get(name) for part in whole for name in _REQUIRED)
 

@@ -33,7 +33,7 @@ class ObjectView(Protocol):
 
 
 class AdmissionRequest(msgspec.Struct, frozen=True):
-    """An object that asks for admission."""
+    """An object of an admission request."""
 
     #: Its kind.
     kind: Kind

@@ -1,7 +1,7 @@
 """Paths of the fields that a recording keeps, where only a part of an object may be kept.
 
 A path names members with dots. ``[]`` after a member goes into each item of a list; ``[+]`` does so
-and drops items of which one field or none is left. The last member may be ``*``, which keeps every
+and drops items with at most one remaining field. The last member may be ``*``, which keeps every
 other member, or end in ``:metadata``, which keeps what a recording keeps of any metadata.
 """
 

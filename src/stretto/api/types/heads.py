@@ -23,7 +23,7 @@ _NO_GATES: Final = (b"", b"[]", b"null")
 class MetaHead(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """Identity and bookkeeping of an object."""
 
-    #: Name, unique within kind and namespace; empty when ``generate_name`` asks for one.
+    #: Name, unique within kind and namespace; empty when ``generate_name`` is set.
     name: str = ""
     #: Prefix from which the store generates a name when ``name`` is empty.
     generate_name: str = ""

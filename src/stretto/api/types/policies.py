@@ -65,11 +65,11 @@ class QuotaScopeSelector(Wire, frozen=True):
 
 
 class ResourceQuotaSpec(Wire, frozen=True):
-    """Limits on what the objects of a namespace ask for together."""
+    """Limits on the total requests of the objects of a namespace."""
 
     #: The limits, by resource.
     hard: ResourceList = NO_AMOUNTS
-    #: Names of scopes, all of which a counted pod has.
+    #: Names of scopes; a counted pod has all of them.
     scopes: tuple[str, ...] = ()
     #: Rules on the counted pods.
     scope_selector: QuotaScopeSelector | None = None

@@ -34,7 +34,7 @@ class GroupPolicy(Wire, frozen=True):
 
 
 class GroupTopology(Wire, frozen=True):
-    """A node label of which all pods of a group get the same value."""
+    """A node label with the same value for all pods of a group."""
 
     #: The label.
     key: str

@@ -39,7 +39,7 @@ class OwnerReference(Wire, frozen=True):
 class ObjectMeta(Wire, frozen=True):
     """Identity and bookkeeping of an object."""
 
-    #: Name, unique within kind and namespace; empty when ``generate_name`` asks for one.
+    #: Name, unique within kind and namespace; empty when ``generate_name`` is set.
     name: str = ""
     #: Prefix from which the store generates a name when ``name`` is empty.
     generate_name: str = ""

@@ -210,7 +210,7 @@ class NodeTerm(msgspec.Struct, frozen=True, gc=False):
 
 
 def node_terms(selector: NodeSelector | None, where: str) -> tuple[NodeTerm, ...]:
-    """The compiled alternatives of a node selector, any one of which selects a node."""
+    """The compiled alternatives of a node selector; any one of them selects a node."""
     if selector is None:
         return ()
     return tuple(

@@ -31,7 +31,7 @@ def report_fit(common: CommandContext, opened: "OpenedScene", pod: str) -> None:
 
 
 def refuse_deleted(run: "LoadedRun", pod: str) -> None:
-    """Refuse a pod that ended during a run, and name the command that knows its life.
+    """Refuse a pod that ended during a run, and name the command that shows its history.
 
     Raises:
         NotFoundError: the pod ended or was deleted.

@@ -100,7 +100,7 @@ def policies() -> None:
 
 
 class _Anywhere(FilterRule):
-    """Allows every node: it stands for a rule that is written in Python."""
+    """Allows every node; represents a rule that is written in Python."""
 
     NAME: ClassVar[str] = "Anywhere"
     SCOPE: ClassVar[Scope] = Scope.SLOT

@@ -2,7 +2,7 @@
 
 The scheduler places the next pods of an owner on the nodes that a Movement recommends. Each such
 pod is added to the status, as Gödel's binder does, so that a node is recommended to exactly as many
-pods as the Movement asks for.
+pods as the Movement requests.
 """
 
 from collections.abc import Iterable

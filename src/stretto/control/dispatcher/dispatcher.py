@@ -72,7 +72,7 @@ class Dispatcher:
         return places.uncounted
 
     def begin_census(self) -> None:
-        """The next batch reports pods on nodes again: ``absorb`` asks for it no longer."""
+        """The next batch reports pods on nodes again: ``absorb`` no longer requires it."""
         self._places.uncounted = False
 
     def reclaim(self, search: ReclaimSearch, now: float) -> list[EvictionOrder]:

@@ -200,7 +200,7 @@ class UnitViews:
         return self._places.unschedulable.counts()
 
     def waiting_for(self, unit: Unit) -> WaitingFor:
-        """What must happen before a unit goes on."""
+        """What must happen before a unit continues."""
         state, places = unit.state, self._places
         if state is UnitState.QUEUED:
             return WaitingFor(state, self._turn(unit))

@@ -1,7 +1,7 @@
 """Evictions on their way: which pods must be evicted, which are sent, and what the store answered.
 
 Evictions within budgets and deletions beyond them share one bounded lane. An API server takes
-milliseconds for an eviction and a preemptor needs several, so the plane goes on while they are
+milliseconds for an eviction and a preemptor needs several, so the plane continues while they are
 under way. *ok* and "already gone" acknowledge an eviction, *refused* denies it, and after *unknown*
 the pod is read back before the eviction is sent again.
 """

@@ -134,7 +134,7 @@ class Reporter:
         self._more = False
         self._forming_at = float("-inf")
 
-    # ------------------------------------------------------------ what is heard
+    # ------------------------------------------------------------ notifications
 
     def given_up(self, failures: Iterable[UnitFailure]) -> None:
         """Units were given up: report the reason on their pods."""

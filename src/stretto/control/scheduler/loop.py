@@ -28,10 +28,10 @@ BATCH: Final = 1024
 """
 
 NO_CLASS: Final = -1
-"""Stands for "no single class is to blame"."""
+"""Means "no single class is to blame"."""
 
 ANY_SLOT: Final = -1
-"""Stands for "the shard chooses the node"."""
+"""Means "the shard chooses the node"."""
 
 CuresOf = Callable[[int], Cure]
 """Class id to the events that may let its pods fit."""

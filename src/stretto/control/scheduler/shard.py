@@ -25,7 +25,7 @@ Each loop has a snapshot of all nodes, so their number must not depend on node l
 """
 
 MakeLoop = Callable[[str], SchedulingLoop]
-"""Makes the loop of a sub-cluster; the empty name stands for all nodes."""
+"""Makes the loop of a sub-cluster; the empty name means all nodes."""
 
 
 class Shard:

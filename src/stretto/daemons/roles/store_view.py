@@ -70,7 +70,7 @@ class StoreView(StoreWrapper):
     controls = False
 
     def __init__(self, inner: Store, names: frozenset[str], clock: Clock) -> None:
-        """See the pods that ask for one of these scheduler names."""
+        """See the pods with one of these scheduler names."""
         super().__init__(inner)
         #: Pods without a node, by uid.
         self.known: dict[str, UnboundPod] = {}

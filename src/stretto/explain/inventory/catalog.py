@@ -41,7 +41,7 @@ class ProfileRow(msgspec.Struct, frozen=True):
     ties: str
     #: Which devices of a node a pod gets.
     devices: str
-    #: The configuration that the name stands for.
+    #: The configuration of that name.
     configuration: dict[str, Any]
 
 

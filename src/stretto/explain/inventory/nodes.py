@@ -42,7 +42,7 @@ class NodeRow(msgspec.Struct, frozen=True):
     pods: int = 0
     #: Its resources by name.
     resources: dict[str, NodeUse] = {}
-    #: GPUs or other devices of which nothing is allocated; ``None`` without devices.
+    #: Unallocated GPUs or other devices; ``None`` without devices.
     free_devices: int | None = None
     #: Devices; 0 for none.
     devices: int = 0

@@ -278,7 +278,7 @@ class Recorder:
             self._note(time, StepKind.NO_PLACE, plan.shard, found, detail=detail)
 
     def _verdict(self, class_id: int, needed: int, now: float) -> str:
-        """Verdict of the nodes on a class of which ``needed`` pods must start together."""
+        """Verdict of the nodes on a class whose ``needed`` pods must start together."""
         verdict = self._verdicts.of(class_id, now) if self._verdicts and class_id >= 0 else None
         if verdict is None or not verdict.available:
             return verdict.message if verdict is not None else ""

@@ -75,7 +75,7 @@ class Overlap(msgspec.Struct, frozen=True):
 
 
 class LackFacts(msgspec.Struct, frozen=True):
-    """A resource of which one node has too little."""
+    """A resource that one node lacks."""
 
     #: Name of the resource.
     resource: str
@@ -94,7 +94,7 @@ class NearFacts(msgspec.Struct, frozen=True):
     node: str
     #: Every reason against it.
     reasons: tuple[str, ...]
-    #: Resources of which it has too little.
+    #: Resources that it lacks.
     lacks: tuple[LackFacts, ...]
     #: Whether it is large enough when empty.
     resolvable: bool

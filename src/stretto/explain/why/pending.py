@@ -166,7 +166,7 @@ def _too_big(inquiry: Inquiry, allowed: int) -> str:
         if most < amount:
             name = ledger.resources.names[column]
             beyond.append(
-                f"{name}: asks {bare_amount(name, amount)}, largest {bare_amount(name, most)}"
+                f"{name}: requests {bare_amount(name, amount)}, largest {bare_amount(name, most)}"
             )
     head = (
         "The only eligible node is not large enough, even empty"

@@ -42,7 +42,7 @@ class ShareFacts(msgspec.Struct, frozen=True):
     guarantee: dict[str, str]
     #: Limits by resource.
     limit: dict[str, str]
-    #: Resources of which it uses less than its guarantee.
+    #: Resources with usage below the guarantee.
     owed: tuple[str, ...]
     #: Borrowing queues outside its path, the largest share first.
     holders: tuple[BorrowingQueue, ...]

@@ -40,14 +40,14 @@ def short_of(resource: str, requested: int, free: int) -> str:
     """Describe a shortage: the missing amount, then the request and the free amount.
 
     >>> short_of("cpu", 4000, 1500)
-    '2.5 cores short (asks 4, 1.5 free)'
+    '2.5 cores short (requests 4, 1.5 free)'
     >>> short_of("memory", 4 << 30, 1 << 29)
-    '3.5 GiB short (asks 4 GiB, 512 MiB free)'
+    '3.5 GiB short (requests 4 GiB, 512 MiB free)'
     """
     available = max(0, free)
     missing = format_amount(resource, requested - available)
     request, unused = bare_amount(resource, requested), bare_amount(resource, available)
-    return f"{missing} short (asks {request}, {unused} free)"
+    return f"{missing} short (requests {request}, {unused} free)"
 
 
 def format_count(count: int, word: str, plural: str = "") -> str:

@@ -2,7 +2,7 @@
 
 Anti-affinity (in both directions) and hard topology spread limit the number of pods in the domain
 of a node. An eviction from one node changes only the counts of the domains of that node, so each
-rule acts as a resource: the number of additional pods that the domain allows, of which a pod uses
+rule acts as a resource: the number of additional pods that the domain allows; a pod uses
 one if the rule counts it. Required affinity is the reverse: the evicted pods may be the only match.
 """
 

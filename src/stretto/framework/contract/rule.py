@@ -1,7 +1,7 @@
-"""The one contract of scheduling rules: what a rule declares, and the forms in which it is asked.
+"""The one contract of scheduling rules: what a rule declares, and the forms in which it is called.
 
-The default engine asks a ``FilterRule`` or ``ScoreRule`` about a class of pods and a batch of slots
-and gets a mask or an int row. ``kube-parity`` asks a ``FilterPlugin`` or ``ScorePlugin`` about one
+The default engine calls a ``FilterRule`` or ``ScoreRule`` for a class of pods and a batch of slots
+and gets a mask or an int row. ``kube-parity`` calls a ``FilterPlugin`` or ``ScorePlugin`` for one
 pod and gets kube-scheduler's statuses for all nodes; ``contract.shared`` lets it run a rule
 unchanged. Both forms carry one ``Declaration``.
 """
@@ -26,11 +26,11 @@ from stretto.state.rows.snapshot import Columns
 from stretto.state.work.units import Cure
 
 SlotArray = npt.NDArray[np.int64]
-"""int64[k]: the slots asked about."""
+"""int64[k]: the slots in question."""
 BoolArray = npt.NDArray[np.bool_]
-"""bool[k]: one answer per slot asked about."""
+"""bool[k]: one answer per slot in question."""
 IntArray = npt.NDArray[np.int32]
-"""int32[k]: one score per slot asked about."""
+"""int32[k]: one score per slot in question."""
 NodeScores = npt.NDArray[np.int64]
 """int64[k]: one position or score per node of a parity snapshot."""
 
@@ -45,7 +45,7 @@ class Scope(Enum):
     STATIC = "static"
     #: What is on this slot now (usage, ports, devices): cached per class, replayed from the log.
     SLOT = "slot"
-    #: What is on other slots too (domains): asked at every decision.
+    #: What is on other slots too (domains): evaluated at every decision.
     DOMAIN = "domain"
 
 
@@ -123,7 +123,7 @@ class Refusal(NamedTuple):
 
     #: Text in Kubernetes' form, such as ``Insufficient cpu``.
     reason: str
-    #: bool[k]: the slots (of those asked about) that it holds for.
+    #: bool[k]: the slots in question that it holds for.
     mask: BoolArray
     #: Whether evicting pods from the node could cure it (preemption may help).
     resolvable: bool = True
@@ -146,7 +146,7 @@ class Fail(NamedTuple):
 
 
 class Declaration:
-    """What a rule declares, whichever engine asks it.
+    """What a rule declares, for every engine.
 
     ``class X(..., declares=Y)`` takes every declaration that ``X`` does not make itself from ``Y``.
     """
@@ -161,7 +161,7 @@ class Declaration:
     CYCLE_CURES: ClassVar[Cure | None] = None
     #: What a refusal is about.
     SUBJECT: ClassVar[Subject] = Subject.NODE
-    #: Whether kube-scheduler asks it before the nodes (PreFilter). A rule without that step gives
+    #: Whether kube-scheduler calls it before the nodes (PreFilter). A rule without that step gives
     #: each node outside its ``Restrict`` a reason of its own, and is never skipped.
     PREFILTERS: ClassVar[bool] = True
     #: Weight of its score where the profile gives none: kube-scheduler's default.
@@ -253,7 +253,7 @@ class ScoreRule(Rule):
         """int32[k] in 0..100 for slots that pass every filter; others' values do not matter."""
 
     def compiled(self, resources: ResourceColumns) -> CompiledScore | None:
-        """The form that the kernels compute themselves; ``None`` asks ``score`` instead."""
+        """The form for the kernels; with ``None`` the engine calls ``score``."""
         return None
 
 

@@ -1,4 +1,4 @@
-"""Rules that kube-parity runs unchanged: a static rule asked about the nodes of a parity snapshot.
+"""Rules that kube-parity runs unchanged: a static rule evaluated on the nodes of a parity snapshot.
 
 A snapshot holds its nodes as ``NodeFacts`` by position, so positions serve as slots. Answers depend
 on the signature and the nodes alone, and are cached until a node changes.

@@ -29,7 +29,7 @@ from stretto.state.work.units import Cure
 NAME: Final = "Devices"
 INSUFFICIENT: Final = "Insufficient {}"
 WRONG_MODEL: Final = "node(s) had no {} of model {}"
-TOO_MANY_KINDS: Final = f"asks for more than {DEVICE_REQUESTS} kinds of devices"
+TOO_MANY_KINDS: Final = f"requests more than {DEVICE_REQUESTS} kinds of devices"
 
 
 class DevicesRule(FilterRule):

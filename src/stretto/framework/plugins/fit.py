@@ -33,7 +33,7 @@ from stretto.state.work.units import Cure
 NAME: Final = "NodeResourcesFit"
 INSUFFICIENT: Final = "Insufficient {}"
 TOO_MANY_PODS: Final = "Too many pods"
-TOO_MANY_RESOURCES: Final = f"asks for more than {REQUESTS - 1} different resources"
+TOO_MANY_RESOURCES: Final = f"requests more than {REQUESTS - 1} different resources"
 
 STRATEGIES: Final[Mapping[str, ScoreCode]] = {
     "LeastAllocated": ScoreCode.LEAST,

@@ -1,6 +1,6 @@
 """The six GPU policies of the openb study (Weng et al., FGD, ATC 2023), as score rules.
 
-Random takes any node; DotProd aligns what is free with what is asked; BestFit leaves little over;
+Random takes any node; DotProd aligns free with requested amounts; BestFit leaves little over;
 GpuPacking uses GPUs in use first; GpuClustering keeps pods of one form together; FGD lets the least
 GPU milli become useless for the typical pods. Formulas: ``framework.compiled.devices``. Which node
 wins a tie and which GPU a pod gets belong to the policy too, and are set by the profile.
@@ -57,7 +57,7 @@ class RandomRule(_GpuPolicyRule):
 
 
 class DotProdRule(_GpuPolicyRule):
-    """Nodes where little of what the pod asks is left over."""
+    """Nodes where few of the requested resources are left over."""
 
     NAME: ClassVar[str] = "DotProd"
     CODE: ClassVar[ScoreCode] = ScoreCode.DOT_PROD

@@ -80,7 +80,7 @@ class NodeAffinityRule(FilterRule, ScoreRule):
         self._compiled: dict[int, tuple[PodSpec, _CompiledAffinity]] = {}
 
     def signature(self, pod: PodClass) -> Hashable | None:
-        """Selector, required and preferred terms; ``None`` when nothing is asked for."""
+        """Selector, required and preferred terms; ``None`` without requirements for."""
         halves = (self.filter_signature(pod), self.score_signature(pod))
         return None if halves == (None, None) else halves
 

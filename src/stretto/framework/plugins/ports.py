@@ -1,4 +1,4 @@
-"""NodePorts: the host ports that a pod asks for are free.
+"""NodePorts: the host ports that a pod requests are free.
 
 Each slot has a bit per port and address; a pod conflicts with its own bits and with those of the
 same port on overlapping addresses.

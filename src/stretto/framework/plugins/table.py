@@ -1,6 +1,6 @@
 """The one table of rules, in kube-scheduler's order: both forms of each, and what profiles enable.
 
-A new rule is one line here: in ``DEFAULT`` where a profile that says nothing has it, in
+A new rule is one line here: in ``DEFAULT`` if profiles have it by default, in
 ``OPTIONAL`` where profiles have to name it.
 """
 
@@ -63,9 +63,9 @@ from stretto.framework.plugins.volumes import (
 class Forms(NamedTuple):
     """One rule in the forms of both engines."""
 
-    #: What the default engine asks; ``None`` for a rule of kube-parity alone.
+    #: The form for the default engine; ``None`` for a rule of kube-parity alone.
     rule: type[Rule] | None
-    #: What kube-parity asks; ``None`` for a rule that kube-scheduler does not have.
+    #: The form for kube-parity; ``None`` for a rule that kube-scheduler does not have.
     parity: type[FilterPlugin] | type[ScorePlugin] | None = None
 
 
@@ -90,7 +90,7 @@ DEFAULT: Final = (
     Forms(NodeResourcesBalancedAllocationRule, NodeResourcesBalancedAllocationPlugin),
     Forms(ImageLocalityRule, shared_score(ImageLocalityRule)),
 )
-"""Rules of a profile that says nothing, and of kube-parity."""
+"""Rules of a profile without plugins, and of kube-parity."""
 
 OPTIONAL: Final[tuple[type[Rule], ...]] = (
     NodeLabelRule,
@@ -116,12 +116,12 @@ RULES: Final[Registry[type[Rule]]] = Registry(
 """Every rule of the default engine by name."""
 
 DEFAULT_FILTERS: Final = tuple(r.NAME for r in _BY_DEFAULT if issubclass(r, FilterRule))
-"""Filters of a profile that says nothing, in the order in which kube-scheduler asks its own."""
+"""Filters of a profile without plugins, in kube-scheduler's order."""
 
 DEFAULT_SCORES: Final[Mapping[str, int]] = {
     rule.NAME: rule.WEIGHT for rule in _BY_DEFAULT if issubclass(rule, ScoreRule)
 }
-"""Scores of a profile that says nothing, with their weights."""
+"""Scores of a profile without plugins, with their weights."""
 
 PARITY_FILTERS: Final = tuple(form for form in _PARITY if isinstance(form, FilterPlugin))
 """Filters of kube-parity, in the order of its messages."""

@@ -1,7 +1,7 @@
 """VolumeRestrictions, NodeVolumeLimits, VolumeBinding, VolumeZone: PVCs and disks of a pod.
 
 A pod's PVCs are its own and no part of its class, so a class is never refused because of them. For
-each pod with volumes, ``framework.volumes`` asks kube-parity's forms of these rules and places the
+each pod with volumes, ``framework.volumes`` calls kube-parity's forms of these rules and places the
 class within the nodes that are left. The rules here let profiles name them and disable them, and
 declare their cures.
 """
@@ -31,7 +31,7 @@ _NODES = Cure.NODE_ADDED | Cure.NODE_LABELS
 
 
 class VolumeRule(FilterRule):
-    """A rule about a pod's volumes: asked pod by pod, never by class.
+    """A rule about a pod's volumes: evaluated pod by pod, never by class.
 
     It ends the cycle because of a PVC, volume or storage class, whatever the nodes are.
     """

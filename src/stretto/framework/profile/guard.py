@@ -59,7 +59,7 @@ class GuardedRule(FilterRule, ScoreRule):
         """Measure the time of the rule's calls with this clock from now on."""
         self._clock = clock
 
-    # ------------------------------------------------------------ what a rule says
+    # ------------------------------------------------------------ answers of a rule
 
     def signature(self, pod: PodClass) -> Hashable | None:
         """The rule's own; the class id where it fails."""
@@ -108,7 +108,7 @@ class GuardedRule(FilterRule, ScoreRule):
         if said and _covers(said, refused):
             return list(said)
         if said is not None:
-            self.health.fault("gave refusals that are not where its filter says no")
+            self.health.fault("gave refusals on nodes that its filter accepts")
         return [Refusal(f"node(s) rejected by rule {self.NAME}", refused)]
 
     def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:

@@ -3,7 +3,7 @@
 ``godel.bytedance.com/hard-constraints: A,B`` adds filters, ``soft-constraints: A:2,B`` adds scores
 with weights, for that pod only and in addition to its profile's. Any known rule may be named; it
 takes the arguments that the profile gives it. Static rules join the static rows, so such pods stay
-on the fast path; the staged runtime asks the others.
+on the fast path; the staged runtime calls the others.
 
 An unknown filter refuses every node with a reason of its own. (Gödel ignores it, so that a misspelt
 constraint has no effect.) An unknown score adds nothing.
@@ -53,7 +53,7 @@ ELSEWHERE: Final = frozenset({PodLauncherRule.NAME, "Coscheduling"})
 
 
 class PodConstraints(FilterRule, ScoreRule):
-    """Asks the static rules that pods name, and knows which others they name."""
+    """Calls the static rules that pods name, and lists which others they name."""
 
     NAME: ClassVar[str] = NAME
     SCOPE: ClassVar[Scope] = Scope.STATIC

@@ -78,7 +78,7 @@ class ProfileRules(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def python_filters(self) -> tuple[FilterRule, ...]:
-        """Filters that the kernels do not apply: Python asks them."""
+        """Filters that the kernels do not apply: they run in Python."""
         return tuple(r for r in self.filters if r.SCOPE is not Scope.STATIC and not r.FUSED)
 
     @property

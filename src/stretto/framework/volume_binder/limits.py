@@ -205,7 +205,7 @@ def capacity_within_limits(usage: VolumeUsage, new: Counter[str]) -> IntArray | 
 
     Args:
         usage: volumes in use, up to date.
-        new: number of volumes of one pod by driver, none of which is attached anywhere yet.
+        new: number of volumes of one pod by driver, all of them unattached.
     """
     found = None
     for driver, many in new.items():

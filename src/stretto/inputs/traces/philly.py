@@ -68,7 +68,7 @@ def load_jobs(path: Path) -> tuple[PhillyJob, ...]:
 
 
 def _estimates(table: CsvTable) -> list[float | None]:
-    """The optional estimates; an empty cell stands for the run time itself."""
+    """The optional estimates; an empty cell means the run time itself."""
     if not table.has("estimate_s"):
         return [None] * table.count
     found: list[float | None] = []

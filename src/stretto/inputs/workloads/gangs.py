@@ -96,7 +96,7 @@ _LOOKS_LIKE: Final = re.compile(
 )
 _MARK: Final = re.compile(rb"(?i)gang|pod-?group|task-?group|group-(?:name|min)")
 _STRICT: Final = {f"{_KOORDINATOR}mode": "Strict"}
-"""Keys of which only one value is understood."""
+"""Keys with a single supported value."""
 
 
 class _Membership(msgspec.Struct, frozen=True):

@@ -36,7 +36,7 @@ _SUBMITTER: Final[JsonObject] = {
 
 
 def ray_cluster(item: Workload) -> list[WorkloadUnit]:
-    """A RayCluster: a gang if its label asks for one."""
+    """A RayCluster: a gang if its label requests one."""
     return _cluster(item, item.spec, f"{item.title}: spec", [])
 
 

@@ -31,7 +31,7 @@ from stretto.stores.store import EventType, WatchEvent
 # is slow.
 _ADDED: Final = EventType.ADDED
 _MODIFIED: Final = EventType.MODIFIED
-_ASSUMED: Final = int(PodState.ASSUMED)  # NumPy asks an enum's class three times per comparison
+_ASSUMED: Final = int(PodState.ASSUMED)  # NumPy checks an enum's class three times per comparison
 _DELETING: Final = attrgetter("deleting")
 _SORT: Final = attrgetter("bind", "type")
 """Event fields that select the fast path."""

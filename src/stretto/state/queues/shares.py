@@ -12,7 +12,7 @@ Amounts = Iterable[tuple[int, int]]
 
 
 class DominantShare(NamedTuple):
-    """The resource of which a queue holds the largest part."""
+    """The resource with the queue's largest share."""
 
     #: Part of the capacity, 0 to 1 (above 1 after the cluster has shrunk).
     share: float

@@ -254,7 +254,7 @@ class QueueTree:
         branch.resource = self._pool.column(resource) if branch.between.uses_resource else -1
 
     def note_fault(self, queue: str, message: str) -> None:
-        """Record a fault of a queue once; a rebuild of the tree forgets it."""
+        """Record a fault of a queue once; a rebuild of the tree clears it."""
         known = self.faults.get(queue, ())
         if message not in known:
             self.faults = {**self.faults, queue: (*known, message)}

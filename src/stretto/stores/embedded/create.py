@@ -158,7 +158,7 @@ def _add(
 
 
 def _uids(identity: str, versions: range) -> list[str]:
-    """The uids of objects created at consecutive versions, many of which share a prefix."""
+    """The uids of objects created at consecutive versions; many share a prefix."""
     found: list[str] = []
     for page in range(versions.start >> 12, (versions.stop + 4095) >> 12):
         front, first = f"{identity}{page:09x}", page << 12

@@ -60,7 +60,7 @@ class Chance(NamedTuple):
 
 
 class _ScaleSpec(msgspec.Struct, frozen=True, gc=False):
-    """How many pods an owner wants."""
+    """Number of replicas of an owner."""
 
     #: Desired pods; ``None`` if the kind has no such field.
     replicas: int | None = None
@@ -142,7 +142,7 @@ class Drafter:
         return timestamp(self._chance.clock.now())
 
     def _scale(self, namespace: str, owner: OwnerFacts) -> int | None:
-        """How many pods an owner wants; ``None`` if the store does not have the owner."""
+        """Number of replicas of an owner; ``None`` if the store does not have the owner."""
         kind = kind_with_word(owner.kind)
         record = self._find(kind, namespace, owner.name) if kind is not None else None
         if record is None:

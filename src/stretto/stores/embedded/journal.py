@@ -1,7 +1,7 @@
 """Makes writes durable: one transaction and one fsync for each write call.
 
 A call is stored completely, not at all, or its outcome is unknown. After an unknown outcome the
-journal accepts no more writes, because memory and file may differ.
+journal refuses further writes, because memory and file may differ.
 """
 
 import re
@@ -186,7 +186,7 @@ class SqliteJournal:
         self.version = version
 
     def _end(self, failed: str) -> None:
-        """Roll the open transaction back; if that fails too, accept no more writes."""
+        """Roll the open transaction back; if that fails too, refuse further writes."""
         try:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")

@@ -180,7 +180,7 @@ def writing_reply(path: Path, error: sqlite3.Error) -> Reply:
             return Reply(WriteOutcome.REFUSED, StatusReason.NO_SPACE, text)
         case sqlite3.SQLITE_IOERR if code == sqlite3.SQLITE_IOERR_WRITE:
             text = (
-                f"the disk took no more of {path} (full, over its quota, or failing): "
+                f"the disk rejected a write to {path} (full, over its quota, or failing): "
                 "nothing was written; free some space and try again"
             )
             return Reply(WriteOutcome.REFUSED, StatusReason.NO_SPACE, text)

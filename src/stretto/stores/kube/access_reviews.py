@@ -1,7 +1,7 @@
 """Authentication and authorization of callers, delegated to the API server.
 
 A daemon that serves metrics to other machines trusts no caller by itself. It sends the caller's
-token to the server (TokenReview) and asks whether that user may read the path
+token to the server (TokenReview) and checks whether that user may read the path
 (SubjectAccessReview), as Kubernetes' own components do.
 """
 

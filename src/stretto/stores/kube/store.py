@@ -120,7 +120,7 @@ class KubeStore:
         """Watched resources that the server does not serve yet."""
         return sorted(each.kind.resource for each in self._watches if each.is_absent)
 
-    # ------------------------------------------------------------ who asks us
+    # ------------------------------------------------------------ callers
 
     def caller(self, token: str) -> AuthenticatedUser | None:
         """The user of a token, by the server; ``None`` if it is invalid.

@@ -1,7 +1,7 @@
 """Reservations and moves in the simulator: drawn by seed, with the laws over them.
 
 Some pods of services reserve their places after deletion, some planes move pods, and another
-rescheduler recommends nodes. The law knows what the world made of each pod. It checks pods that are
+rescheduler recommends nodes. The law has the world's record of each pod. It checks pods that are
 evicted for a move, and claims on nodes with reservations.
 """
 

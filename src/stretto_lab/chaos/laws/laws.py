@@ -26,7 +26,7 @@ from stretto_lab.chaos.laws.truth import ConfirmedBind, TruePod, TrueState
 from stretto_lab.chaos.world import ChaosWorld
 
 AUDIT_EVERY: Final = 10
-"""Steps between audits of the dispatcher, each of which visits every unit."""
+"""Steps between audits of the dispatcher; an audit visits every unit."""
 FULL_EVERY: Final = 100
 """Steps between full recomputations; other steps recompute only the changed slots."""
 

@@ -22,7 +22,7 @@ class ListedCluster(msgspec.Struct, frozen=True):
     min: int = 0
     #: Most replicas.
     max: int | None = None
-    #: Whether the policy says nothing about it, so that the wildcard applies.
+    #: Whether the policy does not name it, so that the wildcard applies.
     no_preference: bool = False
 
 
@@ -82,7 +82,7 @@ def spread_plan(given: Fields) -> Fields:
 
 
 def spread_sequence(given: Fields) -> Fields:
-    """``ka_spread_sequence``: divisions, each of which starts from the result before."""
+    """``ka_spread_sequence``: divisions; each starts from the result before."""
     first = msgspec.convert(given, ReplicaInput)
     current: dict[str, int] = {}
     steps: list[Fields] = []

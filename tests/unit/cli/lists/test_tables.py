@@ -27,7 +27,9 @@ def lines(columns: list[str], rows: list[list[str]], width: int) -> list[str]:
 
 
 NAME = "a-namespace/a-pod-with-a-rather-long-name-0"
-SENTENCE = "None of the 6 eligible nodes is large enough, even empty (cpu: asks 64, largest 32)."
+SENTENCE = (
+    "None of the 6 eligible nodes is large enough, even empty (cpu: requests 64, largest 32)."
+)
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 200])

@@ -65,7 +65,7 @@ def make_group(name: str, min_member: int, timeout: int | None = None, **more: A
 
 
 class FlatPool:
-    """One pool of one resource: a pod of class n asks for n + 1 of it, and for a place."""
+    """One pool of one resource: a pod of class n requests n + 1 of it, and a place."""
 
     def __init__(self, size: int = 100) -> None:
         self.size, self.left = size, size

@@ -51,7 +51,7 @@ class BinderView(StoreView):
     def __init__(
         self, inner: Store, names: frozenset[str], clock: Clock, annotations_of: GroupAnnotations
     ) -> None:
-        """See the pods that ask for one of these scheduler names.
+        """See the pods with one of these scheduler names.
 
         ``annotations_of`` gives uid and annotations of a PodGroup that must be locked.
         """

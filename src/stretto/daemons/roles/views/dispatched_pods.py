@@ -73,7 +73,7 @@ class ShardView(StoreView):
         shard: str,
         questions: ShardQuestions,
     ) -> None:
-        """See the store as the shard of this name; ``questions`` asks the shard's plane."""
+        """See the store as the shard of this name; ``questions`` queries the shard's plane."""
         super().__init__(inner, names, clock)
         self._shard = shard
         #: Pods nominated here: the plane holds their capacity, so they appear without a node.

@@ -24,7 +24,7 @@ class DispatcherView(StoreView):
     """Shows pods without a shard as pending, and dispatched ones as placed."""
 
     def __init__(self, inner: Store, names: frozenset[str], clock: Clock) -> None:
-        """See the pods that ask for one of these scheduler names."""
+        """See the pods with one of these scheduler names."""
         super().__init__(inner, names, clock)
         #: Undecided pods of each shard, by its name.
         self.at: dict[str, dict[str, None]] = {}

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class ReplicaPreference:
-    """What a policy says about one cluster."""
+    """The settings of a policy for one cluster."""
 
     #: The cluster.
     name: str

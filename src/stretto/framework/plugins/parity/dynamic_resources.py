@@ -14,9 +14,9 @@ from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.plugins.dynamic_resources import DynamicResourcesRule
 
 NOTHING_TO_FREE: Final = "no new claims to deallocate"
-"""PostFilter's reason after a cycle in which the plugin was asked."""
+"""PostFilter's reason after a cycle in which the plugin was called."""
 NO_STATE: Final = "not found"
-"""PostFilter's error after a cycle that ended before the plugin was asked: it has no state then."""
+"""PostFilter's error after a cycle that ended before the plugin was called: without state."""
 
 
 class DynamicResourcesPlugin(SharedFilter, ScorePlugin, rule=DynamicResourcesRule):

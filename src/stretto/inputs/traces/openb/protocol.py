@@ -121,7 +121,7 @@ def _target(fleet: Fleet, requested: npt.NDArray[np.int64], arrive_pct: float) -
     if not 0 < arrive_pct <= MAX_ARRIVE_PCT:
         raise InputError("arrive", arrive_pct, f"a percentage above 0, at most {MAX_ARRIVE_PCT:g}")
     if not fleet.gpu_milli or not requested.sum():
-        lacking = "nodes have no GPU" if not fleet.gpu_milli else "pods ask for no GPU"
+        lacking = "nodes have no GPU" if not fleet.gpu_milli else "pods request no GPU"
         hint = "take the list unchanged (arrive: file)"
         raise InputError("arrive", arrive_pct, f"GPUs to fill, but the {lacking}", hint)
     return arrive_pct / 100 * fleet.gpu_milli

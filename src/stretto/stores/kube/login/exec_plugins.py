@@ -137,7 +137,7 @@ def _credential(plugin: ExecPlugin, out: bytes) -> PluginCredential:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise _wrong(plugin, f"it did not print an ExecCredential: {error}") from error
     if output.api_version != plugin.api_version:
-        raise _wrong(plugin, f"it answers as {output.api_version}, asked was {plugin.api_version}")
+        raise _wrong(plugin, f"it answers as {output.api_version}, expected {plugin.api_version}")
     found = output.status
     if not found.token and not (found.client_certificate_data and found.client_key_data):
         raise _wrong(plugin, "it gives neither a token nor a client certificate with its key")

@@ -65,7 +65,7 @@ class ExecPlugin(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class AuthProvider(msgspec.Struct, frozen=True):
-    """An authentication provider, of which only ``oidc`` is supported."""
+    """An authentication provider; only ``oidc`` is supported."""
 
     #: Name of the provider.
     name: str = ""

@@ -83,7 +83,7 @@ class ResponseReader:
             self._check(have)
             return None
         if have > head.length:
-            raise LostError("more came than was asked for")
+            raise LostError("the response is longer than announced")
         return self._ended(head, self._data)
 
     def end(self) -> HttpResponse | None:
@@ -175,7 +175,7 @@ def _head_of(head: bytes) -> _ResponseHead:
             case b"connection":
                 stays = stays and value.strip().lower() != b"close"
             case b"content-encoding" if value.strip().lower() != b"identity":
-                raise LostError("an answer in an encoding that was not asked for")
+                raise LostError("a response in an encoding that was not requested")
             case b"retry-after" if value.strip().isdigit():
                 retry = float(value)
     if status in _EMPTY or status < 200:
